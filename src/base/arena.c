@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arena.c - bump allocation in blocks.
+ *
+ * A block is BLOCK_SIZE bytes, or as large as a single request needs. arena_reset() keeps one ordinary block, so a
+ * server that resets its arena after each request allocates nothing in the steady state and does not keep the
+ * memory of one unusually large request.
+ */
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { BLOCK_SIZE = 8192, ALIGNMENT = 16 };
+
+struct arena_block {
+	struct arena_block *older;
+	size_t              size;
+	_Alignas(ALIGNMENT) char bytes[];
+};
+
+void arena_init(struct arena *a)
+{
+	*a = (struct arena){ 0 };
+}
+
+static void free_blocks(struct arena_block *block)
+{
+	while (block) {
+		struct arena_block *older = block->older;
+
+		free(block);
+		block = older;
+	}
+}
+
+void arena_fini(struct arena *a)
+{
+	free_blocks(a->blocks);
+	arena_init(a);
+}
+
+static void use_block(struct arena *a, struct arena_block *block)
+{
+	block->older = a->blocks;
+	a->blocks = block;
+	a->next = block->bytes;
+	a->end = block->bytes + block->size;
+}
+
+void arena_reset(struct arena *a)
+{
+	struct arena_block *kept = a->blocks;
+
+	if (!kept)
+		return;
+	free_blocks(kept->older);
+	kept->older = NULL;
+	if (kept->size > BLOCK_SIZE) {
+		arena_fini(a);
+		return;
+	}
+	a->blocks = NULL;
+	use_block(a, kept);
+}
+
+static void add_block(struct arena *a, size_t at_least)
+{
+	size_t              size = at_least > BLOCK_SIZE ? at_least : BLOCK_SIZE;
+	struct arena_block *block = mem_alloc(sizeof(*block) + size);
+
+	block->size = size;
+	use_block(a, block);
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	size_t padded = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	char  *memory;
+
+	if (padded < size)
+		padded = size; /* overflow: let mem_alloc refuse it */
+	if (!a->blocks || (size_t)(a->end - a->next) < padded)
+		add_block(a, padded);
+	memory = a->next;
+	a->next += padded;
+	return memset(memory, 0, size);
+}
+
+char *arena_copy(struct arena *a, const void *from, size_t size)
+{
+	char *copy = arena_alloc(a, size + 1);
+
+	if (size)
+		memcpy(copy, from, size);
+	return copy;
+}

@@ -1,0 +1,11 @@
+/* banned.h - functions that have a safer replacement here. The build includes this file first, everywhere. */
+#pragma once
+
+/* Headers that mention the names must come before the poison. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atol atof gets gmtime localtime strncpy strncat rand srand

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * buf.c - the buffer everything is written into.
+ *
+ * A writer need not check each addition: when one does not fit within the maximum, the buffer is marked full and
+ * refuses the rest, so the end of the work is the one place to look.
+ */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { FIRST_ROOM = 256 };
+
+void buf_init(struct buf *b, size_t max)
+{
+	*b = (struct buf){ .max = max };
+}
+
+void buf_fini(struct buf *b)
+{
+	free(b->p);
+	*b = (struct buf){ .max = b->max };
+}
+
+void buf_reset(struct buf *b)
+{
+	b->n = 0;
+	b->is_full = false;
+	if (b->p)
+		b->p[0] = '\0';
+}
+
+char *buf_room(struct buf *b, size_t size)
+{
+	if (b->is_full || size > b->max - b->n) {
+		b->is_full = true;
+		return NULL;
+	}
+	if (b->n + size + 1 > b->room) {
+		size_t room = b->room ? b->room : FIRST_ROOM;
+
+		while (room < b->n + size + 1)
+			room *= 2;
+		b->p = mem_resize(b->p, room);
+		b->room = room;
+	}
+	return b->p + b->n;
+}
+
+void buf_added(struct buf *b, size_t size)
+{
+	b->n += size;
+	b->p[b->n] = '\0';
+}
+
+void buf_add(struct buf *b, const void *bytes, size_t size)
+{
+	char *at = buf_room(b, size);
+
+	if (!at)
+		return;
+	if (size)
+		memcpy(at, bytes, size);
+	buf_added(b, size);
+}
+
+void buf_add_str(struct buf *b, struct str s)
+{
+	buf_add(b, s.p, s.n);
+}
+
+void buf_add_text(struct buf *b, const char *text)
+{
+	buf_add(b, text, strlen(text));
+}
+
+void buf_add_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void buf_add_int(struct buf *b, int64_t number)
+{
+	char     digits[20];
+	size_t   at = sizeof(digits);
+	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+
+	do {
+		digits[--at] = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest);
+	if (number < 0)
+		buf_add_char(b, '-');
+	buf_add(b, digits + at, sizeof(digits) - at);
+}
+
+void buf_addf(struct buf *b, const char *fmt, ...)
+{
+	va_list args;
+	int     length;
+	char   *at;
+
+	va_start(args, fmt);
+	length = vsnprintf(NULL, 0, fmt, args);
+	va_end(args);
+	if (length < 0 || !(at = buf_room(b, (size_t)length)))
+		return;
+	va_start(args, fmt);
+	(void)vsnprintf(at, (size_t)length + 1, fmt, args); /* the first pass gave the length */
+	va_end(args);
+	buf_added(b, (size_t)length);
+}
+
+void buf_consume(struct buf *b, size_t size)
+{
+	if (size == 0)
+		return;
+	memmove(b->p, b->p + size, b->n - size);
+	b->n -= size;
+	b->p[b->n] = '\0';
+}
+
+struct str buf_str(const struct buf *b)
+{
+	return str_of(b->p ? b->p : "", b->n);
+}

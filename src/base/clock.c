@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.c - the only reader of the system's clocks. Everything else is told the time. */
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static struct wall read_system_clock(const struct clock *c)
+{
+	struct timespec t;
+
+	(void)c;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (struct wall){ (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 };
+}
+
+static struct wall read_test_clock(const struct clock *c)
+{
+	return (struct wall){ c->test_ms };
+}
+
+const struct clock clock_real = { .wall = read_system_clock };
+
+struct clock clock_test(int64_t ms)
+{
+	return (struct clock){ .wall = read_test_clock, .test_ms = ms };
+}
+
+int64_t mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+struct mono mono_now(void)
+{
+	return (struct mono){ mono_ns() / 1000000 };
+}
+
+struct str iso_time(int64_t sec, char ret[ISO_TIME_SIZE])
+{
+	time_t    t = (time_t)sec;
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm))
+		return STR("");
+	return str_of(ret, strftime(ret, ISO_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm));
+}
+
+/* Two digits at p within [0, max]; -1 when they are not. */
+static int two_digits(const char *p, int max)
+{
+	int number;
+
+	if (p[0] < '0' || p[0] > '9' || p[1] < '0' || p[1] > '9')
+		return -1;
+	number = (p[0] - '0') * 10 + (p[1] - '0');
+	return number <= max ? number : -1;
+}
+
+static bool parse_zone(struct str zone, int64_t *ret_offset_sec)
+{
+	int hours, minutes;
+
+	if (str_eq(zone, STR("Z"))) {
+		*ret_offset_sec = 0;
+		return true;
+	}
+	if (zone.n != 6 || (zone.p[0] != '+' && zone.p[0] != '-') || zone.p[3] != ':')
+		return false;
+	hours = two_digits(zone.p + 1, 23);
+	minutes = two_digits(zone.p + 4, 59);
+	if (hours < 0 || minutes < 0)
+		return false;
+	*ret_offset_sec = (zone.p[0] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+	return true;
+}
+
+bool iso_time_parse(struct str text, int64_t *ret_sec)
+{
+	struct tm tm = { 0 };
+	int       century, year;
+	int64_t   offset;
+	size_t    at = 19;
+
+	if (text.n < 20 || text.p[4] != '-' || text.p[7] != '-' || text.p[10] != 'T' || text.p[13] != ':' ||
+	    text.p[16] != ':')
+		return false;
+	century = two_digits(text.p, 99);
+	year = two_digits(text.p + 2, 99);
+	tm.tm_mon = two_digits(text.p + 5, 12) - 1;
+	tm.tm_mday = two_digits(text.p + 8, 31);
+	tm.tm_hour = two_digits(text.p + 11, 23);
+	tm.tm_min = two_digits(text.p + 14, 59);
+	tm.tm_sec = two_digits(text.p + 17, 60);
+	if (century < 0 || year < 0 || tm.tm_mon < 0 || tm.tm_mday < 1 || tm.tm_hour < 0 || tm.tm_min < 0 ||
+	    tm.tm_sec < 0)
+		return false;
+	tm.tm_year = century * 100 + year - 1900;
+	if (text.p[at] == '.')
+		for (at++; at < text.n && text.p[at] >= '0' && text.p[at] <= '9';)
+			at++;
+	if (!parse_zone(str_of(text.p + at, text.n - at), &offset))
+		return false;
+	*ret_sec = (int64_t)timegm(&tm) - offset;
+	return true;
+}

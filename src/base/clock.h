@@ -1,0 +1,52 @@
+/* clock.h - two kinds of time that do not mix, and the one place that reads them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct wall { /* milliseconds since 1970; may be stored */
+	int64_t ms;
+};
+
+struct mono { /* milliseconds since boot; never stored */
+	int64_t ms;
+};
+
+/* Where time comes from. The real one, or one that a test moves by hand. */
+struct clock {
+	struct wall (*wall)(const struct clock *c);
+	int64_t test_ms; /* used by clock_test only */
+};
+
+/* The machine's own clock. */
+extern const struct clock clock_real;
+
+/* A clock that stands still at ms until the test changes test_ms. */
+struct clock clock_test(int64_t ms);
+
+static inline struct wall clock_now(const struct clock *c)
+{
+	return c->wall(c);
+}
+
+static inline int64_t wall_sec(struct wall t)
+{
+	return t.ms / 1000;
+}
+
+static inline struct wall wall_from_sec(int64_t sec)
+{
+	return (struct wall){ sec * 1000 };
+}
+
+struct mono mono_now(void);
+int64_t     mono_ns(void);
+
+/* "2026-11-15T18:03:43Z" of seconds since 1970; needs room for 21 bytes. */
+enum { ISO_TIME_SIZE = 32 };
+struct str iso_time(int64_t sec, char ret[ISO_TIME_SIZE]);
+
+/* Reads "2026-11-15T18:03:43[.fraction](Z|+hh:mm)". False when it is anything else. */
+bool iso_time_parse(struct str text, int64_t *ret_sec);

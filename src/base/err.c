@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* err.c - failures with a code and a chain of context. The table in err.h is the only list of codes. */
+#include "base/err.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	int         http;
+	bool        is_retryable;
+	const char *code;
+	const char *text;
+} table[RC__COUNT] = {
+#define X(name, http, retry, code, text) { http, retry, code, text },
+	RC_TABLE(X)
+#undef X
+};
+
+static void note(struct err *e, enum rc rc, const char *code, const char *fmt, va_list args)
+{
+	if (!e || e->rc)
+		return;
+	e->rc = rc;
+	e->code = code;
+	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, args); /* a cut message is still a message */
+}
+
+enum rc err_set(struct err *e, enum rc rc, const char *fmt, ...)
+{
+	va_list args;
+
+	assert(rc != RC_OK);
+	va_start(args, fmt);
+	note(e, rc, NULL, fmt, args);
+	va_end(args);
+	return rc;
+}
+
+enum rc err_set_code(struct err *e, enum rc rc, const char *code, const char *fmt, ...)
+{
+	va_list args;
+
+	assert(rc != RC_OK);
+	va_start(args, fmt);
+	note(e, rc, code, fmt, args);
+	va_end(args);
+	return rc;
+}
+
+enum rc err_wrap(struct err *e, enum rc rc, const char *fmt, ...)
+{
+	char    cause[sizeof(e->msg)];
+	va_list args;
+	int     used;
+
+	if (!e)
+		return rc;
+	memcpy(cause, e->msg, sizeof(cause));
+	va_start(args, fmt);
+	used = vsnprintf(e->msg, sizeof(e->msg), fmt, args);
+	va_end(args);
+	if (used >= 0 && (size_t)used + 2 < sizeof(e->msg))
+		(void)snprintf(e->msg + used, sizeof(e->msg) - (size_t)used, ": %s", cause); /* may be cut */
+	e->rc = rc;
+	return rc;
+}
+
+void err_clear(struct err *e)
+{
+	if (e)
+		*e = (struct err){ 0 };
+}
+
+int rc_http_status(enum rc rc)
+{
+	assert(rc < RC__COUNT);
+	return table[rc].http;
+}
+
+bool rc_is_retryable(enum rc rc)
+{
+	assert(rc < RC__COUNT);
+	return table[rc].is_retryable;
+}
+
+const char *rc_text(enum rc rc)
+{
+	assert(rc < RC__COUNT);
+	return table[rc].text;
+}
+
+const char *err_code(const struct err *e)
+{
+	return e->code ? e->code : table[e->rc].code;
+}

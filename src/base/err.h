@@ -1,0 +1,56 @@
+/* err.h - how a failure travels: one of a few codes that say what the caller can do, and a message that says why. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+
+/* One row per remedy the caller has, not one per cause.
+ *  name         http retry  code in an error reply   text */
+#define RC_TABLE(X)                                                                               \
+	X(OK,          200, false, "OK",                    "ok")                                 \
+	X(INVALID,     400, false, "VALIDATION_ERROR",      "request makes no sense")             \
+	X(UNKNOWN,     401, false, "UNAUTHORIZED",          "caller is not known")                \
+	X(DENIED,      403, false, "FORBIDDEN",             "caller may not do this")             \
+	X(NOT_FOUND,   404, false, "NOT_FOUND",             "no such thing")                      \
+	X(NO_METHOD,   405, false, "METHOD_NOT_ALLOWED",    "not with this method")               \
+	X(CONFLICT,    409, false, "CONFLICT",              "state does not allow it")            \
+	X(EXHAUSTED,   409, true,  "NO_SANDBOXES_AVAILABLE","nothing left to hand out")           \
+	X(TOO_LARGE,   413, false, "TOO_LARGE",             "over a limit")                       \
+	X(LIMITED,     429, true,  "RATE_LIMIT_EXCEEDED",   "too many requests")                  \
+	X(INTERNAL,    500, false, "INTERNAL_ERROR",        "our mistake")                        \
+	X(CORRUPT,     500, false, "INTERNAL_ERROR",        "stored data breaks a rule")          \
+	X(UNAVAILABLE, 503, true,  "SERVICE_UNAVAILABLE",   "store or far side cannot serve now") \
+	X(TIMEOUT,     504, true,  "TIMEOUT",               "far side did not answer in time")
+
+enum rc {
+#define X(name, http, retry, code, text) RC_##name,
+	RC_TABLE(X)
+#undef X
+		RC__COUNT
+};
+
+struct err { /* lives in the caller's frame; all zero means "nothing noted" */
+	enum rc     rc;
+	const char *code; /* a constant more exact than the rc's own, or NULL */
+	char        msg[240];
+};
+
+/* Fail: note the cause (the first note wins) and hand rc back. e may be NULL. */
+enum rc err_set(struct err *e, enum rc rc, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The same with a code of its own for the reply, such as "ALLOCATION_EXPIRED". */
+enum rc err_set_code(struct err *e, enum rc rc, const char *code, const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+/* Pass a failure up: put context before the cause. rc is returned unchanged. */
+enum rc err_wrap(struct err *e, enum rc rc, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Ready for another attempt. */
+void err_clear(struct err *e);
+
+int         rc_http_status(enum rc rc);
+bool        rc_is_retryable(enum rc rc);
+const char *rc_text(enum rc rc);
+
+/* The code for an error reply: the exact one, else the rc's own. */
+const char *err_code(const struct err *e);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inbox.c - a mutex, a list, a condition. Senders signal only when a receiver sleeps. */
+#include "base/inbox.h"
+
+#include <stddef.h>
+
+void inbox_init(struct inbox *q)
+{
+	*q = (struct inbox){ 0 };
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->is_filled, NULL);
+}
+
+void inbox_fini(struct inbox *q)
+{
+	pthread_cond_destroy(&q->is_filled);
+	pthread_mutex_destroy(&q->lock);
+}
+
+bool inbox_put(struct inbox *q, struct inbox_item *item)
+{
+	bool was_empty, must_wake;
+
+	item->next = NULL;
+	pthread_mutex_lock(&q->lock);
+	was_empty = !q->first;
+	if (was_empty)
+		q->first = item;
+	else
+		q->last->next = item;
+	q->last = item;
+	must_wake = q->waiting > 0;
+	pthread_mutex_unlock(&q->lock);
+	if (must_wake)
+		pthread_cond_signal(&q->is_filled);
+	return was_empty;
+}
+
+static struct inbox_item *take_all_locked(struct inbox *q)
+{
+	struct inbox_item *items = q->first;
+
+	q->first = q->last = NULL;
+	return items;
+}
+
+static struct inbox_item *take_one_locked(struct inbox *q)
+{
+	struct inbox_item *item = q->first;
+
+	if (!item)
+		return NULL;
+	q->first = item->next;
+	if (!q->first)
+		q->last = NULL;
+	item->next = NULL;
+	return item;
+}
+
+static void wait_locked(struct inbox *q)
+{
+	while (!q->first && !q->is_closed) {
+		q->waiting++;
+		pthread_cond_wait(&q->is_filled, &q->lock);
+		q->waiting--;
+	}
+}
+
+struct inbox_item *inbox_take_all(struct inbox *q)
+{
+	struct inbox_item *items;
+
+	pthread_mutex_lock(&q->lock);
+	items = take_all_locked(q);
+	pthread_mutex_unlock(&q->lock);
+	return items;
+}
+
+struct inbox_item *inbox_take(struct inbox *q)
+{
+	struct inbox_item *item;
+
+	pthread_mutex_lock(&q->lock);
+	item = take_one_locked(q);
+	pthread_mutex_unlock(&q->lock);
+	return item;
+}
+
+struct inbox_item *inbox_wait_all(struct inbox *q)
+{
+	struct inbox_item *items;
+
+	pthread_mutex_lock(&q->lock);
+	wait_locked(q);
+	items = take_all_locked(q);
+	pthread_mutex_unlock(&q->lock);
+	return items;
+}
+
+struct inbox_item *inbox_wait_one(struct inbox *q)
+{
+	struct inbox_item *item;
+
+	pthread_mutex_lock(&q->lock);
+	wait_locked(q);
+	item = take_one_locked(q);
+	pthread_mutex_unlock(&q->lock);
+	return item;
+}
+
+void inbox_close(struct inbox *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->is_closed = true;
+	pthread_mutex_unlock(&q->lock);
+	pthread_cond_broadcast(&q->is_filled);
+}

@@ -1,0 +1,41 @@
+/* metrics.h - counters, gauges and histograms in Prometheus' text format. Families are one table, in metrics.def. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+
+enum metric {
+#define METRIC(id, kind, name, labels, buckets, help) METRIC_##id,
+#include "base/metrics.def"
+#undef METRIC
+	METRIC__COUNT
+};
+
+struct metrics;
+
+/* One line of a family: its label values chosen. Lives as long as the metrics. Any thread may feed it. */
+struct metric_series;
+
+struct metrics *metrics_new(void);
+void            metrics_free(struct metrics *m);
+
+/* The series with these label values, comma-separated in the family's order ("" when it has no labels). Made at first
+ * use; callers on a hot path keep the pointer. At most METRIC_SERIES_MAX a family; further ones share an "other". */
+enum { METRIC_SERIES_MAX = 512 };
+struct metric_series *metrics_series(struct metrics *m, enum metric id, const char *label_values);
+
+void metric_add(struct metric_series *s, int64_t by);    /* counter */
+void metric_set(struct metric_series *s, double value);  /* gauge */
+void metric_observe(struct metric_series *s, double value); /* histogram, seconds */
+
+/* Shorthands that look the series up. */
+void metrics_add(struct metrics *m, enum metric id, const char *label_values, int64_t by);
+void metrics_set(struct metrics *m, enum metric id, double value);
+void metrics_observe(struct metrics *m, enum metric id, const char *label_values, double value);
+
+/* All families as text. */
+void metrics_write(struct metrics *m, struct buf *b);

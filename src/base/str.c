@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* str.c - text without surprises: lengths are explicit, comparisons byte by byte, no locale. */
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool str_eq_nocase(struct str a, struct str b)
+{
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		if (lower(a.p[i]) != lower(b.p[i]))
+			return false;
+	return true;
+}
+
+bool str_starts_with(struct str s, struct str prefix)
+{
+	return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
+}
+
+int str_cmp(struct str a, struct str b)
+{
+	size_t shorter = a.n < b.n ? a.n : b.n;
+	int    order = shorter ? memcmp(a.p, b.p, shorter) : 0;
+
+	if (order)
+		return order;
+	return (a.n > b.n) - (a.n < b.n);
+}
+
+bool str_eq_secret(struct str a, struct str b)
+{
+	size_t          longer = a.n > b.n ? a.n : b.n;
+	volatile size_t difference = a.n ^ b.n;
+
+	for (size_t i = 0; i < longer; i++) {
+		unsigned char left = i < a.n ? (unsigned char)a.p[i] : 0;
+		unsigned char right = i < b.n ? (unsigned char)b.p[i] : 0;
+
+		difference |= (size_t)(left ^ right);
+	}
+	return difference == 0;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+struct str str_trim(struct str s)
+{
+	while (s.n && is_blank(s.p[0])) {
+		s.p++;
+		s.n--;
+	}
+	while (s.n && is_blank(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+struct str str_cut(struct str *rest, char separator)
+{
+	const char *at = rest->n ? memchr(rest->p, separator, rest->n) : NULL;
+	struct str  head = *rest;
+
+	if (!at) {
+		*rest = (struct str){ 0 };
+		return head;
+	}
+	head.n = (size_t)(at - rest->p);
+	rest->p += head.n + 1;
+	rest->n -= head.n + 1;
+	return head;
+}
+
+struct str str_dup(struct arena *a, struct str s)
+{
+	return str_of(arena_copy(a, s.p, s.n), s.n);
+}
+
+struct str str_format(struct arena *a, const char *fmt, ...)
+{
+	va_list args;
+	int     length;
+	char   *text;
+
+	va_start(args, fmt);
+	length = vsnprintf(NULL, 0, fmt, args);
+	va_end(args);
+	if (length < 0)
+		return STR("");
+	text = arena_alloc(a, (size_t)length + 1);
+	va_start(args, fmt);
+	(void)vsnprintf(text, (size_t)length + 1, fmt, args); /* the first pass gave the length */
+	va_end(args);
+	return str_of(text, (size_t)length);
+}
+
+bool str_to_int(struct str s, int64_t min, int64_t max, int64_t *ret)
+{
+	bool     is_negative = s.n && s.p[0] == '-';
+	uint64_t limit = is_negative ? (uint64_t)INT64_MAX + 1 : (uint64_t)INT64_MAX;
+	uint64_t number = 0;
+	size_t   i = is_negative ? 1 : 0;
+
+	if (i == s.n)
+		return false;
+	for (; i < s.n; i++) {
+		unsigned digit = (unsigned)(unsigned char)s.p[i] - '0';
+
+		if (digit > 9 || number > (limit - digit) / 10)
+			return false;
+		number = number * 10 + digit;
+	}
+	int64_t value = is_negative ? (int64_t)(0 - number) : (int64_t)number;
+
+	if (value < min || value > max)
+		return false;
+	*ret = value;
+	return true;
+}
+
+uint64_t str_hash(struct str s, uint64_t seed)
+{
+	uint64_t hash = seed ^ (s.n * 0x9e3779b97f4a7c15ull);
+	size_t   i = 0;
+
+	for (; i + 8 <= s.n; i += 8) {
+		uint64_t word;
+
+		memcpy(&word, s.p + i, sizeof(word));
+		hash = (hash ^ word) * 0xff51afd7ed558ccdull;
+		hash ^= hash >> 32;
+	}
+	for (; i < s.n; i++)
+		hash = (hash ^ (unsigned char)s.p[i]) * 0x100000001b3ull;
+	hash ^= hash >> 33;
+	hash *= 0xc4ceb9fe1a85ec53ull;
+	return hash ^ (hash >> 29);
+}

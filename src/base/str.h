@@ -1,0 +1,68 @@
+/* str.h - a view of text: pointer and length, never owned, not necessarily NUL-terminated. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/attr.h"
+
+struct arena;
+
+struct str {
+	const char *p;
+	size_t      n;
+};
+
+/* A view of a string literal; also usable as an initialiser of a static. */
+#define STR(literal)      ((struct str){ (literal), sizeof(literal) - 1 })
+#define STR_INIT(literal) { (literal), sizeof(literal) - 1 }
+
+/* For "%.*s". */
+#define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
+
+static inline struct str str_from(const char *text)
+{
+	return (struct str){ text, text ? strlen(text) : 0 };
+}
+
+static inline struct str str_of(const char *p, size_t n)
+{
+	return (struct str){ p, n };
+}
+
+static inline bool str_is_empty(struct str s)
+{
+	return s.n == 0;
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+bool str_eq_nocase(struct str a, struct str b);
+bool str_starts_with(struct str s, struct str prefix);
+
+/* Like memcmp; a shorter string sorts before a longer one it begins. */
+int str_cmp(struct str a, struct str b);
+
+/* Compares without telling by its duration where the first difference is. */
+bool str_eq_secret(struct str a, struct str b);
+
+/* Without blanks and tabs at both ends. */
+struct str str_trim(struct str s);
+
+/* Split at the first separator: returns what is before it and leaves the rest in *rest. Without one, all of it. */
+struct str str_cut(struct str *rest, char separator);
+
+/* A NUL-terminated copy in the arena. */
+struct str str_dup(struct arena *a, struct str s);
+struct str str_format(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The whole of s as a decimal number within [min, max]; false when it is anything else. */
+MUST_CHECK bool str_to_int(struct str s, int64_t min, int64_t max, int64_t *ret);
+
+/* 64 bits that depend on every byte. Fast, not for secrets; the seed keeps outsiders from choosing collisions. */
+uint64_t str_hash(struct str s, uint64_t seed);

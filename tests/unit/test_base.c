@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/metrics.h"
+#include "base/str.h"
+
+TEST(numbers_outside_their_range_are_refused)
+{
+	static const struct {
+		const char *label, *text;
+		bool        is_ok;
+		int64_t     value;
+	} cases[] = {
+		{ "plain", "42", true, 42 },
+		{ "negative", "-7", true, -7 },
+		{ "largest", "9223372036854775807", true, INT64_MAX },
+		{ "smallest", "-9223372036854775808", true, INT64_MIN },
+		{ "one over the largest", "9223372036854775808", false, 0 },
+		{ "far over", "99999999999999999999999", false, 0 },
+		{ "empty", "", false, 0 },
+		{ "only a sign", "-", false, 0 },
+		{ "plus sign", "+1", false, 0 },
+		{ "blank before", " 1", false, 0 },
+		{ "junk behind", "1x", false, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		int64_t value = 0;
+
+		CASE(cases[i].label);
+		CHECK(str_to_int(str_from(cases[i].text), INT64_MIN, INT64_MAX, &value) == cases[i].is_ok);
+		CHECK(value == cases[i].value);
+	}
+	int64_t value;
+
+	CHECK(!str_to_int(STR("11"), 0, 10, &value));
+}
+
+TEST(secrets_are_equal_only_when_every_byte_is)
+{
+	CHECK(str_eq_secret(STR("token"), STR("token")));
+	CHECK(!str_eq_secret(STR("token"), STR("tokem")));
+	CHECK(!str_eq_secret(STR("token"), STR("token1")));
+	CHECK(!str_eq_secret(STR("token"), STR("")));
+	CHECK(!str_eq_secret(STR(""), str_of("\0", 1)));
+}
+
+TEST(a_buffer_stops_at_its_maximum)
+{
+	struct buf b;
+
+	buf_init(&b, 10);
+	buf_add_text(&b, "12345678");
+	CHECK(!b.is_full);
+	buf_add_text(&b, "abc");
+	CHECK(b.is_full);
+	buf_add_text(&b, "d");
+	CHECK(str_eq(buf_str(&b), STR("12345678")));
+	buf_reset(&b);
+	buf_add_int(&b, INT64_MIN / 1000000000000);
+	CHECK(str_eq(buf_str(&b), STR("-9223372")));
+	buf_fini(&b);
+}
+
+TEST(an_arena_survives_large_and_many_requests)
+{
+	struct arena a = { 0 };
+
+	for (int round = 0; round < 3; round++) {
+		for (size_t size = 1; size < 40000; size = size * 3 + 1) {
+			char *memory = arena_alloc(&a, size);
+
+			CHECK(((uintptr_t)memory & 15) == 0);
+			CHECK(memory[0] == 0 && memory[size - 1] == 0);
+			memory[0] = memory[size - 1] = 1;
+		}
+		arena_reset(&a);
+	}
+	arena_fini(&a);
+}
+
+TEST(the_first_cause_of_a_failure_wins)
+{
+	struct err e = { 0 };
+
+	CHECK(err_set(&e, RC_CONFLICT, "lease %d", 7) == RC_CONFLICT);
+	CHECK(err_set(&e, RC_INVALID, "later") == RC_INVALID);
+	CHECK(err_wrap(&e, RC_CONFLICT, "route") == RC_CONFLICT);
+	CHECK(strcmp(e.msg, "route: lease 7") == 0);
+	CHECK(strcmp(err_code(&e), "CONFLICT") == 0);
+	CHECK(rc_http_status(e.rc) == 409);
+}
+
+TEST(times_are_read_and_written_as_iso_8601)
+{
+	static const struct {
+		const char *text;
+		bool        is_ok;
+		int64_t     sec;
+	} cases[] = {
+		{ "2026-11-15T18:03:43Z", true, 1794765823 },
+		{ "2026-11-15T18:03:43.123456Z", true, 1794765823 },
+		{ "2026-11-15T20:03:43+02:00", true, 1794765823 },
+		{ "1970-01-01T00:00:00Z", true, 0 },
+		{ "2026-13-15T18:03:43Z", false, 0 },
+		{ "2026-11-15 18:03:43Z", false, 0 },
+		{ "2026-11-15T18:03:43", false, 0 },
+		{ "2026-11-15T18:03:43+2:00", false, 0 },
+		{ "", false, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		int64_t sec = 0;
+
+		CASE(cases[i].text);
+		CHECK(iso_time_parse(str_from(cases[i].text), &sec) == cases[i].is_ok);
+		CHECK(sec == cases[i].sec);
+	}
+	char text[ISO_TIME_SIZE];
+
+	CHECK(str_eq(iso_time(1794765823, text), STR("2026-11-15T18:03:43Z")));
+}
+
+TEST(json_that_is_deep_doubled_or_broken_is_refused)
+{
+	static const char *const bad[] = { "", "{", "{}x", "{\"a\":1,\"a\":2}", "[1,]", "{\"a\":NaN}", "\"\xff\"",
+					   "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]" };
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		json_t    *value = NULL;
+		struct err e = { 0 };
+
+		CASE(bad[i]);
+		CHECK(json_parse(str_from(bad[i]), &value, &e) == RC_INVALID);
+		CHECK(!value && e.msg[0]);
+	}
+}
+
+TEST(what_is_written_as_json_reads_back_the_same)
+{
+	struct buf      b;
+	struct json_out o;
+	json_t         *value;
+	struct str      text;
+
+	buf_init(&b, 4096);
+	json_out_init(&o, &b);
+	json_open_object(&o);
+	json_put_str(&o, "text", STR("quote \" slash \\ line \n bell \a umlaut \xc3\xbc smile \xf0\x9f\x98\x80"));
+	json_put_str(&o, "broken", STR("a\xff\xc3(b"));
+	json_put_array(&o, "list");
+	json_add_int(&o, -5);
+	json_open_object(&o);
+	json_close_object(&o);
+	json_close_array(&o);
+	json_put_real(&o, "real", 0.1);
+	json_put_null(&o, "none");
+	json_close_object(&o);
+	assert_int_equal(json_parse(buf_str(&b), &value, NULL), RC_OK);
+	CHECK(json_get_text(value, "text", &text));
+	CHECK(str_eq(text, STR("quote \" slash \\ line \n bell \a umlaut \xc3\xbc smile \xf0\x9f\x98\x80")));
+	CHECK(json_get_text(value, "broken", &text));
+	CHECK(str_eq(text, STR("a\xef\xbf\xbd\xef\xbf\xbd(b")));
+	CHECK(strstr(b.p, "\"list\":[-5,{}],\"real\":0.1,\"none\":null}") != NULL);
+	json_decref(value);
+	buf_fini(&b);
+}
+
+TEST(metrics_are_shown_in_prometheus_text)
+{
+	struct metrics *m = metrics_new();
+	struct buf      b;
+
+	buf_init(&b, 1 << 20);
+	metrics_add(m, METRIC_ALLOCATE, "success", 3);
+	metrics_set(m, METRIC_POOL_TOTAL, 200);
+	metrics_observe(m, METRIC_REQUEST_LATENCY, "POST,/v1/allocate,201", 0.03);
+	metrics_write(m, &b);
+	CHECK(strstr(b.p, "broker_allocate_total{outcome=\"success\"} 3\n") != NULL);
+	CHECK(strstr(b.p, "\nbroker_pool_total 200\n") != NULL);
+	CHECK(strstr(b.p, "_bucket{method=\"POST\",endpoint=\"/v1/allocate\",status=\"201\",le=\"0.025\"} 0\n") != NULL);
+	CHECK(strstr(b.p, "_bucket{method=\"POST\",endpoint=\"/v1/allocate\",status=\"201\",le=\"0.05\"} 1\n") != NULL);
+	buf_fini(&b);
+	metrics_free(m);
+}
+
+TEST(uuids_have_their_version_and_differ)
+{
+	char a[ID_UUID_SIZE], b[ID_UUID_SIZE];
+
+	id_uuid(a);
+	id_uuid(b);
+	CHECK(strlen(a) == 36 && a[14] == '4' && strchr("89ab", a[19]));
+	CHECK(strcmp(a, b) != 0);
+}
