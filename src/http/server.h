@@ -1,0 +1,80 @@
+/* server.h - the HTTP/1.1 server: connections, limits, deadlines, TLS. Knows nothing of routes. Loop thread only. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "net/http1.h"
+
+struct http_server;
+
+/* One request under way. Handed to on_request; yours until http_reply(). */
+struct http_call {
+	struct http_request req;        /* views into the connection's buffer; valid until the reply */
+	struct arena        arena;      /* reset after the reply */
+	struct buf          headers;    /* extra reply headers, each "Name: value\r\n"; filled before http_reply() */
+	int64_t             started_ns; /* monotonic: when the request was complete */
+	void               *user;       /* the router's own */
+
+	/* Set by whoever may be waiting long: called once if the client goes away before the reply. The call must still be
+	 * replied to exactly once, then or later (the reply goes nowhere). */
+	void (*on_gone)(struct http_call *call);
+};
+
+/* What a request's head allows: called when the head is complete, before any body byte is read. Returns the largest
+ * body accepted (0: none). */
+typedef size_t http_body_limit_fn(const struct http_request *head, void *arg);
+typedef void   http_request_fn(struct http_call *call, void *arg);
+
+/* Called for every reply the server makes by itself (bad request, too large, time-out ...): adds the headers and the
+ * body that such an error has, so that all errors look the same. */
+typedef void http_error_fn(int status, const char *why, struct buf *headers, struct buf *body, void *arg);
+
+struct http_options {
+	const char *host; /* numeric address to bind */
+	int         port; /* 0: any free one */
+	const char *tls_cert_file, *tls_key_file; /* both or neither */
+	unsigned    connections_max;
+	unsigned    connections_per_client_max; /* per peer address; 0: no limit */
+	int         header_timeout_ms, body_timeout_ms, idle_timeout_ms, write_timeout_ms;
+
+	http_body_limit_fn *body_limit;
+	http_request_fn    *on_request;
+	http_error_fn      *on_error;
+	void               *arg;
+};
+
+/* Bind and listen on the loop. RC_UNAVAILABLE with the reason when the address cannot be had, RC_INVALID for a bad
+ * address or certificate. */
+MUST_CHECK enum rc http_server_open(uv_loop_t *loop, const struct http_options *options, struct http_server **ret,
+				    struct err *e);
+int http_server_port(const struct http_server *s);
+
+/* Open client connections now. */
+unsigned http_server_connections(const struct http_server *s);
+
+/* Read certificate and key again; on failure the old ones stay. New connections use the new ones. */
+MUST_CHECK enum rc http_server_reload_tls(struct http_server *s, struct err *e);
+
+/* Stop accepting; idle connections close now, busy ones after their reply; those that are still there after grace_ms
+ * are cut. on_drained is called once when none is left. */
+void http_server_drain(struct http_server *s, int grace_ms, void (*on_drained)(void *arg), void *arg);
+
+/* After on_drained. */
+void http_server_free(struct http_server *s);
+
+/* Send the reply: status line, Date, Content-Length, call->headers, body. Not inside on_gone. The call is gone after
+ * this. A HEAD request gets the headers only. content_type may be NULL when body is empty. */
+void http_reply(struct http_call *call, int status, const char *content_type, struct str body);
+
+/* The peer's address as text, for logs. */
+struct str http_peer(const struct http_call *call);
+
+/* Close the connection after this reply. */
+void http_close_after(struct http_call *call);

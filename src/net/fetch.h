@@ -1,0 +1,39 @@
+/* fetch.h - one outgoing HTTP request and its answer. Blocks: for worker threads and the command line. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct arena;
+
+enum { FETCH_HEADERS_MAX = 16 };
+
+struct fetch_request {
+	const char *method;
+	const char *url; /* http or https only */
+	const char *headers[FETCH_HEADERS_MAX + 1]; /* "Name: value", NULL-terminated */
+	struct str  body;                           /* none when body.p is NULL */
+	long        connect_timeout_ms;
+	long        total_timeout_ms;
+	size_t      max_bytes; /* of the answer's body; more is RC_TOO_LARGE */
+	const char *ca_file;   /* NULL: the system's */
+};
+
+struct fetch_reply {
+	int        status;
+	struct str headers; /* as they came, CRLF-separated */
+	struct str body;
+};
+
+/* Call once before any thread is started. */
+void fetch_global_init(void);
+
+/* RC_OK means that an answer came, whatever its status. RC_TIMEOUT, RC_UNAVAILABLE (no connection, broken off),
+ * RC_INVALID (the URL), RC_TOO_LARGE otherwise. Everything in *ret lives in the arena. No redirects are followed. */
+MUST_CHECK enum rc fetch(const struct fetch_request *req, struct arena *a, struct fetch_reply *ret, struct err *e);
+
+/* The value of a reply header, trimmed; empty when it is not there. */
+struct str fetch_header(const struct fetch_reply *reply, const char *name);
