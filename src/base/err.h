@@ -48,6 +48,12 @@ enum rc err_wrap(struct err *e, enum rc rc, const char *fmt, ...) PRINTF_LIKE(3,
 /* Ready for another attempt. */
 void err_clear(struct err *e);
 
+/* Ignore a result on purpose; the reason stands beside the call. */
+static inline void rc_ignore(enum rc rc)
+{
+	(void)rc;
+}
+
 int         rc_http_status(enum rc rc);
 bool        rc_is_retryable(enum rc rc);
 const char *rc_text(enum rc rc);

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.c - one transaction's view of the store.
+ *
+ * The session remembers every record it has read or written as an entry: what was stored, and what it shall be. Reads
+ * look there first, so a function sees its own writes; the back end is asked only for the rest. Nothing is written
+ * before the function has returned RC_OK; then the changed entries are checked and applied together.
+ *
+ * Always true:
+ *   1. A function that fails has written nothing.                                    [session_execute()]
+ *   2. A unique index never holds two records with one value.                        [check_unique()]
+ *   3. A record's version grows by one with every stored change.                     [session_put()]
+ *
+ * Not here: how the records are kept (the back ends), when a function is run again (DynamoDB's conflict loop).
+ */
+#include "store/session.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/id.h"
+#include "store/store_ops.h"
+
+struct wall session_now(const struct session *s)
+{
+	return s->now;
+}
+
+struct arena *session_arena(struct session *s)
+{
+	return s->arena;
+}
+
+static struct session_entry *find_entry(struct session *s, const struct record_type *type, struct str key)
+{
+	struct session_entry *entry = s->first;
+
+	while (entry && !(entry->type == type && str_eq(entry->key, key)))
+		entry = entry->next;
+	return entry;
+}
+
+static struct session_entry *add_entry(struct session *s, const struct record_type *type, struct str key,
+				       const struct stored *stored)
+{
+	struct session_entry *entry = arena_alloc(s->arena, sizeof(*entry));
+
+	*entry = (struct session_entry){ .type = type, .key = key };
+	if (stored) {
+		entry->before = entry->after = stored->record;
+		entry->handle = stored->handle;
+	}
+	if (s->last)
+		s->last->next = entry;
+	else
+		s->first = entry;
+	s->last = entry;
+	return entry;
+}
+
+void session_reset(struct session *s)
+{
+	s->first = s->last = NULL;
+	s->writes = 0;
+	s->is_overfull = false;
+}
+
+/* The entry of a record, read from the store when the session does not know it yet. A record that is not there has an
+ * entry without before. */
+static enum rc load_entry(struct session *s, const struct record_type *type, struct str key,
+			  struct session_entry **ret, struct err *e)
+{
+	struct session_entry *entry = find_entry(s, type, key);
+	struct stored         stored;
+	enum rc               rc;
+
+	if (!entry) {
+		rc = s->store->ops->get(s, type, key, &stored, e);
+		if (rc && rc != RC_NOT_FOUND)
+			return rc;
+		entry = add_entry(s, type, rc ? str_dup(s->arena, key) : record_key(type, stored.record),
+				  rc ? NULL : &stored);
+	}
+	*ret = entry;
+	return RC_OK;
+}
+
+enum rc session_get(struct session *s, const struct record_type *type, struct str key, void *ret, struct err *e)
+{
+	struct session_entry *entry;
+	enum rc               rc = load_entry(s, type, key, &entry, e);
+
+	if (rc)
+		return rc;
+	if (!entry->after)
+		return err_set(e, RC_NOT_FOUND, "no %s '%.*s'", type->name, STR_ARG(key));
+	memcpy(ret, entry->after, type->size);
+	return RC_OK;
+}
+
+static bool matches(const struct query *q, const void *record)
+{
+	const struct record_index *index;
+	struct value               sort;
+
+	if (q->index == QUERY_ALL)
+		return true;
+	index = &q->type->indexes[q->index];
+	if (!record_is_in_index(q->type, index, record) ||
+	    value_cmp(q->type->fields[index->hash].kind, record_value(q->type, index->hash, record), q->hash) != 0)
+		return false;
+	if (index->sort == NO_FIELD)
+		return true;
+	sort = record_value(q->type, index->sort, record);
+	return str_starts_with(sort.text, q->sort_prefix) && (!q->has_sort_max || sort.number <= q->sort_max);
+}
+
+/* How many stored records the session may have changed: so many more must be read to fill a page. */
+static size_t changed_count(const struct session *s, const struct record_type *type)
+{
+	size_t count = 0;
+
+	for (const struct session_entry *entry = s->first; entry; entry = entry->next)
+		count += entry->is_changed && entry->type == type;
+	return count;
+}
+
+static void page_add(struct page *page, const struct query *q, const void *record)
+{
+	memcpy(page->records + page->count++ * q->type->size, record, q->type->size);
+}
+
+/* Stored records as the session sees them: its own version of each, without those that no longer match. */
+static void add_stored(struct session *s, const struct query *q, const struct stored_page *stored, struct page *page)
+{
+	for (size_t i = 0; i < stored->count; i++) {
+		struct str            key = record_key(q->type, stored->items[i].record);
+		struct session_entry *entry = s->is_read_only ? NULL : find_entry(s, q->type, key);
+
+		if (!entry && !s->is_read_only)
+			entry = add_entry(s, q->type, key, &stored->items[i]);
+		if (!entry)
+			page_add(page, q, stored->items[i].record);
+		else if (entry->after && matches(q, entry->after))
+			page_add(page, q, entry->after);
+	}
+}
+
+static bool page_has(const struct page *page, const struct query *q, struct str key)
+{
+	for (size_t i = 0; i < page->count; i++)
+		if (str_eq(record_key(q->type, page_record(page, q->type, i)), key))
+			return true;
+	return false;
+}
+
+/* Records that match only by the session's own writes come at the end of the last page. */
+static void add_own(struct session *s, const struct query *q, struct page *page)
+{
+	for (struct session_entry *entry = s->first; entry; entry = entry->next)
+		if (entry->is_changed && entry->type == q->type && entry->after && matches(q, entry->after) &&
+		    !(entry->before && matches(q, entry->before)) && !page_has(page, q, entry->key))
+			page_add(page, q, entry->after);
+}
+
+enum rc session_query(struct session *s, const struct query *q, struct page *ret, struct err *e)
+{
+	struct stored_page stored = { 0 };
+	size_t             own = changed_count(s, q->type);
+	enum rc            rc;
+
+	assert(q->limit >= 1 && q->limit <= QUERY_LIMIT_MAX);
+	rc = s->store->ops->query(s, q, &stored, e);
+	if (rc)
+		return rc;
+	*ret = (struct page){ .next = stored.next };
+	ret->records = arena_alloc(s->arena, (stored.count + own) * q->type->size);
+	add_stored(s, q, &stored, ret);
+	if (own && stored.next.n == 0)
+		add_own(s, q, ret);
+	return RC_OK;
+}
+
+enum rc session_count(struct session *s, const struct record_type *type, int index, struct value hash, int64_t *ret,
+		      struct err *e)
+{
+	return s->store->ops->count(s, type, index, hash, ret, e);
+}
+
+enum rc session_claim(struct session *s, const struct query *q, void *ret, struct err *e)
+{
+	struct query candidates = *q;
+	struct page  page;
+	enum rc      rc;
+
+	candidates.limit = s->store->claim_fanout;
+	do {
+		rc = session_query(s, &candidates, &page, e);
+		if (rc)
+			return rc;
+		candidates.cursor = page.next;
+	} while (page.count == 0 && page.next.n > 0);
+	if (page.count == 0)
+		return err_set(e, RC_EXHAUSTED, "no %s is free", q->type->name);
+	memcpy(ret, page_record(&page, q->type, page.count > 1 ? id_fast_random() % page.count : 0), q->type->size);
+	return RC_OK;
+}
+
+/* Entries are made by reading. A function that writes a record it has not read gets one that the back end fills in
+ * when it applies. */
+static struct session_entry *entry_to_write(struct session *s, const struct record_type *type, struct str key)
+{
+	struct session_entry *entry = find_entry(s, type, key);
+
+	assert(!s->is_read_only);
+	assert(entry); /* read before you write: only so the store can tell whether somebody else changed it */
+	if (!entry->is_changed && ++s->writes > SESSION_WRITES_MAX)
+		s->is_overfull = true;
+	entry->is_changed = true;
+	return entry;
+}
+
+void session_put(struct session *s, const struct record_type *type, const void *record)
+{
+	struct session_entry *entry = entry_to_write(s, type, record_key(type, record));
+	void                 *copy = arena_alloc(s->arena, type->size);
+
+	memcpy(copy, record, type->size);
+	record_set_version(type, copy, entry->before ? record_version(type, entry->before) + 1 : 1);
+	entry->after = copy;
+}
+
+void session_delete(struct session *s, const struct record_type *type, struct str key)
+{
+	entry_to_write(s, type, key)->after = NULL;
+}
+
+/* Does another record, one that this session leaves as it is, have the value already? */
+static enum rc check_unique(struct session *s, const struct session_entry *entry, int index, struct err *e)
+{
+	const struct record_index *unique = &entry->type->indexes[index];
+	struct query               q = { .type = entry->type, .index = index, .limit = 2 };
+	struct page                page;
+	enum rc                    rc;
+
+	if (!unique->is_unique || !entry->after || !record_is_in_index(entry->type, unique, entry->after))
+		return RC_OK;
+	q.hash = record_value(entry->type, unique->hash, entry->after);
+	if (entry->before && record_is_in_index(entry->type, unique, entry->before) &&
+	    value_cmp(entry->type->fields[unique->hash].kind, q.hash,
+		      record_value(entry->type, unique->hash, entry->before)) == 0)
+		return RC_OK; /* it had the value before */
+	rc = session_query(s, &q, &page, e);
+	if (rc)
+		return rc;
+	assert(page.count >= 1); /* the entry itself */
+	if (page.count > 1)
+		return err_set(e, RC_CONFLICT, "%s: another %s has the same %s", unique->name, entry->type->name,
+			       entry->type->fields[unique->hash].name);
+	return RC_OK;
+}
+
+static enum rc check_writes(struct session *s, struct err *e)
+{
+	if (s->is_overfull)
+		return err_set(e, RC_TOO_LARGE, "a transaction may change at most %d records", SESSION_WRITES_MAX);
+	for (struct session_entry *entry = s->first; entry; entry = entry->next) {
+		enum rc rc = RC_OK;
+
+		if (!entry->is_changed)
+			continue;
+		if (entry->after)
+			rc = record_check(entry->type, entry->after, e);
+		for (int i = 0; !rc && i < entry->type->index_count; i++)
+			rc = check_unique(s, entry, i, e);
+		if (rc)
+			return rc;
+	}
+	return RC_OK;
+}
+
+static enum rc apply_writes(struct session *s, struct err *e)
+{
+	for (struct session_entry *entry = s->first; entry; entry = entry->next) {
+		enum rc rc;
+
+		if (!entry->is_changed || (!entry->before && !entry->after))
+			continue;
+		rc = s->store->ops->apply(s, entry, e);
+		if (rc)
+			return rc;
+	}
+	return RC_OK;
+}
+
+enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn)
+{
+	session_reset(s);
+	*ret_is_torn = false;
+	t->rc = t->run(s, t->arg, &t->e);
+	if (!t->rc && s->writes)
+		t->rc = check_writes(s, &t->e);
+	if (!t->rc && s->writes) {
+		t->rc = apply_writes(s, &t->e);
+		*ret_is_torn = t->rc != RC_OK;
+	}
+	if (t->rc && !t->e.rc)
+		(void)err_set(&t->e, t->rc, "%s", rc_text(t->rc));
+	return t->rc;
+}

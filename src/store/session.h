@@ -1,0 +1,62 @@
+/* session.h - what a transaction function can do. Reads see the session's own writes; writes wait until it succeeds. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "store/record.h"
+
+struct arena;
+struct session;
+
+/* The smallest back end sets the limit: DynamoDB takes 100 actions in one transaction. */
+enum { SESSION_WRITES_MAX = 100, QUERY_LIMIT_MAX = 1000, QUERY_ALL = -1, CURSOR_MAX = 256 };
+
+/* The time of this transaction. */
+struct wall   session_now(const struct session *s);
+struct arena *session_arena(struct session *s);
+
+/* One record by key. RC_NOT_FOUND. */
+MUST_CHECK enum rc session_get(struct session *s, const struct record_type *type, struct str key, void *ret,
+			       struct err *e);
+
+/* Records of one index with one hash value, in its order. Index QUERY_ALL: all records of the type. */
+struct query {
+	const struct record_type *type;
+	int                       index;
+	struct value              hash;
+	struct str                sort_prefix; /* TEXT sort field: only values that begin with it */
+	bool                      has_sort_max; /* INT sort field: only values up to sort_max */
+	int64_t                   sort_max;
+	size_t                    limit;  /* 1 to QUERY_LIMIT_MAX */
+	struct str                cursor; /* page.next of the page before, or empty */
+};
+
+struct page {
+	char      *records; /* count structs, one after the other, in the session's arena */
+	size_t     count;
+	struct str next; /* empty when this was the last page */
+};
+
+/* RC_INVALID when the cursor does not belong to this query. */
+MUST_CHECK enum rc session_query(struct session *s, const struct query *q, struct page *ret, struct err *e);
+
+static inline void *page_record(const struct page *p, const struct record_type *type, size_t i)
+{
+	return p->records + i * type->size;
+}
+
+/* How many records have this hash value (QUERY_ALL: how many there are). Does not see the session's own writes. */
+MUST_CHECK enum rc session_count(struct session *s, const struct record_type *type, int index, struct value hash,
+				 int64_t *ret, struct err *e);
+
+/* Hand me one record of this query that I am about to change: the first, or on a store with many writers any of the
+ * first few. RC_EXHAUSTED when there is none. */
+MUST_CHECK enum rc session_claim(struct session *s, const struct query *q, void *ret, struct err *e);
+
+/* Store the record as it is now. Its texts must live as long as the session's arena. */
+void session_put(struct session *s, const struct record_type *type, const void *record);
+void session_delete(struct session *s, const struct record_type *type, struct str key);

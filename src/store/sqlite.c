@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlite.c - the embedded back end.
+ *
+ * One thread writes. It takes what has been submitted (up to BATCH_MAX), runs every function inside one SQL
+ * transaction, commits once, and only then tells each caller: many transactions share one flush to disk. There is no
+ * artificial wait; while a commit is being flushed the next batch gathers by itself. One other thread serves
+ * read-only transactions on a snapshot, so that a long list never delays a claim.
+ *
+ * Always true:
+ *   1. done(RC_OK) of a writing transaction comes after COMMIT returned with synchronous=FULL.      [commit_batch()]
+ *   2. When COMMIT fails, nothing of the batch is kept and every caller in it is told so. The connection stays: the
+ *      next commit writes over the same part of the log and is flushed itself, so nothing depends on the failed flush.
+ *   3. The write-ahead log is moved into the main file when it passes WAL_PAGES_MAX, or at WAL_PAGES_IDLE when nothing
+ *      waits, by the writer itself; it does not grow without bound.                                [checkpoint()]
+ *
+ * A crash loses only what nobody was told of: SQLite replays the log at the next open.
+ */
+#include "store/sqlite.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "store/sqlite_ops.h"
+
+enum { BATCH_MAX = 512, WAL_PAGES_MAX = 8000, WAL_PAGES_IDLE = 2000, CACHE_MB = 64, READER_CACHE_MB = 8 };
+
+struct sqlite_store {
+	struct store             base;
+	struct sqlite_connection writer_connection, reader_connection;
+	struct inbox             writes, reads;
+	pthread_t                writer, reader;
+	struct txn              *batch[BATCH_MAX];
+};
+
+enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e)
+{
+	const char *why = sqlite3_errmsg(db);
+
+	switch (sqlite3_errcode(db) & 0xff) {
+	case SQLITE_FULL: return err_set(e, RC_UNAVAILABLE, "the store cannot %s: the disk is full", doing);
+	case SQLITE_IOERR:
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+	case SQLITE_CANTOPEN: return err_set(e, RC_UNAVAILABLE, "the store cannot %s: %s", doing, why);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB: return err_set(e, RC_CORRUPT, "the store cannot %s: %s", doing, why);
+	default: return err_set(e, RC_INTERNAL, "the store cannot %s: %s", doing, why);
+	}
+}
+
+enum rc sqlite_exec(sqlite3 *db, const char *sql, struct err *e)
+{
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return sqlite_failed(db, sql, e);
+	return RC_OK;
+}
+
+static int note_wal_size(void *arg, sqlite3 *db, const char *name, int pages)
+{
+	struct sqlite_connection *c = arg;
+
+	(void)db;
+	(void)name;
+	c->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
+		       struct err *e)
+{
+	int  flags = is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	char sql[160];
+
+	if (sqlite3_open_v2(path, &ret->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+		return sqlite_failed(ret->db, "open its file", e);
+	(void)snprintf(sql, sizeof(sql),
+		       "PRAGMA busy_timeout = 5000; PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY;%s",
+		       cache_mb * 1024,
+		       is_read_only ? "" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"); /* fits */
+	return sqlite_exec(ret->db, sql, e);
+}
+
+/* Everyone in the batch who was told nothing yet shares the commit's failure. */
+static void fail_batch(struct sqlite_store *store, size_t count, enum rc rc, const struct err *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct txn *t = store->batch[i];
+
+		if (t->rc)
+			continue;
+		t->rc = rc;
+		t->e = *e;
+	}
+}
+
+static void begin_session(struct session *s, struct sqlite_store *store, struct sqlite_connection *c,
+			  const struct txn *t)
+{
+	*s = (struct session){
+		.store = &store->base,
+		.arena = t->arena,
+		.now = clock_now(store->base.clock),
+		.is_read_only = t->is_read_only,
+		.connection = c,
+	};
+}
+
+static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct session s;
+		bool           is_torn;
+
+		begin_session(&s, store, &store->writer_connection, store->batch[i]);
+		(void)session_execute(&s, store->batch[i], &is_torn); /* kept in the transaction */
+		if (is_torn) {
+			*e = store->batch[i]->e;
+			return store->batch[i]->rc;
+		}
+	}
+	return RC_OK;
+}
+
+static void commit_batch(struct sqlite_store *store, size_t count)
+{
+	sqlite3   *db = store->writer_connection.db;
+	struct err e = { 0 };
+	enum rc    rc = sqlite_exec(db, "BEGIN IMMEDIATE", &e);
+
+	if (!rc)
+		rc = run_batch(store, count, &e);
+	if (!rc)
+		rc = sqlite_exec(db, "COMMIT", &e);
+	if (rc) {
+		if (!sqlite3_get_autocommit(db))
+			rc_ignore(sqlite_exec(db, "ROLLBACK", NULL)); /* the failure to report is the commit's */
+		fail_batch(store, count, rc, &e);
+	}
+	store_note_commit(&store->base, rc, &e, count);
+}
+
+static void tell(struct txn *t)
+{
+	t->done(t, t->rc, &t->e);
+}
+
+static void checkpoint(struct sqlite_store *store, bool is_idle)
+{
+	struct sqlite_connection *c = &store->writer_connection;
+
+	if (c->wal_pages < (is_idle ? WAL_PAGES_IDLE : WAL_PAGES_MAX))
+		return;
+	/* Not moving the log now is no failure: it is tried again after the next commit. */
+	if (sqlite3_wal_checkpoint_v2(c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK)
+		c->wal_pages = 0;
+}
+
+static struct inbox_item *fill_batch(struct sqlite_store *store, struct inbox_item *items, size_t *ret_count)
+{
+	size_t count = 0;
+
+	for (; items && count < BATCH_MAX; items = items->next)
+		store->batch[count++] = CONTAINER_OF(items, struct txn, item);
+	*ret_count = count;
+	return items;
+}
+
+static void *write_loop(void *arg)
+{
+	struct sqlite_store *store = arg;
+	struct inbox_item   *items;
+	size_t               count;
+
+	while ((items = inbox_wait_all(&store->writes)))
+		while (items) {
+			items = fill_batch(store, items, &count);
+			commit_batch(store, count);
+			for (size_t i = 0; i < count; i++)
+				tell(store->batch[i]);
+			if (!items)
+				items = inbox_take_all(&store->writes);
+			checkpoint(store, !items);
+		}
+	return NULL;
+}
+
+static void run_read(struct sqlite_store *store, struct txn *t)
+{
+	sqlite3       *db = store->reader_connection.db;
+	struct session s;
+	bool           is_torn;
+
+	begin_session(&s, store, &store->reader_connection, t);
+	t->rc = sqlite_exec(db, "BEGIN", &t->e);
+	if (!t->rc) {
+		(void)session_execute(&s, t, &is_torn); /* kept in the transaction */
+		rc_ignore(sqlite_exec(db, "COMMIT", NULL));  /* ends the snapshot; nothing was written */
+	}
+	tell(t);
+}
+
+static void *read_loop(void *arg)
+{
+	struct sqlite_store *store = arg;
+	struct inbox_item   *item;
+
+	while ((item = inbox_wait_one(&store->reads)))
+		run_read(store, CONTAINER_OF(item, struct txn, item));
+	return NULL;
+}
+
+static void submit(struct store *base, struct txn *t)
+{
+	struct sqlite_store *store = CONTAINER_OF(base, struct sqlite_store, base);
+
+	(void)inbox_put(t->is_read_only ? &store->reads : &store->writes, &t->item);
+}
+
+static void turn(struct store *base)
+{
+	(void)base;
+}
+
+static void free_store(struct sqlite_store *store)
+{
+	sqlite_disconnect(&store->reader_connection);
+	sqlite_disconnect(&store->writer_connection);
+	inbox_fini(&store->reads);
+	inbox_fini(&store->writes);
+	store_fini(&store->base);
+	free(store);
+}
+
+static void close_store(struct store *base)
+{
+	struct sqlite_store *store = CONTAINER_OF(base, struct sqlite_store, base);
+
+	inbox_close(&store->writes);
+	inbox_close(&store->reads);
+	pthread_join(store->writer, NULL);
+	pthread_join(store->reader, NULL);
+	free_store(store);
+}
+
+static const struct store_ops ops = {
+	.name = "sqlite",
+	.submit = submit,
+	.turn = turn,
+	.close = close_store,
+	.get = sqlite_get,
+	.query = sqlite_query,
+	.count = sqlite_count,
+	.apply = sqlite_apply,
+};
+
+static enum rc connect_both(struct sqlite_store *store, const struct sqlite_options *o, struct err *e)
+{
+	struct sqlite_connection *writer = &store->writer_connection;
+	enum rc                   rc;
+
+	rc = sqlite_connect(o->path, false, o->cache_mb ? o->cache_mb : CACHE_MB, writer, e);
+	if (!rc)
+		rc = sqlite_prepare_schema(writer->db, o->types, o->type_count, e);
+	if (!rc)
+		rc = sqlite_connect(o->path, true, READER_CACHE_MB, &store->reader_connection, e);
+	if (rc)
+		return err_wrap(e, rc, "%s", o->path);
+	sqlite3_wal_autocheckpoint(writer->db, 0);
+	sqlite3_wal_hook(writer->db, note_wal_size, writer);
+	return RC_OK;
+}
+
+enum rc store_sqlite_open(const struct sqlite_options *o, struct store **ret, struct err *e)
+{
+	struct sqlite_store *store = mem_new(struct sqlite_store);
+	enum rc              rc;
+
+	store_init(&store->base, &ops, o->clock);
+	inbox_init(&store->writes);
+	inbox_init(&store->reads);
+	rc = connect_both(store, o, e);
+	if (rc) {
+		free_store(store);
+		return rc;
+	}
+	if (pthread_create(&store->writer, NULL, write_loop, store) ||
+	    pthread_create(&store->reader, NULL, read_loop, store))
+		abort(); /* without threads there is no program */
+	*ret = &store->base;
+	return RC_OK;
+}
+
+static enum rc copy_pages(sqlite3 *from, sqlite3 *to, struct err *e)
+{
+	sqlite3_backup *copy = sqlite3_backup_init(to, "main", from, "main");
+	int             step;
+
+	if (!copy)
+		return sqlite_failed(to, "begin the backup", e);
+	/* Small steps: between them the running server may move its log. */
+	do
+		step = sqlite3_backup_step(copy, 4096);
+	while (step == SQLITE_OK || step == SQLITE_BUSY || step == SQLITE_LOCKED);
+	sqlite3_backup_finish(copy);
+	return step == SQLITE_DONE ? RC_OK : sqlite_failed(to, "finish the backup", e);
+}
+
+static enum rc open_existing(const char *path, struct sqlite_connection *ret, struct err *e)
+{
+	if (access(path, R_OK) != 0)
+		return err_set(e, RC_NOT_FOUND, "there is no readable store at %s", path);
+	return sqlite_connect(path, true, READER_CACHE_MB, ret, e);
+}
+
+enum rc sqlite_backup(const char *from, const char *to, struct err *e)
+{
+	struct sqlite_connection source = { 0 }, target = { 0 };
+	enum rc                  rc;
+
+	if (access(to, F_OK) == 0)
+		return err_set(e, RC_CONFLICT, "%s exists already; name a new file", to);
+	rc = open_existing(from, &source, e);
+	/* One read transaction for the whole copy: the backup is the state of one moment. */
+	if (!rc)
+		rc = sqlite_exec(source.db, "BEGIN; SELECT count(*) FROM sqlite_schema;", e);
+	if (!rc && sqlite3_open(to, &target.db) != SQLITE_OK)
+		rc = sqlite_failed(target.db, "make the backup file", e);
+	if (!rc)
+		rc = copy_pages(source.db, target.db, e);
+	sqlite_disconnect(&target);
+	sqlite_disconnect(&source);
+	return rc;
+}
+
+static enum rc check_pages(sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	enum rc       rc = RC_OK;
+
+	if (sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &stmt, NULL) != SQLITE_OK ||
+	    sqlite3_step(stmt) != SQLITE_ROW)
+		rc = sqlite_failed(db, "check itself", e);
+	else if (strcmp((const char *)sqlite3_column_text(stmt, 0), "ok") != 0)
+		rc = err_set(e, RC_CORRUPT, "%s", (const char *)sqlite3_column_text(stmt, 0));
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+enum rc sqlite_check(const char *path, struct err *e)
+{
+	struct sqlite_connection c = { 0 };
+	enum rc                  rc = open_existing(path, &c, e);
+
+	if (!rc)
+		rc = check_pages(c.db, e);
+	if (!rc)
+		rc = sqlite_check_identity(c.db, e);
+	sqlite_disconnect(&c);
+	return rc;
+}

@@ -1,0 +1,58 @@
+/* sqlite_ops.h - shared by the files of the sqlite back end; nobody else includes this. */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "base/buf.h"
+#include "store/sqlite.h"
+#include "store/store_ops.h"
+
+enum { STATEMENTS_MAX = 256 };
+
+/* What a prepared statement does: everything its text depends on. */
+struct statement_key {
+	const struct record_type *type;
+	uint8_t                   kind;
+	int8_t                    index;
+	uint8_t                   flags;
+	uint64_t                  fields;
+};
+
+struct statement {
+	struct statement_key key;
+	sqlite3_stmt        *stmt; /* NULL: free place */
+};
+
+/* One connection, used by one thread. */
+struct sqlite_connection {
+	sqlite3         *db;
+	struct statement statements[STATEMENTS_MAX];
+	unsigned         statement_count;
+	int              wal_pages; /* after the last commit */
+};
+
+MUST_CHECK enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
+				  struct err *e);
+void               sqlite_disconnect(struct sqlite_connection *c);
+
+/* Run SQL text without results. */
+MUST_CHECK enum rc sqlite_exec(sqlite3 *db, const char *sql, struct err *e);
+
+/* Turn SQLite's last failure into ours: trouble with the disk is RC_UNAVAILABLE, damage RC_CORRUPT. */
+enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e);
+
+/* Is this file ours, and of a version we know? */
+MUST_CHECK enum rc sqlite_check_identity(sqlite3 *db, struct err *e);
+
+/* Tables, columns and indexes for these types; what exists stays. One transaction. */
+MUST_CHECK enum rc sqlite_prepare_schema(sqlite3 *db, const struct record_type *const *types, size_t type_count,
+					 struct err *e);
+
+/* True when an absent value is stored as 0 and not as NULL: the field orders an index. */
+bool sqlite_is_sort_field(const struct record_type *type, int field);
+
+/* The session calls; session->connection is a struct sqlite_connection. */
+session_get_fn   sqlite_get;
+session_query_fn sqlite_query;
+session_count_fn sqlite_count;
+session_apply_fn sqlite_apply;

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlite_session.c - get, query, count and apply as SQL.
+ *
+ * Statement texts are built from the record type at first use, prepared, and kept by the connection; a claim in the
+ * steady state compiles nothing. An update names only the columns that changed, because SQLite rewrites every index
+ * that has a named column. A cursor is the sort value and row number of the last record seen, so a page costs the
+ * same wherever it begins.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "store/sqlite_ops.h"
+
+enum statement_kind { GET = 1, QUERY, COUNT, INSERT, UPDATE, DELETE };
+enum { WITH_CURSOR = 1, WITH_PREFIX = 2, WITH_MAX = 4, SQL_MAX = 8192 };
+
+/* Numbers of the parameters in a query. */
+enum { AT_HASH = 1, AT_PREFIX, AT_PREFIX_END, AT_MAX, AT_CURSOR_SORT, AT_CURSOR_SEQ, AT_LIMIT };
+
+static void add_columns(struct buf *sql, const struct record_type *type)
+{
+	buf_add_text(sql, "seq, version");
+	for (int f = 0; f < type->field_count; f++)
+		buf_addf(sql, ", \"%s\"", type->fields[f].name);
+}
+
+static void build_get(struct buf *sql, const struct statement_key *key)
+{
+	buf_add_text(sql, "SELECT ");
+	add_columns(sql, key->type);
+	buf_addf(sql, " FROM \"%s\" WHERE \"%s\" = ?1", key->type->name, key->type->fields[key->type->key].name);
+}
+
+static void build_conditions(struct buf *sql, const struct statement_key *key)
+{
+	const struct record_index *index = &key->type->indexes[key->index];
+	const char                *sort = index->sort == NO_FIELD ? "seq" : key->type->fields[index->sort].name;
+
+	buf_addf(sql, " WHERE \"%s\" = ?%d", key->type->fields[index->hash].name, AT_HASH);
+	if (index->only_field != NO_FIELD)
+		buf_addf(sql, " AND \"%s\" = %d", key->type->fields[index->only_field].name, index->only_value);
+	if (key->flags & WITH_PREFIX)
+		buf_addf(sql, " AND \"%s\" >= ?%d AND \"%s\" < ?%d", sort, AT_PREFIX, sort, AT_PREFIX_END);
+	if (key->flags & WITH_MAX)
+		buf_addf(sql, " AND \"%s\" <= ?%d", sort, AT_MAX);
+	if (key->flags & WITH_CURSOR) {
+		if (index->sort == NO_FIELD)
+			buf_addf(sql, " AND seq > ?%d", AT_CURSOR_SEQ);
+		else
+			buf_addf(sql, " AND (\"%s\", seq) > (?%d, ?%d)", sort, AT_CURSOR_SORT, AT_CURSOR_SEQ);
+	}
+}
+
+static void build_query(struct buf *sql, const struct statement_key *key)
+{
+	const struct record_index *index = key->index == QUERY_ALL ? NULL : &key->type->indexes[key->index];
+
+	buf_add_text(sql, "SELECT ");
+	add_columns(sql, key->type);
+	buf_addf(sql, " FROM \"%s\"", key->type->name);
+	if (index)
+		build_conditions(sql, key);
+	else if (key->flags & WITH_CURSOR)
+		buf_addf(sql, " WHERE seq > ?%d", AT_CURSOR_SEQ);
+	buf_add_text(sql, " ORDER BY ");
+	if (index && index->sort != NO_FIELD)
+		buf_addf(sql, "\"%s\", ", key->type->fields[index->sort].name);
+	buf_addf(sql, "seq LIMIT ?%d", AT_LIMIT);
+}
+
+static void build_count(struct buf *sql, const struct statement_key *key)
+{
+	buf_addf(sql, "SELECT count(*) FROM \"%s\"", key->type->name);
+	if (key->index != QUERY_ALL)
+		build_conditions(sql, key);
+}
+
+static void build_insert(struct buf *sql, const struct statement_key *key)
+{
+	buf_addf(sql, "INSERT INTO \"%s\" (version", key->type->name);
+	for (int f = 0; f < key->type->field_count; f++)
+		buf_addf(sql, ", \"%s\"", key->type->fields[f].name);
+	buf_add_text(sql, ") VALUES (?1");
+	for (int f = 0; f < key->type->field_count; f++)
+		buf_addf(sql, ", ?%d", f + 2);
+	buf_add_char(sql, ')');
+}
+
+static void build_update(struct buf *sql, const struct statement_key *key)
+{
+	buf_addf(sql, "UPDATE \"%s\" SET version = ?1", key->type->name);
+	for (int f = 0; f < key->type->field_count; f++)
+		if (key->fields >> f & 1)
+			buf_addf(sql, ", \"%s\" = ?%d", key->type->fields[f].name, f + 2);
+	buf_addf(sql, " WHERE seq = ?%d", key->type->field_count + 2);
+}
+
+static void build_delete(struct buf *sql, const struct statement_key *key)
+{
+	buf_addf(sql, "DELETE FROM \"%s\" WHERE seq = ?1", key->type->name);
+}
+
+static enum rc prepare(struct sqlite_connection *c, const struct statement_key *key, sqlite3_stmt **ret,
+		       struct err *e)
+{
+	static void (*const builders[])(struct buf *, const struct statement_key *) = {
+		[GET] = build_get,       [QUERY] = build_query,   [COUNT] = build_count,
+		[INSERT] = build_insert, [UPDATE] = build_update, [DELETE] = build_delete,
+	};
+	struct buf sql;
+	enum rc    rc = RC_OK;
+
+	buf_init(&sql, SQL_MAX);
+	builders[key->kind](&sql, key);
+	assert(!sql.is_full);
+	if (sqlite3_prepare_v3(c->db, sql.p, (int)sql.n, SQLITE_PREPARE_PERSISTENT, ret, NULL) != SQLITE_OK)
+		rc = sqlite_failed(c->db, "prepare a statement", e);
+	buf_fini(&sql);
+	return rc;
+}
+
+static bool is_same_key(const struct statement_key *a, const struct statement_key *b)
+{
+	return a->type == b->type && a->kind == b->kind && a->index == b->index && a->flags == b->flags &&
+	       a->fields == b->fields;
+}
+
+static void forget_statements(struct sqlite_connection *c)
+{
+	for (size_t i = 0; i < STATEMENTS_MAX; i++)
+		sqlite3_finalize(c->statements[i].stmt);
+	memset(c->statements, 0, sizeof(c->statements));
+	c->statement_count = 0;
+}
+
+/* The prepared statement for the key; reset it after use. */
+static enum rc statement(struct session *s, struct statement_key key, sqlite3_stmt **ret, struct err *e)
+{
+	struct sqlite_connection *c = s->connection;
+	uint64_t hash = ((uint64_t)(uintptr_t)key.type >> 4) ^ ((uint64_t)key.kind << 40) ^
+			((uint64_t)(uint8_t)key.index << 48) ^ ((uint64_t)key.flags << 56) ^ key.fields;
+	size_t  at = (size_t)((hash * 0x9e3779b97f4a7c15ull) >> 56) % STATEMENTS_MAX;
+	enum rc rc;
+
+	while (c->statements[at].stmt && !is_same_key(&c->statements[at].key, &key))
+		at = (at + 1) % STATEMENTS_MAX;
+	if (!c->statements[at].stmt) {
+		if (c->statement_count >= STATEMENTS_MAX / 2) {
+			forget_statements(c);
+			return statement(s, key, ret, e);
+		}
+		rc = prepare(c, &key, &c->statements[at].stmt, e);
+		if (rc)
+			return rc;
+		c->statements[at].key = key;
+		c->statement_count++;
+	}
+	*ret = c->statements[at].stmt;
+	return RC_OK;
+}
+
+void sqlite_disconnect(struct sqlite_connection *c)
+{
+	forget_statements(c);
+	sqlite3_close(c->db);
+	c->db = NULL;
+}
+
+static void bind_text(sqlite3_stmt *stmt, int at, struct str text)
+{
+	sqlite3_bind_text(stmt, at, text.p ? text.p : "", (int)text.n, SQLITE_STATIC);
+}
+
+static void bind_value(sqlite3_stmt *stmt, int at, enum field_kind kind, struct value v)
+{
+	if (kind == FIELD_TEXT)
+		bind_text(stmt, at, v.text);
+	else
+		sqlite3_bind_int64(stmt, at, v.number);
+}
+
+static void bind_field(sqlite3_stmt *stmt, int at, const struct record_type *type, int field, const void *record)
+{
+	if (record_is_absent(type, field, record) && !sqlite_is_sort_field(type, field))
+		sqlite3_bind_null(stmt, at);
+	else
+		bind_value(stmt, at, type->fields[field].kind, record_value(type, field, record));
+}
+
+/* The current row as a record. */
+static struct stored read_row(struct session *s, const struct record_type *type, sqlite3_stmt *stmt)
+{
+	struct stored stored = { .record = arena_alloc(s->arena, type->size) };
+
+	stored.handle = sqlite3_column_int64(stmt, 0);
+	record_set_version(type, stored.record, (uint64_t)sqlite3_column_int64(stmt, 1));
+	for (int f = 0; f < type->field_count; f++) {
+		struct value v = { 0 };
+
+		if (type->fields[f].kind == FIELD_TEXT) {
+			const char *text = (const char *)sqlite3_column_text(stmt, f + 2);
+
+			if (text)
+				v.text = str_dup(s->arena, str_of(text, (size_t)sqlite3_column_bytes(stmt, f + 2)));
+		} else {
+			v.number = sqlite3_column_int64(stmt, f + 2);
+		}
+		record_set(type, f, stored.record, v);
+	}
+	return stored;
+}
+
+/* Read a row and believe it only after a look: the file may have been changed by other hands. */
+static enum rc take_row(struct session *s, const struct record_type *type, sqlite3_stmt *stmt, struct stored *ret,
+			struct err *e)
+{
+	*ret = read_row(s, type, stmt);
+	return record_check(type, ret->record, e);
+}
+
+enum rc sqlite_get(struct session *s, const struct record_type *type, struct str key, struct stored *ret,
+		   struct err *e)
+{
+	struct sqlite_connection *c = s->connection;
+	sqlite3_stmt             *stmt;
+	enum rc                   rc = statement(s, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
+
+	if (rc)
+		return rc;
+	bind_text(stmt, 1, key);
+	switch (sqlite3_step(stmt)) {
+	case SQLITE_ROW: rc = take_row(s, type, stmt, ret, e); break;
+	case SQLITE_DONE: rc = RC_NOT_FOUND; break;
+	default: rc = sqlite_failed(c->db, "read a record", e); break;
+	}
+	sqlite3_reset(stmt);
+	return rc;
+}
+
+static bool is_sorted_by_text(const struct query *q)
+{
+	int sort = q->index == QUERY_ALL ? NO_FIELD : q->type->indexes[q->index].sort;
+
+	return sort != NO_FIELD && q->type->fields[sort].kind == FIELD_TEXT;
+}
+
+/* A cursor is "seq:sort value". */
+static enum rc bind_cursor(sqlite3_stmt *stmt, const struct query *q, struct err *e)
+{
+	struct str rest = q->cursor;
+	struct str seq_text = str_cut(&rest, ':');
+	int64_t    seq, number;
+
+	if (!str_to_int(seq_text, 0, INT64_MAX, &seq))
+		return err_set(e, RC_INVALID, "the cursor does not belong to this list");
+	sqlite3_bind_int64(stmt, AT_CURSOR_SEQ, seq);
+	if (q->index == QUERY_ALL || q->type->indexes[q->index].sort == NO_FIELD)
+		return RC_OK;
+	if (is_sorted_by_text(q)) {
+		bind_text(stmt, AT_CURSOR_SORT, rest);
+		return RC_OK;
+	}
+	if (!str_to_int(rest, INT64_MIN, INT64_MAX, &number))
+		return err_set(e, RC_INVALID, "the cursor does not belong to this list");
+	sqlite3_bind_int64(stmt, AT_CURSOR_SORT, number);
+	return RC_OK;
+}
+
+static enum rc bind_query(struct session *s, sqlite3_stmt *stmt, const struct query *q, struct err *e)
+{
+	if (q->index != QUERY_ALL)
+		bind_value(stmt, AT_HASH, q->type->fields[q->type->indexes[q->index].hash].kind, q->hash);
+	if (q->sort_prefix.n) {
+		bind_text(stmt, AT_PREFIX, q->sort_prefix);
+		/* 0xff is in no UTF-8 text, so this is behind everything that begins with the prefix */
+		bind_text(stmt, AT_PREFIX_END, str_format(s->arena, "%.*s\xff", STR_ARG(q->sort_prefix)));
+	}
+	if (q->has_sort_max)
+		sqlite3_bind_int64(stmt, AT_MAX, q->sort_max);
+	sqlite3_bind_int64(stmt, AT_LIMIT, (int64_t)q->limit);
+	return q->cursor.n ? bind_cursor(stmt, q, e) : RC_OK;
+}
+
+static struct str make_cursor(struct session *s, const struct query *q, const struct stored *last)
+{
+	int          sort = q->index == QUERY_ALL ? NO_FIELD : q->type->indexes[q->index].sort;
+	struct value v;
+
+	if (sort == NO_FIELD)
+		return str_format(s->arena, "%lld", (long long)last->handle);
+	v = record_value(q->type, sort, last->record);
+	if (is_sorted_by_text(q))
+		return str_format(s->arena, "%lld:%.*s", (long long)last->handle, STR_ARG(v.text));
+	return str_format(s->arena, "%lld:%lld", (long long)last->handle, (long long)v.number);
+}
+
+static enum rc read_page(struct session *s, const struct query *q, sqlite3_stmt *stmt, struct stored_page *ret,
+			 struct err *e)
+{
+	struct sqlite_connection *c = s->connection;
+	enum rc                   rc = RC_OK;
+	int                       step;
+
+	ret->items = arena_alloc(s->arena, q->limit * sizeof(*ret->items));
+	while (!rc && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+		assert(ret->count < q->limit);
+		rc = take_row(s, q->type, stmt, &ret->items[ret->count++], e);
+	}
+	if (rc)
+		return rc;
+	if (step != SQLITE_DONE)
+		return sqlite_failed(c->db, "read records", e);
+	if (ret->count == q->limit)
+		ret->next = make_cursor(s, q, &ret->items[ret->count - 1]);
+	return RC_OK;
+}
+
+enum rc sqlite_query(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
+{
+	struct statement_key key = { q->type, QUERY, (int8_t)q->index, 0, 0 };
+	sqlite3_stmt        *stmt;
+	enum rc              rc;
+
+	key.flags = (uint8_t)((q->cursor.n ? WITH_CURSOR : 0) | (q->sort_prefix.n ? WITH_PREFIX : 0) |
+			      (q->has_sort_max ? WITH_MAX : 0));
+	rc = statement(s, key, &stmt, e);
+	if (rc)
+		return rc;
+	rc = bind_query(s, stmt, q, e);
+	if (!rc)
+		rc = read_page(s, q, stmt, ret, e);
+	sqlite3_reset(stmt);
+	return rc;
+}
+
+enum rc sqlite_count(struct session *s, const struct record_type *type, int index, struct value hash, int64_t *ret,
+		     struct err *e)
+{
+	struct sqlite_connection *c = s->connection;
+	sqlite3_stmt             *stmt;
+	enum rc rc = statement(s, (struct statement_key){ type, COUNT, (int8_t)index, 0, 0 }, &stmt, e);
+
+	if (rc)
+		return rc;
+	if (index != QUERY_ALL)
+		bind_value(stmt, AT_HASH, type->fields[type->indexes[index].hash].kind, hash);
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		*ret = sqlite3_column_int64(stmt, 0);
+	else
+		rc = sqlite_failed(c->db, "count records", e);
+	sqlite3_reset(stmt);
+	return rc;
+}
+
+static enum rc run_write(struct session *s, sqlite3_stmt *stmt, struct err *e)
+{
+	struct sqlite_connection *c = s->connection;
+	enum rc                   rc = RC_OK;
+
+	if (sqlite3_step(stmt) != SQLITE_DONE)
+		rc = sqlite_failed(c->db, "write a record", e);
+	sqlite3_reset(stmt);
+	return rc;
+}
+
+static enum rc apply_insert(struct session *s, const struct session_entry *entry, struct err *e)
+{
+	const struct record_type *type = entry->type;
+	sqlite3_stmt             *stmt;
+	enum rc                   rc = statement(s, (struct statement_key){ type, INSERT, 0, 0, 0 }, &stmt, e);
+
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(stmt, 1, (int64_t)record_version(type, entry->after));
+	for (int f = 0; f < type->field_count; f++)
+		bind_field(stmt, f + 2, type, f, entry->after);
+	return run_write(s, stmt, e);
+}
+
+static enum rc apply_update(struct session *s, const struct session_entry *entry, struct err *e)
+{
+	const struct record_type *type = entry->type;
+	uint64_t                  changed = record_changes(type, entry->before, entry->after);
+	sqlite3_stmt             *stmt;
+	enum rc                   rc;
+
+	if (!changed)
+		return RC_OK;
+	rc = statement(s, (struct statement_key){ type, UPDATE, 0, 0, changed }, &stmt, e);
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(stmt, 1, (int64_t)record_version(type, entry->after));
+	for (int f = 0; f < type->field_count; f++)
+		if (changed >> f & 1)
+			bind_field(stmt, f + 2, type, f, entry->after);
+	sqlite3_bind_int64(stmt, type->field_count + 2, entry->handle);
+	return run_write(s, stmt, e);
+}
+
+static enum rc apply_delete(struct session *s, const struct session_entry *entry, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	enum rc       rc = statement(s, (struct statement_key){ entry->type, DELETE, 0, 0, 0 }, &stmt, e);
+
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(stmt, 1, entry->handle);
+	return run_write(s, stmt, e);
+}
+
+enum rc sqlite_apply(struct session *s, const struct session_entry *entry, struct err *e)
+{
+	if (!entry->before)
+		return apply_insert(s, entry, e);
+	if (!entry->after)
+		return apply_delete(s, entry, e);
+	return apply_update(s, entry, e);
+}

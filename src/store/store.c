@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store.c - what all back ends share: waiting for a transaction, health, figures. */
+#include "store/store.h"
+
+#include <assert.h>
+
+#include "store/store_ops.h"
+
+void store_init(struct store *s, const struct store_ops *ops, const struct clock *clock)
+{
+	s->ops = ops;
+	s->clock = clock;
+	s->claim_fanout = 1;
+	pthread_mutex_init(&s->health_lock, NULL);
+}
+
+void store_fini(struct store *s)
+{
+	pthread_mutex_destroy(&s->health_lock);
+}
+
+void store_submit(struct store *s, struct txn *t)
+{
+	assert(t->run && t->done && t->arena);
+	t->rc = RC_OK;
+	err_clear(&t->e);
+	s->ops->submit(s, t);
+}
+
+/* A transaction that somebody waits for. */
+struct awaited {
+	struct txn      txn;
+	pthread_mutex_t lock;
+	pthread_cond_t  is_over;
+	bool            is_done;
+	struct err     *e;
+};
+
+static void wake_waiter(struct txn *t, enum rc rc, const struct err *e)
+{
+	struct awaited *w = CONTAINER_OF(t, struct awaited, txn);
+
+	pthread_mutex_lock(&w->lock);
+	if (rc && w->e)
+		*w->e = *e;
+	w->is_done = true;
+	pthread_cond_signal(&w->is_over);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static enum rc run_and_wait(struct store *s, struct awaited *w)
+{
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->is_over, NULL);
+	w->txn.done = wake_waiter;
+	store_submit(s, &w->txn);
+	s->ops->turn(s);
+	pthread_mutex_lock(&w->lock);
+	while (!w->is_done)
+		pthread_cond_wait(&w->is_over, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+	pthread_cond_destroy(&w->is_over);
+	pthread_mutex_destroy(&w->lock);
+	return w->txn.rc;
+}
+
+enum rc store_run(struct store *s, txn_fn *run, void *arg, struct arena *a, struct err *e)
+{
+	struct awaited w = { .txn = { .run = run, .arg = arg, .arena = a }, .e = e };
+
+	return run_and_wait(s, &w);
+}
+
+enum rc store_read(struct store *s, txn_fn *run, void *arg, struct arena *a, struct err *e)
+{
+	struct awaited w = { .txn = { .run = run, .arg = arg, .arena = a, .is_read_only = true }, .e = e };
+
+	return run_and_wait(s, &w);
+}
+
+void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions)
+{
+	atomic_fetch_add(&s->commits, 1);
+	atomic_fetch_add(&s->transactions, transactions);
+	if (rc)
+		atomic_fetch_add(&s->failed_commits, 1);
+	if (!rc && !s->health.rc) /* only the committing thread writes health, so it may look without the lock */
+		return;
+	pthread_mutex_lock(&s->health_lock);
+	if (rc)
+		s->health = *e;
+	else
+		err_clear(&s->health);
+	pthread_mutex_unlock(&s->health_lock);
+}
+
+enum rc store_health(struct store *s, struct err *e)
+{
+	struct err health;
+
+	pthread_mutex_lock(&s->health_lock);
+	health = s->health;
+	pthread_mutex_unlock(&s->health_lock);
+	if (health.rc && e)
+		*e = health;
+	return health.rc;
+}
+
+struct store_counts store_counts(struct store *s)
+{
+	return (struct store_counts){ s->commits, s->failed_commits, s->transactions };
+}
+
+void store_close(struct store *s)
+{
+	if (s)
+		s->ops->close(s);
+}

@@ -1,0 +1,51 @@
+/* store.h - durable records, changed by transaction functions. The caller's side; see session.h for what they may do. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/inbox.h"
+
+struct arena;
+struct session;
+struct store;
+
+/* A transaction: a function that may be run again after a conflict, so it touches nothing but its session and its
+ * argument, and starts afresh each time. A failure has written nothing. */
+typedef enum rc txn_fn(struct session *s, void *arg, struct err *e);
+
+/* Caller-owned. Hands off (also from the arena and the argument) from store_submit() until done() is called. */
+struct txn {
+	txn_fn       *run;
+	void         *arg;
+	struct arena *arena;        /* what the function reads and allocates lives here */
+	bool          is_read_only; /* runs beside the writers, on a snapshot */
+
+	/* Called on a thread of the store, once: after the commit is durable, or with the failure. */
+	void (*done)(struct txn *t, enum rc rc, const struct err *e);
+
+	struct inbox_item item; /* private to the back end */
+	struct err        e;
+	enum rc           rc;
+};
+
+/* Queue it. done() is never called inside this call. */
+void store_submit(struct store *s, struct txn *t);
+
+/* Submit and wait. For worker threads, start-up and tests, never for the loop thread. */
+MUST_CHECK enum rc store_run(struct store *s, txn_fn *run, void *arg, struct arena *a, struct err *e);
+MUST_CHECK enum rc store_read(struct store *s, txn_fn *run, void *arg, struct arena *a, struct err *e);
+
+/* Can it serve? RC_OK, or the last failure of a commit since the last good one. Any thread, never waits. */
+enum rc store_health(struct store *s, struct err *e);
+
+/* Figures since the start. */
+struct store_counts {
+	uint64_t commits, failed_commits, transactions;
+};
+struct store_counts store_counts(struct store *s);
+
+/* Finish what was submitted, then close. */
+void store_close(struct store *s);

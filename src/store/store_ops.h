@@ -1,0 +1,94 @@
+/* store_ops.h - the back end's side of the store. Nobody else includes this. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "store/record.h"
+#include "store/session.h"
+#include "store/store.h"
+
+/* One record that the session has read or written. */
+struct session_entry {
+	struct session_entry     *next;
+	const struct record_type *type;
+	struct str                key;
+	const void               *before; /* as stored; NULL: was not there */
+	const void               *after;  /* as it shall be; NULL: shall not be there */
+	bool                      is_changed;
+	int64_t                   handle; /* the back end's own: finds the stored record again */
+};
+
+struct session {
+	struct store         *store;
+	struct arena         *arena;
+	struct wall           now;
+	bool                  is_read_only;
+	void                 *connection; /* the back end's own */
+	struct session_entry *first, *last;
+	unsigned              writes;
+	bool                  is_overfull; /* more writes than SESSION_WRITES_MAX */
+};
+
+/* One record as a back end hands it out. */
+struct stored {
+	void   *record; /* in the session's arena */
+	int64_t handle;
+};
+
+struct stored_page {
+	struct stored *items;
+	size_t         count;
+	struct str     next;
+};
+
+/* Queue the transaction; run it with session_execute(); make it durable; call txn->done. */
+typedef void store_submit_fn(struct store *s, struct txn *t);
+
+/* Do what was submitted, for back ends without a thread of their own; nothing for the others. */
+typedef void store_turn_fn(struct store *s);
+typedef void store_close_fn(struct store *s);
+
+/* What is stored, without the session's own writes (the session puts those on top). RC_NOT_FOUND. */
+typedef enum rc session_get_fn(struct session *s, const struct record_type *type, struct str key,
+			       struct stored *ret, struct err *e);
+typedef enum rc session_query_fn(struct session *s, const struct query *q, struct stored_page *ret, struct err *e);
+typedef enum rc session_count_fn(struct session *s, const struct record_type *type, int index, struct value hash,
+				 int64_t *ret, struct err *e);
+
+/* Write one changed entry. A failure makes the back end undo the whole commit. */
+typedef enum rc session_apply_fn(struct session *s, const struct session_entry *entry, struct err *e);
+
+struct store_ops {
+	const char       *name; /* shown in logs and /readyz */
+	store_submit_fn  *submit;
+	store_turn_fn    *turn;
+	store_close_fn   *close;
+	session_get_fn   *get;
+	session_query_fn *query;
+	session_count_fn *count;
+	session_apply_fn *apply;
+};
+
+struct store { /* first member of every back end */
+	const struct store_ops *ops;
+	const struct clock     *clock;
+	size_t                  claim_fanout; /* candidates that session_claim() looks at */
+	atomic_uint_fast64_t    commits, failed_commits, transactions;
+	pthread_mutex_t         health_lock;
+	struct err              health; /* of the last commit */
+};
+
+void store_init(struct store *s, const struct store_ops *ops, const struct clock *clock);
+void store_fini(struct store *s);
+
+/* After each commit: how it went, and with how many transactions. */
+void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions);
+
+/* Run the function on a fresh session, check its writes, apply them. On failure nothing was applied, unless
+ * *ret_is_torn: then the back end must undo its commit. */
+enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn);
+
+/* Forget all reads and writes, as before a function is run again. */
+void session_reset(struct session *s);
