@@ -18,7 +18,7 @@ static const struct {
 #undef X
 };
 
-static void note(struct err *e, enum rc rc, const char *code, const char *fmt, va_list args)
+static PRINTF_LIKE(4, 0) void note(struct err *e, enum rc rc, const char *code, const char *fmt, va_list args)
 {
 	if (!e || e->rc)
 		return;

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * broker.c - the pool's transactions: load, decide, put.
+ *
+ * Every function here runs inside the store (see store.h) and may be run again; the rules are the domain's. That a
+ * track never holds two sandboxes is kept twice: broker_claim() looks for a live one first, and the unique TrackIndex
+ * refuses a second even if it had not.
+ */
+#include "service/broker.h"
+
+#include "base/arena.h"
+#include "service/records.h"
+
+enum { RESERVED_SCAN_PAGE = 16, RESERVED_SCAN_MAX = 64 };
+
+/* The sandbox that the owner has, if any. RC_NOT_FOUND. */
+static enum rc find_held(struct session *s, struct str owner, struct sandbox *ret, struct err *e)
+{
+	struct query q = {
+		.type = &sandbox_type, .index = SANDBOX_BY_TRACK, .hash = value_text(owner), .limit = 1
+	};
+	struct page page;
+	enum rc     rc = session_query(s, &q, &page, e);
+
+	if (rc)
+		return rc;
+	if (page.count == 0)
+		return RC_NOT_FOUND;
+	*ret = *(struct sandbox *)page_record(&page, &sandbox_type, 0);
+	return RC_OK;
+}
+
+static bool is_reserved(const struct claim *c, const struct sandbox *sandbox)
+{
+	for (size_t i = 0; i < c->reserved_count; i++)
+		if (str_starts_with(sandbox->name, c->reserved[i]))
+			return true;
+	return false;
+}
+
+/* The first free sandbox that nobody in line could use. What the line can use is freshly freed and few, so a short
+ * look is enough; after it the caller is told that there is none. */
+static enum rc claim_beside_line(struct session *s, const struct query *free_ones, struct claim *c, struct err *e)
+{
+	struct query q = *free_ones;
+	struct page  page;
+
+	q.limit = RESERVED_SCAN_PAGE;
+	for (int i = 0; i < RESERVED_SCAN_MAX; i++) {
+		enum rc rc = session_query(s, &q, &page, e);
+
+		if (rc)
+			return rc;
+		for (size_t j = 0; j < page.count; j++) {
+			c->sandbox = *(struct sandbox *)page_record(&page, &sandbox_type, j);
+			if (!is_reserved(c, &c->sandbox))
+				return RC_OK;
+		}
+		if (page.next.n == 0)
+			break;
+		q.cursor = page.next;
+	}
+	return err_set(e, RC_EXHAUSTED, "no sandbox is free");
+}
+
+static enum rc pick_free(struct session *s, struct claim *c, struct err *e)
+{
+	struct query q = { .type = &sandbox_type, .hash = value_int(SANDBOX_AVAILABLE) };
+
+	q.index = c->prefix.n ? SANDBOX_FREE : SANDBOX_BY_STATUS;
+	q.sort_prefix = c->prefix;
+	if (c->reserved_count)
+		return claim_beside_line(s, &q, c, e);
+	return session_claim(s, &q, &c->sandbox, e);
+}
+
+enum rc broker_claim(struct session *s, void *arg, struct err *e)
+{
+	struct claim *c = arg;
+	enum rc       rc = find_held(s, c->ask.owner, &c->sandbox, e);
+
+	c->is_new = false;
+	if (rc && rc != RC_NOT_FOUND)
+		return rc;
+	if (!rc) {
+		if (sandbox_is_live(&c->sandbox, session_now(s)))
+			return RC_OK;
+		if ((rc = sandbox_apply(&c->sandbox, SANDBOX_ON_EXPIRE, session_now(s), e)))
+			return rc;
+		session_put(s, &sandbox_type, &c->sandbox);
+	}
+	if ((rc = pick_free(s, c, e)))
+		return rc;
+	if ((rc = sandbox_claim(&c->sandbox, &c->ask, session_now(s), e)))
+		return rc;
+	session_put(s, &sandbox_type, &c->sandbox);
+	c->is_new = true;
+	return RC_OK;
+}
+
+static enum rc load(struct session *s, struct sandbox_call *c, struct err *e)
+{
+	enum rc rc = session_get(s, &sandbox_type, c->id, &c->sandbox, NULL);
+
+	if (rc == RC_NOT_FOUND)
+		return err_set_code(e, rc, "SANDBOX_NOT_FOUND", "there is no sandbox %.*s", STR_ARG(c->id));
+	if (rc)
+		return err_set(e, rc, "sandbox %.*s cannot be read", STR_ARG(c->id));
+	return RC_OK;
+}
+
+enum rc broker_show(struct session *s, void *arg, struct err *e)
+{
+	struct sandbox_call *c = arg;
+	enum rc              rc = load(s, c, e);
+
+	return rc ? rc : sandbox_check_owner(&c->sandbox, c->owner, e);
+}
+
+enum rc broker_inspect(struct session *s, void *arg, struct err *e)
+{
+	return load(s, arg, e);
+}
+
+enum rc broker_give_back(struct session *s, void *arg, struct err *e)
+{
+	struct sandbox_call *c = arg;
+	bool                 is_changed;
+	enum rc              rc = load(s, c, e);
+
+	if (rc)
+		return rc;
+	if ((rc = sandbox_give_back(&c->sandbox, c->owner, session_now(s), &is_changed, e)))
+		return rc;
+	if (is_changed)
+		session_put(s, &sandbox_type, &c->sandbox);
+	return RC_OK;
+}
+
+enum rc broker_quarantine(struct session *s, void *arg, struct err *e)
+{
+	struct sandbox_call *c = arg;
+	enum rc              rc = load(s, c, e);
+
+	if (rc)
+		return rc;
+	if ((rc = sandbox_quarantine(&c->sandbox, c->reason, session_now(s), e)))
+		return rc;
+	session_put(s, &sandbox_type, &c->sandbox);
+	return RC_OK;
+}
+
+enum rc broker_release(struct session *s, void *arg, struct err *e)
+{
+	struct sandbox_call *c = arg;
+	enum rc              rc = load(s, c, e);
+
+	if (rc)
+		return rc;
+	if ((rc = sandbox_release(&c->sandbox, session_now(s), e)))
+		return rc;
+	session_put(s, &sandbox_type, &c->sandbox);
+	return RC_OK;
+}
+
+enum rc broker_retry_deletion(struct session *s, void *arg, struct err *e)
+{
+	struct sandbox_call *c = arg;
+	enum rc              rc = load(s, c, e);
+
+	if (rc)
+		return rc;
+	if ((rc = sandbox_retry_deletion(&c->sandbox, session_now(s), e)))
+		return rc;
+	session_put(s, &sandbox_type, &c->sandbox);
+	return RC_OK;
+}
+
+enum rc broker_list(struct session *s, void *arg, struct err *e)
+{
+	struct sandbox_list *l = arg;
+	struct query         q = { .type = &sandbox_type, .index = QUERY_ALL, .limit = l->limit, .cursor = l->cursor };
+
+	if (l->has_status) {
+		q.index = SANDBOX_BY_STATUS;
+		q.hash = value_int(l->status);
+	}
+	return session_query(s, &q, &l->page, e);
+}
+
+enum rc broker_count(struct session *s, void *arg, struct err *e)
+{
+	struct pool_counts *c = arg;
+
+	c->total = 0;
+	for (int state = 0; state < SANDBOX_STATE_COUNT; state++) {
+		enum rc rc = session_count(s, &sandbox_type, SANDBOX_BY_STATUS, value_int(state),
+					   &c->by_state[state], e);
+
+		if (rc)
+			return rc;
+		c->total += c->by_state[state];
+	}
+	return RC_OK;
+}
