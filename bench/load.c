@@ -101,6 +101,7 @@ struct load {
 	uint64_t         statuses[STATUS_END];
 	uint64_t         failures[FAIL__COUNT];
 	uint64_t         ids_missing;
+	double           own_load; /* processor time of this program by time passed; near 1, it was the limit */
 	struct idset     ids;
 	struct histogram latency;
 };
@@ -290,9 +291,25 @@ static void open_all(struct load *l)
 			fail("connect");
 }
 
+static double seconds_between(int64_t from_ns, int64_t to_ns)
+{
+	return (double)(to_ns - from_ns) / (double)SECOND_NS;
+}
+
+static double own_seconds(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_SELF, &u) != 0)
+		fail("getrusage");
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
 static void run(struct load *l)
 {
 	struct epoll_event events[EVENTS];
+	double             own = own_seconds();
 	int64_t            now = mono_ns();
 
 	l->started_ns = l->last_reply_ns = l->last_claim_ns = now;
@@ -310,23 +327,7 @@ static void run(struct load *l)
 			serve_event(l, &events[i]);
 	}
 	l->failures[FAIL_TIMEOUT] += l->busy;
-}
-
-static double seconds_between(int64_t from_ns, int64_t to_ns)
-{
-	return (double)(to_ns - from_ns) / (double)SECOND_NS;
-}
-
-/* This program's processor time as a part of the time that passed: near 1, it was the limit and not the server. */
-static double own_load(double seconds)
-{
-	struct rusage u;
-
-	if (seconds <= 0 || getrusage(RUSAGE_SELF, &u) != 0)
-		return 0;
-	return ((double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	        (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6) /
-	       seconds;
+	l->own_load = (own_seconds() - own) / seconds_between(l->started_ns, mono_ns());
 }
 
 static void print_counts(const struct load *l)
@@ -362,7 +363,7 @@ static void print_quantile(const struct load *l, const char *name, double part)
 	printf("\"%s\":%.1f,", name, (double)histogram_quantile(&l->latency, part) / 1000);
 }
 
-static void print_report(const struct load *l, double own)
+static void print_report(const struct load *l)
 {
 	double   seconds = seconds_between(l->started_ns, l->last_reply_ns);
 	double   claim_seconds = seconds_between(l->started_ns, l->last_claim_ns);
@@ -379,7 +380,7 @@ static void print_report(const struct load *l, double own)
 	print_quantile(l, "p99_9", 0.999);
 	printf("\"max\":%.1f}", (double)l->latency.max / 1000);
 	print_counts(l);
-	printf(",\"errors\":%" PRIu64 ",\"own_load\":%.3f", count_errors(l), own);
+	printf(",\"errors\":%" PRIu64 ",\"own_load\":%.3f", count_errors(l), l->own_load);
 	if (l->options.is_unique_checked)
 		printf(",\"ids\":%zu,\"ids_repeated\":%zu,\"ids_missing\":%" PRIu64, l->ids.count,
 		       idset_repeats(&l->ids), l->ids_missing);
@@ -476,7 +477,7 @@ int main(int argc, char **argv)
 	write_requests(l);
 	open_all(l);
 	run(l);
-	print_report(l, own_load(seconds_between(l->started_ns, mono_ns())));
+	print_report(l);
 
 	for (unsigned i = 0; i < l->options.connections; i++)
 		close_connection(&l->connections[i]);
