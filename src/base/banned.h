@@ -8,4 +8,4 @@
 #include <string.h>
 #include <time.h>
 
-#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atol atof gets gmtime localtime strncpy strncat rand srand
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atol atof gets gmtime localtime strncpy strncat srand

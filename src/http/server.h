@@ -14,6 +14,8 @@
 
 struct http_server;
 
+enum { HTTP_REPLY_MAX = 64 * 1024 * 1024 }; /* bytes of a reply's body */
+
 /* One request under way. Handed to on_request; yours until http_reply(). */
 struct http_call {
 	struct http_request req;        /* views into the connection's buffer; valid until the reply */
@@ -27,8 +29,8 @@ struct http_call {
 	void (*on_gone)(struct http_call *call);
 };
 
-/* What a request's head allows: called when the head is complete, before any body byte is read. Returns the largest
- * body accepted (0: none). */
+/* What a request's head allows: called when the head is complete and announces a body, before any of its bytes is read.
+ * Returns the largest body accepted (0: none). */
 typedef size_t http_body_limit_fn(const struct http_request *head, void *arg);
 typedef void   http_request_fn(struct http_call *call, void *arg);
 

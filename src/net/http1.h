@@ -3,13 +3,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
 enum {
+	HTTP_METHOD_MAX = 32,
 	HTTP_TARGET_MAX = 8192,
 	HTTP_HEAD_MAX = 16384, /* request line and headers, all together */
 	HTTP_HEADERS_MAX = 100,
+	HTTP_CHUNK_LINE_MAX = 256, /* a chunk's size and extensions */
 };
 
 struct http_header {
@@ -32,3 +35,54 @@ struct http_request {
 /* The value of a header, or an empty string with p == NULL when it is not there. A header sent twice: the first;
  * *ret_count, when not NULL, is how often it came. */
 struct str http_header(const struct http_request *req, struct str name, size_t *ret_count);
+
+enum http_verdict {
+	HTTP_NEED_MORE, /* so far so good; call again with more bytes */
+	HTTP_HEAD_DONE, /* the head is complete: http_parser_allow(), then call again */
+	HTTP_DONE,      /* a whole request: p->used bytes */
+	HTTP_REFUSED,   /* p->status and p->why; what follows cannot be trusted */
+};
+
+/* A place in the bytes, so that they may move between two calls. */
+struct http_span {
+	uint16_t at, n;
+};
+
+/* One request being read. Private but for the fields marked so. */
+struct http_parser {
+	int               stage;
+	enum http_verdict verdict;
+	int               status;           /* read it: of a refusal */
+	const char       *why;              /* read it: of a refusal, a constant */
+	bool              has_body;         /* read it: from HTTP_HEAD_DONE on, a body is announced */
+	bool              expects_continue; /* read it: the client waits for "100 Continue" before it sends the body */
+	bool              is_keep_alive;    /* read it */
+	bool              is_head;          /* read it: known once the request line is */
+	size_t            used;             /* read it: bytes of a whole request */
+
+	bool             is_http10, wants_close, wants_keep_alive, is_chunked, has_length;
+	unsigned         host_count;
+	size_t           at;   /* bytes looked at */
+	size_t           line; /* where the line under way begins */
+	size_t           length, left;
+	size_t           body_at, body_n, body_max;
+	struct http_span method, target, authority, path, query, host;
+	size_t           header_count;
+
+	struct http_parser_header {
+		struct http_span name, value;
+	} headers[HTTP_HEADERS_MAX];
+};
+
+void http_parser_init(struct http_parser *p);
+
+/* Look at the bytes of one request. They are always given from the request's first byte on, in the same order, and
+ * only ever grow at the end; they may lie elsewhere at each call. A chunked body is decoded in place, which makes *n
+ * smaller. The verdict does not depend on how the bytes were split over calls. */
+enum http_verdict http_parse(struct http_parser *p, char *bytes, size_t *n);
+
+/* After HTTP_HEAD_DONE: the largest body that is wanted. A larger one is refused with 413. */
+void http_parser_allow(struct http_parser *p, size_t body_max);
+
+/* Views of what was parsed, into bytes: the head from HTTP_HEAD_DONE on, the body at HTTP_DONE. */
+void http_parser_request(const struct http_parser *p, const char *bytes, struct http_request *ret);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reply.c - puts replies together: the router's and the server's own.
+ *
+ * A reply is put together in one buffer of the server, which is free again when the socket has taken it or what it did
+ * not take was copied. Nothing is allocated for a reply that the socket takes at once.
+ *
+ * The text of the Date header is made once a second.
+ */
+#include <assert.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "http/conn.h"
+
+enum { JOIN_MAX = 16384 }; /* a body up to this size is copied behind its head, to leave in one piece */
+
+static const struct {
+	int         status;
+	const char *reason;
+} reasons[] = {
+	{ 200, "OK" },
+	{ 201, "Created" },
+	{ 202, "Accepted" },
+	{ 204, "No Content" },
+	{ 304, "Not Modified" },
+	{ 400, "Bad Request" },
+	{ 401, "Unauthorized" },
+	{ 403, "Forbidden" },
+	{ 404, "Not Found" },
+	{ 405, "Method Not Allowed" },
+	{ 408, "Request Timeout" },
+	{ 409, "Conflict" },
+	{ 413, "Content Too Large" },
+	{ 414, "URI Too Long" },
+	{ 417, "Expectation Failed" },
+	{ 429, "Too Many Requests" },
+	{ 431, "Request Header Fields Too Large" },
+	{ 500, "Internal Server Error" },
+	{ 501, "Not Implemented" },
+	{ 503, "Service Unavailable" },
+	{ 504, "Gateway Timeout" },
+	{ 505, "HTTP Version Not Supported" },
+};
+
+static const char *reason_of(int status)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "";
+}
+
+/* "Sun, 06 Nov 1994 08:49:37 GMT" */
+static const char *date_text(struct http_server *s)
+{
+	int64_t   now_ms = (int64_t)uv_now(s->loop);
+	int64_t   wall_ms;
+	time_t    sec;
+	struct tm tm;
+
+	if (now_ms < s->date_until_ms)
+		return s->date;
+	wall_ms = clock_now(&clock_real).ms;
+	sec = (time_t)(wall_ms / 1000);
+	gmtime_r(&sec, &tm);
+	(void)strftime(s->date, sizeof(s->date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	s->date_until_ms = now_ms + 1000 - wall_ms % 1000;
+	return s->date;
+}
+
+static void add_status_line(struct buf *b, int status)
+{
+	buf_add_str(b, STR("HTTP/1.1 "));
+	buf_add_int(b, status);
+	buf_add_char(b, ' ');
+	buf_add_text(b, reason_of(status));
+	buf_add_str(b, STR("\r\nDate: "));
+}
+
+static void add_head(struct conn *c, int status, const char *content_type, size_t body_size)
+{
+	struct buf *b = &c->server->reply;
+
+	buf_reset(b);
+	add_status_line(b, status);
+	buf_add_text(b, date_text(c->server));
+	if (status != 204) {
+		buf_add_str(b, STR("\r\nContent-Length: "));
+		buf_add_int(b, (int64_t)body_size);
+	}
+	if (content_type) {
+		buf_add_str(b, STR("\r\nContent-Type: "));
+		buf_add_text(b, content_type);
+	}
+	if (c->is_last)
+		buf_add_str(b, STR("\r\nConnection: close"));
+	else if (c->parser.is_http10)
+		buf_add_str(b, STR("\r\nConnection: keep-alive"));
+	buf_add_str(b, STR("\r\n"));
+	buf_add_str(b, buf_str(&c->call.headers));
+	buf_add_str(b, STR("\r\n"));
+}
+
+static void send_reply(struct conn *c, int status, const char *content_type, struct str body)
+{
+	struct buf *b = &c->server->reply;
+
+	assert(body.n <= HTTP_REPLY_MAX);
+	assert(!c->call.headers.is_full);
+	add_head(c, status, content_type, body.n);
+	if (c->parser.is_head || status == 204 || status == 304)
+		body.n = 0;
+	if (body.n <= JOIN_MAX) {
+		buf_add_str(b, body);
+		body.n = 0;
+	}
+	assert(!b->is_full);
+	conn_send(c, buf_str(b), body);
+}
+
+/* The request is answered: forget it. */
+static void end_request(struct conn *c)
+{
+	c->in_start += c->parser.used;
+	http_parser_init(&c->parser);
+	arena_reset(&c->call.arena);
+	buf_reset(&c->call.headers);
+}
+
+void http_reply(struct http_call *call, int status, const char *content_type, struct str body)
+{
+	struct conn *c = CONTAINER_OF(call, struct conn, call);
+
+	assert(c->has_call);
+	c->has_call = false;
+	if (!c->server) {
+		conn_free(c);
+		return;
+	}
+	if (c->state == CONN_CLOSING)
+		return; /* freed when the loop has closed the socket */
+	c->is_last = c->is_last || !call->req.is_keep_alive || c->server->is_draining;
+	send_reply(c, status, content_type, body);
+	end_request(c);
+	conn_sent_all(c);
+}
+
+void conn_refuse(struct conn *c, int status, const char *why)
+{
+	struct http_server *s = c->server;
+
+	c->is_last = true;
+	c->must_linger = true;
+	buf_reset(&c->call.headers);
+	buf_reset(&s->error_body);
+	s->options.on_error(status, why, &c->call.headers, &s->error_body, s->options.arg);
+	send_reply(c, status, NULL, buf_str(&s->error_body));
+	conn_sent_all(c);
+}
+
+struct str http_peer(const struct http_call *call)
+{
+	const struct conn *c = (const struct conn *)(const void *)((const char *)call - offsetof(struct conn, call));
+
+	return str_from(c->peer_text);
+}
+
+void http_close_after(struct http_call *call)
+{
+	call->req.is_keep_alive = false;
+}

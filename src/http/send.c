@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * send.c - bytes out of a connection, and what comes after the last of them.
+ *
+ * Most replies fit into the socket's buffer and leave with one system call, without a copy and without a request to the
+ * loop. Only what does not fit is copied and left to the loop. While the loop writes, `out` must not move; what comes
+ * in that time gathers in `out_more`.
+ *
+ * A connection reads no further request before its reply is all out, so a client that does not read gets no more than
+ * one reply into our memory.
+ */
+#include <assert.h>
+
+#include "http/conn.h"
+
+enum { OUT_MAX = HTTP_REPLY_MAX + HTTP_REPLY_MAX / 8 }; /* a reply, and what TLS adds */
+
+static void on_written(uv_write_t *request, int status);
+
+static void start_write(struct conn *c)
+{
+	uv_buf_t rest = uv_buf_init(c->out.p, (unsigned)c->out.n);
+
+	c->is_writing = true;
+	if (uv_write(&c->write, (uv_stream_t *)&c->tcp, &rest, 1, on_written) != 0) {
+		c->is_writing = false;
+		conn_close(c);
+	}
+}
+
+static void on_written(uv_write_t *request, int status)
+{
+	struct conn *c = CONTAINER_OF(request, struct conn, write);
+	struct buf   done = c->out;
+
+	c->is_writing = false;
+	if (c->state == CONN_CLOSING)
+		return;
+	if (status != 0) {
+		conn_close(c);
+		return;
+	}
+	buf_fini(&done);
+	c->out = c->out_more;
+	buf_init(&c->out_more, OUT_MAX);
+	if (c->out.n)
+		start_write(c);
+	else if (c->state == CONN_WRITING)
+		conn_sent_all(c);
+}
+
+/* Keep what the socket did not take: everything of the two but the first sent bytes. */
+static void send_later(struct conn *c, struct str head, struct str body, size_t sent)
+{
+	struct buf *to = c->is_writing ? &c->out_more : &c->out;
+	size_t      of_head = sent < head.n ? sent : head.n;
+	size_t      of_body = sent - of_head;
+
+	to->max = OUT_MAX;
+	buf_add(to, head.p + of_head, head.n - of_head);
+	if (body.n > of_body)
+		buf_add(to, body.p + of_body, body.n - of_body);
+	assert(!to->is_full);
+	if (!c->is_writing)
+		start_write(c);
+}
+
+static void send_raw(struct conn *c, struct str head, struct str body)
+{
+	uv_buf_t parts[2] = { { .base = (char *)(uintptr_t)head.p, .len = head.n },
+			      { .base = (char *)(uintptr_t)body.p, .len = body.n } };
+	int      sent = 0;
+
+	if (!c->is_writing)
+		sent = uv_try_write((uv_stream_t *)&c->tcp, parts, body.n ? 2 : 1);
+	if (sent == UV_EAGAIN)
+		sent = 0;
+	if (sent < 0)
+		conn_close(c);
+	else if ((size_t)sent < head.n + body.n)
+		send_later(c, head, body, (size_t)sent);
+}
+
+void conn_flush_tls(struct conn *c)
+{
+	struct str bytes = tls_outgoing(c->tls);
+
+	if (bytes.n == 0)
+		return;
+	send_raw(c, bytes, STR(""));
+	tls_sent(c->tls);
+}
+
+void conn_send(struct conn *c, struct str head, struct str body)
+{
+	if (!c->tls)
+		send_raw(c, head, body);
+	else if (tls_write(c->tls, head) && tls_write(c->tls, body))
+		conn_flush_tls(c);
+	else
+		conn_close(c);
+}
+
+static void start_lingering(struct conn *c)
+{
+	c->state = CONN_LINGERING;
+	conn_wait(c, WAIT_LINGER);
+	if (uv_shutdown(&c->shutdown, (uv_stream_t *)&c->tcp, NULL) != 0)
+		conn_close(c);
+}
+
+static void finish(struct conn *c)
+{
+	if (c->tls) {
+		tls_goodbye(c->tls);
+		conn_flush_tls(c);
+	}
+	if (c->state == CONN_CLOSING)
+		return;
+	if (c->must_linger || c->in_end > c->in_start)
+		start_lingering(c);
+	else
+		conn_close(c);
+}
+
+void conn_sent_all(struct conn *c)
+{
+	if (c->state == CONN_CLOSING)
+		return;
+	if (c->is_writing) {
+		c->state = CONN_WRITING;
+		c->write_left = uv_stream_get_write_queue_size((uv_stream_t *)&c->tcp);
+		conn_wait(c, WAIT_WRITE);
+		return;
+	}
+	if (c->is_last) {
+		finish(c);
+		return;
+	}
+	c->state = CONN_READING;
+	conn_serve(c);
+}
