@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 struct arena;
+struct buf;
 
 enum { FETCH_HEADERS_MAX = 16 };
 
@@ -16,9 +17,9 @@ struct fetch_request {
 	const char *url; /* http or https only */
 	const char *headers[FETCH_HEADERS_MAX + 1]; /* "Name: value", NULL-terminated */
 	struct str  body;                           /* none when body.p is NULL */
-	long        connect_timeout_ms;
-	long        total_timeout_ms;
-	size_t      max_bytes; /* of the answer's body; more is RC_TOO_LARGE */
+	long        connect_timeout_ms; /* 0: 10 s */
+	long        total_timeout_ms;   /* 0: 60 s */
+	size_t      max_bytes;          /* of the answer's body; more is RC_TOO_LARGE; 0: 1 MiB */
 	const char *ca_file;   /* NULL: the system's */
 };
 
@@ -37,3 +38,6 @@ MUST_CHECK enum rc fetch(const struct fetch_request *req, struct arena *a, struc
 
 /* The value of a reply header, trimmed; empty when it is not there. */
 struct str fetch_header(const struct fetch_reply *reply, const char *name);
+
+/* Add text so that it is one part of a URL's path or one value of its query, whatever is in it. */
+void fetch_escape(struct buf *b, struct str text);
