@@ -1,0 +1,157 @@
+/* api.h - from an HTTP call to an answer: routing, who may do it, the common headers, one log line. Loop thread only. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "base/id.h"
+#include "base/inbox.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "http/server.h"
+#include "store/store.h"
+
+struct api;
+struct jobs;
+struct metrics;
+struct ratelimit;
+
+enum { API_TOKENS_MAX = 8, API_PARAMS_MAX = 2, API_JOB_WAIT_MS = 20000 };
+
+enum scope {
+	SCOPE_PUBLIC, /* anybody */
+	SCOPE_PROBE,  /* anybody, also on the metrics port; never limited */
+	SCOPE_TRACK,
+	SCOPE_ADMIN,
+};
+
+struct route {
+	const char *name; /* operation id */
+	const char *method;
+	const char *path; /* as in routes.def, "{base}" and parameters in braces */
+	enum scope  scope;
+	const char *params, *replies, *summary;
+};
+
+extern const struct route api_routes[];
+extern const size_t       api_route_count;
+
+struct api_tokens {
+	struct str track[API_TOKENS_MAX], admin[API_TOKENS_MAX];
+	size_t     track_count, admin_count;
+};
+
+struct api_options {
+	uv_loop_t      *loop;
+	struct store   *store;
+	struct jobs    *jobs; /* may be set later with api_set_jobs() */
+	struct metrics *metrics;
+	struct str      base_path;
+	struct str      cors_origins; /* comma-separated, or "*" */
+	bool            sends_request_id;
+	int64_t         lab_hours;
+	int64_t         wait_max_sec;
+	int64_t         waiting_max;
+	int64_t         rate_per_sec, rate_burst;
+	bool (*is_csp_open)(void *arg); /* is the circuit open? for the metric */
+	void *csp_arg;
+};
+
+/* One request on its way. Lives in the call's arena. */
+struct request {
+	struct api         *api;
+	struct http_call   *call;
+	const struct route *route;
+	struct str          params[API_PARAMS_MAX]; /* of the path, decoded */
+	char                id[ID_UUID_SIZE];
+	struct str          owner;      /* track routes */
+	struct str          sandbox_id; /* for the log, when one is known */
+	int64_t             rate_remaining;
+
+	/* An answer that comes from another thread: complete() runs on the loop. */
+	struct txn        txn;
+	struct inbox_item completion;
+	void (*complete)(struct request *r);
+	void *arg; /* the handler's own */
+};
+
+typedef void handler_fn(struct request *r);
+
+#define ROUTE(name, method, path, scope, params, replies, summary) handler_fn handle_##name;
+#include "http/routes.def"
+#undef ROUTE
+
+struct api *api_new(const struct api_options *o);
+void        api_free(struct api *a);
+void        api_set_jobs(struct api *a, struct jobs *jobs);
+
+/* The tokens from now on; texts are copied. */
+void api_set_tokens(struct api *a, const struct api_tokens *tokens);
+
+/* Somebody may have freed a sandbox: serve the waiting line. Any thread. */
+void api_poke_line(struct api *a);
+
+/* Nobody waits any longer: the server is stopping. Answers all who do. */
+void api_stop_waiting(struct api *a);
+
+/* For struct http_options; arg is the api. */
+http_request_fn    api_on_request;
+http_request_fn    api_on_probe; /* of the metrics port: SCOPE_PROBE routes only */
+http_error_fn      api_on_error;
+http_body_limit_fn api_body_limit;
+
+/* --- for handlers --- */
+
+/* Send JSON. The text must live until this returns. */
+void request_reply(struct request *r, int status, struct str json);
+
+/* Send the error that e holds. */
+void request_fail(struct request *r, const struct err *e);
+
+/* Add a reply header. */
+void request_header(struct request *r, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Run a transaction; complete() is called on the loop when it is over, with r->txn.rc and r->txn.e. */
+void request_submit(struct request *r, txn_fn *run, void *arg, bool is_read_only, void (*complete)(struct request *r));
+
+/* From any thread: have complete() called on the loop. */
+void request_complete_later(struct request *r);
+
+/* A header's trimmed value; empty when it is not there. */
+struct str request_header_value(const struct request *r, struct str name);
+
+/* A query parameter, decoded; empty when it is not there. RC_INVALID: malformed or given twice. */
+MUST_CHECK enum rc request_query(struct request *r, const char *name, struct str *ret, struct err *e);
+
+/* An integer query parameter with limits and a fallback. */
+MUST_CHECK enum rc request_query_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t fallback,
+				     int64_t *ret, struct err *e);
+
+/* Prefer: the number of seconds to wait (-1: not asked for), and whether the client would rather not. */
+void request_prefer(const struct request *r, int64_t *ret_wait_sec, bool *ret_is_async);
+
+/* A reply buffer in the making; request_reply_json() sends and forgets it. */
+struct reply {
+	struct buf      body;
+	struct json_out json;
+};
+void reply_begin(struct reply *out);
+void reply_send(struct reply *out, struct request *r, int status);
+
+/* --- shared by the files of this layer --- */
+
+const struct api_options *api_options(const struct api *a);
+struct jobs              *api_jobs(const struct api *a);
+struct line              *api_line(const struct api *a);
+
+/* How many wait in line. */
+int64_t api_waiting(const struct api *a);
+
+/* The whole description; made at the first call. */
+struct str api_openapi(struct api *a);
+
+/* Full path of a route, with the base path put in. */
+struct str route_path(const struct route *route, struct str base, struct arena *a);
