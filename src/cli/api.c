@@ -177,7 +177,8 @@ int api_fail(const struct api *api, const struct err *e)
 
 	fprintf(api->io->err, "leasehold: %s: %s\n", api->args->command->name, e->msg);
 	if (code == CLI_EXIT_UNREACHABLE)
-		fprintf(api->io->err, "Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
+		fprintf(api->io->err,
+			"Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
 	return code;
 }
 
@@ -202,8 +203,9 @@ static const char *advice(struct str code)
 		struct str  code;
 		const char *text;
 	} table[] = {
-		{ STR_INIT("UNAUTHORIZED"), "The token is not known to this server. Check LEASEHOLD_TOKEN, BROKER_API_TOKEN, "
-					    "BROKER_ADMIN_TOKEN or --token-file." },
+		{ STR_INIT("UNAUTHORIZED"),
+		  "The token is not known to this server. Check LEASEHOLD_TOKEN, BROKER_API_TOKEN, "
+		  "BROKER_ADMIN_TOKEN or --token-file." },
 		{ STR_INIT("FORBIDDEN"), "Tracks and operators have different tokens: claim and give-back need "
 					 "BROKER_API_TOKEN, the rest BROKER_ADMIN_TOKEN." },
 		{ STR_INIT("NOT_SANDBOX_OWNER"), "Only the track that holds it may do this. Check --track." },
@@ -211,7 +213,8 @@ static const char *advice(struct str code)
 		{ STR_INIT("NO_SANDBOXES_AVAILABLE"), "Wait in line with --wait SECONDS, or try again later." },
 		{ STR_INIT("SANDBOX_NOT_FOUND"), "See what there is: leasehold sandbox list" },
 		{ STR_INIT("JOB_NOT_FOUND"), "See what there is: leasehold job list" },
-		{ STR_INIT("NOT_FOUND"), "Is this the right server? An address with a path is used as it is, without /v1." },
+		{ STR_INIT("NOT_FOUND"),
+		  "Is this the right server? An address with a path is used as it is, without /v1." },
 		{ STR_INIT("INVALID_TRACK_ID"), "A track is 1 to 128 visible ASCII characters. Check --track." },
 		{ STR_INIT("RATE_LIMIT_EXCEEDED"), "Too many requests at once. Try again in a moment." },
 		{ STR_INIT("SERVICE_UNAVAILABLE"), "See what the jobs say: leasehold job list" },

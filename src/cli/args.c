@@ -109,8 +109,8 @@ static enum rc check_options(const struct cli_args *args, struct err *e)
 
 	for (int id = 0; id < CLI_OPTION__COUNT; id++)
 		if (args->values[id] && !(known & UINT32_C(1) << id))
-			return err_set(e, RC_INVALID, "%s does not take %s; see: leasehold help %s", args->command->name,
-				       cli_options[id].name, args->command->name);
+			return err_set(e, RC_INVALID, "%s does not take %s; see: leasehold help %s",
+				       args->command->name, cli_options[id].name, args->command->name);
 	return RC_OK;
 }
 
@@ -119,7 +119,8 @@ static enum rc check_operands(const struct cli_args *args, struct err *e)
 	const struct cli_command *c = args->command;
 
 	if (args->operand_count < c->min)
-		return err_set(e, RC_INVALID, "%s needs %s: leasehold %s %s", c->name, c->operands, c->name, c->operands);
+		return err_set(e, RC_INVALID, "%s needs %s: leasehold %s %s", c->name, c->operands, c->name,
+			       c->operands);
 	if (args->operand_count > c->max)
 		return err_set(e, RC_INVALID, "%s: '%s' is too much; see: leasehold help %s", c->name,
 			       args->operands[c->max], c->name);

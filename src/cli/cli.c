@@ -3,7 +3,8 @@
  * cli.c - from a command line to an exit code.
  *
  * Answers go to standard output, everything else (errors, advice, progress) to standard error, so a script can read the
- * one and a person sees the other. Commands of the server program are in the table for help's sake; they never get here.
+ * one and a person sees the other. Commands of the server program are in the table for help's sake; the program's
+ * main() takes them first.
  */
 #include "cli/cli.h"
 
@@ -87,7 +88,8 @@ static int dispatch(const struct cli_io *io, const struct cli_args *args)
 	case CLI_PLACE_LOCAL: return run_local(io, args);
 	case CLI_PLACE_APP: break;
 	}
-	fprintf(io->err, "leasehold: '%s' is a command of the server program, not of the client\n", args->command->name);
+	fprintf(io->err, "leasehold: '%s' is a command of the server program, not of the client\n",
+		args->command->name);
 	return CLI_EXIT_USAGE;
 }
 

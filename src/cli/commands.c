@@ -12,7 +12,7 @@ const struct cli_option cli_options[CLI_OPTION__COUNT] = {
 };
 
 const struct cli_command cli_commands[CLI_COMMAND__COUNT] = {
-#define COMMAND(id, place, name, operands, min, max, needed, optional, words, summary, details, examples)                \
+#define COMMAND(id, place, name, operands, min, max, needed, optional, words, summary, details, examples) \
 	{ CLI_PLACE_##place, name, operands, min, max, needed, optional, words, summary, details, examples },
 #include "cli/commands.def"
 };

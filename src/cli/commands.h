@@ -13,7 +13,8 @@ enum cli_option_id {
 };
 
 enum cli_command_id {
-#define COMMAND(id, place, name, operands, min, max, needed, optional, words, summary, details, examples) CLI_COMMAND_##id,
+#define COMMAND(id, place, name, operands, min, max, needed, optional, words, summary, details, examples) \
+	CLI_COMMAND_##id,
 #include "cli/commands.def"
 	CLI_COMMAND__COUNT
 };

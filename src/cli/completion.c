@@ -2,8 +2,9 @@
 /*
  * completion.c - completion scripts for shells, made from the command table.
  *
- * Both scripts work alike: they collect the words before the cursor that are neither options nor their values, and those
- * words choose from a "case" what may come next. Nothing asks the server: completing must not wait or need a token.
+ * Both scripts work alike: they collect the words before the cursor that are neither options nor their values, and
+ * those words choose from a "case" what may come next. Nothing asks the server: completing must not wait or need a
+ * token.
  */
 #include "cli/help.h"
 
@@ -150,7 +151,8 @@ static void print_zsh(FILE *out)
 	      out);
 	print_branches(out, "next");
 	fputs("\t_leasehold_words \"$next\"\n}\n"
-	      "if [[ \"$funcstack[1]\" == _leasehold ]]; then _leasehold \"$@\"; else compdef _leasehold leasehold; fi\n",
+	      "if [[ \"$funcstack[1]\" == _leasehold ]]; then _leasehold \"$@\"; else "
+	      "compdef _leasehold leasehold; fi\n",
 	      out);
 }
 

@@ -164,7 +164,8 @@ static int wait_for_end(struct api *api)
 			return job ? show_end(api, job, &reply) : CLI_EXIT_NOT_FOUND;
 		pause_shown(api, (mono_now().ms - start) / 1000);
 	}
-	(void)err_set(&e, RC_TIMEOUT, "job %s still runs after an hour; see: leasehold job list", name); /* said below */
+	/* api_fail() has the code */
+	(void)err_set(&e, RC_TIMEOUT, "job %s still runs after an hour; see: leasehold job list", name);
 	return api_fail(api, &e);
 }
 

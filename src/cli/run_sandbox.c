@@ -156,7 +156,8 @@ static bool wants_track_view(struct api *api)
 		return true;
 	if (is_any_token)
 		return api_track(api, &track, &no_track) == RC_OK;
-	return api_token(api, API_ADMIN, &token, &no_admin) != RC_OK && api_token(api, API_TRACK, &token, &no_track) == RC_OK;
+	return api_token(api, API_ADMIN, &token, &no_admin) != RC_OK &&
+	       api_token(api, API_TRACK, &token, &no_track) == RC_OK;
 }
 
 int sandbox_show(struct api *api)
@@ -240,7 +241,7 @@ static int list_page(struct api *api, int64_t limit, struct table *t, struct str
 	if (api_json(&reply, &page, &e))
 		return api_fail(api, &e);
 	if (!json_get_text(page, "cursor", &next) || (next.n && str_eq(next, *cursor))) {
-		(void)err_set(&e, RC_CORRUPT, "the server's answer has no usable cursor"); /* api_fail returns the code */
+		(void)err_set(&e, RC_CORRUPT, "the server's answer has no usable cursor"); /* api_fail() has the code */
 		return api_fail(api, &e);
 	}
 	if (api->is_json)
@@ -318,7 +319,7 @@ int sandbox_retry_deletion(struct api *api)
 	struct err         e = { 0 };
 
 	if (is_all == (api->args->operand_count == 1)) {
-		(void)err_set(&e, RC_INVALID, "give either an ID or --all"); /* api_fail returns the code */
+		(void)err_set(&e, RC_INVALID, "give either an ID or --all"); /* api_fail() has the code */
 		return api_fail(api, &e);
 	}
 	if (!is_all)

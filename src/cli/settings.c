@@ -65,8 +65,8 @@ static enum rc check_private(int fd, const char *path, struct err *e)
 	if (!S_ISREG(s.st_mode))
 		return err_set(e, RC_INVALID, "%s: must be a plain file", path);
 	if (s.st_mode & (S_IRWXG | S_IRWXO))
-		return err_set(e, RC_INVALID, "%s: others may read or change it, and it is for tokens; do: chmod 600 %s",
-			       path, path);
+		return err_set(e, RC_INVALID,
+			       "%s: others may read or change it, and it is for tokens; do: chmod 600 %s", path, path);
 	return RC_OK;
 }
 

@@ -154,7 +154,8 @@ TEST(times_are_told_as_people_say_them)
 		CHECK(str_eq(show_relative(&a, cases[i].seconds), str_from(cases[i].text)));
 	}
 	setenv("TZ", "UTC", 1);
-	CHECK(str_eq(show_time(&a, NOW_SEC + 14399, wall_from_sec(NOW_SEC)), STR("2027-01-15 11:59:59 (in 3 h 59 min)")));
+	CHECK(str_eq(show_time(&a, NOW_SEC + 14399, wall_from_sec(NOW_SEC)),
+		     STR("2027-01-15 11:59:59 (in 3 h 59 min)")));
 	CHECK(str_eq(show_time(&a, 0, wall_from_sec(NOW_SEC)), STR("")));
 	arena_fini(&a);
 }
@@ -553,7 +554,8 @@ TEST(all_pages_are_followed)
 	env_table = both_tokens;
 	open_run(&r, 200, "{\"sandboxes\": [{\"sandbox_id\": \"a\", \"status\": \"available\"}], \"cursor\": \"x/y\"}");
 	r.script.replies[1] = (struct fake_reply){
-		.status = 200, .body = "{\"sandboxes\": [{\"sandbox_id\": \"b\", \"status\": \"stale\"}], \"cursor\": null}"
+		.status = 200,
+		.body = "{\"sandboxes\": [{\"sandbox_id\": \"b\", \"status\": \"stale\"}], \"cursor\": null}"
 	};
 	r.script.reply_count = 2;
 	run(&r, "sandbox list --all");
@@ -580,8 +582,8 @@ TEST(all_pages_are_followed)
 
 TEST(a_long_run_is_followed_to_its_end)
 {
-#define JOBS(running, outcome, error)                                                                                     \
-	"{\"jobs\": [{\"name\": \"expiry\", \"running\": false}, {\"name\": \"sync\", \"running\": " running           \
+#define JOBS(running, outcome, error)                                                                        \
+	"{\"jobs\": [{\"name\": \"expiry\", \"running\": false}, {\"name\": \"sync\", \"running\": " running \
 	", \"last_outcome\": " outcome ", \"last_error\": " error ", \"last_result\": {\"synced\": 42}}]}"
 	static const struct {
 		const char *label, *end;
@@ -615,12 +617,14 @@ TEST(jobs_are_shown_as_a_table)
 
 	setenv("TZ", "UTC", 1);
 	env_table = both_tokens;
-	open_run(&r, 200, "{\"jobs\": [{\"name\": \"sync\", \"paused\": true, \"running\": false, \"interval_sec\": 600, "
-			  "\"last_finished_at\": 1799999940, \"last_outcome\": \"error\", \"last_error\": \"CSP down\", "
-			  "\"next_run_at\": null}]}");
+	open_run(&r, 200,
+		 "{\"jobs\": [{\"name\": \"sync\", \"paused\": true, \"running\": false, \"interval_sec\": 600, "
+		 "\"last_finished_at\": 1799999940, \"last_outcome\": \"error\", \"last_error\": \"CSP down\", "
+		 "\"next_run_at\": null}]}");
 	run(&r, "job list");
-	CHECK(strcmp(r.out, "NAME  STATE   EVERY   LAST END                         OUTCOME  NEXT RUN  ERROR\n"
-			    "sync  paused  10 min  2027-01-15 07:59:00 (1 min ago)  error    -         CSP down\n") == 0);
+	CHECK(strcmp(r.out,
+		     "NAME  STATE   EVERY   LAST END                         OUTCOME  NEXT RUN  ERROR\n"
+		     "sync  paused  10 min  2027-01-15 07:59:00 (1 min ago)  error    -         CSP down\n") == 0);
 	close_run(&r);
 }
 

@@ -58,7 +58,8 @@ static enum rc judge(const char *what, int status, struct err *e)
 	if (status == 408 || status == 429 || status >= 500)
 		return err_set(e, RC_UNAVAILABLE, "%s: the CSP answered %d; try again later", what, status);
 	if (status == 401 || status == 403)
-		return err_set(e, RC_DENIED, "%s: the CSP answered %d; check CSP_API_TOKEN and its rights", what, status);
+		return err_set(e, RC_DENIED, "%s: the CSP answered %d; check CSP_API_TOKEN and its rights", what,
+			       status);
 	if (status >= 400)
 		return err_set(e, RC_DENIED, "%s: the CSP answered %d", what, status);
 	return err_set(e, RC_UNAVAILABLE, "%s: the CSP answered %d, which is not expected; check CSP_BASE_URL", what,
