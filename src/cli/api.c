@@ -176,7 +176,9 @@ int api_fail(const struct api *api, const struct err *e)
 	int code = exit_for(e->rc);
 
 	fprintf(api->io->err, "leasehold: %s: %s\n", api->args->command->name, e->msg);
-	if (code == CLI_EXIT_UNREACHABLE)
+	if (code == CLI_EXIT_UNREACHABLE && strstr(e->msg, "certificate"))
+		fprintf(api->io->err, "If the certificate is of an authority of your own, name that with --ca FILE.\n");
+	else if (code == CLI_EXIT_UNREACHABLE)
 		fprintf(api->io->err,
 			"Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
 	return code;

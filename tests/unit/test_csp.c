@@ -179,6 +179,19 @@ TEST(a_document_that_makes_no_sense_is_corrupt)
 	tear_down(&f);
 }
 
+TEST(an_answer_over_the_limit_is_not_read)
+{
+	struct fixture f;
+
+	set_up(&f, "");
+	f.vendor.reply = (struct fake_reply){ .raw = "HTTP/1.1 200 OK\r\nContent-Length: 67108865\r\n\r\n{" };
+	CHECK(csp_list(f.csp, &f.arena, &f.accounts, &f.count, &f.err) == RC_CORRUPT);
+	CHECK(strstr(f.err.msg, "67108864 bytes"));
+	err_clear(&f.err);
+	CHECK(csp_delete(f.csp, STR("x"), &f.err) == RC_UNAVAILABLE);
+	tear_down(&f);
+}
+
 TEST(each_status_means_what_the_caller_can_do)
 {
 	static const struct {

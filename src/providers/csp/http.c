@@ -87,7 +87,7 @@ static enum rc list(struct csp *c, struct arena *a, struct csp_account **ret, si
 	struct csp_http   *h = CONTAINER_OF(c, struct csp_http, csp);
 	struct arena       scratch = { 0 }; /* the answer may be large: not for the caller's arena */
 	struct str         url = str_format(&scratch, "%s/current_user/accounts", h->base_url);
-	struct fetch_reply reply;
+	struct fetch_reply reply = { 0 };
 	struct csp_listing listing;
 	enum rc            rc = call(h, "GET", url.p, LIST_MAX, &scratch, &reply, e);
 
@@ -134,7 +134,7 @@ static enum rc delete_account(struct csp *c, struct str external_id, struct err 
 {
 	struct csp_http   *h = CONTAINER_OF(c, struct csp_http, csp);
 	struct arena       scratch = { 0 };
-	struct fetch_reply reply;
+	struct fetch_reply reply = { 0 };
 	struct buf         url;
 	enum rc            rc;
 
