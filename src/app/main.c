@@ -1,5 +1,154 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-int main(void)
+/*
+ * main.c - one program: the server (serve), what looks after its files (config, store), and the client for the rest.
+ *
+ * The command line is the client's table (cli/commands.def); commands marked APP in it are carried out here.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/config.h"
+#include "app/serve.h"
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "domain/sandbox.h"
+#include "http/openapi.h"
+#include "store/sqlite.h"
+
+enum { TEXT_MAX = 4 * 1024 * 1024 };
+
+static int print_and_free(struct buf *b)
 {
-	return 0;
+	fwrite(b->p, 1, b->n, stdout);
+	buf_fini(b);
+	return fflush(stdout) ? CLI_EXIT_REFUSED : CLI_EXIT_OK;
+}
+
+/* Settings from everywhere, the command line's words on top. */
+static enum rc load_config(struct config *c, const struct cli_args *args, struct buf *problems)
+{
+	enum rc rc = config_load(c, (const char *const *)environ, args->values[CLI_OPTION_FILE], problems);
+
+	if (args->values[CLI_OPTION_LISTEN])
+		config_set(c, CONFIG_LISTEN, str_from(args->values[CLI_OPTION_LISTEN]), FROM_COMMAND_LINE);
+	if (args->values[CLI_OPTION_DATA])
+		config_set(c, CONFIG_DATA, str_from(args->values[CLI_OPTION_DATA]), FROM_COMMAND_LINE);
+	return rc;
+}
+
+static int report_problems(struct buf *problems)
+{
+	struct str rest = buf_str(problems);
+
+	fprintf(stderr, "leasehold: the configuration has problems, nothing was started:\n");
+	while (rest.n)
+		fprintf(stderr, "  %.*s\n", STR_ARG(str_cut(&rest, '\n')));
+	return CLI_EXIT_USAGE;
+}
+
+static int run_serve(const struct cli_args *args)
+{
+	struct config config;
+	struct buf    problems;
+	int           code;
+
+	buf_init(&problems, TEXT_MAX);
+	if (load_config(&config, args, &problems)) {
+		code = report_problems(&problems);
+	} else {
+		bool is_for_people = args->values[CLI_OPTION_DEV] && isatty(STDOUT_FILENO);
+
+		log_setup((enum log_level)config_number(&config, CONFIG_LOG_LEVEL),
+			  is_for_people ? LOG_TEXT : (enum log_format)config_number(&config, CONFIG_LOG_FORMAT));
+		code = serve(&config, args->values[CLI_OPTION_DEV] != NULL);
+	}
+	buf_fini(&problems);
+	config_fini(&config);
+	return code;
+}
+
+static int run_config(const struct cli_args *args)
+{
+	struct config config;
+	struct buf    problems, text;
+	int           code;
+
+	buf_init(&problems, TEXT_MAX);
+	buf_init(&text, TEXT_MAX);
+	if (load_config(&config, args, &problems))
+		code = report_problems(&problems);
+	else
+		code = CLI_EXIT_OK;
+	config_print(&config, &text);
+	config_fini(&config);
+	buf_fini(&problems);
+	print_and_free(&text);
+	return code;
+}
+
+static int run_store(const struct cli_args *args, bool is_backup)
+{
+	struct buf path;
+	struct err e = { 0 };
+	enum rc    rc;
+
+	if (!args->values[CLI_OPTION_DATA] || (is_backup && !args->values[CLI_OPTION_TO])) {
+		fprintf(stderr, "leasehold: %s: --data DIR%s must be given\n", args->command->name,
+			is_backup ? " and --to FILE" : "");
+		return CLI_EXIT_USAGE;
+	}
+	buf_init(&path, 8192);
+	buf_addf(&path, "%s/leasehold.db", args->values[CLI_OPTION_DATA]);
+	rc = is_backup ? sqlite_backup(path.p, args->values[CLI_OPTION_TO], &e) : sqlite_check(path.p, &e);
+	buf_fini(&path);
+	if (rc) {
+		fprintf(stderr, "leasehold: %s\n", e.msg);
+		return rc == RC_NOT_FOUND ? CLI_EXIT_NOT_FOUND : CLI_EXIT_REFUSED;
+	}
+	printf("ok\n");
+	return CLI_EXIT_OK;
+}
+
+static int run_states(void)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	sandbox_print_table(&text);
+	return print_and_free(&text);
+}
+
+static int run_api_doc(void)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	apidoc_write(&text);
+	return print_and_free(&text);
+}
+
+static int run_app(const struct cli_args *args)
+{
+	switch ((enum cli_command_id)(args->command - cli_commands)) {
+	case CLI_COMMAND_SERVE: return run_serve(args);
+	case CLI_COMMAND_CONFIG: return run_config(args);
+	case CLI_COMMAND_STORE_BACKUP: return run_store(args, true);
+	case CLI_COMMAND_STORE_CHECK: return run_store(args, false);
+	case CLI_COMMAND_SANDBOX_STATES: return run_states();
+	case CLI_COMMAND_API_DOC: return run_api_doc();
+	default: printf("leasehold %s\n", LEASEHOLD_VERSION); return CLI_EXIT_OK;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct cli_args args;
+
+	if (cli_parse(argc, argv, &args, NULL) == RC_OK && args.command && args.command->place == CLI_PLACE_APP &&
+	    !args.wants_help)
+		return run_app(&args);
+	return cli_main(argc, argv);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/api.h"
+#include "cli/remote.h"
 #include "cli/args.h"
 #include "cli/help.h"
 #include "cli/run.h"
@@ -19,18 +19,18 @@
 enum { POLL_MS = 2000 };
 
 static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
-	[CLI_COMMAND_SANDBOX_CLAIM] = sandbox_claim,
-	[CLI_COMMAND_SANDBOX_SHOW] = sandbox_show,
-	[CLI_COMMAND_SANDBOX_GIVE_BACK] = sandbox_give_back,
-	[CLI_COMMAND_SANDBOX_LIST] = sandbox_list,
-	[CLI_COMMAND_SANDBOX_STATS] = sandbox_stats,
-	[CLI_COMMAND_SANDBOX_QUARANTINE] = sandbox_quarantine,
-	[CLI_COMMAND_SANDBOX_RELEASE] = sandbox_release,
-	[CLI_COMMAND_SANDBOX_RETRY_DELETION] = sandbox_retry_deletion,
-	[CLI_COMMAND_JOB_LIST] = job_list,
-	[CLI_COMMAND_JOB_RUN] = job_run,
-	[CLI_COMMAND_JOB_PAUSE] = job_pause,
-	[CLI_COMMAND_JOB_RESUME] = job_resume,
+	[CLI_COMMAND_SANDBOX_CLAIM] = run_sandbox_claim,
+	[CLI_COMMAND_SANDBOX_SHOW] = run_sandbox_show,
+	[CLI_COMMAND_SANDBOX_GIVE_BACK] = run_sandbox_give_back,
+	[CLI_COMMAND_SANDBOX_LIST] = run_sandbox_list,
+	[CLI_COMMAND_SANDBOX_STATS] = run_sandbox_stats,
+	[CLI_COMMAND_SANDBOX_QUARANTINE] = run_sandbox_quarantine,
+	[CLI_COMMAND_SANDBOX_RELEASE] = run_sandbox_release,
+	[CLI_COMMAND_SANDBOX_RETRY_DELETION] = run_sandbox_retry_deletion,
+	[CLI_COMMAND_JOB_LIST] = run_job_list,
+	[CLI_COMMAND_JOB_RUN] = run_job_run,
+	[CLI_COMMAND_JOB_PAUSE] = run_job_pause,
+	[CLI_COMMAND_JOB_RESUME] = run_job_resume,
 };
 
 static int run_help(const struct cli_io *io, const struct cli_args *args)
@@ -68,14 +68,14 @@ static int run_local(const struct cli_io *io, const struct cli_args *args)
 static int run_api(const struct cli_io *io, const struct cli_args *args)
 {
 	struct err e = { 0 };
-	struct api api;
+	struct remote remote;
 	int        code;
 
-	if (api_open(&api, io, args, &e) == RC_OK)
-		code = runs[args->command - cli_commands](&api);
+	if (remote_open(&remote, io, args, &e) == RC_OK)
+		code = runs[args->command - cli_commands](&remote);
 	else
-		code = api_fail(&api, &e);
-	api_close(&api);
+		code = remote_fail(&remote, &e);
+	remote_close(&remote);
 	return code;
 }
 

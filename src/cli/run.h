@@ -1,13 +1,13 @@
 /* run.h - what each command does. Each returns the exit code and has said why when it is not 0. */
 #pragma once
 
-struct api;
+struct remote;
 
-typedef int cli_run_fn(struct api *api);
+typedef int cli_run_fn(struct remote *remote);
 
-cli_run_fn sandbox_claim, sandbox_show, sandbox_give_back, sandbox_list, sandbox_stats, sandbox_quarantine,
-	sandbox_release, sandbox_retry_deletion;
-cli_run_fn job_list, job_run, job_pause, job_resume;
+cli_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sandbox_list, run_sandbox_stats, run_sandbox_quarantine,
+	run_sandbox_release, run_sandbox_retry_deletion;
+cli_run_fn run_job_list, run_job_run, run_job_pause, run_job_resume;
 
 /* Wait a little before looking again. */
 void run_pause(int ms);

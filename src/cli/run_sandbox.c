@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/api.h"
+#include "cli/remote.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/show.h"
@@ -29,42 +29,42 @@ void run_pause(int ms)
 }
 
 /* "/before/ID/after", the ID escaped. */
-static struct str id_path(struct api *api, const char *before, const char *after)
+static struct str id_path(struct remote *remote, const char *before, const char *after)
 {
 	struct buf path;
 	struct str ret;
 
 	buf_init(&path, PATH_MAX_BYTES);
 	buf_add_text(&path, before);
-	fetch_escape(&path, str_from(api->args->operands[0]));
+	fetch_escape(&path, str_from(remote->args->operands[0]));
 	buf_add_text(&path, after);
-	ret = str_dup(&api->arena, buf_str(&path));
+	ret = str_dup(&remote->arena, buf_str(&path));
 	buf_fini(&path);
 	return ret;
 }
 
 /* Adds "Name: value" at *n unless the value is empty. */
-static void add_header(struct api *api, struct api_request *req, size_t *n, const char *name, struct str value)
+static void add_header(struct remote *remote, struct remote_request *req, size_t *n, const char *name, struct str value)
 {
 	if (value.n)
-		req->headers[(*n)++] = str_format(&api->arena, "%s: %.*s", name, STR_ARG(value)).p;
+		req->headers[(*n)++] = str_format(&remote->arena, "%s: %.*s", name, STR_ARG(value)).p;
 }
 
-static enum rc add_track(struct api *api, struct api_request *req, size_t *n, struct err *e)
+static enum rc add_track(struct remote *remote, struct remote_request *req, size_t *n, struct err *e)
 {
 	struct str track;
-	enum rc    rc = api_track(api, &track, e);
+	enum rc    rc = remote_track(remote, &track, e);
 
 	if (!rc)
-		add_header(api, req, n, "X-Track-ID", track);
+		add_header(remote, req, n, "X-Track-ID", track);
 	return rc;
 }
 
 /* A number from an option; fallback when it is not given. */
-static enum rc number_option(const struct api *api, enum cli_option_id id, int64_t min, int64_t max, int64_t fallback,
+static enum rc number_option(const struct remote *remote, enum cli_option_id id, int64_t min, int64_t max, int64_t fallback,
 			     int64_t *ret, struct err *e)
 {
-	const char *text = api->args->values[id];
+	const char *text = remote->args->values[id];
 
 	if (!text) {
 		*ret = fallback;
@@ -95,7 +95,7 @@ static int64_t retry_pause_ms(const struct fetch_reply *reply, int64_t held_ms)
 }
 
 /* Claim until there is an answer other than "none free" or the time is up. prefer_at is where its header goes. */
-static enum rc claim_until(struct api *api, struct api_request *req, size_t prefer_at, int64_t wait_sec,
+static enum rc claim_until(struct remote *remote, struct remote_request *req, size_t prefer_at, int64_t wait_sec,
 			   struct fetch_reply *ret, struct err *e)
 {
 	int64_t deadline = mono_now().ms + wait_sec * 1000, left = wait_sec * 1000, sent, pause;
@@ -104,9 +104,9 @@ static enum rc claim_until(struct api *api, struct api_request *req, size_t pref
 	do {
 		req->wait_sec = (left + 999) / 1000;
 		if (req->wait_sec)
-			req->headers[prefer_at] = str_format(&api->arena, "Prefer: wait=%" PRId64, req->wait_sec).p;
+			req->headers[prefer_at] = str_format(&remote->arena, "Prefer: wait=%" PRId64, req->wait_sec).p;
 		sent = mono_now().ms;
-		if ((rc = api_send(api, req, ret, e)))
+		if ((rc = remote_send(remote, req, ret, e)))
 			return rc;
 		left = deadline - mono_now().ms;
 		if (!is_out_of_stock(ret) || left <= 0)
@@ -118,12 +118,12 @@ static enum rc claim_until(struct api *api, struct api_request *req, size_t pref
 	return RC_OK;
 }
 
-int sandbox_claim(struct api *api)
+int run_sandbox_claim(struct remote *remote)
 {
-	const char *const *values = api->args->values;
-	struct api_request req = { .method = "POST",
+	const char *const *values = remote->args->values;
+	struct remote_request req = { .method = "POST",
 				   .path = STR("/allocate"),
-				   .scope = API_TRACK,
+				   .scope = REMOTE_TRACK,
 				   .waiting_for = "waiting for a free sandbox (Ctrl-C leaves the line)" };
 	struct fetch_reply reply;
 	struct err         e = { 0 };
@@ -131,82 +131,82 @@ int sandbox_claim(struct api *api)
 	size_t             n = 0;
 	int                code;
 
-	if (number_option(api, CLI_OPTION_WAIT, 0, API_WAIT_MAX_SEC, 0, &wait_sec, &e) || add_track(api, &req, &n, &e))
-		return api_fail(api, &e);
-	add_header(api, &req, &n, "Idempotency-Key", str_from(values[CLI_OPTION_KEY]));
-	add_header(api, &req, &n, "X-Sandbox-Name-Prefix", str_from(values[CLI_OPTION_PREFIX]));
-	add_header(api, &req, &n, "X-Instruqt-Track-ID", str_from(values[CLI_OPTION_LAB]));
-	if (claim_until(api, &req, n, wait_sec, &reply, &e))
-		return api_fail(api, &e);
-	code = api_show(api, &reply);
-	if (reply.status == 200 && !api->is_json)
-		fprintf(api->io->err, "The track held this one already.\n");
+	if (number_option(remote, CLI_OPTION_WAIT, 0, REMOTE_WAIT_MAX_SEC, 0, &wait_sec, &e) || add_track(remote, &req, &n, &e))
+		return remote_fail(remote, &e);
+	add_header(remote, &req, &n, "Idempotency-Key", str_from(values[CLI_OPTION_KEY]));
+	add_header(remote, &req, &n, "X-Sandbox-Name-Prefix", str_from(values[CLI_OPTION_PREFIX]));
+	add_header(remote, &req, &n, "X-Instruqt-Track-ID", str_from(values[CLI_OPTION_LAB]));
+	if (claim_until(remote, &req, n, wait_sec, &reply, &e))
+		return remote_fail(remote, &e);
+	code = remote_show(remote, &reply);
+	if (reply.status == 200 && !remote->is_json)
+		fprintf(remote->io->err, "The track held this one already.\n");
 	return code;
 }
 
 /* Operators see more; but a named track, or nothing but a track's token, means the track's own view. */
-static bool wants_track_view(struct api *api)
+static bool wants_track_view(struct remote *remote)
 {
 	struct err no_admin = { 0 }, no_track = { 0 };
 	struct str token, track;
-	bool       is_any_token = api->args->values[CLI_OPTION_TOKEN_FILE] ||
-			    settings_get(&api->settings, "LEASEHOLD_TOKEN").n;
+	bool       is_any_token = remote->args->values[CLI_OPTION_TOKEN_FILE] ||
+			    settings_get(&remote->settings, "LEASEHOLD_TOKEN").n;
 
-	if (api->args->values[CLI_OPTION_TRACK])
+	if (remote->args->values[CLI_OPTION_TRACK])
 		return true;
 	if (is_any_token)
-		return api_track(api, &track, &no_track) == RC_OK;
-	return api_token(api, API_ADMIN, &token, &no_admin) != RC_OK &&
-	       api_token(api, API_TRACK, &token, &no_track) == RC_OK;
+		return remote_track(remote, &track, &no_track) == RC_OK;
+	return remote_token(remote, REMOTE_ADMIN, &token, &no_admin) != RC_OK &&
+	       remote_token(remote, REMOTE_TRACK, &token, &no_track) == RC_OK;
 }
 
-int sandbox_show(struct api *api)
+int run_sandbox_show(struct remote *remote)
 {
-	struct api_request req = { .method = "GET", .scope = API_ADMIN };
+	struct remote_request req = { .method = "GET", .scope = REMOTE_ADMIN };
 	struct err         e = { 0 };
 	size_t             n = 0;
 
-	if (!wants_track_view(api)) {
-		req.path = id_path(api, "/admin/sandboxes/", "");
-		return api_run(api, &req);
+	if (!wants_track_view(remote)) {
+		req.path = id_path(remote, "/admin/sandboxes/", "");
+		return remote_run(remote, &req);
 	}
-	req.scope = API_TRACK;
-	req.path = id_path(api, "/sandboxes/", "");
-	if (add_track(api, &req, &n, &e))
-		return api_fail(api, &e);
-	return api_run(api, &req);
+	req.scope = REMOTE_TRACK;
+	req.path = id_path(remote, "/sandboxes/", "");
+	if (add_track(remote, &req, &n, &e))
+		return remote_fail(remote, &e);
+	return remote_run(remote, &req);
 }
 
-int sandbox_give_back(struct api *api)
+int run_sandbox_give_back(struct remote *remote)
 {
-	struct api_request req = { .method = "POST",
-				   .path = id_path(api, "/sandboxes/", "/mark-for-deletion"),
-				   .scope = API_TRACK };
+	struct remote_request req = { .method = "POST",
+				   .path = id_path(remote, "/sandboxes/", "/mark-for-deletion"),
+				   .scope = REMOTE_TRACK };
 	struct err         e = { 0 };
 	size_t             n = 0;
 
-	if (add_track(api, &req, &n, &e))
-		return api_fail(api, &e);
-	return api_run(api, &req);
+	if (add_track(remote, &req, &n, &e))
+		return remote_fail(remote, &e);
+	return remote_run(remote, &req);
 }
 
-static void add_sandboxes(struct api *api, struct table *t, const json_t *page)
+static void add_sandboxes(struct remote *remote, struct table *t, const json_t *page)
 {
 	static const char *const members[] = { "sandbox_id", "name", "status", "allocated_to_track", "expires_at" };
 	const json_t            *list = json_object_get(page, "sandboxes");
-	struct wall              now = clock_now(api->io->clock);
+	struct wall              now = clock_now(remote->io->clock);
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		struct table_row *row = table_add_row(t);
 
 		for (size_t k = 0; k < ARRAY_LEN(members); k++)
-			row->cells[k] = show_member(&api->arena, json_array_get(list, i), members[k], now);
+			row->cells[k] = show_member(&remote->arena, json_array_get(list, i), members[k], now);
 	}
 }
 
-static struct str list_path(struct api *api, int64_t limit, struct str cursor)
+static struct str list_path(struct remote *remote, int64_t limit, struct str cursor)
 {
-	const char *status = api->args->values[CLI_OPTION_STATUS];
+	const char *status = remote->args->values[CLI_OPTION_STATUS];
 	struct buf  path;
 	struct str  ret;
 
@@ -220,74 +220,74 @@ static struct str list_path(struct api *api, int64_t limit, struct str cursor)
 		buf_add_text(&path, "&cursor=");
 		fetch_escape(&path, cursor);
 	}
-	ret = str_dup(&api->arena, buf_str(&path));
+	ret = str_dup(&remote->arena, buf_str(&path));
 	buf_fini(&path);
 	return ret;
 }
 
 /* One page: printed as JSON or added to the table. *cursor is where the next begins, empty at the end. */
-static int list_page(struct api *api, int64_t limit, struct table *t, struct str *cursor)
+static int list_page(struct remote *remote, int64_t limit, struct table *t, struct str *cursor)
 {
-	struct api_request req = { .method = "GET", .path = list_path(api, limit, *cursor), .scope = API_ADMIN };
+	struct remote_request req = { .method = "GET", .path = list_path(remote, limit, *cursor), .scope = REMOTE_ADMIN };
 	CLEANUP(json_freep) json_t *page = NULL;
 	struct fetch_reply reply;
 	struct err         e = { 0 };
 	struct str         next;
 
-	if (api_send(api, &req, &reply, &e))
-		return api_fail(api, &e);
-	if (!api_is_success(&reply))
-		return api_refused(api, &reply);
-	if (api_json(&reply, &page, &e))
-		return api_fail(api, &e);
+	if (remote_send(remote, &req, &reply, &e))
+		return remote_fail(remote, &e);
+	if (!remote_is_success(&reply))
+		return remote_refused(remote, &reply);
+	if (remote_json(&reply, &page, &e))
+		return remote_fail(remote, &e);
 	if (!json_get_text(page, "cursor", &next) || (next.n && str_eq(next, *cursor))) {
-		(void)err_set(&e, RC_CORRUPT, "the server's answer has no usable cursor"); /* api_fail() has the code */
-		return api_fail(api, &e);
+		(void)err_set(&e, RC_CORRUPT, "the server's answer has no usable cursor"); /* remote_fail() has the code */
+		return remote_fail(remote, &e);
 	}
-	if (api->is_json)
-		api_print_json(api, &reply);
+	if (remote->is_json)
+		remote_print_json(remote, &reply);
 	else
-		add_sandboxes(api, t, page);
-	*cursor = str_dup(&api->arena, next);
+		add_sandboxes(remote, t, page);
+	*cursor = str_dup(&remote->arena, next);
 	return CLI_EXIT_OK;
 }
 
-int sandbox_list(struct api *api)
+int run_sandbox_list(struct remote *remote)
 {
 	static const char *const headings[] = { "ID", "NAME", "STATUS", "TRACK", "EXPIRES" };
-	bool                     is_all = api->args->values[CLI_OPTION_ALL] != NULL;
+	bool                     is_all = remote->args->values[CLI_OPTION_ALL] != NULL;
 	struct str               cursor = STR("");
 	struct err               e = { 0 };
 	struct table             t;
 	int64_t                  limit;
 	int                      code, pages = 0;
 
-	if (number_option(api, CLI_OPTION_LIMIT, 1, PAGE_MAX, is_all ? PAGE_MAX : 50, &limit, &e))
-		return api_fail(api, &e);
-	table_init(&t, &api->arena, headings, ARRAY_LEN(headings));
+	if (number_option(remote, CLI_OPTION_LIMIT, 1, PAGE_MAX, is_all ? PAGE_MAX : 50, &limit, &e))
+		return remote_fail(remote, &e);
+	table_init(&t, &remote->arena, headings, ARRAY_LEN(headings));
 	do {
-		code = list_page(api, limit, &t, &cursor);
+		code = list_page(remote, limit, &t, &cursor);
 	} while (code == CLI_EXIT_OK && is_all && cursor.n && ++pages < PAGES_MAX);
 	if (code != CLI_EXIT_OK)
 		return code;
-	if (!api->is_json)
-		table_print(&t, api->io->out, api->is_coloured);
-	if (cursor.n && !api->is_json)
-		fprintf(api->io->err, "There are more; --all lists them all.\n");
+	if (!remote->is_json)
+		table_print(&t, remote->io->out, remote->is_coloured);
+	if (cursor.n && !remote->is_json)
+		fprintf(remote->io->err, "There are more; --all lists them all.\n");
 	return CLI_EXIT_OK;
 }
 
-int sandbox_stats(struct api *api)
+int run_sandbox_stats(struct remote *remote)
 {
-	return api_run(api, &(struct api_request){ .method = "GET", .path = STR("/admin/stats"), .scope = API_ADMIN });
+	return remote_run(remote, &(struct remote_request){ .method = "GET", .path = STR("/admin/stats"), .scope = REMOTE_ADMIN });
 }
 
-int sandbox_quarantine(struct api *api)
+int run_sandbox_quarantine(struct remote *remote)
 {
-	struct api_request req = { .method = "POST",
-				   .path = id_path(api, "/admin/sandboxes/", "/quarantine"),
-				   .scope = API_ADMIN };
-	struct str         reason = str_from(api->args->values[CLI_OPTION_REASON]);
+	struct remote_request req = { .method = "POST",
+				   .path = id_path(remote, "/admin/sandboxes/", "/quarantine"),
+				   .scope = REMOTE_ADMIN };
+	struct str         reason = str_from(remote->args->values[CLI_OPTION_REASON]);
 	struct json_out    out;
 	struct buf         body;
 	int                code;
@@ -300,29 +300,29 @@ int sandbox_quarantine(struct api *api)
 		json_close_object(&out);
 		req.body = buf_str(&body);
 	}
-	code = api_run(api, &req);
+	code = remote_run(remote, &req);
 	buf_fini(&body);
 	return code;
 }
 
-int sandbox_release(struct api *api)
+int run_sandbox_release(struct remote *remote)
 {
-	return api_run(api, &(struct api_request){ .method = "POST",
-						   .path = id_path(api, "/admin/sandboxes/", "/release"),
-						   .scope = API_ADMIN });
+	return remote_run(remote, &(struct remote_request){ .method = "POST",
+						   .path = id_path(remote, "/admin/sandboxes/", "/release"),
+						   .scope = REMOTE_ADMIN });
 }
 
-int sandbox_retry_deletion(struct api *api)
+int run_sandbox_retry_deletion(struct remote *remote)
 {
-	struct api_request req = { .method = "POST", .path = STR("/admin/retry-failed-deletions"), .scope = API_ADMIN };
-	bool               is_all = api->args->values[CLI_OPTION_ALL] != NULL;
+	struct remote_request req = { .method = "POST", .path = STR("/admin/retry-failed-deletions"), .scope = REMOTE_ADMIN };
+	bool               is_all = remote->args->values[CLI_OPTION_ALL] != NULL;
 	struct err         e = { 0 };
 
-	if (is_all == (api->args->operand_count == 1)) {
-		(void)err_set(&e, RC_INVALID, "give either an ID or --all"); /* api_fail() has the code */
-		return api_fail(api, &e);
+	if (is_all == (remote->args->operand_count == 1)) {
+		(void)err_set(&e, RC_INVALID, "give either an ID or --all"); /* remote_fail() has the code */
+		return remote_fail(remote, &e);
 	}
 	if (!is_all)
-		req.path = id_path(api, "/admin/sandboxes/", "/retry-deletion");
-	return api_run(api, &req);
+		req.path = id_path(remote, "/admin/sandboxes/", "/retry-deletion");
+	return remote_run(remote, &req);
 }

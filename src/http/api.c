@@ -175,6 +175,7 @@ void api_free(struct api *a)
 
 void api_close_handles(struct api *a)
 {
+	drain_completions(&a->wake);
 	uv_close((uv_handle_t *)&a->wake, NULL);
 	line_close_handles(a->line);
 }

@@ -261,7 +261,7 @@ bool store_memory_turn(struct store *base)
 		item = item->next;
 		(void)session_execute(&s, t, &is_torn); /* kept in the transaction */
 		assert(!is_torn);
-		store_note_commit(base, RC_OK, NULL, 1);
+		store_note_commit(base, RC_OK, NULL, 1, true);
 		t->done(t, t->rc, &t->e);
 	}
 	return was_busy;

@@ -131,6 +131,7 @@ static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e
 static void commit_batch(struct sqlite_store *store, size_t count)
 {
 	sqlite3   *db = store->writer_connection.db;
+	int        changes = sqlite3_total_changes(db);
 	struct err e = { 0 };
 	enum rc    rc = sqlite_exec(db, "BEGIN IMMEDIATE", &e);
 
@@ -143,7 +144,7 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 			rc_ignore(sqlite_exec(db, "ROLLBACK", NULL)); /* the failure to report is the commit's */
 		fail_batch(store, count, rc, &e);
 	}
-	store_note_commit(&store->base, rc, &e, count);
+	store_note_commit(&store->base, rc, &e, count, sqlite3_total_changes(db) != changes);
 }
 
 static void tell(struct txn *t)

@@ -78,13 +78,13 @@ enum rc store_read(struct store *s, txn_fn *run, void *arg, struct arena *a, str
 	return run_and_wait(s, &w);
 }
 
-void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions)
+void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions, bool has_written)
 {
 	atomic_fetch_add(&s->commits, 1);
 	atomic_fetch_add(&s->transactions, transactions);
 	if (rc)
 		atomic_fetch_add(&s->failed_commits, 1);
-	if (!rc && !s->health.rc) /* only the committing thread writes health, so it may look without the lock */
+	if (!rc && (!s->health.rc || !has_written)) /* only the committing thread writes health, so it may look without the lock */
 		return;
 	pthread_mutex_lock(&s->health_lock);
 	if (rc)

@@ -83,8 +83,9 @@ struct store { /* first member of every back end */
 void store_init(struct store *s, const struct store_ops *ops, const struct clock *clock);
 void store_fini(struct store *s);
 
-/* After each commit: how it went, and with how many transactions. */
-void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions);
+/* After each commit: how it went, and with how many transactions. A commit without writes proves nothing about the disk,
+ * so it does not end a failure. */
+void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions, bool has_written);
 
 /* Run the function on a fresh session, check its writes, apply them. On failure nothing was applied, unless
  * *ret_is_torn: then the back end must undo its commit. */

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "cli/api.h"
+#include "cli/remote.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/commands.h"

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve.c - the only place that sees everything.
+ *
+ * Start: folder, lock, store, vendor, api, jobs, sockets; each step that fails says why and undoes nothing by hand, because
+ * close_all() takes down whatever is there. Stop (SIGTERM, SIGINT): no new connections, the waiting line is sent home,
+ * requests under way are answered, jobs end at their next wait, the store commits what it has, and the process ends with
+ * 0. A second signal does not wait for clients. SIGHUP reads tokens and certificates again.
+ *
+ * Threads: this one (the loop), the store's writer and reader, one for each job. The simulated vendor has a store of its own.
+ */
+#include "app/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "app/config.h"
+#include "app/tokens.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "http/api.h"
+#include "http/server.h"
+#include "net/fetch.h"
+#include "providers/csp/guard.h"
+#include "providers/csp/http.h"
+#include "providers/sim/csp_sim.h"
+#include "service/jobs.h"
+#include "service/records.h"
+#include "store/sqlite.h"
+
+enum { DRAIN_MS = 30000, EXIT_CONFIG = 2, EXIT_FAILED = 1 };
+
+struct server {
+	struct config         *config;
+	bool                   is_dev;
+	int                    lock_fd;
+	uv_loop_t              loop;
+	uv_signal_t            on_term, on_int, on_hup;
+	struct store          *store;
+	struct csp            *csp; /* guarded */
+	struct metrics        *metrics;
+	struct broker_settings settings;
+	struct api            *api;
+	struct jobs           *jobs;
+	struct http_server    *http, *probe;
+	int                    undrained; /* servers that still have connections */
+	bool                   is_stopping;
+};
+
+/* --- start --- */
+
+static const char *in_data(struct server *s, const char *name)
+{
+	return str_format(&s->config->arena, "%s/%s", config_text(s->config, CONFIG_DATA), name).p;
+}
+
+static enum rc take_folder(struct server *s, struct err *e)
+{
+	const char *folder = config_text(s->config, CONFIG_DATA);
+
+	if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+		return err_set(e, RC_UNAVAILABLE, "the data folder %s cannot be made: %s", folder, strerror(errno));
+	s->lock_fd = open(in_data(s, "lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (s->lock_fd < 0)
+		return err_set(e, RC_UNAVAILABLE, "the data folder %s cannot be written: %s", folder, strerror(errno));
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
+		return err_set(e, RC_UNAVAILABLE, "another leasehold serves the data folder %s; stop it or use another --data",
+			       folder);
+	return RC_OK;
+}
+
+static enum rc open_store(struct server *s, struct err *e)
+{
+	struct sqlite_options options = {
+		.path = in_data(s, "leasehold.db"),
+		.types = service_types,
+		.type_count = service_type_count,
+		.clock = &clock_real,
+		.cache_mb = (int)config_number(s->config, CONFIG_SQLITE_CACHE),
+	};
+
+	return store_sqlite_open(&options, &s->store, e);
+}
+
+static enum rc open_csp(struct server *s, struct err *e)
+{
+	const struct config     *c = s->config;
+	struct csp              *inner = NULL;
+	struct csp_guard_options guard = {
+		.threshold = (unsigned)config_number(c, CONFIG_BREAKER_THRESHOLD),
+		.timeout_ms = config_number(c, CONFIG_BREAKER_TIMEOUT),
+		.clock = &clock_real,
+	};
+	struct csp_http_options http = {
+		.base_url = config_text(c, CONFIG_CSP_URL),
+		.token = config_text(c, CONFIG_CSP_TOKEN),
+		.connect_timeout_ms = (long)config_number(c, CONFIG_CSP_CONNECT),
+		.total_timeout_ms = (long)config_number(c, CONFIG_CSP_READ),
+		.ca_file = config_text(c, CONFIG_CSP_CA),
+	};
+	enum rc rc;
+
+	if (http.base_url) {
+		inner = csp_http_open(&http);
+	} else {
+		rc = csp_sim_open(in_data(s, "sim.db"), config_number(c, CONFIG_SIM_SANDBOXES), &clock_real, &inner, e);
+		if (rc)
+			return rc;
+	}
+	s->csp = csp_guard_open(inner, &guard);
+	return RC_OK;
+}
+
+static bool is_csp_open(void *arg)
+{
+	return csp_guard_is_open(arg, NULL);
+}
+
+static enum rc open_api(struct server *s, struct err *e)
+{
+	const struct config *c = s->config;
+	struct api_tokens    tokens;
+	struct api_options   options = {
+		  .loop = &s->loop,
+		  .store = s->store,
+		  .metrics = s->metrics,
+		  .base_path = config_str(c, CONFIG_BASE_PATH),
+		  .cors_origins = config_str(c, CONFIG_CORS),
+		  .sends_request_id = config_number(c, CONFIG_REQUEST_ID),
+		  .lab_hours = config_number(c, CONFIG_LAB_HOURS),
+		  .wait_max_sec = config_number(c, CONFIG_WAIT_MAX),
+		  .waiting_max = config_number(c, CONFIG_WAITING_MAX),
+		  .rate_per_sec = config_number(c, CONFIG_RATE),
+		  .rate_burst = config_number(c, CONFIG_RATE_BURST),
+		  .is_csp_open = is_csp_open,
+		  .csp_arg = s->csp,
+	};
+	enum rc rc = tokens_read(c, &tokens, e);
+
+	if (rc)
+		return rc;
+	s->api = api_new(&options);
+	api_set_tokens(s->api, &tokens);
+	return RC_OK;
+}
+
+static void on_pass(void *arg)
+{
+	api_poke_line(arg);
+}
+
+static enum rc open_jobs(struct server *s, struct err *e)
+{
+	const struct config *c = s->config;
+	struct jobs_options  options = {
+		 .store = s->store,
+		 .csp = s->csp,
+		 .settings = &s->settings,
+		 .metrics = s->metrics,
+		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
+				   [JOB_CLEANUP] = config_number(c, CONFIG_CLEANUP_INTERVAL),
+				   [JOB_EXPIRY] = config_number(c, CONFIG_EXPIRY_INTERVAL),
+				   [JOB_STALE_REMOVAL] = config_number(c, CONFIG_STALE_INTERVAL) },
+		 .on_pass = on_pass,
+		 .on_pass_arg = s->api,
+	};
+	enum rc rc;
+
+	s->settings = (struct broker_settings){
+		.lab_hours = config_number(c, CONFIG_LAB_HOURS),
+		.grace_sec = config_number(c, CONFIG_GRACE_MINUTES) * 60,
+		.deletion_max_attempts = config_number(c, CONFIG_DELETION_ATTEMPTS),
+		.deletion_backoff_sec = config_number(c, CONFIG_DELETION_BACKOFF),
+		.cleanup_batch_size = config_number(c, CONFIG_CLEANUP_BATCH),
+		.cleanup_batch_delay_ms = config_number(c, CONFIG_CLEANUP_BATCH_DELAY),
+		.cleanup_sandbox_delay_ms = config_number(c, CONFIG_CLEANUP_DELAY),
+		.sync_max_stale_percent = config_number(c, CONFIG_MAX_STALE),
+	};
+	rc = jobs_open(&options, &s->jobs, e);
+	if (!rc)
+		api_set_jobs(s->api, s->jobs);
+	return rc;
+}
+
+/* "127.0.0.1:8080", "[::1]:8080" -> address and port. */
+static enum rc split_listen(struct server *s, char **ret_host, int *ret_port, struct err *e)
+{
+	struct str  listen = config_str(s->config, CONFIG_LISTEN);
+	const char *colon = memrchr(listen.p, ':', listen.n);
+	struct str  host = colon ? str_of(listen.p, (size_t)(colon - listen.p)) : STR("");
+	int64_t     port;
+
+	if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
+		host = str_of(host.p + 1, host.n - 2);
+	if (!host.n || !str_to_int(str_of(colon + 1, listen.n - (size_t)(colon + 1 - listen.p)), 0, 65535, &port))
+		return err_set(e, RC_INVALID, "%s: must be ADDRESS:PORT such as 127.0.0.1:8080, not '%.*s'",
+			       config_name(CONFIG_LISTEN), STR_ARG(listen));
+	*ret_host = arena_copy(&s->config->arena, host.p, host.n);
+	*ret_port = (int)port;
+	return RC_OK;
+}
+
+static enum rc open_sockets(struct server *s, struct err *e)
+{
+	const struct config *c = s->config;
+	struct http_options  options = {
+		 .tls_cert_file = config_text(c, CONFIG_TLS_CERT),
+		 .tls_key_file = config_text(c, CONFIG_TLS_KEY),
+		 .connections_max = (unsigned)config_number(c, CONFIG_CONNECTIONS),
+		 .connections_per_client_max = (unsigned)config_number(c, CONFIG_CONNECTIONS_CLIENT),
+		 .header_timeout_ms = (int)config_number(c, CONFIG_HEADER_TIMEOUT),
+		 .body_timeout_ms = (int)config_number(c, CONFIG_BODY_TIMEOUT),
+		 .idle_timeout_ms = (int)config_number(c, CONFIG_IDLE_TIMEOUT),
+		 .write_timeout_ms = (int)config_number(c, CONFIG_WRITE_TIMEOUT),
+		 .body_limit = api_body_limit,
+		 .on_request = api_on_request,
+		 .on_error = api_on_error,
+		 .arg = s->api,
+	};
+	char   *host = NULL;
+	enum rc rc = split_listen(s, &host, &options.port, e);
+
+	if (rc)
+		return rc;
+	options.host = host;
+	rc = http_server_open(&s->loop, &options, &s->http, e);
+	if (rc || !config_number(c, CONFIG_METRICS_PORT))
+		return rc;
+	options.port = (int)config_number(c, CONFIG_METRICS_PORT);
+	options.on_request = api_on_probe;
+	return http_server_open(&s->loop, &options, &s->probe, e);
+}
+
+static enum rc start(struct server *s, struct err *e)
+{
+	enum rc rc;
+
+	if ((rc = take_folder(s, e)))
+		return rc;
+	if (s->is_dev && (rc = tokens_prepare_dev(s->config, e)))
+		return rc;
+	s->metrics = metrics_new();
+	if ((rc = open_store(s, e)))
+		return rc;
+	if ((rc = open_csp(s, e)))
+		return rc;
+	if ((rc = open_api(s, e)))
+		return rc;
+	if ((rc = open_sockets(s, e)))
+		return rc;
+	return open_jobs(s, e);
+}
+
+/* --- stop --- */
+
+/* The last connection is closed: the jobs end, then nothing keeps the loop any longer. */
+static void on_drained(void *arg)
+{
+	struct server *s = arg;
+
+	if (--s->undrained)
+		return;
+	jobs_close(s->jobs);
+	s->jobs = NULL;
+	api_close_handles(s->api);
+	uv_close((uv_handle_t *)&s->on_term, NULL);
+	uv_close((uv_handle_t *)&s->on_int, NULL);
+	uv_close((uv_handle_t *)&s->on_hup, NULL);
+}
+
+static void on_stop(uv_signal_t *signal, int number)
+{
+	struct server *s = signal->data;
+	int            grace_ms = s->is_stopping ? 0 : DRAIN_MS;
+
+	log_write(LOG_INFO, "serve", NULL, 0, "stopping: %s", strsignal(number));
+	if (s->is_stopping) {
+		http_server_drain(s->http, grace_ms, NULL, NULL);
+		return;
+	}
+	s->is_stopping = true;
+	s->undrained = s->probe ? 2 : 1;
+	api_stop_waiting(s->api);
+	http_server_drain(s->http, grace_ms, on_drained, s);
+	if (s->probe)
+		http_server_drain(s->probe, grace_ms, on_drained, s);
+}
+
+static void close_all(struct server *s)
+{
+	http_server_free(s->probe);
+	http_server_free(s->http);
+	api_free(s->api);
+	store_close(s->store);
+	csp_close(s->csp);
+	metrics_free(s->metrics);
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+}
+
+/* --- reload --- */
+
+static enum rc reload_tokens(struct server *s, struct err *e)
+{
+	struct config     fresh;
+	struct buf        problems;
+	struct api_tokens tokens;
+	enum rc           rc;
+
+	buf_init(&problems, 65536);
+	rc = config_load(&fresh, (const char *const *)environ, s->config->file, &problems);
+	if (rc) {
+		(void)err_set(e, rc, "%.*s", STR_ARG(buf_str(&problems)));
+	} else {
+		config_set(&fresh, CONFIG_DATA, config_str(s->config, CONFIG_DATA), FROM_COMMAND_LINE);
+		if (s->is_dev)
+			rc = tokens_prepare_dev(&fresh, e);
+		if (!rc)
+			rc = tokens_read(&fresh, &tokens, e);
+		if (!rc)
+			api_set_tokens(s->api, &tokens);
+	}
+	buf_fini(&problems);
+	config_fini(&fresh);
+	return rc;
+}
+
+static void on_reload(uv_signal_t *signal, int number)
+{
+	struct server *s = signal->data;
+	struct err     e = { 0 };
+	enum rc        rc = reload_tokens(s, &e);
+
+	(void)number;
+	if (!rc && config_text(s->config, CONFIG_TLS_CERT))
+		rc = http_server_reload_tls(s->http, &e);
+	if (!rc && s->probe && config_text(s->config, CONFIG_TLS_CERT))
+		rc = http_server_reload_tls(s->probe, &e);
+	if (rc)
+		log_write(LOG_ERROR, "serve", NULL, 0, "reload failed, the old settings stay: %s", e.msg);
+	else
+		log_write(LOG_INFO, "serve", NULL, 0, "tokens and certificates are read again");
+}
+
+/* --- run --- */
+
+static void watch_signal(struct server *s, uv_signal_t *handle, int number, uv_signal_cb on_signal)
+{
+	handle->data = s;
+	if (uv_signal_init(&s->loop, handle) || uv_signal_start(handle, on_signal, number))
+		abort(); /* never fails for these */
+}
+
+static bool is_loopback(struct str listen)
+{
+	return str_starts_with(listen, STR("127.")) || str_starts_with(listen, STR("[::1]"));
+}
+
+static void print_welcome(const struct server *s, const char *address)
+{
+	const struct config *c = s->config;
+	struct str           base = config_str(c, CONFIG_BASE_PATH);
+
+	printf("\nLeasehold %s is running for development, on %s\n\n", LEASEHOLD_VERSION, address);
+	printf("  export LEASEHOLD_ADDRESS=%s\n", address);
+	printf("  export BROKER_API_TOKEN=%s\n", config_text(c, CONFIG_API_TOKEN));
+	printf("  export BROKER_ADMIN_TOKEN=%s\n\n", config_text(c, CONFIG_ADMIN_TOKEN));
+	printf("Claim a sandbox:\n");
+	printf("  curl -X POST -H \"Authorization: Bearer $BROKER_API_TOKEN\" -H 'X-Track-ID: student-1' %s%.*s/allocate\n",
+	       address, STR_ARG(base));
+	printf("See the pool:\n  build/leasehold sandbox stats\n\nThe tokens are kept in %s/tokens. Ctrl-C stops.\n\n",
+	       config_text(c, CONFIG_DATA));
+	fflush(stdout);
+}
+
+static void announce(struct server *s)
+{
+	bool        is_tls = config_text(s->config, CONFIG_TLS_CERT) != NULL;
+	struct str  listen = config_str(s->config, CONFIG_LISTEN);
+	const char *colon = memrchr(listen.p, ':', listen.n);
+	struct str  address = str_format(&s->config->arena, "%s://%.*s:%d", is_tls ? "https" : "http",
+					 (int)(colon - listen.p), listen.p, http_server_port(s->http));
+	struct log_field fields[] = {
+		LOG_STR("address", address),
+		LOG_STR("version", STR(LEASEHOLD_VERSION)),
+		LOG_STR("data", config_str(s->config, CONFIG_DATA)),
+		LOG_STR("csp", config_text(s->config, CONFIG_CSP_URL) ? STR("http") : STR("simulated")),
+	};
+
+	if (s->is_dev)
+		print_welcome(s, address.p);
+	log_write(LOG_INFO, "serve", fields, ARRAY_LEN(fields), "listening");
+	if (!log_wants(LOG_INFO)) /* whoever started us waits for this line, whatever the level */
+		printf("{\"message\":\"listening\",\"address\":\"%s\"}\n", address.p), fflush(stdout);
+	if (!is_tls && !is_loopback(listen))
+		log_write(LOG_WARNING, "serve", NULL, 0,
+			  "serving beyond this machine without TLS: tokens travel readable (LEASEHOLD_TLS_CERT_FILE)");
+}
+
+int serve(struct config *config, bool is_dev)
+{
+	struct server s = { .config = config, .is_dev = is_dev, .lock_fd = -1 };
+	struct err    e = { 0 };
+	enum rc       rc;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a full disk is an error to be answered, not a reason to die */
+	umask(077);
+	fetch_global_init();
+	uv_loop_init(&s.loop);
+	rc = start(&s, &e);
+	if (rc) {
+		/* Ends the process: the system takes back what half a start has opened. */
+		fprintf(stderr, "leasehold: %s\n", e.msg);
+		_exit(rc == RC_INVALID ? EXIT_CONFIG : EXIT_FAILED);
+	}
+	watch_signal(&s, &s.on_term, SIGTERM, on_stop);
+	watch_signal(&s, &s.on_int, SIGINT, on_stop);
+	watch_signal(&s, &s.on_hup, SIGHUP, on_reload);
+	announce(&s);
+	uv_run(&s.loop, UV_RUN_DEFAULT);
+	close_all(&s);
+	uv_loop_close(&s.loop);
+	log_write(LOG_INFO, "serve", NULL, 0, "stopped");
+	log_flush();
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* remote.h - one conversation of the client with a server: address, token, requests, and what refusals mean. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/settings.h"
+#include "net/fetch.h"
+
+struct cli_args;
+struct cli_io;
+
+enum remote_scope { REMOTE_TRACK, REMOTE_ADMIN };
+
+enum { REMOTE_HEADERS_MAX = 8, REMOTE_WAIT_MAX_SEC = 86400 };
+
+struct remote {
+	const struct cli_io   *io;
+	const struct cli_args *args;
+	struct arena           arena; /* everything a run needs */
+	struct settings        settings;
+	struct str             base; /* such as "http://127.0.0.1:8080/v1" */
+	bool                   is_json;
+	bool                   is_coloured;
+};
+
+struct remote_request {
+	const char    *method;
+	struct str     path; /* behind the base, with its query */
+	enum remote_scope scope;
+	const char    *headers[REMOTE_HEADERS_MAX];
+	struct str     body;        /* JSON; none when empty */
+	int64_t        wait_sec;    /* how long the server was asked to hold the request */
+	const char    *waiting_for; /* shown while it takes long */
+};
+
+/* RC_INVALID when address or client file are wrong. The remote must be closed in any case. */
+MUST_CHECK enum rc remote_open(struct remote *remote, const struct cli_io *io, const struct cli_args *args, struct err *e);
+void               remote_close(struct remote *remote);
+
+/* The token for this scope, from wherever it is. RC_UNKNOWN with what to do when there is none. */
+MUST_CHECK enum rc remote_token(struct remote *remote, enum remote_scope scope, struct str *ret, struct err *e);
+
+/* The track: --track, else LEASEHOLD_TRACK. RC_INVALID when neither is there. */
+MUST_CHECK enum rc remote_track(const struct remote *remote, struct str *ret, struct err *e);
+
+/* RC_OK means that an answer came, whatever its status. */
+MUST_CHECK enum rc remote_send(struct remote *remote, const struct remote_request *req, struct fetch_reply *ret, struct err *e);
+
+/* The JSON of an answer; yours. RC_CORRUPT when it is none. */
+MUST_CHECK enum rc remote_json(const struct fetch_reply *reply, json_t **ret, struct err *e);
+
+/* Explain a failure before any answer; returns the exit code. */
+int remote_fail(const struct remote *remote, const struct err *e);
+
+/* Explain an answer that is not a success; returns the exit code. */
+int remote_refused(struct remote *remote, const struct fetch_reply *reply);
+
+/* Print a success: with --json as it came, else as a record. Explain anything else. Returns the exit code. */
+int remote_show(struct remote *remote, const struct fetch_reply *reply);
+
+/* remote_send() and remote_show(). */
+int remote_run(struct remote *remote, const struct remote_request *req);
+
+/* Print the JSON of an answer as it came, on a line of its own. */
+void remote_print_json(const struct remote *remote, const struct fetch_reply *reply);
+
+bool remote_is_success(const struct fetch_reply *reply);
+
+/* The exit code that belongs to an error answer. */
+int remote_exit_code(int status, struct str error_code);
