@@ -17,7 +17,7 @@
 enum {
 	CONN_SCRATCH_SIZE = 65536,
 	CONN_REPLY_HEADERS_MAX = 16384,
-	CONN_LINGER_MS = 1000,
+	CONN_LINGER_MS = 2000,
 };
 
 enum conn_state {
@@ -115,6 +115,9 @@ void conn_expire(struct conn *c);
 
 /* Work off what was received, until more is needed or a request is with the router. */
 void conn_serve(struct conn *c);
+
+/* Read again, if reading was stopped. */
+void conn_resume(struct conn *c);
 
 /* Close what waits between two requests. */
 void conn_close_if_idle(struct conn *c);

@@ -7,6 +7,7 @@
  *   /echo   replies at once with method, path and body
  *   /hold   keeps the call; the test replies
  *   /big    replies with as many bytes as the query says
+ *   /full   replies with more headers than there is room for
  */
 #include "test.h"
 
@@ -26,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "http/peers.h"
 #include "http/server.h"
 
 enum { PATIENCE_MS = 10000, HELD_MAX = 64, BODY_MAX = 1 << 20, GOT_MAX = 64 << 20 };
@@ -87,6 +89,10 @@ static void route(struct http_call *call, void *arg)
 		f->held[f->held_count++] = call;
 	} else if (str_eq(call->req.path, STR("/big"))) {
 		reply_big(call);
+	} else if (str_eq(call->req.path, STR("/full"))) {
+		while (!call->headers.is_full)
+			buf_add_text(&call->headers, "X-Again: and again\r\n");
+		http_reply(call, 200, NULL, STR(""));
 	} else {
 		buf_add_text(&call->headers, "X-Test: yes\r\n");
 		http_reply(call, 200, "text/plain",
@@ -480,6 +486,22 @@ TEST(the_router_can_close_after_a_reply)
 	teardown(&f);
 }
 
+TEST(a_reply_with_too_many_headers_becomes_an_error)
+{
+	struct fixture f;
+	struct client  c;
+
+	setup(&f);
+	start(&f);
+	client_open(&c, &f);
+	client_send(&c, REQUEST("/full") REQUEST("/echo"));
+	expect(&c, "HTTP/1.1 500 Internal Server Error");
+	expect_close(&c);
+	CHECK(f.requests == 1 && !has_got(&c, "X-Again"));
+	client_close(&c);
+	teardown(&f);
+}
+
 TEST(head_gets_the_headers_alone)
 {
 	struct fixture f;
@@ -866,6 +888,58 @@ TEST(connections_of_one_address_have_a_limit_of_their_own)
 	client_close(&late);
 	client_close(&c[1]);
 	teardown(&f);
+}
+
+TEST(addresses_are_counted_like_by_a_plain_list)
+{
+	enum { ADDRESSES = 40, MAX = 3 };
+	struct peers   *peers = peers_new(ADDRESSES * MAX);
+	struct peer_key keys[ADDRESSES];
+	unsigned        counts[ADDRESSES] = { 0 };
+	uint32_t        state = 1;
+
+	for (unsigned i = 0; i < ADDRESSES; i++) {
+		struct sockaddr_in6 address = { .sin6_family = AF_INET6 };
+
+		address.sin6_addr.s6_addr[7] = (uint8_t)i;
+		keys[i] = peer_key((struct sockaddr *)&address);
+	}
+	for (int i = 0; i < 20000; i++) {
+		unsigned at = (state = state * 1664525 + 1013904223) >> 16;
+
+		at %= ADDRESSES;
+		if (state >> 31 && counts[at] > 0) {
+			peers_leave(peers, &keys[at]);
+			counts[at]--;
+		} else {
+			bool is_in = peers_join(peers, &keys[at], MAX);
+
+			CHECK(is_in == (counts[at] < MAX));
+			counts[at] += is_in;
+		}
+	}
+	peers_free(peers);
+}
+
+TEST(an_address_is_counted_by_what_one_client_has)
+{
+	struct sockaddr_in  v4 = { .sin_family = AF_INET };
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 }, one = mapped, two = mapped, other = mapped;
+	struct peer_key     a, b;
+
+	CHECK(inet_pton(AF_INET, "10.1.2.3", &v4.sin_addr) == 1);
+	CHECK(inet_pton(AF_INET6, "::ffff:10.1.2.3", &mapped.sin6_addr) == 1);
+	CHECK(inet_pton(AF_INET6, "2001:db8:0:1::1", &one.sin6_addr) == 1);
+	CHECK(inet_pton(AF_INET6, "2001:db8:0:1:ffff::2", &two.sin6_addr) == 1);
+	CHECK(inet_pton(AF_INET6, "2001:db8:0:2::1", &other.sin6_addr) == 1);
+	a = peer_key((struct sockaddr *)&v4);
+	b = peer_key((struct sockaddr *)&mapped);
+	CHECK(memcmp(&a, &b, sizeof(a)) == 0);
+	a = peer_key((struct sockaddr *)&one);
+	b = peer_key((struct sockaddr *)&two);
+	CHECK(memcmp(&a, &b, sizeof(a)) == 0);
+	b = peer_key((struct sockaddr *)&other);
+	CHECK(memcmp(&a, &b, sizeof(a)) != 0);
 }
 
 /* The end. */
