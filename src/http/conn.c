@@ -27,8 +27,8 @@
 
 enum {
 	IN_ROOM_FIRST = 4096,
-	IN_ROOM_KEPT = 16384,  /* a larger buffer is given back when it is empty */
-	IN_ROOM_SPARE = 1024,  /* less than this left: make room before reading on */
+	IN_ROOM_KEPT = 16384,      /* a larger buffer is given back when it is empty */
+	IN_ROOM_SPARE = 1024,      /* less than this left: make room before reading on */
 	WRITE_PROGRESS_MIN = 4096, /* bytes a slow reader must take per write_timeout_ms */
 	KEEPALIVE_SEC = 60,
 };
@@ -280,15 +280,9 @@ static bool serve_step(struct conn *c)
 		allow_body(c);
 		make_room(c);
 		return c->state == CONN_READING && pull_tls(c);
-	case HTTP_HEAD_DONE:
-		take_head(c);
-		return true;
-	case HTTP_DONE:
-		take_request(c);
-		return true;
-	case HTTP_REFUSED:
-		conn_refuse(c, c->parser.status, c->parser.why);
-		return false;
+	case HTTP_HEAD_DONE: take_head(c); return true;
+	case HTTP_DONE: take_request(c); return true;
+	case HTTP_REFUSED: conn_refuse(c, c->parser.status, c->parser.why); return false;
 	}
 	return false;
 }
@@ -346,15 +340,9 @@ void conn_expire(struct conn *c)
 		else
 			conn_close(c);
 		break;
-	case WAIT_BODY:
-		conn_refuse(c, 408, "the body of the request did not come in time");
-		break;
-	case WAIT_WRITE:
-		expire_write(c);
-		break;
-	default:
-		conn_close(c);
-		break;
+	case WAIT_BODY: conn_refuse(c, 408, "the body of the request did not come in time"); break;
+	case WAIT_WRITE: expire_write(c); break;
+	default: conn_close(c); break;
 	}
 }
 
@@ -403,7 +391,7 @@ static void start(struct http_server *s, struct conn *c)
 		c->tls = tls_new(s->identity);
 	make_room(c);
 	link_last(c, WAIT_HEADER);
-	(void)uv_tcp_nodelay(&c->tcp, 1);                /* without it replies are late, not wrong */
+	(void)uv_tcp_nodelay(&c->tcp, 1);                  /* without it replies are late, not wrong */
 	(void)uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_SEC); /* without it the dead are noticed later */
 	if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) != 0)
 		conn_close(c);

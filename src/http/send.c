@@ -15,7 +15,7 @@
 
 enum {
 	OUT_MAX = HTTP_REPLY_MAX + HTTP_REPLY_MAX / 8, /* a reply, and what TLS adds */
-	TLS_BACKLOG_MAX = 65536, /* of what TLS says by itself to a peer that does not read */
+	TLS_BACKLOG_MAX = 65536,                       /* of what TLS says by itself to a peer that does not read */
 };
 
 static void on_written(uv_write_t *request, int status);
@@ -71,7 +71,7 @@ static void send_later(struct conn *c, struct str head, struct str body, size_t 
 static void send_raw(struct conn *c, struct str head, struct str body)
 {
 	uv_buf_t parts[2] = { { .base = (char *)(uintptr_t)head.p, .len = head.n },
-			      { .base = (char *)(uintptr_t)body.p, .len = body.n } };
+		              { .base = (char *)(uintptr_t)body.p, .len = body.n } };
 	int      sent = 0;
 
 	if (!c->is_writing)

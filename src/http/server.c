@@ -179,13 +179,13 @@ static void on_failed_closed(uv_handle_t *handle)
 }
 
 static enum rc start(struct http_server *s, const struct http_options *o, const struct sockaddr_storage *address,
-		     struct err *e)
+                     struct err *e)
 {
 	int failure;
 
 	s->handles = 2;
 	s->listener.data = s->tick.data = s;
-	(void)uv_timer_init(s->loop, &s->tick);    /* these two only fill */
+	(void)uv_timer_init(s->loop, &s->tick);   /* these two only fill */
 	(void)uv_tcp_init(s->loop, &s->listener); /* the structs in */
 	failure = listen_on(s, address);
 	if (!failure)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_http1.c - whatever the bytes and however they are split, the parser stays within them and its verdict is the same.
+ * fuzz_http1.c - however the bytes are split, the parser stays within them and its verdict is the same.
  *
  * The first byte of the input chooses the size of the pieces of the second run; the rest is the request.
  */

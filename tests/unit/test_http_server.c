@@ -96,8 +96,8 @@ static void route(struct http_call *call, void *arg)
 	} else {
 		buf_add_text(&call->headers, "X-Test: yes\r\n");
 		http_reply(call, 200, "text/plain",
-			   str_format(&call->arena, "[%.*s %.*s %.*s]", STR_ARG(call->req.method),
-				      STR_ARG(call->req.target), STR_ARG(call->req.body)));
+		           str_format(&call->arena, "[%.*s %.*s %.*s]", STR_ARG(call->req.method),
+		                      STR_ARG(call->req.target), STR_ARG(call->req.body)));
 	}
 }
 
@@ -269,7 +269,7 @@ static void send_bytes(struct client *c, struct str bytes)
 {
 	for (int64_t since = mono_now().ms; bytes.n && in_time(since);) {
 		ssize_t n = c->ssl ? SSL_write(c->ssl, bytes.p, (int)bytes.n)
-				   : send(c->fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+		                   : send(c->fd, bytes.p, bytes.n, MSG_NOSIGNAL);
 
 		if (n > 0)
 			bytes = str_of(bytes.p + n, bytes.n - (size_t)n);
@@ -371,9 +371,10 @@ TEST(a_connection_serves_one_request_after_another)
 
 TEST(a_request_may_come_byte_by_byte)
 {
-	static const char text[] = "POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
-	struct fixture    f;
-	struct client     c;
+	static const char text[] =
+	        "POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+	struct fixture f;
+	struct client  c;
 
 	setup(&f);
 	start(&f);
@@ -441,9 +442,11 @@ TEST(a_connection_closes_when_asked)
 		const char *label, *text, *header;
 		bool        closes;
 	} cases[] = {
-		{ "Connection: close", "GET /echo HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n", "Connection: close\r\n", true },
+		{ "Connection: close", "GET /echo HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n",
+		  "Connection: close\r\n", true },
 		{ "HTTP/1.0", "GET /echo HTTP/1.0\r\n\r\n", "Connection: close\r\n", true },
-		{ "HTTP/1.0 that stays", "GET /echo HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "Connection: keep-alive\r\n", false },
+		{ "HTTP/1.0 that stays", "GET /echo HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+		  "Connection: keep-alive\r\n", false },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -530,7 +533,8 @@ TEST(what_cannot_be_trusted_is_refused_and_closed)
 		{ "POST /none HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\n\r\n", "HTTP/1.1 413 Content Too Large" },
 		{ "POST /x HTTP/1.1\r\nHost: t\r\nContent-Length: 1048577\r\n\r\n", "HTTP/1.1 413 Content Too Large" },
 		{ "POST /x HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nx", NULL },
-		{ "POST /x HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "HTTP/1.1 400 Bad Request" },
+		{ "POST /x HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+		  "HTTP/1.1 400 Bad Request" },
 		{ "\x16\x03\x01\x02", "HTTP/1.1 400 Bad Request" },
 	};
 
@@ -589,7 +593,7 @@ static void check_large_body(bool is_chunked)
 	client_open(&c, &f);
 	buf_init(&request, 16 << 20);
 	buf_addf(&request, "POST /echo HTTP/1.1\r\nHost: t\r\n%s\r\n\r\n",
-		 is_chunked ? "Transfer-Encoding: chunked" : "Content-Length: 1048576");
+	         is_chunked ? "Transfer-Encoding: chunked" : "Content-Length: 1048576");
 	at = request.n;
 	for (int i = 0; i < BODY_MAX / 16; i++)
 		buf_add_text(&request, is_chunked ? "10\r\n0123456789abcdef\r\n" : "0123456789abcdef");
