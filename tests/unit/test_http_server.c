@@ -39,6 +39,7 @@ struct fixture {
 	struct http_call   *held[HELD_MAX];
 	size_t              held_count;
 	unsigned            requests, gone, errors, drained;
+	uintptr_t           stack_top, stack_bottom; /* of the calls to the router */
 	char                dir[64], cert[96], key[96];
 };
 
@@ -77,11 +78,22 @@ static void reply_big(struct http_call *call)
 	http_reply(call, 200, "text/plain", str_of(bytes, (size_t)size));
 }
 
+static void note_depth(struct fixture *f)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (here > f->stack_top)
+		f->stack_top = here;
+	if (f->stack_bottom == 0 || here < f->stack_bottom)
+		f->stack_bottom = here;
+}
+
 static void route(struct http_call *call, void *arg)
 {
 	struct fixture *f = arg;
 
 	f->requests++;
+	note_depth(f);
 	call->user = f;
 	if (str_eq(call->req.path, STR("/hold"))) {
 		call->on_gone = note_gone;
@@ -431,6 +443,7 @@ TEST(a_thousand_pipelined_requests_are_served)
 	CHECK(f.requests == 1);
 	reply_held(&f, 0, "");
 	expect_count(&c, "[GET /echo ]", 1000);
+	CHECK(f.stack_top - f.stack_bottom < 16384); /* one after another, not one inside the other */
 	buf_fini(&all);
 	client_close(&c);
 	teardown(&f);
@@ -571,6 +584,13 @@ TEST(an_error_reply_survives_a_body_that_still_comes)
 	start(&f);
 	client_open(&c, &f);
 	client_send(&c, "POST /x HTTP/1.1\r\nHost: t\r\nContent-Length: 4194304\r\n\r\n");
+	await(&f, &f.errors, 1);
+	for (int i = 0; i < 10; i++)
+		turn(&f);
+	for (int i = 0; i < 10; i++) {
+		CHECK(send(c.fd, body, 1000, MSG_NOSIGNAL) == 1000); /* a closed socket would have sent a reset */
+		turn(&f);
+	}
 	send_bytes(&c, str_of(body, 4 << 20));
 	expect(&c, "HTTP/1.1 413 Content Too Large");
 	expect_close(&c);
@@ -636,6 +656,14 @@ TEST(a_client_that_waits_for_100_continue_gets_it)
 
 	buf_reset(&c.got);
 	client_send(&c, "POST /echo HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc");
+	expect(&c, "[POST /echo abc]");
+	CHECK(!has_got(&c, "100 Continue"));
+
+	buf_reset(&c.got);
+	client_send(&c, "POST /echo HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\na");
+	for (int i = 0; i < 10; i++)
+		pump(&c);
+	client_send(&c, "bc");
 	expect(&c, "[POST /echo abc]");
 	CHECK(!has_got(&c, "100 Continue"));
 
