@@ -12,6 +12,8 @@
  */
 #include "http/server.h"
 
+#include <signal.h>
+
 #include "base/mem.h"
 #include "http/conn.h"
 
@@ -207,6 +209,7 @@ enum rc http_server_open(uv_loop_t *loop, const struct http_options *options, st
 	if (options->tls_cert_file &&
 	    (rc = tls_identity_open(options->tls_cert_file, options->tls_key_file, &identity, e)))
 		return rc;
+	(void)signal(SIGPIPE, SIG_IGN); /* libuv writes without MSG_NOSIGNAL; cannot fail for this signal */
 	s = new_server(loop, options);
 	s->identity = identity;
 	if ((rc = start(s, options, &address, e)))

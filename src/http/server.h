@@ -53,7 +53,7 @@ struct http_options {
 };
 
 /* Bind and listen on the loop. RC_UNAVAILABLE with the reason when the address cannot be had, RC_INVALID for a bad
- * address or certificate. */
+ * address or certificate. The process ignores SIGPIPE from then on. */
 MUST_CHECK enum rc http_server_open(uv_loop_t *loop, const struct http_options *options, struct http_server **ret,
 				    struct err *e);
 int http_server_port(const struct http_server *s);

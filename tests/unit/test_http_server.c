@@ -21,6 +21,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -732,6 +733,25 @@ TEST(a_reply_may_come_in_the_turn_in_which_the_client_left)
 	reply_held(&f, 0, "to nobody");
 	await_connections(&f, 0);
 	CHECK(f.gone == 0);
+	client_close(&c);
+	teardown(&f);
+}
+
+TEST(writing_to_a_client_that_is_gone_does_not_end_the_process)
+{
+	struct fixture   f;
+	struct client    c;
+	struct sigaction action;
+
+	CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+	setup(&f);
+	start(&f);
+	CHECK(sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_IGN);
+	client_open(&c, &f);
+	client_send(&c, REQUEST("/big?20000000") REQUEST("/big?20000000"));
+	await(&f, &f.requests, 1);
+	leave(&c, BY_RESET);
+	await_connections(&f, 0);
 	client_close(&c);
 	teardown(&f);
 }
