@@ -27,8 +27,8 @@
 
 enum {
 	IN_ROOM_FIRST = 4096,
-	IN_ROOM_KEPT = 65536,  /* a larger buffer is given back when it is empty */
-	IN_ROOM_SPARE = 1024,  /* less than this left: make room before reading on */
+	IN_ROOM_KEPT = 16384,      /* a larger buffer is given back when it is empty */
+	IN_ROOM_SPARE = 1024,      /* less than this left: make room before reading on */
 	WRITE_PROGRESS_MIN = 4096, /* bytes a slow reader must take per write_timeout_ms */
 	KEEPALIVE_SEC = 60,
 };
@@ -149,7 +149,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 	struct conn *c = CONTAINER_OF(handle, struct conn, tcp);
 
 	(void)suggested;
-	if (c->tls || c->state == CONN_LINGERING)
+	if (c->tls || c->must_linger || c->state == CONN_LINGERING)
 		*ret = uv_buf_init(c->server->scratch, CONN_SCRATCH_SIZE);
 	else
 		*ret = uv_buf_init(c->in + c->in_end, (unsigned)(c->in_room - c->in_end));
@@ -188,7 +188,7 @@ static bool pull_tls(struct conn *c)
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes);
 
-static void resume_reading(struct conn *c)
+void conn_resume(struct conn *c)
 {
 	if (!c->is_paused)
 		return;
@@ -218,8 +218,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
 		peer_left(c, n == UV_EOF);
 		return;
 	}
-	if (c->state == CONN_LINGERING)
-		return;
+	if (c->must_linger || c->state == CONN_LINGERING)
+		return; /* nothing of what still comes is wanted */
 	if (c->tls)
 		tls_receive(c->tls, bytes->base, (size_t)n);
 	else
@@ -280,15 +280,9 @@ static bool serve_step(struct conn *c)
 		allow_body(c);
 		make_room(c);
 		return c->state == CONN_READING && pull_tls(c);
-	case HTTP_HEAD_DONE:
-		take_head(c);
-		return true;
-	case HTTP_DONE:
-		take_request(c);
-		return true;
-	case HTTP_REFUSED:
-		conn_refuse(c, c->parser.status, c->parser.why);
-		return false;
+	case HTTP_HEAD_DONE: take_head(c); return true;
+	case HTTP_DONE: take_request(c); return true;
+	case HTTP_REFUSED: conn_refuse(c, c->parser.status, c->parser.why); return false;
 	}
 	return false;
 }
@@ -298,7 +292,7 @@ static void await_more(struct conn *c)
 {
 	enum conn_wait wait = WAIT_IDLE;
 
-	resume_reading(c);
+	conn_resume(c);
 	if (c->state != CONN_READING)
 		return;
 	if (c->parser.has_body)
@@ -321,8 +315,6 @@ void conn_serve(struct conn *c)
 	c->is_serving = false;
 	if (c->state == CONN_READING)
 		await_more(c);
-	else if (c->state == CONN_LINGERING)
-		resume_reading(c);
 }
 
 /* Deadlines. */
@@ -348,15 +340,9 @@ void conn_expire(struct conn *c)
 		else
 			conn_close(c);
 		break;
-	case WAIT_BODY:
-		conn_refuse(c, 408, "the body of the request did not come in time");
-		break;
-	case WAIT_WRITE:
-		expire_write(c);
-		break;
-	default:
-		conn_close(c);
-		break;
+	case WAIT_BODY: conn_refuse(c, 408, "the body of the request did not come in time"); break;
+	case WAIT_WRITE: expire_write(c); break;
+	default: conn_close(c); break;
 	}
 }
 
@@ -405,7 +391,7 @@ static void start(struct http_server *s, struct conn *c)
 		c->tls = tls_new(s->identity);
 	make_room(c);
 	link_last(c, WAIT_HEADER);
-	(void)uv_tcp_nodelay(&c->tcp, 1);                /* without it replies are late, not wrong */
+	(void)uv_tcp_nodelay(&c->tcp, 1);                  /* without it replies are late, not wrong */
 	(void)uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_SEC); /* without it the dead are noticed later */
 	if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) != 0)
 		conn_close(c);

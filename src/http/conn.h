@@ -17,7 +17,7 @@
 enum {
 	CONN_SCRATCH_SIZE = 65536,
 	CONN_REPLY_HEADERS_MAX = 16384,
-	CONN_LINGER_MS = 1000,
+	CONN_LINGER_MS = 2000,
 };
 
 enum conn_state {
@@ -42,7 +42,7 @@ enum conn_wait {
 
 struct conn {
 	uv_tcp_t            tcp;
-	struct http_server *server; /* NULL when the socket is closed and only a reply is owed */
+	struct http_server *server;          /* NULL when the socket is closed and only a reply is owed */
 	struct conn        *previous, *next; /* in server->waits[wait] */
 	enum conn_wait      wait;
 	int64_t             due_ms;
@@ -59,10 +59,10 @@ struct conn {
 	size_t             in_start, in_end, in_room;
 	struct http_parser parser;
 
-	struct buf out;      /* being written */
-	struct buf out_more; /* to be written after that */
-	size_t     write_left; /* when the write deadline was last set */
-	uv_write_t write;
+	struct buf    out;        /* being written */
+	struct buf    out_more;   /* to be written after that */
+	size_t        write_left; /* when the write deadline was last set */
+	uv_write_t    write;
 	uv_shutdown_t shutdown;
 
 	struct tls     *tls; /* NULL: plain */
@@ -93,7 +93,7 @@ struct http_server {
 	void (*on_drained)(void *arg);
 	void *drained_arg;
 
-	struct buf reply;      /* the reply being put together */
+	struct buf reply; /* the reply being put together */
 	struct buf error_body;
 	char       date[32];
 	int64_t    date_until_ms;
@@ -116,10 +116,13 @@ void conn_expire(struct conn *c);
 /* Work off what was received, until more is needed or a request is with the router. */
 void conn_serve(struct conn *c);
 
+/* Read again, if reading was stopped. */
+void conn_resume(struct conn *c);
+
 /* Close what waits between two requests. */
 void conn_close_if_idle(struct conn *c);
 
-/* send.c: send now what the socket takes, keep a copy of the rest and send it later. On failure the connection closes. */
+/* send.c: send now what the socket takes, keep a copy of the rest for later. On failure the connection closes. */
 void conn_send(struct conn *c, struct str head, struct str body);
 
 /* send.c: the reply was handed to conn_send(). Goes on when all of it is out: next request, or the end. */

@@ -58,7 +58,7 @@ struct peer_key peer_key(const struct sockaddr *address)
 		memcpy(key.bytes + 12, &v4->sin_addr, 4);
 	} else if (address->sa_family == AF_INET6) {
 		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)address;
-		bool is_mapped = IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
+		bool                       is_mapped = IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
 
 		memcpy(key.bytes, &v6->sin6_addr, is_mapped ? 16 : 8);
 	}

@@ -106,8 +106,6 @@ static void send_reply(struct conn *c, int status, const char *content_type, str
 {
 	struct buf *b = &c->server->reply;
 
-	assert(body.n <= HTTP_REPLY_MAX);
-	assert(!c->call.headers.is_full);
 	add_head(c, status, content_type, body.n);
 	if (c->parser.is_head || status == 204 || status == 304)
 		body.n = 0;
@@ -128,6 +126,19 @@ static void end_request(struct conn *c)
 	buf_reset(&c->call.headers);
 }
 
+void conn_refuse(struct conn *c, int status, const char *why)
+{
+	struct http_server *s = c->server;
+
+	c->is_last = true;
+	c->must_linger = true;
+	buf_reset(&c->call.headers);
+	buf_reset(&s->error_body);
+	s->options.on_error(status, why, &c->call.headers, &s->error_body, s->options.arg);
+	send_reply(c, status, NULL, buf_str(&s->error_body));
+	conn_sent_all(c);
+}
+
 void http_reply(struct http_call *call, int status, const char *content_type, struct str body)
 {
 	struct conn *c = CONTAINER_OF(call, struct conn, call);
@@ -141,21 +152,12 @@ void http_reply(struct http_call *call, int status, const char *content_type, st
 	if (c->state == CONN_CLOSING)
 		return; /* freed when the loop has closed the socket */
 	c->is_last = c->is_last || !call->req.is_keep_alive || c->server->is_draining;
+	if (call->headers.is_full || body.n > HTTP_REPLY_MAX) {
+		conn_refuse(c, 500, "the reply is too large to be sent");
+		return;
+	}
 	send_reply(c, status, content_type, body);
 	end_request(c);
-	conn_sent_all(c);
-}
-
-void conn_refuse(struct conn *c, int status, const char *why)
-{
-	struct http_server *s = c->server;
-
-	c->is_last = true;
-	c->must_linger = true;
-	buf_reset(&c->call.headers);
-	buf_reset(&s->error_body);
-	s->options.on_error(status, why, &c->call.headers, &s->error_body, s->options.arg);
-	send_reply(c, status, NULL, buf_str(&s->error_body));
 	conn_sent_all(c);
 }
 

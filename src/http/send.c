@@ -13,7 +13,10 @@
 
 #include "http/conn.h"
 
-enum { OUT_MAX = HTTP_REPLY_MAX + HTTP_REPLY_MAX / 8 }; /* a reply, and what TLS adds */
+enum {
+	OUT_MAX = HTTP_REPLY_MAX + HTTP_REPLY_MAX / 8, /* a reply, and what TLS adds */
+	TLS_BACKLOG_MAX = 65536,                       /* of what TLS says by itself to a peer that does not read */
+};
 
 static void on_written(uv_write_t *request, int status);
 
@@ -68,7 +71,7 @@ static void send_later(struct conn *c, struct str head, struct str body, size_t 
 static void send_raw(struct conn *c, struct str head, struct str body)
 {
 	uv_buf_t parts[2] = { { .base = (char *)(uintptr_t)head.p, .len = head.n },
-			      { .base = (char *)(uintptr_t)body.p, .len = body.n } };
+		              { .base = (char *)(uintptr_t)body.p, .len = body.n } };
 	int      sent = 0;
 
 	if (!c->is_writing)
@@ -81,7 +84,7 @@ static void send_raw(struct conn *c, struct str head, struct str body)
 		send_later(c, head, body, (size_t)sent);
 }
 
-void conn_flush_tls(struct conn *c)
+static void send_tls(struct conn *c)
 {
 	struct str bytes = tls_outgoing(c->tls);
 
@@ -91,12 +94,20 @@ void conn_flush_tls(struct conn *c)
 	tls_sent(c->tls);
 }
 
+void conn_flush_tls(struct conn *c)
+{
+	if (c->out_more.n > TLS_BACKLOG_MAX)
+		conn_close(c);
+	else
+		send_tls(c);
+}
+
 void conn_send(struct conn *c, struct str head, struct str body)
 {
 	if (!c->tls)
 		send_raw(c, head, body);
 	else if (tls_write(c->tls, head) && tls_write(c->tls, body))
-		conn_flush_tls(c);
+		send_tls(c);
 	else
 		conn_close(c);
 }
@@ -105,6 +116,9 @@ static void start_lingering(struct conn *c)
 {
 	c->state = CONN_LINGERING;
 	conn_wait(c, WAIT_LINGER);
+	conn_resume(c);
+	if (c->state == CONN_CLOSING)
+		return;
 	if (uv_shutdown(&c->shutdown, (uv_stream_t *)&c->tcp, NULL) != 0)
 		conn_close(c);
 }

@@ -12,6 +12,8 @@
  */
 #include "http/server.h"
 
+#include <signal.h>
+
 #include "base/mem.h"
 #include "http/conn.h"
 
@@ -179,13 +181,13 @@ static void on_failed_closed(uv_handle_t *handle)
 }
 
 static enum rc start(struct http_server *s, const struct http_options *o, const struct sockaddr_storage *address,
-		     struct err *e)
+                     struct err *e)
 {
 	int failure;
 
 	s->handles = 2;
 	s->listener.data = s->tick.data = s;
-	(void)uv_timer_init(s->loop, &s->tick);    /* these two only fill */
+	(void)uv_timer_init(s->loop, &s->tick);   /* these two only fill */
 	(void)uv_tcp_init(s->loop, &s->listener); /* the structs in */
 	failure = listen_on(s, address);
 	if (!failure)
@@ -207,6 +209,7 @@ enum rc http_server_open(uv_loop_t *loop, const struct http_options *options, st
 	if (options->tls_cert_file &&
 	    (rc = tls_identity_open(options->tls_cert_file, options->tls_key_file, &identity, e)))
 		return rc;
+	(void)signal(SIGPIPE, SIG_IGN); /* libuv writes without MSG_NOSIGNAL; cannot fail for this signal */
 	s = new_server(loop, options);
 	s->identity = identity;
 	if ((rc = start(s, options, &address, e)))

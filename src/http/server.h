@@ -53,7 +53,7 @@ struct http_options {
 };
 
 /* Bind and listen on the loop. RC_UNAVAILABLE with the reason when the address cannot be had, RC_INVALID for a bad
- * address or certificate. */
+ * address or certificate. The process ignores SIGPIPE from then on. */
 MUST_CHECK enum rc http_server_open(uv_loop_t *loop, const struct http_options *options, struct http_server **ret,
 				    struct err *e);
 int http_server_port(const struct http_server *s);
@@ -72,7 +72,8 @@ void http_server_drain(struct http_server *s, int grace_ms, void (*on_drained)(v
 void http_server_free(struct http_server *s);
 
 /* Send the reply: status line, Date, Content-Length, call->headers, body. Not inside on_gone. The call is gone after
- * this. A HEAD request gets the headers only. content_type may be NULL when body is empty. */
+ * this. A HEAD request gets the headers only. content_type may be NULL when body is empty. A body over HTTP_REPLY_MAX, or
+ * call->headers being full, becomes a 500. */
 void http_reply(struct http_call *call, int status, const char *content_type, struct str body);
 
 /* The peer's address as text, for logs. */

@@ -158,7 +158,7 @@ static bool take_method(struct http_parser *p, const char *bytes, size_t from, s
 static bool take_version(struct http_parser *p, struct str version)
 {
 	bool is_version = version.n == VERSION_SIZE && str_starts_with(version, STR("HTTP/")) &&
-			  is_digit(version.p[5]) && version.p[6] == '.' && is_digit(version.p[7]);
+	                  is_digit(version.p[5]) && version.p[6] == '.' && is_digit(version.p[7]);
 
 	if (!is_version)
 		return refuse(p, 400, "request line must be METHOD TARGET HTTP/1.1");
@@ -175,8 +175,7 @@ static bool is_target(struct str target)
 
 		if (c <= ' ' || c >= 0x7f || c == '#' || c == '\\')
 			return false;
-		if (c == '%' &&
-		    (i + 2 >= target.n || hex_digit(target.p[i + 1]) < 0 || hex_digit(target.p[i + 2]) < 0))
+		if (c == '%' && (i + 2 >= target.n || hex_digit(target.p[i + 1]) < 0 || hex_digit(target.p[i + 2]) < 0))
 			return false;
 	}
 	return target.n > 0;
@@ -235,8 +234,7 @@ static bool take_request_line(struct http_parser *p, const char *bytes, size_t f
 		return refuse(p, 400, "request line must be METHOD TARGET HTTP/1.1");
 	method_end = (size_t)(first - bytes);
 	target_end = (size_t)(second - bytes);
-	return take_method(p, bytes, from, method_end) &&
-	       take_version(p, str_of(second + 1, to - target_end - 1)) &&
+	return take_method(p, bytes, from, method_end) && take_version(p, str_of(second + 1, to - target_end - 1)) &&
 	       take_target(p, bytes, method_end + 1, target_end);
 }
 
@@ -245,14 +243,10 @@ static bool read_request_line(struct http_parser *p, char *bytes, size_t n)
 	size_t from = p->line;
 
 	switch (find_line(p, bytes, n, from + REQUEST_LINE_MAX + CRLF)) {
-	case LINE_PART:
-		return stop(p, HTTP_NEED_MORE);
-	case LINE_TOO_LONG:
-		return refuse(p, 414, "request line is too long; a target has at most 8192 bytes");
-	case LINE_BAD:
-		return refuse_bad_line(p);
-	case LINE_WHOLE:
-		break;
+	case LINE_PART: return stop(p, HTTP_NEED_MORE);
+	case LINE_TOO_LONG: return refuse(p, 414, "request line is too long; a target has at most 8192 bytes");
+	case LINE_BAD: return refuse_bad_line(p);
+	case LINE_WHOLE: break;
 	}
 	p->at += CRLF;
 	if (p->at == CRLF) /* RFC 9112, 2.2: one empty line before a request is let pass */
@@ -371,14 +365,10 @@ static bool read_header(struct http_parser *p, char *bytes, size_t n)
 	size_t from = p->line, to;
 
 	switch (find_line(p, bytes, n, HTTP_HEAD_MAX)) {
-	case LINE_PART:
-		return stop(p, HTTP_NEED_MORE);
-	case LINE_TOO_LONG:
-		return refuse(p, 431, "request line and headers have more than 16384 bytes");
-	case LINE_BAD:
-		return refuse_bad_line(p);
-	case LINE_WHOLE:
-		break;
+	case LINE_PART: return stop(p, HTTP_NEED_MORE);
+	case LINE_TOO_LONG: return refuse(p, 431, "request line and headers have more than 16384 bytes");
+	case LINE_BAD: return refuse_bad_line(p);
+	case LINE_WHOLE: break;
 	}
 	to = p->at;
 	p->at += CRLF;
@@ -438,14 +428,10 @@ static bool read_chunk_size(struct http_parser *p, char *bytes, size_t n)
 	size_t from = p->line, to;
 
 	switch (find_line(p, bytes, n, from + HTTP_CHUNK_LINE_MAX + CRLF)) {
-	case LINE_PART:
-		return stop(p, HTTP_NEED_MORE);
-	case LINE_TOO_LONG:
-		return refuse(p, 400, "chunk size line has more than 256 bytes");
-	case LINE_BAD:
-		return refuse(p, 400, "control character in a chunk size line; lines end with CR LF");
-	case LINE_WHOLE:
-		break;
+	case LINE_PART: return stop(p, HTTP_NEED_MORE);
+	case LINE_TOO_LONG: return refuse(p, 400, "chunk size line has more than 256 bytes");
+	case LINE_BAD: return refuse(p, 400, "control character in a chunk size line; lines end with CR LF");
+	case LINE_WHOLE: break;
 	}
 	to = p->at;
 	p->at += CRLF;

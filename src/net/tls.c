@@ -31,7 +31,7 @@ struct tls_identity {
 
 struct tls {
 	SSL *ssl;
-	BIO *in;  /* both belong to ssl */
+	BIO *in; /* both belong to ssl */
 	BIO *out;
 };
 
@@ -45,7 +45,7 @@ static int no_passphrase(char *to, int size, int is_writing, void *arg)
 }
 
 static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_n, const unsigned char *offered,
-			   unsigned int offered_n, void *arg)
+                           unsigned int offered_n, void *arg)
 {
 	static const unsigned char spoken[] = "\x08http/1.1";
 

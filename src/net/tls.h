@@ -14,9 +14,9 @@ struct tls_identity;
 /* One connection. */
 struct tls;
 
-/* RC_INVALID, naming the file, when one of them is missing, unreadable, not PEM, or when they do not belong together. */
+/* RC_INVALID, naming the file, when one of them is missing, unreadable, not PEM, or when they do not match. */
 MUST_CHECK enum rc tls_identity_open(const char *cert_file, const char *key_file, struct tls_identity **ret,
-				     struct err *e);
+                                     struct err *e);
 
 /* Connections that were made from it go on. */
 void tls_identity_close(struct tls_identity *id);

@@ -161,7 +161,7 @@ static void describe(struct outcome *o)
 	const struct http_request *r = &o->req;
 
 	buf_addf(&o->request, "%.*s %.*s %.*s %.*s %d\n", STR_ARG(r->method), STR_ARG(r->target), STR_ARG(r->path),
-		 STR_ARG(r->query), r->is_keep_alive);
+	         STR_ARG(r->query), r->is_keep_alive);
 	for (size_t i = 0; i < r->header_count; i++)
 		buf_addf(&o->request, "%.*s=%.*s\n", STR_ARG(r->headers[i].name), STR_ARG(r->headers[i].value));
 	buf_add_str(&o->request, r->body);
@@ -266,11 +266,12 @@ static void check_request(const char *bytes, const char *expected, const char *r
 TEST(a_request_is_taken_apart)
 {
 	check_request("GET /a?b=c HTTP/1.1\r\nHost: h:1\r\nX-Empty:\r\nX: \t a b \r\n\r\nnext",
-		      "GET /a?b=c /a b=c 1\nHost=h:1\nX-Empty=\nX=a b\n", "next");
+	              "GET /a?b=c /a b=c 1\nHost=h:1\nX-Empty=\nX=a b\n", "next");
 	check_request("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nabnext",
-		      "POST / /  1\nHost=h\nContent-Length=2\nab", "next");
-	check_request("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x\r\nc\r\n0\r\n\r\nnext",
-		      "POST / /  1\nHost=h\nTransfer-Encoding=chunked\nabc", "next");
+	              "POST / /  1\nHost=h\nContent-Length=2\nab", "next");
+	check_request(
+	        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x\r\nc\r\n0\r\n\r\nnext",
+	        "POST / /  1\nHost=h\nTransfer-Encoding=chunked\nabc", "next");
 	check_request("GET http://H HTTP/1.1\r\nHost: h\r\n\r\n", "GET http://H /  1\nHost=h\n", "");
 	check_request("GET http://h?q HTTP/1.1\r\nHost: h\r\n\r\n", "GET http://h?q / q 1\nHost=h\n", "");
 	check_request("GET http://h/p?q HTTP/1.1\r\nHost: h\r\n\r\n", "GET http://h/p?q /p q 1\nHost=h\n", "");
@@ -285,7 +286,8 @@ TEST(a_connection_is_kept_as_the_client_asks)
 		{ "1.1 keeps", GET "\r\n", true },
 		{ "1.1 with close", GET "Connection: close\r\n\r\n", false },
 		{ "1.1 with close in a list", GET "Connection: x, Close\r\n\r\n", false },
-		{ "1.1 with close in a second header", GET "Connection: keep-alive\r\nConnection: close\r\n\r\n", false },
+		{ "1.1 with close in a second header", GET "Connection: keep-alive\r\nConnection: close\r\n\r\n",
+		  false },
 		{ "1.1 with a longer word", GET "Connection: closed\r\n\r\n", true },
 		{ "1.0 closes", "GET / HTTP/1.0\r\n\r\n", false },
 		{ "1.0 with keep-alive", "GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true },
