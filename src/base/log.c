@@ -57,7 +57,7 @@ static struct str timestamp(char text[ISO_TIME_SIZE])
 
 static bool is_left_out(const struct log_field *f)
 {
-	return f->text.p && f->text.n == 0;
+	return !f->is_number && f->text.n == 0;
 }
 
 static void add_json(struct buf *b, enum log_level level, const char *logger, const char *message,
@@ -75,7 +75,7 @@ static void add_json(struct buf *b, enum log_level level, const char *logger, co
 	for (size_t i = 0; i < count; i++) {
 		if (is_left_out(&fields[i]))
 			continue;
-		if (fields[i].text.p)
+		if (!fields[i].is_number)
 			json_put_str(&out, fields[i].name, fields[i].text);
 		else
 			json_put_real(&out, fields[i].name, fields[i].number);
@@ -93,7 +93,7 @@ static void add_text(struct buf *b, enum log_level level, const char *logger, co
 	for (size_t i = 0; i < count; i++) {
 		if (is_left_out(&fields[i]))
 			continue;
-		if (fields[i].text.p)
+		if (!fields[i].is_number)
 			buf_addf(b, " %s=%.*s", fields[i].name, STR_ARG(fields[i].text));
 		else
 			buf_addf(b, " %s=%g", fields[i].name, fields[i].number);

@@ -11,15 +11,16 @@
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR };
 enum log_format { LOG_JSON, LOG_TEXT };
 
-/* A named value of a line. Text when text.p is set, else the number. */
+/* A named value of a line. */
 struct log_field {
 	const char *name;
+	bool        is_number;
 	struct str  text;
 	double      number;
 };
 
-#define LOG_STR(name, value)  ((struct log_field){ (name), (value), 0 })
-#define LOG_NUM(name, value)  ((struct log_field){ (name), { NULL, 0 }, (double)(value) })
+#define LOG_STR(name, value) ((struct log_field){ (name), false, (value), 0 })
+#define LOG_NUM(name, value) ((struct log_field){ (name), true, { NULL, 0 }, (double)(value) })
 
 void log_setup(enum log_level level, enum log_format format);
 bool log_wants(enum log_level level);
