@@ -43,6 +43,14 @@ def sandbox_id(number):
     return str(100000 + number)
 
 
+class QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request, client_address):
+        """A caller that hung up is its own business."""
+
+
 class FakeCsp:
     def __init__(self, count=0, prefix=None):
         self.lock = threading.Lock()
@@ -57,8 +65,7 @@ class FakeCsp:
         self.next_number = 0
         self._listing = None
         self.add(count, prefix)
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.server.daemon_threads = True
+        self.server = QuietServer(("127.0.0.1", 0), self._handler())
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
 
@@ -92,7 +99,7 @@ class FakeCsp:
         self._listing = None
 
     def find(self, wanted):
-        return next(a for a in self.accounts.values() if str(a["csp_id"]) == wanted)
+        return next(a for a in self.accounts.values() if str(a.get("csp_id")) == wanted)
 
     def rename(self, wanted, name):
         with self.lock:
@@ -120,7 +127,7 @@ class FakeCsp:
             if self._listing is not None and not self.hidden:
                 return self._listing
             got = [a for u, a in self.accounts.items()
-                   if (self.keeps_deleted or u not in self.deleted) and str(a["csp_id"]) not in self.hidden]
+                   if (self.keeps_deleted or u not in self.deleted) and str(a.get("csp_id")) not in self.hidden]
             data = json.dumps({"results": got}).encode()
             if not self.hidden:
                 self._listing = data
