@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process: starting and refusing to, settings, dev mode, token rotation, TLS, stopping with work under way."""
+
+import json
+import os
+import signal
+import ssl
+import stat
+import subprocess
+import threading
+import time
+import warnings
+
+import pytest
+
+from lib.crowd import Background
+from lib.http import Broken
+from lib.server import ADMIN_TOKEN, TRACK_TOKEN, Server, run
+from lib.wait import until
+
+TOKENS = {"BROKER_API_TOKEN": TRACK_TOKEN, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN}
+
+
+def refused(tmp_path, *args, **env):
+    got = run("serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path), *args, env=env, timeout=15)
+    assert got.returncode == 2, (got.returncode, got.stdout, got.stderr)
+    return got.stderr
+
+
+# Settings.
+
+
+def test_without_tokens_it_does_not_start_and_names_both(tmp_path):
+    said = refused(tmp_path)
+    assert "BROKER_API_TOKEN" in said and "BROKER_ADMIN_TOKEN" in said
+
+
+@pytest.mark.parametrize("missing", sorted(TOKENS))
+def test_without_one_of_the_tokens_it_does_not_start(tmp_path, missing):
+    env = {k: v for k, v in TOKENS.items() if k != missing}
+    assert missing in refused(tmp_path, **env)
+
+
+def test_all_problems_are_named_at_once(tmp_path):
+    said = refused(tmp_path, **TOKENS, LEASEHOLD_BOGUS="1", LAB_DURATION_HOURS="0", SYNC_INTERVAL_SEC="soon",
+                   LEASEHOLD_WAIT_MAX_SEC="-1", LEASEHOLD_SYNC_MAX_STALE_PERCENT="lots")
+    for name in ("LEASEHOLD_BOGUS", "LAB_DURATION_HOURS", "SYNC_INTERVAL_SEC", "LEASEHOLD_WAIT_MAX_SEC",
+                 "LEASEHOLD_SYNC_MAX_STALE_PERCENT"):
+        assert name in said, name
+
+
+@pytest.mark.parametrize("name,value", [
+    ("LAB_DURATION_HOURS", "4.5"), ("LAB_DURATION_HOURS", "4h"), ("GRACE_PERIOD_MINUTES", "-1"),
+    ("DELETION_RETRY_MAX_ATTEMPTS", "x"), ("CIRCUIT_BREAKER_THRESHOLD", "99999999999999999999"), ("CLEANUP_BATCH_SIZE", "-3"),
+    ("LEASEHOLD_CONNECTIONS_MAX", "many"), ("LEASEHOLD_RATE_LIMIT_PER_SEC", "fast"), ("LEASEHOLD_TYPO", "1"),
+    ("LEASEHOLD_TLS_CERT_FILE", "only-the-certificate.pem"),
+])
+def test_a_bad_value_is_refused_by_name(tmp_path, name, value):
+    assert name in refused(tmp_path, **TOKENS, **{name: value})
+
+
+def test_a_secret_is_not_in_the_refusal(tmp_path):
+    assert TRACK_TOKEN not in refused(tmp_path, **TOKENS, LEASEHOLD_BOGUS="1")
+
+
+def test_config_prints_values_and_where_they_are_from_without_secrets(tmp_path):
+    file = tmp_path / "settings"
+    file.write_text("GRACE_PERIOD_MINUTES=17\nLAB_DURATION_HOURS=9\n")
+    got = run("config", env={**TOKENS, "CSP_API_TOKEN": "vendor-secret", "LAB_DURATION_HOURS": "6",
+                             "LEASEHOLD_CONFIG_FILE": str(file)})
+    assert got.returncode == 0, got.stderr
+    lines = {line.split("=")[0].split()[0]: line for line in got.stdout.splitlines() if line.strip()}
+    assert "6" in lines["LAB_DURATION_HOURS"], "the environment wins"
+    assert "17" in lines["GRACE_PERIOD_MINUTES"]
+    assert "600" in lines["SYNC_INTERVAL_SEC"]
+    origins = [lines[n].replace("LAB_DURATION_HOURS", "") for n in ("LAB_DURATION_HOURS", "GRACE_PERIOD_MINUTES", "SYNC_INTERVAL_SEC")]
+    assert "env" in origins[0].lower() and "file" in origins[1].lower() and "default" in origins[2].lower()
+    for secret in (TRACK_TOKEN, ADMIN_TOKEN, "vendor-secret"):
+        assert secret not in got.stdout + got.stderr
+    assert "BROKER_API_TOKEN" in lines
+
+
+def test_settings_from_a_file(make, tmp_path, owner):
+    file = tmp_path / "settings"
+    file.write_text("# a comment\n\nBROKER_API_TOKEN=from-the-file-track\nBROKER_ADMIN_TOKEN=from-the-file-admin\n"
+                    "LEASEHOLD_SIM_SANDBOXES=7\nLAB_DURATION_HOURS=3\n")
+    server = make.server(bare=True, LEASEHOLD_CONFIG_FILE=str(file), LAB_DURATION_HOURS=5)
+    admin = server.admin(token="from-the-file-admin")
+    until(lambda: admin.stats()["available"] == 7, "the first sync")
+    got = server.track(owner, token="from-the-file-track").claim()
+    assert got["expires_at"] - got["allocated_at"] == 5 * 3600, "the environment wins"
+
+
+def test_an_unknown_name_in_the_file_is_refused(tmp_path):
+    file = tmp_path / "settings"
+    file.write_text("LEASEHOLD_TYPO=1\n")
+    assert "LEASEHOLD_TYPO" in refused(tmp_path, **TOKENS, LEASEHOLD_CONFIG_FILE=str(file))
+
+
+def test_a_missing_settings_file_is_refused(tmp_path):
+    got = run("serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path),
+              env={**TOKENS, "LEASEHOLD_CONFIG_FILE": str(tmp_path / "none")}, timeout=15)
+    assert got.returncode != 0
+
+
+def test_a_port_in_use_is_an_error(make, tmp_path):
+    server = make.server(1)
+    got = run("serve", "--listen", "127.0.0.1:%d" % server.address[1], "--data", str(tmp_path), env=TOKENS, timeout=15)
+    assert got.returncode != 0
+    assert str(server.address[1]) in got.stderr + got.stdout
+
+
+# Dev mode.
+
+
+def test_dev_mode_makes_tokens_that_only_we_can_read(make, owner):
+    server = make.server(bare=True, args=["--dev"])
+    file = server.data / "tokens"
+    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+    tokens = dict(line.split("=", 1) for line in file.read_text().splitlines() if line)
+    assert set(tokens) == set(TOKENS)
+    assert len(set(tokens.values())) == 2 and all(len(t) >= 20 for t in tokens.values())
+    until(lambda: all(t in server.output() for t in tokens.values()), "they are printed")
+    admin = server.admin(token=tokens["BROKER_ADMIN_TOKEN"])
+    until(lambda: admin.stats()["available"] > 0, "the first sync")
+    assert server.track(owner, token=tokens["BROKER_API_TOKEN"]).allocate().status == 201
+
+
+def test_dev_mode_tokens_are_in_the_file_after_a_restart_too(make):
+    server = make.server(bare=True, args=["--dev"])
+    server.restart()
+    tokens = dict(line.split("=", 1) for line in (server.data / "tokens").read_text().splitlines() if line)
+    assert server.admin(token=tokens["BROKER_ADMIN_TOKEN"]).get("/v1/admin/stats").status == 200
+
+
+# SIGHUP.
+
+
+def write_tokens(file, track, admin):
+    file.write_text("BROKER_API_TOKEN=%s\nBROKER_ADMIN_TOKEN=%s\nLEASEHOLD_SIM_SANDBOXES=9\n" % (track, admin))
+
+
+def test_sighup_rotates_tokens(make, tmp_path, new_owner):
+    file = tmp_path / "settings"
+    write_tokens(file, "old-track-token", "old-admin-token")
+    server = make.server(bare=True, LEASEHOLD_CONFIG_FILE=str(file))
+    old = server.admin(token="old-admin-token")
+    until(lambda: old.stats()["available"] == 9, "the first sync")
+    mine = new_owner()
+    held = server.track(mine, token="old-track-token").claim()
+
+    write_tokens(file, "old-track-token,new-track-token", "old-admin-token,new-admin-token")
+    server.signal(signal.SIGHUP)
+    until(lambda: server.admin(token="new-admin-token").get("/v1/admin/stats").status == 200, "the new token works")
+    assert old.get("/v1/admin/stats").status == 200
+    assert server.track(new_owner(), token="old-track-token").allocate().status == 201
+
+    write_tokens(file, "new-track-token", "new-admin-token")
+    server.signal(signal.SIGHUP)
+    until(lambda: old.get("/v1/admin/stats").status == 401, "the old token is gone, on an open connection too")
+    assert server.track(mine, token="old-track-token").allocate().status == 401
+    again = server.track(mine, token="new-track-token").allocate()
+    assert (again.status, again.json) == (200, held)
+
+
+def test_sighup_without_a_file_does_no_harm(make, owner):
+    server = make.server(2)
+    server.signal(signal.SIGHUP)
+    assert server.track(owner).allocate().status == 201
+    assert server.is_alive()
+
+
+# TLS.
+
+
+def certificate(folder, name):
+    cert, key = folder / (name + ".pem"), folder / (name + ".key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=" + name, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return cert, key
+
+
+def trusting(cert):
+    return ssl.create_default_context(cafile=str(cert))
+
+
+def test_tls_serves_and_reloads_at_sighup(make, tmp_path, owner):
+    (cert, key), (cert2, key2) = certificate(tmp_path, "one"), certificate(tmp_path, "two")
+    live_cert, live_key = tmp_path / "live.pem", tmp_path / "live.key"
+    live_cert.write_bytes(cert.read_bytes())
+    live_key.write_bytes(key.read_bytes())
+    server = make.server(3, wait=False, LEASEHOLD_TLS_CERT_FILE=str(live_cert), LEASEHOLD_TLS_KEY_FILE=str(live_key))
+    assert server.url.startswith("https://")
+    admin = server.admin(tls=trusting(cert))
+    until(lambda: admin.stats()["available"] == 3, "the first sync")
+    assert server.track(owner, tls=trusting(cert)).allocate().status == 201
+
+    live_cert.write_bytes(cert2.read_bytes())
+    live_key.write_bytes(key2.read_bytes())
+    server.signal(signal.SIGHUP)
+
+    def has_new():
+        try:
+            return server.client(tls=trusting(cert2)).get("/healthz").status == 200
+        except ssl.SSLError:
+            return False
+
+    until(has_new, "the new certificate is shown")
+    assert admin.stats()["allocated"] == 1, "an open connection goes on"
+    assert server.stop() == 0
+
+
+def test_tls_refuses_plain_text_and_old_versions(make, tmp_path):
+    cert, key = certificate(tmp_path, "only")
+    server = make.server(2, wait=False, LEASEHOLD_TLS_CERT_FILE=str(cert), LEASEHOLD_TLS_KEY_FILE=str(key))
+    with pytest.raises((Broken, OSError)):
+        server.client().get("/healthz")
+    old = trusting(cert)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.raises((ssl.SSLError, OSError)):
+        server.client(tls=old).get("/healthz")
+    assert server.client(tls=trusting(cert)).get("/healthz").status == 200
+
+
+def test_a_bad_certificate_is_refused_at_start(tmp_path):
+    bad = tmp_path / "bad.pem"
+    bad.write_text("not a certificate")
+    got = run("serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path), timeout=15,
+              env={**TOKENS, "LEASEHOLD_TLS_CERT_FILE": str(bad), "LEASEHOLD_TLS_KEY_FILE": str(bad)})
+    assert got.returncode != 0
+    assert "bad.pem" in got.stderr + got.stdout
+
+
+# Stopping.
+
+
+def test_a_stop_without_work_is_quick(make):
+    server = make.server(3)
+    begin = time.monotonic()
+    assert server.stop() == 0
+    assert time.monotonic() - begin < 5
+    server.check_store()
+
+
+def test_a_stop_answers_those_who_wait(make, new_owner):
+    server = make.server(1)
+    server.track(new_owner()).claim()
+    calls = [Background(server.track(new_owner(), retry=False).allocate, wait=120) for _ in range(10)]
+    until(lambda: server.admin().stats()["waiting"] == 10, "ten wait")
+    begin = time.monotonic()
+    assert server.stop() == 0
+    assert time.monotonic() - begin < 15
+    for call in calls:
+        assert call.result().status in (409, 503)
+
+
+def test_a_stop_under_load_loses_nothing_acknowledged(make, new_owner):
+    server = make.server(3000)
+    acked, end, unexpected = {}, threading.Event(), []
+
+    def caller():
+        while not end.is_set():
+            track = server.track(new_owner(), retry=False)
+            try:
+                reply = track.allocate()
+            except (Broken, OSError):
+                return
+            if reply.status == 201:
+                acked[track.owner] = reply.json
+            elif reply.status not in (409, 503):
+                unexpected.append(reply)
+            track.close()
+
+    callers = [Background(caller) for _ in range(16)]
+    until(lambda: len(acked) > 50, "claims are under way")
+    assert server.stop() == 0
+    end.set()
+    for c in callers:
+        c.result()
+    assert unexpected == []
+    server.check_store()
+    server.start()
+    for owner, got in acked.items():
+        reply = server.track(owner).show(got["sandbox_id"])
+        assert (reply.status, reply.json["status"]) == (200, "allocated")
+    assert len({g["sandbox_id"] for g in acked.values()}) == len(acked)
+
+
+def test_a_stop_with_a_slow_vendor_is_bounded(make):
+    csp = make.csp(3)
+    server = make.server(csp=csp, CSP_TIMEOUT_READ_SEC=5)
+    csp.gate = threading.Event()
+    assert server.admin().act("sync", headers={"Prefer": "respond-async"}).status == 202
+    until(lambda: csp.lists() >= 2, "the vendor is asked")
+    begin = time.monotonic()
+    assert server.stop(30) == 0
+    assert time.monotonic() - begin < 20
+    csp.gate.set()
+
+
+def test_sigint_stops_too(make):
+    server = make.server(1)
+    server.signal(signal.SIGINT)
+    until(lambda: not server.is_alive(), "it ends", 20)
+
+
+# The store's commands.
+
+
+def test_check_works_on_a_running_and_a_stopped_server(make, new_owner):
+    server = make.server(5)
+    server.track(new_owner()).claim()
+    server.check_store()
+    server.stop()
+    server.check_store()
+
+
+def test_a_backup_of_a_running_server_can_be_started(make, tmp_path, owner):
+    server = make.server(5)
+    held = server.track(owner).claim()
+    to = tmp_path / "copy"
+    to.mkdir()
+    got = run("store", "backup", "--data", str(server.data), "--to", str(to / "leasehold.db"))
+    assert got.returncode == 0, got.stderr
+    copy = Server(to, server.env)
+    try:
+        copy.start()
+        reply = copy.track(owner).allocate()
+        assert (reply.status, reply.json) == (200, held)
+    finally:
+        copy.kill()
+
+
+def test_check_finds_a_damaged_file(make):
+    server = make.server(200)
+    server.stop()
+    server.sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    file = server.data / "leasehold.db"
+    size = file.stat().st_size
+    assert size > 8192
+    with file.open("r+b") as f:
+        for at in range(4096, size, 4096):
+            f.seek(at)
+            f.write(b"\xaa" * 1024)
+    got = run("store", "check", "--data", str(server.data))
+    assert got.returncode != 0
+
+
+def test_every_log_line_is_json(make, owner):
+    server = make.server(2)
+    server.track(owner).allocate()
+    server.client().get("/nowhere")
+    server.stop()
+    assert server.lines
+    for line in server.lines:
+        assert isinstance(json.loads(line), dict), line
