@@ -44,8 +44,11 @@ static int report_problems(struct buf *problems)
 	struct str rest = buf_str(problems);
 
 	fprintf(stderr, "leasehold: the configuration has problems, nothing was started:\n");
-	while (rest.n)
-		fprintf(stderr, "  %.*s\n", STR_ARG(str_cut(&rest, '\n')));
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		fprintf(stderr, "  %.*s\n", STR_ARG(line));
+	}
 	return CLI_EXIT_USAGE;
 }
 

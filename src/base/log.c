@@ -87,9 +87,10 @@ static void add_json(struct buf *b, enum log_level level, const char *logger, co
 static void add_text(struct buf *b, enum log_level level, const char *logger, const char *message,
 		     const struct log_field *fields, size_t count)
 {
-	char time_text[ISO_TIME_SIZE];
+	char       time_text[ISO_TIME_SIZE];
+	struct str time = timestamp(time_text);
 
-	buf_addf(b, "%.*s %-7s %s: %s", STR_ARG(timestamp(time_text)), level_names[level], logger, message);
+	buf_addf(b, "%.*s %-7s %s: %s", STR_ARG(time), level_names[level], logger, message);
 	for (size_t i = 0; i < count; i++) {
 		if (is_left_out(&fields[i]))
 			continue;

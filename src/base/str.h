@@ -19,7 +19,7 @@ struct str {
 #define STR(literal)      ((struct str){ (literal), sizeof(literal) - 1 })
 #define STR_INIT(literal) { (literal), sizeof(literal) - 1 }
 
-/* For "%.*s". */
+/* For "%.*s". Evaluates s more than once: give it a variable. */
 #define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
 
 static inline struct str str_from(const char *text)

@@ -422,6 +422,8 @@ void api_on_error(int status, const char *why, struct buf *headers, struct buf *
 	buf_add(headers, common_headers, sizeof(common_headers) - 1);
 	if (a->options.sends_request_id)
 		buf_addf(headers, "X-Request-ID: %s\r\n", id);
+	if (str_eq(a->options.cors_origins, STR("*")))
+		buf_add_str(headers, STR("Access-Control-Allow-Origin: *\r\n"));
 	write_error(body, code, why, id, status == 503 ? UNAVAILABLE_RETRY_SEC : 0);
 	if (status == 503)
 		buf_addf(headers, "Retry-After: %d\r\n", UNAVAILABLE_RETRY_SEC);
@@ -682,8 +684,11 @@ void api_on_probe(struct http_call *call, void *arg)
 	struct err      e = { 0 };
 	enum rc         rc = find_route(r, &e);
 
-	if (!rc && r->route->scope != SCOPE_PROBE)
+	if (rc || r->route->scope != SCOPE_PROBE) {
+		buf_reset(&call->headers);
+		err_clear(&e);
 		rc = err_set(&e, RC_NOT_FOUND, "only /metrics, /healthz and /readyz are served on this port");
+	}
 	if (rc)
 		request_fail(r, &e);
 	else

@@ -47,12 +47,14 @@ static void reply_running(struct job_call *c)
 static void reply_result(struct job_call *c)
 {
 	struct request *r = c->request;
+	struct err      e = { 0 };
 	struct json_out o;
 
 	c->request = NULL;
 	r->call->on_gone = NULL;
-	if (c->ask.rc) {
-		request_fail(r, &c->ask.e);
+	if (c->ask.rc) { /* whatever kept the pass from its work, the caller can only try again later */
+		rc_ignore(err_set(&e, RC_UNAVAILABLE, "%s", c->ask.e.msg)); /* noted in e */
+		request_fail(r, &e);
 		return;
 	}
 	o = reply_begin(r);

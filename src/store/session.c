@@ -207,27 +207,25 @@ enum rc session_claim(struct session *s, const struct query *q, void *ret, struc
 	return RC_OK;
 }
 
-/* Entries are made by reading. A function that writes a record it has not read gets one that the back end fills in
- * when it applies. */
 static struct session_entry *entry_to_write(struct session *s, const struct record_type *type, struct str key)
 {
 	struct session_entry *entry = find_entry(s, type, key);
 
 	assert(!s->is_read_only);
-	assert(entry); /* read before you write: only so the store can tell whether somebody else changed it */
+	assert(entry); /* read before you write */
 	if (!entry->is_changed && ++s->writes > SESSION_WRITES_MAX)
 		s->is_overfull = true;
 	entry->is_changed = true;
 	return entry;
 }
 
-void session_put(struct session *s, const struct record_type *type, const void *record)
+void session_put(struct session *s, const struct record_type *type, void *record)
 {
 	struct session_entry *entry = entry_to_write(s, type, record_key(type, record));
 	void                 *copy = arena_alloc(s->arena, type->size);
 
+	record_set_version(type, record, entry->before ? record_version(type, entry->before) + 1 : 1);
 	memcpy(copy, record, type->size);
-	record_set_version(type, copy, entry->before ? record_version(type, entry->before) + 1 : 1);
 	entry->after = copy;
 }
 

@@ -57,6 +57,7 @@ MUST_CHECK enum rc session_count(struct session *s, const struct record_type *ty
  * first few. RC_EXHAUSTED when there is none. */
 MUST_CHECK enum rc session_claim(struct session *s, const struct query *q, void *ret, struct err *e);
 
-/* Store the record as it is now. Its texts must live as long as the session's arena. */
-void session_put(struct session *s, const struct record_type *type, const void *record);
+/* Store the record as it is now, and give it its new version. Its texts must live as long as the session's arena. The
+ * record must have been read (found or not) in this session: only so the store can tell whether somebody else changed it. */
+void session_put(struct session *s, const struct record_type *type, void *record);
 void session_delete(struct session *s, const struct record_type *type, struct str key);
