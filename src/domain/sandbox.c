@@ -299,7 +299,7 @@ bool sandbox_is_id(struct str text)
 		char c = text.p[i];
 
 		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-		      c == '_' || c == ':' || c == '-'))
+		      c == '_' || c == ':' || c == '-' || c == '/'))
 			return false;
 	}
 	return true;

@@ -146,5 +146,5 @@ MUST_CHECK enum rc sandbox_release(struct sandbox *s, struct wall now, struct er
 /* An owner id, key or prefix from outside: 1 to SANDBOX_OWNER_MAX visible ASCII characters. */
 bool sandbox_is_label(struct str text);
 
-/* A sandbox id: 1 to SANDBOX_ID_MAX of letters, digits and . _ : - */
+/* A sandbox id: 1 to SANDBOX_ID_MAX of letters, digits and . _ : - / (in a URL the slash is written %2F). */
 bool sandbox_is_id(struct str text);

@@ -13,23 +13,6 @@
 
 enum { RESERVED_SCAN_PAGE = 16, RESERVED_SCAN_MAX = 64 };
 
-/* The sandbox that the owner has, if any. RC_NOT_FOUND. */
-static enum rc find_held(struct session *s, struct str owner, struct sandbox *ret, struct err *e)
-{
-	struct query q = {
-		.type = &sandbox_type, .index = SANDBOX_BY_TRACK, .hash = value_text(owner), .limit = 1
-	};
-	struct page page;
-	enum rc     rc = session_query(s, &q, &page, e);
-
-	if (rc)
-		return rc;
-	if (page.count == 0)
-		return RC_NOT_FOUND;
-	*ret = *(struct sandbox *)page_record(&page, &sandbox_type, 0);
-	return RC_OK;
-}
-
 static bool is_reserved(const struct claim *c, const struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < c->reserved_count; i++)
@@ -77,7 +60,7 @@ static enum rc pick_free(struct session *s, struct claim *c, struct err *e)
 enum rc broker_claim(struct session *s, void *arg, struct err *e)
 {
 	struct claim *c = arg;
-	enum rc       rc = find_held(s, c->ask.owner, &c->sandbox, e);
+	enum rc       rc = session_find_unique(s, &sandbox_type, SANDBOX_BY_TRACK, value_text(c->ask.owner), &c->sandbox, e);
 
 	c->is_new = false;
 	if (rc && rc != RC_NOT_FOUND)

@@ -176,6 +176,21 @@ static enum rc query(struct session *s, const struct query *q, struct stored_pag
 	return RC_OK;
 }
 
+static enum rc find_unique(struct session *s, const struct record_type *type, int index, struct value v,
+			   struct stored *ret, struct err *e)
+{
+	struct query  q = { .type = type, .index = index, .hash = v };
+	struct shelf *shelf = shelf_of(s, type);
+
+	(void)e;
+	for (size_t i = 0; i < shelf->count; i++)
+		if (is_match(&q, shelf->items[i]->record)) {
+			*ret = hand_out(s, type, shelf->items[i]);
+			return RC_OK;
+		}
+	return RC_NOT_FOUND;
+}
+
 static enum rc count_records(struct session *s, const struct record_type *type, int index, struct value hash,
 			     int64_t *ret, struct err *e)
 {
@@ -295,6 +310,7 @@ static const struct store_ops ops = {
 	.close = close_store,
 	.get = get,
 	.query = query,
+	.find_unique = find_unique,
 	.count = count_records,
 	.apply = apply,
 };

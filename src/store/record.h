@@ -34,7 +34,7 @@ struct record_index {
 	const char *name;
 	int         hash;       /* field whose value is looked up */
 	int         sort;       /* field that orders them; NO_FIELD: by age */
-	bool        is_unique;  /* the store refuses a second record with the same hash value */
+	bool        is_unique;  /* the store refuses a second record with the same hash value; read by session_find_unique() */
 	int         only_field; /* holds only records whose enum field has this value; NO_FIELD: all records */
 	int         only_value;
 };

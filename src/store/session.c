@@ -171,6 +171,7 @@ enum rc session_query(struct session *s, const struct query *q, struct page *ret
 	enum rc            rc;
 
 	assert(q->limit >= 1 && q->limit <= QUERY_LIMIT_MAX);
+	assert(q->index == QUERY_ALL || !q->type->indexes[q->index].is_unique);
 	rc = s->store->ops->query(s, q, &stored, e);
 	if (rc)
 		return rc;
@@ -234,26 +235,67 @@ void session_delete(struct session *s, const struct record_type *type, struct st
 	entry_to_write(s, type, key)->after = NULL;
 }
 
-/* Does another record, one that this session leaves as it is, have the value already? */
+/* Does the record have the value in the unique index? */
+static bool has_unique(const struct record_type *type, int index, struct value v, const void *record)
+{
+	const struct record_index *unique = &type->indexes[index];
+
+	return record && record_is_in_index(type, unique, record) &&
+	       value_cmp(type->fields[unique->hash].kind, v, record_value(type, unique->hash, record)) == 0;
+}
+
+/* The entry that has the value, as the session sees it; NULL in *ret when there is none. `except` does not count. */
+static enum rc find_holder(struct session *s, const struct record_type *type, int index, struct value v,
+			   const struct session_entry *except, struct session_entry **ret, struct err *e)
+{
+	struct session_entry *entry;
+	struct stored         stored;
+	enum rc               rc;
+
+	for (*ret = s->first; *ret; *ret = (*ret)->next)
+		if (*ret != except && (*ret)->type == type && has_unique(type, index, v, (*ret)->after))
+			return RC_OK;
+	rc = s->store->ops->find_unique(s, type, index, v, &stored, e);
+	if (rc)
+		return rc == RC_NOT_FOUND ? RC_OK : rc;
+	entry = find_entry(s, type, record_key(type, stored.record));
+	if (!entry)
+		*ret = add_entry(s, type, record_key(type, stored.record), &stored);
+	return RC_OK; /* an entry that was found has given the value up, or is `except` */
+}
+
+enum rc session_find_unique(struct session *s, const struct record_type *type, int index, struct value v, void *ret,
+			    struct err *e)
+{
+	struct session_entry *holder;
+	enum rc               rc;
+
+	assert(type->indexes[index].is_unique && !s->is_read_only);
+	rc = find_holder(s, type, index, v, NULL, &holder, e);
+	if (rc)
+		return rc;
+	if (!holder)
+		return RC_NOT_FOUND;
+	memcpy(ret, holder->after, type->size);
+	return RC_OK;
+}
+
 static enum rc check_unique(struct session *s, const struct session_entry *entry, int index, struct err *e)
 {
 	const struct record_index *unique = &entry->type->indexes[index];
-	struct query               q = { .type = entry->type, .index = index, .limit = 2 };
-	struct page                page;
+	struct session_entry      *other;
+	struct value               v;
 	enum rc                    rc;
 
 	if (!unique->is_unique || !entry->after || !record_is_in_index(entry->type, unique, entry->after))
 		return RC_OK;
-	q.hash = record_value(entry->type, unique->hash, entry->after);
-	if (entry->before && record_is_in_index(entry->type, unique, entry->before) &&
-	    value_cmp(entry->type->fields[unique->hash].kind, q.hash,
-		      record_value(entry->type, unique->hash, entry->before)) == 0)
+	v = record_value(entry->type, unique->hash, entry->after);
+	if (has_unique(entry->type, index, v, entry->before))
 		return RC_OK; /* it had the value before */
-	rc = session_query(s, &q, &page, e);
+	rc = find_holder(s, entry->type, index, v, entry, &other, e);
 	if (rc)
 		return rc;
-	assert(page.count >= 1); /* the entry itself */
-	if (page.count > 1)
+	if (other)
 		return err_set(e, RC_CONFLICT, "%s: another %s has the same %s", unique->name, entry->type->name,
 			       entry->type->fields[unique->hash].name);
 	return RC_OK;

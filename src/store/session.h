@@ -23,7 +23,8 @@ struct arena *session_arena(struct session *s);
 MUST_CHECK enum rc session_get(struct session *s, const struct record_type *type, struct str key, void *ret,
 			       struct err *e);
 
-/* Records of one index with one hash value, in its order. Index QUERY_ALL: all records of the type. */
+/* Records of one index (not a unique one) with one hash value, in its order. Index QUERY_ALL: all records of the type. What
+ * matches only by the session's own writes comes last. */
 struct query {
 	const struct record_type *type;
 	int                       index;
@@ -56,6 +57,11 @@ MUST_CHECK enum rc session_count(struct session *s, const struct record_type *ty
 /* Hand me one record of this query that I am about to change: the first, or on a store with many writers any of the
  * first few. RC_EXHAUSTED when there is none. */
 MUST_CHECK enum rc session_claim(struct session *s, const struct query *q, void *ret, struct err *e);
+
+/* The record that has this value in a unique index. Only for transactions that may write: uniqueness is a promise between
+ * writers. RC_NOT_FOUND. */
+MUST_CHECK enum rc session_find_unique(struct session *s, const struct record_type *type, int index, struct value v,
+				       void *ret, struct err *e);
 
 /* Store the record as it is now, and give it its new version. Its texts must live as long as the session's arena. The
  * record must have been read (found or not) in this session: only so the store can tell whether somebody else changed it. */

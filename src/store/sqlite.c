@@ -35,6 +35,7 @@ struct sqlite_store {
 	struct inbox             writes, reads;
 	pthread_t                writer, reader;
 	struct txn              *batch[BATCH_MAX];
+	bool                     are_uniques_lost; /* a commit failed: read them again */
 };
 
 enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e)
@@ -72,14 +73,25 @@ static int note_wal_size(void *arg, sqlite3 *db, const char *name, int pages)
 	return SQLITE_OK;
 }
 
+/* Once for the process, before the first connection: SQLite's own memory statistics cost a lock at each allocation. */
+static void set_up_library(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite3_initialize();
+}
+
 enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
 		       struct err *e)
 {
-	int  flags = is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-	char sql[160];
+	static pthread_once_t is_set_up = PTHREAD_ONCE_INIT;
+	int                   flags = is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	char                  sql[160];
 
+	pthread_once(&is_set_up, set_up_library);
 	if (sqlite3_open_v2(path, &ret->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
 		return sqlite_failed(ret->db, "open its file", e);
+	/* Without this, binding a value to a column that has a partial index compiles the statement anew each time. */
+	sqlite3_db_config(ret->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
 	(void)snprintf(sql, sizeof(sql),
 		       "PRAGMA busy_timeout = 5000; PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY;%s",
 		       cache_mb * 1024,
@@ -128,6 +140,25 @@ static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e
 	return RC_OK;
 }
 
+static enum rc load_uniques(struct sqlite_connection *c, struct err *e)
+{
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; !rc && i < c->unique_count; i++)
+		rc = unique_load(&c->uniques[i], c->db, e);
+	return rc;
+}
+
+/* After a failed commit the unique values in memory are ahead of the file; nothing is decided before they are right. */
+static enum rc restore_uniques(struct sqlite_store *store, struct err *e)
+{
+	enum rc rc = store->are_uniques_lost ? load_uniques(&store->writer_connection, e) : RC_OK;
+
+	if (!rc)
+		store->are_uniques_lost = false;
+	return rc;
+}
+
 static void commit_batch(struct sqlite_store *store, size_t count)
 {
 	sqlite3   *db = store->writer_connection.db;
@@ -136,6 +167,8 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 	enum rc    rc = sqlite_exec(db, "BEGIN IMMEDIATE", &e);
 
 	if (!rc)
+		rc = restore_uniques(store, &e);
+	if (!rc)
 		rc = run_batch(store, count, &e);
 	if (!rc)
 		rc = sqlite_exec(db, "COMMIT", &e);
@@ -143,6 +176,7 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 		if (!sqlite3_get_autocommit(db))
 			rc_ignore(sqlite_exec(db, "ROLLBACK", NULL)); /* the failure to report is the commit's */
 		fail_batch(store, count, rc, &e);
+		store->are_uniques_lost = true;
 	}
 	store_note_commit(&store->base, rc, &e, count, sqlite3_total_changes(db) != changes);
 }
@@ -257,9 +291,20 @@ static const struct store_ops ops = {
 	.close = close_store,
 	.get = sqlite_get,
 	.query = sqlite_query,
+	.find_unique = sqlite_find_unique,
 	.count = sqlite_count,
 	.apply = sqlite_apply,
 };
+
+static void add_uniques(struct sqlite_connection *c, const struct record_type *type)
+{
+	for (int i = 0; i < type->index_count; i++) {
+		if (!type->indexes[i].is_unique)
+			continue;
+		assert(c->unique_count < UNIQUES_MAX);
+		unique_init(&c->uniques[c->unique_count++], type, i);
+	}
+}
 
 static enum rc connect_both(struct sqlite_store *store, const struct sqlite_options *o, struct err *e)
 {
@@ -269,6 +314,10 @@ static enum rc connect_both(struct sqlite_store *store, const struct sqlite_opti
 	rc = sqlite_connect(o->path, false, o->cache_mb ? o->cache_mb : CACHE_MB, writer, e);
 	if (!rc)
 		rc = sqlite_prepare_schema(writer->db, o->types, o->type_count, e);
+	for (size_t i = 0; !rc && i < o->type_count; i++)
+		add_uniques(writer, o->types[i]);
+	if (!rc)
+		rc = load_uniques(writer, e);
 	if (!rc)
 		rc = sqlite_connect(o->path, true, READER_CACHE_MB, &store->reader_connection, e);
 	if (rc)

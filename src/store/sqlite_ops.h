@@ -5,9 +5,10 @@
 
 #include "base/buf.h"
 #include "store/sqlite.h"
+#include "store/sqlite_unique.h"
 #include "store/store_ops.h"
 
-enum { STATEMENTS_MAX = 256 };
+enum { STATEMENTS_MAX = 256, UNIQUES_MAX = 16 };
 
 /* What a prepared statement does: everything its text depends on. */
 struct statement_key {
@@ -29,6 +30,9 @@ struct sqlite_connection {
 	struct statement statements[STATEMENTS_MAX];
 	unsigned         statement_count;
 	int              wal_pages; /* after the last commit */
+
+	struct unique_index uniques[UNIQUES_MAX]; /* the writer's */
+	size_t              unique_count;
 };
 
 MUST_CHECK enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
@@ -56,3 +60,4 @@ session_get_fn   sqlite_get;
 session_query_fn sqlite_query;
 session_count_fn sqlite_count;
 session_apply_fn sqlite_apply;
+session_find_unique_fn sqlite_find_unique;

@@ -77,6 +77,8 @@ static enum rc make_type(sqlite3 *db, const struct record_type *type, struct err
 		rc = exec_buf(db, &sql, e);
 	}
 	for (int i = 0; !rc && i < type->index_count; i++) {
+		if (type->indexes[i].is_unique)
+			continue; /* kept in memory, see sqlite_unique.c */
 		buf_reset(&sql);
 		add_index(&sql, type, &type->indexes[i]);
 		rc = exec_buf(db, &sql, e);
@@ -100,7 +102,7 @@ static enum rc read_pragma(sqlite3 *db, const char *sql, int64_t *ret, struct er
 
 enum rc sqlite_check_identity(sqlite3 *db, struct err *e)
 {
-	int64_t id, version, objects;
+	int64_t id = 0, version = 0, objects = 0;
 	enum rc rc;
 
 	if ((rc = read_pragma(db, "PRAGMA application_id", &id, e)) ||

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "store/sqlite_ops.h"
 
-enum statement_kind { GET = 1, QUERY, COUNT, INSERT, UPDATE, DELETE };
+enum statement_kind { GET = 1, GET_BY_SEQ, QUERY, COUNT, INSERT, UPDATE, DELETE };
 enum { WITH_CURSOR = 1, WITH_PREFIX = 2, WITH_MAX = 4, SQL_MAX = 8192 };
 
 /* Numbers of the parameters in a query. */
@@ -32,6 +32,13 @@ static void build_get(struct buf *sql, const struct statement_key *key)
 	buf_add_text(sql, "SELECT ");
 	add_columns(sql, key->type);
 	buf_addf(sql, " FROM \"%s\" WHERE \"%s\" = ?1", key->type->name, key->type->fields[key->type->key].name);
+}
+
+static void build_get_by_seq(struct buf *sql, const struct statement_key *key)
+{
+	buf_add_text(sql, "SELECT ");
+	add_columns(sql, key->type);
+	buf_addf(sql, " FROM \"%s\" WHERE seq = ?1", key->type->name);
 }
 
 static void build_conditions(struct buf *sql, const struct statement_key *key)
@@ -107,8 +114,9 @@ static enum rc prepare(struct sqlite_connection *c, const struct statement_key *
 		       struct err *e)
 {
 	static void (*const builders[])(struct buf *, const struct statement_key *) = {
-		[GET] = build_get,       [QUERY] = build_query,   [COUNT] = build_count,
-		[INSERT] = build_insert, [UPDATE] = build_update, [DELETE] = build_delete,
+		[GET] = build_get,     [GET_BY_SEQ] = build_get_by_seq, [QUERY] = build_query,
+		[COUNT] = build_count, [INSERT] = build_insert,         [UPDATE] = build_update,
+		[DELETE] = build_delete,
 	};
 	struct buf sql;
 	enum rc    rc = RC_OK;
@@ -165,6 +173,8 @@ static enum rc statement(struct session *s, struct statement_key key, sqlite3_st
 void sqlite_disconnect(struct sqlite_connection *c)
 {
 	forget_statements(c);
+	for (size_t i = 0; i < c->unique_count; i++)
+		unique_fini(&c->uniques[i]);
 	sqlite3_close(c->db);
 	c->db = NULL;
 }
@@ -221,16 +231,12 @@ static enum rc take_row(struct session *s, const struct record_type *type, sqlit
 	return record_check(type, ret->record, e);
 }
 
-enum rc sqlite_get(struct session *s, const struct record_type *type, struct str key, struct stored *ret,
-		   struct err *e)
+static enum rc step_get(struct session *s, const struct record_type *type, sqlite3_stmt *stmt, struct stored *ret,
+			struct err *e)
 {
 	struct sqlite_connection *c = s->connection;
-	sqlite3_stmt             *stmt;
-	enum rc                   rc = statement(s, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
+	enum rc                   rc;
 
-	if (rc)
-		return rc;
-	bind_text(stmt, 1, key);
 	switch (sqlite3_step(stmt)) {
 	case SQLITE_ROW: rc = take_row(s, type, stmt, ret, e); break;
 	case SQLITE_DONE: rc = RC_NOT_FOUND; break;
@@ -238,6 +244,53 @@ enum rc sqlite_get(struct session *s, const struct record_type *type, struct str
 	}
 	sqlite3_reset(stmt);
 	return rc;
+}
+
+enum rc sqlite_get(struct session *s, const struct record_type *type, struct str key, struct stored *ret,
+		   struct err *e)
+{
+	sqlite3_stmt *stmt;
+	enum rc       rc = statement(s, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
+
+	if (rc)
+		return rc;
+	bind_text(stmt, 1, key);
+	return step_get(s, type, stmt, ret, e);
+}
+
+static struct unique_index *find_unique_index(struct session *s, const struct record_type *type, int index)
+{
+	struct sqlite_connection *c = s->connection;
+
+	for (size_t i = 0; i < c->unique_count; i++)
+		if (c->uniques[i].type == type && c->uniques[i].index == index)
+			return &c->uniques[i];
+	assert(!"a unique index that the store was not opened with");
+	return NULL;
+}
+
+enum rc sqlite_find_unique(struct session *s, const struct record_type *type, int index, struct value v,
+			   struct stored *ret, struct err *e)
+{
+	struct unique_index *u = find_unique_index(s, type, index);
+	int                  field = type->indexes[index].hash;
+	size_t               at = 0;
+	int64_t              seq;
+
+	while ((seq = unique_candidate(u, v, &at))) {
+		sqlite3_stmt *stmt;
+		enum rc       rc = statement(s, (struct statement_key){ type, GET_BY_SEQ, 0, 0, 0 }, &stmt, e);
+
+		if (rc)
+			return rc;
+		sqlite3_bind_int64(stmt, 1, seq);
+		rc = step_get(s, type, stmt, ret, e);
+		if (rc)
+			return rc == RC_NOT_FOUND ? err_set(e, RC_INTERNAL, "a unique value without its row") : rc;
+		if (value_cmp(type->fields[field].kind, v, record_value(type, field, ret->record)) == 0)
+			return RC_OK;
+	}
+	return RC_NOT_FOUND;
 }
 
 static bool is_sorted_by_text(const struct query *q)
@@ -413,9 +466,20 @@ static enum rc apply_delete(struct session *s, const struct session_entry *entry
 
 enum rc sqlite_apply(struct session *s, const struct session_entry *entry, struct err *e)
 {
-	if (!entry->before)
-		return apply_insert(s, entry, e);
-	if (!entry->after)
-		return apply_delete(s, entry, e);
-	return apply_update(s, entry, e);
+	struct sqlite_connection *c = s->connection;
+	int64_t                   seq = entry->handle;
+	enum rc                   rc;
+
+	if (!entry->before) {
+		rc = apply_insert(s, entry, e);
+		seq = sqlite3_last_insert_rowid(c->db);
+	} else if (!entry->after) {
+		rc = apply_delete(s, entry, e);
+	} else {
+		rc = apply_update(s, entry, e);
+	}
+	for (size_t i = 0; !rc && i < c->unique_count; i++)
+		if (c->uniques[i].type == entry->type)
+			unique_note(&c->uniques[i], seq, entry->before, entry->after);
+	return rc;
 }

@@ -54,6 +54,8 @@ typedef void store_close_fn(struct store *s);
 typedef enum rc session_get_fn(struct session *s, const struct record_type *type, struct str key,
 			       struct stored *ret, struct err *e);
 typedef enum rc session_query_fn(struct session *s, const struct query *q, struct stored_page *ret, struct err *e);
+typedef enum rc session_find_unique_fn(struct session *s, const struct record_type *type, int index, struct value v,
+				       struct stored *ret, struct err *e);
 typedef enum rc session_count_fn(struct session *s, const struct record_type *type, int index, struct value hash,
 				 int64_t *ret, struct err *e);
 
@@ -67,6 +69,7 @@ struct store_ops {
 	store_close_fn   *close;
 	session_get_fn   *get;
 	session_query_fn *query;
+	session_find_unique_fn *find_unique;
 	session_count_fn *count;
 	session_apply_fn *apply;
 };
