@@ -233,7 +233,7 @@ static void write_series(struct buf *b, enum metric id, struct metric_series *s)
 
 void metrics_write(struct metrics *m, struct buf *b)
 {
-	static const char *const kinds[] = { "counter", "gauge", "histogram" };
+	static const char *const kinds[] = { "counter", "gauge", "histogram", "counter" };
 
 	pthread_mutex_lock(&m->lock);
 	for (int id = 0; id < METRIC__COUNT; id++) {

@@ -6,7 +6,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+/* READ_COUNTER: a counter that is kept elsewhere and set, like a gauge, when it is read. */
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_READ_COUNTER };
 
 enum metric {
 #define METRIC(id, kind, name, labels, buckets, help) METRIC_##id,

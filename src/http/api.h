@@ -60,6 +60,12 @@ struct api_options {
 	void *csp_arg;
 };
 
+/* Something to be done on the loop, handed over from another thread. */
+struct completion {
+	struct inbox_item item;
+	void (*run)(struct completion *c);
+};
+
 /* One request on its way. Lives in the call's arena. */
 struct request {
 	struct api         *api;
@@ -71,9 +77,11 @@ struct request {
 	struct str          sandbox_id; /* for the log, when one is known */
 	int64_t             rate_remaining;
 
+	int64_t             retry_after; /* of the error reply; 0: the error's own */
+
 	/* An answer that comes from another thread: complete() runs on the loop. */
 	struct txn        txn;
-	struct inbox_item completion;
+	struct completion completion;
 	void (*complete)(struct request *r);
 	void *arg; /* the handler's own */
 };
@@ -85,7 +93,10 @@ typedef void handler_fn(struct request *r);
 #undef ROUTE
 
 struct api *api_new(const struct api_options *o);
-void        api_free(struct api *a);
+
+/* Close its handles, run the loop until they are closed, then free it. */
+void api_close_handles(struct api *a);
+void api_free(struct api *a);
 void        api_set_jobs(struct api *a, struct jobs *jobs);
 
 /* The tokens from now on; texts are copied. */
@@ -105,8 +116,8 @@ http_body_limit_fn api_body_limit;
 
 /* --- for handlers --- */
 
-/* Send JSON. The text must live until this returns. */
-void request_reply(struct request *r, int status, struct str json);
+/* Send a body of any type. It must live until this returns. */
+void request_reply_as(struct request *r, int status, const char *content_type, struct str body);
 
 /* Send the error that e holds. */
 void request_fail(struct request *r, const struct err *e);
@@ -117,8 +128,8 @@ void request_header(struct request *r, const char *name, const char *fmt, ...) P
 /* Run a transaction; complete() is called on the loop when it is over, with r->txn.rc and r->txn.e. */
 void request_submit(struct request *r, txn_fn *run, void *arg, bool is_read_only, void (*complete)(struct request *r));
 
-/* From any thread: have complete() called on the loop. */
-void request_complete_later(struct request *r);
+/* From any thread: have c->run() called on the loop. */
+void api_complete_later(struct api *a, struct completion *c);
 
 /* A header's trimmed value; empty when it is not there. */
 struct str request_header_value(const struct request *r, struct str name);
@@ -133,25 +144,15 @@ MUST_CHECK enum rc request_query_int(struct request *r, const char *name, int64_
 /* Prefer: the number of seconds to wait (-1: not asked for), and whether the client would rather not. */
 void request_prefer(const struct request *r, int64_t *ret_wait_sec, bool *ret_is_async);
 
-/* A reply buffer in the making; request_reply_json() sends and forgets it. */
-struct reply {
-	struct buf      body;
-	struct json_out json;
-};
-void reply_begin(struct reply *out);
-void reply_send(struct reply *out, struct request *r, int status);
+/* Begin a JSON reply in the api's own buffer, fill it, send it: all within one call from the loop. */
+struct json_out reply_begin(struct request *r);
+void            reply_send(struct request *r, int status);
 
 /* --- shared by the files of this layer --- */
 
 const struct api_options *api_options(const struct api *a);
 struct jobs              *api_jobs(const struct api *a);
 struct line              *api_line(const struct api *a);
-
-/* How many wait in line. */
-int64_t api_waiting(const struct api *a);
-
-/* The whole description; made at the first call. */
-struct str api_openapi(struct api *a);
 
 /* Full path of a route, with the base path put in. */
 struct str route_path(const struct route *route, struct str base, struct arena *a);

@@ -30,6 +30,7 @@
 
 enum {
 	HEAD_MAX = 65536,
+	HEADER_NAME_MAX = 64,
 	URL_MAX = 8192,
 	KEPT_CONNECTIONS_MAX = 4,
 	DEFAULT_CONNECT_TIMEOUT_MS = 10000,
@@ -145,13 +146,14 @@ static enum rc add_headers(struct transfer *t, const struct fetch_request *req, 
 	bool has_type = false;
 
 	for (size_t i = 0; i < FETCH_HEADERS_MAX && req->headers[i]; i++) {
-		struct str rest = str_from(req->headers[i]);
-		struct str name = str_cut(&rest, ':');
+		struct str name = str_of(req->headers[i], strcspn(req->headers[i], ":\r\n"));
 
-		if (strpbrk(req->headers[i], "\r\n") || name.n == 0 || !rest.p)
-			return err_set(e, RC_INVALID, "%s %s: header '%.*s' must be \"Name: value\" on one line",
-				       req->method, t->shown_url, (int)(name.n > 40 ? 40 : strcspn(name.p, ":\r\n")),
-				       name.p);
+		if (name.n == 0 || name.n > HEADER_NAME_MAX || name.p[name.n] != ':')
+			return err_set(e, RC_INVALID, "%s %s: header %zu must be \"Name: value\"", req->method,
+				       t->shown_url, i + 1);
+		if (strpbrk(req->headers[i], "\r\n"))
+			return err_set(e, RC_INVALID, "%s %s: the value of header %.*s must be on one line", req->method,
+				       t->shown_url, STR_ARG(name));
 		has_type = has_type || str_eq_nocase(name, STR("Content-Type"));
 		add_header(t, req->headers[i]);
 	}

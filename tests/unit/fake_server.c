@@ -3,7 +3,8 @@
  * fake_server.c - the far side of client tests.
  *
  * One thread accepts, one more per connection reads requests (with Content-Length or no body) and sends what the test
- * answers. Keep-alive is served, so that tests can count connections. Closing shuts every socket and joins every thread.
+ * answers. Keep-alive is served, so that tests can count connections. Closing shuts every socket and joins every
+ * thread.
  */
 #include "fake_server.h"
 

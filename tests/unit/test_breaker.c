@@ -10,7 +10,7 @@ enum { THRESHOLD = 3, TIMEOUT_MS = 1000, STEPS_MAX = 10, CALLS_MAX = 10 };
 /* One thing that happens, some time after the one before. */
 struct step {
 	int  after_ms;
-	char what;    /* a: a call, allowed; r: a call, refused; O, B: the oldest call ends well, badly; o, b: the newest */
+	char what;    /* a, r: a call is allowed, refused; O, B: the oldest call ends well, badly; o, b: the newest */
 	bool is_open; /* after the step */
 };
 
@@ -20,21 +20,26 @@ static const struct {
 	struct step steps[STEPS_MAX];
 } cases[] = {
 	{ "success after success stays closed", { {0,'a',0}, {0,'O',0}, {5,'a',0}, {0,'O',0} } },
-	{ "failures below the threshold do not open it", { {0,'a',0}, {0,'B',0}, {1,'a',0}, {0,'B',0}, {1,'a',0} } },
+	{ "failures below the threshold do not open it",
+	  { {0,'a',0}, {0,'B',0}, {1,'a',0}, {0,'B',0}, {1,'a',0} } },
 	{ "one success forgets the failures before it",
-	  { {0,'a',0}, {0,'B',0}, {0,'a',0}, {0,'B',0}, {0,'a',0}, {0,'O',0}, {0,'a',0}, {0,'B',0}, {0,'a',0}, {0,'B',0} } },
+	  { {0,'a',0}, {0,'B',0}, {0,'a',0}, {0,'B',0}, {0,'a',0}, {0,'O',0},
+	    {0,'a',0}, {0,'B',0}, {0,'a',0}, {0,'B',0} } },
 	{ "the threshold opens it and calls are refused",
 	  { {0,'a',0}, {0,'B',0}, {0,'a',0}, {0,'B',0}, {0,'a',0}, {0,'B',1}, {0,'r',1}, {999,'r',1} } },
 	{ "after the time-out exactly one call is allowed",
-	  { {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'B',0}, {0,'B',0}, {0,'B',1}, {1000,'a',1}, {0,'r',1}, {5000,'r',1} } },
+	  { {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'B',0}, {0,'B',0},
+	    {0,'B',1}, {1000,'a',1}, {0,'r',1}, {5000,'r',1} } },
 	{ "a probe that succeeds closes it",
 	  { {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'B',0}, {0,'B',0}, {0,'B',1}, {1000,'a',1}, {0,'O',0}, {0,'a',0} } },
 	{ "a probe that fails opens it for a whole time-out again",
-	  { {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'B',0}, {0,'B',0}, {0,'B',1}, {1000,'a',1}, {50,'B',1}, {999,'r',1}, {1,'a',1} } },
+	  { {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'B',0}, {0,'B',0}, {0,'B',1},
+	    {1000,'a',1}, {50,'B',1}, {999,'r',1}, {1,'a',1} } },
 	{ "a late success from before does not close it",
 	  { {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'b',0}, {0,'b',0}, {0,'b',1}, {0,'O',1}, {1,'r',1} } },
 	{ "a late failure from before does not end a probe",
-	  { {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'b',0}, {0,'b',0}, {0,'b',1}, {1000,'a',1}, {0,'B',1}, {2000,'r',1} } },
+	  { {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'a',0}, {0,'b',0}, {0,'b',0},
+	    {0,'b',1}, {1000,'a',1}, {0,'B',1}, {2000,'r',1} } },
 	{ "a clock set back does not keep it open",
 	  { {5000,'a',0}, {0,'a',0}, {0,'a',0}, {0,'B',0}, {0,'B',0}, {0,'B',1}, {-1,'a',1}, {0,'O',0} } },
 };

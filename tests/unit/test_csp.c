@@ -68,7 +68,8 @@ TEST(a_listing_keeps_active_sandboxes_with_all_their_fields)
 		"{\"account_type\": \"trial\", \"state\": \"active\", \"id\": \"x\"},"
 		"{\"account_type\": \"sandbox\", \"state\": \"disabled\", \"id\": \"y\"},"
 		"{\"account_type\": \"sandbox\", \"state\": \"active\", \"id\": 77, \"created_at\": \"yesterday\"},"
-		"{\"account_type\": \"sandbox\", \"state\": \"active\", \"id\": \"a/b\", \"csp_id\": \"s-3\", \"name\": null}"
+		"{\"account_type\": \"sandbox\", \"state\": \"active\", \"id\": \"a/b\", \"csp_id\": \"s-3\", "
+		"\"name\": null}"
 		"], \"total\": 5}";
 	struct fixture f;
 
@@ -134,7 +135,7 @@ TEST(sandbox_ids_of_129_characters_are_skipped)
 		struct arena       a = { 0 };
 		struct err         e = { 0 };
 		struct csp_listing l;
-		struct str         json = str_format(&a, "{\"results\": [" SANDBOX(", \"id\": \"%0*d\"") "]}", length, 7);
+		struct str json = str_format(&a, "{\"results\": [" SANDBOX(", \"id\": \"%0*d\"") "]}", length, 7);
 
 		CHECK(csp_read_accounts(json, &a, &l, &e) == RC_OK);
 		CHECK(l.count == (length == 128 ? 1 : 0));
@@ -175,6 +176,19 @@ TEST(a_document_that_makes_no_sense_is_corrupt)
 	CASE("an empty list is a list");
 	f.vendor.reply = (struct fake_reply){ .status = 200, .body = "{\"results\": []}" };
 	CHECK(csp_list(f.csp, &f.arena, &f.accounts, &f.count, &f.err) == RC_OK && f.count == 0);
+	tear_down(&f);
+}
+
+TEST(an_answer_over_the_limit_is_not_read)
+{
+	struct fixture f;
+
+	set_up(&f, "");
+	f.vendor.reply = (struct fake_reply){ .raw = "HTTP/1.1 200 OK\r\nContent-Length: 67108865\r\n\r\n{" };
+	CHECK(csp_list(f.csp, &f.arena, &f.accounts, &f.count, &f.err) == RC_CORRUPT);
+	CHECK(strstr(f.err.msg, "67108864 bytes"));
+	err_clear(&f.err);
+	CHECK(csp_delete(f.csp, STR("x"), &f.err) == RC_UNAVAILABLE);
 	tear_down(&f);
 }
 

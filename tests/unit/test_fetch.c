@@ -131,7 +131,9 @@ TEST(a_silent_server_is_a_timeout)
 	struct fixture f;
 
 	set_up(&f);
-	struct fetch_request req = { .method = "GET", .url = fake_server_url(f.server, "/silent"), .total_timeout_ms = 50 };
+	struct fetch_request req = { .method = "GET",
+				     .url = fake_server_url(f.server, "/silent"),
+				     .total_timeout_ms = 50 };
 
 	CHECK(fetch(&req, &f.arena, &f.reply, &f.err) == RC_TIMEOUT);
 	tear_down(&f);
@@ -186,6 +188,11 @@ TEST(a_message_shows_no_password_query_or_token)
 	err_clear(&f.err);
 	CHECK(fetch(&req, &f.arena, &f.reply, &f.err) == RC_INVALID);
 	CHECK(strstr(f.err.msg, "Authorization") && !strstr(f.err.msg, "t0ken"));
+
+	req.headers[0] = "Authorization t0ken";
+	err_clear(&f.err);
+	CHECK(fetch(&req, &f.arena, &f.reply, &f.err) == RC_INVALID);
+	CHECK(strstr(f.err.msg, "header 1") && !strstr(f.err.msg, "t0ken"));
 	tear_down(&f);
 }
 

@@ -2,8 +2,8 @@
 /*
  * accounts.c - reads what the vendor lists.
  *
- * One account that makes no sense must not keep a thousand others from being lent: it is skipped and counted. A document
- * that makes no sense is refused as a whole, because an empty answer would make the pool stale.
+ * One account that makes no sense must not keep a thousand others from being lent: it is skipped and counted. A
+ * document that makes no sense is refused as a whole, because an empty answer would make the pool stale.
  *
  * Always true of a returned account:
  *   1. sandbox_id is 1 to 128 characters of [A-Za-z0-9._:-] and no other account of the listing has it.
@@ -158,7 +158,8 @@ enum rc csp_read_accounts(struct str json, struct arena *a, struct csp_listing *
 		return err_set(e, RC_CORRUPT, "list of accounts: must be an object with an array \"results\"");
 	count = json_array_size(results);
 	if (count > ACCOUNTS_MAX)
-		return err_set(e, RC_CORRUPT, "list of accounts: %zu of them, at most %d are read", count, ACCOUNTS_MAX);
+		return err_set(e, RC_CORRUPT, "list of accounts: %zu of them, at most %d are read", count,
+			       ACCOUNTS_MAX);
 
 	id_set_init(&seen, a, count);
 	listing.accounts = arena_alloc(a, (count + 1) * sizeof(listing.accounts[0]));

@@ -2,8 +2,8 @@
 /*
  * guard.c - one circuit breaker for all calls to the CSP, listing and deleting together.
  *
- * Every failure but a refusal (RC_DENIED) counts against the CSP: a refusal is an answer of someone who works. While the
- * circuit is open nothing is sent and the caller gets RC_UNAVAILABLE with CSP_GUARD_CODE and the time to wait.
+ * Every failure but a refusal (RC_DENIED) counts against the CSP: a refusal is an answer of someone who works. While
+ * the circuit is open nothing is sent and the caller gets RC_UNAVAILABLE with CSP_GUARD_CODE and the time to wait.
  *
  * The lock is held around the breaker only, never around a call, so a slow delete does not hold up a list.
  *

@@ -58,7 +58,8 @@ static enum rc judge(const char *what, int status, struct err *e)
 	if (status == 408 || status == 429 || status >= 500)
 		return err_set(e, RC_UNAVAILABLE, "%s: the CSP answered %d; try again later", what, status);
 	if (status == 401 || status == 403)
-		return err_set(e, RC_DENIED, "%s: the CSP answered %d; check CSP_API_TOKEN and its rights", what, status);
+		return err_set(e, RC_DENIED, "%s: the CSP answered %d; check CSP_API_TOKEN and its rights", what,
+			       status);
 	if (status >= 400)
 		return err_set(e, RC_DENIED, "%s: the CSP answered %d", what, status);
 	return err_set(e, RC_UNAVAILABLE, "%s: the CSP answered %d, which is not expected; check CSP_BASE_URL", what,
@@ -86,7 +87,7 @@ static enum rc list(struct csp *c, struct arena *a, struct csp_account **ret, si
 	struct csp_http   *h = CONTAINER_OF(c, struct csp_http, csp);
 	struct arena       scratch = { 0 }; /* the answer may be large: not for the caller's arena */
 	struct str         url = str_format(&scratch, "%s/current_user/accounts", h->base_url);
-	struct fetch_reply reply;
+	struct fetch_reply reply = { 0 };
 	struct csp_listing listing;
 	enum rc            rc = call(h, "GET", url.p, LIST_MAX, &scratch, &reply, e);
 
@@ -133,7 +134,7 @@ static enum rc delete_account(struct csp *c, struct str external_id, struct err 
 {
 	struct csp_http   *h = CONTAINER_OF(c, struct csp_http, csp);
 	struct arena       scratch = { 0 };
-	struct fetch_reply reply;
+	struct fetch_reply reply = { 0 };
 	struct buf         url;
 	enum rc            rc;
 

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api.c - talks to the server and explains what went wrong.
+ *
+ * Every error message has a second line where there is something to do about it. A token is looked for in this order:
+ * --token-file, the environment (LEASEHOLD_TOKEN, then the one for the scope), the client file (the same two). It never
+ * comes from an argument, where other users of the machine could see it, and is never printed.
+ */
+#include "cli/api.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/show.h"
+
+enum { ANSWER_MAX = 16 << 20, CONNECT_TIMEOUT_MS = 5000, TOTAL_TIMEOUT_MS = 30000, TOKEN_MAX = 4096 };
+
+static const struct str default_address = STR_INIT("http://127.0.0.1:8080");
+
+/* The address with /v1 when it names no path. */
+static enum rc find_base(struct api *api, struct err *e)
+{
+	struct str  address = str_from(api->args->values[CLI_OPTION_ADDRESS]);
+	const char *host, *path;
+
+	if (address.n == 0)
+		address = settings_get(&api->settings, "LEASEHOLD_ADDRESS");
+	if (address.n == 0)
+		address = default_address;
+	address = str_dup(&api->arena, address);
+	if ((!str_starts_with(address, STR("http://")) && !str_starts_with(address, STR("https://"))) ||
+	    strpbrk(address.p, "?# "))
+		return err_set(e, RC_INVALID, "the address must look like http://host:8080 or https://host/path");
+	host = strstr(address.p, "://") + 3;
+	while (address.n && address.p[address.n - 1] == '/')
+		address.n--;
+	path = memchr(host, '/', address.n > (size_t)(host - address.p) ? address.n - (size_t)(host - address.p) : 0);
+	api->base = str_format(&api->arena, "%.*s%s", STR_ARG(address), path ? "" : "/v1");
+	return RC_OK;
+}
+
+enum rc api_open(struct api *api, const struct cli_io *io, const struct cli_args *args, struct err *e)
+{
+	const char *no_colour = io->env("NO_COLOR");
+	enum rc     rc;
+
+	*api = (struct api){ .io = io, .args = args, .is_json = args->values[CLI_OPTION_JSON] != NULL };
+	api->is_coloured = io->is_out_terminal && !(no_colour && no_colour[0]);
+	if ((rc = settings_load(&api->settings, io, &api->arena, e)))
+		return rc;
+	return find_base(api, e);
+}
+
+void api_close(struct api *api)
+{
+	arena_fini(&api->arena);
+}
+
+static enum rc check_token(struct str token, const char *origin, struct err *e)
+{
+	bool is_visible = token.n > 0 && token.n <= TOKEN_MAX;
+
+	for (size_t i = 0; i < token.n; i++)
+		is_visible = is_visible && token.p[i] > ' ' && token.p[i] < 0x7f;
+	if (!is_visible)
+		return err_set(e, RC_INVALID, "the token in %s must be 1 to %d visible ASCII characters", origin,
+			       TOKEN_MAX);
+	return RC_OK;
+}
+
+enum rc api_token(struct api *api, enum api_scope scope, struct str *ret, struct err *e)
+{
+	const char *token_file = api->args->values[CLI_OPTION_TOKEN_FILE];
+	const char *own = scope == API_ADMIN ? "BROKER_ADMIN_TOKEN" : "BROKER_API_TOKEN";
+	const char *names[] = { "LEASEHOLD_TOKEN", own };
+	struct str (*const places[])(const struct settings *, const char *) = { settings_from_env, settings_from_file };
+	enum rc rc;
+
+	if (token_file) {
+		if ((rc = settings_read_line(token_file, &api->arena, ret, e)))
+			return rc;
+		return check_token(*ret, token_file, e);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+			struct str list = places[i](&api->settings, names[k]);
+
+			if (list.n == 0)
+				continue;
+			*ret = str_trim(str_cut(&list, ','));
+			return check_token(*ret, names[k], e);
+		}
+	return err_set(e, RC_UNKNOWN, "no token: set LEASEHOLD_TOKEN or %s, or write %s=... to %s", own, own,
+		       api->settings.path ? api->settings.path : "a file and name it with --token-file");
+}
+
+enum rc api_track(const struct api *api, struct str *ret, struct err *e)
+{
+	struct str track = str_from(api->args->values[CLI_OPTION_TRACK]);
+
+	if (track.n == 0)
+		track = settings_get(&api->settings, "LEASEHOLD_TRACK");
+	if (track.n == 0)
+		return err_set(e, RC_INVALID, "no track: give --track TRACK or set LEASEHOLD_TRACK");
+	*ret = track;
+	return RC_OK;
+}
+
+enum rc api_send(struct api *api, const struct api_request *req, struct fetch_reply *ret, struct err *e)
+{
+	struct fetch_request out = {
+		.method = req->method,
+		.url = str_format(&api->arena, "%.*s%.*s", STR_ARG(api->base), STR_ARG(req->path)).p,
+		.body = req->body,
+		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
+		.total_timeout_ms = TOTAL_TIMEOUT_MS + (long)req->wait_sec * 1000,
+		.max_bytes = ANSWER_MAX,
+		.ca_file = api->args->values[CLI_OPTION_CA],
+	};
+	struct progress progress;
+	struct str      token;
+	size_t          n = 0;
+	enum rc         rc;
+
+	if ((rc = api_token(api, req->scope, &token, e)))
+		return rc;
+	out.headers[n++] = str_format(&api->arena, "Authorization: Bearer %.*s", STR_ARG(token)).p;
+	out.headers[n++] = "Accept: application/json";
+	if (req->body.n)
+		out.headers[n++] = "Content-Type: application/json";
+	for (size_t i = 0; i < API_HEADERS_MAX && req->headers[i]; i++)
+		out.headers[n++] = req->headers[i];
+
+	progress_start(&progress, api->io, req->waiting_for ? req->waiting_for : "waiting for the server");
+	rc = fetch(&out, &api->arena, ret, e);
+	progress_stop(&progress);
+	return rc;
+}
+
+bool api_is_success(const struct fetch_reply *reply)
+{
+	return reply->status >= 200 && reply->status < 300;
+}
+
+enum rc api_json(const struct fetch_reply *reply, json_t **ret, struct err *e)
+{
+	if (json_parse(reply->body, ret, e) != RC_OK)
+		return err_wrap(e, RC_CORRUPT, "the server's answer (status %d) cannot be understood", reply->status);
+	return RC_OK;
+}
+
+void api_print_json(const struct api *api, const struct fetch_reply *reply)
+{
+	fwrite(reply->body.p, 1, reply->body.n, api->io->out);
+	if (reply->body.n && reply->body.p[reply->body.n - 1] != '\n')
+		fputc('\n', api->io->out);
+}
+
+static int exit_for(enum rc rc)
+{
+	switch (rc) {
+	case RC_INVALID: return CLI_EXIT_USAGE;
+	case RC_UNKNOWN: return CLI_EXIT_NOT_ALLOWED;
+	case RC_UNAVAILABLE:
+	case RC_TIMEOUT: return CLI_EXIT_UNREACHABLE;
+	default: return CLI_EXIT_REFUSED;
+	}
+}
+
+int api_fail(const struct api *api, const struct err *e)
+{
+	int code = exit_for(e->rc);
+
+	fprintf(api->io->err, "leasehold: %s: %s\n", api->args->command->name, e->msg);
+	if (code == CLI_EXIT_UNREACHABLE && strstr(e->msg, "certificate"))
+		fprintf(api->io->err, "If the certificate is of an authority of your own, name that with --ca FILE.\n");
+	else if (code == CLI_EXIT_UNREACHABLE)
+		fprintf(api->io->err,
+			"Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
+	return code;
+}
+
+int api_exit_code(int status, struct str error_code)
+{
+	switch (status) {
+	case 401:
+	case 403: return CLI_EXIT_NOT_ALLOWED;
+	case 404: return CLI_EXIT_NOT_FOUND;
+	case 409: return str_eq(error_code, STR("NO_SANDBOXES_AVAILABLE")) ? CLI_EXIT_EMPTY : CLI_EXIT_REFUSED;
+	case 502:
+	case 503:
+	case 504: return CLI_EXIT_UNREACHABLE;
+	default: return CLI_EXIT_REFUSED;
+	}
+}
+
+/* What to do about an error, by its code. */
+static const char *advice(struct str code)
+{
+	static const struct {
+		struct str  code;
+		const char *text;
+	} table[] = {
+		{ STR_INIT("UNAUTHORIZED"),
+		  "The token is not known to this server. Check LEASEHOLD_TOKEN, BROKER_API_TOKEN, "
+		  "BROKER_ADMIN_TOKEN or --token-file." },
+		{ STR_INIT("FORBIDDEN"), "Tracks and operators have different tokens: claim and give-back need "
+					 "BROKER_API_TOKEN, the rest BROKER_ADMIN_TOKEN." },
+		{ STR_INIT("NOT_SANDBOX_OWNER"), "Only the track that holds it may do this. Check --track." },
+		{ STR_INIT("ALLOCATION_EXPIRED"), "It will be deleted without you. Claim a new one." },
+		{ STR_INIT("NO_SANDBOXES_AVAILABLE"), "Wait in line with --wait SECONDS, or try again later." },
+		{ STR_INIT("SANDBOX_NOT_FOUND"), "See what there is: leasehold sandbox list" },
+		{ STR_INIT("JOB_NOT_FOUND"), "See what there is: leasehold job list" },
+		{ STR_INIT("NOT_FOUND"),
+		  "Is this the right server? An address with a path is used as it is, without /v1." },
+		{ STR_INIT("INVALID_TRACK_ID"), "A track is 1 to 128 visible ASCII characters. Check --track." },
+		{ STR_INIT("RATE_LIMIT_EXCEEDED"), "Too many requests at once. Try again in a moment." },
+		{ STR_INIT("SERVICE_UNAVAILABLE"), "See what the jobs say: leasehold job list" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (str_eq(table[i].code, code))
+			return table[i].text;
+	return NULL;
+}
+
+/* The parts of an error answer; empty where it has none. */
+struct refusal {
+	struct str code, message, request_id;
+	int64_t    retry_after;
+};
+
+static struct refusal read_refusal(const json_t *document)
+{
+	const json_t  *error = json_object_get(document, "error");
+	struct refusal r = { .retry_after = 0 };
+
+	if (!json_get_text(error, "code", &r.code) || !json_get_text(error, "message", &r.message) ||
+	    !json_get_text(error, "request_id", &r.request_id) ||
+	    !json_get_number(error, "retry_after", 0, &r.retry_after))
+		return (struct refusal){ .retry_after = 0 };
+	return r;
+}
+
+/* Text of the server on a terminal: visible characters only. */
+static void print_clean(FILE *to, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		fputc((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f ? '?' : text.p[i], to);
+}
+
+int api_refused(struct api *api, const struct fetch_reply *reply)
+{
+	CLEANUP(json_freep) json_t *document = NULL;
+	struct refusal r = { .retry_after = 0 };
+	FILE          *to = api->io->err;
+	struct err     ignored = { 0 };
+
+	if (api_json(reply, &document, &ignored) == RC_OK) {
+		r = read_refusal(document);
+		if (api->is_json)
+			api_print_json(api, reply);
+	}
+	fprintf(to, "leasehold: %s: ", api->args->command->name);
+	if (r.message.n)
+		print_clean(to, r.message);
+	else
+		fprintf(to, "the server answered %d without saying why", reply->status);
+	if (r.code.n) {
+		fputs(" (", to);
+		print_clean(to, r.code);
+		if (r.request_id.n) {
+			fputs(", request ", to);
+			print_clean(to, r.request_id);
+		}
+		fputc(')', to);
+	}
+	fputc('\n', to);
+	if (advice(r.code))
+		fprintf(to, "%s\n", advice(r.code));
+	if (r.retry_after > 0)
+		fprintf(to, "The server suggests to try again in %" PRId64 " s.\n", r.retry_after);
+	return api_exit_code(reply->status, r.code);
+}
+
+int api_show(struct api *api, const struct fetch_reply *reply)
+{
+	CLEANUP(json_freep) json_t *document = NULL;
+	struct err e = { 0 };
+
+	if (!api_is_success(reply))
+		return api_refused(api, reply);
+	if (api_json(reply, &document, &e) != RC_OK)
+		return api_fail(api, &e);
+	if (api->is_json)
+		api_print_json(api, reply);
+	else
+		show_record(api->io->out, &api->arena, document, clock_now(api->io->clock), api->is_coloured);
+	return CLI_EXIT_OK;
+}
+
+int api_run(struct api *api, const struct api_request *req)
+{
+	struct fetch_reply reply;
+	struct err         e = { 0 };
+
+	if (api_send(api, req, &reply, &e) != RC_OK)
+		return api_fail(api, &e);
+	return api_show(api, &reply);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli.c - from a command line to an exit code.
+ *
+ * Answers go to standard output, everything else (errors, advice, progress) to standard error, so a script can read the
+ * one and a person sees the other. Commands of the server program are in the table for help's sake; the program's
+ * main() takes them first.
+ */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/api.h"
+#include "cli/args.h"
+#include "cli/help.h"
+#include "cli/run.h"
+
+enum { POLL_MS = 2000 };
+
+static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
+	[CLI_COMMAND_SANDBOX_CLAIM] = sandbox_claim,
+	[CLI_COMMAND_SANDBOX_SHOW] = sandbox_show,
+	[CLI_COMMAND_SANDBOX_GIVE_BACK] = sandbox_give_back,
+	[CLI_COMMAND_SANDBOX_LIST] = sandbox_list,
+	[CLI_COMMAND_SANDBOX_STATS] = sandbox_stats,
+	[CLI_COMMAND_SANDBOX_QUARANTINE] = sandbox_quarantine,
+	[CLI_COMMAND_SANDBOX_RELEASE] = sandbox_release,
+	[CLI_COMMAND_SANDBOX_RETRY_DELETION] = sandbox_retry_deletion,
+	[CLI_COMMAND_JOB_LIST] = job_list,
+	[CLI_COMMAND_JOB_RUN] = job_run,
+	[CLI_COMMAND_JOB_PAUSE] = job_pause,
+	[CLI_COMMAND_JOB_RESUME] = job_resume,
+};
+
+static int run_help(const struct cli_io *io, const struct cli_args *args)
+{
+	if (args->values[CLI_OPTION_MAN]) {
+		help_man(io->out);
+	} else if (args->operand_count == 0) {
+		help_all(io->out);
+	} else if (!help_command(io->out, args->operands, args->operand_count)) {
+		fprintf(io->err, "leasehold: there is no command '%s'; see: leasehold help\n", args->operands[0]);
+		return CLI_EXIT_USAGE;
+	}
+	return CLI_EXIT_OK;
+}
+
+/* "--help" behind a command, or behind nothing or a noun. */
+static int run_help_option(const struct cli_io *io, const struct cli_args *args)
+{
+	if (!args->command)
+		return run_help(io, args);
+	help_one(io->out, args->command);
+	return CLI_EXIT_OK;
+}
+
+static int run_local(const struct cli_io *io, const struct cli_args *args)
+{
+	if (args->command == &cli_commands[CLI_COMMAND_HELP])
+		return run_help(io, args);
+	if (help_completion(io->out, args->operands[0]))
+		return CLI_EXIT_OK;
+	fprintf(io->err, "leasehold: completion: the shell must be bash or zsh, not '%s'\n", args->operands[0]);
+	return CLI_EXIT_USAGE;
+}
+
+static int run_api(const struct cli_io *io, const struct cli_args *args)
+{
+	struct err e = { 0 };
+	struct api api;
+	int        code;
+
+	if (api_open(&api, io, args, &e) == RC_OK)
+		code = runs[args->command - cli_commands](&api);
+	else
+		code = api_fail(&api, &e);
+	api_close(&api);
+	return code;
+}
+
+static int dispatch(const struct cli_io *io, const struct cli_args *args)
+{
+	if (args->wants_help)
+		return run_help_option(io, args);
+	switch (args->command->place) {
+	case CLI_PLACE_API: return run_api(io, args);
+	case CLI_PLACE_LOCAL: return run_local(io, args);
+	case CLI_PLACE_APP: break;
+	}
+	fprintf(io->err, "leasehold: '%s' is a command of the server program, not of the client\n",
+		args->command->name);
+	return CLI_EXIT_USAGE;
+}
+
+int cli_run(const struct cli_io *io, int argc, char **argv)
+{
+	struct err      e = { 0 };
+	struct cli_args args;
+	int             code;
+
+	if (cli_parse(argc, argv, &args, &e) != RC_OK) {
+		fprintf(io->err, "leasehold: %s\n", e.msg);
+		return CLI_EXIT_USAGE;
+	}
+	code = dispatch(io, &args);
+	if (fflush(io->out) != 0 && code == CLI_EXIT_OK) {
+		fprintf(io->err, "leasehold: the answer could not be written to standard output\n");
+		code = CLI_EXIT_REFUSED;
+	}
+	return code;
+}
+
+static const char *process_env(const char *name)
+{
+	return getenv(name);
+}
+
+int cli_main(int argc, char **argv)
+{
+	struct cli_io io = { .out = stdout,
+			     .err = stderr,
+			     .is_out_terminal = isatty(STDOUT_FILENO),
+			     .is_err_terminal = isatty(STDERR_FILENO),
+			     .env = process_env,
+			     .clock = &clock_real,
+			     .poll_ms = POLL_MS };
+
+	fetch_global_init();
+	return cli_run(&io, argc, argv);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help.c - help and the manual page. Both print the same tables; neither knows a command by name. */
+#include "cli/help.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/commands.h"
+
+enum { USAGE_MAX = 512, USAGE_WIDTH = 24 };
+
+static const char about[] = "lends temporary environments and takes them back";
+
+static void add_options(struct buf *b, uint32_t options, bool is_needed)
+{
+	for (int id = 0; id < CLI_OPTION__COUNT; id++) {
+		const struct cli_option *o = &cli_options[id];
+
+		if (options & UINT32_C(1) << id)
+			buf_addf(b, " %s%s%s%s%s", is_needed ? "" : "[", o->name, o->value[0] ? " " : "", o->value,
+				 is_needed ? "" : "]");
+	}
+}
+
+/* "sandbox show ID [--track TRACK]" */
+static void add_usage(struct buf *b, const struct cli_command *c)
+{
+	buf_addf(b, "%s%s%s", c->name, c->operands[0] ? " " : "", c->operands);
+	add_options(b, c->needed, true);
+	add_options(b, c->optional, false);
+}
+
+static void print_options(FILE *out, uint32_t options)
+{
+	for (int id = 0; id < CLI_OPTION__COUNT; id++) {
+		const struct cli_option *o = &cli_options[id];
+		int                      used;
+
+		if (!(options & UINT32_C(1) << id))
+			continue;
+		used = fprintf(out, "  %s %s", o->name, o->value);
+		fprintf(out, "%*s%s\n", used < USAGE_WIDTH ? USAGE_WIDTH - used : 1, "", o->help);
+	}
+}
+
+static void print_notes(FILE *out, const char *title, const struct cli_note *notes, size_t count)
+{
+	fprintf(out, "\n%s:\n", title);
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "  %-20s  %s\n", notes[i].name, notes[i].help);
+}
+
+/* The options that every API command has and nothing else. */
+static uint32_t common_options(void)
+{
+	return cli_command_options(&(struct cli_command){ .place = CLI_PLACE_API });
+}
+
+void help_all(FILE *out)
+{
+	fprintf(out, "leasehold - %s\n\nusage: leasehold COMMAND [OPTION...]\n\ncommands:\n", about);
+	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
+		fprintf(out, "  %-22s  %s\n", cli_commands[i].name, cli_commands[i].summary);
+	fprintf(out, "\noptions of all sandbox and job commands:\n");
+	print_options(out, common_options());
+	print_notes(out, "environment (or KEY=VALUE lines in ~/.config/leasehold/client, mode 600)", cli_variables,
+		    cli_variable_count);
+	print_notes(out, "exit codes", cli_exit_codes, cli_exit_code_count);
+	fprintf(out, "\nMore on one: leasehold help COMMAND\n");
+}
+
+void help_one(FILE *out, const struct cli_command *c)
+{
+	struct buf usage;
+	struct str examples = str_from(c->examples);
+
+	buf_init(&usage, USAGE_MAX);
+	add_usage(&usage, c);
+	fprintf(out, "usage: leasehold %s\n\n%s.\n%s%s", usage.p, c->summary, c->details, c->details[0] ? "\n" : "");
+	buf_fini(&usage);
+	fprintf(out, "\noptions:\n");
+	print_options(out, cli_command_options(c));
+	fprintf(out, "\nexamples:\n");
+	while (examples.n) {
+		struct str line = str_cut(&examples, '\n');
+
+		fprintf(out, "  %.*s\n", STR_ARG(line));
+	}
+}
+
+bool help_command(FILE *out, const char *const *words, size_t count)
+{
+	size_t                    used = 0;
+	const struct cli_command *c = cli_command_find(words, count, &used);
+	bool                      is_known = false;
+
+	if (c && used == count) {
+		help_one(out, c);
+		return true;
+	}
+	if (count != 1)
+		return false;
+	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
+		if (str_eq(cli_command_noun(&cli_commands[i]), str_from(words[0]))) {
+			fprintf(out, "  %-22s  %s\n", cli_commands[i].name, cli_commands[i].summary);
+			is_known = true;
+		}
+	return is_known;
+}
+
+/* Text in which troff finds nothing of its own: "-" stays a hyphen-minus, "\" a backslash, "." no request. */
+static void man_text(FILE *out, struct str text)
+{
+	if (text.n && (text.p[0] == '.' || text.p[0] == '\''))
+		fputs("\\&", out);
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '-')
+			fputs("\\-", out);
+		else if (text.p[i] == '\\')
+			fputs("\\e", out);
+		else
+			fputc(text.p[i], out);
+	}
+}
+
+/* ".TP", a bold term, its text. */
+static void man_entry(FILE *out, struct str term, const char *text)
+{
+	fputs(".TP\n\\fB", out);
+	man_text(out, term);
+	fputs("\\fR\n", out);
+	man_text(out, str_from(text));
+	fputc('\n', out);
+}
+
+static void man_options(FILE *out, uint32_t options)
+{
+	for (int id = 0; id < CLI_OPTION__COUNT; id++) {
+		if (!(options & UINT32_C(1) << id))
+			continue;
+		fputs(".TP\n\\fB", out);
+		man_text(out, str_from(cli_options[id].name));
+		fprintf(out, "\\fR%s\\fI%s\\fR\n", cli_options[id].value[0] ? " " : "", cli_options[id].value);
+		man_text(out, str_from(cli_options[id].help));
+		fputc('\n', out);
+	}
+}
+
+static void man_command(FILE *out, const struct cli_command *c)
+{
+	struct str examples = str_from(c->examples);
+	struct buf usage;
+
+	buf_init(&usage, USAGE_MAX);
+	add_usage(&usage, c);
+	fputs(".SS \"", out);
+	man_text(out, buf_str(&usage));
+	buf_fini(&usage);
+	fputs("\"\n", out);
+	man_text(out, str_from(c->summary));
+	fputs(".\n", out);
+	if (c->details[0]) {
+		man_text(out, str_from(c->details));
+		fputc('\n', out);
+	}
+	man_options(out, c->needed | c->optional);
+	fputs(".PP\n.nf\n", out);
+	while (examples.n) {
+		fputs(".RS\n", out);
+		man_text(out, str_cut(&examples, '\n'));
+		fputs("\n.RE\n", out);
+	}
+	fputs(".fi\n", out);
+}
+
+static void man_notes(FILE *out, const char *title, const struct cli_note *notes, size_t count)
+{
+	fprintf(out, ".SH %s\n", title);
+	for (size_t i = 0; i < count; i++)
+		man_entry(out, str_from(notes[i].name), notes[i].help);
+}
+
+void help_man(FILE *out)
+{
+	fprintf(out,
+		".TH LEASEHOLD 1 \"\" \"leasehold " LEASEHOLD_VERSION "\" \"User Commands\"\n"
+		".SH NAME\nleasehold \\- %s\n"
+		".SH SYNOPSIS\n.B leasehold\n.I COMMAND\n.RI [ OPTION ...]\n"
+		".SH DESCRIPTION\n"
+		"One program: the server\n.RB ( \"leasehold serve\" )\n"
+		"and the client that talks to it over HTTP. The client can do nothing that the HTTP API cannot.\n"
+		".SH COMMANDS\n",
+		about);
+	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
+		man_command(out, &cli_commands[i]);
+	fputs(".SH OPTIONS\nOf all sandbox and job commands:\n", out);
+	man_options(out, common_options());
+	man_notes(out, "ENVIRONMENT", cli_variables, cli_variable_count);
+	fputs(".SH FILES\n", out);
+	man_entry(out, STR("$XDG_CONFIG_HOME/leasehold/client"),
+		  "KEY=VALUE lines with the names of the environment variables, used where those are not set. "
+		  "Without XDG_CONFIG_HOME: ~/.config/leasehold/client. Refused when others may read it.");
+	man_notes(out, "EXIT STATUS", cli_exit_codes, cli_exit_code_count);
+}

@@ -1,0 +1,22 @@
+/* help.h - texts made from the command table: help, the manual page, completion scripts. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct cli_command;
+
+/* All commands, variables, exit codes. */
+void help_all(FILE *out);
+
+/* One command. */
+void help_one(FILE *out, const struct cli_command *c);
+
+/* The command that the words name, or all of a noun's. False when there is none. */
+bool help_command(FILE *out, const char *const *words, size_t count);
+
+/* The manual page in man(7) format. */
+void help_man(FILE *out);
+
+/* The completion script of "bash" or "zsh". False for another shell. */
+bool help_completion(FILE *out, const char *shell);

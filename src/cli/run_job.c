@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_job.c - the "job" commands.
+ *
+ * The server answers a run that takes long before its end (202). Without --async the client then looks at the job until
+ * it is over, so that "job run" means the same however long it takes; a run that failed has the exit code of the 503
+ * that a short one would have answered.
+ */
+#include "cli/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/api.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+
+enum { PATH_MAX_BYTES = 4096, RUN_WAIT_MAX_MS = 3600 * 1000 };
+
+static struct str job_path(struct api *api, const char *action)
+{
+	struct buf path;
+	struct str ret;
+
+	buf_init(&path, PATH_MAX_BYTES);
+	buf_add_text(&path, "/admin/jobs/");
+	fetch_escape(&path, str_from(api->args->operands[0]));
+	buf_add_text(&path, action);
+	ret = str_dup(&api->arena, buf_str(&path));
+	buf_fini(&path);
+	return ret;
+}
+
+static struct str job_state(const json_t *job)
+{
+	if (json_is_true(json_object_get(job, "running")))
+		return STR("running");
+	return json_is_true(json_object_get(job, "paused")) ? STR("paused") : STR("waiting");
+}
+
+static void add_job(struct api *api, struct table *t, const json_t *job)
+{
+	struct table_row *row = table_add_row(t);
+	struct wall       now = clock_now(api->io->clock);
+	int64_t           interval;
+
+	row->cells[0] = show_member(&api->arena, job, "name", now);
+	row->cells[1] = job_state(job);
+	if (json_get_number(job, "interval_sec", 0, &interval) && interval > 0)
+		row->cells[2] = show_duration(&api->arena, interval);
+	row->cells[3] = show_member(&api->arena, job, "last_finished_at", now);
+	row->cells[4] = show_member(&api->arena, job, "last_outcome", now);
+	row->cells[5] = show_member(&api->arena, job, "next_run_at", now);
+	row->cells[6] = show_member(&api->arena, job, "last_error", now);
+}
+
+/* The list of jobs as it came. On failure *ret_code is the exit code and the reason was said. */
+static json_t *get_jobs(struct api *api, struct fetch_reply *reply, int *ret_code)
+{
+	struct api_request req = { .method = "GET", .path = STR("/admin/jobs"), .scope = API_ADMIN };
+	struct err         e = { 0 };
+	json_t            *document;
+
+	if (api_send(api, &req, reply, &e)) {
+		*ret_code = api_fail(api, &e);
+		return NULL;
+	}
+	if (!api_is_success(reply)) {
+		*ret_code = api_refused(api, reply);
+		return NULL;
+	}
+	if (api_json(reply, &document, &e)) {
+		*ret_code = api_fail(api, &e);
+		return NULL;
+	}
+	return document;
+}
+
+int job_list(struct api *api)
+{
+	static const char *const headings[] = { "NAME", "STATE", "EVERY", "LAST END", "OUTCOME", "NEXT RUN", "ERROR" };
+	struct fetch_reply       reply;
+	struct table             t;
+	int                      code = CLI_EXIT_OK;
+	CLEANUP(json_freep) json_t *document = get_jobs(api, &reply, &code);
+	const json_t *jobs = json_object_get(document, "jobs");
+
+	if (!document)
+		return code;
+	if (api->is_json) {
+		api_print_json(api, &reply);
+		return code;
+	}
+	table_init(&t, &api->arena, headings, ARRAY_LEN(headings));
+	for (size_t i = 0; i < json_array_size(jobs); i++)
+		add_job(api, &t, json_array_get(jobs, i));
+	table_print(&t, api->io->out, api->is_coloured);
+	return code;
+}
+
+static json_t *find_job(const json_t *document, const char *name)
+{
+	const json_t *jobs = json_object_get(document, "jobs");
+
+	for (size_t i = 0; i < json_array_size(jobs); i++) {
+		const char *got = json_string_value(json_object_get(json_array_get(jobs, i), "name"));
+
+		if (got && strcmp(got, name) == 0)
+			return json_array_get(jobs, i);
+	}
+	return NULL;
+}
+
+/* A run that is over: its result, or why it failed. */
+static int show_end(struct api *api, json_t *job, const struct fetch_reply *reply)
+{
+	struct wall now = clock_now(api->io->clock);
+	struct str  outcome = show_member(&api->arena, job, "last_outcome", now);
+	struct str  why = show_member(&api->arena, job, "last_error", now);
+	json_t     *result = json_object_get(job, "last_result");
+
+	if (api->is_json)
+		api_print_json(api, reply);
+	else
+		show_record(api->io->out, &api->arena, json_is_object(result) ? result : job, now, api->is_coloured);
+	if (!str_eq(outcome, STR("error")))
+		return CLI_EXIT_OK;
+	fprintf(api->io->err, "leasehold: %s: the run failed: %.*s\n", api->args->command->name,
+		STR_ARG(why));
+	return CLI_EXIT_UNREACHABLE;
+}
+
+/* Pause with a line on the terminal, gone again before anything else is printed. */
+static void pause_shown(const struct api *api, int64_t seconds)
+{
+	if (api->io->is_err_terminal)
+		fprintf(api->io->err, "\rthe job runs ... %" PRId64 " s", seconds);
+	fflush(api->io->err);
+	run_pause(api->io->poll_ms);
+	if (api->io->is_err_terminal)
+		fputs("\r\033[K", api->io->err);
+}
+
+/* Look at the job until it has ended. */
+static int wait_for_end(struct api *api)
+{
+	const char *name = api->args->operands[0];
+	int64_t     deadline = mono_now().ms + RUN_WAIT_MAX_MS;
+	struct err  e = { 0 };
+	int         code = CLI_EXIT_OK;
+
+	for (int64_t start = mono_now().ms; mono_now().ms < deadline;) {
+		struct fetch_reply reply;
+		CLEANUP(json_freep) json_t *document = get_jobs(api, &reply, &code);
+		json_t *job = find_job(document, name);
+
+		if (!document)
+			return code;
+		if (!job || !json_is_true(json_object_get(job, "running")))
+			return job ? show_end(api, job, &reply) : CLI_EXIT_NOT_FOUND;
+		pause_shown(api, (mono_now().ms - start) / 1000);
+	}
+	/* api_fail() has the code */
+	(void)err_set(&e, RC_TIMEOUT, "job %s still runs after an hour; see: leasehold job list", name);
+	return api_fail(api, &e);
+}
+
+int job_run(struct api *api)
+{
+	bool               is_async = api->args->values[CLI_OPTION_ASYNC] != NULL;
+	struct api_request req = { .method = "POST",
+				   .path = job_path(api, "/run"),
+				   .scope = API_ADMIN,
+				   .headers = { is_async ? "Prefer: respond-async" : NULL },
+				   .waiting_for = "waiting for the end of the run" };
+	struct fetch_reply reply;
+	struct err         e = { 0 };
+
+	if (api_send(api, &req, &reply, &e))
+		return api_fail(api, &e);
+	if (reply.status != 202 || is_async)
+		return api_show(api, &reply);
+	return wait_for_end(api);
+}
+
+int job_pause(struct api *api)
+{
+	return api_run(api, &(struct api_request){
+				    .method = "POST", .path = job_path(api, "/pause"), .scope = API_ADMIN });
+}
+
+int job_resume(struct api *api)
+{
+	return api_run(api, &(struct api_request){
+				    .method = "POST", .path = job_path(api, "/resume"), .scope = API_ADMIN });
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_sandbox.c - the "sandbox" commands.
+ *
+ * A claim that waits is one request for as long as the server holds it, because who asks again stands at the end of the
+ * line again. When the server holds it for less than was asked, the claim is repeated until the time is up.
+ */
+#include "cli/run.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/api.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+
+enum { PATH_MAX_BYTES = 4096, PAGE_MAX = 100, PAGES_MAX = 10000, DEFAULT_RETRY_SEC = 5, RETRY_MAX_SEC = 60 };
+
+void run_pause(int ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	(void)nanosleep(&t, NULL); /* shorter is fine: the caller looks at the clock */
+}
+
+/* "/before/ID/after", the ID escaped. */
+static struct str id_path(struct api *api, const char *before, const char *after)
+{
+	struct buf path;
+	struct str ret;
+
+	buf_init(&path, PATH_MAX_BYTES);
+	buf_add_text(&path, before);
+	fetch_escape(&path, str_from(api->args->operands[0]));
+	buf_add_text(&path, after);
+	ret = str_dup(&api->arena, buf_str(&path));
+	buf_fini(&path);
+	return ret;
+}
+
+/* Adds "Name: value" at *n unless the value is empty. */
+static void add_header(struct api *api, struct api_request *req, size_t *n, const char *name, struct str value)
+{
+	if (value.n)
+		req->headers[(*n)++] = str_format(&api->arena, "%s: %.*s", name, STR_ARG(value)).p;
+}
+
+static enum rc add_track(struct api *api, struct api_request *req, size_t *n, struct err *e)
+{
+	struct str track;
+	enum rc    rc = api_track(api, &track, e);
+
+	if (!rc)
+		add_header(api, req, n, "X-Track-ID", track);
+	return rc;
+}
+
+/* A number from an option; fallback when it is not given. */
+static enum rc number_option(const struct api *api, enum cli_option_id id, int64_t min, int64_t max, int64_t fallback,
+			     int64_t *ret, struct err *e)
+{
+	const char *text = api->args->values[id];
+
+	if (!text) {
+		*ret = fallback;
+		return RC_OK;
+	}
+	if (!str_to_int(str_from(text), min, max, ret))
+		return err_set(e, RC_INVALID, "%s must be a number from %" PRId64 " to %" PRId64, cli_options[id].name,
+			       min, max);
+	return RC_OK;
+}
+
+static bool is_out_of_stock(const struct fetch_reply *reply)
+{
+	return reply->status == 409 && memmem(reply->body.p, reply->body.n, "NO_SANDBOXES_AVAILABLE",
+					      sizeof("NO_SANDBOXES_AVAILABLE") - 1);
+}
+
+/* How long to leave a server alone that did not hold the claim for even a second. */
+static int64_t retry_pause_ms(const struct fetch_reply *reply, int64_t held_ms)
+{
+	int64_t sec;
+
+	if (held_ms >= 1000)
+		return 0;
+	if (!str_to_int(fetch_header(reply, "Retry-After"), 1, RETRY_MAX_SEC, &sec))
+		sec = DEFAULT_RETRY_SEC;
+	return sec * 1000;
+}
+
+/* Claim until there is an answer other than "none free" or the time is up. prefer_at is where its header goes. */
+static enum rc claim_until(struct api *api, struct api_request *req, size_t prefer_at, int64_t wait_sec,
+			   struct fetch_reply *ret, struct err *e)
+{
+	int64_t deadline = mono_now().ms + wait_sec * 1000, left = wait_sec * 1000, sent, pause;
+	enum rc rc;
+
+	do {
+		req->wait_sec = (left + 999) / 1000;
+		if (req->wait_sec)
+			req->headers[prefer_at] = str_format(&api->arena, "Prefer: wait=%" PRId64, req->wait_sec).p;
+		sent = mono_now().ms;
+		if ((rc = api_send(api, req, ret, e)))
+			return rc;
+		left = deadline - mono_now().ms;
+		if (!is_out_of_stock(ret) || left <= 0)
+			break;
+		pause = retry_pause_ms(ret, mono_now().ms - sent);
+		run_pause((int)(pause < left ? pause : left));
+		left = deadline - mono_now().ms;
+	} while (left > 0);
+	return RC_OK;
+}
+
+int sandbox_claim(struct api *api)
+{
+	const char *const *values = api->args->values;
+	struct api_request req = { .method = "POST",
+				   .path = STR("/allocate"),
+				   .scope = API_TRACK,
+				   .waiting_for = "waiting for a free sandbox (Ctrl-C leaves the line)" };
+	struct fetch_reply reply;
+	struct err         e = { 0 };
+	int64_t            wait_sec;
+	size_t             n = 0;
+	int                code;
+
+	if (number_option(api, CLI_OPTION_WAIT, 0, API_WAIT_MAX_SEC, 0, &wait_sec, &e) || add_track(api, &req, &n, &e))
+		return api_fail(api, &e);
+	add_header(api, &req, &n, "Idempotency-Key", str_from(values[CLI_OPTION_KEY]));
+	add_header(api, &req, &n, "X-Sandbox-Name-Prefix", str_from(values[CLI_OPTION_PREFIX]));
+	add_header(api, &req, &n, "X-Instruqt-Track-ID", str_from(values[CLI_OPTION_LAB]));
+	if (claim_until(api, &req, n, wait_sec, &reply, &e))
+		return api_fail(api, &e);
+	code = api_show(api, &reply);
+	if (reply.status == 200 && !api->is_json)
+		fprintf(api->io->err, "The track held this one already.\n");
+	return code;
+}
+
+/* Operators see more; but a named track, or nothing but a track's token, means the track's own view. */
+static bool wants_track_view(struct api *api)
+{
+	struct err no_admin = { 0 }, no_track = { 0 };
+	struct str token, track;
+	bool       is_any_token = api->args->values[CLI_OPTION_TOKEN_FILE] ||
+			    settings_get(&api->settings, "LEASEHOLD_TOKEN").n;
+
+	if (api->args->values[CLI_OPTION_TRACK])
+		return true;
+	if (is_any_token)
+		return api_track(api, &track, &no_track) == RC_OK;
+	return api_token(api, API_ADMIN, &token, &no_admin) != RC_OK &&
+	       api_token(api, API_TRACK, &token, &no_track) == RC_OK;
+}
+
+int sandbox_show(struct api *api)
+{
+	struct api_request req = { .method = "GET", .scope = API_ADMIN };
+	struct err         e = { 0 };
+	size_t             n = 0;
+
+	if (!wants_track_view(api)) {
+		req.path = id_path(api, "/admin/sandboxes/", "");
+		return api_run(api, &req);
+	}
+	req.scope = API_TRACK;
+	req.path = id_path(api, "/sandboxes/", "");
+	if (add_track(api, &req, &n, &e))
+		return api_fail(api, &e);
+	return api_run(api, &req);
+}
+
+int sandbox_give_back(struct api *api)
+{
+	struct api_request req = { .method = "POST",
+				   .path = id_path(api, "/sandboxes/", "/mark-for-deletion"),
+				   .scope = API_TRACK };
+	struct err         e = { 0 };
+	size_t             n = 0;
+
+	if (add_track(api, &req, &n, &e))
+		return api_fail(api, &e);
+	return api_run(api, &req);
+}
+
+static void add_sandboxes(struct api *api, struct table *t, const json_t *page)
+{
+	static const char *const members[] = { "sandbox_id", "name", "status", "allocated_to_track", "expires_at" };
+	const json_t            *list = json_object_get(page, "sandboxes");
+	struct wall              now = clock_now(api->io->clock);
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		struct table_row *row = table_add_row(t);
+
+		for (size_t k = 0; k < ARRAY_LEN(members); k++)
+			row->cells[k] = show_member(&api->arena, json_array_get(list, i), members[k], now);
+	}
+}
+
+static struct str list_path(struct api *api, int64_t limit, struct str cursor)
+{
+	const char *status = api->args->values[CLI_OPTION_STATUS];
+	struct buf  path;
+	struct str  ret;
+
+	buf_init(&path, PATH_MAX_BYTES);
+	buf_addf(&path, "/admin/sandboxes?limit=%" PRId64, limit);
+	if (status) {
+		buf_add_text(&path, "&status=");
+		fetch_escape(&path, str_from(status));
+	}
+	if (cursor.n) {
+		buf_add_text(&path, "&cursor=");
+		fetch_escape(&path, cursor);
+	}
+	ret = str_dup(&api->arena, buf_str(&path));
+	buf_fini(&path);
+	return ret;
+}
+
+/* One page: printed as JSON or added to the table. *cursor is where the next begins, empty at the end. */
+static int list_page(struct api *api, int64_t limit, struct table *t, struct str *cursor)
+{
+	struct api_request req = { .method = "GET", .path = list_path(api, limit, *cursor), .scope = API_ADMIN };
+	CLEANUP(json_freep) json_t *page = NULL;
+	struct fetch_reply reply;
+	struct err         e = { 0 };
+	struct str         next;
+
+	if (api_send(api, &req, &reply, &e))
+		return api_fail(api, &e);
+	if (!api_is_success(&reply))
+		return api_refused(api, &reply);
+	if (api_json(&reply, &page, &e))
+		return api_fail(api, &e);
+	if (!json_get_text(page, "cursor", &next) || (next.n && str_eq(next, *cursor))) {
+		(void)err_set(&e, RC_CORRUPT, "the server's answer has no usable cursor"); /* api_fail() has the code */
+		return api_fail(api, &e);
+	}
+	if (api->is_json)
+		api_print_json(api, &reply);
+	else
+		add_sandboxes(api, t, page);
+	*cursor = str_dup(&api->arena, next);
+	return CLI_EXIT_OK;
+}
+
+int sandbox_list(struct api *api)
+{
+	static const char *const headings[] = { "ID", "NAME", "STATUS", "TRACK", "EXPIRES" };
+	bool                     is_all = api->args->values[CLI_OPTION_ALL] != NULL;
+	struct str               cursor = STR("");
+	struct err               e = { 0 };
+	struct table             t;
+	int64_t                  limit;
+	int                      code, pages = 0;
+
+	if (number_option(api, CLI_OPTION_LIMIT, 1, PAGE_MAX, is_all ? PAGE_MAX : 50, &limit, &e))
+		return api_fail(api, &e);
+	table_init(&t, &api->arena, headings, ARRAY_LEN(headings));
+	do {
+		code = list_page(api, limit, &t, &cursor);
+	} while (code == CLI_EXIT_OK && is_all && cursor.n && ++pages < PAGES_MAX);
+	if (code != CLI_EXIT_OK)
+		return code;
+	if (!api->is_json)
+		table_print(&t, api->io->out, api->is_coloured);
+	if (cursor.n && !api->is_json)
+		fprintf(api->io->err, "There are more; --all lists them all.\n");
+	return CLI_EXIT_OK;
+}
+
+int sandbox_stats(struct api *api)
+{
+	return api_run(api, &(struct api_request){ .method = "GET", .path = STR("/admin/stats"), .scope = API_ADMIN });
+}
+
+int sandbox_quarantine(struct api *api)
+{
+	struct api_request req = { .method = "POST",
+				   .path = id_path(api, "/admin/sandboxes/", "/quarantine"),
+				   .scope = API_ADMIN };
+	struct str         reason = str_from(api->args->values[CLI_OPTION_REASON]);
+	struct json_out    out;
+	struct buf         body;
+	int                code;
+
+	buf_init(&body, PATH_MAX_BYTES + reason.n * 6);
+	if (reason.n) {
+		json_out_init(&out, &body);
+		json_open_object(&out);
+		json_put_str(&out, "reason", reason);
+		json_close_object(&out);
+		req.body = buf_str(&body);
+	}
+	code = api_run(api, &req);
+	buf_fini(&body);
+	return code;
+}
+
+int sandbox_release(struct api *api)
+{
+	return api_run(api, &(struct api_request){ .method = "POST",
+						   .path = id_path(api, "/admin/sandboxes/", "/release"),
+						   .scope = API_ADMIN });
+}
+
+int sandbox_retry_deletion(struct api *api)
+{
+	struct api_request req = { .method = "POST", .path = STR("/admin/retry-failed-deletions"), .scope = API_ADMIN };
+	bool               is_all = api->args->values[CLI_OPTION_ALL] != NULL;
+	struct err         e = { 0 };
+
+	if (is_all == (api->args->operand_count == 1)) {
+		(void)err_set(&e, RC_INVALID, "give either an ID or --all"); /* api_fail() has the code */
+		return api_fail(api, &e);
+	}
+	if (!is_all)
+		req.path = id_path(api, "/admin/sandboxes/", "/retry-deletion");
+	return api_run(api, &req);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settings.c - environment and client file.
+ *
+ * The client file, $XDG_CONFIG_HOME/leasehold/client (else ~/.config/leasehold/client), holds KEY=VALUE lines with the
+ * names of the environment variables; '#' begins a comment line. It holds tokens, so it is refused when anybody but
+ * its owner may read it. A file named by --token-file is not: secrets mounted into containers are often readable by all
+ * in there, and naming it was the caller's choice.
+ */
+#include "cli/settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "cli/cli.h"
+
+enum { FILE_MAX = 65536 };
+
+static const char *find_env(const struct cli_io *io, const char *name)
+{
+	const char *value = io->env(name);
+
+	return value && value[0] ? value : NULL;
+}
+
+static const char *client_file_path(const struct cli_io *io, struct arena *a)
+{
+	const char *base = find_env(io, "XDG_CONFIG_HOME"), *home = find_env(io, "HOME");
+
+	if (base)
+		return str_format(a, "%s/leasehold/client", base).p;
+	return home ? str_format(a, "%s/.config/leasehold/client", home).p : NULL;
+}
+
+/* All of an open file, at most FILE_MAX bytes. */
+static enum rc read_open_file(int fd, const char *path, struct arena *a, struct str *ret, struct err *e)
+{
+	char   *text = arena_alloc(a, FILE_MAX + 1);
+	size_t  n = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text + n, FILE_MAX + 1 - n)) != 0) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_set(e, RC_INVALID, "%s: %s", path, strerror(errno));
+		n += (size_t)got;
+		if (n > FILE_MAX)
+			return err_set(e, RC_INVALID, "%s: longer than %d bytes", path, FILE_MAX);
+	}
+	*ret = str_of(text, n);
+	return RC_OK;
+}
+
+static enum rc check_private(int fd, const char *path, struct err *e)
+{
+	struct stat s;
+
+	if (fstat(fd, &s) != 0)
+		return err_set(e, RC_INVALID, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(s.st_mode))
+		return err_set(e, RC_INVALID, "%s: must be a plain file", path);
+	if (s.st_mode & (S_IRWXG | S_IRWXO))
+		return err_set(e, RC_INVALID,
+			       "%s: others may read or change it, and it is for tokens; do: chmod 600 %s", path, path);
+	return RC_OK;
+}
+
+static bool is_comment(struct str line)
+{
+	return line.n == 0 || line.p[0] == '#';
+}
+
+/* The next line, trimmed, without a carriage return at its end. */
+static struct str cut_line(struct str *rest)
+{
+	struct str line = str_cut(rest, '\n');
+
+	if (line.n && line.p[line.n - 1] == '\r')
+		line.n--;
+	return str_trim(line);
+}
+
+static enum rc check_lines(struct str text, const char *path, struct err *e)
+{
+	for (int number = 1; text.n; number++) {
+		struct str line = cut_line(&text);
+
+		if (!is_comment(line) && !memchr(line.p, '=', line.n))
+			return err_set(e, RC_INVALID, "%s line %d: must be KEY=VALUE", path, number);
+	}
+	return RC_OK;
+}
+
+enum rc settings_load(struct settings *s, const struct cli_io *io, struct arena *a, struct err *e)
+{
+	struct settings got = { .io = io, .path = client_file_path(io, a) };
+	enum rc         rc;
+	int             fd = got.path ? open(got.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+
+	if (fd < 0 && got.path && errno != ENOENT && errno != ENOTDIR)
+		return err_set(e, RC_INVALID, "%s: %s", got.path, strerror(errno));
+	if (fd >= 0) {
+		rc = check_private(fd, got.path, e);
+		if (!rc)
+			rc = read_open_file(fd, got.path, a, &got.file, e);
+		close(fd);
+		if (rc || (rc = check_lines(got.file, got.path, e)))
+			return rc;
+	}
+	*s = got;
+	return RC_OK;
+}
+
+struct str settings_from_env(const struct settings *s, const char *name)
+{
+	return str_trim(str_from(find_env(s->io, name)));
+}
+
+struct str settings_from_file(const struct settings *s, const char *name)
+{
+	struct str rest = s->file;
+
+	while (rest.n) {
+		struct str value = cut_line(&rest);
+		struct str key;
+
+		if (is_comment(value))
+			continue;
+		key = str_cut(&value, '=');
+		if (str_eq(str_trim(key), str_from(name)))
+			return str_trim(value);
+	}
+	return STR("");
+}
+
+struct str settings_get(const struct settings *s, const char *name)
+{
+	struct str value = settings_from_env(s, name);
+
+	return value.n ? value : settings_from_file(s, name);
+}
+
+enum rc settings_read_line(const char *path, struct arena *a, struct str *ret, struct err *e)
+{
+	int        fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct str text;
+	enum rc    rc;
+
+	if (fd < 0)
+		return err_set(e, RC_INVALID, "%s: %s", path, strerror(errno));
+	rc = read_open_file(fd, path, a, &text, e);
+	close(fd);
+	if (rc)
+		return rc;
+	*ret = cut_line(&text);
+	return RC_OK;
+}

@@ -1,0 +1,28 @@
+/* settings.h - what the client knows besides its arguments: the environment, then the client file. */
+#pragma once
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct arena;
+struct cli_io;
+
+struct settings {
+	const struct cli_io *io;
+	const char          *path; /* of the client file, there or not; NULL when the home is not known */
+	struct str           file; /* its text; empty when it is not there */
+};
+
+/* RC_INVALID when the client file is there but cannot be used: readable by others, too large, not KEY=VALUE. */
+MUST_CHECK enum rc settings_load(struct settings *s, const struct cli_io *io, struct arena *a, struct err *e);
+
+/* The value of a name, trimmed; empty when it is not set. */
+struct str settings_from_env(const struct settings *s, const char *name);
+struct str settings_from_file(const struct settings *s, const char *name);
+
+/* The environment's, else the file's. */
+struct str settings_get(const struct settings *s, const char *name);
+
+/* The first line of a file, trimmed. For --token-file. */
+MUST_CHECK enum rc settings_read_line(const char *path, struct arena *a, struct str *ret, struct err *e);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * show.c - from JSON to something to read.
+ *
+ * Text from a server goes to a terminal only through clean(): a name with an escape sequence in it must not move the
+ * cursor or change the title. Widths count characters, not bytes; characters of double width are not known here.
+ */
+#include "cli/show.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+
+static bool is_continuation(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Control characters, C1 ones in UTF-8 included, become '?'. */
+static struct str clean(struct arena *a, struct str text)
+{
+	char *copy = arena_copy(a, text.p, text.n);
+
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)copy[i];
+
+		if (c < 0x20 || c == 0x7f)
+			copy[i] = '?';
+		else if (c == 0xc2 && i + 1 < text.n && (unsigned char)copy[i + 1] < 0xa0)
+			copy[i] = copy[i + 1] = '?';
+	}
+	return str_of(copy, text.n);
+}
+
+static size_t width(struct str text)
+{
+	size_t characters = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		characters += !is_continuation(text.p[i]);
+	return characters;
+}
+
+void table_init(struct table *t, struct arena *a, const char *const *headings, size_t columns)
+{
+	assert(columns <= TABLE_COLUMNS_MAX);
+	*t = (struct table){ .arena = a, .columns = columns };
+	t->first = t->last = arena_alloc(a, sizeof(*t->first));
+	for (size_t i = 0; i < columns; i++)
+		t->first->cells[i] = str_from(headings[i]);
+}
+
+struct table_row *table_add_row(struct table *t)
+{
+	struct table_row *row = arena_alloc(t->arena, sizeof(*row));
+
+	t->last->next = row;
+	t->last = row;
+	return row;
+}
+
+static const char *colour_of(struct str text)
+{
+	static const struct {
+		struct str  text;
+		const char *colour;
+	} colours[] = {
+		{ STR_INIT("available"), "\033[32m" },       { STR_INIT("success"), "\033[32m" },
+		{ STR_INIT("allocated"), "\033[36m" },       { STR_INIT("stale"), "\033[33m" },
+		{ STR_INIT("paused"), "\033[33m" },          { STR_INIT("error"), "\033[31m" },
+		{ STR_INIT("deletion_failed"), "\033[31m" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(colours); i++)
+		if (str_eq(colours[i].text, text))
+			return colours[i].colour;
+	return NULL;
+}
+
+/* A cell padded to so many characters; colour, when not NULL, does not count. */
+static void print_cell(FILE *out, struct str text, size_t padded, const char *colour)
+{
+	if (text.n == 0)
+		text = STR("-");
+	fprintf(out, "%s%.*s%s", colour ? colour : "", STR_ARG(text), colour ? "\033[0m" : "");
+	for (size_t n = width(text); n < padded; n++)
+		fputc(' ', out);
+}
+
+void table_print(const struct table *t, FILE *out, bool is_coloured)
+{
+	size_t widths[TABLE_COLUMNS_MAX] = { 0 };
+
+	for (const struct table_row *row = t->first; row; row = row->next)
+		for (size_t i = 0; i < t->columns; i++)
+			if (width(row->cells[i]) > widths[i])
+				widths[i] = width(row->cells[i]);
+	widths[t->columns - 1] = 0; /* nothing to align behind the last */
+
+	for (const struct table_row *row = t->first; row; row = row->next)
+		for (size_t i = 0; i < t->columns; i++) {
+			const char *colour = row == t->first ? "\033[1m" : colour_of(row->cells[i]);
+
+			print_cell(out, row->cells[i], widths[i], is_coloured ? colour : NULL);
+			fputs(i + 1 < t->columns ? "  " : "\n", out);
+		}
+}
+
+struct str show_duration(struct arena *a, int64_t seconds)
+{
+	int64_t days = seconds / 86400, hours = seconds / 3600 % 24, minutes = seconds / 60 % 60;
+
+	if (seconds < 60)
+		return str_format(a, "%" PRId64 " s", seconds);
+	if (days > 0)
+		return hours ? str_format(a, "%" PRId64 " d %" PRId64 " h", days, hours) :
+			       str_format(a, "%" PRId64 " d", days);
+	if (hours > 0)
+		return minutes ? str_format(a, "%" PRId64 " h %" PRId64 " min", hours, minutes) :
+				 str_format(a, "%" PRId64 " h", hours);
+	return str_format(a, "%" PRId64 " min", minutes);
+}
+
+struct str show_relative(struct arena *a, int64_t seconds)
+{
+	struct str duration = show_duration(a, seconds < 0 ? -seconds : seconds);
+
+	if (seconds == 0)
+		return STR("now");
+	return str_format(a, seconds > 0 ? "in %.*s" : "%.*s ago", STR_ARG(duration));
+}
+
+struct str show_time(struct arena *a, int64_t sec, struct wall now)
+{
+	time_t     t = (time_t)sec;
+	struct str relative;
+	char       text[32];
+	struct tm  tm;
+
+	if (sec <= 0)
+		return STR("");
+	if (!localtime_r(&t, &tm) || strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		return str_format(a, "%" PRId64, sec);
+	relative = show_relative(a, sec - wall_sec(now));
+	return str_format(a, "%s (%.*s)", text, STR_ARG(relative));
+}
+
+static bool is_time_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 3 && strcmp(name + n - 3, "_at") == 0;
+}
+
+/* Compact JSON, for what is itself an object or a list. */
+static struct str show_nested(struct arena *a, const json_t *value)
+{
+	char      *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	struct str shown = clean(a, str_from(text ? text : ""));
+
+	free(text);
+	return shown;
+}
+
+struct str show_member(struct arena *a, const json_t *object, const char *name, struct wall now)
+{
+	const json_t *value = json_object_get(object, name);
+
+	if (!value || json_is_null(value))
+		return STR("");
+	if (json_is_string(value))
+		return clean(a, str_of(json_string_value(value), json_string_length(value)));
+	if (json_is_boolean(value))
+		return json_is_true(value) ? STR("yes") : STR("no");
+	if (json_is_integer(value) && is_time_name(name))
+		return show_time(a, json_integer_value(value), now);
+	return show_nested(a, value);
+}
+
+void show_record(FILE *out, struct arena *a, json_t *object, struct wall now, bool is_coloured)
+{
+	size_t      widest = 0;
+	const char *name;
+	json_t     *value;
+
+	json_object_foreach(object, name, value)
+		if (width(str_from(name)) > widest)
+			widest = width(str_from(name));
+	json_object_foreach(object, name, value) {
+		struct str text = show_member(a, object, name, now);
+
+		print_cell(out, clean(a, str_from(name)), widest + 2, is_coloured ? "\033[1m" : NULL);
+		print_cell(out, text, 0, is_coloured ? colour_of(text) : NULL);
+		fputc('\n', out);
+	}
+}

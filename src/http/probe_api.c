@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_api.c - the routes for those who watch: alive, ready, metrics, what is this.
+ *
+ * Readiness tells whether the last commit succeeded. A node that is not ready gets no traffic and so would never commit
+ * again; therefore, while the store is unwell, the question itself tries a small write.
+ */
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "http/api.h"
+#include "http/openapi.h"
+#include "service/broker.h"
+#include "service/records.h"
+#include "store/session.h"
+
+enum { METRICS_MAX = 4 * 1024 * 1024, OPENAPI_MAX = 1024 * 1024 };
+
+static int64_t now_sec(void)
+{
+	return wall_sec(clock_now(&clock_real));
+}
+
+void handle_health(struct request *r)
+{
+	struct json_out o = reply_begin(r);
+
+	json_put_str(&o, "status", STR("healthy"));
+	json_put_int(&o, "timestamp", now_sec());
+	reply_send(r, 200);
+}
+
+static void reply_ready(struct request *r, const struct err *e)
+{
+	struct json_out o = reply_begin(r);
+
+	json_put_str(&o, "status", e->rc ? STR("not_ready") : STR("ready"));
+	json_put_int(&o, "timestamp", now_sec());
+	json_put_object(&o, "checks");
+	json_put_str(&o, "store", e->rc ? str_from(e->msg) : STR("ok"));
+	json_close_object(&o);
+	reply_send(r, e->rc ? 503 : 200);
+}
+
+static void on_probed(struct request *r)
+{
+	reply_ready(r, &r->txn.e);
+}
+
+/* A write that changes something each time. */
+static enum rc write_probe(struct session *s, void *arg, struct err *e)
+{
+	struct job_record probe = { .name = STR("readiness-probe") };
+	enum rc           rc = session_get(s, &job_type, probe.name, &probe, NULL);
+
+	(void)arg;
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set(e, rc, "the store cannot be read");
+	probe.last_finished_at = session_now(s).ms;
+	session_put(s, &job_type, &probe);
+	return RC_OK;
+}
+
+void handle_ready(struct request *r)
+{
+	struct err e = { 0 };
+
+	if (store_health(api_options(r->api)->store, &e))
+		request_submit(r, write_probe, NULL, false, on_probed);
+	else
+		reply_ready(r, &e);
+}
+
+static void gather_gauges(struct request *r)
+{
+	const struct api_options *o = api_options(r->api);
+	const struct pool_counts *c = r->arg;
+	struct store_counts       counts = store_counts(o->store);
+
+	metrics_set(o->metrics, METRIC_STORE_COMMITS, (double)counts.commits);
+	metrics_set(o->metrics, METRIC_STORE_FAILED_COMMITS, (double)counts.failed_commits);
+	metrics_set(o->metrics, METRIC_STORE_TRANSACTIONS, (double)counts.transactions);
+	metrics_set(o->metrics, METRIC_CSP_CIRCUIT_OPEN, o->is_csp_open && o->is_csp_open(o->csp_arg));
+	if (r->txn.rc)
+		return; /* the store does not answer: show the last known pool */
+	for (int state = 0; state < SANDBOX_STATE_COUNT; state++)
+		metrics_set(o->metrics, METRIC_POOL_AVAILABLE + (enum metric)state, (double)c->by_state[state]);
+	metrics_set(o->metrics, METRIC_POOL_TOTAL, (double)c->total);
+}
+
+static void on_counted(struct request *r)
+{
+	struct buf text;
+
+	gather_gauges(r);
+	buf_init(&text, METRICS_MAX);
+	metrics_write(api_options(r->api)->metrics, &text);
+	request_reply_as(r, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&text));
+	buf_fini(&text);
+}
+
+void handle_metrics(struct request *r)
+{
+	r->arg = arena_alloc(&r->call->arena, sizeof(struct pool_counts));
+	request_submit(r, broker_count, r->arg, true, on_counted);
+}
+
+void handle_openapi(struct request *r)
+{
+	struct buf text;
+
+	buf_init(&text, OPENAPI_MAX);
+	openapi_write(api_options(r->api)->base_path, &text);
+	request_reply_as(r, 200, "application/json", buf_str(&text));
+	buf_fini(&text);
+}
+
+void handle_root(struct request *r)
+{
+	struct json_out o = reply_begin(r);
+
+	json_put_str(&o, "service", STR("leasehold"));
+	json_put_str(&o, "version", STR(LEASEHOLD_VERSION));
+	json_put_str(&o, "docs", str_format(&r->call->arena, "%.*s/openapi.json",
+					    STR_ARG(api_options(r->api)->base_path)));
+	reply_send(r, 200);
+}

@@ -1,0 +1,784 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "cli/api.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/show.h"
+#include "fake_server.h"
+
+enum { ARGS_MAX = 16, NOW_SEC = 1800000000 };
+
+/* ---- the command line ---- */
+
+/* "a b 'c'" as an argument vector, in a copy of the text. Words are separated by single blanks. */
+struct line {
+	char  text[256];
+	char *argv[ARGS_MAX + 1];
+	int   argc;
+};
+
+static void split(struct line *l, const char *text)
+{
+	*l = (struct line){ .argc = 1 };
+	l->argv[0] = l->text;
+	CHECK((size_t)snprintf(l->text + 1, sizeof(l->text) - 1, "%s", text) < sizeof(l->text) - 1);
+	for (char *at = l->text + 1; *at;) {
+		CHECK(l->argc < ARGS_MAX);
+		l->argv[l->argc++] = at;
+		at = strchrnul(at, ' ');
+		if (*at)
+			*at++ = '\0';
+	}
+}
+
+TEST(a_right_command_line_is_understood)
+{
+	static const struct {
+		const char         *line;
+		enum cli_command_id command;
+		const char         *operand; /* the first, or NULL */
+		enum cli_option_id  option;
+		const char         *value;
+	} cases[] = {
+		{ "sandbox claim --track t-1", CLI_COMMAND_SANDBOX_CLAIM, NULL, CLI_OPTION_TRACK, "t-1" },
+		{ "sandbox claim --track=t-1", CLI_COMMAND_SANDBOX_CLAIM, NULL, CLI_OPTION_TRACK, "t-1" },
+		{ "sandbox claim --track=a=b", CLI_COMMAND_SANDBOX_CLAIM, NULL, CLI_OPTION_TRACK, "a=b" },
+		{ "--track t-1 sandbox claim", CLI_COMMAND_SANDBOX_CLAIM, NULL, CLI_OPTION_TRACK, "t-1" },
+		{ "sandbox --json show sb-1", CLI_COMMAND_SANDBOX_SHOW, "sb-1", CLI_OPTION_JSON, "" },
+		{ "sandbox show --json sb-1", CLI_COMMAND_SANDBOX_SHOW, "sb-1", CLI_OPTION_JSON, "" },
+		{ "sandbox show --json -- --odd", CLI_COMMAND_SANDBOX_SHOW, "--odd", CLI_OPTION_JSON, "" },
+		{ "sandbox retry-deletion --all", CLI_COMMAND_SANDBOX_RETRY_DELETION, NULL, CLI_OPTION_ALL, "" },
+		{ "job run sync --async", CLI_COMMAND_JOB_RUN, "sync", CLI_OPTION_ASYNC, "" },
+		{ "serve --listen 127.0.0.1:0", CLI_COMMAND_SERVE, NULL, CLI_OPTION_LISTEN, "127.0.0.1:0" },
+		{ "help sandbox --man", CLI_COMMAND_HELP, "sandbox", CLI_OPTION_MAN, "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err      e = { 0 };
+		struct cli_args args;
+		struct line     l;
+
+		CASE(cases[i].line);
+		split(&l, cases[i].line);
+		CHECK(cli_parse(l.argc, l.argv, &args, &e) == RC_OK);
+		CHECK(args.command == &cli_commands[cases[i].command]);
+		CHECK(args.operand_count == (cases[i].operand ? 1 : 0));
+		CHECK(!cases[i].operand || strcmp(args.operands[0], cases[i].operand) == 0);
+		CHECK(args.values[cases[i].option] && strcmp(args.values[cases[i].option], cases[i].value) == 0);
+	}
+}
+
+TEST(a_wrong_command_line_is_refused_with_what_would_be_right)
+{
+	static const struct {
+		const char *line, *message;
+	} cases[] = {
+		{ "", "a command is missing" },
+		{ "sandboxes", "there is no command 'sandboxes'" },
+		{ "sandbox", "sandbox needs one of: claim, show, give-back" },
+		{ "sandbox eat", "sandbox needs one of: claim" },
+		{ "sandbox show", "sandbox show needs ID" },
+		{ "sandbox show a b", "'b' is too much" },
+		{ "sandbox show ", "sandbox show needs ID" },
+		{ "sandbox claim --colour", "there is no option --colour" },
+		{ "sandbox claim --token s3cret", "there is no option --token" },
+		{ "sandbox claim -x", "there is no option -x" },
+		{ "sandbox claim --track", "--track needs a value" },
+		{ "sandbox claim --track a --track b", "--track is given twice" },
+		{ "sandbox list --all=yes", "--all takes no value" },
+		{ "sandbox stats --wait 5", "sandbox stats does not take --wait" },
+		{ "completion", "completion needs SHELL" },
+		{ "help a b c", "'c' is too much" },
+		{ "a b c d e f g h i", "one word too many" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err      e = { 0 };
+		struct cli_args args;
+		struct line     l;
+
+		CASE(cases[i].line);
+		split(&l, cases[i].line);
+		CHECK(cli_parse(l.argc, l.argv, &args, &e) == RC_INVALID);
+		CHECK(strstr(e.msg, cases[i].message));
+		CHECK(!strstr(e.msg, "s3cret"));
+	}
+}
+
+TEST(the_command_table_keeps_its_rules)
+{
+	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++) {
+		const struct cli_command *c = &cli_commands[i];
+
+		CASE(c->name);
+		CHECK(c->min <= c->max && c->max < CLI_WORDS_MAX);
+		CHECK((c->max > 0) == (c->operands[0] != '\0'));
+		CHECK((c->needed & c->optional) == 0);
+		CHECK(c->summary[0] && c->summary[strlen(c->summary) - 1] != '.');
+		CHECK(str_starts_with(str_from(c->examples), STR("leasehold ")) || strstr(c->examples, "leasehold"));
+	}
+}
+
+/* ---- what people see ---- */
+
+TEST(times_are_told_as_people_say_them)
+{
+	static const struct {
+		int64_t     seconds;
+		const char *text;
+	} cases[] = {
+		{ 0, "now" },
+		{ 1, "in 1 s" },
+		{ -59, "59 s ago" },
+		{ 60, "in 1 min" },
+		{ 3599, "in 59 min" },
+		{ 14399, "in 3 h 59 min" },
+		{ 3600, "in 1 h" },
+		{ -7260, "2 h 1 min ago" },
+		{ 86400, "in 1 d" },
+		{ 90000, "in 1 d 1 h" },
+	};
+	struct arena a = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CASE(cases[i].text);
+		CHECK(str_eq(show_relative(&a, cases[i].seconds), str_from(cases[i].text)));
+	}
+	setenv("TZ", "UTC", 1);
+	CHECK(str_eq(show_time(&a, NOW_SEC + 14399, wall_from_sec(NOW_SEC)),
+		     STR("2027-01-15 11:59:59 (in 3 h 59 min)")));
+	CHECK(str_eq(show_time(&a, 0, wall_from_sec(NOW_SEC)), STR("")));
+	arena_fini(&a);
+}
+
+/* What fn writes, as text in the arena. */
+static struct str print_table(struct arena *a, const struct table *t, bool is_coloured)
+{
+	char      *text = NULL;
+	size_t     size = 0;
+	FILE      *out = open_memstream(&text, &size);
+	struct str ret;
+
+	CHECK(out);
+	table_print(t, out, is_coloured);
+	fclose(out);
+	ret = str_dup(a, str_of(text, size));
+	free(text);
+	return ret;
+}
+
+TEST(columns_are_as_wide_as_their_widest_cell)
+{
+	static const char *const headings[] = { "ID", "NAME", "STATUS" };
+	struct arena             a = { 0 };
+	struct table             t;
+	struct table_row        *row;
+
+	table_init(&t, &a, headings, ARRAY_LEN(headings));
+	row = table_add_row(&t);
+	row->cells[0] = STR("sandbox-1");
+	row->cells[1] = STR("\xc3\xa9t\xc3\xa9");
+	row->cells[2] = STR("available");
+	row = table_add_row(&t);
+	row->cells[0] = STR("s");
+	row->cells[2] = STR("deletion_failed");
+	CHECK(str_eq(print_table(&a, &t, false), STR("ID         NAME  STATUS\n"
+						     "sandbox-1  \xc3\xa9t\xc3\xa9   available\n"
+						     "s          -     deletion_failed\n")));
+	CHECK(strstr(print_table(&a, &t, true).p, "\033[31mdeletion_failed\033[0m\n"));
+	arena_fini(&a);
+}
+
+TEST(text_of_the_server_cannot_steer_the_terminal)
+{
+	struct arena a = { 0 };
+	struct err   e = { 0 };
+	json_t      *object = NULL;
+	struct wall  now = { 0 };
+
+	CHECK(json_parse(STR("{\"name\": \"a\\u001b[31mb\\nc\\u009bd\", \"ok\": true, \"none\": null, \"n\": 5, "
+			     "\"list\": [1, \"\\u007f\"]}"),
+			 &object, &e) == RC_OK);
+	CHECK(str_eq(show_member(&a, object, "name", now), STR("a?[31mb?c??d")));
+	CHECK(str_eq(show_member(&a, object, "ok", now), STR("yes")));
+	CHECK(str_eq(show_member(&a, object, "none", now), STR("")));
+	CHECK(str_eq(show_member(&a, object, "n", now), STR("5")));
+	CHECK(str_eq(show_member(&a, object, "list", now), STR("[1,\"?\"]")));
+	json_decref(object);
+	arena_fini(&a);
+}
+
+/* ---- whole runs against a server ---- */
+
+static const char *const *env_table; /* name, value, name, value ..., NULL */
+
+static const char *fake_env(const char *name)
+{
+	for (size_t i = 0; env_table && env_table[i]; i += 2)
+		if (strcmp(env_table[i], name) == 0)
+			return env_table[i + 1];
+	return NULL;
+}
+
+static const char *const both_tokens[] = { "BROKER_API_TOKEN", "track-t0ken, older", "BROKER_ADMIN_TOKEN",
+					   "admin-t0ken", NULL };
+
+enum { ASKED_MAX = 8 };
+
+/* What the server answers, in turn (the last one again and again), and what it was asked. */
+struct script {
+	struct fake_reply replies[ASKED_MAX];
+	size_t            reply_count;
+	char              asked[ASKED_MAX][256];
+	char              headers[ASKED_MAX][1024];
+	char              body[256];
+	size_t            count;
+};
+
+static struct fake_reply answer(const struct fake_request *req, size_t number, void *arg)
+{
+	struct script *s = arg;
+	size_t         at = number < s->reply_count ? number : s->reply_count - 1;
+
+	if (number < ASKED_MAX) {
+		(void)snprintf(s->asked[number], sizeof(s->asked[number]), "%s %s", req->method, req->target);
+		(void)snprintf(s->headers[number], sizeof(s->headers[number]), "%s", req->headers);
+		(void)snprintf(s->body, sizeof(s->body), "%s", req->body);
+	}
+	s->count = number + 1;
+	return s->replies[at];
+}
+
+struct run {
+	struct script       script;
+	struct fake_server *server;
+	struct clock        clock;
+	char               *out, *err;
+	size_t              out_size, err_size;
+	int                 code;
+};
+
+static void open_run(struct run *r, int status, const char *body)
+{
+	*r = (struct run){ .clock = clock_test((int64_t)NOW_SEC * 1000), .code = -1 };
+	r->script.replies[0] = (struct fake_reply){ .status = status, .body = body };
+	r->script.reply_count = 1;
+	r->server = fake_server_open(answer, &r->script);
+}
+
+static void run_at(struct run *r, const char *address, const char *text)
+{
+	struct cli_io io = { .out = open_memstream(&r->out, &r->out_size),
+			     .err = open_memstream(&r->err, &r->err_size),
+			     .env = fake_env,
+			     .clock = &r->clock,
+			     .poll_ms = 1 };
+	struct arena  a = { 0 };
+	struct line   l;
+
+	split(&l, address ? str_format(&a, "%s --address %s", text, address).p : text);
+	arena_fini(&a);
+	r->code = cli_run(&io, l.argc, l.argv);
+	fclose(io.out);
+	fclose(io.err);
+}
+
+static void run(struct run *r, const char *text)
+{
+	run_at(r, fake_server_url(r->server, ""), text);
+}
+
+static void close_run(struct run *r)
+{
+	fake_server_close(r->server);
+	free(r->out);
+	free(r->err);
+}
+
+/* A whole header line of request number i. */
+static bool was_sent(const struct run *r, size_t i, const char *line)
+{
+	return fake_request_has(&(struct fake_request){ .headers = r->script.headers[i] }, line);
+}
+
+TEST(each_command_is_one_call_of_the_api)
+{
+	static const struct {
+		const char *line, *asked, *header;
+	} cases[] = {
+		{ "sandbox claim --track t", "POST /v1/allocate", "X-Track-ID: t" },
+		{ "sandbox claim --track t --key k", "POST /v1/allocate", "Idempotency-Key: k" },
+		{ "sandbox claim --track t --prefix eu-", "POST /v1/allocate", "X-Sandbox-Name-Prefix: eu-" },
+		{ "sandbox claim --track t --lab L", "POST /v1/allocate", "X-Instruqt-Track-ID: L" },
+		{ "sandbox claim --track t --wait 7", "POST /v1/allocate", "Prefer: wait=7" },
+		{ "sandbox claim --track t", "POST /v1/allocate", "Authorization: Bearer track-t0ken" },
+		{ "sandbox show a/b", "GET /v1/admin/sandboxes/a%2Fb", "Authorization: Bearer admin-t0ken" },
+		{ "sandbox show s --track t", "GET /v1/sandboxes/s", "Authorization: Bearer track-t0ken" },
+		{ "sandbox give-back s --track t", "POST /v1/sandboxes/s/mark-for-deletion", "X-Track-ID: t" },
+		{ "sandbox list", "GET /v1/admin/sandboxes?limit=50", "Authorization: Bearer admin-t0ken" },
+		{ "sandbox list --status stale --limit 3", "GET /v1/admin/sandboxes?limit=3&status=stale", NULL },
+		{ "sandbox stats", "GET /v1/admin/stats", NULL },
+		{ "sandbox quarantine s", "POST /v1/admin/sandboxes/s/quarantine", "Content-Length: 0" },
+		{ "sandbox quarantine s --reason x", "POST /v1/admin/sandboxes/s/quarantine",
+		  "Content-Type: application/json" },
+		{ "sandbox release s", "POST /v1/admin/sandboxes/s/release", NULL },
+		{ "sandbox retry-deletion s", "POST /v1/admin/sandboxes/s/retry-deletion", NULL },
+		{ "sandbox retry-deletion --all", "POST /v1/admin/retry-failed-deletions", NULL },
+		{ "job list", "GET /v1/admin/jobs", NULL },
+		{ "job run sync", "POST /v1/admin/jobs/sync/run", NULL },
+		{ "job run sync --async", "POST /v1/admin/jobs/sync/run", "Prefer: respond-async" },
+		{ "job pause sync", "POST /v1/admin/jobs/sync/pause", NULL },
+		{ "job resume sync", "POST /v1/admin/jobs/sync/resume", NULL },
+	};
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].line);
+		open_run(&r, 200, "{\"sandbox_id\": \"s\"}");
+		run(&r, cases[i].line);
+		CHECK(r.code == CLI_EXIT_OK);
+		CHECK(r.script.count == 1);
+		CHECK(strcmp(r.script.asked[0], cases[i].asked) == 0);
+		CHECK(!cases[i].header || was_sent(&r, 0, cases[i].header));
+		CHECK(!strstr(r.out, "t0ken") && !strstr(r.err, "t0ken"));
+		close_run(&r);
+	}
+}
+
+TEST(each_answer_has_its_exit_code)
+{
+#define ERROR(code) "{\"error\": {\"code\": \"" code "\", \"message\": \"said why\", \"request_id\": \"r-1\"}}"
+	static const struct {
+		int         status;
+		const char *body;
+		int         code;
+		const char *advice;
+	} cases[] = {
+		{ 201, "{}", CLI_EXIT_OK, "" },
+		{ 400, ERROR("INVALID_TRACK_ID"), CLI_EXIT_REFUSED, "--track" },
+		{ 401, ERROR("UNAUTHORIZED"), CLI_EXIT_NOT_ALLOWED, "LEASEHOLD_TOKEN" },
+		{ 403, ERROR("FORBIDDEN"), CLI_EXIT_NOT_ALLOWED, "BROKER_ADMIN_TOKEN" },
+		{ 403, ERROR("NOT_SANDBOX_OWNER"), CLI_EXIT_NOT_ALLOWED, "--track" },
+		{ 404, ERROR("SANDBOX_NOT_FOUND"), CLI_EXIT_NOT_FOUND, "leasehold sandbox list" },
+		{ 409, ERROR("NO_SANDBOXES_AVAILABLE"), CLI_EXIT_EMPTY, "--wait" },
+		{ 409, ERROR("CONFLICT"), CLI_EXIT_REFUSED, "" },
+		{ 429, ERROR("RATE_LIMIT_EXCEEDED"), CLI_EXIT_REFUSED, "again" },
+		{ 500, ERROR("INTERNAL_ERROR"), CLI_EXIT_REFUSED, "r-1" },
+		{ 503, ERROR("SERVICE_UNAVAILABLE"), CLI_EXIT_UNREACHABLE, "job list" },
+		{ 502, "<html>", CLI_EXIT_UNREACHABLE, "answered 502" },
+		{ 200, "<html>", CLI_EXIT_REFUSED, "cannot be understood" },
+		{ 302, "", CLI_EXIT_REFUSED, "answered 302" },
+	};
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].body);
+		open_run(&r, cases[i].status, cases[i].body);
+		run(&r, "sandbox claim --track t");
+		CHECK(r.code == cases[i].code);
+		CHECK(strstr(r.err, cases[i].advice));
+		CHECK((r.err_size == 0) == (cases[i].code == CLI_EXIT_OK));
+		CHECK(!strstr(cases[i].body, "said why") || strstr(r.err, "said why"));
+		close_run(&r);
+	}
+}
+
+TEST(nobody_listening_is_exit_code_6)
+{
+	struct run r;
+	char       url[64];
+
+	env_table = both_tokens;
+	open_run(&r, 200, "{}");
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d", fake_closed_port()); /* fits */
+	run_at(&r, url, "sandbox stats");
+	CHECK(r.code == CLI_EXIT_UNREACHABLE);
+	CHECK(strstr(r.err, "LEASEHOLD_ADDRESS"));
+	close_run(&r);
+}
+
+TEST(mistakes_found_before_sending_send_nothing)
+{
+	static const char *const no_tokens[] = { NULL };
+	static const char *const bad_token[] = { "LEASEHOLD_TOKEN", "a b", NULL };
+	static const struct {
+		const char        *line;
+		const char *const *env;
+		int                code;
+		const char        *message;
+	} cases[] = {
+		{ "sandbox stats", no_tokens, CLI_EXIT_NOT_ALLOWED, "set LEASEHOLD_TOKEN or BROKER_ADMIN_TOKEN" },
+		{ "sandbox claim --track t", no_tokens, CLI_EXIT_NOT_ALLOWED, "BROKER_API_TOKEN" },
+		{ "sandbox stats", bad_token, CLI_EXIT_USAGE, "visible ASCII" },
+		{ "sandbox stats --token-file no/such/file", both_tokens, CLI_EXIT_USAGE, "no/such/file" },
+		{ "sandbox claim", both_tokens, CLI_EXIT_USAGE, "--track" },
+		{ "sandbox claim --track t --wait soon", both_tokens, CLI_EXIT_USAGE, "0 to 86400" },
+		{ "sandbox claim --track t --wait 86401", both_tokens, CLI_EXIT_USAGE, "0 to 86400" },
+		{ "sandbox list --limit 101", both_tokens, CLI_EXIT_USAGE, "1 to 100" },
+		{ "sandbox retry-deletion", both_tokens, CLI_EXIT_USAGE, "an ID or --all" },
+		{ "sandbox retry-deletion s --all", both_tokens, CLI_EXIT_USAGE, "an ID or --all" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].line);
+		env_table = cases[i].env;
+		open_run(&r, 200, "{}");
+		run(&r, cases[i].line);
+		CHECK(r.code == cases[i].code);
+		CHECK(strstr(r.err, cases[i].message));
+		CHECK(r.script.count == 0);
+		close_run(&r);
+	}
+	env_table = both_tokens;
+	struct run r;
+
+	CASE("an address that is none");
+	open_run(&r, 200, "{}");
+	run_at(&r, "127.0.0.1:8080", "sandbox stats");
+	CHECK(r.code == CLI_EXIT_USAGE && strstr(r.err, "http://host:8080"));
+	close_run(&r);
+}
+
+TEST(an_address_with_a_path_is_used_as_it_is)
+{
+	struct run r;
+	char       url[64];
+
+	env_table = both_tokens;
+	open_run(&r, 200, "{}");
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/broker/v9/", fake_server_port(r.server)); /* fits */
+	run_at(&r, url, "sandbox stats");
+	CHECK(strcmp(r.script.asked[0], "GET /broker/v9/admin/stats") == 0);
+	close_run(&r);
+}
+
+TEST(show_takes_the_route_that_the_token_allows)
+{
+	static const char *const track_only[] = { "BROKER_API_TOKEN", "t0ken", "LEASEHOLD_TRACK", "lab", NULL };
+	static const char *const both[] = { "BROKER_API_TOKEN",   "t0ken",           "LEASEHOLD_TRACK", "lab",
+					    "BROKER_ADMIN_TOKEN", "admin-t0ken", NULL };
+	static const char *const any[] = { "LEASEHOLD_TOKEN", "t0ken", NULL };
+	static const char *const any_with_track[] = { "LEASEHOLD_TOKEN", "t0ken", "LEASEHOLD_TRACK", "lab", NULL };
+	static const struct {
+		const char        *label;
+		const char *const *env;
+		const char        *asked;
+	} cases[] = {
+		{ "only a track's token", track_only, "GET /v1/sandboxes/s" },
+		{ "an operator's token too", both, "GET /v1/admin/sandboxes/s" },
+		{ "a token of unknown kind", any, "GET /v1/admin/sandboxes/s" },
+		{ "a token of unknown kind and a track", any_with_track, "GET /v1/sandboxes/s" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].label);
+		env_table = cases[i].env;
+		open_run(&r, 200, "{}");
+		run(&r, "sandbox show s");
+		CHECK(r.code == CLI_EXIT_OK && strcmp(r.script.asked[0], cases[i].asked) == 0);
+		close_run(&r);
+	}
+}
+
+TEST(json_is_printed_as_it_came)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 200, "{ \"total\":3,\n \"x\":1.50 }");
+	run(&r, "sandbox stats --json");
+	CHECK(strcmp(r.out, "{ \"total\":3,\n \"x\":1.50 }\n") == 0);
+	close_run(&r);
+
+	CASE("an error too");
+	open_run(&r, 404, ERROR("SANDBOX_NOT_FOUND"));
+	run(&r, "sandbox release s --json");
+	CHECK(strcmp(r.out, ERROR("SANDBOX_NOT_FOUND") "\n") == 0);
+	CHECK(r.code == CLI_EXIT_NOT_FOUND && strstr(r.err, "said why"));
+	close_run(&r);
+}
+
+TEST(a_claim_is_shown_with_its_times)
+{
+	struct run r;
+
+	setenv("TZ", "UTC", 1);
+	env_table = both_tokens;
+	open_run(&r, 200, "{\"sandbox_id\": \"sb-1\", \"expires_at\": 1800014399, \"sfdc_account_id\": null}");
+	run(&r, "sandbox claim --track t");
+	CHECK(strcmp(r.out, "sandbox_id       sb-1\n"
+			    "expires_at       2027-01-15 11:59:59 (in 3 h 59 min)\n"
+			    "sfdc_account_id  -\n") == 0);
+	CHECK(strstr(r.err, "held this one already"));
+	close_run(&r);
+}
+
+TEST(a_claim_that_waits_asks_again_while_time_is_left)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 409, ERROR("NO_SANDBOXES_AVAILABLE"));
+	r.script.replies[0].headers = "Retry-After: 1\r\n";
+	r.script.replies[1] = (struct fake_reply){ .status = 201, .body = "{\"sandbox_id\": \"sb-9\"}" };
+	r.script.reply_count = 2;
+	run(&r, "sandbox claim --track t --wait 30");
+	CHECK(r.code == CLI_EXIT_OK && strstr(r.out, "sb-9"));
+	CHECK(r.script.count == 2);
+	CHECK(was_sent(&r, 0, "Prefer: wait=30"));
+	CHECK(strstr(r.script.headers[1], "Prefer: wait=") && !was_sent(&r, 1, "Prefer: wait=30"));
+	close_run(&r);
+}
+
+TEST(all_pages_are_followed)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 200, "{\"sandboxes\": [{\"sandbox_id\": \"a\", \"status\": \"available\"}], \"cursor\": \"x/y\"}");
+	r.script.replies[1] = (struct fake_reply){
+		.status = 200,
+		.body = "{\"sandboxes\": [{\"sandbox_id\": \"b\", \"status\": \"stale\"}], \"cursor\": null}"
+	};
+	r.script.reply_count = 2;
+	run(&r, "sandbox list --all");
+	CHECK(strcmp(r.script.asked[0], "GET /v1/admin/sandboxes?limit=100") == 0);
+	CHECK(strcmp(r.script.asked[1], "GET /v1/admin/sandboxes?limit=100&cursor=x%2Fy") == 0);
+	CHECK(r.script.count == 2);
+	CHECK(strcmp(r.out, "ID  NAME  STATUS     TRACK  EXPIRES\n"
+			    "a   -     available  -      -\n"
+			    "b   -     stale      -      -\n") == 0);
+	close_run(&r);
+
+	CASE("without --all only one, and a hint");
+	open_run(&r, 200, "{\"sandboxes\": [], \"cursor\": \"x\"}");
+	run(&r, "sandbox list");
+	CHECK(r.script.count == 1 && strstr(r.err, "--all"));
+	close_run(&r);
+
+	CASE("a cursor that leads nowhere does not loop");
+	open_run(&r, 200, "{\"sandboxes\": [], \"cursor\": \"x\"}");
+	run(&r, "sandbox list --all");
+	CHECK(r.code == CLI_EXIT_REFUSED && r.script.count == 2);
+	close_run(&r);
+}
+
+TEST(a_long_run_is_followed_to_its_end)
+{
+#define JOBS(running, outcome, error)                                                                        \
+	"{\"jobs\": [{\"name\": \"expiry\", \"running\": false}, {\"name\": \"sync\", \"running\": " running \
+	", \"last_outcome\": " outcome ", \"last_error\": " error ", \"last_result\": {\"synced\": 42}}]}"
+	static const struct {
+		const char *label, *end;
+		int         code;
+	} cases[] = {
+		{ "a good end", JOBS("false", "\"success\"", "null"), CLI_EXIT_OK },
+		{ "a bad end", JOBS("false", "\"error\"", "\"CSP down\""), CLI_EXIT_UNREACHABLE },
+	};
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].label);
+		open_run(&r, 202, "{\"status\": \"running\", \"job\": \"sync\"}");
+		r.script.replies[1] = (struct fake_reply){ .status = 200, .body = JOBS("true", "null", "null") };
+		r.script.replies[2] = (struct fake_reply){ .status = 200, .body = cases[i].end };
+		r.script.reply_count = 3;
+		run(&r, "job run sync");
+		CHECK(r.code == cases[i].code);
+		CHECK(r.script.count == 3);
+		CHECK(strcmp(r.out, "synced  42\n") == 0);
+		CHECK((r.code == CLI_EXIT_OK) == !strstr(r.err, "CSP down"));
+		close_run(&r);
+	}
+}
+
+TEST(jobs_are_shown_as_a_table)
+{
+	struct run r;
+
+	setenv("TZ", "UTC", 1);
+	env_table = both_tokens;
+	open_run(&r, 200,
+		 "{\"jobs\": [{\"name\": \"sync\", \"paused\": true, \"running\": false, \"interval_sec\": 600, "
+		 "\"last_finished_at\": 1799999940, \"last_outcome\": \"error\", \"last_error\": \"CSP down\", "
+		 "\"next_run_at\": null}]}");
+	run(&r, "job list");
+	CHECK(strcmp(r.out,
+		     "NAME  STATE   EVERY   LAST END                         OUTCOME  NEXT RUN  ERROR\n"
+		     "sync  paused  10 min  2027-01-15 07:59:00 (1 min ago)  error    -         CSP down\n") == 0);
+	close_run(&r);
+}
+
+TEST(a_reason_is_sent_as_json)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 200, "{}");
+	run(&r, "sandbox quarantine s --reason say\"so");
+	CHECK(strcmp(r.script.body, "{\"reason\":\"say\\\"so\"}") == 0);
+	close_run(&r);
+}
+
+/* A directory of its own with leasehold/client in it. */
+static void write_client_file(char directory[static 64], const char *text, mode_t mode)
+{
+	char  path[128];
+	FILE *file;
+
+	(void)snprintf(directory, 64, "/tmp/leasehold-test-XXXXXX"); /* fits */
+	CHECK(mkdtemp(directory));
+	(void)snprintf(path, sizeof(path), "%s/leasehold", directory); /* fits */
+	CHECK(mkdir(path, 0700) == 0);
+	(void)snprintf(path, sizeof(path), "%s/leasehold/client", directory); /* fits */
+	file = fopen(path, "w");
+	CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+	CHECK(chmod(path, mode) == 0);
+}
+
+static void remove_client_file(const char *directory)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/leasehold/client", directory); /* fits */
+	CHECK(unlink(path) == 0);
+	(void)snprintf(path, sizeof(path), "%s/leasehold", directory); /* fits */
+	CHECK(rmdir(path) == 0 && rmdir(directory) == 0);
+}
+
+TEST(the_client_file_is_used_when_private_and_right)
+{
+	static const struct {
+		const char *label, *text;
+		mode_t      mode;
+		int         code;
+		const char *message;
+	} cases[] = {
+		{ "private", "# mine\n BROKER_ADMIN_TOKEN = file-t0ken \r\n", 0600, CLI_EXIT_OK, "" },
+		{ "readable by the group", "BROKER_ADMIN_TOKEN=file-t0ken\n", 0640, CLI_EXIT_USAGE, "chmod 600" },
+		{ "readable by all", "BROKER_ADMIN_TOKEN=file-t0ken\n", 0604, CLI_EXIT_USAGE, "chmod 600" },
+		{ "not KEY=VALUE", "\nfile-t0ken\n", 0600, CLI_EXIT_USAGE, "line 2: must be KEY=VALUE" },
+		{ "without the right token", "BROKER_API_TOKEN=x\n", 0600, CLI_EXIT_NOT_ALLOWED, "/leasehold/client" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char              directory[64];
+		const char *const env[] = { "XDG_CONFIG_HOME", directory, NULL };
+		struct run        r;
+
+		CASE(cases[i].label);
+		write_client_file(directory, cases[i].text, cases[i].mode);
+		env_table = env;
+		open_run(&r, 200, "{}");
+		run(&r, "sandbox stats");
+		remove_client_file(directory);
+		CHECK(r.code == cases[i].code);
+		CHECK(strstr(r.err, cases[i].message));
+		CHECK(!strstr(r.err, "t0ken"));
+		CHECK(cases[i].code != CLI_EXIT_OK || was_sent(&r, 0, "Authorization: Bearer file-t0ken"));
+		close_run(&r);
+		env_table = NULL;
+	}
+}
+
+TEST(a_token_file_goes_before_the_environment)
+{
+	char       path[] = "/tmp/leasehold-token-XXXXXX", line[128];
+	int        fd = mkstemp(path);
+	struct run r;
+
+	CHECK(fd >= 0 && write(fd, "from-file\nmore\n", 15) == 15 && close(fd) == 0);
+	env_table = both_tokens;
+	open_run(&r, 200, "{}");
+	(void)snprintf(line, sizeof(line), "sandbox stats --token-file %s", path); /* fits */
+	run(&r, line);
+	unlink(path);
+	CHECK(r.code == CLI_EXIT_OK && was_sent(&r, 0, "Authorization: Bearer from-file"));
+	close_run(&r);
+}
+
+/* The manual page writes "-" as "\\-". */
+static bool has_escaped(const char *text, const char *name)
+{
+	struct arena a = { 0 };
+	struct str   rest = str_from(name), before = str_cut(&rest, '-');
+	bool         has = rest.n && strstr(text, str_format(&a, "%.*s\\-%.*s", STR_ARG(before), STR_ARG(rest)).p);
+
+	arena_fini(&a);
+	return has;
+}
+
+TEST(help_manual_and_completion_cover_every_command)
+{
+	static const struct {
+		const char *line, *must_have;
+	} cases[] = {
+		{ "help", "exit codes" },
+		{ "--help", "exit codes" },
+		{ "help --man", ".SH EXIT STATUS" },
+		{ "completion bash", "complete -F" },
+		{ "completion zsh", "#compdef leasehold" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].line);
+		open_run(&r, 200, "{}");
+		run_at(&r, NULL, cases[i].line);
+		CHECK(r.code == CLI_EXIT_OK && strstr(r.out, cases[i].must_have));
+		for (size_t k = 0; k < CLI_COMMAND__COUNT; k++) {
+			CASE(cli_commands[k].name);
+			CHECK(strstr(r.out, cli_commands[k].name) || has_escaped(r.out, cli_commands[k].name));
+		}
+		close_run(&r);
+	}
+}
+
+TEST(help_of_one_command_shows_its_use)
+{
+	static const struct {
+		const char *line, *must_have;
+		int         code;
+	} cases[] = {
+		{ "help sandbox claim", "usage: leasehold sandbox claim [--track TRACK]", CLI_EXIT_OK },
+		{ "sandbox claim --help", "usage: leasehold sandbox claim [--track TRACK]", CLI_EXIT_OK },
+		{ "sandbox claim -h", "leasehold sandbox claim --track lab-42", CLI_EXIT_OK },
+		{ "help store backup", "usage: leasehold store backup --data DIR --to FILE", CLI_EXIT_OK },
+		{ "help job", "job resume", CLI_EXIT_OK },
+		{ "sandbox --help", "sandbox give-back", CLI_EXIT_OK },
+		{ "help nothing", "", CLI_EXIT_USAGE },
+		{ "completion fish", "", CLI_EXIT_USAGE },
+		{ "version", "", CLI_EXIT_USAGE },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].line);
+		open_run(&r, 200, "{}");
+		run_at(&r, NULL, cases[i].line);
+		CHECK(r.code == cases[i].code && strstr(r.out, cases[i].must_have));
+		CHECK((r.err_size == 0) == (r.code == CLI_EXIT_OK));
+		close_run(&r);
+	}
+}
