@@ -71,7 +71,8 @@ static void add_param(struct buf *b, const struct spec_param *p)
 	if (strchr(p->type, '|'))
 		add_words(b, str_from(p->type));
 	else
-		buf_addf(b, str_eq(str_from(p->type), STR("string")) ? "%s, %lld to %lld characters" : "%s, %lld to %lld",
+		buf_addf(b,
+		         str_eq(str_from(p->type), STR("string")) ? "%s, %lld to %lld characters" : "%s, %lld to %lld",
 		         p->type, (long long)p->least, (long long)p->most);
 	buf_addf(b, " | %s | ", p->is_required ? "yes" : "no");
 	add_cell(b, str_from(p->description));
@@ -101,7 +102,8 @@ static void add_link(struct buf *b, struct str schema)
 {
 	buf_addf(b, "[%.*s](#", STR_ARG(schema));
 	for (size_t i = 0; i < schema.n; i++)
-		buf_add_char(b, schema.p[i] >= 'A' && schema.p[i] <= 'Z' ? (char)(schema.p[i] - 'A' + 'a') : schema.p[i]);
+		buf_add_char(b,
+		             schema.p[i] >= 'A' && schema.p[i] <= 'Z' ? (char)(schema.p[i] - 'A' + 'a') : schema.p[i]);
 	buf_add_char(b, ')');
 }
 
@@ -134,7 +136,8 @@ static void add_example_path(struct buf *b, const char *path)
 		} else {
 			buf_add_char(b, '$');
 			for (size_t i = 0; i < name.n; i++)
-				buf_add_char(b, name.p[i] >= 'a' && name.p[i] <= 'z' ? (char)(name.p[i] - 'a' + 'A') : name.p[i]);
+				buf_add_char(b, name.p[i] >= 'a' && name.p[i] <= 'z' ? (char)(name.p[i] - 'a' + 'A')
+				                                                     : name.p[i]);
 		}
 		buf_add_str(b, str_cut(&rest, '{'));
 	}
@@ -171,7 +174,10 @@ static void add_list(struct buf *b)
 
 static void add_route(struct buf *b, const struct route *route)
 {
-	buf_addf(b, "\n### %s %s\n\n%s.\n\nWho: %s.\n", route->method, route->path, route->summary, callers[route->scope]);
+	const char *end = strchr(route->summary, '?') ? "" : ".";
+
+	buf_addf(b, "\n### %s %s\n\n%s%s\n\nWho: %s.\n", route->method, route->path, route->summary, end,
+	         callers[route->scope]);
 	add_params(b, route);
 	add_replies(b, route);
 	add_example(b, route);
@@ -213,12 +219,14 @@ static void add_schema(struct buf *b, const struct spec_schema *schema)
 
 void apidoc_write(struct buf *b)
 {
-	buf_add_text(b, "# The API\n\n"
-	                "Made from the route table by `make docs`; change `src/http/routes.def` and its neighbours, not this page. "
-	                "What the calls mean\nis in [broker.md](broker.md). The same as OpenAPI 3.1 is served at "
-	                "`{base}/openapi.json`.\n\n"
-	                "`{base}` is `API_BASE_PATH`, `/v1` by default. Times are Unix seconds. A member that may be null may "
-	                "be missing.\n\n");
+	buf_add_text(
+	        b,
+	        "# The API\n\n"
+	        "Made from the route table by `make docs`; change `src/http/routes.def` and its neighbours, not this page. "
+	        "What the calls mean\nis in [broker.md](broker.md). The same as OpenAPI 3.1 is served at "
+	        "`{base}/openapi.json`.\n\n"
+	        "`{base}` is `API_BASE_PATH`, `/v1` by default. Times are Unix seconds. A member that may be null may "
+	        "be missing.\n\n");
 	add_list(b);
 	buf_add_text(b, "\n## Calls\n");
 	for (size_t i = 0; i < spec_route_count; i++)

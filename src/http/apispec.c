@@ -13,7 +13,7 @@
 #include "domain/sandbox.h"
 
 const struct route spec_routes[] = {
-#define ROUTE(name, method, path, scope, params, replies, summary)                                                     \
+#define ROUTE(name, method, path, scope, params, replies, summary) \
 	{ #name, #method, path, SCOPE_##scope, params, replies, summary },
 #include "http/routes.def"
 #undef ROUTE
@@ -21,7 +21,7 @@ const struct route spec_routes[] = {
 const size_t spec_route_count = ARRAY_LEN(spec_routes);
 
 const struct spec_param spec_params[] = {
-#define PARAM(id, name, where, type, least, most, is_required, description)                                            \
+#define PARAM(id, name, where, type, least, most, is_required, description) \
 	{ id, name, where, type, least, most, is_required, description },
 #include "http/params.def"
 #undef PARAM
@@ -41,8 +41,8 @@ static const struct spec_body bodies[] = {
 
 /* By scope; in the order in which they are checked. */
 static const char *const scope_errors[] = {
-	[SCOPE_PUBLIC] = "",
-	[SCOPE_PROBE] = "",
+	[SCOPE_PUBLIC] = "400:Error",
+	[SCOPE_PROBE] = "400:Error",
 	[SCOPE_TRACK] = "400:Error 401:Error 403:Error 429:Error 503:Error",
 	[SCOPE_ADMIN] = "400:Error 401:Error 403:Error 429:Error 503:Error",
 };
@@ -160,8 +160,10 @@ bool spec_next_reply(const struct route *route, size_t *at, struct spec_reply *r
 /* "s", "[X]", "{X}" or "=word". */
 static bool read_type(struct str type, struct spec_member *ret)
 {
-	static const char letters[] = { [SPEC_TEXT] = 's', [SPEC_INTEGER] = 'i', [SPEC_BOOLEAN] = 'b', [SPEC_NUMBER] = 'n' };
-	char              last = type.n ? type.p[type.n - 1] : 0;
+	static const char letters[] = {
+		[SPEC_TEXT] = 's', [SPEC_INTEGER] = 'i', [SPEC_BOOLEAN] = 'b', [SPEC_NUMBER] = 'n'
+	};
+	char last = type.n ? type.p[type.n - 1] : 0;
 
 	if (type.n > 1 && type.p[0] == '=') {
 		ret->kind = SPEC_WORD;

@@ -74,9 +74,10 @@ static void put_object_ref(struct writer *w, const struct spec_member *m)
 
 static void put_member(struct writer *w, const struct spec_member *m)
 {
-	static const char *const types[] = { [SPEC_TEXT] = "string",    [SPEC_INTEGER] = "integer",
-		                             [SPEC_BOOLEAN] = "boolean", [SPEC_NUMBER] = "number",
-		                             [SPEC_LIST] = "array",      [SPEC_WORD] = "string" };
+	static const char *const types[] = {
+		[SPEC_TEXT] = "string",   [SPEC_INTEGER] = "integer", [SPEC_BOOLEAN] = "boolean",
+		[SPEC_NUMBER] = "number", [SPEC_LIST] = "array",      [SPEC_WORD] = "string"
+	};
 
 	json_put_object(&w->o, str_dup(&w->arena, m->name).p);
 	if (m->kind == SPEC_OBJECT)
@@ -244,7 +245,8 @@ static void put_retry_after(struct writer *w)
 {
 	json_put_object(&w->o, "headers");
 	json_put_object(&w->o, "Retry-After");
-	json_put_str(&w->o, "description", STR("Seconds until another attempt makes sense; also retry_after in the body."));
+	json_put_str(&w->o, "description",
+	             STR("Seconds until another attempt makes sense; also retry_after in the body."));
 	json_put_object(&w->o, "schema");
 	put_type(w, "integer", false);
 	json_put_int(&w->o, "minimum", RETRY_AFTER_LEAST);

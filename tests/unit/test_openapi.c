@@ -59,15 +59,15 @@ static void check_refs(const json_t *root, json_t *value)
 	json_t     *member;
 	size_t      i;
 
-	json_object_foreach(value, name, member) {
+	json_object_foreach(value, name, member)
+	{
 		if (strcmp(name, "$ref") == 0) {
 			CASE(json_string_value(member));
 			CHECK(follow(root, json_string_value(member)) != NULL);
 		}
 		check_refs(root, member);
 	}
-	json_array_foreach(value, i, member)
-		check_refs(root, member);
+	json_array_foreach(value, i, member) check_refs(root, member);
 }
 
 TEST(every_parameter_that_a_route_names_has_a_row)
@@ -89,7 +89,8 @@ TEST(parameters_are_of_a_known_kind_and_have_limits)
 		bool                     has_words = strchr(p->type, '|') != NULL;
 
 		CASE(p->id);
-		CHECK(strcmp(p->where, "header") == 0 || strcmp(p->where, "query") == 0 || strcmp(p->where, "path") == 0);
+		CHECK(strcmp(p->where, "header") == 0 || strcmp(p->where, "query") == 0 ||
+		      strcmp(p->where, "path") == 0);
 		CHECK(has_words || strcmp(p->type, "string") == 0 || strcmp(p->type, "integer") == 0);
 		CHECK(has_words || (p->least >= 0 && p->least < p->most));
 		CHECK(p->is_required || strcmp(p->where, "path") != 0);
@@ -177,7 +178,8 @@ TEST(routes_have_a_summary_and_names_and_paths_are_unique)
 		CHECK(r->path[0] == '/' || strncmp(r->path, "{base}/", 7) == 0);
 		for (size_t k = 0; k < i; k++) {
 			CHECK(strcmp(spec_routes[k].name, r->name) != 0);
-			CHECK(strcmp(spec_routes[k].path, r->path) != 0 || strcmp(spec_routes[k].method, r->method) != 0);
+			CHECK(strcmp(spec_routes[k].path, r->path) != 0 ||
+			      strcmp(spec_routes[k].method, r->method) != 0);
 		}
 	}
 }
@@ -189,7 +191,8 @@ static const struct {
 	{ "a track's call has the errors of its scope", "show", "200 404 400 401 403 429 503" },
 	{ "so has an operator's", "stats", "200 400 401 403 429 503" },
 	{ "an error the route names itself is not repeated", "allocate", "201 200 409 400 401 403 429 503" },
-	{ "a probe has none", "health", "200" },
+	{ "a probe refuses only parameters it does not have", "health", "200 400" },
+	{ "a status with a body of its own stays with that", "ready", "200 503 400" },
 };
 
 TEST(the_errors_of_a_scope_are_added_once)
@@ -220,10 +223,12 @@ TEST(the_document_has_one_operation_for_each_route)
 	size_t                      count = 0;
 
 	CHECK(strcmp(text_of(root, "openapi"), "3.1.0") == 0);
-	json_object_foreach(json_object_get(root, "paths"), path, item) {
+	json_object_foreach(json_object_get(root, "paths"), path, item)
+	{
 		CASE(path);
 		CHECK(path[0] == '/' && !strstr(path, "{base}"));
-		json_object_foreach(item, method, operation) {
+		json_object_foreach(item, method, operation)
+		{
 			size_t route = 0;
 
 			while (strcmp(spec_routes[route].name, text_of(operation, "operationId")) != 0)
@@ -252,11 +257,11 @@ TEST(the_document_says_who_may_call_and_with_what)
 	CLEANUP(json_freep) json_t *root = document(STR("/v1"));
 	const json_t               *paths = json_object_get(root, "paths");
 	const json_t               *claim = json_object_get(json_object_get(paths, "/v1/allocate"), "post");
-	const json_t *list = json_object_get(json_object_get(paths, "/v1/admin/sandboxes"), "get");
-	const json_t *health = json_object_get(json_object_get(paths, "/healthz"), "get");
-	const json_t *show = json_object_get(json_object_get(paths, "/v1/sandboxes/{sandbox_id}"), "get");
-	const json_t *limit = json_array_get(json_object_get(list, "parameters"), 1);
-	const json_t *in_path = json_array_get(json_object_get(show, "parameters"), 0);
+	const json_t               *list = json_object_get(json_object_get(paths, "/v1/admin/sandboxes"), "get");
+	const json_t               *health = json_object_get(json_object_get(paths, "/healthz"), "get");
+	const json_t               *show = json_object_get(json_object_get(paths, "/v1/sandboxes/{sandbox_id}"), "get");
+	const json_t               *limit = json_array_get(json_object_get(list, "parameters"), 1);
+	const json_t               *in_path = json_array_get(json_object_get(show, "parameters"), 0);
 
 	CHECK(json_object_get(json_array_get(json_object_get(claim, "security"), 0), "trackToken") != NULL);
 	CHECK(json_object_get(json_array_get(json_object_get(list, "security"), 0), "adminToken") != NULL);
@@ -296,7 +301,8 @@ TEST(the_page_has_every_route_and_every_schema)
 		CHECK(strstr(b.p, heading) != NULL);
 	}
 	CASE("an example has the token, the path and what it sends");
-	CHECK(strstr(b.p, "\n    curl -X POST -H \"Authorization: Bearer $BROKER_ADMIN_TOKEN\" -d '{\"reason\": ") != NULL);
+	CHECK(strstr(b.p, "\n    curl -X POST -H \"Authorization: Bearer $BROKER_ADMIN_TOKEN\" -d '{\"reason\": ") !=
+	      NULL);
 	CHECK(strstr(b.p, "\"http://127.0.0.1:8080/v1/admin/sandboxes/$SANDBOX_ID/quarantine\"\n") != NULL);
 	buf_fini(&b);
 }
