@@ -42,6 +42,22 @@ static const struct {
 	{ "ready", "", "" },
 };
 
+static const char intro[] =
+        "# The API\n\n"
+        "Made from the route table by `make docs`; change `src/http/routes.def` and its neighbours, not this page. What the\n"
+        "calls mean is in [broker.md](broker.md). The same as OpenAPI 3.1 is served at `{base}/openapi.json`.\n\n"
+        "`{base}` is `API_BASE_PATH`, `/v1` by default. Times are Unix seconds. A member that may be null may be missing.\n\n";
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static char upper(char c)
+{
+	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
 /* A cell of a table: a bar would end it. */
 static void add_cell(struct buf *b, struct str text)
 {
@@ -71,9 +87,8 @@ static void add_param(struct buf *b, const struct spec_param *p)
 	if (strchr(p->type, '|'))
 		add_words(b, str_from(p->type));
 	else
-		buf_addf(b,
-		         str_eq(str_from(p->type), STR("string")) ? "%s, %lld to %lld characters" : "%s, %lld to %lld",
-		         p->type, (long long)p->least, (long long)p->most);
+		buf_addf(b, "%s, %lld to %lld%s", p->type, (long long)p->least, (long long)p->most,
+		         str_eq(str_from(p->type), STR("string")) ? " characters" : "");
 	buf_addf(b, " | %s | ", p->is_required ? "yes" : "no");
 	add_cell(b, str_from(p->description));
 	buf_add_text(b, " |\n");
@@ -102,8 +117,7 @@ static void add_link(struct buf *b, struct str schema)
 {
 	buf_addf(b, "[%.*s](#", STR_ARG(schema));
 	for (size_t i = 0; i < schema.n; i++)
-		buf_add_char(b,
-		             schema.p[i] >= 'A' && schema.p[i] <= 'Z' ? (char)(schema.p[i] - 'A' + 'a') : schema.p[i]);
+		buf_add_char(b, lower(schema.p[i]));
 	buf_add_char(b, ')');
 }
 
@@ -136,8 +150,7 @@ static void add_example_path(struct buf *b, const char *path)
 		} else {
 			buf_add_char(b, '$');
 			for (size_t i = 0; i < name.n; i++)
-				buf_add_char(b, name.p[i] >= 'a' && name.p[i] <= 'z' ? (char)(name.p[i] - 'a' + 'A')
-				                                                     : name.p[i]);
+				buf_add_char(b, upper(name.p[i]));
 		}
 		buf_add_str(b, str_cut(&rest, '{'));
 	}
@@ -219,14 +232,7 @@ static void add_schema(struct buf *b, const struct spec_schema *schema)
 
 void apidoc_write(struct buf *b)
 {
-	buf_add_text(
-	        b,
-	        "# The API\n\n"
-	        "Made from the route table by `make docs`; change `src/http/routes.def` and its neighbours, not this page. "
-	        "What the calls mean\nis in [broker.md](broker.md). The same as OpenAPI 3.1 is served at "
-	        "`{base}/openapi.json`.\n\n"
-	        "`{base}` is `API_BASE_PATH`, `/v1` by default. Times are Unix seconds. A member that may be null may "
-	        "be missing.\n\n");
+	buf_add_text(b, intro);
 	add_list(b);
 	buf_add_text(b, "\n## Calls\n");
 	for (size_t i = 0; i < spec_route_count; i++)
