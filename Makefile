@@ -50,8 +50,8 @@ t: build-asan/build.ninja ## run the unit tests whose name contains T: make t T=
 	@scripts/unit-tests build-asan '$(T)'
 
 # In the order of what fails first.
-CHECKS := check-format check-layers check-headers check-banned check-gcc check-clang check-asan check-tsan check-fuzz \
-	  check-docs check-cppcheck
+CHECKS := check-format check-layers check-headers check-banned check-gcc check-clang check-docs check-cppcheck check-asan \
+	  check-tsan check-fuzz
 .PHONY: $(CHECKS)
 check: ## everything a change must pass before it is sent
 	@scripts/setup check
