@@ -34,7 +34,7 @@ static const struct {
 
 /* Variables of the command line client and of the configuration itself: ours, but not settings of the server. */
 static const char *const other_names[] = { "LEASEHOLD_CONFIG_FILE", "LEASEHOLD_ADDRESS", "LEASEHOLD_TOKEN",
-					   "LEASEHOLD_TRACK" };
+	                                   "LEASEHOLD_TRACK" };
 
 const char *config_name(enum setting id)
 {
@@ -205,7 +205,7 @@ static void check_text(enum setting id, struct str text, struct buf *problems)
 {
 	if ((double)text.n < table[id].least || (double)text.n > table[id].most)
 		buf_addf(problems, "%s: must have %g to %g characters\n", table[id].name, table[id].least,
-			 table[id].most);
+		         table[id].most);
 }
 
 static void check_tokens(enum setting id, struct str text, struct buf *problems)
@@ -215,16 +215,16 @@ static void check_tokens(enum setting id, struct str text, struct buf *problems)
 
 		if (!is_visible(token) || (double)token.n < table[id].least || (double)token.n > table[id].most)
 			buf_addf(problems, "%s: a token must have %g to %g visible ASCII characters\n", table[id].name,
-				 table[id].least, table[id].most);
+			         table[id].least, table[id].most);
 	}
 }
 
 static void check_int(struct config *c, enum setting id, struct buf *problems)
 {
 	if (!str_to_int(str_trim(c->values[id].text), (int64_t)table[id].least, (int64_t)table[id].most,
-			&c->values[id].number))
+	                &c->values[id].number))
 		buf_addf(problems, "%s: must be a whole number from %.0f to %.0f, not '%.*s'\n", table[id].name,
-			 table[id].least, table[id].most, STR_ARG(c->values[id].text));
+		         table[id].least, table[id].most, STR_ARG(c->values[id].text));
 }
 
 static void check_seconds(struct config *c, enum setting id, struct buf *problems)
@@ -235,13 +235,12 @@ static void check_seconds(struct config *c, enum setting id, struct buf *problem
 
 	if (end == text || *end || !(seconds >= table[id].least && seconds <= table[id].most))
 		buf_addf(problems, "%s: must be a number of seconds from %g to %g, not '%s'\n", table[id].name,
-			 table[id].least, table[id].most, text);
+		         table[id].least, table[id].most, text);
 	else
 		c->values[id].number = (int64_t)(seconds * 1000 + 0.5);
 }
 
-static void check_word(struct config *c, enum setting id, const char *const *words, size_t count,
-		       struct buf *problems)
+static void check_word(struct config *c, enum setting id, const char *const *words, size_t count, struct buf *problems)
 {
 	for (size_t i = 0; i < count; i++)
 		if (str_eq_nocase(c->values[id].text, str_from(words[i]))) {
@@ -285,7 +284,8 @@ static bool is_base_path(struct str path)
 		char c = path.p[i];
 
 		segments += c == '/';
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("/-_.", c)) ||
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      strchr("/-_.", c)) ||
 		    (c == '/' && path.p[i + 1] == '/'))
 			return false;
 	}
@@ -297,12 +297,13 @@ static void check_together(const struct config *c, struct buf *problems)
 {
 	if (!is_base_path(config_str(c, CONFIG_BASE_PATH)))
 		buf_addf(problems, "%s: must be empty or like /v1 (at most three parts of letters, digits, - _ .)\n",
-			 config_name(CONFIG_BASE_PATH));
+		         config_name(CONFIG_BASE_PATH));
 	if (!config_str(c, CONFIG_TLS_CERT).n != !config_str(c, CONFIG_TLS_KEY).n)
 		buf_addf(problems, "%s and %s: both or neither\n", config_name(CONFIG_TLS_CERT),
-			 config_name(CONFIG_TLS_KEY));
+		         config_name(CONFIG_TLS_KEY));
 	if (config_str(c, CONFIG_CSP_URL).n && !config_str(c, CONFIG_CSP_TOKEN).n)
-		buf_addf(problems, "%s: required with %s\n", config_name(CONFIG_CSP_TOKEN), config_name(CONFIG_CSP_URL));
+		buf_addf(problems, "%s: required with %s\n", config_name(CONFIG_CSP_TOKEN),
+		         config_name(CONFIG_CSP_URL));
 	if (config_str(c, CONFIG_CSP_URL).n && !str_starts_with(config_str(c, CONFIG_CSP_URL), STR("http://")) &&
 	    !str_starts_with(config_str(c, CONFIG_CSP_URL), STR("https://")))
 		buf_addf(problems, "%s: must begin with https:// or http://\n", config_name(CONFIG_CSP_URL));
@@ -337,7 +338,7 @@ void config_print(const struct config *c, struct buf *b)
 			origin = "not used";
 		}
 		buf_addf(b, "%-38s %-28.*s %-16s %s\n", table[id].name, STR_ARG(value.n ? value : STR("-")), origin,
-			 table[id].help);
+		         table[id].help);
 	}
 	if (c->file)
 		buf_addf(b, "\nfile: %s\n", c->file);

@@ -32,7 +32,7 @@ struct config {
 /* Read everything. environment is like environ; file NULL means LEASEHOLD_CONFIG_FILE, if that is set. All problems are
  * written to `problems`, one a line; RC_INVALID when there is one. */
 MUST_CHECK enum rc config_load(struct config *c, const char *const *environment, const char *file,
-			       struct buf *problems);
+                               struct buf *problems);
 void               config_fini(struct config *c);
 
 /* Put a value over what was read; checked by config_check(). */

@@ -65,7 +65,7 @@ static int run_serve(const struct cli_args *args)
 		bool is_for_people = args->values[CLI_OPTION_DEV] && isatty(STDOUT_FILENO);
 
 		log_setup((enum log_level)config_number(&config, CONFIG_LOG_LEVEL),
-			  is_for_people ? LOG_TEXT : (enum log_format)config_number(&config, CONFIG_LOG_FORMAT));
+		          is_for_people ? LOG_TEXT : (enum log_format)config_number(&config, CONFIG_LOG_FORMAT));
 		code = serve(&config, args->values[CLI_OPTION_DEV] != NULL);
 	}
 	buf_fini(&problems);
@@ -100,7 +100,7 @@ static int run_store(const struct cli_args *args, bool is_backup)
 
 	if (!args->values[CLI_OPTION_DATA] || (is_backup && !args->values[CLI_OPTION_TO])) {
 		fprintf(stderr, "leasehold: %s: --data DIR%s must be given\n", args->command->name,
-			is_backup ? " and --to FILE" : "");
+		        is_backup ? " and --to FILE" : "");
 		return CLI_EXIT_USAGE;
 	}
 	buf_init(&path, 8192);

@@ -73,8 +73,8 @@ static enum rc take_folder(struct server *s, struct err *e)
 	if (s->lock_fd < 0)
 		return err_set(e, RC_UNAVAILABLE, "the data folder %s cannot be written: %s", folder, strerror(errno));
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		return err_set(e, RC_UNAVAILABLE, "another leasehold serves the data folder %s; stop it or use another --data",
-			       folder);
+		return err_set(e, RC_UNAVAILABLE,
+		               "another leasehold serves the data folder %s; stop it or use another --data", folder);
 	return RC_OK;
 }
 
@@ -167,9 +167,9 @@ static enum rc open_jobs(struct server *s, struct err *e)
 		 .settings = &s->settings,
 		 .metrics = s->metrics,
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
-				   [JOB_CLEANUP] = config_number(c, CONFIG_CLEANUP_INTERVAL),
-				   [JOB_EXPIRY] = config_number(c, CONFIG_EXPIRY_INTERVAL),
-				   [JOB_STALE_REMOVAL] = config_number(c, CONFIG_STALE_INTERVAL) },
+		                   [JOB_CLEANUP] = config_number(c, CONFIG_CLEANUP_INTERVAL),
+		                   [JOB_EXPIRY] = config_number(c, CONFIG_EXPIRY_INTERVAL),
+		                   [JOB_STALE_REMOVAL] = config_number(c, CONFIG_STALE_INTERVAL) },
 		 .on_pass = on_pass,
 		 .on_pass_arg = s->api,
 	};
@@ -203,7 +203,7 @@ static enum rc split_listen(struct server *s, char **ret_host, int *ret_port, st
 		host = str_of(host.p + 1, host.n - 2);
 	if (!host.n || !str_to_int(str_of(colon + 1, listen.n - (size_t)(colon + 1 - listen.p)), 0, 65535, &port))
 		return err_set(e, RC_INVALID, "%s: must be ADDRESS:PORT such as 127.0.0.1:8080, not '%.*s'",
-			       config_name(CONFIG_LISTEN), STR_ARG(listen));
+		               config_name(CONFIG_LISTEN), STR_ARG(listen));
 	*ret_host = arena_copy(&s->config->arena, host.p, host.n);
 	*ret_port = (int)port;
 	return RC_OK;
@@ -384,11 +384,11 @@ static void print_welcome(const struct server *s, const char *address)
 
 static void announce(struct server *s)
 {
-	bool        is_tls = config_text(s->config, CONFIG_TLS_CERT) != NULL;
-	struct str  listen = config_str(s->config, CONFIG_LISTEN);
-	const char *colon = memrchr(listen.p, ':', listen.n);
-	struct str  address = str_format(&s->config->arena, "%s://%.*s:%d", is_tls ? "https" : "http",
-					 (int)(colon - listen.p), listen.p, http_server_port(s->http));
+	bool             is_tls = config_text(s->config, CONFIG_TLS_CERT) != NULL;
+	struct str       listen = config_str(s->config, CONFIG_LISTEN);
+	const char      *colon = memrchr(listen.p, ':', listen.n);
+	struct str       address = str_format(&s->config->arena, "%s://%.*s:%d", is_tls ? "https" : "http",
+	                                      (int)(colon - listen.p), listen.p, http_server_port(s->http));
 	struct log_field fields[] = {
 		LOG_STR("address", address),
 		LOG_STR("version", STR(LEASEHOLD_VERSION)),
@@ -403,7 +403,7 @@ static void announce(struct server *s)
 		printf("{\"message\":\"listening\",\"address\":\"%s\"}\n", address.p), fflush(stdout);
 	if (!is_tls && !is_loopback(listen))
 		log_write(LOG_WARNING, "serve", NULL, 0,
-			  "serving beyond this machine without TLS: tokens travel readable (LEASEHOLD_TLS_CERT_FILE)");
+		          "serving beyond this machine without TLS: tokens travel readable (LEASEHOLD_TLS_CERT_FILE)");
 }
 
 int serve(struct config *config, bool is_dev)

@@ -29,7 +29,7 @@ static enum rc write_new(const char *path, struct err *e)
 	id_token(track);
 	id_token(admin);
 	is_written = dprintf(fd, "%s=%s\n%s=%s\n", config_name(CONFIG_API_TOKEN), track,
-			     config_name(CONFIG_ADMIN_TOKEN), admin) > 0;
+	                     config_name(CONFIG_ADMIN_TOKEN), admin) > 0;
 	if (fsync(fd) || !is_written) {
 		close(fd);
 		return err_set(e, RC_UNAVAILABLE, "%s: cannot be written: %s", path, strerror(errno));
@@ -56,9 +56,9 @@ static enum rc read_existing(struct config *c, const char *path, struct err *e)
 	while (rest.n) {
 		struct str   value = str_cut(&rest, '\n');
 		struct str   name = str_cut(&value, '=');
-		enum setting id = str_eq(name, str_from(config_name(CONFIG_API_TOKEN))) ? CONFIG_API_TOKEN :
-				  str_eq(name, str_from(config_name(CONFIG_ADMIN_TOKEN))) ? CONFIG_ADMIN_TOKEN :
-											    CONFIG_COUNT;
+		enum setting id = str_eq(name, str_from(config_name(CONFIG_API_TOKEN)))     ? CONFIG_API_TOKEN
+		                  : str_eq(name, str_from(config_name(CONFIG_ADMIN_TOKEN))) ? CONFIG_ADMIN_TOKEN
+		                                                                            : CONFIG_COUNT;
 
 		if (id != CONFIG_COUNT && !config_str(c, id).n)
 			config_set(c, id, value, FROM_DEV_MODE);
@@ -68,8 +68,8 @@ static enum rc read_existing(struct config *c, const char *path, struct err *e)
 
 enum rc tokens_prepare_dev(struct config *c, struct err *e)
 {
-	struct str  path = str_format(&c->arena, "%s/tokens", config_text(c, CONFIG_DATA));
-	enum rc     rc = RC_OK;
+	struct str path = str_format(&c->arena, "%s/tokens", config_text(c, CONFIG_DATA));
+	enum rc    rc = RC_OK;
 
 	if (config_str(c, CONFIG_API_TOKEN).n && config_str(c, CONFIG_ADMIN_TOKEN).n)
 		return RC_OK;
@@ -103,13 +103,13 @@ enum rc tokens_read(const struct config *c, struct api_tokens *ret, struct err *
 		return rc;
 	if (!ret->track_count || !ret->admin_count)
 		return err_set(e, RC_INVALID,
-			       "%s and %s must be set, in the environment or in the configuration file (to try it out: "
-			       "'leasehold serve --dev' makes some)",
-			       config_name(CONFIG_API_TOKEN), config_name(CONFIG_ADMIN_TOKEN));
+		               "%s and %s must be set, in the environment or in the configuration file (to try it out: "
+		               "'leasehold serve --dev' makes some)",
+		               config_name(CONFIG_API_TOKEN), config_name(CONFIG_ADMIN_TOKEN));
 	for (size_t i = 0; i < ret->track_count; i++)
 		for (size_t j = 0; j < ret->admin_count; j++)
 			if (str_eq_secret(ret->track[i], ret->admin[j]))
 				return err_set(e, RC_INVALID, "%s and %s must not share a token",
-					       config_name(CONFIG_API_TOKEN), config_name(CONFIG_ADMIN_TOKEN));
+				               config_name(CONFIG_API_TOKEN), config_name(CONFIG_ADMIN_TOKEN));
 	return RC_OK;
 }

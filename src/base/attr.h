@@ -3,19 +3,19 @@
 
 #include <stddef.h>
 
-#define MUST_CHECK                    __attribute__((warn_unused_result))
-#define PRINTF_LIKE(format_at, args)  __attribute__((format(printf, format_at, args)))
-#define NO_RETURN                     __attribute__((noreturn))
+#define MUST_CHECK                   __attribute__((warn_unused_result))
+#define PRINTF_LIKE(format_at, args) __attribute__((format(printf, format_at, args)))
+#define NO_RETURN                    __attribute__((noreturn))
 
 /* Call fn(&variable) when the variable goes out of scope. */
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
 /* Move an owned pointer out of a CLEANUP variable. */
-#define TAKE(variable)                                                                            \
-	__extension__({                                                                           \
-		__typeof__(variable) taken_ = (variable);                                         \
-		(variable) = NULL;                                                                \
-		taken_;                                                                           \
+#define TAKE(variable)                                    \
+	__extension__({                                   \
+		__typeof__(variable) taken_ = (variable); \
+		(variable) = NULL;                        \
+		taken_;                                   \
 	})
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))

@@ -7,6 +7,7 @@
 
 /* One row per remedy the caller has, not one per cause.
  *  name         http retry  code in an error reply   text */
+/* clang-format off */
 #define RC_TABLE(X)                                                                               \
 	X(OK,          200, false, "OK",                    "ok")                                 \
 	X(INVALID,     400, false, "VALIDATION_ERROR",      "request makes no sense")             \
@@ -22,12 +23,13 @@
 	X(CORRUPT,     500, false, "INTERNAL_ERROR",        "stored data breaks a rule")          \
 	X(UNAVAILABLE, 503, true,  "SERVICE_UNAVAILABLE",   "store or far side cannot serve now") \
 	X(TIMEOUT,     504, true,  "TIMEOUT",               "far side did not answer in time")
+/* clang-format on */
 
 enum rc {
 #define X(name, http, retry, code, text) RC_##name,
 	RC_TABLE(X)
 #undef X
-		RC__COUNT
+	        RC__COUNT
 };
 
 struct err { /* lives in the caller's frame; all zero means "nothing noted" */

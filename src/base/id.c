@@ -63,8 +63,8 @@ void id_uuid(char ret[ID_UUID_SIZE])
 	uint64_t          half[2] = { id_fast_random(), id_fast_random() };
 	char             *at = ret;
 
-	half[0] = (half[0] & ~0xf000ull) | 0x4000;                           /* version 4 */
-	half[1] = (half[1] & ~(3ull << 62)) | (2ull << 62);                  /* variant 1 */
+	half[0] = (half[0] & ~0xf000ull) | 0x4000;          /* version 4 */
+	half[1] = (half[1] & ~(3ull << 62)) | (2ull << 62); /* variant 1 */
 	for (int i = 0; i < 32; i++) {
 		if (i == 8 || i == 12 || i == 16 || i == 20)
 			*at++ = '-';

@@ -48,7 +48,8 @@ enum rc json_parse(struct str text, json_t **ret, struct err *e)
 		return err_set(e, RC_INVALID, "JSON is nested deeper than %d levels", JSON_DEPTH_MAX);
 	value = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES, &why);
 	if (!value)
-		return err_set(e, RC_INVALID, "not valid JSON at line %d column %d: %s", why.line, why.column, why.text);
+		return err_set(e, RC_INVALID, "not valid JSON at line %d column %d: %s", why.line, why.column,
+		               why.text);
 	*ret = value;
 	return RC_OK;
 }

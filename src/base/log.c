@@ -61,10 +61,10 @@ static bool is_left_out(const struct log_field *f)
 }
 
 static void add_json(struct buf *b, enum log_level level, const char *logger, const char *message,
-		     const struct log_field *fields, size_t count)
+                     const struct log_field *fields, size_t count)
 {
-	char             time_text[ISO_TIME_SIZE];
-	struct json_out  out;
+	char            time_text[ISO_TIME_SIZE];
+	struct json_out out;
 
 	json_out_init(&out, b);
 	json_open_object(&out);
@@ -85,7 +85,7 @@ static void add_json(struct buf *b, enum log_level level, const char *logger, co
 }
 
 static void add_text(struct buf *b, enum log_level level, const char *logger, const char *message,
-		     const struct log_field *fields, size_t count)
+                     const struct log_field *fields, size_t count)
 {
 	char       time_text[ISO_TIME_SIZE];
 	struct str time = timestamp(time_text);
@@ -121,7 +121,7 @@ static void flush_locked(void)
 }
 
 static void write_line(bool is_urgent, enum log_level level, const char *logger, const struct log_field *fields,
-		       size_t count, const char *message)
+                       size_t count, const char *message)
 {
 	pthread_mutex_lock(&lock);
 	if (format_wanted == LOG_JSON)
@@ -133,8 +133,8 @@ static void write_line(bool is_urgent, enum log_level level, const char *logger,
 	pthread_mutex_unlock(&lock);
 }
 
-void log_write(enum log_level level, const char *logger, const struct log_field *fields, size_t count,
-	       const char *fmt, ...)
+void log_write(enum log_level level, const char *logger, const struct log_field *fields, size_t count, const char *fmt,
+               ...)
 {
 	char    message[MESSAGE_MAX];
 	va_list args;
@@ -148,7 +148,7 @@ void log_write(enum log_level level, const char *logger, const struct log_field 
 }
 
 void log_write_later(enum log_level level, const char *logger, const struct log_field *fields, size_t count,
-		     const char *fmt, ...)
+                     const char *fmt, ...)
 {
 	char    message[MESSAGE_MAX];
 	va_list args;

@@ -26,13 +26,13 @@ void log_setup(enum log_level level, enum log_format format);
 bool log_wants(enum log_level level);
 
 /* Write a line now. fields may be NULL when count is 0. Text fields that are empty are left out. */
-void log_write(enum log_level level, const char *logger, const struct log_field *fields, size_t count,
-	       const char *fmt, ...) PRINTF_LIKE(5, 6);
+void log_write(enum log_level level, const char *logger, const struct log_field *fields, size_t count, const char *fmt,
+               ...) PRINTF_LIKE(5, 6);
 
 /* The same, but the line may stay in memory until log_flush() or the next log_write(): for lines that come by the
  * thousand. Whoever uses it flushes once per loop turn. */
 void log_write_later(enum log_level level, const char *logger, const struct log_field *fields, size_t count,
-		     const char *fmt, ...) PRINTF_LIKE(5, 6);
+                     const char *fmt, ...) PRINTF_LIKE(5, 6);
 void log_flush(void);
 
 /* "DEBUG", "INFO", "WARNING", "ERROR". */

@@ -17,8 +17,8 @@ void *mem_copy(const void *from, size_t size);
 /* A NUL-terminated copy. */
 char *mem_strdup(const char *text);
 
-#define mem_new(type)               ((type *)mem_alloc(sizeof(type)))
-#define mem_new_array(type, count)  ((type *)mem_alloc_array(sizeof(type), (count)))
+#define mem_new(type)              ((type *)mem_alloc(sizeof(type)))
+#define mem_new_array(type, count) ((type *)mem_alloc_array(sizeof(type), (count)))
 
 void *mem_alloc_array(size_t size, size_t count);
 

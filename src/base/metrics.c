@@ -145,7 +145,7 @@ static void add_to_sum(_Atomic double *sum, double value)
 	double old = atomic_load_explicit(sum, memory_order_relaxed);
 
 	while (!atomic_compare_exchange_weak_explicit(sum, &old, old + value, memory_order_relaxed,
-						      memory_order_relaxed))
+	                                              memory_order_relaxed))
 		;
 }
 
@@ -238,7 +238,7 @@ void metrics_write(struct metrics *m, struct buf *b)
 	pthread_mutex_lock(&m->lock);
 	for (int id = 0; id < METRIC__COUNT; id++) {
 		buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", families[id].name, families[id].help, families[id].name,
-			 kinds[families[id].kind]);
+		         kinds[families[id].kind]);
 		for (struct metric_series *s = m->family[id].first; s; s = s->next)
 			write_series(b, (enum metric)id, s);
 	}

@@ -29,8 +29,8 @@ void            metrics_free(struct metrics *m);
 enum { METRIC_SERIES_MAX = 512 };
 struct metric_series *metrics_series(struct metrics *m, enum metric id, const char *label_values);
 
-void metric_add(struct metric_series *s, int64_t by);    /* counter */
-void metric_set(struct metric_series *s, double value);  /* gauge */
+void metric_add(struct metric_series *s, int64_t by);       /* counter */
+void metric_set(struct metric_series *s, double value);     /* gauge */
 void metric_observe(struct metric_series *s, double value); /* histogram, seconds */
 
 /* Shorthands that look the series up. */

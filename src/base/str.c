@@ -2,6 +2,7 @@
 /* str.c - text without surprises: lengths are explicit, comparisons byte by byte, no locale. */
 #include "base/str.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -93,6 +94,7 @@ struct str str_format(struct arena *a, const char *fmt, ...)
 	int     length;
 	char   *text;
 
+	assert(fmt);
 	va_start(args, fmt);
 	length = vsnprintf(NULL, 0, fmt, args);
 	va_end(args);

@@ -16,8 +16,10 @@ struct str {
 };
 
 /* A view of a string literal; also usable as an initialiser of a static. */
+/* clang-format off */
 #define STR(literal)      ((struct str){ (literal), sizeof(literal) - 1 })
 #define STR_INIT(literal) { (literal), sizeof(literal) - 1 }
+/* clang-format on */
 
 /* For "%.*s". Evaluates s more than once: give it a variable. */
 #define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""

@@ -55,7 +55,7 @@ static enum rc take_option(struct cli_args *args, int argc, char **argv, int *at
 	} else if (!value) {
 		if (*at + 1 >= argc)
 			return err_set(e, RC_INVALID, "%s needs a value: %s %s", cli_options[id].name,
-				       cli_options[id].name, cli_options[id].value);
+			               cli_options[id].name, cli_options[id].value);
 		value = argv[++*at];
 	}
 	args->values[id] = value;
@@ -110,7 +110,7 @@ static enum rc check_options(const struct cli_args *args, struct err *e)
 	for (int id = 0; id < CLI_OPTION__COUNT; id++)
 		if (args->values[id] && !(known & UINT32_C(1) << id))
 			return err_set(e, RC_INVALID, "%s does not take %s; see: leasehold help %s",
-				       args->command->name, cli_options[id].name, args->command->name);
+			               args->command->name, cli_options[id].name, args->command->name);
 	return RC_OK;
 }
 
@@ -120,10 +120,10 @@ static enum rc check_operands(const struct cli_args *args, struct err *e)
 
 	if (args->operand_count < c->min)
 		return err_set(e, RC_INVALID, "%s needs %s: leasehold %s %s", c->name, c->operands, c->name,
-			       c->operands);
+		               c->operands);
 	if (args->operand_count > c->max)
 		return err_set(e, RC_INVALID, "%s: '%s' is too much; see: leasehold help %s", c->name,
-			       args->operands[c->max], c->name);
+		               args->operands[c->max], c->name);
 	for (size_t i = 0; i < args->operand_count; i++)
 		if (args->operands[i][0] == '\0')
 			return err_set(e, RC_INVALID, "%s: %s must not be empty", c->name, c->operands);

@@ -11,7 +11,7 @@
 enum { CLI_WORDS_MAX = 8 };
 
 struct cli_args {
-	const struct cli_command *command; /* NULL: none was named, only help is wanted */
+	const struct cli_command *command;                   /* NULL: none was named, only help is wanted */
 	const char               *values[CLI_OPTION__COUNT]; /* NULL: not given; a given flag is "" */
 	const char               *operands[CLI_WORDS_MAX];
 	size_t                    operand_count;

@@ -67,9 +67,9 @@ static int run_local(const struct cli_io *io, const struct cli_args *args)
 
 static int run_api(const struct cli_io *io, const struct cli_args *args)
 {
-	struct err e = { 0 };
+	struct err    e = { 0 };
 	struct remote remote;
-	int        code;
+	int           code;
 
 	if (remote_open(&remote, io, args, &e) == RC_OK)
 		code = runs[args->command - cli_commands](&remote);
@@ -89,7 +89,7 @@ static int dispatch(const struct cli_io *io, const struct cli_args *args)
 	case CLI_PLACE_APP: break;
 	}
 	fprintf(io->err, "leasehold: '%s' is a command of the server program, not of the client\n",
-		args->command->name);
+	        args->command->name);
 	return CLI_EXIT_USAGE;
 }
 
@@ -119,12 +119,12 @@ static const char *process_env(const char *name)
 int cli_main(int argc, char **argv)
 {
 	struct cli_io io = { .out = stdout,
-			     .err = stderr,
-			     .is_out_terminal = isatty(STDOUT_FILENO),
-			     .is_err_terminal = isatty(STDERR_FILENO),
-			     .env = process_env,
-			     .clock = &clock_real,
-			     .poll_ms = POLL_MS };
+		             .err = stderr,
+		             .is_out_terminal = isatty(STDOUT_FILENO),
+		             .is_err_terminal = isatty(STDERR_FILENO),
+		             .env = process_env,
+		             .clock = &clock_real,
+		             .poll_ms = POLL_MS };
 
 	fetch_global_init();
 	return cli_run(&io, argc, argv);

@@ -14,13 +14,13 @@ enum cli_exit {
 
 /* What a run may touch of the process around it. */
 struct cli_io {
-	FILE       *out;
-	FILE       *err;
-	bool        is_out_terminal; /* then colour, unless NO_COLOR is set */
-	bool        is_err_terminal; /* then progress while waiting */
+	FILE *out;
+	FILE *err;
+	bool  is_out_terminal; /* then colour, unless NO_COLOR is set */
+	bool  is_err_terminal; /* then progress while waiting */
 	const char *(*env)(const char *name);
 	const struct clock *clock;
-	int         poll_ms; /* between two looks at something that takes long */
+	int                 poll_ms; /* between two looks at something that takes long */
 };
 
 /* Every command but those of the server program: serve, config, store, version, sandbox states. Returns the process's

@@ -69,7 +69,7 @@ static void print_branches(FILE *out, const char *set)
 
 		if (cli_command_verb(c).n && is_first_of_noun(i)) {
 			fprintf(out, "\t'%.*s'|'help %.*s') %s=\"", STR_ARG(cli_command_noun(c)),
-				STR_ARG(cli_command_noun(c)), set);
+			        STR_ARG(cli_command_noun(c)), set);
 			print_verbs(out, cli_command_noun(c));
 			fprintf(out, "\" ;;\n");
 		}
@@ -111,7 +111,7 @@ static void print_bash(FILE *out)
 	      "\tcase \"$previous\" in\n",
 	      out);
 	print_value_branches(out, "COMPREPLY=($(compgen -f -- \"$cur\"))", "COMPREPLY=($(compgen -d -- \"$cur\"))",
-			     "_leasehold_words");
+	                     "_leasehold_words");
 	fputs("\tesac\n"
 	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 	      "\t\tword=${COMP_WORDS[i]}\n"

@@ -18,7 +18,7 @@ static void add_options(struct buf *b, uint32_t options, bool is_needed)
 
 		if (options & UINT32_C(1) << id)
 			buf_addf(b, " %s%s%s%s%s", is_needed ? "" : "[", o->name, o->value[0] ? " " : "", o->value,
-				 is_needed ? "" : "]");
+			         is_needed ? "" : "]");
 	}
 }
 
@@ -64,7 +64,7 @@ void help_all(FILE *out)
 	fprintf(out, "\noptions of all sandbox and job commands:\n");
 	print_options(out, common_options());
 	print_notes(out, "environment (or KEY=VALUE lines in ~/.config/leasehold/client, mode 600)", cli_variables,
-		    cli_variable_count);
+	            cli_variable_count);
 	print_notes(out, "exit codes", cli_exit_codes, cli_exit_code_count);
 	fprintf(out, "\nMore on one: leasehold help COMMAND\n");
 }
@@ -183,14 +183,14 @@ static void man_notes(FILE *out, const char *title, const struct cli_note *notes
 void help_man(FILE *out)
 {
 	fprintf(out,
-		".TH LEASEHOLD 1 \"\" \"leasehold " LEASEHOLD_VERSION "\" \"User Commands\"\n"
-		".SH NAME\nleasehold \\- %s\n"
-		".SH SYNOPSIS\n.B leasehold\n.I COMMAND\n.RI [ OPTION ...]\n"
-		".SH DESCRIPTION\n"
-		"One program: the server\n.RB ( \"leasehold serve\" )\n"
-		"and the client that talks to it over HTTP. The client can do nothing that the HTTP API cannot.\n"
-		".SH COMMANDS\n",
-		about);
+	        ".TH LEASEHOLD 1 \"\" \"leasehold " LEASEHOLD_VERSION "\" \"User Commands\"\n"
+	        ".SH NAME\nleasehold \\- %s\n"
+	        ".SH SYNOPSIS\n.B leasehold\n.I COMMAND\n.RI [ OPTION ...]\n"
+	        ".SH DESCRIPTION\n"
+	        "One program: the server\n.RB ( \"leasehold serve\" )\n"
+	        "and the client that talks to it over HTTP. The client can do nothing that the HTTP API cannot.\n"
+	        ".SH COMMANDS\n",
+	        about);
 	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
 		man_command(out, &cli_commands[i]);
 	fputs(".SH OPTIONS\nOf all sandbox and job commands:\n", out);
@@ -198,7 +198,7 @@ void help_man(FILE *out)
 	man_notes(out, "ENVIRONMENT", cli_variables, cli_variable_count);
 	fputs(".SH FILES\n", out);
 	man_entry(out, STR("$XDG_CONFIG_HOME/leasehold/client"),
-		  "KEY=VALUE lines with the names of the environment variables, used where those are not set. "
-		  "Without XDG_CONFIG_HOME: ~/.config/leasehold/client. Refused when others may read it.");
+	          "KEY=VALUE lines with the names of the environment variables, used where those are not set. "
+	          "Without XDG_CONFIG_HOME: ~/.config/leasehold/client. Refused when others may read it.");
 	man_notes(out, "EXIT STATUS", cli_exit_codes, cli_exit_code_count);
 }

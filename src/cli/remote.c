@@ -68,7 +68,7 @@ static enum rc check_token(struct str token, const char *origin, struct err *e)
 		is_visible = is_visible && token.p[i] > ' ' && token.p[i] < 0x7f;
 	if (!is_visible)
 		return err_set(e, RC_INVALID, "the token in %s must be 1 to %d visible ASCII characters", origin,
-			       TOKEN_MAX);
+		               TOKEN_MAX);
 	return RC_OK;
 }
 
@@ -95,7 +95,7 @@ enum rc remote_token(struct remote *remote, enum remote_scope scope, struct str 
 			return check_token(*ret, names[k], e);
 		}
 	return err_set(e, RC_UNKNOWN, "no token: set LEASEHOLD_TOKEN or %s, or write %s=... to %s", own, own,
-		       remote->settings.path ? remote->settings.path : "a file and name it with --token-file");
+	               remote->settings.path ? remote->settings.path : "a file and name it with --token-file");
 }
 
 enum rc remote_track(const struct remote *remote, struct str *ret, struct err *e)
@@ -177,10 +177,11 @@ int remote_fail(const struct remote *remote, const struct err *e)
 
 	fprintf(remote->io->err, "leasehold: %s: %s\n", remote->args->command->name, e->msg);
 	if (code == CLI_EXIT_UNREACHABLE && strstr(e->msg, "certificate"))
-		fprintf(remote->io->err, "If the certificate is of an authority of your own, name that with --ca FILE.\n");
+		fprintf(remote->io->err,
+		        "If the certificate is of an authority of your own, name that with --ca FILE.\n");
 	else if (code == CLI_EXIT_UNREACHABLE)
 		fprintf(remote->io->err,
-			"Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
+		        "Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
 	return code;
 }
 
@@ -209,7 +210,7 @@ static const char *advice(struct str code)
 		  "The token is not known to this server. Check LEASEHOLD_TOKEN, BROKER_API_TOKEN, "
 		  "BROKER_ADMIN_TOKEN or --token-file." },
 		{ STR_INIT("FORBIDDEN"), "Tracks and operators have different tokens: claim and give-back need "
-					 "BROKER_API_TOKEN, the rest BROKER_ADMIN_TOKEN." },
+		                         "BROKER_API_TOKEN, the rest BROKER_ADMIN_TOKEN." },
 		{ STR_INIT("NOT_SANDBOX_OWNER"), "Only the track that holds it may do this. Check --track." },
 		{ STR_INIT("ALLOCATION_EXPIRED"), "It will be deleted without you. Claim a new one." },
 		{ STR_INIT("NO_SANDBOXES_AVAILABLE"), "Wait in line with --wait SECONDS, or try again later." },
@@ -256,9 +257,9 @@ static void print_clean(FILE *to, struct str text)
 int remote_refused(struct remote *remote, const struct fetch_reply *reply)
 {
 	CLEANUP(json_freep) json_t *document = NULL;
-	struct refusal r = { .retry_after = 0 };
-	FILE          *to = remote->io->err;
-	struct err     ignored = { 0 };
+	struct refusal              r = { .retry_after = 0 };
+	FILE                       *to = remote->io->err;
+	struct err                  ignored = { 0 };
 
 	if (remote_json(reply, &document, &ignored) == RC_OK) {
 		r = read_refusal(document);
@@ -290,7 +291,7 @@ int remote_refused(struct remote *remote, const struct fetch_reply *reply)
 int remote_show(struct remote *remote, const struct fetch_reply *reply)
 {
 	CLEANUP(json_freep) json_t *document = NULL;
-	struct err e = { 0 };
+	struct err                  e = { 0 };
 
 	if (!remote_is_success(reply))
 		return remote_refused(remote, reply);
@@ -299,7 +300,8 @@ int remote_show(struct remote *remote, const struct fetch_reply *reply)
 	if (remote->is_json)
 		remote_print_json(remote, reply);
 	else
-		show_record(remote->io->out, &remote->arena, document, clock_now(remote->io->clock), remote->is_coloured);
+		show_record(remote->io->out, &remote->arena, document, clock_now(remote->io->clock),
+		            remote->is_coloured);
 	return CLI_EXIT_OK;
 }
 

@@ -29,17 +29,18 @@ struct remote {
 };
 
 struct remote_request {
-	const char    *method;
-	struct str     path; /* behind the base, with its query */
+	const char       *method;
+	struct str        path; /* behind the base, with its query */
 	enum remote_scope scope;
-	const char    *headers[REMOTE_HEADERS_MAX];
-	struct str     body;        /* JSON; none when empty */
-	int64_t        wait_sec;    /* how long the server was asked to hold the request */
-	const char    *waiting_for; /* shown while it takes long */
+	const char       *headers[REMOTE_HEADERS_MAX];
+	struct str        body;        /* JSON; none when empty */
+	int64_t           wait_sec;    /* how long the server was asked to hold the request */
+	const char       *waiting_for; /* shown while it takes long */
 };
 
 /* RC_INVALID when address or client file are wrong. The remote must be closed in any case. */
-MUST_CHECK enum rc remote_open(struct remote *remote, const struct cli_io *io, const struct cli_args *args, struct err *e);
+MUST_CHECK enum rc remote_open(struct remote *remote, const struct cli_io *io, const struct cli_args *args,
+                               struct err *e);
 void               remote_close(struct remote *remote);
 
 /* The token for this scope, from wherever it is. RC_UNKNOWN with what to do when there is none. */
@@ -49,7 +50,8 @@ MUST_CHECK enum rc remote_token(struct remote *remote, enum remote_scope scope, 
 MUST_CHECK enum rc remote_track(const struct remote *remote, struct str *ret, struct err *e);
 
 /* RC_OK means that an answer came, whatever its status. */
-MUST_CHECK enum rc remote_send(struct remote *remote, const struct remote_request *req, struct fetch_reply *ret, struct err *e);
+MUST_CHECK enum rc remote_send(struct remote *remote, const struct remote_request *req, struct fetch_reply *ret,
+                               struct err *e);
 
 /* The JSON of an answer; yours. RC_CORRUPT when it is none. */
 MUST_CHECK enum rc remote_json(const struct fetch_reply *reply, json_t **ret, struct err *e);

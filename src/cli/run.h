@@ -5,8 +5,8 @@ struct remote;
 
 typedef int cli_run_fn(struct remote *remote);
 
-cli_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sandbox_list, run_sandbox_stats, run_sandbox_quarantine,
-	run_sandbox_release, run_sandbox_retry_deletion;
+cli_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sandbox_list, run_sandbox_stats,
+        run_sandbox_quarantine, run_sandbox_release, run_sandbox_retry_deletion;
 cli_run_fn run_job_list, run_job_run, run_job_pause, run_job_resume;
 
 /* Wait a little before looking again. */

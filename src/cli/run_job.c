@@ -62,8 +62,8 @@ static void add_job(struct remote *remote, struct table *t, const json_t *job)
 static json_t *get_jobs(struct remote *remote, struct fetch_reply *reply, int *ret_code)
 {
 	struct remote_request req = { .method = "GET", .path = STR("/admin/jobs"), .scope = REMOTE_ADMIN };
-	struct err         e = { 0 };
-	json_t            *document;
+	struct err            e = { 0 };
+	json_t               *document;
 
 	if (remote_send(remote, &req, reply, &e)) {
 		*ret_code = remote_fail(remote, &e);
@@ -87,7 +87,7 @@ int run_job_list(struct remote *remote)
 	struct table             t;
 	int                      code = CLI_EXIT_OK;
 	CLEANUP(json_freep) json_t *document = get_jobs(remote, &reply, &code);
-	const json_t *jobs = json_object_get(document, "jobs");
+	const json_t               *jobs = json_object_get(document, "jobs");
 
 	if (!document)
 		return code;
@@ -126,11 +126,11 @@ static int show_end(struct remote *remote, json_t *job, const struct fetch_reply
 	if (remote->is_json)
 		remote_print_json(remote, reply);
 	else
-		show_record(remote->io->out, &remote->arena, json_is_object(result) ? result : job, now, remote->is_coloured);
+		show_record(remote->io->out, &remote->arena, json_is_object(result) ? result : job, now,
+		            remote->is_coloured);
 	if (!str_eq(outcome, STR("error")))
 		return CLI_EXIT_OK;
-	fprintf(remote->io->err, "leasehold: %s: the run failed: %.*s\n", remote->args->command->name,
-		STR_ARG(why));
+	fprintf(remote->io->err, "leasehold: %s: the run failed: %.*s\n", remote->args->command->name, STR_ARG(why));
 	return CLI_EXIT_UNREACHABLE;
 }
 
@@ -154,9 +154,9 @@ static int wait_for_end(struct remote *remote)
 	int         code = CLI_EXIT_OK;
 
 	for (int64_t start = mono_now().ms; mono_now().ms < deadline;) {
-		struct fetch_reply reply;
+		struct fetch_reply          reply;
 		CLEANUP(json_freep) json_t *document = get_jobs(remote, &reply, &code);
-		json_t *job = find_job(document, name);
+		json_t                     *job = find_job(document, name);
 
 		if (!document)
 			return code;
@@ -171,14 +171,14 @@ static int wait_for_end(struct remote *remote)
 
 int run_job_run(struct remote *remote)
 {
-	bool               is_async = remote->args->values[CLI_OPTION_ASYNC] != NULL;
+	bool                  is_async = remote->args->values[CLI_OPTION_ASYNC] != NULL;
 	struct remote_request req = { .method = "POST",
-				   .path = job_path(remote, "/run"),
-				   .scope = REMOTE_ADMIN,
-				   .headers = { is_async ? "Prefer: respond-async" : NULL },
-				   .waiting_for = "waiting for the end of the run" };
-	struct fetch_reply reply;
-	struct err         e = { 0 };
+		                      .path = job_path(remote, "/run"),
+		                      .scope = REMOTE_ADMIN,
+		                      .headers = { is_async ? "Prefer: respond-async" : NULL },
+		                      .waiting_for = "waiting for the end of the run" };
+	struct fetch_reply    reply;
+	struct err            e = { 0 };
 
 	if (remote_send(remote, &req, &reply, &e))
 		return remote_fail(remote, &e);
@@ -189,12 +189,14 @@ int run_job_run(struct remote *remote)
 
 int run_job_pause(struct remote *remote)
 {
-	return remote_run(remote, &(struct remote_request){
-				    .method = "POST", .path = job_path(remote, "/pause"), .scope = REMOTE_ADMIN });
+	return remote_run(remote, &(struct remote_request){ .method = "POST",
+	                                                    .path = job_path(remote, "/pause"),
+	                                                    .scope = REMOTE_ADMIN });
 }
 
 int run_job_resume(struct remote *remote)
 {
-	return remote_run(remote, &(struct remote_request){
-				    .method = "POST", .path = job_path(remote, "/resume"), .scope = REMOTE_ADMIN });
+	return remote_run(remote, &(struct remote_request){ .method = "POST",
+	                                                    .path = job_path(remote, "/resume"),
+	                                                    .scope = REMOTE_ADMIN });
 }

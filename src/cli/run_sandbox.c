@@ -61,8 +61,8 @@ static enum rc add_track(struct remote *remote, struct remote_request *req, size
 }
 
 /* A number from an option; fallback when it is not given. */
-static enum rc number_option(const struct remote *remote, enum cli_option_id id, int64_t min, int64_t max, int64_t fallback,
-			     int64_t *ret, struct err *e)
+static enum rc number_option(const struct remote *remote, enum cli_option_id id, int64_t min, int64_t max,
+                             int64_t fallback, int64_t *ret, struct err *e)
 {
 	const char *text = remote->args->values[id];
 
@@ -72,14 +72,14 @@ static enum rc number_option(const struct remote *remote, enum cli_option_id id,
 	}
 	if (!str_to_int(str_from(text), min, max, ret))
 		return err_set(e, RC_INVALID, "%s must be a number from %" PRId64 " to %" PRId64, cli_options[id].name,
-			       min, max);
+		               min, max);
 	return RC_OK;
 }
 
 static bool is_out_of_stock(const struct fetch_reply *reply)
 {
-	return reply->status == 409 && memmem(reply->body.p, reply->body.n, "NO_SANDBOXES_AVAILABLE",
-					      sizeof("NO_SANDBOXES_AVAILABLE") - 1);
+	return reply->status == 409 &&
+	       memmem(reply->body.p, reply->body.n, "NO_SANDBOXES_AVAILABLE", sizeof("NO_SANDBOXES_AVAILABLE") - 1);
 }
 
 /* How long to leave a server alone that did not hold the claim for even a second. */
@@ -96,7 +96,7 @@ static int64_t retry_pause_ms(const struct fetch_reply *reply, int64_t held_ms)
 
 /* Claim until there is an answer other than "none free" or the time is up. prefer_at is where its header goes. */
 static enum rc claim_until(struct remote *remote, struct remote_request *req, size_t prefer_at, int64_t wait_sec,
-			   struct fetch_reply *ret, struct err *e)
+                           struct fetch_reply *ret, struct err *e)
 {
 	int64_t deadline = mono_now().ms + wait_sec * 1000, left = wait_sec * 1000, sent, pause;
 	enum rc rc;
@@ -120,18 +120,19 @@ static enum rc claim_until(struct remote *remote, struct remote_request *req, si
 
 int run_sandbox_claim(struct remote *remote)
 {
-	const char *const *values = remote->args->values;
+	const char *const    *values = remote->args->values;
 	struct remote_request req = { .method = "POST",
-				   .path = STR("/allocate"),
-				   .scope = REMOTE_TRACK,
-				   .waiting_for = "waiting for a free sandbox (Ctrl-C leaves the line)" };
-	struct fetch_reply reply;
-	struct err         e = { 0 };
-	int64_t            wait_sec;
-	size_t             n = 0;
-	int                code;
+		                      .path = STR("/allocate"),
+		                      .scope = REMOTE_TRACK,
+		                      .waiting_for = "waiting for a free sandbox (Ctrl-C leaves the line)" };
+	struct fetch_reply    reply;
+	struct err            e = { 0 };
+	int64_t               wait_sec;
+	size_t                n = 0;
+	int                   code;
 
-	if (number_option(remote, CLI_OPTION_WAIT, 0, REMOTE_WAIT_MAX_SEC, 0, &wait_sec, &e) || add_track(remote, &req, &n, &e))
+	if (number_option(remote, CLI_OPTION_WAIT, 0, REMOTE_WAIT_MAX_SEC, 0, &wait_sec, &e) ||
+	    add_track(remote, &req, &n, &e))
 		return remote_fail(remote, &e);
 	add_header(remote, &req, &n, "Idempotency-Key", str_from(values[CLI_OPTION_KEY]));
 	add_header(remote, &req, &n, "X-Sandbox-Name-Prefix", str_from(values[CLI_OPTION_PREFIX]));
@@ -150,7 +151,7 @@ static bool wants_track_view(struct remote *remote)
 	struct err no_admin = { 0 }, no_track = { 0 };
 	struct str token, track;
 	bool       is_any_token = remote->args->values[CLI_OPTION_TOKEN_FILE] ||
-			    settings_get(&remote->settings, "LEASEHOLD_TOKEN").n;
+	                    settings_get(&remote->settings, "LEASEHOLD_TOKEN").n;
 
 	if (remote->args->values[CLI_OPTION_TRACK])
 		return true;
@@ -163,8 +164,8 @@ static bool wants_track_view(struct remote *remote)
 int run_sandbox_show(struct remote *remote)
 {
 	struct remote_request req = { .method = "GET", .scope = REMOTE_ADMIN };
-	struct err         e = { 0 };
-	size_t             n = 0;
+	struct err            e = { 0 };
+	size_t                n = 0;
 
 	if (!wants_track_view(remote)) {
 		req.path = id_path(remote, "/admin/sandboxes/", "");
@@ -180,10 +181,10 @@ int run_sandbox_show(struct remote *remote)
 int run_sandbox_give_back(struct remote *remote)
 {
 	struct remote_request req = { .method = "POST",
-				   .path = id_path(remote, "/sandboxes/", "/mark-for-deletion"),
-				   .scope = REMOTE_TRACK };
-	struct err         e = { 0 };
-	size_t             n = 0;
+		                      .path = id_path(remote, "/sandboxes/", "/mark-for-deletion"),
+		                      .scope = REMOTE_TRACK };
+	struct err            e = { 0 };
+	size_t                n = 0;
 
 	if (add_track(remote, &req, &n, &e))
 		return remote_fail(remote, &e);
@@ -228,11 +229,13 @@ static struct str list_path(struct remote *remote, int64_t limit, struct str cur
 /* One page: printed as JSON or added to the table. *cursor is where the next begins, empty at the end. */
 static int list_page(struct remote *remote, int64_t limit, struct table *t, struct str *cursor)
 {
-	struct remote_request req = { .method = "GET", .path = list_path(remote, limit, *cursor), .scope = REMOTE_ADMIN };
+	struct remote_request       req = { .method = "GET",
+		                            .path = list_path(remote, limit, *cursor),
+		                            .scope = REMOTE_ADMIN };
 	CLEANUP(json_freep) json_t *page = NULL;
-	struct fetch_reply reply;
-	struct err         e = { 0 };
-	struct str         next;
+	struct fetch_reply          reply;
+	struct err                  e = { 0 };
+	struct str                  next;
 
 	if (remote_send(remote, &req, &reply, &e))
 		return remote_fail(remote, &e);
@@ -241,7 +244,8 @@ static int list_page(struct remote *remote, int64_t limit, struct table *t, stru
 	if (remote_json(&reply, &page, &e))
 		return remote_fail(remote, &e);
 	if (!json_get_text(page, "cursor", &next) || (next.n && str_eq(next, *cursor))) {
-		(void)err_set(&e, RC_CORRUPT, "the server's answer has no usable cursor"); /* remote_fail() has the code */
+		(void)err_set(&e, RC_CORRUPT,
+		              "the server's answer has no usable cursor"); /* remote_fail() has the code */
 		return remote_fail(remote, &e);
 	}
 	if (remote->is_json)
@@ -279,18 +283,19 @@ int run_sandbox_list(struct remote *remote)
 
 int run_sandbox_stats(struct remote *remote)
 {
-	return remote_run(remote, &(struct remote_request){ .method = "GET", .path = STR("/admin/stats"), .scope = REMOTE_ADMIN });
+	return remote_run(remote, &(struct remote_request){
+	                                  .method = "GET", .path = STR("/admin/stats"), .scope = REMOTE_ADMIN });
 }
 
 int run_sandbox_quarantine(struct remote *remote)
 {
 	struct remote_request req = { .method = "POST",
-				   .path = id_path(remote, "/admin/sandboxes/", "/quarantine"),
-				   .scope = REMOTE_ADMIN };
-	struct str         reason = str_from(remote->args->values[CLI_OPTION_REASON]);
-	struct json_out    out;
-	struct buf         body;
-	int                code;
+		                      .path = id_path(remote, "/admin/sandboxes/", "/quarantine"),
+		                      .scope = REMOTE_ADMIN };
+	struct str            reason = str_from(remote->args->values[CLI_OPTION_REASON]);
+	struct json_out       out;
+	struct buf            body;
+	int                   code;
 
 	buf_init(&body, PATH_MAX_BYTES + reason.n * 6);
 	if (reason.n) {
@@ -308,15 +313,17 @@ int run_sandbox_quarantine(struct remote *remote)
 int run_sandbox_release(struct remote *remote)
 {
 	return remote_run(remote, &(struct remote_request){ .method = "POST",
-						   .path = id_path(remote, "/admin/sandboxes/", "/release"),
-						   .scope = REMOTE_ADMIN });
+	                                                    .path = id_path(remote, "/admin/sandboxes/", "/release"),
+	                                                    .scope = REMOTE_ADMIN });
 }
 
 int run_sandbox_retry_deletion(struct remote *remote)
 {
-	struct remote_request req = { .method = "POST", .path = STR("/admin/retry-failed-deletions"), .scope = REMOTE_ADMIN };
-	bool               is_all = remote->args->values[CLI_OPTION_ALL] != NULL;
-	struct err         e = { 0 };
+	struct remote_request req = { .method = "POST",
+		                      .path = STR("/admin/retry-failed-deletions"),
+		                      .scope = REMOTE_ADMIN };
+	bool                  is_all = remote->args->values[CLI_OPTION_ALL] != NULL;
+	struct err            e = { 0 };
 
 	if (is_all == (remote->args->operand_count == 1)) {
 		(void)err_set(&e, RC_INVALID, "give either an ID or --all"); /* remote_fail() has the code */

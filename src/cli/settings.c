@@ -66,7 +66,7 @@ static enum rc check_private(int fd, const char *path, struct err *e)
 		return err_set(e, RC_INVALID, "%s: must be a plain file", path);
 	if (s.st_mode & (S_IRWXG | S_IRWXO))
 		return err_set(e, RC_INVALID,
-			       "%s: others may read or change it, and it is for tokens; do: chmod 600 %s", path, path);
+		               "%s: others may read or change it, and it is for tokens; do: chmod 600 %s", path, path);
 	return RC_OK;
 }
 

@@ -116,11 +116,11 @@ struct str show_duration(struct arena *a, int64_t seconds)
 	if (seconds < 60)
 		return str_format(a, "%" PRId64 " s", seconds);
 	if (days > 0)
-		return hours ? str_format(a, "%" PRId64 " d %" PRId64 " h", days, hours) :
-			       str_format(a, "%" PRId64 " d", days);
+		return hours ? str_format(a, "%" PRId64 " d %" PRId64 " h", days, hours)
+		             : str_format(a, "%" PRId64 " d", days);
 	if (hours > 0)
-		return minutes ? str_format(a, "%" PRId64 " h %" PRId64 " min", hours, minutes) :
-				 str_format(a, "%" PRId64 " h", hours);
+		return minutes ? str_format(a, "%" PRId64 " h %" PRId64 " min", hours, minutes)
+		               : str_format(a, "%" PRId64 " h", hours);
 	return str_format(a, "%" PRId64 " min", minutes);
 }
 
@@ -186,10 +186,9 @@ void show_record(FILE *out, struct arena *a, json_t *object, struct wall now, bo
 	const char *name;
 	json_t     *value;
 
+	json_object_foreach(object, name, value) if (width(str_from(name)) > widest) widest = width(str_from(name));
 	json_object_foreach(object, name, value)
-		if (width(str_from(name)) > widest)
-			widest = width(str_from(name));
-	json_object_foreach(object, name, value) {
+	{
 		struct str text = show_member(a, object, name, now);
 
 		print_cell(out, clean(a, str_from(name)), widest + 2, is_coloured ? "\033[1m" : NULL);

@@ -9,8 +9,8 @@
 
 /* Set threshold and timeout_ms (both above zero), leave the rest zero. Plain data. */
 struct breaker {
-	unsigned    threshold;  /* failures in a row that open it */
-	int64_t     timeout_ms; /* how long it stays open before a probe */
+	unsigned threshold;  /* failures in a row that open it */
+	int64_t  timeout_ms; /* how long it stays open before a probe */
 
 	unsigned    failures; /* in a row, while closed */
 	bool        is_open;

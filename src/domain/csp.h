@@ -22,8 +22,7 @@ struct csp_account {
 
 /* All lendable accounts, in the arena. RC_UNAVAILABLE or RC_TIMEOUT when the vendor does not serve, RC_CORRUPT when
  * its answer cannot be understood. Blocks: worker threads only. */
-typedef enum rc csp_list_fn(struct csp *c, struct arena *a, struct csp_account **ret, size_t *ret_count,
-			    struct err *e);
+typedef enum rc csp_list_fn(struct csp *c, struct arena *a, struct csp_account **ret, size_t *ret_count, struct err *e);
 
 /* Delete one. Already gone is RC_OK. Safe to repeat. RC_UNAVAILABLE and RC_TIMEOUT: trouble, try later;
  * RC_DENIED: the vendor understood and refused. Blocks: worker threads only. */
@@ -31,18 +30,18 @@ typedef enum rc csp_delete_fn(struct csp *c, struct str external_id, struct err 
 typedef void    csp_close_fn(struct csp *c);
 
 struct csp_ops {
-	const char    *name;
-	csp_list_fn   *list;
+	const char  *name;
+	csp_list_fn *list;
 	csp_delete_fn *delete;
-	csp_close_fn  *close;
+	csp_close_fn *close;
 };
 
 struct csp { /* first member of every implementation */
 	const struct csp_ops *ops;
 };
 
-MUST_CHECK static inline enum rc csp_list(struct csp *c, struct arena *a, struct csp_account **ret,
-					  size_t *ret_count, struct err *e)
+MUST_CHECK static inline enum rc csp_list(struct csp *c, struct arena *a, struct csp_account **ret, size_t *ret_count,
+                                          struct err *e)
 {
 	return c->ops->list(c, a, ret, ret_count, e);
 }

@@ -92,7 +92,7 @@ void sandbox_print_table(struct buf *b)
 	buf_addf(b, "%-18s %-50s %s\n", "FROM", "ON", "TO");
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
 		buf_addf(b, "%-18s %-50s %s\n", sandbox_state_name(steps[i].from), event_names[steps[i].on],
-			 sandbox_state_name(steps[i].to));
+		         sandbox_state_name(steps[i].to));
 }
 
 bool sandbox_ok(const struct sandbox *s)
@@ -119,7 +119,7 @@ enum rc sandbox_apply(struct sandbox *s, enum sandbox_event on, struct wall now,
 
 	if (!step)
 		return err_set(e, RC_CONFLICT, "sandbox %.*s is %s: cannot be %s", STR_ARG(s->sandbox_id),
-			       sandbox_state_name(s->status), event_names[on]);
+		               sandbox_state_name(s->status), event_names[on]);
 	if (step->to == SANDBOX_PENDING_DELETION && s->status != SANDBOX_PENDING_DELETION)
 		s->deletion_requested_at = wall_sec(now);
 	s->status = step->to;
@@ -194,7 +194,7 @@ enum rc sandbox_check_owner(const struct sandbox *s, struct str owner, struct er
 {
 	if (s->allocated_at == 0 || !str_eq(s->allocated_to_track, owner))
 		return err_set_code(e, RC_DENIED, "NOT_SANDBOX_OWNER", "sandbox %.*s is not yours",
-				    STR_ARG(s->sandbox_id));
+		                    STR_ARG(s->sandbox_id));
 	return RC_OK;
 }
 
@@ -209,8 +209,8 @@ enum rc sandbox_give_back(struct sandbox *s, struct str owner, struct wall now, 
 		return RC_OK;
 	if (s->status == SANDBOX_ALLOCATED && !sandbox_is_live(s, now))
 		return err_set_code(e, RC_DENIED, "ALLOCATION_EXPIRED",
-				    "your time with sandbox %.*s was over after %lld h; it is taken back by itself",
-				    STR_ARG(s->sandbox_id), (long long)s->lab_duration_hours);
+		                    "your time with sandbox %.*s was over after %lld h; it is taken back by itself",
+		                    STR_ARG(s->sandbox_id), (long long)s->lab_duration_hours);
 	rc = sandbox_apply(s, SANDBOX_ON_GIVE_BACK, now, e);
 	if (rc)
 		return rc;
@@ -225,7 +225,7 @@ bool sandbox_is_orphaned(const struct sandbox *s, int64_t grace_sec, struct wall
 }
 
 enum rc sandbox_deletion_failed(struct sandbox *s, int64_t max_attempts, int64_t backoff_sec, struct str why,
-				struct wall now, struct err *e)
+                                struct wall now, struct err *e)
 {
 	int64_t failures = s->deletion_retry_count + 1;
 	int64_t doublings = failures - 1 < BACKOFF_DOUBLINGS_MAX ? failures - 1 : BACKOFF_DOUBLINGS_MAX;
@@ -270,7 +270,7 @@ enum rc sandbox_release(struct sandbox *s, struct wall now, struct err *e)
 
 	if (s->status != SANDBOX_STALE || s->quarantine_reason.n == 0)
 		return err_set(e, RC_CONFLICT, "sandbox %.*s is not in quarantine, it is %s", STR_ARG(s->sandbox_id),
-			       sandbox_state_name(s->status));
+		               sandbox_state_name(s->status));
 	rc = sandbox_apply(s, was_used ? SANDBOX_ON_RELEASE_USED : SANDBOX_ON_RELEASE_UNUSED, now, e);
 	if (rc)
 		return rc;

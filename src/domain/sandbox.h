@@ -11,41 +11,41 @@
 #include "base/str.h"
 #include "domain/csp.h"
 
-#define SANDBOX_STATES(X)                                                                         \
-	X(AVAILABLE, "available")                                                                 \
-	X(ALLOCATED, "allocated")                                                                 \
-	X(PENDING_DELETION, "pending_deletion")                                                   \
-	X(STALE, "stale")                                                                         \
+#define SANDBOX_STATES(X)                       \
+	X(AVAILABLE, "available")               \
+	X(ALLOCATED, "allocated")               \
+	X(PENDING_DELETION, "pending_deletion") \
+	X(STALE, "stale")                       \
 	X(DELETION_FAILED, "deletion_failed")
 
 enum sandbox_state {
 #define X(name, text) SANDBOX_##name,
 	SANDBOX_STATES(X)
 #undef X
-		SANDBOX_STATE_COUNT,
+	        SANDBOX_STATE_COUNT,
 	SANDBOX_GONE = SANDBOX_STATE_COUNT /* not a stored state: the record is removed */
 };
 
-#define SANDBOX_EVENTS(X)                                                                         \
-	X(SEEN, "seen by sync")                                                                   \
-	X(MISSED, "missed by sync")                                                               \
-	X(CLAIM, "claimed")                                                                       \
-	X(GIVE_BACK, "given back by its owner")                                                   \
-	X(EXPIRE, "expired")                                                                      \
-	X(DELETED, "deleted at the CSP")                                                          \
-	X(DELETE_LATER, "deletion failed, to be tried again")                                     \
-	X(GIVE_UP, "deletion failed too often")                                                   \
-	X(RETRY, "deletion retried by an operator")                                               \
-	X(QUARANTINE, "set aside by an operator")                                                 \
-	X(RELEASE_UNUSED, "released, never claimed")                                              \
-	X(RELEASE_USED, "released, claimed before")                                               \
+#define SANDBOX_EVENTS(X)                                     \
+	X(SEEN, "seen by sync")                               \
+	X(MISSED, "missed by sync")                           \
+	X(CLAIM, "claimed")                                   \
+	X(GIVE_BACK, "given back by its owner")               \
+	X(EXPIRE, "expired")                                  \
+	X(DELETED, "deleted at the CSP")                      \
+	X(DELETE_LATER, "deletion failed, to be tried again") \
+	X(GIVE_UP, "deletion failed too often")               \
+	X(RETRY, "deletion retried by an operator")           \
+	X(QUARANTINE, "set aside by an operator")             \
+	X(RELEASE_UNUSED, "released, never claimed")          \
+	X(RELEASE_USED, "released, claimed before")           \
 	X(REMOVE, "record removed by an operator or the stale job")
 
 enum sandbox_event {
 #define X(name, text) SANDBOX_ON_##name,
 	SANDBOX_EVENTS(X)
 #undef X
-		SANDBOX_EVENT_COUNT
+	        SANDBOX_EVENT_COUNT
 };
 
 enum {
@@ -121,8 +121,7 @@ struct sandbox_claim {
 	struct str track_name;
 	int64_t    lab_hours;
 };
-MUST_CHECK enum rc sandbox_claim(struct sandbox *s, const struct sandbox_claim *claim, struct wall now,
-				 struct err *e);
+MUST_CHECK enum rc sandbox_claim(struct sandbox *s, const struct sandbox_claim *claim, struct wall now, struct err *e);
 
 /* May this owner look at it? RC_DENIED NOT_SANDBOX_OWNER. */
 MUST_CHECK enum rc sandbox_check_owner(const struct sandbox *s, struct str owner, struct err *e);
@@ -130,14 +129,14 @@ MUST_CHECK enum rc sandbox_check_owner(const struct sandbox *s, struct str owner
 /* The owner gives it back. *ret_is_changed is false when he had done so before.
  * RC_DENIED: NOT_SANDBOX_OWNER, ALLOCATION_EXPIRED. RC_CONFLICT: an operator has set it aside. */
 MUST_CHECK enum rc sandbox_give_back(struct sandbox *s, struct str owner, struct wall now, bool *ret_is_changed,
-				     struct err *e);
+                                     struct err *e);
 
 /* Has nobody given it back in time? The expiry job's question. */
 bool sandbox_is_orphaned(const struct sandbox *s, int64_t grace_sec, struct wall now);
 
 /* A deletion failed: try again later, twice as late each time, or give up after max_attempts. */
-MUST_CHECK enum rc sandbox_deletion_failed(struct sandbox *s, int64_t max_attempts, int64_t backoff_sec,
-					   struct str why, struct wall now, struct err *e);
+MUST_CHECK enum rc sandbox_deletion_failed(struct sandbox *s, int64_t max_attempts, int64_t backoff_sec, struct str why,
+                                           struct wall now, struct err *e);
 MUST_CHECK enum rc sandbox_retry_deletion(struct sandbox *s, struct wall now, struct err *e);
 
 MUST_CHECK enum rc sandbox_quarantine(struct sandbox *s, struct str reason, struct wall now, struct err *e);

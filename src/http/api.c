@@ -34,7 +34,7 @@ enum {
 };
 
 const struct route api_routes[] = {
-#define ROUTE(name, method, path, scope, params, replies, summary)                                \
+#define ROUTE(name, method, path, scope, params, replies, summary) \
 	{ #name, #method, path, SCOPE_##scope, params, replies, summary },
 #include "http/routes.def"
 #undef ROUTE
@@ -72,18 +72,18 @@ struct api {
 };
 
 static const char common_headers[] = "X-Frame-Options: DENY\r\n"
-				     "X-Content-Type-Options: nosniff\r\n"
-				     "X-XSS-Protection: 1; mode=block\r\n"
-				     "Strict-Transport-Security: max-age=31536000; includeSubDomains\r\n"
-				     "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
-				     "Referrer-Policy: no-referrer\r\n"
-				     "Permissions-Policy: geolocation=(), microphone=(), camera=()\r\n";
+                                     "X-Content-Type-Options: nosniff\r\n"
+                                     "X-XSS-Protection: 1; mode=block\r\n"
+                                     "Strict-Transport-Security: max-age=31536000; includeSubDomains\r\n"
+                                     "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+                                     "Referrer-Policy: no-referrer\r\n"
+                                     "Permissions-Policy: geolocation=(), microphone=(), camera=()\r\n";
 
 static const char preflight_headers[] =
-	"Access-Control-Allow-Methods: GET, POST\r\n"
-	"Access-Control-Allow-Headers: Authorization, Content-Type, X-Track-ID, X-Instruqt-Sandbox-ID, "
-	"X-Instruqt-Track-ID, X-Sandbox-Name-Prefix, Idempotency-Key, Prefer\r\n"
-	"Access-Control-Max-Age: 3600\r\n";
+        "Access-Control-Allow-Methods: GET, POST\r\n"
+        "Access-Control-Allow-Headers: Authorization, Content-Type, X-Track-ID, X-Instruqt-Sandbox-ID, "
+        "X-Instruqt-Track-ID, X-Sandbox-Name-Prefix, Idempotency-Key, Prefer\r\n"
+        "Access-Control-Max-Age: 3600\r\n";
 
 /* --- life cycle --- */
 
@@ -237,7 +237,7 @@ static void add_cors(struct request *r)
 		return;
 	request_header(r, "Access-Control-Allow-Origin", "%.*s", STR_ARG(is_any ? STR("*") : origin));
 	request_header(r, "Access-Control-Expose-Headers",
-		       "X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After");
+	               "X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After");
 }
 
 static void add_common_headers(struct request *r)
@@ -267,8 +267,8 @@ static struct matcher *matcher_of(struct request *r)
 
 static size_t status_slot(int status)
 {
-	static const int known[STATUS_SLOTS - 1] = { 200, 201, 202, 204, 400, 401, 403, 404, 405, 409,
-						     413, 429, 500, 503, 504 };
+	static const int known[STATUS_SLOTS - 1] = { 200, 201, 202, 204, 400, 401, 403, 404,
+		                                     405, 409, 413, 429, 500, 503, 504 };
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (known[i] == status)
@@ -284,8 +284,8 @@ static void note_latency(struct request *r, int status, double seconds)
 	if (!*series) {
 		char labels[512];
 
-		(void)snprintf(labels, sizeof(labels), "%s,%.*s,%d", r->route ? r->route->method : "any", STR_ARG(m->path),
-			       status); /* a cut label is still a label */
+		(void)snprintf(labels, sizeof(labels), "%s,%.*s,%d", r->route ? r->route->method : "any",
+		               STR_ARG(m->path), status); /* a cut label is still a label */
 		*series = metrics_series(r->api->options.metrics, METRIC_REQUEST_LATENCY, labels);
 	}
 	metric_observe(*series, seconds);
@@ -295,16 +295,16 @@ static void log_request(struct request *r, int status, double seconds, const cha
 {
 	const struct http_request *req = &r->call->req;
 	struct log_field           fields[] = {
-			  LOG_STR("request_id", str_from(r->id)),
-			  LOG_STR("track_id", r->owner),
-			  LOG_STR("sandbox_id", r->sandbox_id),
-			  LOG_STR("action", str_format(&r->call->arena, "%.*s %.*s", STR_ARG(req->method), STR_ARG(req->path))),
-			  LOG_STR("outcome", status < 400 ? STR("success") : STR("failure")),
-			  LOG_NUM("status", status),
-			  LOG_NUM("latency_ms", (double)(int64_t)(seconds * 1e6) / 1000),
-			  LOG_STR("error", str_from(error)),
-			  LOG_STR("instruqt_track_id", request_header_value(r, STR("X-Instruqt-Track-ID"))),
-			  LOG_STR("client", http_peer(r->call)),
+		          LOG_STR("request_id", str_from(r->id)),
+		          LOG_STR("track_id", r->owner),
+		          LOG_STR("sandbox_id", r->sandbox_id),
+		          LOG_STR("action", str_format(&r->call->arena, "%.*s %.*s", STR_ARG(req->method), STR_ARG(req->path))),
+		          LOG_STR("outcome", status < 400 ? STR("success") : STR("failure")),
+		          LOG_NUM("status", status),
+		          LOG_NUM("latency_ms", (double)(int64_t)(seconds * 1e6) / 1000),
+		          LOG_STR("error", str_from(error)),
+		          LOG_STR("instruqt_track_id", request_header_value(r, STR("X-Instruqt-Track-ID"))),
+		          LOG_STR("client", http_peer(r->call)),
 	};
 
 	log_write_later(status >= 500 ? LOG_ERROR : LOG_INFO, "http", fields, ARRAY_LEN(fields), "request");
@@ -350,7 +350,7 @@ void reply_send(struct request *r, int status)
 }
 
 static void write_error(struct buf *b, const char *code, const char *message, const char *request_id,
-			int64_t retry_after)
+                        int64_t retry_after)
 {
 	struct json_out o;
 
@@ -412,11 +412,11 @@ void api_on_error(int status, const char *why, struct buf *headers, struct buf *
 {
 	struct api *a = arg;
 	char        id[ID_UUID_SIZE];
-	const char *code = status == 408		    ? "REQUEST_TIMEOUT" :
-			   status == 413 || status == 414 || status == 431 ? "TOO_LARGE" :
-			   status == 503		    ? "SERVICE_UNAVAILABLE" :
-			   status >= 500 && status != 501 && status != 505 ? "INTERNAL_ERROR" :
-								   "VALIDATION_ERROR";
+	const char *code = status == 408                                     ? "REQUEST_TIMEOUT"
+	                   : status == 413 || status == 414 || status == 431 ? "TOO_LARGE"
+	                   : status == 503                                   ? "SERVICE_UNAVAILABLE"
+	                   : status >= 500 && status != 501 && status != 505 ? "INTERNAL_ERROR"
+	                                                                     : "VALIDATION_ERROR";
 
 	id_uuid(id);
 	buf_add(headers, common_headers, sizeof(common_headers) - 1);
@@ -428,7 +428,7 @@ void api_on_error(int status, const char *why, struct buf *headers, struct buf *
 	if (status == 503)
 		buf_addf(headers, "Retry-After: %d\r\n", UNAVAILABLE_RETRY_SEC);
 	struct log_field fields[] = { LOG_STR("request_id", str_from(id)), LOG_NUM("status", status),
-				      LOG_STR("error", str_from(why)) };
+		                      LOG_STR("error", str_from(why)) };
 
 	log_write_later(LOG_INFO, "http", fields, ARRAY_LEN(fields), "refused");
 }
@@ -498,7 +498,8 @@ static enum rc take_params(struct request *r, const struct matcher *m, const str
 			continue;
 		assert(at < API_PARAMS_MAX);
 		if (!percent_decode(&r->call->arena, segments[i], &r->params[at++]))
-			return err_set(e, RC_INVALID, "the path has a broken %%-escape in '%.*s'", STR_ARG(segments[i]));
+			return err_set(e, RC_INVALID, "the path has a broken %%-escape in '%.*s'",
+			               STR_ARG(segments[i]));
 	}
 	return RC_OK;
 }
@@ -576,11 +577,12 @@ static enum rc read_owner(struct request *r, struct err *e)
 	owner = str_trim(owner);
 	if (times == 0)
 		return err_set_code(e, RC_INVALID, "INVALID_TRACK_ID",
-				    "no X-Track-ID (or X-Instruqt-Sandbox-ID) header: who is asking?");
+		                    "no X-Track-ID (or X-Instruqt-Sandbox-ID) header: who is asking?");
 	if (times > 1 || !sandbox_is_label(owner))
-		return err_set_code(e, RC_INVALID, "INVALID_TRACK_ID",
-				    "X-Track-ID (or X-Instruqt-Sandbox-ID) must be 1 to %d visible ASCII characters, once",
-				    SANDBOX_OWNER_MAX);
+		return err_set_code(
+		        e, RC_INVALID, "INVALID_TRACK_ID",
+		        "X-Track-ID (or X-Instruqt-Sandbox-ID) must be 1 to %d visible ASCII characters, once",
+		        SANDBOX_OWNER_MAX);
 	r->owner = owner;
 	return RC_OK;
 }
@@ -593,7 +595,7 @@ static enum rc limit_rate(struct request *r, uint64_t caller, struct err *e)
 		return RC_OK;
 	metrics_add(r->api->options.metrics, METRIC_RATE_LIMITED, "", 1);
 	return err_set(e, RC_LIMITED, "more than %lld requests a second; try again in %lld s",
-		       (long long)ratelimit_per_sec(r->api->limits), (long long)r->retry_after);
+	               (long long)ratelimit_per_sec(r->api->limits), (long long)r->retry_after);
 }
 
 /* A query parameter that the route does not have is a mistake to be told, not to be passed over. */
@@ -610,7 +612,8 @@ static enum rc check_query_names(struct request *r, struct err *e)
 		while (known.n && !is_known) {
 			struct str id = str_cut(&known, ' ');
 
-			is_known = str_eq(id, name) || (str_eq(id, STR("required-status")) && str_eq(name, STR("status")));
+			is_known = str_eq(id, name) ||
+			           (str_eq(id, STR("required-status")) && str_eq(name, STR("status")));
 		}
 		if (!is_known)
 			return err_set(e, RC_INVALID, "there is no query parameter '%.*s' here", STR_ARG(name));
@@ -722,11 +725,9 @@ static void on_txn_done(struct txn *t, enum rc rc, const struct err *e)
 
 void request_submit(struct request *r, txn_fn *run, void *arg, bool is_read_only, void (*complete)(struct request *r))
 {
-	r->txn = (struct txn){ .run = run,
-			       .arg = arg,
-			       .arena = &r->call->arena,
-			       .is_read_only = is_read_only,
-			       .done = on_txn_done };
+	r->txn = (struct txn){
+		.run = run, .arg = arg, .arena = &r->call->arena, .is_read_only = is_read_only, .done = on_txn_done
+	};
 	r->complete = complete;
 	r->completion.run = run_request_completion;
 	store_submit(r->api->options.store, &r->txn);
@@ -761,8 +762,8 @@ enum rc request_query(struct request *r, const char *name, struct str *ret, stru
 	return RC_OK;
 }
 
-enum rc request_query_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t fallback,
-			  int64_t *ret, struct err *e)
+enum rc request_query_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret,
+                          struct err *e)
 {
 	struct str text;
 	enum rc    rc = request_query(r, name, &text, e);
@@ -772,7 +773,7 @@ enum rc request_query_int(struct request *r, const char *name, int64_t min, int6
 	*ret = fallback;
 	if (text.n && !str_to_int(text, min, max, ret))
 		return err_set(e, RC_INVALID, "query parameter %s must be a whole number from %lld to %lld", name,
-			       (long long)min, (long long)max);
+		               (long long)min, (long long)max);
 	return RC_OK;
 }
 
@@ -789,8 +790,7 @@ void request_prefer(const struct request *r, int64_t *ret_wait_sec, bool *ret_is
 
 		if (str_eq_nocase(name, STR("respond-async")))
 			*ret_is_async = true;
-		if (str_eq_nocase(name, STR("wait")) &&
-		    !str_to_int(str_trim(value), 0, PREFER_WAIT_MAX, ret_wait_sec))
+		if (str_eq_nocase(name, STR("wait")) && !str_to_int(str_trim(value), 0, PREFER_WAIT_MAX, ret_wait_sec))
 			*ret_wait_sec = -1;
 	}
 }

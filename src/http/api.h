@@ -77,7 +77,7 @@ struct request {
 	struct str          sandbox_id; /* for the log, when one is known */
 	int64_t             rate_remaining;
 
-	int64_t             retry_after; /* of the error reply; 0: the error's own */
+	int64_t retry_after; /* of the error reply; 0: the error's own */
 
 	/* An answer that comes from another thread: complete() runs on the loop. */
 	struct txn        txn;
@@ -97,7 +97,7 @@ struct api *api_new(const struct api_options *o);
 /* Close its handles, run the loop until they are closed, then free it. */
 void api_close_handles(struct api *a);
 void api_free(struct api *a);
-void        api_set_jobs(struct api *a, struct jobs *jobs);
+void api_set_jobs(struct api *a, struct jobs *jobs);
 
 /* The tokens from now on; texts are copied. */
 void api_set_tokens(struct api *a, const struct api_tokens *tokens);
@@ -139,7 +139,7 @@ MUST_CHECK enum rc request_query(struct request *r, const char *name, struct str
 
 /* An integer query parameter with limits and a fallback. */
 MUST_CHECK enum rc request_query_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t fallback,
-				     int64_t *ret, struct err *e);
+                                     int64_t *ret, struct err *e);
 
 /* Prefer: the number of seconds to wait (-1: not asked for), and whether the client would rather not. */
 void request_prefer(const struct request *r, int64_t *ret_wait_sec, bool *ret_is_async);

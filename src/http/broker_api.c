@@ -25,8 +25,8 @@ static void put_expiry(struct json_out *o, const struct sandbox *s)
 
 static void put_sandbox(struct json_out *o, const struct sandbox *s)
 {
-	static const int first[] = { SANDBOX_F_ID, SANDBOX_F_NAME, SANDBOX_F_EXTERNAL_ID, SANDBOX_F_STATUS,
-				     SANDBOX_F_ALLOCATED_AT, NO_FIELD };
+	static const int first[] = { SANDBOX_F_ID,     SANDBOX_F_NAME,         SANDBOX_F_EXTERNAL_ID,
+		                     SANDBOX_F_STATUS, SANDBOX_F_ALLOCATED_AT, NO_FIELD };
 	static const int rest[] = { SANDBOX_F_TRACK, SANDBOX_F_TRACK_NAME, SANDBOX_F_SFDC, NO_FIELD };
 
 	record_write_json(&sandbox_type, s, first, o);
@@ -66,7 +66,7 @@ static enum rc read_label(struct request *r, const char *name, struct str *ret, 
 	*ret = str_trim(http_header(&r->call->req, str_from(name), &times));
 	if (times > 1 || (times == 1 && !sandbox_is_label(*ret)))
 		return err_set(e, RC_INVALID, "%s must be 1 to %d visible ASCII characters, once", name,
-			       SANDBOX_OWNER_MAX);
+		               SANDBOX_OWNER_MAX);
 	return RC_OK;
 }
 
@@ -251,7 +251,8 @@ static enum rc read_reason(struct request *r, struct str *ret, struct err *e)
 	    (json_object_size(body) == 1 && !json_object_get(body, "reason")))
 		return err_set(e, RC_INVALID, "the body must be {\"reason\": \"text\"} or empty");
 	if (reason.n > SANDBOX_TEXT_MAX)
-		return err_set(e, RC_INVALID, "reason has %zu bytes, at most %d are allowed", reason.n, SANDBOX_TEXT_MAX);
+		return err_set(e, RC_INVALID, "reason has %zu bytes, at most %d are allowed", reason.n,
+		               SANDBOX_TEXT_MAX);
 	*ret = str_dup(&r->call->arena, reason);
 	return RC_OK;
 }
@@ -297,7 +298,7 @@ static struct str wrap_cursor(struct request *r, const struct sandbox_list *l, s
 	struct str bound = str_format(&r->call->arena, "%s %.*s", filter_name(l), STR_ARG(inner));
 
 	return base64url_encode(&r->call->arena, str_format(&r->call->arena, "%016llx %.*s",
-							    (unsigned long long)str_hash(bound, 0), STR_ARG(bound)));
+	                                                    (unsigned long long)str_hash(bound, 0), STR_ARG(bound)));
 }
 
 static enum rc unwrap_cursor(struct request *r, struct sandbox_list *l, struct str text, struct err *e)
@@ -324,9 +325,10 @@ static enum rc read_status(struct request *r, struct sandbox_list *l, struct err
 		return rc;
 	l->has_status = true;
 	if (!sandbox_state_parse(status, &l->status))
-		return err_set(e, RC_INVALID,
-			       "status must be available, allocated, pending_deletion, stale or deletion_failed, not '%.*s'",
-			       STR_ARG(status));
+		return err_set(
+		        e, RC_INVALID,
+		        "status must be available, allocated, pending_deletion, stale or deletion_failed, not '%.*s'",
+		        STR_ARG(status));
 	return RC_OK;
 }
 
@@ -363,8 +365,7 @@ void handle_list(struct request *r)
 	int64_t              limit;
 
 	r->arg = l;
-	if (read_status(r, l, &e) ||
-	    request_query_int(r, "limit", 1, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT, &limit, &e) ||
+	if (read_status(r, l, &e) || request_query_int(r, "limit", 1, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT, &limit, &e) ||
 	    request_query(r, "cursor", &cursor, &e) || (cursor.n && unwrap_cursor(r, l, cursor, &e))) {
 		request_fail(r, &e);
 		return;

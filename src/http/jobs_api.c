@@ -171,7 +171,7 @@ void handle_bulk_delete(struct request *r)
 
 	if (!rc && !sandbox_state_parse(status, &terms.status))
 		rc = err_set(&e, RC_INVALID,
-			     "status is required: available, allocated, pending_deletion, stale or deletion_failed");
+		             "status is required: available, allocated, pending_deletion, stale or deletion_failed");
 	if (rc)
 		request_fail(r, &e);
 	else
@@ -238,8 +238,8 @@ static bool find_job(struct request *r, enum job_id *ret)
 	if (jobs_find(r->params[0], ret))
 		return true;
 	rc_ignore(err_set_code(&e, RC_NOT_FOUND, "JOB_NOT_FOUND",
-			       "there is no job '%.*s'; there are sync, cleanup, expiry and stale-removal",
-			       STR_ARG(r->params[0]))); /* noted in e */
+	                       "there is no job '%.*s'; there are sync, cleanup, expiry and stale-removal",
+	                       STR_ARG(r->params[0]))); /* noted in e */
 	request_fail(r, &e);
 	return false;
 }

@@ -131,7 +131,7 @@ static void on_gone(struct http_call *call)
 }
 
 bool line_join(struct line *l, struct request *r, struct claim *claim, int64_t wait_ms,
-	       void (*on_served)(struct request *r))
+               void (*on_served)(struct request *r))
 {
 	struct waiter *w;
 	struct group  *group = l->is_stopped || l->count >= l->max ? NULL : find_group(l, claim->prefix);
@@ -139,8 +139,13 @@ bool line_join(struct line *l, struct request *r, struct claim *claim, int64_t w
 	if (!group)
 		return false;
 	w = arena_alloc(&r->call->arena, sizeof(*w));
-	*w = (struct waiter){ .prev = l->last, .line = l, .request = r, .claim = claim, .group = group,
-			      .deadline_ms = mono_now().ms + wait_ms, .on_served = on_served };
+	*w = (struct waiter){ .prev = l->last,
+		              .line = l,
+		              .request = r,
+		              .claim = claim,
+		              .group = group,
+		              .deadline_ms = mono_now().ms + wait_ms,
+		              .on_served = on_served };
 	*(l->last ? &l->last->next : &l->first) = w;
 	l->last = w;
 	l->count++;

@@ -25,7 +25,7 @@ int64_t line_count(const struct line *l);
 /* Put a claim at the end. It is answered by the line: 201 or 200 when served, 409 when the time is up. on_served is
  * called with the request when its claim succeeded. False: the line is full, nothing happened. */
 bool line_join(struct line *l, struct request *r, struct claim *claim, int64_t wait_ms,
-	       void (*on_served)(struct request *r));
+               void (*on_served)(struct request *r));
 
 /* The name prefixes that people in line wait for; the array lives in the arena. */
 const struct str *line_reserved(const struct line *l, struct arena *a, size_t *ret_count);

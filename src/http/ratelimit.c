@@ -71,7 +71,7 @@ static struct bucket *find_bucket(struct ratelimit *r, uint64_t caller, uint32_t
 }
 
 bool ratelimit_take(struct ratelimit *r, uint64_t caller, struct mono now, int64_t *ret_remaining,
-		    int64_t *ret_retry_sec)
+                    int64_t *ret_retry_sec)
 {
 	uint32_t       now_ms = (uint32_t)now.ms;
 	struct bucket *b;

@@ -15,6 +15,6 @@ void              ratelimit_free(struct ratelimit *r);
 /* Take one token of this caller. False: none left; *ret_retry_sec says when there is one again.
  * *ret_remaining is what is left after this call. */
 bool ratelimit_take(struct ratelimit *r, uint64_t caller, struct mono now, int64_t *ret_remaining,
-		    int64_t *ret_retry_sec);
+                    int64_t *ret_retry_sec);
 
 int64_t ratelimit_per_sec(const struct ratelimit *r);

@@ -39,8 +39,8 @@ typedef void   http_request_fn(struct http_call *call, void *arg);
 typedef void http_error_fn(int status, const char *why, struct buf *headers, struct buf *body, void *arg);
 
 struct http_options {
-	const char *host; /* numeric address to bind */
-	int         port; /* 0: any free one */
+	const char *host;                         /* numeric address to bind */
+	int         port;                         /* 0: any free one */
 	const char *tls_cert_file, *tls_key_file; /* both or neither */
 	unsigned    connections_max;
 	unsigned    connections_per_client_max; /* per peer address; 0: no limit */
@@ -55,8 +55,8 @@ struct http_options {
 /* Bind and listen on the loop. RC_UNAVAILABLE with the reason when the address cannot be had, RC_INVALID for a bad
  * address or certificate. The process ignores SIGPIPE from then on. */
 MUST_CHECK enum rc http_server_open(uv_loop_t *loop, const struct http_options *options, struct http_server **ret,
-				    struct err *e);
-int http_server_port(const struct http_server *s);
+                                    struct err *e);
+int                http_server_port(const struct http_server *s);
 
 /* Open client connections now. */
 unsigned http_server_connections(const struct http_server *s);

@@ -89,7 +89,7 @@ static CURL *thread_handle(void)
 static const char *show_url(const char *url, struct arena *a)
 {
 	static const CURLUPart hidden[] = { CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_QUERY,
-					    CURLUPART_FRAGMENT };
+		                            CURLUPART_FRAGMENT };
 	CURLU                 *parts = curl_url();
 	char                  *scheme = NULL, *shown = NULL;
 	const char            *ret = NULL;
@@ -150,10 +150,10 @@ static enum rc add_headers(struct transfer *t, const struct fetch_request *req, 
 
 		if (name.n == 0 || name.n > HEADER_NAME_MAX || name.p[name.n] != ':')
 			return err_set(e, RC_INVALID, "%s %s: header %zu must be \"Name: value\"", req->method,
-				       t->shown_url, i + 1);
+			               t->shown_url, i + 1);
 		if (strpbrk(req->headers[i], "\r\n"))
-			return err_set(e, RC_INVALID, "%s %s: the value of header %.*s must be on one line", req->method,
-				       t->shown_url, STR_ARG(name));
+			return err_set(e, RC_INVALID, "%s %s: the value of header %.*s must be on one line",
+			               req->method, t->shown_url, STR_ARG(name));
 		has_type = has_type || str_eq_nocase(name, STR("Content-Type"));
 		add_header(t, req->headers[i]);
 	}
@@ -167,7 +167,7 @@ static enum rc add_headers(struct transfer *t, const struct fetch_request *req, 
 static void set_method(CURL *curl, const struct fetch_request *req)
 {
 	bool wants_body = strcmp(req->method, "POST") == 0 || strcmp(req->method, "PUT") == 0 ||
-			  strcmp(req->method, "PATCH") == 0;
+	                  strcmp(req->method, "PATCH") == 0;
 
 	if (req->body.p || wants_body) { /* without a body: Content-Length: 0 */
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, req->body.p ? req->body.p : "");
@@ -221,20 +221,20 @@ static enum rc explain(const struct transfer *t, const struct fetch_request *req
 
 	if (t->head.is_full)
 		return err_set(e, RC_TOO_LARGE, "%s %s: the answer's headers are longer than %d bytes", req->method,
-			       t->shown_url, HEAD_MAX);
+		               t->shown_url, HEAD_MAX);
 	if (t->body.is_full || code == CURLE_FILESIZE_EXCEEDED)
-		return err_set(e, RC_TOO_LARGE, "%s %s: the answer is longer than %zu bytes", req->method,
-			       t->shown_url, t->body.max);
+		return err_set(e, RC_TOO_LARGE, "%s %s: the answer is longer than %zu bytes", req->method, t->shown_url,
+		               t->body.max);
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return err_set(e, RC_TIMEOUT, "%s %s: %s", req->method, t->shown_url, why);
 	if (code == CURLE_SSL_CACERT_BADFILE)
 		return err_set(e, RC_INVALID, "%s %s: CA file %s cannot be used; it must be a readable PEM file",
-			       req->method, t->shown_url, req->ca_file ? req->ca_file : "of the system");
+		               req->method, t->shown_url, req->ca_file ? req->ca_file : "of the system");
 	return err_set(e, RC_UNAVAILABLE, "%s %s: %s", req->method, t->shown_url, why);
 }
 
 static enum rc perform(struct transfer *t, const struct fetch_request *req, struct arena *a, struct fetch_reply *ret,
-		       struct err *e)
+                       struct err *e)
 {
 	CURLcode code;
 	long     status = 0;
@@ -252,8 +252,8 @@ static enum rc perform(struct transfer *t, const struct fetch_request *req, stru
 
 	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
 	*ret = (struct fetch_reply){ .status = (int)status,
-				     .headers = str_dup(a, buf_str(&t->head)),
-				     .body = str_dup(a, buf_str(&t->body)) };
+		                     .headers = str_dup(a, buf_str(&t->head)),
+		                     .body = str_dup(a, buf_str(&t->body)) };
 	return RC_OK;
 }
 
@@ -264,7 +264,7 @@ enum rc fetch(const struct fetch_request *req, struct arena *a, struct fetch_rep
 
 	if (!t.shown_url)
 		return err_set(e, RC_INVALID, "%s: not a URL of the form http://host[:port]/path or https://...",
-			       req->method);
+		               req->method);
 	fetch_global_init();
 	t.curl = thread_handle();
 	buf_init(&t.head, HEAD_MAX);
@@ -301,7 +301,7 @@ void fetch_escape(struct buf *b, struct str text)
 	for (size_t i = 0; i < text.n; i++) {
 		unsigned char c = (unsigned char)text.p[i];
 		bool          is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-				c == '-' || c == '.' || c == '_' || c == '~';
+		                c == '-' || c == '.' || c == '_' || c == '~';
 
 		if (is_plain) {
 			buf_add_char(b, (char)c);

@@ -14,13 +14,13 @@ enum { FETCH_HEADERS_MAX = 16 };
 
 struct fetch_request {
 	const char *method;
-	const char *url; /* http or https only */
+	const char *url;                            /* http or https only */
 	const char *headers[FETCH_HEADERS_MAX + 1]; /* "Name: value", NULL-terminated */
 	struct str  body;                           /* none when body.p is NULL */
-	long        connect_timeout_ms; /* 0: 10 s */
-	long        total_timeout_ms;   /* 0: 60 s */
-	size_t      max_bytes;          /* of the answer's body; more is RC_TOO_LARGE; 0: 1 MiB */
-	const char *ca_file;   /* NULL: the system's */
+	long        connect_timeout_ms;             /* 0: 10 s */
+	long        total_timeout_ms;               /* 0: 60 s */
+	size_t      max_bytes;                      /* of the answer's body; more is RC_TOO_LARGE; 0: 1 MiB */
+	const char *ca_file;                        /* NULL: the system's */
 };
 
 struct fetch_reply {

@@ -60,7 +60,7 @@ static enum rc pick_free(struct session *s, struct claim *c, struct err *e)
 enum rc broker_claim(struct session *s, void *arg, struct err *e)
 {
 	struct claim *c = arg;
-	enum rc       rc = session_find_unique(s, &sandbox_type, SANDBOX_BY_TRACK, value_text(c->ask.owner), &c->sandbox, e);
+	enum rc rc = session_find_unique(s, &sandbox_type, SANDBOX_BY_TRACK, value_text(c->ask.owner), &c->sandbox, e);
 
 	c->is_new = false;
 	if (rc && rc != RC_NOT_FOUND)
@@ -177,8 +177,8 @@ enum rc broker_count(struct session *s, void *arg, struct err *e)
 
 	c->total = 0;
 	for (int state = 0; state < SANDBOX_STATE_COUNT; state++) {
-		enum rc rc = session_count(s, &sandbox_type, SANDBOX_BY_STATUS, value_int(state),
-					   &c->by_state[state], e);
+		enum rc rc = session_count(s, &sandbox_type, SANDBOX_BY_STATUS, value_int(state), &c->by_state[state],
+		                           e);
 
 		if (rc)
 			return rc;

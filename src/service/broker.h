@@ -31,10 +31,10 @@ struct sandbox_call {
 
 	struct sandbox sandbox; /* the answer */
 };
-txn_fn broker_show;           /* for its owner; read-only */
-txn_fn broker_inspect;        /* for an operator; read-only */
-txn_fn broker_give_back;      /* by its owner */
-txn_fn broker_quarantine;     /* by an operator, as the rest */
+txn_fn broker_show;       /* for its owner; read-only */
+txn_fn broker_inspect;    /* for an operator; read-only */
+txn_fn broker_give_back;  /* by its owner */
+txn_fn broker_quarantine; /* by an operator, as the rest */
 txn_fn broker_release;
 txn_fn broker_retry_deletion;
 

@@ -29,10 +29,10 @@ static enum rc read_pending(struct session *s, void *arg, struct err *e)
 {
 	struct cleanup *c = arg;
 	struct query    q = { .type = &sandbox_type,
-			      .index = SANDBOX_BY_STATUS,
-			      .hash = value_int(SANDBOX_PENDING_DELETION),
-			      .limit = PAGE,
-			      .cursor = c->cursor };
+		              .index = SANDBOX_BY_STATUS,
+		              .hash = value_int(SANDBOX_PENDING_DELETION),
+		              .limit = PAGE,
+		              .cursor = c->cursor };
 
 	return session_query(s, &q, &c->page, e);
 }
@@ -60,7 +60,7 @@ static enum rc record_outcome(struct session *s, void *arg, struct err *e)
 	if (o->is_deleted)
 		return remove_with_tombstone(s, &sandbox, e);
 	rc = sandbox_deletion_failed(&sandbox, o->p->settings->deletion_max_attempts,
-				     o->p->settings->deletion_backoff_sec, o->why, session_now(s), e);
+	                             o->p->settings->deletion_backoff_sec, o->why, session_now(s), e);
 	if (!rc)
 		session_put(s, &sandbox_type, &sandbox);
 	return rc;

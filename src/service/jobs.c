@@ -50,8 +50,8 @@ struct job {
 	enum job_id       id;
 	pthread_t         thread;
 	pthread_cond_t    is_changed;
-	struct ask_list   pending; /* wait for a pass of their own */
-	struct ask_list   joined;  /* served by the pass under way */
+	struct ask_list   pending;                              /* wait for a pass of their own */
+	struct ask_list   joined;                               /* served by the pass under way */
 	bool              is_running, has_own_terms, was_asked; /* of the pass under way */
 	int64_t           next_run_ms;                          /* monotonic */
 	struct arena      texts;                                /* of the record */
@@ -215,17 +215,21 @@ static void log_pass(struct job *job, const struct job_ask *a, struct str result
 	};
 
 	log_write(a->rc ? LOG_WARNING : LOG_INFO, "jobs", fields, ARRAY_LEN(fields), "%s %s", table[job->id].name,
-		  a->rc ? "failed" : "done");
+	          a->rc ? "failed" : "done");
 }
 
 /* Run the pass on these terms and keep its outcome; the lock is not held. */
 static void run_pass(struct job *job, struct job_ask *terms)
 {
 	const struct jobs_options *o = &job->jobs->options;
-	struct pass                p = { .store = o->store, .csp = o->csp, .settings = o->settings,
-					 .is_forced = terms->is_forced, .status = terms->status,
-					 .stale_hours = terms->stale_hours ? terms->stale_hours : DEFAULT_STALE_HOURS,
-					 .wait = wait_in_pass, .wait_arg = job };
+	struct pass                p = { .store = o->store,
+		                         .csp = o->csp,
+		                         .settings = o->settings,
+		                         .is_forced = terms->is_forced,
+		                         .status = terms->status,
+		                         .stale_hours = terms->stale_hours ? terms->stale_hours : DEFAULT_STALE_HOURS,
+		                         .wait = wait_in_pass,
+		                         .wait_arg = job };
 	struct job_record          done = { .name = str_from(table[job->id].name) };
 	struct arena               a = { 0 };
 	struct buf                 result;
@@ -392,7 +396,7 @@ enum rc jobs_open(const struct jobs_options *o, struct jobs **ret, struct err *e
 
 void jobs_close(struct jobs *j)
 {
-	struct job_ask stopped = { .rc = RC_UNAVAILABLE };
+	struct job_ask  stopped = { .rc = RC_UNAVAILABLE };
 	struct job_ask *ask;
 
 	if (!j)

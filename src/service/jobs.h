@@ -14,8 +14,16 @@
 struct jobs;
 
 /* Scheduled ones first; the rest run only when asked and are not listed. */
-enum job_id { JOB_SYNC, JOB_CLEANUP, JOB_EXPIRY, JOB_STALE_REMOVAL, JOB_SCHEDULED, JOB_BULK_DELETE = JOB_SCHEDULED,
-	      JOB_RETRY_FAILED, JOB_COUNT };
+enum job_id {
+	JOB_SYNC,
+	JOB_CLEANUP,
+	JOB_EXPIRY,
+	JOB_STALE_REMOVAL,
+	JOB_SCHEDULED,
+	JOB_BULK_DELETE = JOB_SCHEDULED,
+	JOB_RETRY_FAILED,
+	JOB_COUNT
+};
 
 struct jobs_options {
 	struct store                 *store;

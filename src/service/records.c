@@ -10,10 +10,10 @@
 #include "base/attr.h"
 #include "domain/sandbox.h"
 
-#define TEXT(type, member, max)       #member, FIELD_TEXT, offsetof(struct type, member), false, max, NULL
-#define TEXT_OR_NONE(type, member, max) #member, FIELD_TEXT, offsetof(struct type, member), true, max, NULL
-#define INT(type, member)             #member, FIELD_INT, offsetof(struct type, member), false, 0, NULL
-#define INT_OR_NONE(type, member)     #member, FIELD_INT, offsetof(struct type, member), true, 0, NULL
+#define TEXT(type, member, max)          #member, FIELD_TEXT, offsetof(struct type, member), false, max, NULL
+#define TEXT_OR_NONE(type, member, max)  #member, FIELD_TEXT, offsetof(struct type, member), true, max, NULL
+#define INT(type, member)                #member, FIELD_INT, offsetof(struct type, member), false, 0, NULL
+#define INT_OR_NONE(type, member)        #member, FIELD_INT, offsetof(struct type, member), true, 0, NULL
 #define ENUM(type, member, names, count) #member, FIELD_ENUM, offsetof(struct type, member), false, count, names
 
 /* clang-format off */

@@ -26,10 +26,10 @@ static enum rc read_group(struct session *s, void *arg, struct err *e)
 {
 	struct group *g = arg;
 	struct query  q = { .type = &sandbox_type,
-			    .index = SANDBOX_BY_STATUS,
-			    .hash = value_int(g->state),
-			    .limit = GROUP,
-			    .cursor = g->cursor };
+		            .index = SANDBOX_BY_STATUS,
+		            .hash = value_int(g->state),
+		            .limit = GROUP,
+		            .cursor = g->cursor };
 
 	return session_query(s, &q, &g->page, e);
 }

@@ -12,7 +12,7 @@ typedef enum sweep_verdict sweep_fn(struct sandbox *s, const struct pass *p, str
 
 /* How many records were changed or removed. Records that were ever lent leave a tombstone. */
 MUST_CHECK enum rc sweep(const struct pass *p, enum sandbox_state state, sweep_fn *decide, int64_t *ret_changed,
-			 struct err *e);
+                         struct err *e);
 
 /* Remove a record, with a tombstone. The record must have been read in this session. */
 MUST_CHECK enum rc remove_with_tombstone(struct session *s, const struct sandbox *sandbox, struct err *e);

@@ -43,7 +43,7 @@ struct sync {
 	int64_t            free_known;
 	int64_t            started_at;
 
-	struct str cursor; /* of the walk under way */
+	struct str  cursor; /* of the walk under way */
 	struct page page;
 
 	const struct csp_account **group; /* of the transaction under way */
@@ -56,7 +56,8 @@ struct sync {
 
 static int compare_listed(const void *a, const void *b)
 {
-	return str_cmp(((const struct listed *)a)->account->sandbox_id, ((const struct listed *)b)->account->sandbox_id);
+	return str_cmp(((const struct listed *)a)->account->sandbox_id,
+	               ((const struct listed *)b)->account->sandbox_id);
 }
 
 static struct listed *find_listed(struct sync *y, struct str id)
@@ -85,8 +86,9 @@ static enum rc fetch_listing(struct sync *y, struct err *e)
 	if (rc)
 		return rc;
 	if (count == 0)
-		return err_set(e, RC_UNAVAILABLE,
-			       "the CSP listed no sandbox at all: taken as a fault of the listing, nothing was changed");
+		return err_set(
+		        e, RC_UNAVAILABLE,
+		        "the CSP listed no sandbox at all: taken as a fault of the listing, nothing was changed");
 	y->listed = mem_new_array(struct listed, count);
 	y->listed_count = count;
 	for (size_t i = 0; i < count; i++)
@@ -113,7 +115,7 @@ static enum rc read_tombstones(struct session *s, void *arg, struct err *e)
 
 /* Call look() for every record, a page at a time. */
 static enum rc walk(struct sync *y, txn_fn *read, const struct record_type *type,
-		    void (*look)(struct sync *y, const void *record), struct err *e)
+                    void (*look)(struct sync *y, const void *record), struct err *e)
 {
 	y->cursor = STR("");
 	do {
@@ -315,10 +317,11 @@ static enum rc set_missing_aside(struct sync *y, struct err *e)
 	if (allowed < 1)
 		allowed = 1;
 	if ((int64_t)y->missing.count > allowed && !y->p->is_forced)
-		return err_set(e, RC_UNAVAILABLE,
-			       "the CSP no longer lists %zu of %lld free sandboxes; at most %lld may go at once "
-			       "(LEASEHOLD_SYNC_MAX_STALE_PERCENT), so none was set aside; force the sync if it is true",
-			       y->missing.count, (long long)y->free_known, (long long)allowed);
+		return err_set(
+		        e, RC_UNAVAILABLE,
+		        "the CSP no longer lists %zu of %lld free sandboxes; at most %lld may go at once "
+		        "(LEASEHOLD_SYNC_MAX_STALE_PERCENT), so none was set aside; force the sync if it is true",
+		        y->missing.count, (long long)y->free_known, (long long)allowed);
 	return in_groups(y, &y->missing, mark_missing, &y->marked_stale, e);
 }
 

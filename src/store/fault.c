@@ -69,11 +69,9 @@ static void submit(struct store *base, struct txn *t)
 	struct wrapped     *w = mem_new(struct wrapped);
 
 	*w = (struct wrapped){ .outer = t, .fault = t->is_read_only ? FAULT_NONE : choose(store->plan) };
-	w->inner = (struct txn){ .run = run_wrapped,
-				 .arg = w,
-				 .arena = t->arena,
-				 .is_read_only = t->is_read_only,
-				 .done = finish };
+	w->inner = (struct txn){
+		.run = run_wrapped, .arg = w, .arena = t->arena, .is_read_only = t->is_read_only, .done = finish
+	};
 	store_submit(store->inner, &w->inner);
 }
 

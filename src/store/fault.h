@@ -14,8 +14,8 @@ enum fault {
 
 /* The plan is the test's: it may be changed at any time. */
 struct fault_plan {
-	_Atomic enum fault next;    /* what happens to the next transactions that write */
-	atomic_int         count;   /* how many of them; each uses one up */
+	_Atomic enum fault next;     /* what happens to the next transactions that write */
+	atomic_int         count;    /* how many of them; each uses one up */
 	atomic_int         injected; /* how many faults there were */
 };
 

@@ -55,8 +55,7 @@ static struct stored hand_out(struct session *s, const struct record_type *type,
 	return stored;
 }
 
-static enum rc get(struct session *s, const struct record_type *type, struct str key, struct stored *ret,
-		   struct err *e)
+static enum rc get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
 {
 	struct shelf *shelf = shelf_of(s, type);
 
@@ -98,7 +97,7 @@ static int compare(const struct query *q, const struct kept *a, const struct kep
 
 	if (field != NO_FIELD)
 		order = value_cmp(q->type->fields[field].kind, record_value(q->type, field, a->record),
-				  record_value(q->type, field, b->record));
+		                  record_value(q->type, field, b->record));
 	return order ? order : (a->seq > b->seq) - (a->seq < b->seq);
 }
 
@@ -124,13 +123,12 @@ static struct kept **sorted_matches(struct session *s, const struct query *q, si
 }
 
 /* A cursor is "seq:sort value", as of the sqlite back end. Returns the place behind it. */
-static enum rc find_start(const struct query *q, struct kept *const *matches, size_t count, size_t *ret,
-			  struct err *e)
+static enum rc find_start(const struct query *q, struct kept *const *matches, size_t count, size_t *ret, struct err *e)
 {
-	char        record[1024] = { 0 };
-	struct kept last = { .record = record };
-	struct str  rest = q->cursor;
-	int         field = sort_field(q);
+	char         record[1024] = { 0 };
+	struct kept  last = { .record = record };
+	struct str   rest = q->cursor;
+	int          field = sort_field(q);
 	struct value v = { 0 };
 
 	assert(q->type->size <= sizeof(record));
@@ -177,7 +175,7 @@ static enum rc query(struct session *s, const struct query *q, struct stored_pag
 }
 
 static enum rc find_unique(struct session *s, const struct record_type *type, int index, struct value v,
-			   struct stored *ret, struct err *e)
+                           struct stored *ret, struct err *e)
 {
 	struct query  q = { .type = type, .index = index, .hash = v };
 	struct shelf *shelf = shelf_of(s, type);
@@ -192,7 +190,7 @@ static enum rc find_unique(struct session *s, const struct record_type *type, in
 }
 
 static enum rc count_records(struct session *s, const struct record_type *type, int index, struct value hash,
-			     int64_t *ret, struct err *e)
+                             int64_t *ret, struct err *e)
 {
 	struct query  q = { .type = type, .index = index, .hash = hash };
 	struct shelf *shelf = shelf_of(s, type);
@@ -269,9 +267,10 @@ bool store_memory_turn(struct store *base)
 
 	while (item) {
 		struct txn    *t = CONTAINER_OF(item, struct txn, item);
-		struct session s = { .store = base, .arena = t->arena, .now = clock_now(base->clock),
-				     .is_read_only = t->is_read_only };
-		bool           is_torn;
+		struct session s = {
+			.store = base, .arena = t->arena, .now = clock_now(base->clock), .is_read_only = t->is_read_only
+		};
+		bool is_torn;
 
 		item = item->next;
 		(void)session_execute(&s, t, &is_torn); /* kept in the transaction */

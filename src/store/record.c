@@ -118,14 +118,14 @@ static enum rc check_field(const struct record_type *type, int f, const void *re
 	case FIELD_TEXT:
 		if (v.text.n > field->max)
 			return err_set(e, RC_CORRUPT, "%s.%s has %zu bytes, at most %u are allowed", type->name,
-				       field->name, v.text.n, field->max);
+			               field->name, v.text.n, field->max);
 		if (v.text.n == 0 && !field->is_optional)
 			return err_set(e, RC_CORRUPT, "%s.%s is empty", type->name, field->name);
 		return RC_OK;
 	case FIELD_ENUM:
 		if (v.number < 0 || v.number >= field->max)
 			return err_set(e, RC_CORRUPT, "%s.%s has no value number %lld", type->name, field->name,
-				       (long long)v.number);
+			               (long long)v.number);
 		return RC_OK;
 	case FIELD_INT: return RC_OK;
 	}

@@ -32,11 +32,11 @@ struct record_field {
 /* Records that share a value, in the order of another. */
 struct record_index {
 	const char *name;
-	int         hash;       /* field whose value is looked up */
-	int         sort;       /* field that orders them; NO_FIELD: by age */
-	bool        is_unique;  /* the store refuses a second record with the same hash value; read by session_find_unique() */
-	int         only_field; /* holds only records whose enum field has this value; NO_FIELD: all records */
-	int         only_value;
+	int         hash; /* field whose value is looked up */
+	int         sort; /* field that orders them; NO_FIELD: by age */
+	bool is_unique;  /* the store refuses a second record with the same hash value; read by session_find_unique() */
+	int  only_field; /* holds only records whose enum field has this value; NO_FIELD: all records */
+	int  only_value;
 };
 
 struct record_type {
@@ -44,7 +44,7 @@ struct record_type {
 	size_t                     size; /* of the struct */
 	const struct record_field *fields;
 	int                        field_count;
-	int                        key; /* field number of the primary key, a TEXT */
+	int                        key;            /* field number of the primary key, a TEXT */
 	size_t                     version_offset; /* uint64_t, +1 for every stored change; kept by the store */
 	const struct record_index *indexes;
 	int                        index_count;

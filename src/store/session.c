@@ -42,7 +42,7 @@ static struct session_entry *find_entry(struct session *s, const struct record_t
 }
 
 static struct session_entry *add_entry(struct session *s, const struct record_type *type, struct str key,
-				       const struct stored *stored)
+                                       const struct stored *stored)
 {
 	struct session_entry *entry = arena_alloc(s->arena, sizeof(*entry));
 
@@ -68,8 +68,8 @@ void session_reset(struct session *s)
 
 /* The entry of a record, read from the store when the session does not know it yet. A record that is not there has an
  * entry without before. */
-static enum rc load_entry(struct session *s, const struct record_type *type, struct str key,
-			  struct session_entry **ret, struct err *e)
+static enum rc load_entry(struct session *s, const struct record_type *type, struct str key, struct session_entry **ret,
+                          struct err *e)
 {
 	struct session_entry *entry = find_entry(s, type, key);
 	struct stored         stored;
@@ -80,7 +80,7 @@ static enum rc load_entry(struct session *s, const struct record_type *type, str
 		if (rc && rc != RC_NOT_FOUND)
 			return rc;
 		entry = add_entry(s, type, rc ? str_dup(s->arena, key) : record_key(type, stored.record),
-				  rc ? NULL : &stored);
+		                  rc ? NULL : &stored);
 	}
 	*ret = entry;
 	return RC_OK;
@@ -184,7 +184,7 @@ enum rc session_query(struct session *s, const struct query *q, struct page *ret
 }
 
 enum rc session_count(struct session *s, const struct record_type *type, int index, struct value hash, int64_t *ret,
-		      struct err *e)
+                      struct err *e)
 {
 	return s->store->ops->count(s, type, index, hash, ret, e);
 }
@@ -246,7 +246,7 @@ static bool has_unique(const struct record_type *type, int index, struct value v
 
 /* The entry that has the value, as the session sees it; NULL in *ret when there is none. `except` does not count. */
 static enum rc find_holder(struct session *s, const struct record_type *type, int index, struct value v,
-			   const struct session_entry *except, struct session_entry **ret, struct err *e)
+                           const struct session_entry *except, struct session_entry **ret, struct err *e)
 {
 	struct session_entry *entry;
 	struct stored         stored;
@@ -265,7 +265,7 @@ static enum rc find_holder(struct session *s, const struct record_type *type, in
 }
 
 enum rc session_find_unique(struct session *s, const struct record_type *type, int index, struct value v, void *ret,
-			    struct err *e)
+                            struct err *e)
 {
 	struct session_entry *holder;
 	enum rc               rc;
@@ -297,7 +297,7 @@ static enum rc check_unique(struct session *s, const struct session_entry *entry
 		return rc;
 	if (other)
 		return err_set(e, RC_CONFLICT, "%s: another %s has the same %s", unique->name, entry->type->name,
-			       entry->type->fields[unique->hash].name);
+		               entry->type->fields[unique->hash].name);
 	return RC_OK;
 }
 

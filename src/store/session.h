@@ -21,7 +21,7 @@ struct arena *session_arena(struct session *s);
 
 /* One record by key. RC_NOT_FOUND. */
 MUST_CHECK enum rc session_get(struct session *s, const struct record_type *type, struct str key, void *ret,
-			       struct err *e);
+                               struct err *e);
 
 /* Records of one index (not a unique one) with one hash value, in its order. Index QUERY_ALL: all records of the type. What
  * matches only by the session's own writes comes last. */
@@ -29,7 +29,7 @@ struct query {
 	const struct record_type *type;
 	int                       index;
 	struct value              hash;
-	struct str                sort_prefix; /* TEXT sort field: only values that begin with it */
+	struct str                sort_prefix;  /* TEXT sort field: only values that begin with it */
 	bool                      has_sort_max; /* INT sort field: only values up to sort_max */
 	int64_t                   sort_max;
 	size_t                    limit;  /* 1 to QUERY_LIMIT_MAX */
@@ -52,7 +52,7 @@ static inline void *page_record(const struct page *p, const struct record_type *
 
 /* How many records have this hash value (QUERY_ALL: how many there are). Does not see the session's own writes. */
 MUST_CHECK enum rc session_count(struct session *s, const struct record_type *type, int index, struct value hash,
-				 int64_t *ret, struct err *e);
+                                 int64_t *ret, struct err *e);
 
 /* Hand me one record of this query that I am about to change: the first, or on a store with many writers any of the
  * first few. RC_EXHAUSTED when there is none. */
@@ -61,7 +61,7 @@ MUST_CHECK enum rc session_claim(struct session *s, const struct query *q, void 
 /* The record that has this value in a unique index. Only for transactions that may write: uniqueness is a promise between
  * writers. RC_NOT_FOUND. */
 MUST_CHECK enum rc session_find_unique(struct session *s, const struct record_type *type, int index, struct value v,
-				       void *ret, struct err *e);
+                                       void *ret, struct err *e);
 
 /* Store the record as it is now, and give it its new version. Its texts must live as long as the session's arena. The
  * record must have been read (found or not) in this session: only so the store can tell whether somebody else changed it. */

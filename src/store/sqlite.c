@@ -80,8 +80,7 @@ static void set_up_library(void)
 	sqlite3_initialize();
 }
 
-enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
-		       struct err *e)
+enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret, struct err *e)
 {
 	static pthread_once_t is_set_up = PTHREAD_ONCE_INIT;
 	int                   flags = is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -93,9 +92,9 @@ enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct
 	/* Without this, binding a value to a column that has a partial index compiles the statement anew each time. */
 	sqlite3_db_config(ret->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
 	(void)snprintf(sql, sizeof(sql),
-		       "PRAGMA busy_timeout = 5000; PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY;%s",
-		       cache_mb * 1024,
-		       is_read_only ? "" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"); /* fits */
+	               "PRAGMA busy_timeout = 5000; PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY;%s",
+	               cache_mb * 1024,
+	               is_read_only ? "" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"); /* fits */
 	return sqlite_exec(ret->db, sql, e);
 }
 
@@ -113,7 +112,7 @@ static void fail_batch(struct sqlite_store *store, size_t count, enum rc rc, con
 }
 
 static void begin_session(struct session *s, struct sqlite_store *store, struct sqlite_connection *c,
-			  const struct txn *t)
+                          const struct txn *t)
 {
 	*s = (struct session){
 		.store = &store->base,
@@ -235,8 +234,8 @@ static void run_read(struct sqlite_store *store, struct txn *t)
 	begin_session(&s, store, &store->reader_connection, t);
 	t->rc = sqlite_exec(db, "BEGIN", &t->e);
 	if (!t->rc) {
-		(void)session_execute(&s, t, &is_torn); /* kept in the transaction */
-		rc_ignore(sqlite_exec(db, "COMMIT", NULL));  /* ends the snapshot; nothing was written */
+		(void)session_execute(&s, t, &is_torn);     /* kept in the transaction */
+		rc_ignore(sqlite_exec(db, "COMMIT", NULL)); /* ends the snapshot; nothing was written */
 	}
 	tell(t);
 }

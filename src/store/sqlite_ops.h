@@ -36,7 +36,7 @@ struct sqlite_connection {
 };
 
 MUST_CHECK enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
-				  struct err *e);
+                                  struct err *e);
 void               sqlite_disconnect(struct sqlite_connection *c);
 
 /* Run SQL text without results. */
@@ -50,14 +50,14 @@ MUST_CHECK enum rc sqlite_check_identity(sqlite3 *db, struct err *e);
 
 /* Tables, columns and indexes for these types; what exists stays. One transaction. */
 MUST_CHECK enum rc sqlite_prepare_schema(sqlite3 *db, const struct record_type *const *types, size_t type_count,
-					 struct err *e);
+                                         struct err *e);
 
 /* True when an absent value is stored as 0 and not as NULL: the field orders an index. */
 bool sqlite_is_sort_field(const struct record_type *type, int field);
 
 /* The session calls; session->connection is a struct sqlite_connection. */
-session_get_fn   sqlite_get;
-session_query_fn sqlite_query;
-session_count_fn sqlite_count;
-session_apply_fn sqlite_apply;
+session_get_fn         sqlite_get;
+session_query_fn       sqlite_query;
+session_count_fn       sqlite_count;
+session_apply_fn       sqlite_apply;
 session_find_unique_fn sqlite_find_unique;

@@ -29,17 +29,18 @@ static const char *column_type(enum field_kind kind)
 
 static void add_table(struct buf *sql, const struct record_type *type)
 {
-	buf_addf(sql, "CREATE TABLE IF NOT EXISTS \"%s\" (seq INTEGER PRIMARY KEY, version INTEGER NOT NULL", type->name);
+	buf_addf(sql, "CREATE TABLE IF NOT EXISTS \"%s\" (seq INTEGER PRIMARY KEY, version INTEGER NOT NULL",
+	         type->name);
 	for (int f = 0; f < type->field_count; f++)
 		buf_addf(sql, ", \"%s\" %s%s", type->fields[f].name, column_type(type->fields[f].kind),
-			 f == type->key ? " NOT NULL UNIQUE" : "");
+		         f == type->key ? " NOT NULL UNIQUE" : "");
 	buf_add_text(sql, ") STRICT;");
 }
 
 static void add_index(struct buf *sql, const struct record_type *type, const struct record_index *index)
 {
 	buf_addf(sql, "CREATE INDEX IF NOT EXISTS \"%s_%s\" ON \"%s\" (\"%s\"", type->name, index->name, type->name,
-		 type->fields[index->hash].name);
+	         type->fields[index->hash].name);
 	if (index->sort != NO_FIELD)
 		buf_addf(sql, ", \"%s\"", type->fields[index->sort].name);
 	buf_add_char(sql, ')');
@@ -72,8 +73,7 @@ static enum rc make_type(sqlite3 *db, const struct record_type *type, struct err
 			continue;
 		buf_reset(&sql);
 		buf_addf(&sql, "ALTER TABLE \"%s\" ADD COLUMN \"%s\" %s%s;", type->name, type->fields[f].name,
-			 column_type(type->fields[f].kind),
-			 type->fields[f].kind == FIELD_TEXT ? "" : " DEFAULT 0");
+		         column_type(type->fields[f].kind), type->fields[f].kind == FIELD_TEXT ? "" : " DEFAULT 0");
 		rc = exec_buf(db, &sql, e);
 	}
 	for (int i = 0; !rc && i < type->index_count; i++) {
@@ -113,7 +113,7 @@ enum rc sqlite_check_identity(sqlite3 *db, struct err *e)
 		return err_set(e, RC_CORRUPT, "is a database of another program, not a Leasehold store");
 	if (version > SQLITE_SCHEMA_VERSION)
 		return err_set(e, RC_CORRUPT, "has schema version %d, this program knows up to %d: use a newer one",
-			       (int)version, SQLITE_SCHEMA_VERSION);
+		               (int)version, SQLITE_SCHEMA_VERSION);
 	return RC_OK;
 }
 
@@ -122,7 +122,7 @@ static enum rc stamp_identity(sqlite3 *db, struct err *e)
 	char sql[96];
 
 	(void)snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d;", APPLICATION_ID,
-		       SQLITE_SCHEMA_VERSION); /* fits */
+	               SQLITE_SCHEMA_VERSION); /* fits */
 	return sqlite_exec(db, sql, e);
 }
 

@@ -110,12 +110,11 @@ static void build_delete(struct buf *sql, const struct statement_key *key)
 	buf_addf(sql, "DELETE FROM \"%s\" WHERE seq = ?1", key->type->name);
 }
 
-static enum rc prepare(struct sqlite_connection *c, const struct statement_key *key, sqlite3_stmt **ret,
-		       struct err *e)
+static enum rc prepare(struct sqlite_connection *c, const struct statement_key *key, sqlite3_stmt **ret, struct err *e)
 {
 	static void (*const builders[])(struct buf *, const struct statement_key *) = {
-		[GET] = build_get,     [GET_BY_SEQ] = build_get_by_seq, [QUERY] = build_query,
-		[COUNT] = build_count, [INSERT] = build_insert,         [UPDATE] = build_update,
+		[GET] = build_get,       [GET_BY_SEQ] = build_get_by_seq, [QUERY] = build_query,
+		[COUNT] = build_count,   [INSERT] = build_insert,         [UPDATE] = build_update,
 		[DELETE] = build_delete,
 	};
 	struct buf sql;
@@ -148,8 +147,8 @@ static void forget_statements(struct sqlite_connection *c)
 static enum rc statement(struct session *s, struct statement_key key, sqlite3_stmt **ret, struct err *e)
 {
 	struct sqlite_connection *c = s->connection;
-	uint64_t hash = ((uint64_t)(uintptr_t)key.type >> 4) ^ ((uint64_t)key.kind << 40) ^
-			((uint64_t)(uint8_t)key.index << 48) ^ ((uint64_t)key.flags << 56) ^ key.fields;
+	uint64_t                  hash = ((uint64_t)(uintptr_t)key.type >> 4) ^ ((uint64_t)key.kind << 40) ^
+	                ((uint64_t)(uint8_t)key.index << 48) ^ ((uint64_t)key.flags << 56) ^ key.fields;
 	size_t  at = (size_t)((hash * 0x9e3779b97f4a7c15ull) >> 56) % STATEMENTS_MAX;
 	enum rc rc;
 
@@ -225,14 +224,14 @@ static struct stored read_row(struct session *s, const struct record_type *type,
 
 /* Read a row and believe it only after a look: the file may have been changed by other hands. */
 static enum rc take_row(struct session *s, const struct record_type *type, sqlite3_stmt *stmt, struct stored *ret,
-			struct err *e)
+                        struct err *e)
 {
 	*ret = read_row(s, type, stmt);
 	return record_check(type, ret->record, e);
 }
 
 static enum rc step_get(struct session *s, const struct record_type *type, sqlite3_stmt *stmt, struct stored *ret,
-			struct err *e)
+                        struct err *e)
 {
 	struct sqlite_connection *c = s->connection;
 	enum rc                   rc;
@@ -246,8 +245,7 @@ static enum rc step_get(struct session *s, const struct record_type *type, sqlit
 	return rc;
 }
 
-enum rc sqlite_get(struct session *s, const struct record_type *type, struct str key, struct stored *ret,
-		   struct err *e)
+enum rc sqlite_get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	enum rc       rc = statement(s, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
@@ -270,7 +268,7 @@ static struct unique_index *find_unique_index(struct session *s, const struct re
 }
 
 enum rc sqlite_find_unique(struct session *s, const struct record_type *type, int index, struct value v,
-			   struct stored *ret, struct err *e)
+                           struct stored *ret, struct err *e)
 {
 	struct unique_index *u = find_unique_index(s, type, index);
 	int                  field = type->indexes[index].hash;
@@ -351,7 +349,7 @@ static struct str make_cursor(struct session *s, const struct query *q, const st
 }
 
 static enum rc read_page(struct session *s, const struct query *q, sqlite3_stmt *stmt, struct stored_page *ret,
-			 struct err *e)
+                         struct err *e)
 {
 	struct sqlite_connection *c = s->connection;
 	enum rc                   rc = RC_OK;
@@ -378,7 +376,7 @@ enum rc sqlite_query(struct session *s, const struct query *q, struct stored_pag
 	enum rc              rc;
 
 	key.flags = (uint8_t)((q->cursor.n ? WITH_CURSOR : 0) | (q->sort_prefix.n ? WITH_PREFIX : 0) |
-			      (q->has_sort_max ? WITH_MAX : 0));
+	                      (q->has_sort_max ? WITH_MAX : 0));
 	rc = statement(s, key, &stmt, e);
 	if (rc)
 		return rc;
@@ -390,7 +388,7 @@ enum rc sqlite_query(struct session *s, const struct query *q, struct stored_pag
 }
 
 enum rc sqlite_count(struct session *s, const struct record_type *type, int index, struct value hash, int64_t *ret,
-		     struct err *e)
+                     struct err *e)
 {
 	struct sqlite_connection *c = s->connection;
 	sqlite3_stmt             *stmt;

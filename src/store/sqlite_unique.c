@@ -39,8 +39,8 @@ void unique_fini(struct unique_index *u)
 static uint64_t hash_value(const struct unique_index *u, struct value v)
 {
 	bool     is_text = u->type->fields[u->type->indexes[u->index].hash].kind == FIELD_TEXT;
-	uint64_t hash = is_text ? str_hash(v.text, u->seed) :
-				  str_hash(str_of((const char *)&v.number, sizeof(v.number)), u->seed);
+	uint64_t hash = is_text ? str_hash(v.text, u->seed)
+	                        : str_hash(str_of((const char *)&v.number, sizeof(v.number)), u->seed);
 
 	return hash ? hash : 1;
 }
@@ -133,7 +133,7 @@ void unique_note(struct unique_index *u, int64_t seq, const void *before, const 
 	bool                       was_in = before && record_is_in_index(u->type, index, before);
 	bool                       is_in = after && record_is_in_index(u->type, index, after);
 	uint64_t                   old = was_in ? hash_value(u, record_value(u->type, index->hash, before)) : 0;
-	uint64_t                   new = is_in ? hash_value(u, record_value(u->type, index->hash, after)) : 0;
+	uint64_t new = is_in ? hash_value(u, record_value(u->type, index->hash, after)) : 0;
 
 	if (old == new)
 		return;

@@ -84,7 +84,8 @@ void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_
 	atomic_fetch_add(&s->transactions, transactions);
 	if (rc)
 		atomic_fetch_add(&s->failed_commits, 1);
-	if (!rc && (!s->health.rc || !has_written)) /* only the committing thread writes health, so it may look without the lock */
+	if (!rc && (!s->health.rc ||
+	            !has_written)) /* only the committing thread writes health, so it may look without the lock */
 		return;
 	pthread_mutex_lock(&s->health_lock);
 	if (rc)

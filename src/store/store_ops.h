@@ -51,27 +51,27 @@ typedef void store_turn_fn(struct store *s);
 typedef void store_close_fn(struct store *s);
 
 /* What is stored, without the session's own writes (the session puts those on top). RC_NOT_FOUND. */
-typedef enum rc session_get_fn(struct session *s, const struct record_type *type, struct str key,
-			       struct stored *ret, struct err *e);
+typedef enum rc session_get_fn(struct session *s, const struct record_type *type, struct str key, struct stored *ret,
+                               struct err *e);
 typedef enum rc session_query_fn(struct session *s, const struct query *q, struct stored_page *ret, struct err *e);
 typedef enum rc session_find_unique_fn(struct session *s, const struct record_type *type, int index, struct value v,
-				       struct stored *ret, struct err *e);
+                                       struct stored *ret, struct err *e);
 typedef enum rc session_count_fn(struct session *s, const struct record_type *type, int index, struct value hash,
-				 int64_t *ret, struct err *e);
+                                 int64_t *ret, struct err *e);
 
 /* Write one changed entry. A failure makes the back end undo the whole commit. */
 typedef enum rc session_apply_fn(struct session *s, const struct session_entry *entry, struct err *e);
 
 struct store_ops {
-	const char       *name; /* shown in logs and /readyz */
-	store_submit_fn  *submit;
-	store_turn_fn    *turn;
-	store_close_fn   *close;
-	session_get_fn   *get;
-	session_query_fn *query;
+	const char             *name; /* shown in logs and /readyz */
+	store_submit_fn        *submit;
+	store_turn_fn          *turn;
+	store_close_fn         *close;
+	session_get_fn         *get;
+	session_query_fn       *query;
 	session_find_unique_fn *find_unique;
-	session_count_fn *count;
-	session_apply_fn *apply;
+	session_count_fn       *count;
+	session_apply_fn       *apply;
 };
 
 struct store { /* first member of every back end */

@@ -19,7 +19,7 @@
 static bool has_flag(const char *name)
 {
 	const char *dir = getenv("FAILSYNC_DIR");
-	char path[4096];
+	char        path[4096];
 
 	if (!dir)
 		return false;
@@ -30,7 +30,7 @@ static bool has_flag(const char *name)
 static void note(void)
 {
 	char path[4096];
-	int fd;
+	int  fd;
 
 	snprintf(path, sizeof path, "%s/count", getenv("FAILSYNC_DIR"));
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

@@ -107,8 +107,8 @@ static bool send_reply(int fd, const struct fake_reply *reply)
 		return (void)send_all(fd, reply->raw, strlen(reply->raw)), false; /* a client that left is no fault */
 	buf_init(&out, (size_t)1 << 28);
 	buf_addf(&out, "HTTP/1.1 %d Answer\r\n%sContent-Length: %zu\r\n\r\n%s", reply->status,
-		 reply->headers ? reply->headers : "", reply->body ? strlen(reply->body) : 0,
-		 reply->body ? reply->body : "");
+	         reply->headers ? reply->headers : "", reply->body ? strlen(reply->body) : 0,
+	         reply->body ? reply->body : "");
 	is_sent = send_all(fd, out.p, out.n);
 	buf_fini(&out);
 	return is_sent;

@@ -17,9 +17,9 @@ struct fake_request {
 
 struct fake_reply {
 	int         status;
-	const char *headers; /* each "Name: value\r\n", or NULL */
-	const char *body;    /* or NULL */
-	const char *raw;     /* sent instead of all of the above, then the connection is closed */
+	const char *headers;   /* each "Name: value\r\n", or NULL */
+	const char *body;      /* or NULL */
+	const char *raw;       /* sent instead of all of the above, then the connection is closed */
 	bool        is_silent; /* no answer at all; the connection stays open until the server ends */
 };
 

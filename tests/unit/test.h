@@ -12,12 +12,12 @@
 #include "base/attr.h"
 
 /* A test's name is a sentence that is true. */
-#define TEST(name)                                                                                \
-	static void name(void **state_);                                                          \
-	__attribute__((constructor)) static void register_##name(void)                            \
-	{                                                                                         \
-		test_register(#name, name);                                                       \
-	}                                                                                         \
+#define TEST(name)                                                     \
+	static void                              name(void **state_);  \
+	__attribute__((constructor)) static void register_##name(void) \
+	{                                                              \
+		test_register(#name, name);                            \
+	}                                                              \
 	static void name(void **state_ __attribute__((unused)))
 
 #define CASE(label)      test_case(label)

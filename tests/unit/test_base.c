@@ -129,8 +129,12 @@ TEST(times_are_read_and_written_as_iso_8601)
 
 TEST(json_that_is_deep_doubled_or_broken_is_refused)
 {
-	static const char *const bad[] = { "", "{", "{}x", "{\"a\":1,\"a\":2}", "[1,]", "{\"a\":NaN}", "\"\xff\"",
-					   "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]" };
+	static const char *const bad[] = {
+		"",         "{",
+		"{}x",      "{\"a\":1,\"a\":2}",
+		"[1,]",     "{\"a\":NaN}",
+		"\"\xff\"", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		json_t    *value = NULL;
@@ -184,7 +188,8 @@ TEST(metrics_are_shown_in_prometheus_text)
 	metrics_write(m, &b);
 	CHECK(strstr(b.p, "broker_allocate_total{outcome=\"success\"} 3\n") != NULL);
 	CHECK(strstr(b.p, "\nbroker_pool_total 200\n") != NULL);
-	CHECK(strstr(b.p, "_bucket{method=\"POST\",endpoint=\"/v1/allocate\",status=\"201\",le=\"0.025\"} 0\n") != NULL);
+	CHECK(strstr(b.p, "_bucket{method=\"POST\",endpoint=\"/v1/allocate\",status=\"201\",le=\"0.025\"} 0\n") !=
+	      NULL);
 	CHECK(strstr(b.p, "_bucket{method=\"POST\",endpoint=\"/v1/allocate\",status=\"201\",le=\"0.05\"} 1\n") != NULL);
 	buf_fini(&b);
 	metrics_free(m);

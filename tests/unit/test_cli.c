@@ -136,16 +136,11 @@ TEST(times_are_told_as_people_say_them)
 		int64_t     seconds;
 		const char *text;
 	} cases[] = {
-		{ 0, "now" },
-		{ 1, "in 1 s" },
-		{ -59, "59 s ago" },
-		{ 60, "in 1 min" },
-		{ 3599, "in 59 min" },
-		{ 14399, "in 3 h 59 min" },
-		{ 3600, "in 1 h" },
-		{ -7260, "2 h 1 min ago" },
-		{ 86400, "in 1 d" },
-		{ 90000, "in 1 d 1 h" },
+		{ 0, "now" },          { 1, "in 1 s" },
+		{ -59, "59 s ago" },   { 60, "in 1 min" },
+		{ 3599, "in 59 min" }, { 14399, "in 3 h 59 min" },
+		{ 3600, "in 1 h" },    { -7260, "2 h 1 min ago" },
+		{ 86400, "in 1 d" },   { 90000, "in 1 d 1 h" },
 	};
 	struct arena a = { 0 };
 
@@ -155,7 +150,7 @@ TEST(times_are_told_as_people_say_them)
 	}
 	setenv("TZ", "UTC", 1);
 	CHECK(str_eq(show_time(&a, NOW_SEC + 14399, wall_from_sec(NOW_SEC)),
-		     STR("2027-01-15 11:59:59 (in 3 h 59 min)")));
+	             STR("2027-01-15 11:59:59 (in 3 h 59 min)")));
 	CHECK(str_eq(show_time(&a, 0, wall_from_sec(NOW_SEC)), STR("")));
 	arena_fini(&a);
 }
@@ -192,8 +187,8 @@ TEST(columns_are_as_wide_as_their_widest_cell)
 	row->cells[0] = STR("s");
 	row->cells[2] = STR("deletion_failed");
 	CHECK(str_eq(print_table(&a, &t, false), STR("ID         NAME  STATUS\n"
-						     "sandbox-1  \xc3\xa9t\xc3\xa9   available\n"
-						     "s          -     deletion_failed\n")));
+	                                             "sandbox-1  \xc3\xa9t\xc3\xa9   available\n"
+	                                             "s          -     deletion_failed\n")));
 	CHECK(strstr(print_table(&a, &t, true).p, "\033[31mdeletion_failed\033[0m\n"));
 	arena_fini(&a);
 }
@@ -206,8 +201,8 @@ TEST(text_of_the_server_cannot_steer_the_terminal)
 	struct wall  now = { 0 };
 
 	CHECK(json_parse(STR("{\"name\": \"a\\u001b[31mb\\nc\\u009bd\", \"ok\": true, \"none\": null, \"n\": 5, "
-			     "\"list\": [1, \"\\u007f\"]}"),
-			 &object, &e) == RC_OK);
+	                     "\"list\": [1, \"\\u007f\"]}"),
+	                 &object, &e) == RC_OK);
 	CHECK(str_eq(show_member(&a, object, "name", now), STR("a?[31mb?c??d")));
 	CHECK(str_eq(show_member(&a, object, "ok", now), STR("yes")));
 	CHECK(str_eq(show_member(&a, object, "none", now), STR("")));
@@ -230,7 +225,7 @@ static const char *fake_env(const char *name)
 }
 
 static const char *const both_tokens[] = { "BROKER_API_TOKEN", "track-t0ken, older", "BROKER_ADMIN_TOKEN",
-					   "admin-t0ken", NULL };
+	                                   "admin-t0ken", NULL };
 
 enum { ASKED_MAX = 8 };
 
@@ -278,10 +273,10 @@ static void open_run(struct run *r, int status, const char *body)
 static void run_at(struct run *r, const char *address, const char *text)
 {
 	struct cli_io io = { .out = open_memstream(&r->out, &r->out_size),
-			     .err = open_memstream(&r->err, &r->err_size),
-			     .env = fake_env,
-			     .clock = &r->clock,
-			     .poll_ms = 1 };
+		             .err = open_memstream(&r->err, &r->err_size),
+		             .env = fake_env,
+		             .clock = &r->clock,
+		             .poll_ms = 1 };
 	struct arena  a = { 0 };
 	struct line   l;
 
@@ -470,8 +465,8 @@ TEST(an_address_with_a_path_is_used_as_it_is)
 TEST(show_takes_the_route_that_the_token_allows)
 {
 	static const char *const track_only[] = { "BROKER_API_TOKEN", "t0ken", "LEASEHOLD_TRACK", "lab", NULL };
-	static const char *const both[] = { "BROKER_API_TOKEN",   "t0ken",           "LEASEHOLD_TRACK", "lab",
-					    "BROKER_ADMIN_TOKEN", "admin-t0ken", NULL };
+	static const char *const both[] = { "BROKER_API_TOKEN", "t0ken", "LEASEHOLD_TRACK", "lab", "BROKER_ADMIN_TOKEN",
+		                            "admin-t0ken",      NULL };
 	static const char *const any[] = { "LEASEHOLD_TOKEN", "t0ken", NULL };
 	static const char *const any_with_track[] = { "LEASEHOLD_TOKEN", "t0ken", "LEASEHOLD_TRACK", "lab", NULL };
 	static const struct {
@@ -524,8 +519,8 @@ TEST(a_claim_is_shown_with_its_times)
 	open_run(&r, 200, "{\"sandbox_id\": \"sb-1\", \"expires_at\": 1800014399, \"sfdc_account_id\": null}");
 	run(&r, "sandbox claim --track t");
 	CHECK(strcmp(r.out, "sandbox_id       sb-1\n"
-			    "expires_at       2027-01-15 11:59:59 (in 3 h 59 min)\n"
-			    "sfdc_account_id  -\n") == 0);
+	                    "expires_at       2027-01-15 11:59:59 (in 3 h 59 min)\n"
+	                    "sfdc_account_id  -\n") == 0);
 	CHECK(strstr(r.err, "held this one already"));
 	close_run(&r);
 }
@@ -563,8 +558,8 @@ TEST(all_pages_are_followed)
 	CHECK(strcmp(r.script.asked[1], "GET /v1/admin/sandboxes?limit=100&cursor=x%2Fy") == 0);
 	CHECK(r.script.count == 2);
 	CHECK(strcmp(r.out, "ID  NAME  STATUS     TRACK  EXPIRES\n"
-			    "a   -     available  -      -\n"
-			    "b   -     stale      -      -\n") == 0);
+	                    "a   -     available  -      -\n"
+	                    "b   -     stale      -      -\n") == 0);
 	close_run(&r);
 
 	CASE("without --all only one, and a hint");
@@ -618,13 +613,13 @@ TEST(jobs_are_shown_as_a_table)
 	setenv("TZ", "UTC", 1);
 	env_table = both_tokens;
 	open_run(&r, 200,
-		 "{\"jobs\": [{\"name\": \"sync\", \"paused\": true, \"running\": false, \"interval_sec\": 600, "
-		 "\"last_finished_at\": 1799999940, \"last_outcome\": \"error\", \"last_error\": \"CSP down\", "
-		 "\"next_run_at\": null}]}");
+	         "{\"jobs\": [{\"name\": \"sync\", \"paused\": true, \"running\": false, \"interval_sec\": 600, "
+	         "\"last_finished_at\": 1799999940, \"last_outcome\": \"error\", \"last_error\": \"CSP down\", "
+	         "\"next_run_at\": null}]}");
 	run(&r, "job list");
 	CHECK(strcmp(r.out,
-		     "NAME  STATE   EVERY   LAST END                         OUTCOME  NEXT RUN  ERROR\n"
-		     "sync  paused  10 min  2027-01-15 07:59:00 (1 min ago)  error    -         CSP down\n") == 0);
+	             "NAME  STATE   EVERY   LAST END                         OUTCOME  NEXT RUN  ERROR\n"
+	             "sync  paused  10 min  2027-01-15 07:59:00 (1 min ago)  error    -         CSP down\n") == 0);
 	close_run(&r);
 }
 

@@ -46,9 +46,9 @@ static void set_up(struct fixture *f, const char *path)
 	log_setup(LOG_ERROR, LOG_TEXT);
 	f->server = fake_server_open(answer, &f->vendor);
 	f->csp = csp_http_open(&(struct csp_http_options){ .base_url = fake_server_url(f->server, path),
-							    .token = "t0ken",
-							    .connect_timeout_ms = 2000,
-							    .total_timeout_ms = 2000 });
+	                                                   .token = "t0ken",
+	                                                   .connect_timeout_ms = 2000,
+	                                                   .total_timeout_ms = 2000 });
 }
 
 static void tear_down(struct fixture *f)
@@ -61,16 +61,16 @@ static void tear_down(struct fixture *f)
 TEST(a_listing_keeps_active_sandboxes_with_all_their_fields)
 {
 	static const char body[] =
-		"{\"results\": ["
-		"{\"account_type\": \"sandbox\", \"state\": \"active\", \"id\": \"identity/accounts/u-1\","
-		" \"csp_id\": 2016001, \"name\": \"One\", \"created_at\": \"2025-01-02T03:04:05.678Z\","
-		" \"sfdc_account_id\": \"sf-1\", \"more\": {\"deep\": []}},"
-		"{\"account_type\": \"trial\", \"state\": \"active\", \"id\": \"x\"},"
-		"{\"account_type\": \"sandbox\", \"state\": \"disabled\", \"id\": \"y\"},"
-		"{\"account_type\": \"sandbox\", \"state\": \"active\", \"id\": 77, \"created_at\": \"yesterday\"},"
-		"{\"account_type\": \"sandbox\", \"state\": \"active\", \"id\": \"a/b\", \"csp_id\": \"s-3\", "
-		"\"name\": null}"
-		"], \"total\": 5}";
+	        "{\"results\": ["
+	        "{\"account_type\": \"sandbox\", \"state\": \"active\", \"id\": \"identity/accounts/u-1\","
+	        " \"csp_id\": 2016001, \"name\": \"One\", \"created_at\": \"2025-01-02T03:04:05.678Z\","
+	        " \"sfdc_account_id\": \"sf-1\", \"more\": {\"deep\": []}},"
+	        "{\"account_type\": \"trial\", \"state\": \"active\", \"id\": \"x\"},"
+	        "{\"account_type\": \"sandbox\", \"state\": \"disabled\", \"id\": \"y\"},"
+	        "{\"account_type\": \"sandbox\", \"state\": \"active\", \"id\": 77, \"created_at\": \"yesterday\"},"
+	        "{\"account_type\": \"sandbox\", \"state\": \"active\", \"id\": \"a/b\", \"csp_id\": \"s-3\", "
+	        "\"name\": null}"
+	        "], \"total\": 5}";
 	struct fixture f;
 
 	set_up(&f, "/v2/");
@@ -118,7 +118,7 @@ TEST(an_account_that_makes_no_sense_is_skipped_alone)
 		struct err         e = { 0 };
 		struct csp_listing l;
 		struct str         json = str_format(&a, "{\"results\": [%s, %s]}", cases[i].account,
-						     SANDBOX(", \"id\": \"good\""));
+		                                     SANDBOX(", \"id\": \"good\""));
 
 		CASE(cases[i].label);
 		CHECK(csp_read_accounts(json, &a, &l, &e) == RC_OK);
@@ -148,9 +148,8 @@ TEST(of_two_accounts_with_one_sandbox_id_the_first_counts)
 	struct arena       a = { 0 };
 	struct err         e = { 0 };
 	struct csp_listing l;
-	struct str         json = STR("{\"results\": [" SANDBOX(", \"id\": \"first\", \"csp_id\": 5") ","
-				      SANDBOX(", \"id\": \"second\", \"csp_id\": \"5\"") ","
-				      SANDBOX(", \"id\": \"third\", \"csp_id\": 6") "]}");
+	struct str         json = STR("{\"results\": [" SANDBOX(", \"id\": \"first\", \"csp_id\": 5") "," SANDBOX(
+	                ", \"id\": \"second\", \"csp_id\": \"5\"") "," SANDBOX(", \"id\": \"third\", \"csp_id\": 6") "]}");
 
 	CHECK(csp_read_accounts(json, &a, &l, &e) == RC_OK);
 	CHECK(l.count == 2 && l.duplicates == 1 && l.malformed == 0);
@@ -161,8 +160,14 @@ TEST(of_two_accounts_with_one_sandbox_id_the_first_counts)
 
 TEST(a_document_that_makes_no_sense_is_corrupt)
 {
-	static const char *const documents[] = { "", "<html>", "[]", "{}", "{\"results\": {}}", "{\"results\": null}",
-						 "{\"results\": [}", "{\"results\": [], \"results\": []}" };
+	static const char *const documents[] = { "",
+		                                 "<html>",
+		                                 "[]",
+		                                 "{}",
+		                                 "{\"results\": {}}",
+		                                 "{\"results\": null}",
+		                                 "{\"results\": [}",
+		                                 "{\"results\": [], \"results\": []}" };
 	struct fixture           f;
 
 	set_up(&f, "");
@@ -283,10 +288,10 @@ TEST(no_connection_and_no_answer_are_told_apart)
 
 /* A CSP that answers what the test wants, for the guard. */
 struct scripted {
-	struct csp csp;
+	struct csp       csp;
 	_Atomic(enum rc) rc;
-	atomic_int calls;
-	atomic_int is_closed;
+	atomic_int       calls;
+	atomic_int       is_closed;
 };
 
 static enum rc scripted_answer(struct csp *c, struct err *e)

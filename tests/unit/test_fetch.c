@@ -27,12 +27,12 @@ static struct fake_reply answer(const struct fake_request *req, size_t number, v
 		return (struct fake_reply){ .raw = "220 mail.example ESMTP\r\n" };
 	if (strcmp(req->target, "/interim") == 0)
 		return (struct fake_reply){ .raw = "HTTP/1.1 103 Early\r\nX-A: early\r\n\r\nHTTP/1.1 200 OK\r\n"
-						   "X-A: late\r\nContent-Length: 0\r\n\r\n" };
+			                           "X-A: late\r\nContent-Length: 0\r\n\r\n" };
 	if (strcmp(req->target, "/large") == 0)
 		return (struct fake_reply){ 200, NULL, large_body, NULL, false };
 	if (strcmp(req->target, "/large-unannounced") == 0)
 		return (struct fake_reply){ .raw = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
-						   "0123456789012345678901234567890123456789" };
+			                           "0123456789012345678901234567890123456789" };
 	if (strcmp(req->target, "/echo") == 0)
 		return (struct fake_reply){ 201, NULL, req->body[0] ? "with body" : "without body", NULL, false };
 	return (struct fake_reply){ 200, "X-One:  padded value \r\nx-two: 2\r\n", "hello", NULL, false };
@@ -58,10 +58,9 @@ static void tear_down(struct fixture *f)
 
 static enum rc get(struct fixture *f, const char *path)
 {
-	struct fetch_request req = { .method = "GET",
-				     .url = fake_server_url(f->server, path),
-				     .total_timeout_ms = 5000,
-				     .max_bytes = 32 };
+	struct fetch_request req = {
+		.method = "GET", .url = fake_server_url(f->server, path), .total_timeout_ms = 5000, .max_bytes = 32
+	};
 
 	err_clear(&f->err);
 	return fetch(&req, &f->arena, &f->reply, &f->err);
@@ -132,8 +131,8 @@ TEST(a_silent_server_is_a_timeout)
 
 	set_up(&f);
 	struct fetch_request req = { .method = "GET",
-				     .url = fake_server_url(f.server, "/silent"),
-				     .total_timeout_ms = 50 };
+		                     .url = fake_server_url(f.server, "/silent"),
+		                     .total_timeout_ms = 50 };
 
 	CHECK(fetch(&req, &f.arena, &f.reply, &f.err) == RC_TIMEOUT);
 	tear_down(&f);
@@ -154,9 +153,11 @@ TEST(nobody_listening_is_unavailable)
 
 TEST(urls_that_are_not_http_are_refused)
 {
-	static const char *const urls[] = { "ftp://127.0.0.1/", "file:///etc/hostname", "127.0.0.1:80/x", "http://", "",
-					    "http://127.0.0.1:1/a b", "http://127.0.0.1:1/a\nb" };
-	struct fixture           f;
+	static const char *const urls[] = {
+		"ftp://127.0.0.1/",       "file:///etc/hostname",   "127.0.0.1:80/x", "http://", "",
+		"http://127.0.0.1:1/a b", "http://127.0.0.1:1/a\nb"
+	};
+	struct fixture f;
 
 	set_up(&f);
 	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
@@ -176,7 +177,7 @@ TEST(a_message_shows_no_password_query_or_token)
 
 	set_up(&f);
 	(void)snprintf(url, sizeof(url), "http://us3r:passw0rd@127.0.0.1:%d/path?key=s3cret#part",
-		       fake_closed_port()); /* fits */
+	               fake_closed_port()); /* fits */
 	struct fetch_request req = { .method = "GET", .url = url, .headers = { "Authorization: Token t0ken" } };
 
 	CHECK(fetch(&req, &f.arena, &f.reply, &f.err) == RC_UNAVAILABLE);
@@ -203,10 +204,10 @@ static struct fake_reply check_request(const struct fake_request *req, size_t nu
 	(void)number;
 	if (strcmp(req->method, "POST") == 0)
 		*is_right = fake_request_has(req, req->body[0] ? "Content-Length: 4" : "Content-Length: 0") &&
-			    !strcasestr(req->headers, "Content-Type") && !strcasestr(req->headers, "Expect");
+		            !strcasestr(req->headers, "Content-Type") && !strcasestr(req->headers, "Expect");
 	else
 		*is_right = strcmp(req->method, "DELETE") == 0 && !strcasestr(req->headers, "Content-Length") &&
-			    fake_request_has(req, "X-Mine: yes");
+		            fake_request_has(req, "X-Mine: yes");
 	return (struct fake_reply){ .status = 204 };
 }
 

@@ -33,8 +33,9 @@ static struct store *open_sqlite_at(const char *name)
 	char          path[128];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	enum rc rc = store_sqlite_open(&(struct sqlite_options){ path, service_types, service_type_count, &test_clock, 0 },
-				       &store, &e);
+	enum rc rc = store_sqlite_open(&(struct sqlite_options){ path, service_types, service_type_count, &test_clock,
+	                                                         0 },
+	                               &store, &e);
 
 	if (rc)
 		print_error("%s\n", e.msg);
@@ -348,10 +349,9 @@ static void check_paging_of(struct store *store, struct arena *a, int index, int
 {
 	bool           was_seen[300] = { 0 };
 	int            seen = 0, pages = 0;
-	struct listing l = { .q = { .type = &sandbox_type,
-				    .index = index,
-				    .hash = value_int(SANDBOX_AVAILABLE),
-				    .limit = 17 } };
+	struct listing l = {
+		.q = { .type = &sandbox_type, .index = index, .hash = value_int(SANDBOX_AVAILABLE), .limit = 17 }
+	};
 
 	do {
 		CHECK(store_read(store, list, &l, a, NULL) == RC_OK);
@@ -403,11 +403,11 @@ TEST(a_cursor_of_another_query_is_refused)
 static void check_sort_max(struct store *store, struct arena *a)
 {
 	struct listing l = { .q = { .type = &sandbox_type,
-				    .index = SANDBOX_BY_STATUS,
-				    .hash = value_int(SANDBOX_ALLOCATED),
-				    .has_sort_max = true,
-				    .sort_max = 1000004,
-				    .limit = 100 } };
+		                    .index = SANDBOX_BY_STATUS,
+		                    .hash = value_int(SANDBOX_ALLOCATED),
+		                    .has_sort_max = true,
+		                    .sort_max = 1000004,
+		                    .limit = 100 } };
 
 	fill(store, a, 20);
 	for (int i = 0; i < 10; i++) {
@@ -499,11 +499,24 @@ static enum rc put_full(struct session *s, void *arg, struct err *e)
 static void check_round_trip(struct store *store, struct arena *a)
 {
 	struct sandbox full = {
-		.sandbox_id = STR("id"), .name = STR("n\xc3\xbcm \"quoted\" 'x'"), .external_id = STR("identity/accounts/1"),
-		.status = SANDBOX_DELETION_FAILED, .allocated_to_track = STR("t"), .idempotency_key = STR("k"),
-		.track_name = STR("lab"), .sfdc_account_id = STR("sf"), .allocated_at = 1, .lab_duration_hours = 2,
-		.deletion_requested_at = 3, .deletion_retry_count = 4, .next_deletion_at = 5, .last_error = STR("why"),
-		.quarantine_reason = STR("q"), .last_synced = 6, .created_at = -7, .updated_at = INT64_MAX,
+		.sandbox_id = STR("id"),
+		.name = STR("n\xc3\xbcm \"quoted\" 'x'"),
+		.external_id = STR("identity/accounts/1"),
+		.status = SANDBOX_DELETION_FAILED,
+		.allocated_to_track = STR("t"),
+		.idempotency_key = STR("k"),
+		.track_name = STR("lab"),
+		.sfdc_account_id = STR("sf"),
+		.allocated_at = 1,
+		.lab_duration_hours = 2,
+		.deletion_requested_at = 3,
+		.deletion_retry_count = 4,
+		.next_deletion_at = 5,
+		.last_error = STR("why"),
+		.quarantine_reason = STR("q"),
+		.last_synced = 6,
+		.created_at = -7,
+		.updated_at = INT64_MAX,
 	};
 
 	CHECK(store_run(store, put_full, &full, a, NULL) == RC_OK);
@@ -608,10 +621,10 @@ TEST(a_reopened_file_and_its_backup_have_everything)
 
 static void check_foreign_files(struct arena *a)
 {
-	struct store *store = NULL;
-	struct err    e = { 0 };
-	char          command[256];
-	const char   *path = in_folder(a, "x.db");
+	struct store               *store = NULL;
+	struct err                  e = { 0 };
+	char                        command[256];
+	const char                 *path = in_folder(a, "x.db");
 	const struct sqlite_options options = { path, service_types, service_type_count, &test_clock, 0 };
 
 	snprintf(command, sizeof(command), "sqlite3 %s 'CREATE TABLE other(x)'", path);
@@ -645,12 +658,13 @@ static void check_old_file(struct arena *a)
 
 	/* A file from before sfdc_account_id, next_deletion_at and the indexes existed. */
 	store_close(open_sqlite_at("old.db"));
-	snprintf(command, sizeof(command),
-		 "sqlite3 %s 'DROP INDEX sandbox_FreeIndex; ALTER TABLE sandbox DROP COLUMN sfdc_account_id;"
-		 " ALTER TABLE sandbox DROP COLUMN next_deletion_at; PRAGMA user_version=0;"
-		 " INSERT INTO sandbox (version, sandbox_id, name, external_id, status, allocated_at, lab_duration_hours,"
-		 " deletion_retry_count, created_at, updated_at) VALUES (1, \"i\", \"n\", \"e\", 0, 0, 4, 0, 1, 1)'",
-		 path);
+	snprintf(
+	        command, sizeof(command),
+	        "sqlite3 %s 'DROP INDEX sandbox_FreeIndex; ALTER TABLE sandbox DROP COLUMN sfdc_account_id;"
+	        " ALTER TABLE sandbox DROP COLUMN next_deletion_at; PRAGMA user_version=0;"
+	        " INSERT INTO sandbox (version, sandbox_id, name, external_id, status, allocated_at, lab_duration_hours,"
+	        " deletion_retry_count, created_at, updated_at) VALUES (1, \"i\", \"n\", \"e\", 0, 0, 4, 0, 1, 1)'",
+	        path);
 	CHECK(system(command) == 0);
 	struct store *store = open_sqlite_at("old.db");
 	struct claim  c = { .owner = STR("t"), .prefix = STR("n") };

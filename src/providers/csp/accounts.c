@@ -123,7 +123,7 @@ static bool is_lendable(const json_t *account)
 }
 
 static void add_account(struct csp_listing *l, struct id_set *seen, const json_t *account, size_t index,
-			struct arena *a)
+                        struct arena *a)
 {
 	struct csp_account *next = &l->accounts[l->count];
 	const char         *problem = json_is_object(account) ? NULL : "must be an object";
@@ -146,10 +146,10 @@ static void add_account(struct csp_listing *l, struct id_set *seen, const json_t
 enum rc csp_read_accounts(struct str json, struct arena *a, struct csp_listing *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *document = NULL;
-	struct csp_listing listing = { 0 };
-	const json_t      *results;
-	struct id_set      seen;
-	size_t             count;
+	struct csp_listing          listing = { 0 };
+	const json_t               *results;
+	struct id_set               seen;
+	size_t                      count;
 
 	if (json_parse(json, &document, e) != RC_OK)
 		return err_wrap(e, RC_CORRUPT, "list of accounts");
@@ -159,7 +159,7 @@ enum rc csp_read_accounts(struct str json, struct arena *a, struct csp_listing *
 	count = json_array_size(results);
 	if (count > ACCOUNTS_MAX)
 		return err_set(e, RC_CORRUPT, "list of accounts: %zu of them, at most %d are read", count,
-			       ACCOUNTS_MAX);
+		               ACCOUNTS_MAX);
 
 	id_set_init(&seen, a, count);
 	listing.accounts = arena_alloc(a, (count + 1) * sizeof(listing.accounts[0]));

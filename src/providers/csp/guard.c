@@ -48,7 +48,7 @@ static enum rc enter(struct csp_guard *g, const char *what, uint64_t *ret_ticket
 	if (is_allowed)
 		return RC_OK;
 	return err_set_code(e, RC_UNAVAILABLE, CSP_GUARD_CODE,
-			    "%s: not tried, the CSP failed too often; next try in %" PRId64 " s", what, wait_sec);
+	                    "%s: not tried, the CSP failed too often; next try in %" PRId64 " s", what, wait_sec);
 }
 
 static void leave(struct csp_guard *g, uint64_t ticket, enum rc rc)
@@ -95,10 +95,9 @@ static void close_guard(struct csp *c)
 	free(g);
 }
 
-static const struct csp_ops ops = { .name = "guard",
-				    .list = guarded_list,
-				    .delete = guarded_delete,
-				    .close = close_guard };
+static const struct csp_ops ops = {
+	.name = "guard", .list = guarded_list, .delete = guarded_delete, .close = close_guard
+};
 
 struct csp *csp_guard_open(struct csp *inner, const struct csp_guard_options *options)
 {

@@ -37,7 +37,7 @@ struct csp_http {
 };
 
 static enum rc call(const struct csp_http *h, const char *method, const char *url, size_t max_bytes, struct arena *a,
-		    struct fetch_reply *ret, struct err *e)
+                    struct fetch_reply *ret, struct err *e)
 {
 	struct fetch_request req = {
 		.method = method,
@@ -59,18 +59,18 @@ static enum rc judge(const char *what, int status, struct err *e)
 		return err_set(e, RC_UNAVAILABLE, "%s: the CSP answered %d; try again later", what, status);
 	if (status == 401 || status == 403)
 		return err_set(e, RC_DENIED, "%s: the CSP answered %d; check CSP_API_TOKEN and its rights", what,
-			       status);
+		               status);
 	if (status >= 400)
 		return err_set(e, RC_DENIED, "%s: the CSP answered %d", what, status);
 	return err_set(e, RC_UNAVAILABLE, "%s: the CSP answered %d, which is not expected; check CSP_BASE_URL", what,
-		       status);
+	               status);
 }
 
 static void warn_of_skipped(const struct csp_listing *l)
 {
 	if (l->malformed) {
 		struct log_field fields[] = { LOG_NUM("skipped", l->malformed), LOG_NUM("kept", l->count),
-					      LOG_STR("first", l->first_problem) };
+			                      LOG_STR("first", l->first_problem) };
 
 		log_write(LOG_WARNING, "csp", fields, ARRAY_LEN(fields), "accounts skipped that make no sense");
 	}
@@ -78,7 +78,7 @@ static void warn_of_skipped(const struct csp_listing *l)
 		struct log_field fields[] = { LOG_NUM("skipped", l->duplicates), LOG_NUM("kept", l->count) };
 
 		log_write(LOG_WARNING, "csp", fields, ARRAY_LEN(fields),
-			  "accounts skipped whose sandbox id an earlier one has");
+		          "accounts skipped whose sandbox id an earlier one has");
 	}
 }
 
@@ -121,7 +121,7 @@ static enum rc delete_url(const struct csp_http *h, struct str external_id, stru
 
 	if (uuid.n == 0 || str_eq(uuid, STR(".")) || str_eq(uuid, STR("..")))
 		return err_set(e, RC_INVALID, "delete account: external id '%.*s' must end with the account's own id",
-			       STR_ARG(external_id));
+		               STR_ARG(external_id));
 	buf_add_text(ret, h->base_url);
 	buf_add_text(ret, "/sandbox/accounts/");
 	fetch_escape(ret, uuid);

@@ -158,9 +158,9 @@ static enum rc list(struct csp *base, struct arena *a, struct csp_account **ret,
 			struct sim_account *from = page_record(&l.page, &account_type, i);
 
 			accounts[count++] = (struct csp_account){ .sandbox_id = from->sandbox_id,
-								  .external_id = from->external_id,
-								  .name = from->name,
-								  .created_at = from->created_at };
+				                                  .external_id = from->external_id,
+				                                  .name = from->name,
+				                                  .created_at = from->created_at };
 		}
 		l.cursor = l.page.next;
 	} while (l.cursor.n);

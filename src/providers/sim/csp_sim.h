@@ -11,4 +11,4 @@ struct csp;
 
 /* Opens or makes the file and sees to it that at least stock accounts exist. */
 MUST_CHECK enum rc csp_sim_open(const char *path, int64_t stock, const struct clock *clock, struct csp **ret,
-				struct err *e);
+                                struct err *e);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * apispec.c - reads routes.def, params.def and schemas.def for those who describe the API.
+ *
+ * The tables are written for people, so some cells are small languages: "201:Allocation 409:Error" is a list of replies,
+ * "name:s? jobs:[Job]" a list of members. All reading of these languages is here; test_openapi.c reads every row, so a
+ * mistake in a table fails there and not in front of a caller.
+ *
+ * Not here: what a route does (the handlers), and the shape of any output.
+ */
+#include "http/apispec.h"
+
+#include "domain/sandbox.h"
+
+const struct route spec_routes[] = {
+#define ROUTE(name, method, path, scope, params, replies, summary) \
+	{ #name, #method, path, SCOPE_##scope, params, replies, summary },
+#include "http/routes.def"
+#undef ROUTE
+};
+const size_t spec_route_count = ARRAY_LEN(spec_routes);
+
+const struct spec_param spec_params[] = {
+#define PARAM(id, name, where, type, least, most, is_required, description) \
+	{ id, name, where, type, least, most, is_required, description },
+#include "http/params.def"
+#undef PARAM
+};
+const size_t spec_param_count = ARRAY_LEN(spec_params);
+
+const struct spec_schema spec_schemas[] = {
+#define SCHEMA(name, members) { name, members },
+#include "http/schemas.def"
+#undef SCHEMA
+};
+const size_t spec_schema_count = ARRAY_LEN(spec_schemas);
+
+static const struct spec_body bodies[] = {
+	{ "quarantine", "reason", "Why it is set aside; kept with the sandbox.", SANDBOX_TEXT_MAX },
+};
+
+/* By scope; in the order in which they are checked. */
+static const char *const scope_errors[] = {
+	[SCOPE_PUBLIC] = "400:Error",
+	[SCOPE_PROBE] = "400:Error",
+	[SCOPE_TRACK] = "400:Error 401:Error 403:Error 429:Error 503:Error",
+	[SCOPE_ADMIN] = "400:Error 401:Error 403:Error 429:Error 503:Error",
+};
+
+static const struct {
+	int         status;
+	const char *text;
+} statuses[] = {
+	{ 200, "Done." },
+	{ 201, "Newly claimed." },
+	{ 202, "It goes on; GET admin/jobs shows its end." },
+	{ 400, "A parameter is missing, malformed, out of range or not known." },
+	{ 401, "No token, or not a known one." },
+	{ 403, "The token or the track may not do this." },
+	{ 404, "There is no such thing." },
+	{ 409, "The state does not allow it, or no sandbox is free." },
+	{ 429, "Too many requests; Retry-After says when to come again." },
+	{ 503, "Cannot be served now; the message says why." },
+};
+
+/* The word with this number, or an empty one. */
+static struct str word_at(const char *words, size_t number)
+{
+	struct str rest = str_from(words);
+	struct str word = str_cut(&rest, ' ');
+
+	while (number-- > 0)
+		word = str_cut(&rest, ' ');
+	return word;
+}
+
+static size_t count_words(const char *words)
+{
+	size_t count = 0;
+
+	while (word_at(words, count).n)
+		count++;
+	return count;
+}
+
+static const struct spec_param *find_param(struct str id)
+{
+	for (size_t i = 0; i < spec_param_count; i++)
+		if (str_eq(id, str_from(spec_params[i].id)))
+			return &spec_params[i];
+	return NULL;
+}
+
+/* What the braces of a path name, "{base}" apart. */
+static struct str path_param_at(const char *path, size_t number)
+{
+	struct str rest = str_from(path), name;
+
+	(void)str_cut(&rest, '{'); /* what is before the first brace */
+	while (rest.n) {
+		name = str_cut(&rest, '}');
+		(void)str_cut(&rest, '{'); /* what is between two */
+		if (!str_eq(name, STR("base")) && number-- == 0)
+			return name;
+	}
+	return STR("");
+}
+
+bool spec_next_param(const struct route *route, size_t *at, const struct spec_param **ret)
+{
+	size_t     in_path = 0;
+	struct str id;
+
+	while (path_param_at(route->path, in_path).n)
+		in_path++;
+	id = *at < in_path ? path_param_at(route->path, *at) : word_at(route->params, *at - in_path);
+	if (!id.n)
+		return false;
+	*ret = find_param(id);
+	++*at;
+	return true;
+}
+
+static struct spec_reply read_reply(struct str text)
+{
+	struct str digits = str_cut(&text, ':');
+	int64_t    status = 0;
+
+	if (!str_to_int(digits, 100, 599, &status))
+		status = 0; /* no status: the test of the tables finds it */
+	return (struct spec_reply){ (int)status, text };
+}
+
+static bool has_reply(const struct route *route, int status)
+{
+	for (size_t i = 0, count = count_words(route->replies); i < count; i++)
+		if (read_reply(word_at(route->replies, i)).status == status)
+			return true;
+	return false;
+}
+
+bool spec_next_reply(const struct route *route, size_t *at, struct spec_reply *ret)
+{
+	size_t     own = count_words(route->replies);
+	struct str text;
+
+	if (*at < own) {
+		*ret = read_reply(word_at(route->replies, (*at)++));
+		return true;
+	}
+	while ((text = word_at(scope_errors[route->scope], *at - own)).n) {
+		++*at;
+		*ret = read_reply(text);
+		if (!has_reply(route, ret->status))
+			return true;
+	}
+	return false;
+}
+
+/* "s", "[X]", "{X}" or "=word". */
+static bool read_type(struct str type, struct spec_member *ret)
+{
+	static const char letters[] = {
+		[SPEC_TEXT] = 's', [SPEC_INTEGER] = 'i', [SPEC_BOOLEAN] = 'b', [SPEC_NUMBER] = 'n'
+	};
+	char last = type.n ? type.p[type.n - 1] : 0;
+
+	if (type.n > 1 && type.p[0] == '=') {
+		ret->kind = SPEC_WORD;
+		ret->of = str_of(type.p + 1, type.n - 1);
+		return true;
+	}
+	if (type.n > 2 && ((type.p[0] == '[' && last == ']') || (type.p[0] == '{' && last == '}'))) {
+		ret->kind = last == ']' ? SPEC_LIST : SPEC_OBJECT;
+		ret->of = str_of(type.p + 1, type.n - 2);
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(letters); i++)
+		if (type.n == 1 && type.p[0] == letters[i]) {
+			ret->kind = (enum spec_kind)i;
+			return true;
+		}
+	return false;
+}
+
+bool spec_next_member(struct str *rest, struct spec_member *ret)
+{
+	struct str after = *rest;
+	struct str type = str_cut(&after, ' ');
+
+	*ret = (struct spec_member){ .name = str_cut(&type, ':') };
+	if (type.n && type.p[type.n - 1] == '?') {
+		ret->is_nullable = true;
+		type.n--;
+	}
+	if (!ret->name.n || !read_type(type, ret))
+		return false;
+	*rest = after;
+	return true;
+}
+
+const struct spec_schema *spec_find_schema(struct str name)
+{
+	for (size_t i = 0; i < spec_schema_count; i++)
+		if (str_eq(name, str_from(spec_schemas[i].name)))
+			return &spec_schemas[i];
+	return NULL;
+}
+
+const struct spec_body *spec_find_body(const struct route *route)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
+		if (strcmp(bodies[i].route, route->name) == 0)
+			return &bodies[i];
+	return NULL;
+}
+
+const char *spec_status_text(int status)
+{
+	for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
+		if (statuses[i].status == status)
+			return statuses[i].text;
+	return "";
+}
+
+bool spec_is_plain_text(struct str schema)
+{
+	return str_eq(schema, STR("Text"));
+}

@@ -1,0 +1,72 @@
+/* apispec.h - the API's description as tables, and how to read the texts in them. For openapi.c and apidoc.c. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "http/api.h"
+
+/* A row of params.def. */
+struct spec_param {
+	const char *id, *name;
+	const char *where; /* "header", "query" or "path" */
+	const char *type;  /* "string", "integer", or words: "a|b" */
+	int64_t     least, most;
+	bool        is_required;
+	const char *description;
+};
+
+/* A row of schemas.def. */
+struct spec_schema {
+	const char *name, *members;
+};
+
+/* A JSON body that a route takes; its only member is a text. */
+struct spec_body {
+	const char *route, *member, *description;
+	int64_t     most;
+};
+
+struct spec_reply {
+	int        status;
+	struct str schema;
+};
+
+enum spec_kind { SPEC_TEXT, SPEC_INTEGER, SPEC_BOOLEAN, SPEC_NUMBER, SPEC_LIST, SPEC_OBJECT, SPEC_WORD };
+
+struct spec_member {
+	struct str     name;
+	enum spec_kind kind;
+	bool           is_nullable;
+	struct str     of; /* the schema of a list's elements or of an object; the fixed word */
+};
+
+extern const struct route       spec_routes[];
+extern const size_t             spec_route_count;
+extern const struct spec_param  spec_params[];
+extern const size_t             spec_param_count;
+extern const struct spec_schema spec_schemas[];
+extern const size_t             spec_schema_count;
+
+/* The parameters of the path first, then those of the route's row, one at each call. *at is 0 at first. False at the end.
+ * *ret is NULL when params.def has no such row. */
+bool spec_next_param(const struct route *route, size_t *at, const struct spec_param **ret);
+
+/* The route's own replies, then the errors that follow from its scope. *at is 0 at first. False at the end. */
+bool spec_next_reply(const struct route *route, size_t *at, struct spec_reply *ret);
+
+/* Take the next member off *rest, which begins as the members of a schema. False at the end, and when what is there is
+ * no member; then *rest is not empty. */
+bool spec_next_member(struct str *rest, struct spec_member *ret);
+
+/* These may be NULL. */
+const struct spec_schema *spec_find_schema(struct str name);
+const struct spec_body   *spec_find_body(const struct route *route);
+
+/* What a status means here. */
+const char *spec_status_text(int status);
+
+/* True for the schema that is plain text instead of JSON. */
+bool spec_is_plain_text(struct str schema);
