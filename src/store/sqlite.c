@@ -14,6 +14,9 @@
  *   3. The write-ahead log is moved into the main file when it passes WAL_PAGES_MAX, or at WAL_PAGES_IDLE when nothing
  *      waits, by the writer itself; it does not grow without bound.                                [checkpoint()]
  *
+ * The page cache is small on purpose: after a b-tree page was split, SQLite walks its whole cache at the next commit, which with
+ * a large cache costs more than the cache saves. What does not fit is in the system's file cache, a short copy away.
+ *
  * A crash loses only what nobody was told of: SQLite replays the log at the next open.
  */
 #include "store/sqlite.h"
@@ -27,7 +30,7 @@
 #include "base/mem.h"
 #include "store/sqlite_ops.h"
 
-enum { BATCH_MAX = 512, WAL_PAGES_MAX = 8000, WAL_PAGES_IDLE = 2000, CACHE_MB = 64, READER_CACHE_MB = 8 };
+enum { BATCH_MAX = 512, WAL_PAGES_MAX = 8000, WAL_PAGES_IDLE = 2000, CACHE_MB = 8, READER_CACHE_MB = 8 };
 
 struct sqlite_store {
 	struct store             base;
