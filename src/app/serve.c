@@ -283,13 +283,11 @@ static void on_stop(uv_signal_t *signal, int number)
 	int            grace_ms = s->is_stopping ? 0 : DRAIN_MS;
 
 	log_write(LOG_INFO, "serve", NULL, 0, "stopping: %s", strsignal(number));
-	if (s->is_stopping) {
-		http_server_drain(s->http, grace_ms, NULL, NULL);
-		return;
+	if (!s->is_stopping) {
+		s->is_stopping = true;
+		s->undrained = s->probe ? 2 : 1;
+		api_stop_waiting(s->api);
 	}
-	s->is_stopping = true;
-	s->undrained = s->probe ? 2 : 1;
-	api_stop_waiting(s->api);
 	http_server_drain(s->http, grace_ms, on_drained, s);
 	if (s->probe)
 		http_server_drain(s->probe, grace_ms, on_drained, s);

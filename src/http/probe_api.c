@@ -70,6 +70,9 @@ void handle_ready(struct request *r)
 		reply_ready(r, &e);
 }
 
+_Static_assert((int)METRIC_POOL_DELETION_FAILED - (int)METRIC_POOL_AVAILABLE == (int)SANDBOX_DELETION_FAILED,
+	       "the pool's gauges are in the order of the states");
+
 static void gather_gauges(struct request *r)
 {
 	const struct api_options *o = api_options(r->api);

@@ -62,8 +62,11 @@ static void for_each_conn(struct http_server *s, void (*visit)(struct conn *c))
 
 void http_server_drain(struct http_server *s, int grace_ms, void (*on_drained)(void *arg), void *arg)
 {
-	if (s->is_draining)
+	if (s->is_draining) { /* asked again: only the patience may get shorter */
+		if ((int64_t)uv_now(s->loop) + grace_ms < s->cut_ms)
+			s->cut_ms = (int64_t)uv_now(s->loop) + grace_ms;
 		return;
+	}
 	s->is_draining = true;
 	s->on_drained = on_drained;
 	s->drained_arg = arg;

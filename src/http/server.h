@@ -65,7 +65,7 @@ unsigned http_server_connections(const struct http_server *s);
 MUST_CHECK enum rc http_server_reload_tls(struct http_server *s, struct err *e);
 
 /* Stop accepting; idle connections close now, busy ones after their reply; those that are still there after grace_ms
- * are cut. on_drained is called once when none is left. */
+ * are cut. on_drained is called once when none is left. A second call can only shorten the grace. */
 void http_server_drain(struct http_server *s, int grace_ms, void (*on_drained)(void *arg), void *arg);
 
 /* After on_drained. */
