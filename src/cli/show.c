@@ -152,7 +152,7 @@ static bool is_time_name(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n > 3 && strcmp(name + n - 3, "_at") == 0;
+	return (n > 3 && strcmp(name + n - 3, "_at") == 0) || strcmp(name, "last_synced") == 0;
 }
 
 /* Compact JSON, for what is itself an object or a list. */

@@ -225,6 +225,7 @@ static void run_pass(struct job *job, struct job_ask *terms)
 	struct pass                p = { .store = o->store,
 		                         .csp = o->csp,
 		                         .settings = o->settings,
+		                         .clock = o->clock,
 		                         .is_forced = terms->is_forced,
 		                         .status = terms->status,
 		                         .stale_hours = terms->stale_hours ? terms->stale_hours : DEFAULT_STALE_HOURS,
@@ -235,10 +236,10 @@ static void run_pass(struct job *job, struct job_ask *terms)
 	struct buf                 result;
 	int64_t                    started = mono_now().ms;
 
-	done.last_started_at = wall_sec(clock_now(&clock_real));
+	done.last_started_at = wall_sec(clock_now(job->jobs->options.clock));
 	terms->rc = table[job->id].run(&p, &terms->result, &terms->e);
 	terms->duration_ms = mono_now().ms - started;
-	done.last_finished_at = wall_sec(clock_now(&clock_real));
+	done.last_finished_at = wall_sec(clock_now(job->jobs->options.clock));
 	done.last_outcome = terms->rc ? JOB_ERROR : JOB_SUCCESS;
 	done.last_error = terms->rc ? str_from(terms->e.msg) : STR("");
 	buf_init(&result, JOB_RESULT_MAX);
@@ -441,7 +442,7 @@ void jobs_status(struct jobs *j, enum job_id id, struct arena *a, struct job_sta
 	pthread_mutex_unlock(&j->lock);
 	ret->next_run_at = 0;
 	if (!ret->is_running && !ret->record.is_paused)
-		ret->next_run_at = wall_sec(clock_now(&clock_real)) + (until_run > 0 ? until_run / 1000 : 0);
+		ret->next_run_at = wall_sec(clock_now(j->options.clock)) + (until_run > 0 ? until_run / 1000 : 0);
 }
 
 void jobs_set_paused(struct jobs *j, enum job_id id, bool is_paused)

@@ -29,6 +29,7 @@ struct jobs_options {
 	struct store                 *store;
 	struct csp                   *csp;
 	const struct broker_settings *settings;
+	const struct clock           *clock;
 	struct metrics               *metrics;
 	int64_t                       interval_sec[JOB_SCHEDULED];
 

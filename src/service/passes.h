@@ -27,6 +27,7 @@ struct pass {
 	struct store                 *store;
 	struct csp                   *csp;
 	const struct broker_settings *settings;
+	const struct clock           *clock;
 
 	bool               is_forced;   /* sync: no limit on stale ones */
 	int64_t            stale_hours; /* stale removal: not younger than this */
