@@ -165,6 +165,7 @@ static enum rc open_jobs(struct server *s, struct err *e)
 		 .store = s->store,
 		 .csp = s->csp,
 		 .settings = &s->settings,
+		 .clock = &clock_real,
 		 .metrics = s->metrics,
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
 		                   [JOB_CLEANUP] = config_number(c, CONFIG_CLEANUP_INTERVAL),

@@ -71,7 +71,7 @@ void handle_ready(struct request *r)
 }
 
 _Static_assert((int)METRIC_POOL_DELETION_FAILED - (int)METRIC_POOL_AVAILABLE == (int)SANDBOX_DELETION_FAILED,
-	       "the pool's gauges are in the order of the states");
+               "the pool's gauges are in the order of the states");
 
 static void gather_gauges(struct request *r)
 {
