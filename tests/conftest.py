@@ -32,7 +32,7 @@ class Maker:
         if start:
             server.start()
             if count and wait:
-                server.wait_available(count)
+                server.wait_available(count).settle()
         return server
 
     def csp(self, count=0, prefix=None):

@@ -38,6 +38,8 @@ GOOD = {
     "a claim without an answer, found later": [Op("claim", "a", 0), claim("a", "1", 2, 3, 200)],
     "claims at once": [claim("a", "1", 0, 5, 200), claim("a", "1", 1, 4)],
     "a new one after the end": [claim("a", "1", 0, 1, 201, 100), claim("a", "2", 102, 103)],
+    "two marks at once, the later is served first": [claim("a", "1", 0, 1), mark("a", "1", 2, 9, 404), mark("a", "1", 3, 4)],
+    "a mark that comes too late": [claim("a", "1", 0, 1, 201, 100), mark("a", "1", 98, 103, 403)],
     "refused for a while": [claim("a", "1", 0, 1), Op("claim", "a", 2, 3, 503), mark("a", "1", 4, 5, 503)],
 }
 
@@ -54,6 +56,8 @@ BAD = {
     "given back and back again": ("given it again", [claim("a", "1", 0, 1), mark("a", "1", 2, 3), claim("a", "1", 4, 5, 200)]),
     "a new one before the end": ("at once", [claim("a", "1", 0, 1, 201, 100), claim("a", "2", 50, 51)]),
     "an owner may not give back": ("its mark gave 403", [claim("a", "1", 0, 1), mark("a", "1", 2, 3, 403)]),
+    "an owner may not give back, later the other may": ("its mark gave 404", [claim("a", "1", 0, 1), mark("a", "1", 2, 3, 404),
+                                                                        mark("a", "1", 4, 5)]),
     "the end moves": ("different ends", [claim("a", "1", 0, 1, 201, 100), claim("a", "1", 2, 3, 200, 200)]),
 }
 

@@ -350,6 +350,13 @@ def test_check_finds_a_damaged_file(make):
     assert got.returncode != 0
 
 
+def test_the_program_prints_its_states():
+    got = run("sandbox", "states")
+    assert got.returncode == 0, got.stderr
+    for state in ("available", "allocated", "pending_deletion", "stale", "deletion_failed"):
+        assert state in got.stdout
+
+
 def test_every_log_line_is_json(make, owner):
     server = make.server(2)
     server.track(owner).allocate()
