@@ -50,7 +50,6 @@ def admin(method, path, headers=b"", body=None):
 # The request line.
 for name, line in {
     "no version": b"POST /v1/allocate",
-    "old version": b"POST /v1/allocate HTTP/0.9",
     "lower-case protocol": b"POST /v1/allocate http/1.1",
     "version with text": b"POST /v1/allocate HTTP/1.1x",
     "version without minor": b"POST /v1/allocate HTTP/1",
@@ -74,7 +73,8 @@ for name, line in {
     "bare CR in the line": b"POST /v1/allocate\r HTTP/1.1",
 }.items():
     case("line: " + name, claim(NO_BODY, line), BAD, True)
-case("line: next version", claim(NO_BODY, b"POST /v1/allocate HTTP/2.0"), BAD | {(505, "VALIDATION_ERROR")}, True)
+for version in (b"0.9", b"1.2", b"2.0", b"3.0"):
+    case("line: version " + version.decode(), claim(NO_BODY, b"POST /v1/allocate HTTP/" + version), BAD | {(505, "VALIDATION_ERROR")}, True)
 case("line: HTTP/2 preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", BAD | {(505, "VALIDATION_ERROR")}, True)
 case("line: rubbish", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", BAD, True)
 case("line: long method", claim(NO_BODY, b"P" * 300 + b" /v1/allocate HTTP/1.1"), BAD | METHOD | LARGE)
@@ -83,8 +83,9 @@ case("line: very long target", claim(NO_BODY, b"POST /" + b"a" * 60000 + b" HTTP
 case("line: without end", b"POST /" + b"a" * 40000, LARGE, True)
 
 # Methods.
-for method in (b"PUT", b"DELETE", b"PATCH", b"GET", b"TRACE", b"BREW", b"post", b"PROPFIND"):
+for method in (b"PUT", b"DELETE", b"PATCH", b"GET", b"TRACE", b"BREW", b"PROPFIND"):
     case("method: " + method.decode(), claim(NO_BODY, method + b" /v1/allocate HTTP/1.1"), METHOD)
+case("method: lower-case", claim(NO_BODY, b"post /v1/allocate HTTP/1.1"), METHOD | BAD)
 case("method: CONNECT", b"CONNECT x:80 HTTP/1.1\r\n" + HOST + b"\r\n", BAD | METHOD | NOWHERE)
 case("method: POST to the list", admin(b"POST", b"sandboxes"), METHOD)
 case("method: DELETE one sandbox", admin(b"DELETE", b"sandboxes/x"), METHOD)

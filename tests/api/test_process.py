@@ -142,24 +142,24 @@ def write_tokens(file, track, admin):
 
 def test_sighup_rotates_tokens(make, tmp_path, new_owner):
     file = tmp_path / "settings"
-    write_tokens(file, "old-track-token", "old-admin-token")
+    write_tokens(file, "old-track-token-0123456789", "old-admin-token-0123456789")
     server = make.server(bare=True, LEASEHOLD_CONFIG_FILE=str(file))
-    old = server.admin(token="old-admin-token")
+    old = server.admin(token="old-admin-token-0123456789")
     until(lambda: old.stats()["available"] == 9, "the first sync")
     mine = new_owner()
-    held = server.track(mine, token="old-track-token").claim()
+    held = server.track(mine, token="old-track-token-0123456789").claim()
 
-    write_tokens(file, "old-track-token,new-track-token", "old-admin-token,new-admin-token")
+    write_tokens(file, "old-track-token-0123456789,new-track-token-0123456789", "old-admin-token-0123456789,new-admin-token-0123456789")
     server.signal(signal.SIGHUP)
-    until(lambda: server.admin(token="new-admin-token").get("/v1/admin/stats").status == 200, "the new token works")
+    until(lambda: server.admin(token="new-admin-token-0123456789").get("/v1/admin/stats").status == 200, "the new token works")
     assert old.get("/v1/admin/stats").status == 200
-    assert server.track(new_owner(), token="old-track-token").allocate().status == 201
+    assert server.track(new_owner(), token="old-track-token-0123456789").allocate().status == 201
 
-    write_tokens(file, "new-track-token", "new-admin-token")
+    write_tokens(file, "new-track-token-0123456789", "new-admin-token-0123456789")
     server.signal(signal.SIGHUP)
     until(lambda: old.get("/v1/admin/stats").status == 401, "the old token is gone, on an open connection too")
-    assert server.track(mine, token="old-track-token").allocate().status == 401
-    again = server.track(mine, token="new-track-token").allocate()
+    assert server.track(mine, token="old-track-token-0123456789").allocate().status == 401
+    again = server.track(mine, token="new-track-token-0123456789").allocate()
     assert (again.status, again.json) == (200, held)
 
 

@@ -66,12 +66,20 @@ def test_what_is_no_active_sandbox_is_left_out(pool):
 
 
 def test_accounts_without_number_or_name_are_still_usable(pool):
-    item = account(5000)
+    item = account(5000, id="plain-5000")
     del item["csp_id"], item["name"]
     pool.csp.put(item)
     assert pool.sync()["added"] == 1
     found = [s for s in pool.admin.everything() if s["external_id"] == item["id"]]
     assert [(s["sandbox_id"], s["name"]) for s in found] == [(item["id"], "sandbox-" + item["id"])]
+
+
+def test_an_account_that_cannot_be_used_does_not_spoil_the_others(pool):
+    for number, odd in ((6001, {"csp_id": None, "id": None}), (6002, {"csp_id": "with blanks"}), (6003, {"csp_id": ["list"]})):
+        pool.csp.accounts["odd-%d" % number] = account(number, **odd)
+    wanted, = pool.csp.add(1)
+    assert pool.sync()["added"] >= 1
+    assert pool.admin.record(wanted)["status"] == "available"
 
 
 def test_missing_ones_become_stale_and_come_back(pool):
@@ -182,8 +190,7 @@ def test_a_slow_vendor_is_given_up(make):
 
 def test_a_vendor_that_is_away_is_503(make):
     pool = Pool(make, 3)
-    pool.csp.server.shutdown()
-    pool.csp.server.server_close()
+    pool.csp.vanish()
     pool.failed_sync()
     assert pool.admin.stats()["available"] == 3
 
