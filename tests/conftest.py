@@ -44,10 +44,13 @@ class Maker:
         for vendor in self.vendors:
             if vendor.gate:
                 vendor.gate.set()
+        complaints = []
         for server in self.servers:
+            complaints += server.complaints()
             server.kill()
         for vendor in self.vendors:
             vendor.close()
+        assert not complaints, complaints
 
 
 @pytest.fixture

@@ -305,7 +305,7 @@ def test_a_stop_with_a_slow_vendor_is_bounded(make):
 def test_sigint_stops_too(make):
     server = make.server(1)
     server.signal(signal.SIGINT)
-    until(lambda: not server.is_alive(), "it ends", 20)
+    assert server.wait_end() == 0
 
 
 # The store's commands.

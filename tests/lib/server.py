@@ -67,6 +67,7 @@ class Server:
         self.url = None
         self.lines = []
         self.errors = []
+        self.said = []  # standard error of all its lives
 
     # The process.
 
@@ -93,6 +94,8 @@ class Server:
         for raw in stream:
             line = raw.decode("utf-8", "replace")
             lines.append(line)
+            if lines is not self.lines:
+                self.said.append(line)
             if self.address is None and lines is self.lines and '"message":"listening"' in line:
                 self.url = json.loads(line)["address"]
                 host, _, port = self.url.partition("://")[2].rpartition(":")
@@ -123,6 +126,19 @@ class Server:
             self.process.kill()
             self.process.wait()
             self._reap()
+
+    def complaints(self):
+        """What the sanitizers said, and a death that nobody asked for. To be asked before the last stop or kill."""
+        said = [line for line in self.said if "runtime error:" in line or "Sanitizer" in line or "Assertion" in line]
+        if self.process is not None and self.process.poll() is not None:
+            said.append("it ended by itself with %s" % self.process.poll())
+        return said
+
+    def wait_end(self, timeout=20.0):
+        """It was told to end by other means; its exit status."""
+        status = self.process.wait(timeout)
+        self._reap()
+        return status
 
     def restart(self, **env):
         assert self.stop() == 0, "".join(self.errors)[-2000:]
