@@ -19,7 +19,7 @@ class Maker:
         self.servers, self.vendors = [], []
 
     def server(self, count=None, start=True, wait=True, csp=None, data=None, args=(), bare=False, **env):
-        """A started server on fresh data. count: the size of the simulated stock, waited for. csp: a FakeCsp instead."""
+        """A started server on fresh data. count: size of the simulated stock, waited for. csp: a FakeCsp instead."""
         if csp:
             env = {**csp.env(), **env}
             count = len(csp.accounts) if wait else None

@@ -10,8 +10,18 @@ from lib.crowd import Background, together
 from lib.wait import until
 
 NAMES = ["sync", "cleanup", "expiry", "stale-removal"]
-FIELDS = {"name", "paused", "running", "interval_sec", "last_started_at", "last_finished_at", "last_outcome", "last_error",
-          "last_result", "next_run_at"}
+FIELDS = {
+    "name",
+    "paused",
+    "running",
+    "interval_sec",
+    "last_started_at",
+    "last_finished_at",
+    "last_outcome",
+    "last_error",
+    "last_result",
+    "next_run_at",
+}
 
 
 @pytest.fixture
@@ -40,8 +50,12 @@ def test_every_job_is_listed_with_the_documented_fields(admin):
         assert isinstance(job["last_result"], dict)
         assert job["last_started_at"] <= job["last_finished_at"] <= time.time() + 1
         assert job["next_run_at"] > time.time()
-    assert {j["name"]: j["interval_sec"] for j in jobs} == {"sync": 3600, "cleanup": 3600, "expiry": 3600,
-                                                           "stale-removal": 86400}
+    assert {j["name"]: j["interval_sec"] for j in jobs} == {
+        "sync": 3600,
+        "cleanup": 3600,
+        "expiry": 3600,
+        "stale-removal": 86400,
+    }
 
 
 def test_before_its_first_pass_a_job_has_no_outcome(make):
@@ -54,8 +68,10 @@ def test_before_its_first_pass_a_job_has_no_outcome(make):
     until(lambda: admin.job("sync")["last_outcome"] == "success", "sync is over")
 
 
-@pytest.mark.parametrize("name,call", [("sync", "sync"), ("cleanup", "cleanup"), ("expiry", "expire"),
-                                       ("stale-removal", "auto-delete-stale")])
+@pytest.mark.parametrize(
+    "name,call",
+    [("sync", "sync"), ("cleanup", "cleanup"), ("expiry", "expire"), ("stale-removal", "auto-delete-stale")],
+)
 def test_running_a_job_answers_as_its_own_call(admin, name, call):
     one, two = admin.run("jobs/%s/run" % name), admin.run(call)
     assert set(one) - {"grace_period_hours"} == set(two) - {"grace_period_hours"}
@@ -186,4 +202,6 @@ def test_a_pass_of_more_than_20_s_is_202(make, new_owner):
     assert (reply.status, reply.json) == (202, {"status": "running", "job": "sync"})
     assert 19 < took < 25
     csp.gate.set()
-    until(lambda: admin.job("sync")["last_outcome"] == "success" and not admin.job("sync")["running"], "its end is shown")
+    until(
+        lambda: admin.job("sync")["last_outcome"] == "success" and not admin.job("sync")["running"], "its end is shown"
+    )

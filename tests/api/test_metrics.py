@@ -35,7 +35,7 @@ FAMILIES = {
     "broker_cleanup_duration_seconds": "histogram",
     "broker_csp_circuit_open": "gauge",
 }
-SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (-?[0-9.eE+-]+|\+Inf|NaN)\Z')
+SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (-?[0-9.eE+-]+|\+Inf|NaN)\Z")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\.)*)"(?:,|\Z)')
 
 
@@ -102,7 +102,7 @@ def test_every_family_is_there_with_its_kind(server):
 
 
 def test_a_scrape_is_well_formed_and_ends_with_a_newline(server):
-    server.track("weird\"\\label{}").allocate()
+    server.track('weird"\\label{}').allocate()
     body = server.client().get("/metrics").body
     assert body.endswith(b"\n")
     Metrics(body.decode())
@@ -148,19 +148,30 @@ def test_requests_move_their_histogram(server):
         for _ in range(4):
             admin.stats()
     assert m.by("broker_request_latency_seconds_count", method="GET", status="200") >= 4
-    endpoints = {v for (n, labels) in m.after.series if n == "broker_request_latency_seconds_count"
-                 for k, v in labels if k == "endpoint"}
+    endpoints = {
+        v
+        for (n, labels) in m.after.series
+        if n == "broker_request_latency_seconds_count"
+        for k, v in labels
+        if k == "endpoint"
+    }
     assert any("admin/stats" in e for e in endpoints)
 
 
 def test_histograms_add_up(server, new_owner):
     server.track(new_owner()).allocate()
     got = read(server)
-    for name, buckets in (("broker_allocation_latency_seconds", 10), ("broker_sync_duration_seconds", 7),
-                          ("broker_cleanup_duration_seconds", 7)):
+    for name, buckets in (
+        ("broker_allocation_latency_seconds", 10),
+        ("broker_sync_duration_seconds", 7),
+        ("broker_cleanup_duration_seconds", 7),
+    ):
         labels = {"outcome": "success"} if "allocation" in name else {}
-        rows = sorted((float(dict(have)["le"].replace("+Inf", "inf")), v) for (n, have), v in got.series.items()
-                      if n == name + "_bucket" and set(labels.items()) <= have)
+        rows = sorted(
+            (float(dict(have)["le"].replace("+Inf", "inf")), v)
+            for (n, have), v in got.series.items()
+            if n == name + "_bucket" and set(labels.items()) <= have
+        )
         assert len(rows) == buckets + 1, name
         values = [v for _, v in rows]
         assert values == sorted(values) and rows[-1][0] == float("inf")
@@ -178,7 +189,11 @@ def test_marks_move_their_counters(server, new_owner):
         other.mark(free)
         track.mark(sandbox)
     assert m.by("broker_deletion_marked_total", outcome="not_found") == 1
-    assert m.by("broker_deletion_marked_total", outcome="not_owner") + m.by("broker_deletion_marked_total", outcome="not_allocated") == 2
+    assert (
+        m.by("broker_deletion_marked_total", outcome="not_owner")
+        + m.by("broker_deletion_marked_total", outcome="not_allocated")
+        == 2
+    )
     assert m.by("broker_deletion_marked_total", outcome="not_owner") >= 1
     assert m.by("broker_deletion_marked_total", outcome="success") == 1
 

@@ -149,8 +149,11 @@ class FakeCsp:
                 return b'{"results": []}'
             if self._listing is not None and not self.hidden:
                 return self._listing
-            got = [a for u, a in self.accounts.items()
-                   if (self.keeps_deleted or u not in self.deleted) and str(a.get("csp_id")) not in self.hidden]
+            got = [
+                a
+                for u, a in self.accounts.items()
+                if (self.keeps_deleted or u not in self.deleted) and str(a.get("csp_id")) not in self.hidden
+            ]
             data = json.dumps({"results": got}).encode()
             if not self.hidden:
                 self._listing = data

@@ -2,9 +2,9 @@
 """What callers were told, and a judge who believes nothing else.
 
 An Op is one call: who, what, when it was sent (begin) and when its answer was there (end; None when no answer came, so
-it may have happened or not). The judge reasons only from these times. A sandbox is *surely held* by a track from the end of the
-first claim that returned it until the begin of the first mark for it (answered or not), or until its expires_at. In that
-time, whatever order the server put things in, these must hold:
+it may have happened or not). The judge reasons only from these times. A sandbox is *surely held* by a track from the
+end of the first claim that returned it until the begin of the first mark for it (answered or not), or until its
+expires_at. In that time, whatever order the server put things in, these must hold:
 
     1. one use:   a sandbox is in the answers of one track only, ever, and newly claimed (201) once only;
     2. one live:  a track does not surely hold two sandboxes at once;
@@ -104,7 +104,7 @@ def judge(ops):
     """All violations as sentences; empty when the history is right."""
     ops = list(ops)
     held = holds(ops)
-    return (one_use(ops) + one_live(held) + repeats(ops, held) + given_back(ops) + marks(ops, held) + fixed_end(ops))
+    return one_use(ops) + one_live(held) + repeats(ops, held) + given_back(ops) + marks(ops, held) + fixed_end(ops)
 
 
 def one_use(ops):

@@ -20,8 +20,17 @@ ADMIN_TOKEN = "admin-token-0123456789abcdef"
 # Never inherited from whoever runs the tests.
 OURS = ("LEASEHOLD_", "BROKER_", "CSP_", "DDB_", "AWS_", "CLEANUP_", "NIOSXAAS_", "CIRCUIT_", "BACKOFF_")
 OURS_EXACT = {
-    "API_BASE_PATH", "LAB_DURATION_HOURS", "GRACE_PERIOD_MINUTES", "SYNC_INTERVAL_SEC", "AUTO_EXPIRY_INTERVAL_SEC",
-    "K_CANDIDATES", "DELETION_RETRY_MAX_ATTEMPTS", "LOG_LEVEL", "LOG_FORMAT", "METRICS_PORT", "ENABLE_REQUEST_ID",
+    "API_BASE_PATH",
+    "LAB_DURATION_HOURS",
+    "GRACE_PERIOD_MINUTES",
+    "SYNC_INTERVAL_SEC",
+    "AUTO_EXPIRY_INTERVAL_SEC",
+    "K_CANDIDATES",
+    "DELETION_RETRY_MAX_ATTEMPTS",
+    "LOG_LEVEL",
+    "LOG_FORMAT",
+    "METRICS_PORT",
+    "ENABLE_REQUEST_ID",
     "CORS_ALLOWED_ORIGINS",
 }
 
@@ -52,8 +61,16 @@ def clean_env(extra):
 
 def run(*args, env=None, timeout=30):
     """Run a command of the program to its end."""
-    return subprocess.run([binary(), *args], env=clean_env(env or {}), stdin=subprocess.DEVNULL, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
+    return subprocess.run(
+        [binary(), *args],
+        env=clean_env(env or {}),
+        stdin=subprocess.DEVNULL,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=timeout,
+        check=False,
+    )
 
 
 class Server:
@@ -77,9 +94,15 @@ class Server:
         self.started_at = int(time.time())
         self.process = subprocess.Popen(
             [binary(), "serve", "--listen", "127.0.0.1:0", "--data", str(self.data), *self.args],
-            env=clean_env(self.env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.readers = [threading.Thread(target=self._read, args=a, daemon=True)
-                        for a in ((self.process.stdout, self.lines), (self.process.stderr, self.errors))]
+            env=clean_env(self.env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.readers = [
+            threading.Thread(target=self._read, args=a, daemon=True)
+            for a in ((self.process.stdout, self.lines), (self.process.stderr, self.errors))
+        ]
         for reader in self.readers:
             reader.start()
         try:
@@ -165,12 +188,21 @@ class Server:
         return Client(self.address, headers, **kw)
 
     def track(self, owner, token=None, **kw):
-        return Track(self.address, owner, token or self.env.get("BROKER_API_TOKEN", "").split(",")[0],
-                     self.env.get("API_BASE_PATH", "/v1"), **kw)
+        return Track(
+            self.address,
+            owner,
+            token or self.env.get("BROKER_API_TOKEN", "").split(",")[0],
+            self.env.get("API_BASE_PATH", "/v1"),
+            **kw
+        )
 
     def admin(self, token=None, **kw):
-        return Admin(self.address, token or self.env.get("BROKER_ADMIN_TOKEN", "").split(",")[0],
-                     self.env.get("API_BASE_PATH", "/v1"), **kw)
+        return Admin(
+            self.address,
+            token or self.env.get("BROKER_ADMIN_TOKEN", "").split(",")[0],
+            self.env.get("API_BASE_PATH", "/v1"),
+            **kw
+        )
 
     def wait_available(self, count, timeout=60.0):
         """Sync has put so many into the pool."""
@@ -180,11 +212,13 @@ class Server:
         return self
 
     def settle(self, timeout=60.0):
-        """The pass that every job makes at start is over. A call that runs a job would otherwise get that pass's result."""
+        """The pass that every job makes at start is over: a call that runs a job would get that pass's result."""
         admin = self.admin()
 
         def is_over(job):
-            return job["paused"] or (job["last_finished_at"] and job["last_started_at"] >= self.started_at and not job["running"])
+            return job["paused"] or (
+                job["last_finished_at"] and job["last_started_at"] >= self.started_at and not job["running"]
+            )
 
         until(lambda: all(is_over(j) for j in admin.jobs()), "the jobs' passes at start are over", timeout, 0.02)
         admin.close()
@@ -203,12 +237,18 @@ class Server:
 
     def age_allocation(self, sandbox_id, seconds):
         """Make a claim look that much older."""
-        changed = self.sql("UPDATE sandbox SET allocated_at = ? WHERE sandbox_id = ?", int(time.time()) - seconds, sandbox_id)
+        changed = self.sql(
+            "UPDATE sandbox SET allocated_at = ? WHERE sandbox_id = ?", int(time.time()) - seconds, sandbox_id
+        )
         assert changed == 1, "no row for %s" % sandbox_id
 
     def check_store(self):
         got = run("store", "check", "--data", str(self.data))
-        assert got.returncode == 0 and "ok" in got.stdout, "store check: %d %s %s" % (got.returncode, got.stdout, got.stderr)
+        assert got.returncode == 0 and "ok" in got.stdout, "store check: %d %s %s" % (
+            got.returncode,
+            got.stdout,
+            got.stderr,
+        )
 
 
 class Track(Client):
