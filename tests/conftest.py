@@ -19,7 +19,7 @@ class Maker:
         self.servers, self.vendors = [], []
 
     def server(self, count=None, start=True, wait=True, csp=None, data=None, args=(), bare=False, **env):
-        """A started server on fresh data. count: the size of the simulated stock, waited for. csp: a FakeCsp instead."""
+        """A started server on fresh data. count: size of the simulated stock, waited for. csp: a FakeCsp instead."""
         if csp:
             env = {**csp.env(), **env}
             count = len(csp.accounts) if wait else None
@@ -32,7 +32,7 @@ class Maker:
         if start:
             server.start()
             if count and wait:
-                server.wait_available(count)
+                server.wait_available(count).settle()
         return server
 
     def csp(self, count=0, prefix=None):
@@ -44,10 +44,13 @@ class Maker:
         for vendor in self.vendors:
             if vendor.gate:
                 vendor.gate.set()
+        complaints = []
         for server in self.servers:
+            complaints += server.complaints()
             server.kill()
         for vendor in self.vendors:
             vendor.close()
+        assert not complaints, complaints
 
 
 @pytest.fixture

@@ -26,7 +26,9 @@ def server(make_for_module, csp):
 
 def raw_owner(server, **headers):
     """A client that sends just these headers besides the token."""
-    return server.client({"Authorization": "Bearer " + TRACK_TOKEN, **{k.replace("_", "-"): v for k, v in headers.items()}})
+    return server.client(
+        {"Authorization": "Bearer " + TRACK_TOKEN, **{k.replace("_", "-"): v for k, v in headers.items()}}
+    )
 
 
 # Claim.
@@ -195,8 +197,13 @@ def test_marking_again_is_the_same_200_with_the_same_time(make, owner):
     got = track.claim()
     first = track.mark(got["sandbox_id"])
     server.stop()
-    assert server.sql("UPDATE sandbox SET deletion_requested_at = deletion_requested_at - 100 WHERE sandbox_id = ?",
-                      got["sandbox_id"]) == 1
+    assert (
+        server.sql(
+            "UPDATE sandbox SET deletion_requested_at = deletion_requested_at - 100 WHERE sandbox_id = ?",
+            got["sandbox_id"],
+        )
+        == 1
+    )
     server.start()
     again = server.track(owner).mark(got["sandbox_id"])
     assert again.status == 200

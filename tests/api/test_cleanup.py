@@ -14,11 +14,11 @@ class Bin:
 
     def __init__(self, make, new_owner, marked=1, count=None, **env):
         self.csp = make.csp(count or marked + 2)
-        self.server = make.server(csp=self.csp, **{"LEASEHOLD_DELETION_BACKOFF_SEC": 0, "CIRCUIT_BREAKER_THRESHOLD": 1000, **env})
+        self.server = make.server(
+            csp=self.csp, **{"LEASEHOLD_DELETION_BACKOFF_SEC": 0, "CIRCUIT_BREAKER_THRESHOLD": 1000, **env}
+        )
         self.admin = self.server.admin()
         self.new_owner = new_owner
-        # Its pass at start is over before anything is marked.
-        until(lambda: self.admin.job("cleanup")["last_finished_at"], "the first cleanup")
         self.marked = [self.mark() for _ in range(marked)]
 
     def mark(self):

@@ -28,8 +28,13 @@ def test_defect_01_one_track_at_once_through_two_processes_gets_one_sandbox(make
     server = make.server(500)
     other = second_process(server, make)
     doors = [server, other or server]
-    got = together(64, lambda caller: [
-        (n, doors[caller % 2].track("one-%d" % n).claim()["sandbox_id"]) for n in range(8 * (caller // 8), 8 * (caller // 8) + 8)])
+    got = together(
+        64,
+        lambda caller: [
+            (n, doors[caller % 2].track("one-%d" % n).claim()["sandbox_id"])
+            for n in range(8 * (caller // 8), 8 * (caller // 8) + 8)
+        ],
+    )
     per_track = {}
     for answers in got:
         for n, sandbox in answers:
@@ -88,7 +93,9 @@ def marked(server, new_owner, count):
 
 def test_defect_05_a_failed_deletion_is_tried_again_and_an_open_circuit_fails_nothing(make, new_owner):
     csp = make.csp(12)
-    server = make.server(csp=csp, LEASEHOLD_DELETION_BACKOFF_SEC=0, CIRCUIT_BREAKER_THRESHOLD=3, CIRCUIT_BREAKER_TIMEOUT_SEC=1)
+    server = make.server(
+        csp=csp, LEASEHOLD_DELETION_BACKOFF_SEC=0, CIRCUIT_BREAKER_THRESHOLD=3, CIRCUIT_BREAKER_TIMEOUT_SEC=1
+    )
     admin = server.admin()
     marked(server, new_owner, 10)
     csp.delete_fault = 500

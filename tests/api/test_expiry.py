@@ -21,7 +21,7 @@ class Old:
         self.server.stop()
         for sandbox, age in zip(self.ids, ages):
             self.server.age_allocation(sandbox, age)
-        self.server.start()
+        self.server.start().settle()
         self.admin = self.server.admin()
 
     def track(self, n=0):

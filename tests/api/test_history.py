@@ -32,28 +32,54 @@ GOOD = {
     "two tracks": [claim("a", "1", 0, 1), claim("b", "2", 0, 1)],
     "nothing free": [claim("a", None, 0, 1, 409), claim("a", "1", 2, 3)],
     "a repeat during a mark may go either way": [claim("a", "1", 0, 1), mark("a", "1", 2, 5), claim("a", "2", 3, 4)],
-    "a mark without an answer may have worked": [claim("a", "1", 0, 1), mark("a", "1", 2, None, None), claim("a", "2", 3, 4)],
-    "a mark without an answer may not have worked": [claim("a", "1", 0, 1), mark("a", "1", 2, None, None),
-                                                      claim("a", "1", 3, 4, 200)],
+    "a mark without an answer may have worked": [
+        claim("a", "1", 0, 1),
+        mark("a", "1", 2, None, None),
+        claim("a", "2", 3, 4),
+    ],
+    "a mark without an answer may not have worked": [
+        claim("a", "1", 0, 1),
+        mark("a", "1", 2, None, None),
+        claim("a", "1", 3, 4, 200),
+    ],
     "a claim without an answer, found later": [Op("claim", "a", 0), claim("a", "1", 2, 3, 200)],
     "claims at once": [claim("a", "1", 0, 5, 200), claim("a", "1", 1, 4)],
     "a new one after the end": [claim("a", "1", 0, 1, 201, 100), claim("a", "2", 102, 103)],
+    "two marks at once, the later is served first": [
+        claim("a", "1", 0, 1),
+        mark("a", "1", 2, 9, 404),
+        mark("a", "1", 3, 4),
+    ],
+    "a mark that comes too late": [claim("a", "1", 0, 1, 201, 100), mark("a", "1", 98, 103, 403)],
     "refused for a while": [claim("a", "1", 0, 1), Op("claim", "a", 2, 3, 503), mark("a", "1", 4, 5, 503)],
 }
 
 BAD = {
     "one sandbox, two tracks": ("was given to", [claim("a", "1", 0, 1), claim("b", "1", 2, 3)]),
-    "one sandbox, two tracks, in turn": ("was given to", [claim("a", "1", 0, 1), mark("a", "1", 2, 3), claim("b", "1", 4, 5)]),
+    "one sandbox, two tracks, in turn": (
+        "was given to",
+        [claim("a", "1", 0, 1), mark("a", "1", 2, 3), claim("b", "1", 4, 5)],
+    ),
     "another track by a repeat": ("was given to", [claim("a", "1", 0, 1), claim("b", "1", 2, 3, 200)]),
     "new twice": ("newly claimed 2", [claim("a", "1", 0, 1), claim("a", "1", 2, 3, 201)]),
     "two live": ("at once", [claim("a", "1", 0, 1), claim("a", "2", 2, 3)]),
     "two live from claims at once": ("at once", [claim("a", "1", 0, 3), claim("a", "2", 1, 4)]),
-    "a repeat gets another": ("but its claim gave", [claim("a", "1", 0, 1), claim("a", "2", 2, 3, 200), mark("a", "1", 4, 5)]),
+    "a repeat gets another": (
+        "but its claim gave",
+        [claim("a", "1", 0, 1), claim("a", "2", 2, 3, 200), mark("a", "1", 4, 5)],
+    ),
     "a holder is sent away": ("but its claim gave", [claim("a", "1", 0, 1), claim("a", None, 2, 3, 409)]),
     "a repeat is called new": ("but its claim gave", [claim("a", "1", 0, 1, 200), claim("a", "1", 2, 3, 201)]),
-    "given back and back again": ("given it again", [claim("a", "1", 0, 1), mark("a", "1", 2, 3), claim("a", "1", 4, 5, 200)]),
+    "given back and back again": (
+        "given it again",
+        [claim("a", "1", 0, 1), mark("a", "1", 2, 3), claim("a", "1", 4, 5, 200)],
+    ),
     "a new one before the end": ("at once", [claim("a", "1", 0, 1, 201, 100), claim("a", "2", 50, 51)]),
     "an owner may not give back": ("its mark gave 403", [claim("a", "1", 0, 1), mark("a", "1", 2, 3, 403)]),
+    "an owner may not give back, later the other may": (
+        "its mark gave 404",
+        [claim("a", "1", 0, 1), mark("a", "1", 2, 3, 404), mark("a", "1", 4, 5)],
+    ),
     "the end moves": ("different ends", [claim("a", "1", 0, 1, 201, 100), claim("a", "1", 2, 3, 200, 200)]),
 }
 
@@ -144,7 +170,12 @@ class Run:
 
     def go(self, seconds):
         work = [Background(self.caller, n) for n in range(CALLERS)]
-        work += [Background(self.vendor), Background(self.job, "cleanup"), Background(self.job, "expire"), Background(self.job, "sync")]
+        work += [
+            Background(self.vendor),
+            Background(self.job, "cleanup"),
+            Background(self.job, "expire"),
+            Background(self.job, "sync"),
+        ]
         begin = time.monotonic()
         until(lambda: time.monotonic() - begin > seconds, "the run", seconds + 5, 0.1)
         self.end.set()
@@ -154,8 +185,12 @@ class Run:
 
 def test_64_callers_with_everything_going_on(make):
     csp = make.csp(200)
-    env = {"GRACE_PERIOD_MINUTES": 0, "LAB_DURATION_HOURS": 1, "LEASEHOLD_DELETION_BACKOFF_SEC": 0,
-           "CIRCUIT_BREAKER_THRESHOLD": 1000}
+    env = {
+        "GRACE_PERIOD_MINUTES": 0,
+        "LAB_DURATION_HOURS": 1,
+        "LEASEHOLD_DELETION_BACKOFF_SEC": 0,
+        "CIRCUIT_BREAKER_THRESHOLD": 1000,
+    }
     server = make.server(csp=csp, **env)
     owners = ["track-h%d" % n for n in range(TRACKS)]
 

@@ -10,9 +10,19 @@ from lib.wait import until
 @pytest.fixture
 def server(make):
     """One request a second, five at once; the simulated stock is waited for with a token of its own."""
-    server = make.server(50, wait=False, BROKER_ADMIN_TOKEN=ADMIN_TOKEN + ",watcher-token", LEASEHOLD_RATE_LIMIT_PER_SEC=1,
-                         LEASEHOLD_RATE_LIMIT_BURST=5)
-    until(lambda: server.admin(token="watcher-token").get("/v1/admin/stats").json.get("available") == 50, "the first sync", 30, 0.5)
+    server = make.server(
+        50,
+        wait=False,
+        BROKER_ADMIN_TOKEN=ADMIN_TOKEN + ",watcher-token-0123456789",
+        LEASEHOLD_RATE_LIMIT_PER_SEC=1,
+        LEASEHOLD_RATE_LIMIT_BURST=5,
+    )
+    until(
+        lambda: server.admin(token="watcher-token-0123456789").get("/v1/admin/stats").json.get("available") == 50,
+        "the first sync",
+        30,
+        0.5,
+    )
     return server
 
 
@@ -57,7 +67,12 @@ def test_all_calls_of_a_track_count_together(server, owner):
 def test_operators_are_limited_per_token(server):
     admin = server.admin()
     assert 429 in {r.status for r in burst(lambda: admin.get("/v1/admin/stats"))}
-    until(lambda: server.admin(token="watcher-token").get("/v1/admin/stats").status == 200, "another token passes", 5, 0.1)
+    until(
+        lambda: server.admin(token="watcher-token-0123456789").get("/v1/admin/stats").status == 200,
+        "another token passes",
+        5,
+        0.1,
+    )
 
 
 def test_a_wrong_token_is_401_and_never_429(server, owner):

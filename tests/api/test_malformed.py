@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests that are wrong in every way we could think of.
 
-Each has its status and error code; the pool and its list are the same afterwards, and the server still answers. Where the
-API's documentation leaves open which of two refusals it is, both are allowed and written down.
+Each has its status and error code; the pool and its list are the same afterwards, and the server still answers. Where
+the API's documentation leaves open which of two refusals it is, both are allowed and written down.
 """
 
 import pytest
@@ -50,7 +50,6 @@ def admin(method, path, headers=b"", body=None):
 # The request line.
 for name, line in {
     "no version": b"POST /v1/allocate",
-    "old version": b"POST /v1/allocate HTTP/0.9",
     "lower-case protocol": b"POST /v1/allocate http/1.1",
     "version with text": b"POST /v1/allocate HTTP/1.1x",
     "version without minor": b"POST /v1/allocate HTTP/1",
@@ -74,7 +73,13 @@ for name, line in {
     "bare CR in the line": b"POST /v1/allocate\r HTTP/1.1",
 }.items():
     case("line: " + name, claim(NO_BODY, line), BAD, True)
-case("line: next version", claim(NO_BODY, b"POST /v1/allocate HTTP/2.0"), BAD | {(505, "VALIDATION_ERROR")}, True)
+for version in (b"0.9", b"1.2", b"2.0", b"3.0"):
+    case(
+        "line: version " + version.decode(),
+        claim(NO_BODY, b"POST /v1/allocate HTTP/" + version),
+        BAD | {(505, "VALIDATION_ERROR")},
+        True,
+    )
 case("line: HTTP/2 preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", BAD | {(505, "VALIDATION_ERROR")}, True)
 case("line: rubbish", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", BAD, True)
 case("line: long method", claim(NO_BODY, b"P" * 300 + b" /v1/allocate HTTP/1.1"), BAD | METHOD | LARGE)
@@ -83,8 +88,9 @@ case("line: very long target", claim(NO_BODY, b"POST /" + b"a" * 60000 + b" HTTP
 case("line: without end", b"POST /" + b"a" * 40000, LARGE, True)
 
 # Methods.
-for method in (b"PUT", b"DELETE", b"PATCH", b"GET", b"TRACE", b"BREW", b"post", b"PROPFIND"):
+for method in (b"PUT", b"DELETE", b"PATCH", b"GET", b"TRACE", b"BREW", b"PROPFIND"):
     case("method: " + method.decode(), claim(NO_BODY, method + b" /v1/allocate HTTP/1.1"), METHOD)
+case("method: lower-case", claim(NO_BODY, b"post /v1/allocate HTTP/1.1"), METHOD | BAD)
 case("method: CONNECT", b"CONNECT x:80 HTTP/1.1\r\n" + HOST + b"\r\n", BAD | METHOD | NOWHERE)
 case("method: POST to the list", admin(b"POST", b"sandboxes"), METHOD)
 case("method: DELETE one sandbox", admin(b"DELETE", b"sandboxes/x"), METHOD)
@@ -112,7 +118,12 @@ for name, header in {
 }.items():
     case("header: " + name, claim(header + NO_BODY), BAD, True)
 case("header: no Host", b"POST /v1/allocate HTTP/1.1\r\n" + T + OWN + NO_BODY + b"\r\n", BAD, True)
-case("header: space on the first line", b"POST /v1/allocate HTTP/1.1\r\n " + HOST + T + OWN + NO_BODY + b"\r\n", BAD, True)
+case(
+    "header: space on the first line",
+    b"POST /v1/allocate HTTP/1.1\r\n " + HOST + T + OWN + NO_BODY + b"\r\n",
+    BAD,
+    True,
+)
 case("header: only LF line ends", claim(NO_BODY).replace(b"\r\n", b"\n"), BAD, True)
 case("header: 101 of them", claim(NO_BODY + b"X-A: b\r\n" * 101), LARGE, True)
 case("header: 1000 of them", claim(NO_BODY + b"X-A: b\r\n" * 1000), LARGE, True)
@@ -143,13 +154,21 @@ for name, header in {
 }.items():
     case("length: " + name, claim(header, tail=b"0\r\n\r\n"), BAD, True)
 for coding in (b"gzip", b"identity", b"gzip, chunked", b"chunked, identity"):
-    case("length: coding " + coding.decode(), claim(b"Transfer-Encoding: " + coding + b"\r\n", tail=b"0\r\n\r\n"),
-         BAD | {(501, "VALIDATION_ERROR")}, True)
+    case(
+        "length: coding " + coding.decode(),
+        claim(b"Transfer-Encoding: " + coding + b"\r\n", tail=b"0\r\n\r\n"),
+        BAD | {(501, "VALIDATION_ERROR")},
+        True,
+    )
 case("length: more than 64 bits", claim(b"Content-Length: 99999999999999999999\r\n"), BAD | BODY_LARGE, True)
 case("length: 2 to the 64th", claim(b"Content-Length: 18446744073709551616\r\n"), BAD | BODY_LARGE, True)
 case("length: 10 MB announced", claim(b"Content-Length: 10000000\r\n"), BODY_LARGE, True)
-case("length: 10 MB to quarantine", admin(b"POST", b"sandboxes/{free}/quarantine", b"")
-     .replace(b"Content-Length: 0", b"Content-Length: 10000000"), BODY_LARGE, True)
+case(
+    "length: 10 MB to quarantine",
+    admin(b"POST", b"sandboxes/{free}/quarantine", b"").replace(b"Content-Length: 0", b"Content-Length: 10000000"),
+    BODY_LARGE,
+    True,
+)
 case("length: 2 MB sent", claim(b"Content-Length: 2000000\r\n", tail=b"x" * 2000000), BODY_LARGE, True)
 case("length: body where none is read", claim(b"Content-Length: 200000\r\nExpect: 100-continue\r\n"), BODY_LARGE, True)
 
@@ -165,85 +184,211 @@ for name, chunks in {
     "wrong line end after the data": b"5\r\nhello\n0\r\n\r\n",
     "bare LF after the size": b"5\nhello\r\n0\r\n\r\n",
 }.items():
-    case("chunk: " + name,
-         admin(b"POST", b"sandboxes/{free}/quarantine").replace(NO_BODY, b"Transfer-Encoding: chunked\r\n") + chunks, BAD, True)
-for name, size in {"size overflows": b"fffffffffffffffff", "size of 2 GiB": b"80000000", "size of 16 digits": b"ffffffffffffffff"}.items():
-    case("chunk: " + name,
-         admin(b"POST", b"sandboxes/{free}/quarantine").replace(NO_BODY, b"Transfer-Encoding: chunked\r\n") + size + b"\r\nx",
-         BAD | BODY_LARGE, True)
+    case(
+        "chunk: " + name,
+        admin(b"POST", b"sandboxes/{free}/quarantine").replace(NO_BODY, b"Transfer-Encoding: chunked\r\n") + chunks,
+        BAD,
+        True,
+    )
+for name, size in {
+    "size overflows": b"fffffffffffffffff",
+    "size of 2 GiB": b"80000000",
+    "size of 16 digits": b"ffffffffffffffff",
+}.items():
+    case(
+        "chunk: " + name,
+        admin(b"POST", b"sandboxes/{free}/quarantine").replace(NO_BODY, b"Transfer-Encoding: chunked\r\n")
+        + size
+        + b"\r\nx",
+        BAD | BODY_LARGE,
+        True,
+    )
 
 # Paths.
-for path in (b"/v1/allocate/", b"/v1//allocate", b"//v1/allocate", b"/v1/./allocate", b"/v1/x/../allocate", b"/V1/ALLOCATE",
-             b"/v1/allocate;x=1", b"/v1/allocate%00", b"/v1/allocat", b"/v1/allocatee", b"/v1%2Fallocate", b"/v1\\allocate"):
+for path in (
+    b"/v1/allocate/",
+    b"/v1//allocate",
+    b"//v1/allocate",
+    b"/v1/./allocate",
+    b"/v1/x/../allocate",
+    b"/V1/ALLOCATE",
+    b"/v1/allocate;x=1",
+    b"/v1/allocate%00",
+    b"/v1/allocat",
+    b"/v1/allocatee",
+    b"/v1%2Fallocate",
+    b"/v1\\allocate",
+):
     case("path: " + path.decode(), claim(NO_BODY, b"POST " + path + b" HTTP/1.1"), NOWHERE | BAD)
-for odd in (b"%", b"%4", b"%zz", b"%00", b"%2e%2e%2f", b"%ff%fe", b"%C3%28", b"..", b"'%20OR%201=1--", b"%0d%0aX-A:b", b"x" * 300,
-            b"x" * 5000, b"%252e"):
-    case("path: sandbox " + odd[:20].decode() + (" x%d" % len(odd) if len(odd) > 20 else ""),
-         b"GET /v1/sandboxes/" + odd + b" HTTP/1.1\r\n" + HOST + T + OWN + b"\r\n", ODD_ID)
+for odd in (
+    b"%",
+    b"%4",
+    b"%zz",
+    b"%00",
+    b"%2e%2e%2f",
+    b"%ff%fe",
+    b"%C3%28",
+    b"..",
+    b"'%20OR%201=1--",
+    b"%0d%0aX-A:b",
+    b"x" * 300,
+    b"x" * 5000,
+    b"%252e",
+):
+    case(
+        "path: sandbox " + odd[:20].decode() + (" x%d" % len(odd) if len(odd) > 20 else ""),
+        b"GET /v1/sandboxes/" + odd + b" HTTP/1.1\r\n" + HOST + T + OWN + b"\r\n",
+        ODD_ID,
+    )
 case("path: mark a strange sandbox", claim(NO_BODY, b"POST /v1/sandboxes/%ff/mark-for-deletion HTTP/1.1"), ODD_ID)
 case("path: record of a strange sandbox", admin(b"GET", b"sandboxes/%00"), ODD_ID)
 case("path: quarantine without an id", admin(b"POST", b"sandboxes//quarantine"), NOWHERE | ODD_ID)
 case("path: unknown action", admin(b"POST", b"sandboxes/{free}/explode"), NOWHERE)
 for job in (b"SYNC", b"sync%20", b"nothing", b"%ff", b"..", b"stale_removal"):
-    case("path: job " + job.decode(), admin(b"POST", b"jobs/" + job + b"/run"), NO_JOB | ((BAD | NOWHERE) if job in (b"%ff", b"..") else set()))
+    case(
+        "path: job " + job.decode(),
+        admin(b"POST", b"jobs/" + job + b"/run"),
+        NO_JOB | ((BAD | NOWHERE) if job in (b"%ff", b"..") else set()),
+    )
 
 # The token.
 for name, value in {
-    "empty": b"", "scheme only": b"Bearer", "scheme and a space": b"Bearer ", "another scheme": b"Basic " + TRACK_TOKEN.encode(),
-    "no scheme": TRACK_TOKEN.encode(), "no space": b"Bearer" + TRACK_TOKEN.encode(), "cut": b"Bearer " + TRACK_TOKEN.encode()[:-1],
-    "longer": b"Bearer " + TRACK_TOKEN.encode() + b"x", "other case": b"Bearer " + TRACK_TOKEN.encode().upper(),
-    "quoted": b'Bearer "' + TRACK_TOKEN.encode() + b'"', "a list": b"Bearer " + TRACK_TOKEN.encode() + b"," + ADMIN_TOKEN.encode(),
-    "very long": b"Bearer " + b"x" * 8000, "the vendor's scheme": b"Token " + TRACK_TOKEN.encode(),
+    "empty": b"",
+    "scheme only": b"Bearer",
+    "scheme and a space": b"Bearer ",
+    "another scheme": b"Basic " + TRACK_TOKEN.encode(),
+    "no scheme": TRACK_TOKEN.encode(),
+    "no space": b"Bearer" + TRACK_TOKEN.encode(),
+    "cut": b"Bearer " + TRACK_TOKEN.encode()[:-1],
+    "longer": b"Bearer " + TRACK_TOKEN.encode() + b"x",
+    "other case": b"Bearer " + TRACK_TOKEN.encode().upper(),
+    "quoted": b'Bearer "' + TRACK_TOKEN.encode() + b'"',
+    "a list": b"Bearer " + TRACK_TOKEN.encode() + b"," + ADMIN_TOKEN.encode(),
+    "very long": b"Bearer " + b"x" * 8000,
+    "the vendor's scheme": b"Token " + TRACK_TOKEN.encode(),
 }.items():
-    case("token: " + name, b"POST /v1/allocate HTTP/1.1\r\n" + HOST + b"Authorization: " + value + b"\r\n" + OWN + NO_BODY + b"\r\n", UNKNOWN)
-case("token: raw bytes", b"POST /v1/allocate HTTP/1.1\r\n" + HOST + b"Authorization: Bearer \xff\xfe\r\n" + OWN + NO_BODY + b"\r\n", UNKNOWN | BAD)
+    case(
+        "token: " + name,
+        b"POST /v1/allocate HTTP/1.1\r\n" + HOST + b"Authorization: " + value + b"\r\n" + OWN + NO_BODY + b"\r\n",
+        UNKNOWN,
+    )
+case(
+    "token: raw bytes",
+    b"POST /v1/allocate HTTP/1.1\r\n" + HOST + b"Authorization: Bearer \xff\xfe\r\n" + OWN + NO_BODY + b"\r\n",
+    UNKNOWN | BAD,
+)
 case("token: a track's for operators", b"GET /v1/admin/stats HTTP/1.1\r\n" + HOST + T + OWN + b"\r\n", FORBIDDEN)
-case("token: an operator's for tracks", b"POST /v1/allocate HTTP/1.1\r\n" + HOST + A + OWN + NO_BODY + b"\r\n", FORBIDDEN)
+case(
+    "token: an operator's for tracks", b"POST /v1/allocate HTTP/1.1\r\n" + HOST + A + OWN + NO_BODY + b"\r\n", FORBIDDEN
+)
 
 # The owner.
 for name, header, allowed in (
-    ("none", b"", OWNER), ("empty", b"X-Track-ID:\r\n", OWNER), ("blanks", b"X-Track-ID:  \t \r\n", OWNER),
-    ("129 characters", b"X-Track-ID: " + b"x" * 129 + b"\r\n", OWNER), ("8000 characters", b"X-Track-ID: " + b"x" * 8000 + b"\r\n", OWNER),
-    ("space inside", b"X-Track-ID: a b\r\n", OWNER), ("tab inside", b"X-Track-ID: a\tb\r\n", OWNER),
-    ("UTF-8", b"X-Track-ID: \xc3\xa9t\xc3\xa9\r\n", BAD_OWNER), ("raw byte", b"X-Track-ID: a\xffb\r\n", BAD_OWNER),
+    ("none", b"", OWNER),
+    ("empty", b"X-Track-ID:\r\n", OWNER),
+    ("blanks", b"X-Track-ID:  \t \r\n", OWNER),
+    ("129 characters", b"X-Track-ID: " + b"x" * 129 + b"\r\n", OWNER),
+    ("8000 characters", b"X-Track-ID: " + b"x" * 8000 + b"\r\n", OWNER),
+    ("space inside", b"X-Track-ID: a b\r\n", OWNER),
+    ("tab inside", b"X-Track-ID: a\tb\r\n", OWNER),
+    ("UTF-8", b"X-Track-ID: \xc3\xa9t\xc3\xa9\r\n", BAD_OWNER),
+    ("raw byte", b"X-Track-ID: a\xffb\r\n", BAD_OWNER),
     ("control character", b"X-Track-ID: a\x01b\r\n", BAD_OWNER),
     ("long instruqt id", b"X-Instruqt-Sandbox-ID: " + b"x" * 129 + b"\r\n" + OWN, OWNER),
     ("space in the instruqt id", b"X-Instruqt-Sandbox-ID: a b\r\n" + OWN, OWNER),
 ):
     case("owner: " + name, b"POST /v1/allocate HTTP/1.1\r\n" + HOST + T + header + NO_BODY + b"\r\n", allowed)
-case("owner: none when marking", b"POST /v1/sandboxes/{free}/mark-for-deletion HTTP/1.1\r\n" + HOST + T + NO_BODY + b"\r\n", OWNER)
+case(
+    "owner: none when marking",
+    b"POST /v1/sandboxes/{free}/mark-for-deletion HTTP/1.1\r\n" + HOST + T + NO_BODY + b"\r\n",
+    OWNER,
+)
 case("owner: none when looking", b"GET /v1/sandboxes/{free} HTTP/1.1\r\n" + HOST + T + b"\r\n", OWNER)
 
 # Other headers of a claim.
 for header in (b"Idempotency-Key", b"X-Sandbox-Name-Prefix", b"X-Instruqt-Track-ID"):
-    for name, value in {"129 characters": b"x" * 129, "space inside": b"a b", "tab inside": b"a\tb", "UTF-8": b"\xc3\xa9",
-                        "empty": b"", "raw byte": b"\x80"}.items():
+    for name, value in {
+        "129 characters": b"x" * 129,
+        "space inside": b"a b",
+        "tab inside": b"a\tb",
+        "UTF-8": b"\xc3\xa9",
+        "empty": b"",
+        "raw byte": b"\x80",
+    }.items():
         case("%s: %s" % (header.decode(), name), claim(header + b": " + value + b"\r\n" + NO_BODY), BAD)
 
 # Queries.
-for value in (b"0", b"101", b"-1", b"abc", b"", b"1.5", b"1e1", b"0x10", b"+5", b"%205", b"5%20", b"99999999999999999999",
-              b"%zz", b"%00", b"5;", b"NaN", b"%D9%A3"):
+for value in (
+    b"0",
+    b"101",
+    b"-1",
+    b"abc",
+    b"",
+    b"1.5",
+    b"1e1",
+    b"0x10",
+    b"+5",
+    b"%205",
+    b"5%20",
+    b"99999999999999999999",
+    b"%zz",
+    b"%00",
+    b"5;",
+    b"NaN",
+    b"%D9%A3",
+):
     case("limit=" + value.decode(), admin(b"GET", b"sandboxes?limit=" + value), BAD)
 for value in (b"unknown", b"", b"deleted", b"AVAILABLE", b"available%00", b"available,stale", b"%ff", b"all", b"*"):
     case("status=" + value.decode(), admin(b"GET", b"sandboxes?status=" + value), BAD)
     case("bulk-delete status=" + value.decode(), admin(b"POST", b"bulk-delete?status=" + value), BAD)
 case("bulk-delete without a status", admin(b"POST", b"bulk-delete"), BAD)
-for value in (b"", b"x", b"AAAA", b"%00", b"....", b"e30", b"eyJQSyI6IlNCWCMxIiwiU0siOiJNRVRBIn0", b"x" * 3000, b"%ff%ff", b"0", b"null"):
+for value in (
+    b"",
+    b"x",
+    b"AAAA",
+    b"%00",
+    b"....",
+    b"e30",
+    b"eyJQSyI6IlNCWCMxIiwiU0siOiJNRVRBIn0",
+    b"x" * 3000,
+    b"%ff%ff",
+    b"0",
+    b"null",
+):
     case("cursor=" + value[:40].decode(), admin(b"GET", b"sandboxes?cursor=" + value), BAD)
 for value in (b"0", b"-1", b"8761", b"abc", b"", b"1.5", b"99999999999999999999", b"24h", b"%zz"):
     case("grace_period_hours=" + value.decode(), admin(b"POST", b"auto-delete-stale?grace_period_hours=" + value), BAD)
 
 # Bodies.
 for name, body in {
-    "no JSON": b"reason", "half": b'{"reason": "a', "a list": b"[]", "a string": b'"reason"', "a number": b"5", "null": b"null",
-    "reason is a number": b'{"reason": 5}', "reason is a list": b'{"reason": ["a"]}', "reason is an object": b'{"reason": {}}',
-    "something behind": b'{"reason": "a"} x', "two objects": b'{"reason": "a"}{"reason": "b"}', "twice the same": b'{"reason": "a", "reason": "b"}',
-    "bad UTF-8": b'{"reason": "\xff\xfe"}', "half a surrogate": b'{"reason": "\\ud800"}', "raw control character": b'{"reason": "a\x01b"}',
-    "single quotes": b"{'reason': 'a'}", "comma at the end": b'{"reason": "a",}', "comment": b'{"reason": "a" /* b */}', "NaN": b'{"reason": NaN}',
-    "UTF-16": '{"reason": "a"}'.encode("utf-16"), "deep": b"[" * 5000 + b"]" * 5000, "deep in reason": b'{"reason": ' + b"[" * 3000 + b"]" * 3000 + b"}",
+    "no JSON": b"reason",
+    "half": b'{"reason": "a',
+    "a list": b"[]",
+    "a string": b'"reason"',
+    "a number": b"5",
+    "null": b"null",
+    "reason is a number": b'{"reason": 5}',
+    "reason is a list": b'{"reason": ["a"]}',
+    "reason is an object": b'{"reason": {}}',
+    "something behind": b'{"reason": "a"} x',
+    "two objects": b'{"reason": "a"}{"reason": "b"}',
+    "twice the same": b'{"reason": "a", "reason": "b"}',
+    "bad UTF-8": b'{"reason": "\xff\xfe"}',
+    "half a surrogate": b'{"reason": "\\ud800"}',
+    "raw control character": b'{"reason": "a\x01b"}',
+    "single quotes": b"{'reason': 'a'}",
+    "comma at the end": b'{"reason": "a",}',
+    "comment": b'{"reason": "a" /* b */}',
+    "NaN": b'{"reason": NaN}',
+    "UTF-16": '{"reason": "a"}'.encode("utf-16"),
+    "deep": b"[" * 5000 + b"]" * 5000,
+    "deep in reason": b'{"reason": ' + b"[" * 3000 + b"]" * 3000 + b"}",
 }.items():
-    case("body: " + name, admin(b"POST", b"sandboxes/{free}/quarantine", b"Content-Type: application/json\r\n", body), BAD | BODY_LARGE
-         if "deep" in name else BAD)
+    case(
+        "body: " + name,
+        admin(b"POST", b"sandboxes/{free}/quarantine", b"Content-Type: application/json\r\n", body),
+        BAD | BODY_LARGE if "deep" in name else BAD,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +400,11 @@ def server(make_for_module):
 def watcher(server):
     """One client for all, what it saw before, and a free sandbox to aim at."""
     admin_client = server.admin()
-    return admin_client, look(admin_client), admin_client.list("?status=available&limit=1").json["sandboxes"][0]["sandbox_id"]
+    return (
+        admin_client,
+        look(admin_client),
+        admin_client.list("?status=available&limit=1").json["sandboxes"][0]["sandbox_id"],
+    )
 
 
 def look(client):
@@ -288,10 +437,21 @@ def test_malformed(server, watcher, raw, allowed, closes):
     assert server.is_alive()
 
 
-@pytest.mark.parametrize("raw", [
-    b"", b"\r\n", b"\r\n\r\n", b"P", b"POST /v1/allocate HTTP/1.1\r\nHost: x\r\n", claim(b"Content-Length: 50\r\n", tail=b"half"),
-    claim(b"Transfer-Encoding: chunked\r\n", tail=b"5\r\nhe"), claim(b"Content-Length: 0\r\n")[:-1], b"\x00" * 100,
-], ids=range(9))
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\r\n",
+        b"\r\n\r\n",
+        b"P",
+        b"POST /v1/allocate HTTP/1.1\r\nHost: x\r\n",
+        claim(b"Content-Length: 50\r\n", tail=b"half"),
+        claim(b"Transfer-Encoding: chunked\r\n", tail=b"5\r\nhe"),
+        claim(b"Content-Length: 0\r\n")[:-1],
+        b"\x00" * 100,
+    ],
+    ids=range(9),
+)
 def test_a_client_that_stops_halfway_does_no_harm(server, watcher, raw):
     client, before, _ = watcher
     reply, conn = exchange(server.address, raw, half_close=True)
@@ -305,9 +465,15 @@ def test_what_follows_a_refused_request_is_not_served(server, watcher):
     """The classic smuggling: a second request hidden behind an ambiguous length."""
     client, before, _ = watcher
     hidden = claim(NO_BODY)
-    for header in (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"Content-Length: 0\r\nContent-Length: %d\r\n" % len(hidden),
-                   b"Transfer-Encoding: xchunked\r\n", b"Content-Length : 0\r\n"):
-        reply, conn = exchange(server.address, b"POST /nowhere HTTP/1.1\r\n" + HOST + header + b"\r\n" + b"0\r\n\r\n" + hidden)
+    for header in (
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        b"Content-Length: 0\r\nContent-Length: %d\r\n" % len(hidden),
+        b"Transfer-Encoding: xchunked\r\n",
+        b"Content-Length : 0\r\n",
+    ):
+        reply, conn = exchange(
+            server.address, b"POST /nowhere HTTP/1.1\r\n" + HOST + header + b"\r\n" + b"0\r\n\r\n" + hidden
+        )
         assert reply.status == 400
         assert conn.is_closed_by_peer()
         conn.close()
@@ -317,7 +483,9 @@ def test_what_follows_a_refused_request_is_not_served(server, watcher):
 def test_a_body_is_not_read_as_the_next_request(server, watcher):
     client, before, _ = watcher
     hidden = claim(NO_BODY)
-    reply, conn = exchange(server.address, b"GET /nowhere HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % len(hidden) + hidden)
+    reply, conn = exchange(
+        server.address, b"GET /nowhere HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % len(hidden) + hidden
+    )
     assert reply.status in (400, 404, 413)
     conn.sock.settimeout(0.3)
     try:

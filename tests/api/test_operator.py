@@ -13,8 +13,6 @@ def pool(make):
     csp = make.csp(6)
     server = make.server(csp=csp)
     server.csp = csp
-    admin = server.admin()
-    until(lambda: admin.job("cleanup")["last_finished_at"], "the first cleanup")
     return server
 
 
@@ -47,7 +45,7 @@ def test_a_reason_is_optional_but_the_mark_is_there(admin, kw):
 
 
 def test_a_reason_keeps_its_characters(admin):
-    reason = "naïve \"quotes\" \\ and \u20ac, tab\tnewline\n"
+    reason = 'naïve "quotes" \\ and \u20ac, tab\tnewline\n'
     sandbox = free_one(admin)
     assert admin.on(sandbox, "quarantine", body={"reason": reason}).json["quarantine_reason"] == reason
     assert admin.record(sandbox)["quarantine_reason"] == reason
@@ -137,10 +135,16 @@ def stale_since(server, admin, hours):
     aside = free_one(admin)
     admin.on(aside, "quarantine")
     server.stop()
-    assert server.sql("UPDATE sandbox SET updated_at = ? WHERE sandbox_id IN (?, ?)", int(time.time() - hours * 3600),
-                      missing, aside) == 2
-    # Stop the daily job at start from doing it first: it runs with 24 h.
-    server.start()
+    assert (
+        server.sql(
+            "UPDATE sandbox SET updated_at = ? WHERE sandbox_id IN (?, ?)",
+            int(time.time() - hours * 3600),
+            missing,
+            aside,
+        )
+        == 2
+    )
+    server.start().settle()
     return missing, aside
 
 
@@ -180,8 +184,9 @@ def test_the_limits_of_the_grace_are_allowed(admin, hours):
 # Bulk delete.
 
 
-@pytest.mark.parametrize("status,left", [("available", 2), ("allocated", 5), ("pending_deletion", 5), ("stale", 6),
-                                         ("deletion_failed", 6)])
+@pytest.mark.parametrize(
+    "status,left", [("available", 2), ("allocated", 5), ("pending_deletion", 5), ("stale", 6), ("deletion_failed", 6)]
+)
 def test_bulk_delete_removes_one_state_and_never_asks_the_vendor(pool, admin, new_owner, status, left):
     holder, giver = pool.track(new_owner()), pool.track(new_owner())
     holder.claim()

@@ -42,19 +42,40 @@ def test_without_one_of_the_tokens_it_does_not_start(tmp_path, missing):
 
 
 def test_all_problems_are_named_at_once(tmp_path):
-    said = refused(tmp_path, **TOKENS, LEASEHOLD_BOGUS="1", LAB_DURATION_HOURS="0", SYNC_INTERVAL_SEC="soon",
-                   LEASEHOLD_WAIT_MAX_SEC="-1", LEASEHOLD_SYNC_MAX_STALE_PERCENT="lots")
-    for name in ("LEASEHOLD_BOGUS", "LAB_DURATION_HOURS", "SYNC_INTERVAL_SEC", "LEASEHOLD_WAIT_MAX_SEC",
-                 "LEASEHOLD_SYNC_MAX_STALE_PERCENT"):
+    said = refused(
+        tmp_path,
+        **TOKENS,
+        LEASEHOLD_BOGUS="1",
+        LAB_DURATION_HOURS="0",
+        SYNC_INTERVAL_SEC="soon",
+        LEASEHOLD_WAIT_MAX_SEC="-1",
+        LEASEHOLD_SYNC_MAX_STALE_PERCENT="lots"
+    )
+    for name in (
+        "LEASEHOLD_BOGUS",
+        "LAB_DURATION_HOURS",
+        "SYNC_INTERVAL_SEC",
+        "LEASEHOLD_WAIT_MAX_SEC",
+        "LEASEHOLD_SYNC_MAX_STALE_PERCENT",
+    ):
         assert name in said, name
 
 
-@pytest.mark.parametrize("name,value", [
-    ("LAB_DURATION_HOURS", "4.5"), ("LAB_DURATION_HOURS", "4h"), ("GRACE_PERIOD_MINUTES", "-1"),
-    ("DELETION_RETRY_MAX_ATTEMPTS", "x"), ("CIRCUIT_BREAKER_THRESHOLD", "99999999999999999999"), ("CLEANUP_BATCH_SIZE", "-3"),
-    ("LEASEHOLD_CONNECTIONS_MAX", "many"), ("LEASEHOLD_RATE_LIMIT_PER_SEC", "fast"), ("LEASEHOLD_TYPO", "1"),
-    ("LEASEHOLD_TLS_CERT_FILE", "only-the-certificate.pem"),
-])
+@pytest.mark.parametrize(
+    "name,value",
+    [
+        ("LAB_DURATION_HOURS", "4.5"),
+        ("LAB_DURATION_HOURS", "4h"),
+        ("GRACE_PERIOD_MINUTES", "-1"),
+        ("DELETION_RETRY_MAX_ATTEMPTS", "x"),
+        ("CIRCUIT_BREAKER_THRESHOLD", "99999999999999999999"),
+        ("CLEANUP_BATCH_SIZE", "-3"),
+        ("LEASEHOLD_CONNECTIONS_MAX", "many"),
+        ("LEASEHOLD_RATE_LIMIT_PER_SEC", "fast"),
+        ("LEASEHOLD_TYPO", "1"),
+        ("LEASEHOLD_TLS_CERT_FILE", "only-the-certificate.pem"),
+    ],
+)
 def test_a_bad_value_is_refused_by_name(tmp_path, name, value):
     assert name in refused(tmp_path, **TOKENS, **{name: value})
 
@@ -66,14 +87,19 @@ def test_a_secret_is_not_in_the_refusal(tmp_path):
 def test_config_prints_values_and_where_they_are_from_without_secrets(tmp_path):
     file = tmp_path / "settings"
     file.write_text("GRACE_PERIOD_MINUTES=17\nLAB_DURATION_HOURS=9\n")
-    got = run("config", env={**TOKENS, "CSP_API_TOKEN": "vendor-secret", "LAB_DURATION_HOURS": "6",
-                             "LEASEHOLD_CONFIG_FILE": str(file)})
+    got = run(
+        "config",
+        env={**TOKENS, "CSP_API_TOKEN": "vendor-secret", "LAB_DURATION_HOURS": "6", "LEASEHOLD_CONFIG_FILE": str(file)},
+    )
     assert got.returncode == 0, got.stderr
     lines = {line.split("=")[0].split()[0]: line for line in got.stdout.splitlines() if line.strip()}
     assert "6" in lines["LAB_DURATION_HOURS"], "the environment wins"
     assert "17" in lines["GRACE_PERIOD_MINUTES"]
     assert "600" in lines["SYNC_INTERVAL_SEC"]
-    origins = [lines[n].replace("LAB_DURATION_HOURS", "") for n in ("LAB_DURATION_HOURS", "GRACE_PERIOD_MINUTES", "SYNC_INTERVAL_SEC")]
+    origins = [
+        lines[n].replace("LAB_DURATION_HOURS", "")
+        for n in ("LAB_DURATION_HOURS", "GRACE_PERIOD_MINUTES", "SYNC_INTERVAL_SEC")
+    ]
     assert "env" in origins[0].lower() and "file" in origins[1].lower() and "default" in origins[2].lower()
     for secret in (TRACK_TOKEN, ADMIN_TOKEN, "vendor-secret"):
         assert secret not in got.stdout + got.stderr
@@ -82,8 +108,10 @@ def test_config_prints_values_and_where_they_are_from_without_secrets(tmp_path):
 
 def test_settings_from_a_file(make, tmp_path, owner):
     file = tmp_path / "settings"
-    file.write_text("# a comment\n\nBROKER_API_TOKEN=from-the-file-track\nBROKER_ADMIN_TOKEN=from-the-file-admin\n"
-                    "LEASEHOLD_SIM_SANDBOXES=7\nLAB_DURATION_HOURS=3\n")
+    file.write_text(
+        "# a comment\n\nBROKER_API_TOKEN=from-the-file-track\nBROKER_ADMIN_TOKEN=from-the-file-admin\n"
+        "LEASEHOLD_SIM_SANDBOXES=7\nLAB_DURATION_HOURS=3\n"
+    )
     server = make.server(bare=True, LEASEHOLD_CONFIG_FILE=str(file), LAB_DURATION_HOURS=5)
     admin = server.admin(token="from-the-file-admin")
     until(lambda: admin.stats()["available"] == 7, "the first sync")
@@ -98,8 +126,15 @@ def test_an_unknown_name_in_the_file_is_refused(tmp_path):
 
 
 def test_a_missing_settings_file_is_refused(tmp_path):
-    got = run("serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path),
-              env={**TOKENS, "LEASEHOLD_CONFIG_FILE": str(tmp_path / "none")}, timeout=15)
+    got = run(
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        str(tmp_path),
+        env={**TOKENS, "LEASEHOLD_CONFIG_FILE": str(tmp_path / "none")},
+        timeout=15,
+    )
     assert got.returncode != 0
 
 
@@ -142,24 +177,31 @@ def write_tokens(file, track, admin):
 
 def test_sighup_rotates_tokens(make, tmp_path, new_owner):
     file = tmp_path / "settings"
-    write_tokens(file, "old-track-token", "old-admin-token")
+    write_tokens(file, "old-track-token-0123456789", "old-admin-token-0123456789")
     server = make.server(bare=True, LEASEHOLD_CONFIG_FILE=str(file))
-    old = server.admin(token="old-admin-token")
+    old = server.admin(token="old-admin-token-0123456789")
     until(lambda: old.stats()["available"] == 9, "the first sync")
     mine = new_owner()
-    held = server.track(mine, token="old-track-token").claim()
+    held = server.track(mine, token="old-track-token-0123456789").claim()
 
-    write_tokens(file, "old-track-token,new-track-token", "old-admin-token,new-admin-token")
+    write_tokens(
+        file,
+        "old-track-token-0123456789,new-track-token-0123456789",
+        "old-admin-token-0123456789,new-admin-token-0123456789",
+    )
     server.signal(signal.SIGHUP)
-    until(lambda: server.admin(token="new-admin-token").get("/v1/admin/stats").status == 200, "the new token works")
+    until(
+        lambda: server.admin(token="new-admin-token-0123456789").get("/v1/admin/stats").status == 200,
+        "the new token works",
+    )
     assert old.get("/v1/admin/stats").status == 200
-    assert server.track(new_owner(), token="old-track-token").allocate().status == 201
+    assert server.track(new_owner(), token="old-track-token-0123456789").allocate().status == 201
 
-    write_tokens(file, "new-track-token", "new-admin-token")
+    write_tokens(file, "new-track-token-0123456789", "new-admin-token-0123456789")
     server.signal(signal.SIGHUP)
     until(lambda: old.get("/v1/admin/stats").status == 401, "the old token is gone, on an open connection too")
-    assert server.track(mine, token="old-track-token").allocate().status == 401
-    again = server.track(mine, token="new-track-token").allocate()
+    assert server.track(mine, token="old-track-token-0123456789").allocate().status == 401
+    again = server.track(mine, token="new-track-token-0123456789").allocate()
     assert (again.status, again.json) == (200, held)
 
 
@@ -175,9 +217,31 @@ def test_sighup_without_a_file_does_no_harm(make, owner):
 
 def certificate(folder, name):
     cert, key = folder / (name + ".pem"), folder / (name + ".key")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                    "-subj", "/CN=" + name, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=" + name,
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            str(key),
+            "-out",
+            str(cert),
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     return cert, key
 
 
@@ -229,8 +293,15 @@ def test_tls_refuses_plain_text_and_old_versions(make, tmp_path):
 def test_a_bad_certificate_is_refused_at_start(tmp_path):
     bad = tmp_path / "bad.pem"
     bad.write_text("not a certificate")
-    got = run("serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path), timeout=15,
-              env={**TOKENS, "LEASEHOLD_TLS_CERT_FILE": str(bad), "LEASEHOLD_TLS_KEY_FILE": str(bad)})
+    got = run(
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        str(tmp_path),
+        timeout=15,
+        env={**TOKENS, "LEASEHOLD_TLS_CERT_FILE": str(bad), "LEASEHOLD_TLS_KEY_FILE": str(bad)},
+    )
     assert got.returncode != 0
     assert "bad.pem" in got.stderr + got.stdout
 
@@ -305,7 +376,7 @@ def test_a_stop_with_a_slow_vendor_is_bounded(make):
 def test_sigint_stops_too(make):
     server = make.server(1)
     server.signal(signal.SIGINT)
-    until(lambda: not server.is_alive(), "it ends", 20)
+    assert server.wait_end() == 0
 
 
 # The store's commands.
@@ -348,6 +419,13 @@ def test_check_finds_a_damaged_file(make):
             f.write(b"\xaa" * 1024)
     got = run("store", "check", "--data", str(server.data))
     assert got.returncode != 0
+
+
+def test_the_program_prints_its_states():
+    got = run("sandbox", "states")
+    assert got.returncode == 0, got.stderr
+    for state in ("available", "allocated", "pending_deletion", "stale", "deletion_failed"):
+        assert state in got.stdout
 
 
 def test_every_log_line_is_json(make, owner):

@@ -58,7 +58,7 @@ def test_new_accounts_become_available(pool):
 def test_what_is_no_active_sandbox_is_left_out(pool):
     pool.csp.add(1, account_type="admin")
     pool.csp.add(1, state="disabled")
-    wanted, = pool.csp.add(1)
+    (wanted,) = pool.csp.add(1)
     got = pool.sync()
     assert got["added"] == 1
     assert pool.admin.stats()["total"] == 11
@@ -66,12 +66,24 @@ def test_what_is_no_active_sandbox_is_left_out(pool):
 
 
 def test_accounts_without_number_or_name_are_still_usable(pool):
-    item = account(5000)
+    item = account(5000, id="plain-5000")
     del item["csp_id"], item["name"]
     pool.csp.put(item)
     assert pool.sync()["added"] == 1
     found = [s for s in pool.admin.everything() if s["external_id"] == item["id"]]
     assert [(s["sandbox_id"], s["name"]) for s in found] == [(item["id"], "sandbox-" + item["id"])]
+
+
+def test_an_account_that_cannot_be_used_does_not_spoil_the_others(pool):
+    for number, odd in (
+        (6001, {"csp_id": None, "id": None}),
+        (6002, {"csp_id": "with blanks"}),
+        (6003, {"csp_id": ["list"]}),
+    ):
+        pool.csp.accounts["odd-%d" % number] = account(number, **odd)
+    (wanted,) = pool.csp.add(1)
+    assert pool.sync()["added"] >= 1
+    assert pool.admin.record(wanted)["status"] == "available"
 
 
 def test_missing_ones_become_stale_and_come_back(pool):
@@ -109,7 +121,14 @@ def test_allocated_and_pending_ones_are_never_touched(make, new_owner):
     pool.sync()
     after = [pool.admin.record(i) for i in (held, given)]
     for one, two in zip(before, after):
-        for field in ("status", "name", "allocated_to_track", "allocated_at", "deletion_requested_at", "lab_duration_hours"):
+        for field in (
+            "status",
+            "name",
+            "allocated_to_track",
+            "allocated_at",
+            "deletion_requested_at",
+            "lab_duration_hours",
+        ):
             assert one[field] == two[field], field
     assert holder.allocate().json["sandbox_id"] == held
 
@@ -142,8 +161,9 @@ def test_quarantined_ones_are_not_brought_back(pool):
 # Trouble at the vendor.
 
 
-@pytest.mark.parametrize("fault", [400, 401, 403, 404, 429, 500, 502, 503, "drop", "html", "html500", "garbage", "no-results",
-                                   "truncated"])
+@pytest.mark.parametrize(
+    "fault", [400, 401, 403, 404, 429, 500, 502, 503, "drop", "html", "html500", "garbage", "no-results", "truncated"]
+)
 def test_a_vendor_in_trouble_is_503_and_changes_nothing(pool, fault):
     before = pool.states()
     pool.csp.list_fault = fault
@@ -182,8 +202,7 @@ def test_a_slow_vendor_is_given_up(make):
 
 def test_a_vendor_that_is_away_is_503(make):
     pool = Pool(make, 3)
-    pool.csp.server.shutdown()
-    pool.csp.server.server_close()
+    pool.csp.vanish()
     pool.failed_sync()
     assert pool.admin.stats()["available"] == 3
 

@@ -49,12 +49,12 @@ def line(make, new_owner):
 def test_first_come_first_served(line):
     calls = [line.join() for _ in range(5)]
     for position, call in enumerate(calls):
-        sandbox, = line.bring()
+        (sandbox,) = line.bring()
         reply = call.result(20)
         assert (reply.status, reply.json["sandbox_id"]) == (201, sandbox)
         assert reply.header("preference-applied") == "wait=60"
         line.stands(4 - position)
-        assert not any(c.is_done() for c in calls[position + 1:])
+        assert not any(c.is_done() for c in calls[position + 1 :])
 
 
 def test_several_at_once_serve_the_front_of_the_line(line):
@@ -89,7 +89,7 @@ def test_who_hangs_up_leaves_the_line(line):
     with pytest.raises(Broken):
         first.result(20)
     line.stands(1)
-    sandbox, = line.bring()
+    (sandbox,) = line.bring()
     reply = second.result(20)
     assert (reply.status, reply.json["sandbox_id"]) == (201, sandbox)
     owners = [s["allocated_to_track"] for s in line.admin.everything("allocated")]
@@ -121,7 +121,7 @@ def test_newcomers_do_not_overtake(line):
     # The last in line never gets one, so somebody waits all the time.
     with Loop(newcomer) as one, Loop(newcomer) as two:
         for call in calls[:8]:
-            sandbox, = line.bring()
+            (sandbox,) = line.bring()
             assert call.result(20).json["sandbox_id"] == sandbox
         until(lambda: one.rounds > 20 and two.rounds > 20, "newcomers asked", 20)
     assert wins == []
@@ -201,10 +201,10 @@ def test_a_waiter_with_a_prefix_takes_only_what_fits(line):
 
 def test_a_waiter_whose_prefix_does_not_fit_does_not_block_those_behind(line):
     first, second = line.join(prefix="red-"), line.join()
-    blue, = line.bring(1, "blue")
+    (blue,) = line.bring(1, "blue")
     assert second.result(20).json["sandbox_id"] == blue
     line.stands(1)
-    red, = line.bring(1, "red")
+    (red,) = line.bring(1, "red")
     assert first.result(20).json["sandbox_id"] == red
 
 

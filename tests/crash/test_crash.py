@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 at a random moment, again and again on the same data: what was acknowledged is there, and nothing is lent twice."""
+"""kill -9 at a random moment, again and again on the same data: what was acknowledged is there, nothing is lent twice."""
 
 import random
 import threading
@@ -21,7 +21,7 @@ class Caller:
         self.number, self.record = number, record
         self.rng = random.Random(7000 + number)
         self.made = 0
-        self.told = {}    # owner: sandbox, acknowledged
+        self.told = {}  # owner: sandbox, acknowledged
         self.marked = {}  # owner: True when the mark was acknowledged, False when nobody knows
 
     def round(self, server, end):
@@ -162,6 +162,13 @@ def test_a_kill_during_cleanup_neither_loses_nor_revives(make, new_owner):
     admin = server.admin()
     until(lambda: admin.run("cleanup") and admin.stats()["pending_deletion"] == 0, "the rest is deleted")
     admin.run("sync")
-    assert admin.stats() == {"total": 20, "available": 20, "allocated": 0, "pending_deletion": 0, "stale": 0,
-                             "deletion_failed": 0, "waiting": 0}
+    assert admin.stats() == {
+        "total": 20,
+        "available": 20,
+        "allocated": 0,
+        "pending_deletion": 0,
+        "stale": 0,
+        "deletion_failed": 0,
+        "waiting": 0,
+    }
     assert {csp.uuid_of(s) for s in given} == csp.deleted

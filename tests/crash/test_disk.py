@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk and a disk that fails to flush: claims are refused at once, nothing acknowledged is lost, and it recovers by itself."""
+"""A full disk and a disk that fails to flush: claims are refused at once, nothing is lost, and it recovers by itself."""
 
 import os
 import resource
@@ -48,7 +48,9 @@ class FailingFlush:
 @pytest.fixture(scope="session")
 def shim(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shim")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(folder / "failsync.so"), str(SHIM)], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(folder / "failsync.so"), str(SHIM)], check=True
+    )
     return folder / "failsync.so"
 
 
@@ -99,7 +101,12 @@ def all_there(server, told):
 def claim_again(server, owner, timeout=15):
     """Claims succeed again by themselves."""
     track = server.track(owner)
-    return until(lambda: (lambda r: r.json if r.status in (200, 201) else None)(track.allocate()), "claims succeed again", timeout, 0.1)
+    return until(
+        lambda: (lambda r: r.json if r.status in (200, 201) else None)(track.allocate()),
+        "claims succeed again",
+        timeout,
+        0.1,
+    )
 
 
 def test_claims_are_refused_and_then_succeed_without_a_restart(trouble, new_owner):
@@ -158,7 +165,12 @@ def test_a_refused_mark_has_not_happened_and_works_later(trouble, new_owner):
     with failing():
         refused(server.track(owner).mark(sandbox))
         assert server.track(owner).show(sandbox).json["status"] == "allocated"
-    reply = until(lambda: (lambda r: r if r.status == 200 else None)(server.track(owner).mark(sandbox)), "the mark succeeds", 15, 0.1)
+    reply = until(
+        lambda: (lambda r: r if r.status == 200 else None)(server.track(owner).mark(sandbox)),
+        "the mark succeeds",
+        15,
+        0.1,
+    )
     assert reply.json["status"] == "pending_deletion"
 
 

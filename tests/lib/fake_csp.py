@@ -16,6 +16,7 @@ Both want `Authorization: Token <token>`. Switches are plain attributes, read at
 """
 
 import json
+import socket
 import threading
 import time
 import uuid
@@ -46,6 +47,18 @@ def sandbox_id(number):
 class QuietServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
+
+    def __init__(self, *args):
+        self.open = set()
+        super().__init__(*args)
+
+    def process_request(self, request, client_address):
+        self.open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        self.open.discard(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request, client_address):
         """A caller that hung up is its own business."""
@@ -79,9 +92,19 @@ class FakeCsp:
     def close(self):
         if self.gate:
             self.gate.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join(5)
+        if self.thread.is_alive():
+            self.server.shutdown()
+            self.server.server_close()
+            self.thread.join(5)
+
+    def vanish(self):
+        """No more listener, and kept connections end too."""
+        self.close()
+        for sock in list(self.server.open):
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # ended by its other side
 
     # The stock.
 
@@ -126,8 +149,11 @@ class FakeCsp:
                 return b'{"results": []}'
             if self._listing is not None and not self.hidden:
                 return self._listing
-            got = [a for u, a in self.accounts.items()
-                   if (self.keeps_deleted or u not in self.deleted) and str(a.get("csp_id")) not in self.hidden]
+            got = [
+                a
+                for u, a in self.accounts.items()
+                if (self.keeps_deleted or u not in self.deleted) and str(a.get("csp_id")) not in self.hidden
+            ]
             data = json.dumps({"results": got}).encode()
             if not self.hidden:
                 self._listing = data

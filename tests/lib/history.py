@@ -2,15 +2,15 @@
 """What callers were told, and a judge who believes nothing else.
 
 An Op is one call: who, what, when it was sent (begin) and when its answer was there (end; None when no answer came, so
-it may have happened or not). The judge reasons only from these times. A sandbox is *surely held* by a track from the end of the
-first claim that returned it until the begin of the first mark for it (answered or not), or until its expires_at. In that
-time, whatever order the server put things in, these must hold:
+it may have happened or not). The judge reasons only from these times. A sandbox is *surely held* by a track from the
+end of the first claim that returned it until the begin of the first mark for it (answered or not), or until its
+expires_at. In that time, whatever order the server put things in, these must hold:
 
     1. one use:   a sandbox is in the answers of one track only, ever, and newly claimed (201) once only;
     2. one live:  a track does not surely hold two sandboxes at once;
     3. repeats:   a claim sent and answered while the track surely holds a sandbox returns that one, with 200;
     4. given back stays so: a claim sent after a mark was acknowledged does not return the marked one;
-    5. a mark by the owner, sent and answered while surely held by nobody's other mark, is acknowledged;
+    5. a mark of a held one, sent and answered in time and with no other mark before or beside it, is acknowledged;
     6. expires_at of a sandbox never changes.
 """
 
@@ -104,7 +104,7 @@ def judge(ops):
     """All violations as sentences; empty when the history is right."""
     ops = list(ops)
     held = holds(ops)
-    return (one_use(ops) + one_live(held) + repeats(ops, held) + given_back(ops) + marks(ops, held) + fixed_end(ops))
+    return one_use(ops) + one_live(held) + repeats(ops, held) + given_back(ops) + marks(ops, held) + fixed_end(ops)
 
 
 def one_use(ops):
@@ -155,18 +155,21 @@ def given_back(ops):
 
 
 def marks(ops, held):
-    """The first mark of a sure hold must be acknowledged (503, 429 and the like are not a verdict)."""
-    first = {}
+    """A mark that was alone with a sure hold must be acknowledged (503, 429 and the like are not a verdict)."""
+    sent, ends = defaultdict(list), {}
     for op in ops:
-        key = (op.track, op.sandbox)
-        if op.kind == "mark" and (key not in first or op.begin < first[key].begin):
-            first[key] = op
+        if op.kind == "mark":
+            sent[(op.track, op.sandbox)].append(op)
+        elif op.is_claimed:
+            ends[op.sandbox] = op.expires_at
     bad = []
     for track, list_ in held.items():
         for h in list_:
-            op = first.get((track, h.sandbox))
-            if op and h.end == op.begin and op.status in (400, 401, 403, 404, 409):
-                bad.append("track %s held %s but its mark gave %d" % (track, h.sandbox, op.status))
+            for op in sent[(track, h.sandbox)]:
+                alone = not any(o is not op and o.begin <= (op.end or math.inf) for o in sent[(track, h.sandbox)])
+                in_time = op.is_answered and h.begin < op.begin and op.end < ends[h.sandbox] - SLACK
+                if alone and in_time and op.status in (400, 401, 403, 404, 409):
+                    bad.append("track %s held %s but its mark gave %d" % (track, h.sandbox, op.status))
     return bad
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small HTTP/1.1 client on a socket: one keep-alive connection each, so every thread has its own.
 
-It never repairs what the server sends: a reply that breaks the rules of HTTP is a Broken exception. `exchange` sends raw
-bytes and is for requests that no decent client would make.
+It never repairs what the server sends: a reply that breaks the rules of HTTP is a Broken exception. `exchange` sends
+raw bytes and is for requests that no decent client would make.
 """
 
 import json

@@ -20,8 +20,17 @@ ADMIN_TOKEN = "admin-token-0123456789abcdef"
 # Never inherited from whoever runs the tests.
 OURS = ("LEASEHOLD_", "BROKER_", "CSP_", "DDB_", "AWS_", "CLEANUP_", "NIOSXAAS_", "CIRCUIT_", "BACKOFF_")
 OURS_EXACT = {
-    "API_BASE_PATH", "LAB_DURATION_HOURS", "GRACE_PERIOD_MINUTES", "SYNC_INTERVAL_SEC", "AUTO_EXPIRY_INTERVAL_SEC",
-    "K_CANDIDATES", "DELETION_RETRY_MAX_ATTEMPTS", "LOG_LEVEL", "LOG_FORMAT", "METRICS_PORT", "ENABLE_REQUEST_ID",
+    "API_BASE_PATH",
+    "LAB_DURATION_HOURS",
+    "GRACE_PERIOD_MINUTES",
+    "SYNC_INTERVAL_SEC",
+    "AUTO_EXPIRY_INTERVAL_SEC",
+    "K_CANDIDATES",
+    "DELETION_RETRY_MAX_ATTEMPTS",
+    "LOG_LEVEL",
+    "LOG_FORMAT",
+    "METRICS_PORT",
+    "ENABLE_REQUEST_ID",
     "CORS_ALLOWED_ORIGINS",
 }
 
@@ -52,8 +61,16 @@ def clean_env(extra):
 
 def run(*args, env=None, timeout=30):
     """Run a command of the program to its end."""
-    return subprocess.run([binary(), *args], env=clean_env(env or {}), stdin=subprocess.DEVNULL, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
+    return subprocess.run(
+        [binary(), *args],
+        env=clean_env(env or {}),
+        stdin=subprocess.DEVNULL,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=timeout,
+        check=False,
+    )
 
 
 class Server:
@@ -67,17 +84,25 @@ class Server:
         self.url = None
         self.lines = []
         self.errors = []
+        self.said = []  # standard error of all its lives
 
     # The process.
 
     def start(self, timeout=30.0):
         assert self.process is None
         self.lines, self.errors, self.address = [], [], None
+        self.started_at = int(time.time())
         self.process = subprocess.Popen(
             [binary(), "serve", "--listen", "127.0.0.1:0", "--data", str(self.data), *self.args],
-            env=clean_env(self.env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.readers = [threading.Thread(target=self._read, args=a, daemon=True)
-                        for a in ((self.process.stdout, self.lines), (self.process.stderr, self.errors))]
+            env=clean_env(self.env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.readers = [
+            threading.Thread(target=self._read, args=a, daemon=True)
+            for a in ((self.process.stdout, self.lines), (self.process.stderr, self.errors))
+        ]
         for reader in self.readers:
             reader.start()
         try:
@@ -92,6 +117,8 @@ class Server:
         for raw in stream:
             line = raw.decode("utf-8", "replace")
             lines.append(line)
+            if lines is not self.lines:
+                self.said.append(line)
             if self.address is None and lines is self.lines and '"message":"listening"' in line:
                 self.url = json.loads(line)["address"]
                 host, _, port = self.url.partition("://")[2].rpartition(":")
@@ -123,10 +150,24 @@ class Server:
             self.process.wait()
             self._reap()
 
+    def complaints(self):
+        """What the sanitizers said, and a death that nobody asked for. To be asked before the last stop or kill."""
+        said = [line for line in self.said if "runtime error:" in line or "Sanitizer" in line or "Assertion" in line]
+        if self.process is not None and self.process.poll() is not None:
+            said.append("it ended by itself with %s" % self.process.poll())
+        return said
+
+    def wait_end(self, timeout=20.0):
+        """It was told to end by other means; its exit status."""
+        status = self.process.wait(timeout)
+        self._reap()
+        return status
+
     def restart(self, **env):
         assert self.stop() == 0, "".join(self.errors)[-2000:]
         self.env.update(env)
-        return self.start()
+        self.start()
+        return self.settle() if "BROKER_ADMIN_TOKEN" in self.env else self
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -147,17 +188,39 @@ class Server:
         return Client(self.address, headers, **kw)
 
     def track(self, owner, token=None, **kw):
-        return Track(self.address, owner, token or self.env.get("BROKER_API_TOKEN", "").split(",")[0],
-                     self.env.get("API_BASE_PATH", "/v1"), **kw)
+        return Track(
+            self.address,
+            owner,
+            token or self.env.get("BROKER_API_TOKEN", "").split(",")[0],
+            self.env.get("API_BASE_PATH", "/v1"),
+            **kw
+        )
 
     def admin(self, token=None, **kw):
-        return Admin(self.address, token or self.env.get("BROKER_ADMIN_TOKEN", "").split(",")[0],
-                     self.env.get("API_BASE_PATH", "/v1"), **kw)
+        return Admin(
+            self.address,
+            token or self.env.get("BROKER_ADMIN_TOKEN", "").split(",")[0],
+            self.env.get("API_BASE_PATH", "/v1"),
+            **kw
+        )
 
     def wait_available(self, count, timeout=60.0):
-        """The first sync has put so many into the pool."""
+        """Sync has put so many into the pool."""
         admin = self.admin()
         until(lambda: admin.stats()["available"] >= count, "%d sandboxes available" % count, timeout, 0.02)
+        admin.close()
+        return self
+
+    def settle(self, timeout=60.0):
+        """The pass that every job makes at start is over: a call that runs a job would get that pass's result."""
+        admin = self.admin()
+
+        def is_over(job):
+            return job["paused"] or (
+                job["last_finished_at"] and job["last_started_at"] >= self.started_at and not job["running"]
+            )
+
+        until(lambda: all(is_over(j) for j in admin.jobs()), "the jobs' passes at start are over", timeout, 0.02)
         admin.close()
         return self
 
@@ -174,12 +237,18 @@ class Server:
 
     def age_allocation(self, sandbox_id, seconds):
         """Make a claim look that much older."""
-        changed = self.sql("UPDATE sandbox SET allocated_at = ? WHERE sandbox_id = ?", int(time.time()) - seconds, sandbox_id)
+        changed = self.sql(
+            "UPDATE sandbox SET allocated_at = ? WHERE sandbox_id = ?", int(time.time()) - seconds, sandbox_id
+        )
         assert changed == 1, "no row for %s" % sandbox_id
 
     def check_store(self):
         got = run("store", "check", "--data", str(self.data))
-        assert got.returncode == 0 and "ok" in got.stdout, "store check: %d %s %s" % (got.returncode, got.stdout, got.stderr)
+        assert got.returncode == 0 and "ok" in got.stdout, "store check: %d %s %s" % (
+            got.returncode,
+            got.stdout,
+            got.stderr,
+        )
 
 
 class Track(Client):
@@ -257,9 +326,11 @@ class Admin(Client):
     def on(self, sandbox_id, what, **kw):
         return self.post("%s/sandboxes/%s/%s" % (self.base, sandbox_id, what), **kw)
 
+    def jobs(self):
+        return self.good(self.get(self.base + "/jobs"))["jobs"]
+
     def job(self, name):
-        jobs = self.good(self.get(self.base + "/jobs"))["jobs"]
-        return next(j for j in jobs if j["name"] == name)
+        return next(j for j in self.jobs() if j["name"] == name)
 
     @staticmethod
     def good(reply):
