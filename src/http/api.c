@@ -419,6 +419,7 @@ void api_on_error(int status, const char *why, struct buf *headers, struct buf *
 	                                                                     : "VALIDATION_ERROR";
 
 	id_uuid(id);
+	buf_add_str(headers, STR("Content-Type: application/json\r\n"));
 	buf_add(headers, common_headers, sizeof(common_headers) - 1);
 	if (a->options.sends_request_id)
 		buf_addf(headers, "X-Request-ID: %s\r\n", id);

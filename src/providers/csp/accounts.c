@@ -6,9 +6,9 @@
  * document that makes no sense is refused as a whole, because an empty answer would make the pool stale.
  *
  * Always true of a returned account:
- *   1. sandbox_id is 1 to 128 characters of [A-Za-z0-9._:-] and no other account of the listing has it.
+ *   1. sandbox_id is 1 to 128 characters of [A-Za-z0-9._:/-] and no other account of the listing has it.
  *   2. external_id has a last path part, so the account can be deleted.
- *   3. Nothing is longer than the limits below.
+ *   3. Nothing is longer than a sandbox's record takes.
  */
 #include "providers/csp/accounts.h"
 
@@ -19,8 +19,9 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "domain/csp.h"
+#include "domain/sandbox.h"
 
-enum { SANDBOX_ID_MAX = 128, EXTERNAL_ID_MAX = 512, NAME_MAX_BYTES = 256, SFDC_ID_MAX = 128, ACCOUNTS_MAX = 1000000 };
+enum { ACCOUNTS_MAX = 1000000 };
 
 /* The sandbox ids seen so far: open addressing, at most half full. */
 struct id_set {
@@ -70,13 +71,6 @@ static bool get_text(const json_t *account, const char *name, struct arena *a, s
 	return true;
 }
 
-static bool is_sandbox_id(struct str id)
-{
-	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-";
-
-	return id.n >= 1 && id.n <= SANDBOX_ID_MAX && strspn(id.p, allowed) == id.n;
-}
-
 static int64_t created_at(const json_t *account)
 {
 	struct str text;
@@ -94,22 +88,22 @@ static const char *read_account(const json_t *account, struct arena *a, struct c
 
 	if (!get_text(account, "id", a, &got.external_id) || got.external_id.n == 0)
 		return "id must be text or a number";
-	if (got.external_id.n > EXTERNAL_ID_MAX || got.external_id.p[got.external_id.n - 1] == '/')
-		return "id must be at most 512 bytes and not end with a slash";
+	if (got.external_id.n > SANDBOX_NAME_MAX || got.external_id.p[got.external_id.n - 1] == '/')
+		return "id must be at most 256 bytes and not end with a slash";
 	if (!get_text(account, "csp_id", a, &got.sandbox_id))
 		return "csp_id must be text or a number";
 	if (got.sandbox_id.n == 0)
 		got.sandbox_id = got.external_id;
-	if (!is_sandbox_id(got.sandbox_id))
-		return "csp_id (or id, without one) must be 1 to 128 characters of A-Z a-z 0-9 . _ : -";
+	if (!sandbox_is_id(got.sandbox_id))
+		return "csp_id (or id, without one) must be 1 to 128 characters of A-Z a-z 0-9 . _ : - /";
 	if (!get_text(account, "name", a, &got.name))
 		return "name must be text";
 	if (got.name.n == 0)
 		got.name = str_format(a, "sandbox-%.*s", STR_ARG(got.external_id));
-	if (got.name.n > NAME_MAX_BYTES)
+	if (got.name.n > SANDBOX_NAME_MAX)
 		return "name must be at most 256 bytes";
-	if (!get_text(account, "sfdc_account_id", a, &got.sfdc_account_id) || got.sfdc_account_id.n > SFDC_ID_MAX)
-		return "sfdc_account_id must be text of at most 128 bytes";
+	if (!get_text(account, "sfdc_account_id", a, &got.sfdc_account_id) || got.sfdc_account_id.n > SANDBOX_NAME_MAX)
+		return "sfdc_account_id must be text of at most 256 bytes";
 	*ret = got;
 	return NULL;
 }
