@@ -1,0 +1,60 @@
+/* aws.h - calls to AWS services that speak JSON over POST: credentials, signature, time limits, retries. Blocks. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "net/sigv4.h"
+
+struct arena;
+struct aws_client;
+struct aws_identity;
+
+/* Where credentials come from, in this order: environment (AWS_ACCESS_KEY_ID ...), web identity (AWS_WEB_IDENTITY_TOKEN_FILE,
+ * AWS_ROLE_ARN), shared file (AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials, AWS_PROFILE), container endpoint
+ * (AWS_CONTAINER_CREDENTIALS_*), instance endpoint (IMDSv2, unless AWS_EC2_METADATA_DISABLED). Found at first use, renewed five
+ * minutes before they end. Any number of threads. */
+struct aws_identity_options {
+	const char *(*env)(const char *name);
+	const struct clock *clock;
+	const char         *sts_endpoint;  /* NULL: the real one of the region; for tests */
+	const char         *imds_endpoint; /* NULL: http://169.254.169.254 */
+};
+struct aws_identity *aws_identity_new(const struct aws_identity_options *o);
+void                 aws_identity_free(struct aws_identity *i);
+
+/* RC_DENIED with all places that were looked at when there are none. Texts are copied into the arena. */
+MUST_CHECK enum rc aws_identity_get(struct aws_identity *i, struct arena *a, struct aws_credentials *ret,
+                                    struct err *e);
+
+struct aws_client_options {
+	const char          *endpoint; /* NULL: https://SERVICE.REGION.amazonaws.com */
+	const char          *region, *service;
+	const char          *json_version; /* "1.0" for DynamoDB */
+	struct aws_identity *identity;     /* borrowed */
+	const struct clock  *clock;
+	long                 connect_timeout_ms, attempt_timeout_ms; /* of one attempt */
+	long                 total_timeout_ms;                       /* of a call with all its retries */
+	int                  attempts_max;
+};
+struct aws_client *aws_client_new(const struct aws_client_options *o);
+void               aws_client_free(struct aws_client *c);
+
+/* An answer of the service. */
+struct aws_reply {
+	int        status;
+	struct str body;       /* JSON */
+	struct str error_type; /* such as "ConditionalCheckFailedException"; empty for status 200 */
+	struct str error_message;
+	int        attempts;
+};
+
+/* One operation: target such as "DynamoDB_20120810.GetItem". Any number of threads at once; each keeps its own connection.
+ * RC_OK: the service answered, with success or with an error of the caller's (4xx that no retry can change): see status.
+ * RC_UNAVAILABLE, RC_TIMEOUT: it did not answer, or with 5xx or throttling to the last; what it was asked may have happened.
+ * Throttling, 5xx and broken connections are retried with full jitter while the total time lasts. */
+MUST_CHECK enum rc aws_call(struct aws_client *c, const char *target, struct str body, struct arena *a,
+                            struct aws_reply *ret, struct err *e);
