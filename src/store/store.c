@@ -10,7 +10,6 @@ void store_init(struct store *s, const struct store_ops *ops, const struct clock
 {
 	s->ops = ops;
 	s->clock = clock;
-	s->claim_fanout = 1;
 	pthread_mutex_init(&s->health_lock, NULL);
 }
 
