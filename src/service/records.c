@@ -39,10 +39,10 @@ static const struct record_field sandbox_fields[SANDBOX_FIELD_COUNT] = {
 };
 
 static const struct record_index sandbox_indexes[SANDBOX_INDEX_COUNT] = {
-	/*                      name           hash              sort                    unique only_field          only_value */
-	[SANDBOX_BY_STATUS] = { "StatusIndex", SANDBOX_F_STATUS, SANDBOX_F_ALLOCATED_AT, false, NO_FIELD,           0 },
-	[SANDBOX_BY_TRACK]  = { "TrackIndex",  SANDBOX_F_TRACK,  NO_FIELD,               true,  SANDBOX_F_STATUS,   SANDBOX_ALLOCATED },
-	[SANDBOX_FREE]      = { "FreeIndex",   SANDBOX_F_STATUS, SANDBOX_F_NAME,         false, SANDBOX_F_STATUS,   SANDBOX_AVAILABLE },
+	/*                      name           hash              sort                    unique only_field          only_value         gsi */
+	[SANDBOX_BY_STATUS] = { "StatusIndex", SANDBOX_F_STATUS, SANDBOX_F_ALLOCATED_AT, false, NO_FIELD,           0,                 1 },
+	[SANDBOX_BY_TRACK]  = { "TrackIndex",  SANDBOX_F_TRACK,  NO_FIELD,               true,  SANDBOX_F_STATUS,   SANDBOX_ALLOCATED, 0 },
+	[SANDBOX_FREE]      = { "FreeIndex",   SANDBOX_F_STATUS, SANDBOX_F_NAME,         false, SANDBOX_F_STATUS,   SANDBOX_AVAILABLE, 0 },
 };
 
 static const struct record_field tombstone_fields[] = {
@@ -74,6 +74,7 @@ const struct record_type sandbox_type = {
 	.version_offset = offsetof(struct sandbox, version),
 	.indexes = sandbox_indexes,
 	.index_count = SANDBOX_INDEX_COUNT,
+	.key_prefix = "SBX#",
 };
 
 const struct record_type tombstone_type = {

@@ -108,7 +108,7 @@ enum rc store_health(struct store *s, struct err *e)
 
 struct store_counts store_counts(struct store *s)
 {
-	return (struct store_counts){ s->commits, s->failed_commits, s->transactions };
+	return (struct store_counts){ s->commits, s->failed_commits, s->transactions, s->conflicts };
 }
 
 void store_close(struct store *s)

@@ -82,7 +82,7 @@ struct store_ops {
 struct store { /* first member of every back end */
 	const struct store_ops *ops;
 	const struct clock     *clock;
-	atomic_uint_fast64_t    commits, failed_commits, transactions;
+	atomic_uint_fast64_t    commits, failed_commits, transactions, conflicts;
 	pthread_mutex_t         health_lock;
 	struct err              health; /* of the last commit */
 };
