@@ -148,6 +148,8 @@ static enum rc open_jobs(struct server *s, struct err *e)
 		                   [JOB_CLEANUP] = config_number(c, CONFIG_CLEANUP_INTERVAL),
 		                   [JOB_EXPIRY] = config_number(c, CONFIG_EXPIRY_INTERVAL),
 		                   [JOB_STALE_REMOVAL] = config_number(c, CONFIG_STALE_INTERVAL) },
+		 .lease_sec = config_number(c, CONFIG_JOB_LEASE),
+		 .is_alone = s->store.kind == APP_SQLITE,
 		 .on_pass = on_pass,
 		 .on_pass_arg = s->api,
 	};

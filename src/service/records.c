@@ -62,6 +62,10 @@ static const struct record_field job_fields[] = {
 	[JOB_F_LAST_OUTCOME]     = { ENUM(job_record, last_outcome, outcome_names, JOB_OUTCOME_COUNT) },
 	[JOB_F_LAST_ERROR]       = { TEXT_OR_NONE(job_record, last_error, SANDBOX_TEXT_MAX) },
 	[JOB_F_LAST_RESULT]      = { TEXT_OR_NONE(job_record, last_result, JOB_RESULT_MAX) },
+	[JOB_F_OWNER]            = { TEXT_OR_NONE(job_record, owner, 64) },
+	[JOB_F_LEASE_UNTIL]      = { INT_OR_NONE(job_record, lease_until_ms) },
+	[JOB_F_FENCE]            = { INT(job_record, fence) },
+	[JOB_F_RAN_BY]           = { TEXT_OR_NONE(job_record, ran_by, 64) },
 };
 /* clang-format on */
 
