@@ -143,7 +143,7 @@ static enum rc clean_all(struct cleanup *c, struct err *e)
 		arena_reset(&c->page_arena);
 		rc = store_read(c->p->store, read_pending, c, &c->page_arena, e);
 		if (!rc)
-			rc = clean_page(c, wall_sec(clock_now(&clock_real)), e);
+			rc = clean_page(c, wall_sec(clock_now(c->p->clock)), e);
 		if (rc)
 			return rc;
 		c->cursor = c->page.next;

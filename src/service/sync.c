@@ -346,7 +346,7 @@ static enum rc run_sync(struct sync *y, struct err *e)
 
 enum rc pass_sync(const struct pass *p, struct pass_result *ret, struct err *e)
 {
-	struct sync y = { .p = p, .started_at = wall_sec(clock_now(&clock_real)) };
+	struct sync y = { .p = p, .started_at = wall_sec(clock_now(p->clock)) };
 	enum rc     rc = run_sync(&y, e);
 
 	pass_count(ret, "synced", y.synced, METRIC_SYNC_SYNCED);
