@@ -213,6 +213,21 @@ TEST(giving_back_twice_is_the_same_as_once)
 	CHECK(sandbox_give_back(&s, STR("owner"), now, &is_changed, NULL) == RC_OK && !is_changed);
 }
 
+TEST(the_time_of_giving_back_outlives_retries_and_quarantine)
+{
+	struct sandbox s = in_state(SANDBOX_ALLOCATED);
+	struct wall    later = { now.ms + 3600000 };
+	bool           is_changed;
+
+	CHECK(sandbox_give_back(&s, STR("owner"), now, &is_changed, NULL) == RC_OK);
+	CHECK(sandbox_deletion_failed(&s, 0, 1, STR("why"), later, NULL) == RC_OK);
+	CHECK(sandbox_retry_deletion(&s, later, NULL) == RC_OK);
+	CHECK(s.deletion_requested_at == NOW);
+	CHECK(sandbox_quarantine(&s, STR(""), later, NULL) == RC_OK);
+	CHECK(sandbox_release(&s, later, NULL) == RC_OK);
+	CHECK(s.status == SANDBOX_PENDING_DELETION && s.deletion_requested_at == NOW);
+}
+
 TEST(giving_back_ends_with_the_allocation)
 {
 	struct sandbox s = in_state(SANDBOX_ALLOCATED);
