@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pool.h"
+#include "providers/csp/accounts.h"
 #include "service/broker.h"
 #include "service/passes.h"
 
@@ -393,6 +394,40 @@ static void check_claim_before_refresh(struct pool *p)
 TEST(a_sandbox_claimed_before_its_refresh_is_left_alone)
 {
 	each_pool(check_claim_before_refresh);
+}
+
+static void check_longest_account(struct pool *p)
+{
+	static char        id[SANDBOX_ID_MAX], external_id[SANDBOX_EXTERNAL_ID_MAX], name[SANDBOX_NAME_MAX];
+	struct csp_account longest = { .sandbox_id = str_of(id, sizeof(id)),
+		                       .external_id = str_of(external_id, sizeof(external_id)),
+		                       .name = str_of(name, sizeof(name)) };
+	struct claim       c = { .ask = { .owner = STR("t"), .lab_hours = 4 } };
+	struct csp_listing listing;
+	struct work        w;
+	struct str         json;
+
+	memset(id, 'i', sizeof(id));
+	memset(external_id, 'e', sizeof(external_id));
+	memset(name, 'n', sizeof(name));
+	json = str_format(&p->arena,
+	                  "{\"results\": [{\"account_type\": \"sandbox\", \"state\": \"active\", \"csp_id\": \"%.*s\","
+	                  " \"id\": \"%.*s\", \"name\": \"%.*s\"}]}",
+	                  STR_ARG(longest.sandbox_id), STR_ARG(longest.external_id), STR_ARG(longest.name));
+	CHECK(csp_read_accounts(json, &p->arena, &listing, NULL) == RC_OK && listing.count == 1);
+	work_init(&w, p);
+	w.csp.accounts = listing.accounts;
+	w.csp.count = 1;
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 1);
+	CHECK(str_eq(pool_get(p, longest.sandbox_id).external_id, longest.external_id));
+	CHECK(store_run(p->store, broker_claim, &c, &p->arena, NULL) == RC_OK);
+	w.pass.status = SANDBOX_ALLOCATED;
+	CHECK(run(&w, pass_bulk_delete) == RC_OK && pool_has_tombstone(p, longest.sandbox_id));
+}
+
+TEST(the_longest_account_that_is_read_can_be_kept)
+{
+	each_pool(check_longest_account);
 }
 
 /* --- tombstones --- */

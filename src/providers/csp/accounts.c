@@ -19,8 +19,9 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "domain/csp.h"
+#include "domain/sandbox.h"
 
-enum { SANDBOX_ID_MAX = 128, EXTERNAL_ID_MAX = 512, NAME_MAX_BYTES = 256, SFDC_ID_MAX = 128, ACCOUNTS_MAX = 1000000 };
+enum { SFDC_ID_MAX = 128, ACCOUNTS_MAX = 1000000 };
 
 /* The sandbox ids seen so far: open addressing, at most half full. */
 struct id_set {
@@ -94,7 +95,7 @@ static const char *read_account(const json_t *account, struct arena *a, struct c
 
 	if (!get_text(account, "id", a, &got.external_id) || got.external_id.n == 0)
 		return "id must be text or a number";
-	if (got.external_id.n > EXTERNAL_ID_MAX || got.external_id.p[got.external_id.n - 1] == '/')
+	if (got.external_id.n > SANDBOX_EXTERNAL_ID_MAX || got.external_id.p[got.external_id.n - 1] == '/')
 		return "id must be at most 512 bytes and not end with a slash";
 	if (!get_text(account, "csp_id", a, &got.sandbox_id))
 		return "csp_id must be text or a number";
@@ -106,7 +107,7 @@ static const char *read_account(const json_t *account, struct arena *a, struct c
 		return "name must be text";
 	if (got.name.n == 0)
 		got.name = str_format(a, "sandbox-%.*s", STR_ARG(got.external_id));
-	if (got.name.n > NAME_MAX_BYTES)
+	if (got.name.n > SANDBOX_NAME_MAX)
 		return "name must be at most 256 bytes";
 	if (!get_text(account, "sfdc_account_id", a, &got.sfdc_account_id) || got.sfdc_account_id.n > SFDC_ID_MAX)
 		return "sfdc_account_id must be text of at most 128 bytes";
