@@ -306,6 +306,26 @@ TEST(base_paths_have_up_to_three_plain_parts)
 	}
 }
 
+TEST(values_with_a_nul_byte_are_refused)
+{
+	static const struct str contents[] = { STR_INIT("API_BASE_PATH=/v\0001\n"),
+		                               STR_INIT("LAB_DURATION_HOURS=4\0\n"),
+		                               STR_INIT("CLEANUP_BATCH_DELAY_SEC=2\0x\n"),
+		                               STR_INIT("LEASEHOLD_DATA=da\0ta\n") };
+
+	make_folder();
+	for (size_t i = 0; i < ARRAY_LEN(contents); i++) {
+		struct loaded l;
+
+		CASE(contents[i].p);
+		write_file(contents[i]);
+		load(&l, (const char *const[]){ NULL }, path);
+		CHECK(l.rc == RC_INVALID);
+		unload(&l);
+	}
+	remove_folder();
+}
+
 TEST(the_vendors_address_needs_its_token)
 {
 	struct loaded l;
