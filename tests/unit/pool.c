@@ -29,20 +29,23 @@ static struct store *open_file(struct pool *p)
 void pool_open_memory(struct pool *p)
 {
 	*p = (struct pool){ .clock = clock_test(POOL_NOW_SEC * 1000ll) };
-	p->store = store_fault_open(store_memory_open(service_types, service_type_count, &p->clock), &p->plan);
+	p->backend = store_memory_open(service_types, service_type_count, &p->clock);
+	p->store = store_fault_open(p->backend, &p->plan);
 }
 
 void pool_open_sqlite(struct pool *p)
 {
 	*p = (struct pool){ .clock = clock_test(POOL_NOW_SEC * 1000ll), .folder = "/tmp/leasehold-test-XXXXXX" };
 	CHECK(mkdtemp(p->folder) != NULL);
-	p->store = store_fault_open(open_file(p), &p->plan);
+	p->backend = open_file(p);
+	p->store = store_fault_open(p->backend, &p->plan);
 }
 
 void pool_reopen(struct pool *p)
 {
 	store_close(p->store);
-	p->store = store_fault_open(open_file(p), &p->plan);
+	p->backend = open_file(p);
+	p->store = store_fault_open(p->backend, &p->plan);
 }
 
 void pool_close(struct pool *p)

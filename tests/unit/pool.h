@@ -18,7 +18,8 @@ enum { POOL_NOW_SEC = 1000000000 };
 struct pool {
 	struct clock      clock; /* moved by the test, while no transaction runs */
 	struct arena      arena;
-	struct store     *store; /* always inside a fault store; quiet unless the plan is set */
+	struct store     *store;   /* a fault store around the back end; quiet unless the plan is set */
+	struct store     *backend; /* its own health and figures */
 	struct fault_plan plan;
 	char              folder[64]; /* empty: memory */
 };
