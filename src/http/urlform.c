@@ -95,17 +95,32 @@ bool cursor_unwrap(struct arena *a, const char *filter, struct str text, struct 
 	return true;
 }
 
+/* More than anybody may wait is as much as anybody may; the caller cuts it further. */
+static int64_t read_seconds(struct str text)
+{
+	int64_t seconds;
+
+	if (!str_to_int(text, 0, INT64_MAX, &seconds))
+		return -1;
+	return seconds < PREFER_WAIT_MAX ? seconds : PREFER_WAIT_MAX;
+}
+
 void prefer_parse(struct str header, int64_t *ret_wait_sec, bool *ret_is_async)
 {
+	bool has_wait = false;
+
 	*ret_wait_sec = -1;
 	*ret_is_async = false;
 	while (header.n) {
-		struct str value = str_trim(str_cut(&header, ','));
+		struct str preference = str_cut(&header, ',');
+		struct str value = str_cut(&preference, ';'); /* what follows are its parameters */
 		struct str name = str_trim(str_cut(&value, '='));
 
 		if (str_eq_nocase(name, STR("respond-async")))
 			*ret_is_async = true;
-		if (str_eq_nocase(name, STR("wait")) && !str_to_int(str_trim(value), 0, PREFER_WAIT_MAX, ret_wait_sec))
-			*ret_wait_sec = -1;
+		if (!str_eq_nocase(name, STR("wait")) || has_wait)
+			continue; /* of two the first counts */
+		has_wait = true;
+		*ret_wait_sec = read_seconds(str_trim(value));
 	}
 }

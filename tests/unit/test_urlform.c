@@ -105,6 +105,13 @@ TEST(preferences_are_read_and_others_passed_over)
 		{ "wait=1.5", -1, false },
 		{ "waiting=5", -1, false },
 		{ ",,;=,=", -1, false },
+		{ "wait=1000000", 1000000, false },
+		{ "wait=1000001", 1000000, false },
+		{ "wait=9223372036854775807", 1000000, false },
+		{ "wait=5, wait=6", 5, false },
+		{ "wait=x, wait=6", -1, false },
+		{ "wait=5; priority=high", 5, false },
+		{ "respond-async; x=y, wait=3", 3, true },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
