@@ -120,6 +120,10 @@ static void read_line(struct config *c, struct str line, int number, struct buf 
 		return;
 	if (str_starts_with(value, STR("export ")))
 		value = str_trim(str_of(value.p + 7, value.n - 7));
+	if (memchr(value.p, '\0', value.n)) {
+		buf_addf(problems, "%s:%d: a line must not have a NUL byte\n", c->file, number);
+		return;
+	}
 	if (!memchr(value.p, '=', value.n)) {
 		buf_addf(problems, "%s:%d: a line must be KEY=VALUE\n", c->file, number);
 		return;

@@ -20,7 +20,7 @@
 static const struct record_field sandbox_fields[SANDBOX_FIELD_COUNT] = {
 	[SANDBOX_F_ID]                    = { TEXT(sandbox, sandbox_id, SANDBOX_ID_MAX) },
 	[SANDBOX_F_NAME]                  = { TEXT(sandbox, name, SANDBOX_NAME_MAX) },
-	[SANDBOX_F_EXTERNAL_ID]           = { TEXT(sandbox, external_id, SANDBOX_NAME_MAX) },
+	[SANDBOX_F_EXTERNAL_ID]           = { TEXT(sandbox, external_id, SANDBOX_EXTERNAL_ID_MAX) },
 	[SANDBOX_F_STATUS]                = { ENUM(sandbox, status, sandbox_state_names, SANDBOX_STATE_COUNT) },
 	[SANDBOX_F_TRACK]                 = { TEXT_OR_NONE(sandbox, allocated_to_track, SANDBOX_OWNER_MAX) },
 	[SANDBOX_F_KEY]                   = { TEXT_OR_NONE(sandbox, idempotency_key, SANDBOX_OWNER_MAX) },
@@ -47,7 +47,7 @@ static const struct record_index sandbox_indexes[SANDBOX_INDEX_COUNT] = {
 
 static const struct record_field tombstone_fields[] = {
 	[TOMBSTONE_F_ID]             = { TEXT(tombstone, sandbox_id, SANDBOX_ID_MAX) },
-	[TOMBSTONE_F_EXTERNAL_ID]    = { TEXT(tombstone, external_id, SANDBOX_NAME_MAX) },
+	[TOMBSTONE_F_EXTERNAL_ID]    = { TEXT(tombstone, external_id, SANDBOX_EXTERNAL_ID_MAX) },
 	[TOMBSTONE_F_REMOVED_AT]     = { INT(tombstone, removed_at) },
 	[TOMBSTONE_F_LAST_LISTED_AT] = { INT(tombstone, last_listed_at) },
 };
