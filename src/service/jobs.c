@@ -229,7 +229,6 @@ static void run_pass(struct job *job, struct job_ask *terms)
 	const struct jobs_options *o = &job->jobs->options;
 	struct pass                p = { .store = o->store,
 		                         .csp = o->csp,
-		                         .clock = &clock_real,
 		                         .settings = o->settings,
 		                         .clock = o->clock,
 		                         .is_forced = terms->is_forced,
