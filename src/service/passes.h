@@ -29,7 +29,6 @@ struct pass {
 	struct csp                   *csp;
 	const struct clock           *clock;
 	const struct broker_settings *settings;
-	const struct clock           *clock;
 
 	bool               is_forced;   /* sync: no limit on stale ones */
 	int64_t            stale_hours; /* stale removal: not younger than this */
