@@ -194,7 +194,7 @@ enum rc aws_source_shared_file(const struct aws_identity_options *o, struct aren
 	const char    *path = shared_path(o, a);
 	struct str     given = str_from(o->env("AWS_PROFILE")), text;
 	struct str     name = given.n ? given : STR("default");
-	struct profile p;
+	struct profile p = { 0 };
 	enum rc        rc;
 
 	if (!path)

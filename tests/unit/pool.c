@@ -137,8 +137,8 @@ static enum rc put_range(struct session *s, void *arg, struct err *e)
 
 void pool_fill(struct pool *p, int from, int to)
 {
-	for (int at = from; at < to; at += SESSION_WRITES_MAX) {
-		struct range r = { at, at + SESSION_WRITES_MAX < to ? at + SESSION_WRITES_MAX : to };
+	for (int at = from; at < to; at += SESSION_ACTIONS_MAX) {
+		struct range r = { at, at + SESSION_ACTIONS_MAX < to ? at + SESSION_ACTIONS_MAX : to };
 
 		CHECK(store_run(p->store, put_range, &r, &p->arena, NULL) == RC_OK);
 	}
