@@ -59,7 +59,7 @@ def nodes(make, store):
     def start(count, csp, via=None, **env):
         settings = {**store.env, **({"DDB_ENDPOINT_URL": via.endpoint} if via else {}), **env}
         started = [make.server(csp=csp, wait=False, **settings) for _ in range(count)]
-        until(lambda: len(store.sandboxes()) >= len(csp.accounts), "sync has filled the pool", 90, 0.2)
+        until(lambda: store.db.count(store.pool) >= len(csp.accounts), "sync has filled the pool", 90, 0.1)
         return started
 
     return start
