@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures: one emulator for the whole run, tables of its own for each test, nodes on them.
+
+Without the emulator these tests fail. LEASEHOLD_SKIP_DDB=1 leaves them out, and says so at the end of the run.
+"""
+
+import os
+
+import pytest
+
+from lib.ddb_proxy import Proxy
+from lib.dynamodb import ACCESS_KEY, SECRET_KEY, Emulator, Store
+from lib.wait import until
+
+IS_SKIPPED = os.environ.get("LEASEHOLD_SKIP_DDB") == "1"
+
+
+def pytest_terminal_summary(terminalreporter):
+    if IS_SKIPPED:
+        terminalreporter.section("DynamoDB was NOT tested: LEASEHOLD_SKIP_DDB=1", "!", red=True)
+
+
+@pytest.fixture(scope="session")
+def emulator():
+    if IS_SKIPPED:
+        pytest.skip("LEASEHOLD_SKIP_DDB=1")
+    emulator = Emulator()
+    yield emulator
+    emulator.close()
+
+
+@pytest.fixture
+def proxy(emulator):
+    """The way to the emulator that can be made to fail; it checks signatures."""
+    proxy = Proxy(emulator.endpoint, {ACCESS_KEY: SECRET_KEY})
+    yield proxy
+    proxy.clear()
+    proxy.stop()
+    assert proxy.unsigned == []
+
+
+@pytest.fixture
+def bare_store(emulator):
+    """Names and settings, no tables yet."""
+    store = Store(emulator.endpoint)
+    yield store
+    store.drop()
+
+
+@pytest.fixture
+def store(bare_store):
+    return bare_store.create()
+
+
+@pytest.fixture
+def nodes(make, store):
+    """nodes(3, csp): so many started servers on the store, the stock of the vendor in the pool. via: a proxy."""
+
+    def start(count, csp, via=None, **env):
+        settings = {**store.env, **({"DDB_ENDPOINT_URL": via.endpoint} if via else {}), **env}
+        started = [make.server(csp=csp, wait=False, **settings) for _ in range(count)]
+        until(lambda: store.db.count(store.pool) >= len(csp.accounts), "sync has filled the pool", 90, 0.1)
+        return started
+
+    return start
