@@ -116,7 +116,7 @@ static void set_up(struct fixture *f)
 	CHECK(sem_init(&f->is_asked, 0, 0) == 0 && sem_init(&f->may_answer, 0, 0) == 0);
 	f->server = fake_server_open(answer, f);
 	(void)snprintf(f->url, sizeof(f->url), "http://127.0.0.1:%d", fake_server_port(f->server));
-	(void)snprintf(f->path, sizeof(f->path), "aws-test-XXXXXX");
+	(void)snprintf(f->path, sizeof(f->path), "/tmp/leasehold-aws-XXXXXX");
 	fd = mkstemp(f->path);
 	CHECK(fd >= 0);
 	close(fd);
