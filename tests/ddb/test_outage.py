@@ -137,6 +137,7 @@ FAULTS = {
     "happened but told it failed": [("lose-500", WRITES, 0.3)],
     "conflicts": [("conflict", WRITES, 0.3)],
     "slow": [("delay", None, 0.3)],
+    "an index that lags": [("stale", ("Query",), 0.8)],
     "everything": [
         ("throttle", None, 0.05),
         ("error", None, 0.05),
@@ -145,6 +146,7 @@ FAULTS = {
         ("lose-500", WRITES, 0.1),
         ("conflict", WRITES, 0.1),
         ("delay", None, 0.1),
+        ("stale", ("Query",), 0.5),
     ],
 }
 

@@ -365,6 +365,8 @@ def test_missing_tables_are_made(bare_store):
     assert kinds == {**dict.fromkeys(("PK", "SK", *INDEXES.values()), "S"), "allocated_at": "N"}
     for table in (pool, kernel):
         assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+        ttl = bare_store.db("DescribeTimeToLive", TableName=table["TableName"])["TimeToLiveDescription"]
+        assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "ttl")
     assert bare_store.run("store", "check").returncode == 0
 
 
