@@ -18,7 +18,7 @@
 
 enum { FILE_MAX = 256 * 1024 };
 
-enum kind { TEXT, INT, SECONDS, BOOL, SECRET, TOKENS, LEVEL, FORMAT, UNUSED };
+enum kind { TEXT, INT, SECONDS, BOOL, SECRET, TOKENS, LEVEL, FORMAT, STORE };
 
 static const struct {
 	const char *name;
@@ -120,6 +120,10 @@ static void read_line(struct config *c, struct str line, int number, struct buf 
 		return;
 	if (str_starts_with(value, STR("export ")))
 		value = str_trim(str_of(value.p + 7, value.n - 7));
+	if (memchr(value.p, '\0', value.n)) {
+		buf_addf(problems, "%s:%d: a line must not have a NUL byte\n", c->file, number);
+		return;
+	}
 	if (!memchr(value.p, '=', value.n)) {
 		buf_addf(problems, "%s:%d: a line must be KEY=VALUE\n", c->file, number);
 		return;
@@ -257,6 +261,7 @@ static void check_one(struct config *c, enum setting id, struct buf *problems)
 {
 	static const char *const levels[] = { "DEBUG", "INFO", "WARNING", "ERROR" };
 	static const char *const formats[] = { "json", "text" };
+	static const char *const stores[] = { "sqlite", "dynamodb" };
 	static const char *const bools[] = { "false", "true" };
 
 	switch (table[id].kind) {
@@ -268,7 +273,7 @@ static void check_one(struct config *c, enum setting id, struct buf *problems)
 	case BOOL: check_word(c, id, bools, ARRAY_LEN(bools), problems); break;
 	case LEVEL: check_word(c, id, levels, ARRAY_LEN(levels), problems); break;
 	case FORMAT: check_word(c, id, formats, ARRAY_LEN(formats), problems); break;
-	case UNUSED: break;
+	case STORE: check_word(c, id, stores, ARRAY_LEN(stores), problems); break;
 	}
 }
 
@@ -333,10 +338,6 @@ void config_print(const struct config *c, struct buf *b)
 
 		if (is_secret && value.n)
 			value = STR("********");
-		if (table[id].kind == UNUSED) {
-			value = STR("");
-			origin = "not used";
-		}
 		buf_addf(b, "%-38s %-28.*s %-16s %s\n", table[id].name, STR_ARG(value.n ? value : STR("-")), origin,
 		         table[id].help);
 	}

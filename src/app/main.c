@@ -11,12 +11,12 @@
 
 #include "app/config.h"
 #include "app/serve.h"
+#include "app/store_command.h"
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "domain/sandbox.h"
 #include "http/openapi.h"
-#include "store/sqlite.h"
 
 enum { TEXT_MAX = 4 * 1024 * 1024 };
 
@@ -92,27 +92,20 @@ static int run_config(const struct cli_args *args)
 	return code;
 }
 
-static int run_store(const struct cli_args *args, bool is_backup)
+static int run_store(const struct cli_args *args)
 {
-	struct buf path;
-	struct err e = { 0 };
-	enum rc    rc;
+	struct config config;
+	struct buf    problems;
+	int           code;
 
-	if (!args->values[CLI_OPTION_DATA] || (is_backup && !args->values[CLI_OPTION_TO])) {
-		fprintf(stderr, "leasehold: %s: --data DIR%s must be given\n", args->command->name,
-		        is_backup ? " and --to FILE" : "");
-		return CLI_EXIT_USAGE;
-	}
-	buf_init(&path, 8192);
-	buf_addf(&path, "%s/leasehold.db", args->values[CLI_OPTION_DATA]);
-	rc = is_backup ? sqlite_backup(path.p, args->values[CLI_OPTION_TO], &e) : sqlite_check(path.p, &e);
-	buf_fini(&path);
-	if (rc) {
-		fprintf(stderr, "leasehold: %s\n", e.msg);
-		return rc == RC_NOT_FOUND ? CLI_EXIT_NOT_FOUND : CLI_EXIT_REFUSED;
-	}
-	printf("ok\n");
-	return CLI_EXIT_OK;
+	buf_init(&problems, TEXT_MAX);
+	if (load_config(&config, args, &problems))
+		code = report_problems(&problems);
+	else
+		code = store_command(args, &config);
+	buf_fini(&problems);
+	config_fini(&config);
+	return code;
 }
 
 static int run_states(void)
@@ -138,8 +131,10 @@ static int run_app(const struct cli_args *args)
 	switch ((enum cli_command_id)(args->command - cli_commands)) {
 	case CLI_COMMAND_SERVE: return run_serve(args);
 	case CLI_COMMAND_CONFIG: return run_config(args);
-	case CLI_COMMAND_STORE_BACKUP: return run_store(args, true);
-	case CLI_COMMAND_STORE_CHECK: return run_store(args, false);
+	case CLI_COMMAND_STORE_BACKUP:
+	case CLI_COMMAND_STORE_CHECK:
+	case CLI_COMMAND_STORE_CREATE_TABLES:
+	case CLI_COMMAND_STORE_COPY: return run_store(args);
 	case CLI_COMMAND_SANDBOX_STATES: return run_states();
 	case CLI_COMMAND_API_DOC: return run_api_doc();
 	default: printf("leasehold %s\n", LEASEHOLD_VERSION); return CLI_EXIT_OK;

@@ -11,18 +11,16 @@
  */
 #include "app/serve.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include "app/config.h"
+#include "app/stores.h"
 #include "app/tokens.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -34,8 +32,7 @@
 #include "providers/csp/http.h"
 #include "providers/sim/csp_sim.h"
 #include "service/jobs.h"
-#include "service/records.h"
-#include "store/sqlite.h"
+#include "store/store.h"
 
 enum { DRAIN_MS = 30000, EXIT_CONFIG = 2, EXIT_FAILED = 1 };
 
@@ -45,7 +42,7 @@ struct server {
 	int                    lock_fd;
 	uv_loop_t              loop;
 	uv_signal_t            on_term, on_int, on_hup;
-	struct store          *store;
+	struct app_store       store;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
 	struct broker_settings settings;
@@ -63,32 +60,12 @@ static const char *in_data(struct server *s, const char *name)
 	return str_format(&s->config->arena, "%s/%s", config_text(s->config, CONFIG_DATA), name).p;
 }
 
-static enum rc take_folder(struct server *s, struct err *e)
-{
-	const char *folder = config_text(s->config, CONFIG_DATA);
-
-	if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-		return err_set(e, RC_UNAVAILABLE, "the data folder %s cannot be made: %s", folder, strerror(errno));
-	s->lock_fd = open(in_data(s, "lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (s->lock_fd < 0)
-		return err_set(e, RC_UNAVAILABLE, "the data folder %s cannot be written: %s", folder, strerror(errno));
-	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		return err_set(e, RC_UNAVAILABLE,
-		               "another leasehold serves the data folder %s; stop it or use another --data", folder);
-	return RC_OK;
-}
-
 static enum rc open_store(struct server *s, struct err *e)
 {
-	struct sqlite_options options = {
-		.path = in_data(s, "leasehold.db"),
-		.types = service_types,
-		.type_count = service_type_count,
-		.clock = &clock_real,
-		.cache_mb = (int)config_number(s->config, CONFIG_SQLITE_CACHE),
-	};
-
-	return store_sqlite_open(&options, &s->store, e);
+	if (config_number(s->config, CONFIG_STORE) == APP_SQLITE)
+		return app_open_sqlite(s->config, config_text(s->config, CONFIG_DATA), &s->store, e);
+	app_open_dynamodb(s->config, &s->store);
+	return ddb_adopt(s->store.store, e);
 }
 
 static enum rc open_csp(struct server *s, struct err *e)
@@ -131,7 +108,7 @@ static enum rc open_api(struct server *s, struct err *e)
 	struct api_tokens    tokens;
 	struct api_options   options = {
 		  .loop = &s->loop,
-		  .store = s->store,
+		  .store = s->store.store,
 		  .metrics = s->metrics,
 		  .base_path = config_str(c, CONFIG_BASE_PATH),
 		  .cors_origins = config_str(c, CONFIG_CORS),
@@ -162,7 +139,7 @@ static enum rc open_jobs(struct server *s, struct err *e)
 {
 	const struct config *c = s->config;
 	struct jobs_options  options = {
-		 .store = s->store,
+		 .store = s->store.store,
 		 .csp = s->csp,
 		 .settings = &s->settings,
 		 .clock = &clock_real,
@@ -171,6 +148,8 @@ static enum rc open_jobs(struct server *s, struct err *e)
 		                   [JOB_CLEANUP] = config_number(c, CONFIG_CLEANUP_INTERVAL),
 		                   [JOB_EXPIRY] = config_number(c, CONFIG_EXPIRY_INTERVAL),
 		                   [JOB_STALE_REMOVAL] = config_number(c, CONFIG_STALE_INTERVAL) },
+		 .lease_sec = config_number(c, CONFIG_JOB_LEASE),
+		 .is_alone = s->store.kind == APP_SQLITE,
 		 .on_pass = on_pass,
 		 .on_pass_arg = s->api,
 	};
@@ -245,7 +224,7 @@ static enum rc start(struct server *s, struct err *e)
 {
 	enum rc rc;
 
-	if ((rc = take_folder(s, e)))
+	if ((rc = app_take_folder(config_text(s->config, CONFIG_DATA), &s->lock_fd, e)))
 		return rc;
 	if (s->is_dev && (rc = tokens_prepare_dev(s->config, e)))
 		return rc;
@@ -299,7 +278,7 @@ static void close_all(struct server *s)
 	http_server_free(s->probe);
 	http_server_free(s->http);
 	api_free(s->api);
-	store_close(s->store);
+	app_store_close(&s->store);
 	csp_close(s->csp);
 	metrics_free(s->metrics);
 	if (s->lock_fd >= 0)
@@ -392,6 +371,7 @@ static void announce(struct server *s)
 		LOG_STR("address", address),
 		LOG_STR("version", STR(LEASEHOLD_VERSION)),
 		LOG_STR("data", config_str(s->config, CONFIG_DATA)),
+		LOG_STR("store", config_str(s->config, CONFIG_STORE)),
 		LOG_STR("csp", config_text(s->config, CONFIG_CSP_URL) ? STR("http") : STR("simulated")),
 	};
 

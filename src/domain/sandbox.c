@@ -120,7 +120,7 @@ enum rc sandbox_apply(struct sandbox *s, enum sandbox_event on, struct wall now,
 	if (!step)
 		return err_set(e, RC_CONFLICT, "sandbox %.*s is %s: cannot be %s", STR_ARG(s->sandbox_id),
 		               sandbox_state_name(s->status), event_names[on]);
-	if (step->to == SANDBOX_PENDING_DELETION && s->status != SANDBOX_PENDING_DELETION)
+	if (step->to == SANDBOX_PENDING_DELETION && s->deletion_requested_at == 0)
 		s->deletion_requested_at = wall_sec(now);
 	s->status = step->to;
 	s->updated_at = wall_sec(now);

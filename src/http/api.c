@@ -22,6 +22,7 @@
 #include "domain/sandbox.h"
 #include "http/line.h"
 #include "http/ratelimit.h"
+#include "http/urlform.h"
 #include "service/broker.h"
 
 enum {
@@ -30,7 +31,6 @@ enum {
 	BODY_MAX = 4096,
 	UNAVAILABLE_RETRY_SEC = 5,
 	STATUS_SLOTS = 20,
-	PREFER_WAIT_MAX = 1000000,
 };
 
 const struct route api_routes[] = {
@@ -436,45 +436,6 @@ void api_on_error(int status, const char *why, struct buf *headers, struct buf *
 
 /* --- the way in --- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
-/* Undo %XX. False: a broken escape, or one that hides a control character. */
-static bool percent_decode(struct arena *a, struct str text, struct str *ret)
-{
-	char  *to;
-	size_t n = 0;
-
-	if (!text.n || !memchr(text.p, '%', text.n)) {
-		*ret = text;
-		return true;
-	}
-	to = arena_alloc(a, text.n + 1);
-	for (size_t i = 0; i < text.n; i++) {
-		int high, low;
-
-		if (text.p[i] != '%') {
-			to[n++] = text.p[i];
-			continue;
-		}
-		if (i + 2 >= text.n || (high = hex_digit(text.p[i + 1])) < 0 || (low = hex_digit(text.p[i + 2])) < 0 ||
-		    high * 16 + low < 0x20)
-			return false;
-		to[n++] = (char)(high * 16 + low);
-		i += 2;
-	}
-	*ret = str_of(to, n);
-	return true;
-}
-
 static bool is_param(struct str segment)
 {
 	return segment.n > 2 && segment.p[0] == '{';
@@ -498,7 +459,7 @@ static enum rc take_params(struct request *r, const struct matcher *m, const str
 		if (!is_param(m->segments[i]))
 			continue;
 		assert(at < API_PARAMS_MAX);
-		if (!percent_decode(&r->call->arena, segments[i], &r->params[at++]))
+		if (!url_decode(&r->call->arena, segments[i], &r->params[at++]))
 			return err_set(e, RC_INVALID, "the path has a broken %%-escape in '%.*s'",
 			               STR_ARG(segments[i]));
 	}
@@ -743,24 +704,7 @@ struct str request_header_value(const struct request *r, struct str name)
 
 enum rc request_query(struct request *r, const char *name, struct str *ret, struct err *e)
 {
-	struct str rest = r->call->req.query;
-	bool       is_found = false;
-
-	*ret = STR("");
-	while (rest.n) {
-		struct str pair = str_cut(&rest, '&');
-
-		if (!str_eq(str_cut(&pair, '='), str_from(name)))
-			continue;
-		if (is_found)
-			return err_set(e, RC_INVALID, "query parameter %s is given twice", name);
-		is_found = true;
-		if (!percent_decode(&r->call->arena, pair, ret))
-			return err_set(e, RC_INVALID, "query parameter %s has a broken %%-escape", name);
-		if (ret->n == 0)
-			return err_set(e, RC_INVALID, "query parameter %s is empty", name);
-	}
-	return RC_OK;
+	return url_query(&r->call->arena, r->call->req.query, name, ret, e);
 }
 
 enum rc request_query_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret,
@@ -778,22 +722,9 @@ enum rc request_query_int(struct request *r, const char *name, int64_t min, int6
 	return RC_OK;
 }
 
-/* RFC 7240: what is not understood is passed over. */
 void request_prefer(const struct request *r, int64_t *ret_wait_sec, bool *ret_is_async)
 {
-	struct str rest = request_header_value(r, STR("Prefer"));
-
-	*ret_wait_sec = -1;
-	*ret_is_async = false;
-	while (rest.n) {
-		struct str value = str_trim(str_cut(&rest, ','));
-		struct str name = str_trim(str_cut(&value, '='));
-
-		if (str_eq_nocase(name, STR("respond-async")))
-			*ret_is_async = true;
-		if (str_eq_nocase(name, STR("wait")) && !str_to_int(str_trim(value), 0, PREFER_WAIT_MAX, ret_wait_sec))
-			*ret_wait_sec = -1;
-	}
+	prefer_parse(request_header_value(r, STR("Prefer")), ret_wait_sec, ret_is_async);
 }
 
 void api_poke_line(struct api *a)

@@ -4,14 +4,14 @@
  *
  * Each handler has two halves: read the request and submit a transaction; when that is over, answer. See docs/broker.md.
  */
-#include "base/base64.h"
 #include "base/metrics.h"
 #include "http/api.h"
 #include "http/line.h"
+#include "http/urlform.h"
 #include "service/broker.h"
 #include "service/records.h"
 
-enum { LIST_LIMIT_DEFAULT = 50, LIST_LIMIT_MAX = 100, CURSOR_TEXT_MAX = 1024 };
+enum { LIST_LIMIT_DEFAULT = 50, LIST_LIMIT_MAX = 100 };
 
 /* --- replies --- */
 
@@ -292,30 +292,6 @@ static const char *filter_name(const struct sandbox_list *l)
 	return l->has_status ? sandbox_state_name(l->status) : "*";
 }
 
-/* What the store calls a cursor, wrapped so that a changed one, or one of another list, is noticed. */
-static struct str wrap_cursor(struct request *r, const struct sandbox_list *l, struct str inner)
-{
-	struct str bound = str_format(&r->call->arena, "%s %.*s", filter_name(l), STR_ARG(inner));
-
-	return base64url_encode(&r->call->arena, str_format(&r->call->arena, "%016llx %.*s",
-	                                                    (unsigned long long)str_hash(bound, 0), STR_ARG(bound)));
-}
-
-static enum rc unwrap_cursor(struct request *r, struct sandbox_list *l, struct str text, struct err *e)
-{
-	struct str rest, inner;
-
-	if (text.n > CURSOR_TEXT_MAX || !base64url_decode(&r->call->arena, text, &rest))
-		return err_set(e, RC_INVALID, "this cursor was not made by this list");
-	(void)str_cut(&rest, ' '); /* the checksum; wrapping again below compares it */
-	(void)str_cut(&rest, ' ');
-	inner = rest;
-	if (inner.n == 0 || !str_eq(wrap_cursor(r, l, inner), text))
-		return err_set(e, RC_INVALID, "this cursor was not made by this list, or with another status filter");
-	l->cursor = inner;
-	return RC_OK;
-}
-
 static enum rc read_status(struct request *r, struct sandbox_list *l, struct err *e)
 {
 	struct str status;
@@ -330,6 +306,16 @@ static enum rc read_status(struct request *r, struct sandbox_list *l, struct err
 		        "status must be available, allocated, pending_deletion, stale or deletion_failed, not '%.*s'",
 		        STR_ARG(status));
 	return RC_OK;
+}
+
+static enum rc read_cursor(struct request *r, struct sandbox_list *l, struct err *e)
+{
+	struct str text;
+	enum rc    rc = request_query(r, "cursor", &text, e);
+
+	if (!rc && text.n && !cursor_unwrap(&r->call->arena, filter_name(l), text, &l->cursor))
+		return err_set(e, RC_INVALID, "this cursor was not made by this list, or with another status filter");
+	return rc;
 }
 
 static void on_listed(struct request *r)
@@ -351,7 +337,7 @@ static void on_listed(struct request *r)
 	json_close_array(&o);
 	json_put_int(&o, "count", (int64_t)l->page.count);
 	if (l->page.next.n)
-		json_put_str(&o, "cursor", wrap_cursor(r, l, l->page.next));
+		json_put_str(&o, "cursor", cursor_wrap(&r->call->arena, filter_name(l), l->page.next));
 	else
 		json_put_null(&o, "cursor");
 	reply_send(r, 200);
@@ -361,12 +347,11 @@ void handle_list(struct request *r)
 {
 	struct sandbox_list *l = arena_alloc(&r->call->arena, sizeof(*l));
 	struct err           e = { 0 };
-	struct str           cursor;
 	int64_t              limit;
 
 	r->arg = l;
 	if (read_status(r, l, &e) || request_query_int(r, "limit", 1, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT, &limit, &e) ||
-	    request_query(r, "cursor", &cursor, &e) || (cursor.n && unwrap_cursor(r, l, cursor, &e))) {
+	    read_cursor(r, l, &e)) {
 		request_fail(r, &e);
 		return;
 	}

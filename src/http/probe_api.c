@@ -82,6 +82,7 @@ static void gather_gauges(struct request *r)
 	metrics_set(o->metrics, METRIC_STORE_COMMITS, (double)counts.commits);
 	metrics_set(o->metrics, METRIC_STORE_FAILED_COMMITS, (double)counts.failed_commits);
 	metrics_set(o->metrics, METRIC_STORE_TRANSACTIONS, (double)counts.transactions);
+	metrics_set(o->metrics, METRIC_ALLOCATE_CONFLICTS, (double)counts.conflicts);
 	metrics_set(o->metrics, METRIC_CSP_CIRCUIT_OPEN, o->is_csp_open && o->is_csp_open(o->csp_arg));
 	if (r->txn.rc)
 		return; /* the store does not answer: show the last known pool */

@@ -32,6 +32,7 @@ enum {
 	HEAD_MAX = 65536,
 	HEADER_NAME_MAX = 64,
 	URL_MAX = 8192,
+	DATE_MAX = 63,
 	KEPT_CONNECTIONS_MAX = 4,
 	DEFAULT_CONNECT_TIMEOUT_MS = 10000,
 	DEFAULT_TOTAL_TIMEOUT_MS = 60000,
@@ -292,6 +293,21 @@ struct str fetch_header(const struct fetch_reply *reply, const char *name)
 			return str_trim(value);
 	}
 	return STR("");
+}
+
+bool fetch_date(struct str text, int64_t *ret_sec)
+{
+	char   copy[DATE_MAX + 1] = "";
+	time_t sec;
+
+	if (text.n == 0 || text.n > DATE_MAX)
+		return false;
+	memcpy(copy, text.p, text.n);
+	sec = curl_getdate(copy, NULL);
+	if (sec < 0)
+		return false;
+	*ret_sec = sec;
+	return true;
 }
 
 void fetch_escape(struct buf *b, struct str text)

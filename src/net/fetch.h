@@ -1,7 +1,9 @@
 /* fetch.h - one outgoing HTTP request and its answer. Blocks: for worker threads and the command line. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attr.h"
 #include "base/err.h"
@@ -38,6 +40,9 @@ MUST_CHECK enum rc fetch(const struct fetch_request *req, struct arena *a, struc
 
 /* The value of a reply header, trimmed; empty when it is not there. */
 struct str fetch_header(const struct fetch_reply *reply, const char *name);
+
+/* Seconds since 1970 of a Date header; false when it is none. */
+bool fetch_date(struct str text, int64_t *ret_sec);
 
 /* Add text so that it is one part of a URL's path or one value of its query, whatever is in it. */
 void fetch_escape(struct buf *b, struct str text);

@@ -1,6 +1,7 @@
 /* sigv4.h - AWS Signature Version 4: pure, time given. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/clock.h"
@@ -20,7 +21,8 @@ struct sigv4_header {
 };
 
 /* What is signed. Every header given is signed: host, content-type and all x-amz-* must be among them as they are sent,
- * except x-amz-date and x-amz-security-token, which the signer adds itself. */
+ * except x-amz-date and x-amz-security-token, which the signer adds itself. A request to S3 must have x-amz-content-sha256
+ * among them; where it is, its value stands for the body's hash. */
 struct sigv4_request {
 	struct str                 method;
 	struct str                 path;  /* as sent, escaped; empty means "/" */

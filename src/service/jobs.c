@@ -3,7 +3,7 @@
  * jobs.c - when the passes run.
  *
  * Each job has a thread that sleeps until its pass is due or asked for, so a slow cleanup never delays a sync, and a pass
- * is never run twice at the same time. Whether a job is paused and how its last pass went are records of the store;
+ * is never run twice at the same time: not on this node (the thread), not on two (the lease, see job_lease.c). Whether a job is paused and how its last pass went are records of the store;
  * what is under way is known only here and is simply begun again after a crash, which every pass allows.
  *
  * One mutex guards all of it. It is held for moments only, never while a pass runs.
@@ -17,13 +17,15 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/id.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "service/job_lease.h"
 #include "store/session.h"
 
-enum { DEFAULT_STALE_HOURS = 24 };
+enum { DEFAULT_STALE_HOURS = 24, LEASE_POLL_MS = 500, STORE_RETRY_MS = 5000, BEATS_PER_LEASE = 3 };
 
 static const struct {
 	const char *name;
@@ -53,6 +55,8 @@ struct job {
 	struct ask_list   pending;                              /* wait for a pass of their own */
 	struct ask_list   joined;                               /* served by the pass under way */
 	bool              is_running, has_own_terms, was_asked; /* of the pass under way */
+	bool              has_lease;   /* while a pass is under way */
+	bool              is_lost;     /* but another node has taken over */
 	int64_t           next_run_ms;                          /* monotonic */
 	struct arena      texts;                                /* of the record */
 	struct job_record record;
@@ -62,6 +66,9 @@ struct jobs {
 	struct jobs_options options;
 	pthread_mutex_t     lock;
 	bool                is_stopping;
+	char                node[ID_UUID_SIZE];
+	pthread_t           heart;
+	pthread_cond_t      heart_wakes;
 	struct job          job[JOB_COUNT];
 };
 
@@ -104,51 +111,22 @@ static struct job_ask *ask_list_take(struct ask_list *l)
 
 /* --- records --- */
 
-static enum rc load_record(struct session *s, struct str name, struct job_record *ret, struct err *e)
-{
-	enum rc rc = session_get(s, &job_type, name, ret, NULL);
-
-	if (rc == RC_NOT_FOUND) {
-		*ret = (struct job_record){ .name = name };
-		return RC_OK;
-	}
-	return rc ? err_set(e, rc, "job %.*s cannot be read", STR_ARG(name)) : RC_OK;
-}
-
 static enum rc read_record(struct session *s, void *arg, struct err *e)
 {
 	struct job_record *record = arg;
 
-	return load_record(s, record->name, record, e);
+	return job_load(s, record->name, record, e);
 }
 
 enum rc job_pause(struct session *s, void *arg, struct err *e)
 {
 	struct job_pause *p = arg;
 	struct job_record record;
-	enum rc           rc = load_record(s, p->name, &record, e);
+	enum rc           rc = job_load(s, p->name, &record, e);
 
 	if (rc)
 		return rc;
 	record.is_paused = p->is_paused;
-	session_put(s, &job_type, &record);
-	return RC_OK;
-}
-
-/* How a pass went, into the record; whether it is paused is not ours to write. */
-static enum rc note_outcome(struct session *s, void *arg, struct err *e)
-{
-	const struct job_record *done = arg;
-	struct job_record        record;
-	enum rc                  rc = load_record(s, done->name, &record, e);
-
-	if (rc)
-		return rc;
-	record.last_started_at = done->last_started_at;
-	record.last_finished_at = done->last_finished_at;
-	record.last_outcome = done->last_outcome;
-	record.last_error = done->last_error;
-	record.last_result = done->last_result;
 	session_put(s, &job_type, &record);
 	return RC_OK;
 }
@@ -171,7 +149,7 @@ static bool wait_in_pass(void *arg, int64_t ms)
 
 	pthread_mutex_lock(&job->jobs->lock);
 	for (;;) {
-		may_go_on = !job->jobs->is_stopping && (job->was_asked || !job->record.is_paused);
+		may_go_on = !job->jobs->is_stopping && !job->is_lost && (job->was_asked || !job->record.is_paused);
 		if (!may_go_on || mono_now().ms >= until)
 			break;
 		wait_until(job, until);
@@ -218,6 +196,33 @@ static void log_pass(struct job *job, const struct job_ask *a, struct str result
 	          a->rc ? "failed" : "done");
 }
 
+/* What is known of the job from now on. */
+static void remember(struct job *job, const struct job_record *record)
+{
+	struct arena old;
+
+	pthread_mutex_lock(&job->jobs->lock);
+	old = job->texts;
+	arena_init(&job->texts);
+	record_copy(&job_type, &job->record, record, &job->texts);
+	pthread_mutex_unlock(&job->jobs->lock);
+	arena_fini(&old);
+}
+
+static void keep_outcome(struct job *job, struct job_record *done)
+{
+	struct lease_end end = { .node = str_from(job->jobs->node), .fence = job->record.fence, .outcome = *done };
+	struct arena     a = { 0 };
+
+	if (job->id < JOB_SCHEDULED)
+		/* When the store is down the pass has failed already; this record is only the memory of it. */
+		rc_ignore(store_run(job->jobs->options.store, lease_finish, &end, &a, NULL));
+	done->is_paused = job->record.is_paused;
+	done->fence = job->record.fence;
+	remember(job, done);
+	arena_fini(&a);
+}
+
 /* Run the pass on these terms and keep its outcome; the lock is not held. */
 static void run_pass(struct job *job, struct job_ask *terms)
 {
@@ -232,7 +237,6 @@ static void run_pass(struct job *job, struct job_ask *terms)
 		                         .wait = wait_in_pass,
 		                         .wait_arg = job };
 	struct job_record          done = { .name = str_from(table[job->id].name) };
-	struct arena               a = { 0 };
 	struct buf                 result;
 	int64_t                    started = mono_now().ms;
 
@@ -247,17 +251,8 @@ static void run_pass(struct job *job, struct job_ask *terms)
 	done.last_result = buf_str(&result);
 	feed_metrics(job, terms);
 	log_pass(job, terms, done.last_result);
-	if (job->id < JOB_SCHEDULED)
-		/* When the store is down the pass has failed already; this record is only the memory of it. */
-		rc_ignore(store_run(o->store, note_outcome, &done, &a, NULL));
-
-	pthread_mutex_lock(&job->jobs->lock);
-	done.is_paused = job->record.is_paused;
-	arena_reset(&job->texts);
-	record_copy(&job_type, &job->record, &done, &job->texts);
-	pthread_mutex_unlock(&job->jobs->lock);
+	keep_outcome(job, &done);
 	buf_fini(&result);
-	arena_fini(&a);
 }
 
 static void answer(struct job_ask *ask, const struct job_ask *terms)
@@ -307,6 +302,65 @@ static struct job_ask take_terms(struct job *job)
 	return terms;
 }
 
+/* Without the lock: may this node run the pass? An ask waits for another node's pass to end. RC_UNAVAILABLE: stopping, or
+ * the store does not answer. *ret_retry_ms: when to try again (monotonic), if not. */
+static enum rc obtain_lease(struct job *job, bool *ret_is_granted, int64_t *ret_retry_ms, struct err *e)
+{
+	const struct jobs_options *o = &job->jobs->options;
+	struct lease_claim         c = { .name = str_from(table[job->id].name),
+		                         .node = str_from(job->jobs->node),
+		                         .lease_sec = o->lease_sec,
+		                         .interval_sec = o->interval_sec[job->id],
+		                         .is_alone = o->is_alone,
+		                         .was_asked = job->was_asked };
+	struct arena               a = { 0 };
+	bool                       is_stopping = false;
+	enum rc                    rc;
+
+	do {
+		arena_reset(&a);
+		rc = store_run(o->store, lease_take, &c, &a, e);
+		if (rc || c.verdict != LEASE_HELD || !job->was_asked)
+			break;
+		pthread_mutex_lock(&job->jobs->lock);
+		wait_until(job, mono_now().ms + LEASE_POLL_MS);
+		is_stopping = job->jobs->is_stopping;
+		pthread_mutex_unlock(&job->jobs->lock);
+	} while (!is_stopping);
+	if (is_stopping)
+		rc = err_set(e, RC_UNAVAILABLE, "the server is stopping");
+	if (!rc)
+		remember(job, &c.record);
+	*ret_is_granted = !rc && c.verdict == LEASE_GRANTED;
+	*ret_retry_ms = mono_now().ms + (rc ? STORE_RETRY_MS : (c.retry_at - wall_sec(clock_now(o->clock))) * 1000);
+	arena_fini(&a);
+	return rc;
+}
+
+static void set_lease(struct job *job, bool has_lease)
+{
+	pthread_mutex_lock(&job->jobs->lock);
+	job->has_lease = has_lease && job->id < JOB_SCHEDULED;
+	job->is_lost = false;
+	pthread_mutex_unlock(&job->jobs->lock);
+}
+
+/* Without the lock: run the pass if this node may. False: nothing was run; try again at *ret_retry_ms. */
+static bool run_leased(struct job *job, struct job_ask *terms, int64_t *ret_retry_ms)
+{
+	bool is_granted = true;
+
+	if (job->id < JOB_SCHEDULED)
+		terms->rc = obtain_lease(job, &is_granted, ret_retry_ms, &terms->e);
+	if (terms->rc || !is_granted)
+		return false;
+	set_lease(job, true);
+	run_pass(job, terms);
+	set_lease(job, false);
+	job->jobs->options.on_pass(job->jobs->options.on_pass_arg);
+	return true;
+}
+
 static void *run_job(void *arg)
 {
 	struct job  *job = arg;
@@ -316,15 +370,16 @@ static void *run_job(void *arg)
 	while (wait_for_work(job)) {
 		struct job_ask  terms = take_terms(job);
 		struct job_ask *ask;
+		int64_t         retry_ms = 0;
+		bool            has_run;
 
 		job->is_running = true;
 		pthread_mutex_unlock(&jobs->lock);
-		run_pass(job, &terms);
-		jobs->options.on_pass(jobs->options.on_pass_arg);
+		has_run = run_leased(job, &terms, &retry_ms);
 		pthread_mutex_lock(&jobs->lock);
 		job->is_running = false;
 		if (job->id < JOB_SCHEDULED)
-			job->next_run_ms = mono_now().ms + jobs->options.interval_sec[job->id] * 1000;
+			job->next_run_ms = has_run ? mono_now().ms + jobs->options.interval_sec[job->id] * 1000 : retry_ms;
 		while ((ask = ask_list_take(&job->joined))) {
 			pthread_mutex_unlock(&jobs->lock);
 			answer(ask, &terms);
@@ -332,6 +387,67 @@ static void *run_job(void *arg)
 		}
 	}
 	pthread_mutex_unlock(&jobs->lock);
+	return NULL;
+}
+
+/* --- the heart: holds the leases of running passes, and looks what other nodes did --- */
+
+static void extend_lease(struct job *job, int64_t fence, struct arena *a)
+{
+	struct lease_beat beat = { .name = str_from(table[job->id].name),
+		                   .node = str_from(job->jobs->node),
+		                   .lease_sec = job->jobs->options.lease_sec,
+		                   .fence = fence };
+
+	if (store_run(job->jobs->options.store, lease_extend, &beat, a, NULL))
+		return; /* the store does not answer; the lease lasts for two more beats */
+	pthread_mutex_lock(&job->jobs->lock);
+	if (beat.is_lost && job->has_lease && job->record.fence == fence)
+		job->is_lost = true;
+	pthread_cond_broadcast(&job->is_changed);
+	pthread_mutex_unlock(&job->jobs->lock);
+}
+
+static void look_at_record(struct job *job, struct arena *a)
+{
+	struct job_record record = { .name = str_from(table[job->id].name) };
+	bool              is_idle;
+
+	if (job->jobs->options.is_alone || store_read(job->jobs->options.store, read_record, &record, a, NULL))
+		return; /* nobody else writes it, or the store does not answer */
+	pthread_mutex_lock(&job->jobs->lock);
+	is_idle = !job->is_running;
+	pthread_mutex_unlock(&job->jobs->lock);
+	if (is_idle)
+		remember(job, &record);
+}
+
+static void *beat(void *arg)
+{
+	struct jobs *jobs = arg;
+	struct arena a = { 0 };
+
+	pthread_mutex_lock(&jobs->lock);
+	while (!jobs->is_stopping) {
+		int64_t         until_ms = mono_now().ms + jobs->options.lease_sec * 1000 / BEATS_PER_LEASE;
+		struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+
+		pthread_cond_timedwait(&jobs->heart_wakes, &jobs->lock, &until);
+		for (int id = 0; !jobs->is_stopping && id < JOB_SCHEDULED; id++) {
+			bool    has_lease = jobs->job[id].has_lease;
+			int64_t fence = jobs->job[id].record.fence;
+
+			pthread_mutex_unlock(&jobs->lock);
+			arena_reset(&a);
+			if (has_lease)
+				extend_lease(&jobs->job[id], fence, &a);
+			else
+				look_at_record(&jobs->job[id], &a);
+			pthread_mutex_lock(&jobs->lock);
+		}
+	}
+	pthread_mutex_unlock(&jobs->lock);
+	arena_fini(&a);
 	return NULL;
 }
 
@@ -351,14 +467,19 @@ static enum rc load_job(struct jobs *jobs, struct job *job, struct err *e)
 	return rc;
 }
 
-static void init_job(struct jobs *jobs, enum job_id id)
+static void init_condition(pthread_cond_t *condition)
 {
 	pthread_condattr_t monotonic;
 
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&jobs->job[id].is_changed, &monotonic);
+	pthread_cond_init(condition, &monotonic);
 	pthread_condattr_destroy(&monotonic);
+}
+
+static void init_job(struct jobs *jobs, enum job_id id)
+{
+	init_condition(&jobs->job[id].is_changed);
 	jobs->job[id].jobs = jobs;
 	jobs->job[id].id = id;
 }
@@ -369,6 +490,7 @@ static void free_jobs(struct jobs *j)
 		pthread_cond_destroy(&j->job[id].is_changed);
 		arena_fini(&j->job[id].texts);
 	}
+	pthread_cond_destroy(&j->heart_wakes);
 	pthread_mutex_destroy(&j->lock);
 	free(j);
 }
@@ -379,7 +501,9 @@ enum rc jobs_open(const struct jobs_options *o, struct jobs **ret, struct err *e
 	enum rc      rc = RC_OK;
 
 	j->options = *o;
+	id_uuid(j->node);
 	pthread_mutex_init(&j->lock, NULL);
+	init_condition(&j->heart_wakes);
 	for (int id = 0; id < JOB_COUNT; id++)
 		init_job(j, (enum job_id)id);
 	for (int id = 0; !rc && id < JOB_SCHEDULED; id++)
@@ -391,6 +515,8 @@ enum rc jobs_open(const struct jobs_options *o, struct jobs **ret, struct err *e
 	for (int id = 0; id < JOB_COUNT; id++)
 		if (pthread_create(&j->job[id].thread, NULL, run_job, &j->job[id]))
 			abort(); /* without threads there is no program */
+	if (pthread_create(&j->heart, NULL, beat, j))
+		abort();
 	*ret = j;
 	return RC_OK;
 }
@@ -407,7 +533,9 @@ void jobs_close(struct jobs *j)
 	j->is_stopping = true;
 	for (int id = 0; id < JOB_COUNT; id++)
 		pthread_cond_broadcast(&j->job[id].is_changed);
+	pthread_cond_broadcast(&j->heart_wakes);
 	pthread_mutex_unlock(&j->lock);
+	pthread_join(j->heart, NULL);
 	for (int id = 0; id < JOB_COUNT; id++) {
 		pthread_join(j->job[id].thread, NULL);
 		while ((ask = ask_list_take(&j->job[id].pending)))

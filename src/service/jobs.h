@@ -32,6 +32,8 @@ struct jobs_options {
 	const struct clock           *clock;
 	struct metrics               *metrics;
 	int64_t                       interval_sec[JOB_SCHEDULED];
+	int64_t                       lease_sec; /* how long a node may be silent before another runs its job */
+	bool                          is_alone;  /* no other node uses this store: leases of others are leftovers */
 
 	/* Called after each pass, on the job's thread. */
 	void (*on_pass)(void *arg);

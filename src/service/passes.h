@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/metrics.h"
 #include "domain/csp.h"
@@ -26,8 +27,8 @@ struct broker_settings {
 struct pass {
 	struct store                 *store;
 	struct csp                   *csp;
-	const struct broker_settings *settings;
 	const struct clock           *clock;
+	const struct broker_settings *settings;
 
 	bool               is_forced;   /* sync: no limit on stale ones */
 	int64_t            stale_hours; /* stale removal: not younger than this */

@@ -20,7 +20,7 @@
 static const struct record_field sandbox_fields[SANDBOX_FIELD_COUNT] = {
 	[SANDBOX_F_ID]                    = { TEXT(sandbox, sandbox_id, SANDBOX_ID_MAX) },
 	[SANDBOX_F_NAME]                  = { TEXT(sandbox, name, SANDBOX_NAME_MAX) },
-	[SANDBOX_F_EXTERNAL_ID]           = { TEXT(sandbox, external_id, SANDBOX_NAME_MAX) },
+	[SANDBOX_F_EXTERNAL_ID]           = { TEXT(sandbox, external_id, SANDBOX_EXTERNAL_ID_MAX) },
 	[SANDBOX_F_STATUS]                = { ENUM(sandbox, status, sandbox_state_names, SANDBOX_STATE_COUNT) },
 	[SANDBOX_F_TRACK]                 = { TEXT_OR_NONE(sandbox, allocated_to_track, SANDBOX_OWNER_MAX) },
 	[SANDBOX_F_KEY]                   = { TEXT_OR_NONE(sandbox, idempotency_key, SANDBOX_OWNER_MAX) },
@@ -39,15 +39,15 @@ static const struct record_field sandbox_fields[SANDBOX_FIELD_COUNT] = {
 };
 
 static const struct record_index sandbox_indexes[SANDBOX_INDEX_COUNT] = {
-	/*                      name           hash              sort                    unique only_field          only_value */
-	[SANDBOX_BY_STATUS] = { "StatusIndex", SANDBOX_F_STATUS, SANDBOX_F_ALLOCATED_AT, false, NO_FIELD,           0 },
-	[SANDBOX_BY_TRACK]  = { "TrackIndex",  SANDBOX_F_TRACK,  NO_FIELD,               true,  SANDBOX_F_STATUS,   SANDBOX_ALLOCATED },
-	[SANDBOX_FREE]      = { "FreeIndex",   SANDBOX_F_STATUS, SANDBOX_F_NAME,         false, SANDBOX_F_STATUS,   SANDBOX_AVAILABLE },
+	/*                      name           hash              sort                    unique only_field          only_value         gsi */
+	[SANDBOX_BY_STATUS] = { "StatusIndex", SANDBOX_F_STATUS, SANDBOX_F_ALLOCATED_AT, false, NO_FIELD,           0,                 1 },
+	[SANDBOX_BY_TRACK]  = { "TrackIndex",  SANDBOX_F_TRACK,  NO_FIELD,               true,  SANDBOX_F_STATUS,   SANDBOX_ALLOCATED, 0 },
+	[SANDBOX_FREE]      = { "FreeIndex",   SANDBOX_F_STATUS, SANDBOX_F_NAME,         false, SANDBOX_F_STATUS,   SANDBOX_AVAILABLE, 0 },
 };
 
 static const struct record_field tombstone_fields[] = {
 	[TOMBSTONE_F_ID]             = { TEXT(tombstone, sandbox_id, SANDBOX_ID_MAX) },
-	[TOMBSTONE_F_EXTERNAL_ID]    = { TEXT(tombstone, external_id, SANDBOX_NAME_MAX) },
+	[TOMBSTONE_F_EXTERNAL_ID]    = { TEXT(tombstone, external_id, SANDBOX_EXTERNAL_ID_MAX) },
 	[TOMBSTONE_F_REMOVED_AT]     = { INT(tombstone, removed_at) },
 	[TOMBSTONE_F_LAST_LISTED_AT] = { INT(tombstone, last_listed_at) },
 };
@@ -62,6 +62,10 @@ static const struct record_field job_fields[] = {
 	[JOB_F_LAST_OUTCOME]     = { ENUM(job_record, last_outcome, outcome_names, JOB_OUTCOME_COUNT) },
 	[JOB_F_LAST_ERROR]       = { TEXT_OR_NONE(job_record, last_error, SANDBOX_TEXT_MAX) },
 	[JOB_F_LAST_RESULT]      = { TEXT_OR_NONE(job_record, last_result, JOB_RESULT_MAX) },
+	[JOB_F_OWNER]            = { TEXT_OR_NONE(job_record, owner, 64) },
+	[JOB_F_LEASE_UNTIL]      = { INT_OR_NONE(job_record, lease_until_ms) },
+	[JOB_F_FENCE]            = { INT(job_record, fence) },
+	[JOB_F_RAN_BY]           = { TEXT_OR_NONE(job_record, ran_by, 64) },
 };
 /* clang-format on */
 
@@ -74,6 +78,7 @@ const struct record_type sandbox_type = {
 	.version_offset = offsetof(struct sandbox, version),
 	.indexes = sandbox_indexes,
 	.index_count = SANDBOX_INDEX_COUNT,
+	.key_prefix = "SBX#",
 };
 
 const struct record_type tombstone_type = {

@@ -61,6 +61,10 @@ struct job_record {
 	enum job_outcome last_outcome;
 	struct str       last_error;
 	struct str       last_result; /* JSON */
+	struct str       owner;          /* the node that runs it; empty: none */
+	int64_t          lease_until_ms; /* and how long it may be silent */
+	int64_t          fence;          /* number of the last grant */
+	struct str       ran_by;         /* the node of the last run */
 	uint64_t         version;
 };
 
@@ -72,6 +76,10 @@ enum {
 	JOB_F_LAST_OUTCOME,
 	JOB_F_LAST_ERROR,
 	JOB_F_LAST_RESULT,
+	JOB_F_OWNER,
+	JOB_F_LEASE_UNTIL,
+	JOB_F_FENCE,
+	JOB_F_RAN_BY,
 };
 
 enum { JOB_RESULT_MAX = 1024 };

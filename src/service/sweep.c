@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "store/store.h"
 
-enum { GROUP = 50 }; /* a removal writes two records, a transaction takes 100 */
+enum { GROUP = 30 }; /* a removal is three actions (record, tombstone, unique value), a transaction takes 100 */
 
 struct group {
 	const struct pass *p;

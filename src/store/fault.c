@@ -68,6 +68,8 @@ static void submit(struct store *base, struct txn *t)
 	struct fault_store *store = CONTAINER_OF(base, struct fault_store, base);
 	struct wrapped     *w = mem_new(struct wrapped);
 
+	if (!t->is_read_only && store->plan->before_write)
+		store->plan->before_write(store->plan->before_write_arg);
 	*w = (struct wrapped){ .outer = t, .fault = t->is_read_only ? FAULT_NONE : choose(store->plan) };
 	w->inner = (struct txn){
 		.run = run_wrapped, .arg = w, .arena = t->arena, .is_read_only = t->is_read_only, .done = finish

@@ -233,24 +233,30 @@ static void free_kept(struct kept *kept)
 	free(kept);
 }
 
-static enum rc apply(struct session *s, const struct session_entry *entry, struct err *e)
+static void apply_one(struct session *s, const struct session_entry *entry)
 {
 	struct shelf *shelf = shelf_of(s, entry->type);
 	size_t        at = 0;
 
-	(void)e;
 	if (!entry->before) {
 		add(s, shelf, entry->after);
-		return RC_OK;
+		return;
 	}
 	while (shelf->items[at]->seq != entry->handle)
 		at++;
 	if (entry->after) {
 		fill(entry->type, shelf->items[at], entry->after);
-		return RC_OK;
+		return;
 	}
 	free_kept(shelf->items[at]);
 	memmove(&shelf->items[at], &shelf->items[at + 1], (--shelf->count - at) * sizeof(*shelf->items));
+}
+
+static enum rc apply(struct session *s, struct err *e)
+{
+	(void)e;
+	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));)
+		apply_one(s, entry);
 	return RC_OK;
 }
 
@@ -311,6 +317,7 @@ static const struct store_ops ops = {
 	.query = query,
 	.find_unique = find_unique,
 	.count = count_records,
+	.claim = session_claim_first,
 	.apply = apply,
 };
 

@@ -19,8 +19,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/id.h"
 #include "store/store_ops.h"
+
+enum { CLAIM_PAGE = 16 };
 
 struct wall session_now(const struct session *s)
 {
@@ -63,7 +64,6 @@ void session_reset(struct session *s)
 {
 	s->first = s->last = NULL;
 	s->writes = 0;
-	s->is_overfull = false;
 }
 
 /* The entry of a record, read from the store when the session does not know it yet. A record that is not there has an
@@ -81,6 +81,7 @@ static enum rc load_entry(struct session *s, const struct record_type *type, str
 			return rc;
 		entry = add_entry(s, type, rc ? str_dup(s->arena, key) : record_key(type, stored.record),
 		                  rc ? NULL : &stored);
+		entry->is_decisive = true;
 	}
 	*ret = entry;
 	return RC_OK;
@@ -189,13 +190,30 @@ enum rc session_count(struct session *s, const struct record_type *type, int ind
 	return s->store->ops->count(s, type, index, hash, ret, e);
 }
 
-enum rc session_claim(struct session *s, const struct query *q, void *ret, struct err *e)
+enum rc session_claim_first(struct session *s, const struct query *q, struct stored *ret, struct err *e)
+{
+	struct query       first = *q;
+	struct stored_page page = { 0 };
+	enum rc            rc;
+
+	first.limit = 1;
+	rc = s->store->ops->query(s, &first, &page, e);
+	if (rc)
+		return rc;
+	if (!page.count)
+		return RC_EXHAUSTED;
+	*ret = page.items[0];
+	return RC_OK;
+}
+
+/* The session has changed records of the type itself: look through what it sees. */
+static enum rc claim_beside_own(struct session *s, const struct query *q, void *ret, struct err *e)
 {
 	struct query candidates = *q;
 	struct page  page;
 	enum rc      rc;
 
-	candidates.limit = s->store->claim_fanout;
+	candidates.limit = CLAIM_PAGE;
 	do {
 		rc = session_query(s, &candidates, &page, e);
 		if (rc)
@@ -204,7 +222,23 @@ enum rc session_claim(struct session *s, const struct query *q, void *ret, struc
 	} while (page.count == 0 && page.next.n > 0);
 	if (page.count == 0)
 		return err_set(e, RC_EXHAUSTED, "no %s is free", q->type->name);
-	memcpy(ret, page_record(&page, q->type, page.count > 1 ? id_fast_random() % page.count : 0), q->type->size);
+	memcpy(ret, page_record(&page, q->type, 0), q->type->size);
+	return RC_OK;
+}
+
+enum rc session_claim(struct session *s, const struct query *q, void *ret, struct err *e)
+{
+	struct stored stored;
+	enum rc       rc;
+
+	if (changed_count(s, q->type))
+		return claim_beside_own(s, q, ret, e);
+	rc = s->store->ops->claim(s, q, &stored, e);
+	if (rc)
+		return rc == RC_EXHAUSTED ? err_set(e, rc, "no %s is free", q->type->name) : rc;
+	if (!find_entry(s, q->type, record_key(q->type, stored.record)))
+		(void)add_entry(s, q->type, record_key(q->type, stored.record), &stored);
+	memcpy(ret, stored.record, q->type->size);
 	return RC_OK;
 }
 
@@ -214,8 +248,7 @@ static struct session_entry *entry_to_write(struct session *s, const struct reco
 
 	assert(!s->is_read_only);
 	assert(entry); /* read before you write */
-	if (!entry->is_changed && ++s->writes > SESSION_WRITES_MAX)
-		s->is_overfull = true;
+	s->writes += !entry->is_changed;
 	entry->is_changed = true;
 	return entry;
 }
@@ -301,13 +334,29 @@ static enum rc check_unique(struct session *s, const struct session_entry *entry
 	return RC_OK;
 }
 
+/* How many actions the entry costs in a transaction. */
+static unsigned count_actions(const struct session_entry *entry)
+{
+	unsigned actions = entry->is_changed || entry->is_decisive;
+
+	for (int i = 0; entry->is_changed && i < entry->type->index_count; i++) {
+		const struct record_index *index = &entry->type->indexes[i];
+		bool was_in = entry->before && record_is_in_index(entry->type, index, entry->before);
+		bool is_in = entry->after && record_is_in_index(entry->type, index, entry->after);
+
+		actions += index->is_unique && was_in != is_in;
+	}
+	return actions;
+}
+
 static enum rc check_writes(struct session *s, struct err *e)
 {
-	if (s->is_overfull)
-		return err_set(e, RC_TOO_LARGE, "a transaction may change at most %d records", SESSION_WRITES_MAX);
+	unsigned actions = 0;
+
 	for (struct session_entry *entry = s->first; entry; entry = entry->next) {
 		enum rc rc = RC_OK;
 
+		actions += count_actions(entry);
 		if (!entry->is_changed)
 			continue;
 		if (entry->after)
@@ -317,21 +366,19 @@ static enum rc check_writes(struct session *s, struct err *e)
 		if (rc)
 			return rc;
 	}
+	if (actions > SESSION_ACTIONS_MAX)
+		return err_set(e, RC_TOO_LARGE, "a transaction of %u actions; at most %d are possible", actions,
+		               SESSION_ACTIONS_MAX);
 	return RC_OK;
 }
 
-static enum rc apply_writes(struct session *s, struct err *e)
+const struct session_entry *session_next_change(const struct session *s, const struct session_entry *previous)
 {
-	for (struct session_entry *entry = s->first; entry; entry = entry->next) {
-		enum rc rc;
+	const struct session_entry *entry = previous ? previous->next : s->first;
 
-		if (!entry->is_changed || (!entry->before && !entry->after))
-			continue;
-		rc = s->store->ops->apply(s, entry, e);
-		if (rc)
-			return rc;
-	}
-	return RC_OK;
+	while (entry && !(entry->is_changed && (entry->before || entry->after)))
+		entry = entry->next;
+	return entry;
 }
 
 enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn)
@@ -342,7 +389,7 @@ enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn)
 	if (!t->rc && s->writes)
 		t->rc = check_writes(s, &t->e);
 	if (!t->rc && s->writes) {
-		t->rc = apply_writes(s, &t->e);
+		t->rc = s->store->ops->apply(s, &t->e);
 		*ret_is_torn = t->rc != RC_OK;
 	}
 	if (t->rc && !t->e.rc)

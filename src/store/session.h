@@ -12,8 +12,9 @@
 struct arena;
 struct session;
 
-/* The smallest back end sets the limit: DynamoDB takes 100 actions in one transaction. */
-enum { SESSION_WRITES_MAX = 100, QUERY_LIMIT_MAX = 1000, QUERY_ALL = -1, CURSOR_MAX = 256 };
+/* The smallest back end sets the limit: DynamoDB takes 100 actions in one transaction. A record that is changed counts one,
+ * plus one for each unique value that it takes or gives up; one that was read by key and stays as it is counts one. */
+enum { SESSION_ACTIONS_MAX = 100, QUERY_LIMIT_MAX = 1000, QUERY_ALL = -1, CURSOR_MAX = 256 };
 
 /* The time of this transaction. */
 struct wall   session_now(const struct session *s);

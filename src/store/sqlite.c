@@ -295,6 +295,7 @@ static const struct store_ops ops = {
 	.query = sqlite_query,
 	.find_unique = sqlite_find_unique,
 	.count = sqlite_count,
+	.claim = session_claim_first,
 	.apply = sqlite_apply,
 };
 

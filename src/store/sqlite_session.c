@@ -462,7 +462,7 @@ static enum rc apply_delete(struct session *s, const struct session_entry *entry
 	return run_write(s, stmt, e);
 }
 
-enum rc sqlite_apply(struct session *s, const struct session_entry *entry, struct err *e)
+static enum rc apply_one(struct session *s, const struct session_entry *entry, struct err *e)
 {
 	struct sqlite_connection *c = s->connection;
 	int64_t                   seq = entry->handle;
@@ -480,4 +480,15 @@ enum rc sqlite_apply(struct session *s, const struct session_entry *entry, struc
 		if (c->uniques[i].type == entry->type)
 			unique_note(&c->uniques[i], seq, entry->before, entry->after);
 	return rc;
+}
+
+enum rc sqlite_apply(struct session *s, struct err *e)
+{
+	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));) {
+		enum rc rc = apply_one(s, entry, e);
+
+		if (rc)
+			return rc;
+	}
+	return RC_OK;
 }

@@ -10,7 +10,6 @@ void store_init(struct store *s, const struct store_ops *ops, const struct clock
 {
 	s->ops = ops;
 	s->clock = clock;
-	s->claim_fanout = 1;
 	pthread_mutex_init(&s->health_lock, NULL);
 }
 
@@ -109,7 +108,7 @@ enum rc store_health(struct store *s, struct err *e)
 
 struct store_counts store_counts(struct store *s)
 {
-	return (struct store_counts){ s->commits, s->failed_commits, s->transactions };
+	return (struct store_counts){ s->commits, s->failed_commits, s->transactions, s->conflicts };
 }
 
 void store_close(struct store *s)

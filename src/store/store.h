@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/inbox.h"
 
@@ -27,6 +28,7 @@ struct txn {
 	void (*done)(struct txn *t, enum rc rc, const struct err *e);
 
 	struct inbox_item item; /* private to the back end */
+	struct mono       submitted;
 	struct err        e;
 	enum rc           rc;
 };
@@ -44,6 +46,7 @@ enum rc store_health(struct store *s, struct err *e);
 /* Figures since the start. */
 struct store_counts {
 	uint64_t commits, failed_commits, transactions;
+	uint64_t conflicts; /* functions run again because somebody else was faster */
 };
 struct store_counts store_counts(struct store *s);
 

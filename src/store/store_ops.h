@@ -17,6 +17,7 @@ struct session_entry {
 	const void               *before; /* as stored; NULL: was not there */
 	const void               *after;  /* as it shall be; NULL: shall not be there */
 	bool                      is_changed;
+	bool                      is_decisive; /* read by key: what the session decides may depend on it */
 	int64_t                   handle; /* the back end's own: finds the stored record again */
 };
 
@@ -28,7 +29,6 @@ struct session {
 	void                 *connection; /* the back end's own */
 	struct session_entry *first, *last;
 	unsigned              writes;
-	bool                  is_overfull; /* more writes than SESSION_WRITES_MAX */
 };
 
 /* One record as a back end hands it out. */
@@ -59,8 +59,12 @@ typedef enum rc session_find_unique_fn(struct session *s, const struct record_ty
 typedef enum rc session_count_fn(struct session *s, const struct record_type *type, int index, struct value hash,
                                  int64_t *ret, struct err *e);
 
-/* Write one changed entry. A failure makes the back end undo the whole commit. */
-typedef enum rc session_apply_fn(struct session *s, const struct session_entry *entry, struct err *e);
+/* One stored record that the query finds and nobody is known to have claimed: a candidate. RC_EXHAUSTED when there is none. */
+typedef enum rc session_claim_fn(struct session *s, const struct query *q, struct stored *ret, struct err *e);
+
+/* Write the changed entries, all or none. RC_CONFLICT: somebody else changed what the session has read. Another failure makes
+ * the back end undo the whole commit. */
+typedef enum rc session_apply_fn(struct session *s, struct err *e);
 
 struct store_ops {
 	const char             *name; /* shown in logs and /readyz */
@@ -71,14 +75,14 @@ struct store_ops {
 	session_query_fn       *query;
 	session_find_unique_fn *find_unique;
 	session_count_fn       *count;
+	session_claim_fn       *claim;
 	session_apply_fn       *apply;
 };
 
 struct store { /* first member of every back end */
 	const struct store_ops *ops;
 	const struct clock     *clock;
-	size_t                  claim_fanout; /* candidates that session_claim() looks at */
-	atomic_uint_fast64_t    commits, failed_commits, transactions;
+	atomic_uint_fast64_t    commits, failed_commits, transactions, conflicts;
 	pthread_mutex_t         health_lock;
 	struct err              health; /* of the last commit */
 };
@@ -93,6 +97,12 @@ void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_
 /* Run the function on a fresh session, check its writes, apply them. On failure nothing was applied, unless
  * *ret_is_torn: then the back end must undo its commit. */
 enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn);
+
+/* The claim of a store with one writer: the query's first record. */
+session_claim_fn session_claim_first;
+
+/* The first changed entry after `previous` (NULL: the first of all) that makes a difference. NULL: no more. */
+const struct session_entry *session_next_change(const struct session *s, const struct session_entry *previous);
 
 /* Forget all reads and writes, as before a function is run again. */
 void session_reset(struct session *s);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "domain/breaker.h"
+#include "base/breaker.h"
 
 enum { THRESHOLD = 3, TIMEOUT_MS = 1000, STEPS_MAX = 10, CALLS_MAX = 10 };
 

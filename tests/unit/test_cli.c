@@ -758,7 +758,7 @@ TEST(help_of_one_command_shows_its_use)
 		{ "help sandbox claim", "usage: leasehold sandbox claim [--track TRACK]", CLI_EXIT_OK },
 		{ "sandbox claim --help", "usage: leasehold sandbox claim [--track TRACK]", CLI_EXIT_OK },
 		{ "sandbox claim -h", "leasehold sandbox claim --track lab-42", CLI_EXIT_OK },
-		{ "help store backup", "usage: leasehold store backup --data DIR --to FILE", CLI_EXIT_OK },
+		{ "help store backup", "usage: leasehold store backup --to TARGET", CLI_EXIT_OK },
 		{ "help job", "job resume", CLI_EXIT_OK },
 		{ "sandbox --help", "sandbox give-back", CLI_EXIT_OK },
 		{ "help nothing", "", CLI_EXIT_USAGE },

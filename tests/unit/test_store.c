@@ -430,7 +430,7 @@ TEST(a_range_is_read_in_order)
 
 static enum rc put_too_many(struct session *s, void *arg, struct err *e)
 {
-	struct range r = { 0, SESSION_WRITES_MAX + 1 };
+	struct range r = { 0, SESSION_ACTIONS_MAX + 1 };
 
 	(void)arg;
 	return add_range(s, &r, e);

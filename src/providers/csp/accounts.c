@@ -88,8 +88,8 @@ static const char *read_account(const json_t *account, struct arena *a, struct c
 
 	if (!get_text(account, "id", a, &got.external_id) || got.external_id.n == 0)
 		return "id must be text or a number";
-	if (got.external_id.n > SANDBOX_NAME_MAX || got.external_id.p[got.external_id.n - 1] == '/')
-		return "id must be at most 256 bytes and not end with a slash";
+	if (got.external_id.n > SANDBOX_EXTERNAL_ID_MAX || got.external_id.p[got.external_id.n - 1] == '/')
+		return "id must be at most 512 bytes and not end with a slash";
 	if (!get_text(account, "csp_id", a, &got.sandbox_id))
 		return "csp_id must be text or a number";
 	if (got.sandbox_id.n == 0)

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "domain/breaker.h"
+#include "base/breaker.h"
 #include "domain/csp.h"
 
 struct csp_guard {

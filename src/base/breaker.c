@@ -13,7 +13,7 @@
  * A wall clock may be set back. Then "open since the future" counts as time-out over: a probe too early does no harm,
  * waiting for an hour would.
  */
-#include "domain/breaker.h"
+#include "base/breaker.h"
 
 #include <assert.h>
 

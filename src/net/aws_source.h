@@ -1,0 +1,33 @@
+/* aws_source.h - the places where credentials may be. For aws_identity.c, which asks them in turn. */
+#pragma once
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "net/aws.h"
+
+struct arena;
+
+struct aws_found {
+	struct aws_credentials credentials;
+	struct wall            expires; /* zero: never */
+};
+
+/* Texts live in the arena.
+ * RC_NOT_FOUND, with why: nobody set this place up; the next one is asked. Any other failure ends the search: who set a
+ * place up wants the credentials from there and not from somewhere else. */
+typedef enum rc aws_source_fn(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret,
+                              struct err *e);
+
+MUST_CHECK aws_source_fn aws_source_environment;
+MUST_CHECK aws_source_fn aws_source_web_identity;
+MUST_CHECK aws_source_fn aws_source_shared_file;
+MUST_CHECK aws_source_fn aws_source_container;
+MUST_CHECK aws_source_fn aws_source_instance;
+
+/* A small file as a whole. RC_NOT_FOUND when it is not there, RC_INVALID when it cannot be read or is too large. */
+MUST_CHECK enum rc aws_read_file(const char *path, struct arena *a, struct str *ret, struct err *e);
+
+/* "amazonaws.com", or what the region has instead. */
+const char *aws_domain(const char *region);

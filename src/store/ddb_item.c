@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ddb_item.c - records as DynamoDB items.
+ *
+ * Types of the source documents (those with a key_prefix) keep their form: PK is prefix and key, SK is "META", attributes have
+ * the names of the fields, enums are text. An absent field has no attribute, unless it orders an index: those need a number in
+ * every item. Ours alone is `version`; an item without it was written by another program and is taken as it is. Our own types
+ * are kept in a table of ours, where PK is the type and SK the key, so that all of a type can be listed.
+ */
+#include <assert.h>
+#include <stdio.h>
+
+#include "store/ddb_ops.h"
+
+const char *ddb_table(const struct ddb_store *d, const struct record_type *type)
+{
+	return type->key_prefix ? d->options.pool_table : d->options.kernel_table;
+}
+
+void ddb_put_text(struct json_out *o, const char *name, struct str text)
+{
+	json_put_object(o, name);
+	json_put_str(o, "S", text);
+	json_close_object(o);
+}
+
+void ddb_put_number(struct json_out *o, const char *name, int64_t number)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%lld", (long long)number); /* fits */
+	json_put_object(o, name);
+	json_put_str(o, "N", str_from(text));
+	json_close_object(o);
+}
+
+void ddb_put_value(struct json_out *o, const char *name, const struct record_field *field, struct value v)
+{
+	switch (field->kind) {
+	case FIELD_TEXT: ddb_put_text(o, name, v.text); break;
+	case FIELD_INT: ddb_put_number(o, name, v.number); break;
+	case FIELD_ENUM: ddb_put_text(o, name, str_from(field->names[v.number])); break;
+	}
+}
+
+void ddb_put_key(struct json_out *o, const struct record_type *type, struct str key)
+{
+	char   text[512];
+	size_t prefix = type->key_prefix ? strlen(type->key_prefix) : 0;
+
+	if (!type->key_prefix) {
+		ddb_put_text(o, "PK", str_from(type->name));
+		ddb_put_text(o, "SK", key);
+		return;
+	}
+	assert(prefix + key.n <= sizeof(text)); /* keys are limited by their type */
+	memcpy(text, type->key_prefix, prefix);
+	if (key.n)
+		memcpy(text + prefix, key.p, key.n);
+	ddb_put_text(o, "PK", str_of(text, prefix + key.n));
+	ddb_put_text(o, "SK", STR("META"));
+}
+
+void ddb_put_marker_key(struct json_out *o, const struct record_type *type, int index, struct value v)
+{
+	char text[1024];
+	bool is_text = type->fields[type->indexes[index].hash].kind == FIELD_TEXT;
+
+	if (is_text)
+		(void)snprintf(text, sizeof(text), "unique#%s.%s#%.*s", type->name, type->indexes[index].name,
+		               STR_ARG(v.text)); /* values are limited by their type */
+	else
+		(void)snprintf(text, sizeof(text), "unique#%s.%s#%lld", type->name, type->indexes[index].name,
+		               (long long)v.number); /* fits */
+	ddb_put_text(o, "PK", str_from(text));
+	ddb_put_text(o, "SK", STR("META"));
+}
+
+bool ddb_is_kept(const struct record_type *type, int field)
+{
+	for (int i = 0; i < type->index_count; i++)
+		if (type->indexes[i].sort == field && type->fields[field].kind == FIELD_INT)
+			return true;
+	return false;
+}
+
+void ddb_put_item(struct json_out *o, const struct record_type *type, const void *record)
+{
+	ddb_put_key(o, type, record_key(type, record));
+	ddb_put_number(o, "version", (int64_t)record_version(type, record));
+	for (int f = 0; f < type->field_count; f++)
+		if (!record_is_absent(type, f, record) || ddb_is_kept(type, f))
+			ddb_put_value(o, type->fields[f].name, &type->fields[f], record_value(type, f, record));
+}
+
+static struct str attribute(const json_t *item, const char *name, const char *kind)
+{
+	const json_t *value = json_object_get(json_object_get(item, name), kind);
+
+	return json_is_string(value) ? str_of(json_string_value(value), json_string_length(value)) : (struct str){ 0 };
+}
+
+struct str ddb_item_key(const struct record_type *type, const json_t *item)
+{
+	struct str pk = attribute(item, "PK", "S"), sk = attribute(item, "SK", "S");
+	struct str prefix = str_from(type->key_prefix ? type->key_prefix : type->name);
+
+	if (!type->key_prefix)
+		return str_eq(pk, prefix) ? sk : STR("");
+	if (!str_starts_with(pk, prefix) || !str_eq(sk, STR("META")))
+		return STR("");
+	return str_of(pk.p + prefix.n, pk.n - prefix.n);
+}
+
+static bool read_enum(const struct record_field *field, struct str name, int64_t *ret)
+{
+	for (unsigned i = 0; i < field->max; i++)
+		if (str_eq(name, str_from(field->names[i]))) {
+			*ret = i;
+			return true;
+		}
+	return false;
+}
+
+static enum rc read_field(const struct record_type *type, int f, const json_t *item, struct arena *a, void *record,
+                          struct err *e)
+{
+	const struct record_field *field = &type->fields[f];
+	bool                       is_number = field->kind == FIELD_INT;
+	struct str                 text = attribute(item, field->name, is_number ? "N" : "S");
+	struct value               v = { 0 };
+	bool                       is_ok = true;
+
+	if (text.p && is_number)
+		is_ok = str_to_int(text, INT64_MIN, INT64_MAX, &v.number);
+	else if (field->kind == FIELD_ENUM)
+		is_ok = read_enum(field, text, &v.number);
+	else
+		v.text = str_dup(a, text);
+	if (!is_ok)
+		return err_set(e, RC_CORRUPT, "an item of %s has '%.*s' as %s", type->name, STR_ARG(text), field->name);
+	record_set(type, f, record, v);
+	return RC_OK;
+}
+
+enum rc ddb_read_item(const struct record_type *type, const json_t *item, struct arena *a, struct stored *ret,
+                      struct err *e)
+{
+	struct str version = attribute(item, "version", "N");
+	int64_t    number = 0;
+	enum rc    rc;
+
+	ret->record = arena_alloc(a, type->size);
+	for (int f = 0; f < type->field_count; f++)
+		if ((rc = read_field(type, f, item, a, ret->record, e)))
+			return rc;
+	ret->handle = version.p != NULL;
+	if (version.p && !str_to_int(version, 0, INT64_MAX, &number))
+		return err_set(e, RC_CORRUPT, "an item of %s has the version '%.*s'", type->name, STR_ARG(version));
+	record_set_version(type, ret->record, (uint64_t)number);
+	return record_check(type, ret->record, e);
+}

@@ -1,0 +1,97 @@
+/* ddb_ops.h - shared by the files of the dynamodb back end; nobody else includes this. */
+#pragma once
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/breaker.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "store/dynamodb.h"
+#include "store/store_ops.h"
+
+enum { DDB_BODY_MAX = 4 * 1024 * 1024, DDB_CANDIDATES_MAX = 100 };
+
+/* Free records, read ahead for claims. */
+struct ddb_candidates {
+	pthread_mutex_t           lock;
+	struct arena              arena;
+	const struct record_type *type; /* of what is there; NULL: nothing */
+	int                       index;
+	int64_t                   hash;
+	struct stored             items[DDB_CANDIDATES_MAX];
+	size_t                    count, next;
+	struct mono               read_at;
+};
+
+struct ddb_store {
+	struct store          base;
+	struct ddb_options    options;
+	struct inbox          work;
+	pthread_t            *workers;
+	pthread_mutex_t       breaker_lock;
+	struct breaker        breaker;
+	struct ddb_candidates candidates;
+};
+
+/* What the session knows of the marker of a unique value. */
+struct ddb_marker {
+	struct ddb_marker        *next;
+	const struct record_type *type;
+	int                       index;
+	struct value              value;
+	struct str                key; /* of the record that has the value; empty: nobody */
+};
+
+/* session->connection of a session here. */
+struct ddb_session {
+	struct ddb_store  *store;
+	bool               may_assume;  /* a unique value that was not read may be taken for free: the commit will tell */
+	bool               has_assumed; /* and that was done */
+	struct ddb_marker *markers;
+};
+
+/* Call an operation, such as "GetItem". The reply is yours (json_decref) when RC_OK. RC_CONFLICT: a condition failed or
+ * another transaction was in the way. RC_UNAVAILABLE: no answer, throttled to the last, circuit open, table missing. */
+MUST_CHECK enum rc ddb_call(struct ddb_store *d, const char *operation, const struct buf *body, struct arena *a,
+                            json_t **ret, struct err *e);
+
+/* --- items (ddb_item.c) --- */
+
+const char *ddb_table(const struct ddb_store *d, const struct record_type *type);
+
+/* "PK" and "SK" members of a record's key, into the open object. */
+void ddb_put_key(struct json_out *o, const struct record_type *type, struct str key);
+void ddb_put_marker_key(struct json_out *o, const struct record_type *type, int index, struct value v);
+
+/* {"S": ...} or {"N": ...} under a name. */
+void ddb_put_text(struct json_out *o, const char *name, struct str text);
+void ddb_put_number(struct json_out *o, const char *name, int64_t number);
+void ddb_put_value(struct json_out *o, const char *name, const struct record_field *field, struct value v);
+
+/* All attributes of a record, key and version included. */
+void ddb_put_item(struct json_out *o, const struct record_type *type, const void *record);
+
+/* True when the field has an attribute although it is absent: it orders an index. */
+bool ddb_is_kept(const struct record_type *type, int field);
+
+/* An item as a record; handle 1: it has our version, 0: another program wrote it. RC_CORRUPT. */
+MUST_CHECK enum rc ddb_read_item(const struct record_type *type, const json_t *item, struct arena *a,
+                                 struct stored *ret, struct err *e);
+
+/* The key of an item without its prefix; empty when it is not one of the type's. */
+struct str ddb_item_key(const struct record_type *type, const json_t *item);
+
+/* --- the session calls --- */
+
+session_get_fn         ddb_get;
+session_query_fn       ddb_query;
+session_find_unique_fn ddb_find_unique;
+session_count_fn       ddb_count;
+session_claim_fn       ddb_claim;
+session_apply_fn       ddb_apply;
+
+/* Remember and find what is known of a marker. */
+struct ddb_marker *ddb_known_marker(struct session *s, const struct record_type *type, int index, struct value v);

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_disk.c - the sqlite store on a disk that fails when the test says so.
+ *
+ * A VFS stands between SQLite and the real one and refuses writes or flushes. What is promised then: whoever was told RC_OK
+ * is on disk, whoever was told a failure is not, and the next commit on a mended disk is as good as any.
+ */
+#include "test.h"
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "pool.h"
+#include "service/broker.h"
+#include "store/sqlite.h"
+
+/* --- the disk --- */
+
+enum trouble { NO_TROUBLE, WRITES_FAIL, SYNCS_FAIL, DISK_FULL };
+
+static _Atomic enum trouble trouble;
+static atomic_int           sync_count, fail_every_nth_sync; /* 0: none */
+
+struct bad_file {
+	sqlite3_file  base;
+	sqlite3_file *real; /* behind this struct */
+};
+
+static sqlite3_vfs *real_vfs;
+
+static sqlite3_file *real_of(sqlite3_file *f)
+{
+	return ((struct bad_file *)(void *)f)->real;
+}
+
+static int bad_write(sqlite3_file *f, const void *bytes, int size, sqlite3_int64 at)
+{
+	if (trouble == WRITES_FAIL)
+		return SQLITE_IOERR_WRITE;
+	if (trouble == DISK_FULL)
+		return SQLITE_FULL;
+	return real_of(f)->pMethods->xWrite(real_of(f), bytes, size, at);
+}
+
+static int bad_sync(sqlite3_file *f, int flags)
+{
+	int nth = atomic_load(&fail_every_nth_sync);
+
+	if (trouble == SYNCS_FAIL || (nth && atomic_fetch_add(&sync_count, 1) % nth == nth - 1))
+		return SQLITE_IOERR_FSYNC;
+	return real_of(f)->pMethods->xSync(real_of(f), flags);
+}
+
+static int bad_close(sqlite3_file *f)
+{
+	return real_of(f)->pMethods->xClose(real_of(f));
+}
+
+static int bad_read(sqlite3_file *f, void *bytes, int size, sqlite3_int64 at)
+{
+	return real_of(f)->pMethods->xRead(real_of(f), bytes, size, at);
+}
+
+static int bad_truncate(sqlite3_file *f, sqlite3_int64 size)
+{
+	return real_of(f)->pMethods->xTruncate(real_of(f), size);
+}
+
+static int bad_size(sqlite3_file *f, sqlite3_int64 *ret)
+{
+	return real_of(f)->pMethods->xFileSize(real_of(f), ret);
+}
+
+static int bad_lock(sqlite3_file *f, int level)
+{
+	return real_of(f)->pMethods->xLock(real_of(f), level);
+}
+
+static int bad_unlock(sqlite3_file *f, int level)
+{
+	return real_of(f)->pMethods->xUnlock(real_of(f), level);
+}
+
+static int bad_check_lock(sqlite3_file *f, int *ret)
+{
+	return real_of(f)->pMethods->xCheckReservedLock(real_of(f), ret);
+}
+
+static int bad_control(sqlite3_file *f, int what, void *arg)
+{
+	return real_of(f)->pMethods->xFileControl(real_of(f), what, arg);
+}
+
+static int bad_sector_size(sqlite3_file *f)
+{
+	return real_of(f)->pMethods->xSectorSize(real_of(f));
+}
+
+static int bad_device(sqlite3_file *f)
+{
+	return real_of(f)->pMethods->xDeviceCharacteristics(real_of(f));
+}
+
+static int bad_shm_map(sqlite3_file *f, int page, int size, int extend, void volatile **ret)
+{
+	return real_of(f)->pMethods->xShmMap(real_of(f), page, size, extend, ret);
+}
+
+static int bad_shm_lock(sqlite3_file *f, int offset, int n, int flags)
+{
+	return real_of(f)->pMethods->xShmLock(real_of(f), offset, n, flags);
+}
+
+static void bad_shm_barrier(sqlite3_file *f)
+{
+	real_of(f)->pMethods->xShmBarrier(real_of(f));
+}
+
+static int bad_shm_unmap(sqlite3_file *f, int must_delete)
+{
+	return real_of(f)->pMethods->xShmUnmap(real_of(f), must_delete);
+}
+
+static const sqlite3_io_methods bad_methods = {
+	.iVersion = 2,
+	.xClose = bad_close,
+	.xRead = bad_read,
+	.xWrite = bad_write,
+	.xTruncate = bad_truncate,
+	.xSync = bad_sync,
+	.xFileSize = bad_size,
+	.xLock = bad_lock,
+	.xUnlock = bad_unlock,
+	.xCheckReservedLock = bad_check_lock,
+	.xFileControl = bad_control,
+	.xSectorSize = bad_sector_size,
+	.xDeviceCharacteristics = bad_device,
+	.xShmMap = bad_shm_map,
+	.xShmLock = bad_shm_lock,
+	.xShmBarrier = bad_shm_barrier,
+	.xShmUnmap = bad_shm_unmap,
+};
+
+static int bad_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *ret_flags)
+{
+	struct bad_file *bad = (struct bad_file *)(void *)f;
+	int              rc;
+
+	(void)vfs;
+	bad->base.pMethods = NULL;
+	bad->real = (sqlite3_file *)(void *)(bad + 1);
+	rc = real_vfs->xOpen(real_vfs, name, bad->real, flags, ret_flags);
+	if (rc == SQLITE_OK)
+		bad->base.pMethods = &bad_methods;
+	return rc;
+}
+
+/* From now on every file of SQLite is on the bad disk, which is in order until the test says otherwise. */
+static void use_bad_disk(void)
+{
+	static sqlite3_vfs bad_vfs;
+
+	trouble = NO_TROUBLE;
+	fail_every_nth_sync = 0;
+	if (real_vfs)
+		return;
+	real_vfs = sqlite3_vfs_find(NULL);
+	bad_vfs = *real_vfs;
+	bad_vfs.pNext = NULL;
+	bad_vfs.zName = "bad";
+	bad_vfs.szOsFile = real_vfs->szOsFile + (int)sizeof(struct bad_file);
+	bad_vfs.xOpen = bad_open;
+	CHECK(sqlite3_vfs_register(&bad_vfs, 1) == SQLITE_OK);
+}
+
+/* --- transactions that wait until the test lets them go --- */
+
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t  is_changed;
+	bool            is_open, is_reached;
+	int             left; /* transactions that are not over */
+};
+
+static void gate_init(struct gate *g, int transactions)
+{
+	*g = (struct gate){ .left = transactions };
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->is_changed, NULL);
+}
+
+/* Occupies the writer: whatever is submitted meanwhile becomes one batch. Writes nothing. */
+static enum rc stand_in_gate(struct session *s, void *arg, struct err *e)
+{
+	struct gate *g = arg;
+
+	(void)s;
+	(void)e;
+	pthread_mutex_lock(&g->lock);
+	g->is_reached = true;
+	pthread_cond_broadcast(&g->is_changed);
+	while (!g->is_open)
+		pthread_cond_wait(&g->is_changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+	return RC_OK;
+}
+
+struct member {
+	struct txn   txn;
+	struct arena arena;
+	struct claim claim;
+	char         owner[16];
+	struct gate *gate;
+	enum rc      told;
+	struct err   why;
+	int          number;
+};
+
+static void on_done(struct txn *t, enum rc rc, const struct err *e)
+{
+	struct member *m = CONTAINER_OF(t, struct member, txn);
+	struct gate   *g = m->gate;
+
+	m->told = rc;
+	m->why = *e;
+	pthread_mutex_lock(&g->lock);
+	g->left--;
+	pthread_cond_broadcast(&g->is_changed);
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void submit(struct store *store, struct member *m, struct gate *g, txn_fn *run, void *arg)
+{
+	m->gate = g;
+	m->txn = (struct txn){ .run = run, .arg = arg, .arena = &m->arena, .done = on_done };
+	store_submit(store, &m->txn);
+}
+
+/* Submit all members so that they share one commit on a disk in this trouble; the disk is in order afterwards. */
+static void run_as_batch(struct store *store, struct member *members, int count, txn_fn *run, enum trouble during)
+{
+	struct member first = { 0 };
+	struct gate   g;
+
+	gate_init(&g, count + 1);
+	submit(store, &first, &g, stand_in_gate, &g);
+	pthread_mutex_lock(&g.lock);
+	while (!g.is_reached)
+		pthread_cond_wait(&g.is_changed, &g.lock);
+	pthread_mutex_unlock(&g.lock);
+	for (int i = 0; i < count; i++)
+		submit(store, &members[i], &g, run, run == broker_claim ? (void *)&members[i].claim : &members[i]);
+	trouble = during;
+	pthread_mutex_lock(&g.lock);
+	g.is_open = true;
+	pthread_cond_broadcast(&g.is_changed);
+	while (g.left)
+		pthread_cond_wait(&g.is_changed, &g.lock);
+	pthread_mutex_unlock(&g.lock);
+	trouble = NO_TROUBLE;
+	CHECK(first.told == RC_OK);
+	arena_fini(&first.arena);
+	pthread_mutex_destroy(&g.lock);
+	pthread_cond_destroy(&g.is_changed);
+}
+
+static void ask(struct member *m, const char *owner)
+{
+	snprintf(m->owner, sizeof(m->owner), "%s", owner);
+	m->claim = (struct claim){ .ask = { .owner = str_from(m->owner), .lab_hours = 4 } };
+}
+
+static enum rc claim(struct pool *p, const char *owner, struct sandbox *ret)
+{
+	struct claim c = { .ask = { .owner = str_from(owner), .lab_hours = 4 } };
+	enum rc      rc = store_run(p->store, broker_claim, &c, &p->arena, NULL);
+
+	*ret = c.sandbox;
+	return rc ? rc : c.is_new ? RC_OK : RC_CONFLICT;
+}
+
+/* Takes a free one without looking whether the owner has one: only the unique index can refuse it. */
+static enum rc grab(struct session *s, void *arg, struct err *e)
+{
+	struct member *m = arg;
+	struct query   q = { .type = &sandbox_type, .index = SANDBOX_BY_STATUS, .hash = value_int(SANDBOX_AVAILABLE) };
+	enum rc        rc = session_claim(s, &q, &m->claim.sandbox, e);
+
+	if (!rc)
+		rc = sandbox_claim(&m->claim.sandbox, &m->claim.ask, session_now(s), e);
+	if (!rc)
+		session_put(s, &sandbox_type, &m->claim.sandbox);
+	return rc;
+}
+
+/* --- promises --- */
+
+enum { MEMBERS = 6 };
+
+static void check_failed_commit(struct pool *p, enum trouble during)
+{
+	static struct member m[MEMBERS];
+	struct member        second = { 0 };
+	struct store        *inner = p->backend;
+	struct store_counts  before, after;
+	struct sandbox       held;
+	struct err           e = { 0 };
+
+	memset(m, 0, sizeof(m));
+	pool_fill(p, 0, 20);
+	CHECK(claim(p, "before", &held) == RC_OK);
+	for (int i = 0; i < MEMBERS; i++)
+		ask(&m[i], i == 0 ? "before" : str_format(&p->arena, "track-%d", i / 2).p);
+	before = store_counts(inner);
+	run_as_batch(p->store, m, MEMBERS, broker_claim, during);
+	after = store_counts(inner);
+	for (int i = 0; i < MEMBERS; i++) {
+		CHECK(m[i].told == RC_UNAVAILABLE && m[i].why.msg[0]);
+		arena_fini(&m[i].arena);
+	}
+	CHECK(after.failed_commits == before.failed_commits + 1);
+	CHECK(store_health(inner, &e) == RC_UNAVAILABLE && e.msg[0]);
+	CHECK(pool_count(p, SANDBOX_ALLOCATED) == 1 && pool_count(p, SANDBOX_AVAILABLE) == 19);
+
+	CHECK(claim(p, "before", &held) == RC_CONFLICT); /* nothing was written: no proof that the disk is well */
+	CHECK(store_health(inner, NULL) == RC_UNAVAILABLE);
+	CHECK(claim(p, "track-1", &held) == RC_OK);
+	CHECK(store_health(inner, NULL) == RC_OK);
+	ask(&second, "before");
+	CHECK(store_run(p->store, grab, &second, &p->arena, NULL) == RC_CONFLICT);
+	ask(&second, "track-1");
+	CHECK(store_run(p->store, grab, &second, &p->arena, NULL) == RC_CONFLICT);
+	ask(&second, "track-2");
+	CHECK(store_run(p->store, grab, &second, &p->arena, NULL) == RC_OK);
+	CHECK(store_run(p->store, grab, &second, &p->arena, NULL) == RC_CONFLICT);
+}
+
+static void with_trouble(enum trouble during)
+{
+	struct pool p;
+
+	use_bad_disk();
+	pool_open_sqlite(&p);
+	check_failed_commit(&p, during);
+	for (int round = 0; round < 2; round++) {
+		CHECK(pool_count(&p, SANDBOX_ALLOCATED) == 3 && pool_count(&p, SANDBOX_AVAILABLE) == 17);
+		pool_reopen(&p);
+	}
+	pool_close(&p);
+}
+
+TEST(a_commit_that_cannot_be_flushed_fails_for_all_who_share_it)
+{
+	with_trouble(SYNCS_FAIL);
+}
+
+TEST(a_commit_that_cannot_be_written_fails_for_all_who_share_it)
+{
+	with_trouble(WRITES_FAIL);
+}
+
+TEST(a_full_disk_fails_for_all_who_share_the_commit)
+{
+	with_trouble(DISK_FULL);
+}
+
+TEST(a_failed_commit_is_not_there_after_reopening_either)
+{
+	static const enum trouble kinds[] = { SYNCS_FAIL, WRITES_FAIL, DISK_FULL };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct pool   p;
+		struct member m = { 0 };
+
+		use_bad_disk();
+		pool_open_sqlite(&p);
+		pool_fill(&p, 0, 5);
+		ask(&m, "t");
+		run_as_batch(p.store, &m, 1, broker_claim, kinds[i]);
+		CHECK(m.told == RC_UNAVAILABLE);
+		arena_fini(&m.arena);
+		pool_reopen(&p);
+		CHECK(pool_count(&p, SANDBOX_ALLOCATED) == 0 && pool_count(&p, SANDBOX_AVAILABLE) == 5);
+		pool_close(&p);
+	}
+}
+
+/* A refusal of its own stays a refusal; it does not become the disk's. */
+TEST(who_was_refused_anyway_is_told_the_real_reason)
+{
+	static struct member m[3];
+	struct pool          p;
+
+	use_bad_disk();
+	memset(m, 0, sizeof(m));
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 2);
+	ask(&m[0], "a");
+	ask(&m[1], "a");
+	ask(&m[2], "b");
+	run_as_batch(p.store, m, 3, grab, SYNCS_FAIL);
+	CHECK(m[0].told == RC_UNAVAILABLE && m[1].told == RC_CONFLICT && m[2].told == RC_UNAVAILABLE);
+	for (int i = 0; i < 3; i++)
+		arena_fini(&m[i].arena);
+	pool_close(&p);
+}
+
+/* --- a failure in the middle --- */
+
+enum { SPILL_MEMBERS = 300, SPILL_RECORDS = 50 };
+
+static enum rc add_many(struct session *s, void *arg, struct err *e)
+{
+	const struct member *m = arg;
+
+	for (int i = 0; i < SPILL_RECORDS; i++) {
+		struct csp_account account = pool_account(session_arena(s), m->number * SPILL_RECORDS + i);
+		struct sandbox     sandbox = sandbox_from_account(&account, 4, session_now(s)), old;
+		enum rc            rc = session_get(s, &sandbox_type, account.sandbox_id, &old, NULL);
+
+		if (rc != RC_NOT_FOUND)
+			return err_set(e, rc ? rc : RC_CONFLICT, "already there");
+		session_put(s, &sandbox_type, &sandbox);
+	}
+	return RC_OK;
+}
+
+/* More than the page cache holds: SQLite writes before the commit, in the middle of a transaction. */
+TEST(a_write_that_fails_in_the_middle_undoes_the_whole_batch)
+{
+	static struct member m[SPILL_MEMBERS];
+	char                 folder[] = "/tmp/leasehold-test-XXXXXX", file[64], command[96];
+	struct clock         clock = clock_test(POOL_NOW_SEC * 1000ll);
+	struct pool          p = { 0 };
+
+	use_bad_disk();
+	memset(m, 0, sizeof(m));
+	CHECK(mkdtemp(folder) != NULL);
+	snprintf(file, sizeof(file), "%s/store.db", folder);
+	CHECK(store_sqlite_open(&(struct sqlite_options){ file, service_types, service_type_count, &clock, 1 },
+	                        &p.store, NULL) == RC_OK);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < SPILL_MEMBERS; i++)
+			m[i].number = i;
+		run_as_batch(p.store, m, SPILL_MEMBERS, add_many, round ? NO_TROUBLE : WRITES_FAIL);
+		for (int i = 0; i < SPILL_MEMBERS; i++) {
+			CHECK(m[i].told == (round ? RC_OK : RC_UNAVAILABLE));
+			arena_fini(&m[i].arena);
+		}
+		CHECK(pool_count(&p, SANDBOX_AVAILABLE) == (round ? SPILL_MEMBERS * SPILL_RECORDS : 0));
+		CHECK(store_health(p.store, NULL) == (round ? RC_OK : RC_UNAVAILABLE));
+	}
+	store_close(p.store);
+	arena_fini(&p.arena);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	CHECK(system(command) == 0);
+}
+
+/* --- a crowd --- */
+
+enum { THREADS = 8, EACH = 500, REFUSE_EVERY = 7 };
+
+struct worker {
+	pthread_t        thread;
+	struct store    *store;
+	int              number, is_refused; /* of the transaction under way */
+	int64_t          value;              /* that it wrote */
+	int              ok, refused, failed, wrong;
+	bool            *was_seen; /* values that were told to be written, of all workers */
+	pthread_mutex_t *lock;
+};
+
+static enum rc count_up(struct session *s, void *arg, struct err *e)
+{
+	struct worker *w = arg;
+	struct sandbox counter;
+	enum rc        rc = session_get(s, &sandbox_type, STR("sb-0000"), &counter, e);
+
+	if (rc)
+		return rc;
+	w->value = ++counter.deletion_retry_count;
+	session_put(s, &sandbox_type, &counter);
+	return w->is_refused ? err_set(e, RC_INVALID, "refused after all") : RC_OK;
+}
+
+static void *count_up_often(void *arg)
+{
+	struct worker *w = arg;
+
+	for (int i = 0; i < EACH; i++) {
+		struct arena a = { 0 };
+		enum rc      rc;
+
+		w->is_refused = i % REFUSE_EVERY == 0;
+		rc = store_run(w->store, count_up, w, &a, NULL);
+		arena_fini(&a);
+		w->ok += rc == RC_OK;
+		w->refused += rc == RC_INVALID;
+		w->failed += rc == RC_UNAVAILABLE;
+		if (rc != RC_OK)
+			continue;
+		pthread_mutex_lock(w->lock);
+		w->wrong += w->value > THREADS * EACH || w->was_seen[w->value];
+		w->was_seen[w->value] = w->value <= THREADS * EACH;
+		pthread_mutex_unlock(w->lock);
+	}
+	return NULL;
+}
+
+static void run_crowd(int fail_every)
+{
+	static struct worker workers[THREADS];
+	static bool          was_seen[THREADS * EACH + 1];
+	pthread_mutex_t      lock = PTHREAD_MUTEX_INITIALIZER;
+	struct pool          p;
+	int                  ok = 0, refused = 0, failed = 0;
+
+	use_bad_disk();
+	memset(workers, 0, sizeof(workers));
+	memset(was_seen, 0, sizeof(was_seen));
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 1);
+	fail_every_nth_sync = fail_every;
+	for (int i = 0; i < THREADS; i++) {
+		workers[i].store = p.store;
+		workers[i].was_seen = was_seen;
+		workers[i].lock = &lock;
+		CHECK(pthread_create(&workers[i].thread, NULL, count_up_often, &workers[i]) == 0);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		CHECK(pthread_join(workers[i].thread, NULL) == 0);
+		CHECK(workers[i].wrong == 0);
+		ok += workers[i].ok;
+		refused += workers[i].refused;
+		failed += workers[i].failed;
+	}
+	fail_every_nth_sync = 0;
+	CHECK(ok + refused + failed == THREADS * EACH);
+	CHECK(refused == THREADS * ((EACH + REFUSE_EVERY - 1) / REFUSE_EVERY));
+	CHECK((failed > 0) == (fail_every > 0));
+	for (int round = 0; round < 2; round++) {
+		CHECK(pool_get(&p, STR("sb-0000")).deletion_retry_count == ok);
+		pool_reopen(&p);
+	}
+	pool_close(&p);
+}
+
+TEST(each_of_a_crowd_is_told_the_truth)
+{
+	run_crowd(0);
+}
+
+TEST(each_of_a_crowd_is_told_the_truth_on_a_disk_that_fails_now_and_then)
+{
+	run_crowd(20);
+}
