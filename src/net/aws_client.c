@@ -15,8 +15,8 @@
  *      together.
  *   4. How far the clock is off is found once and kept for all calls of the client.               [skew_ms]
  *
- * Connections are kept by fetch.c, one set for each thread. Since an attempt without an answer may have been carried out, a
- * caller that writes uses conditions or a client request token; nothing here knows which operations write.
+ * Connections are kept by fetch.c, one set for each thread. Since an attempt without an answer may have been carried
+ * out, a caller that writes uses conditions or a client request token; nothing here knows which operations write.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -146,7 +146,7 @@ struct aws_client *aws_client_new(const struct aws_client_options *o)
 	c->o.region = mem_strdup(o->region);
 	c->o.service = mem_strdup(o->service);
 	c->o.json_version = mem_strdup(o->json_version);
-	if (!url)
+	if (!url || !url[0])
 		url = str_format(&a, "https://%s.%s.%s", o->service, o->region, aws_domain(o->region)).p;
 	if (!strchr(strstr(url, "://") ? strstr(url, "://") + 3 : url, '/'))
 		url = str_format(&a, "%s/", url).p;

@@ -20,11 +20,11 @@ struct aws_found {
 typedef enum rc aws_source_fn(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret,
                               struct err *e);
 
-MUST_CHECK aws_source_fn aws_source_environment;
-MUST_CHECK aws_source_fn aws_source_web_identity;
-MUST_CHECK aws_source_fn aws_source_shared_file;
-MUST_CHECK aws_source_fn aws_source_container;
-MUST_CHECK aws_source_fn aws_source_instance;
+aws_source_fn aws_source_environment;
+aws_source_fn aws_source_web_identity;
+aws_source_fn aws_source_shared_file;
+aws_source_fn aws_source_container;
+aws_source_fn aws_source_instance;
 
 /* A small file as a whole. RC_NOT_FOUND when it is not there, RC_INVALID when it cannot be read or is too large. */
 MUST_CHECK enum rc aws_read_file(const char *path, struct arena *a, struct str *ret, struct err *e);

@@ -16,7 +16,7 @@
  *   1. Time, region and secret come from the caller; the same input gives the same signature.
  *   2. Derived keys are gone from memory when sigv4_sign() returns.                               [sign_text()]
  *
- * The derived key is not kept for the next request: that would save a third of some microseconds and need a lock.
+ * The derived key is not kept for the next request: that would save two of seven microseconds and need a lock.
  *
  * Not here: signatures in the query (presigned URLs), signed chunks.
  */

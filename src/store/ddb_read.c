@@ -155,42 +155,66 @@ static struct plan make_plan(const struct query *q)
 	return p;
 }
 
-static void put_conditions(struct session *s, const struct plan *p, struct json_out *o)
+static void put_filter(const struct plan *p, struct json_out *o)
+{
+	bool is_shared = p->q->type->key_prefix != NULL; /* a table in which others keep other things */
+
+	if (is_shared && p->has_prefix_filter)
+		json_put_str(o, "FilterExpression",
+		             STR("SK = :meta AND begins_with(PK, :prefix) AND begins_with(#named, :named)"));
+	else if (is_shared)
+		json_put_str(o, "FilterExpression", STR("SK = :meta AND begins_with(PK, :prefix)"));
+	else if (p->has_prefix_filter)
+		json_put_str(o, "FilterExpression", STR("begins_with(#named, :named)"));
+}
+
+static void put_names(const struct plan *p, struct json_out *o)
 {
 	const struct query *q = p->q;
 
-	if (p->is_scan) {
-		json_put_str(o, "FilterExpression", STR("SK = :meta AND begins_with(PK, :prefix)"));
-	} else if (!p->through) {
-		json_put_str(o, "KeyConditionExpression", STR("PK = :type"));
-	} else {
-		json_put_str(o, "IndexName", str_from(of(s)->store->options.gsi[p->through->gsi - 1]));
-		json_put_str(o, "KeyConditionExpression",
-		             q->has_sort_max ? STR("#hash = :hash AND #sort <= :max") : STR("#hash = :hash"));
-		if (p->has_prefix_filter)
-			json_put_str(o, "FilterExpression", STR("begins_with(#named, :named)"));
-		json_put_object(o, "ExpressionAttributeNames");
-		json_put_str(o, "#hash", str_from(q->type->fields[p->through->hash].name));
-		if (q->has_sort_max)
-			json_put_str(o, "#sort", str_from(q->type->fields[p->through->sort].name));
-		if (p->has_prefix_filter)
-			json_put_str(o, "#named", str_from(q->type->fields[p->index->sort].name));
-		json_close_object(o);
-	}
+	if (!p->through)
+		return;
+	json_put_object(o, "ExpressionAttributeNames");
+	json_put_str(o, "#hash", str_from(q->type->fields[p->through->hash].name));
+	if (q->has_sort_max)
+		json_put_str(o, "#sort", str_from(q->type->fields[p->through->sort].name));
+	if (p->has_prefix_filter)
+		json_put_str(o, "#named", str_from(q->type->fields[p->index->sort].name));
+	json_close_object(o);
+}
+
+static void put_values(const struct plan *p, struct json_out *o)
+{
+	const struct query *q = p->q;
+
 	json_put_object(o, "ExpressionAttributeValues");
-	if (p->is_scan) {
+	if (q->type->key_prefix) {
 		ddb_put_text(o, ":meta", STR("META"));
 		ddb_put_text(o, ":prefix", str_from(q->type->key_prefix));
-	} else if (!p->through) {
-		ddb_put_text(o, ":type", str_from(q->type->name));
-	} else {
-		ddb_put_value(o, ":hash", &q->type->fields[p->through->hash], q->hash);
-		if (q->has_sort_max)
-			ddb_put_number(o, ":max", q->sort_max);
-		if (p->has_prefix_filter)
-			ddb_put_text(o, ":named", q->sort_prefix);
 	}
+	if (p->through)
+		ddb_put_value(o, ":hash", &q->type->fields[p->through->hash], q->hash);
+	else if (!p->is_scan)
+		ddb_put_text(o, ":type", str_from(q->type->name));
+	if (q->has_sort_max)
+		ddb_put_number(o, ":max", q->sort_max);
+	if (p->has_prefix_filter)
+		ddb_put_text(o, ":named", q->sort_prefix);
 	json_close_object(o);
+}
+
+static void put_conditions(struct session *s, const struct plan *p, struct json_out *o)
+{
+	if (p->through) {
+		json_put_str(o, "IndexName", str_from(of(s)->store->options.gsi[p->through->gsi - 1]));
+		json_put_str(o, "KeyConditionExpression",
+		             p->q->has_sort_max ? STR("#hash = :hash AND #sort <= :max") : STR("#hash = :hash"));
+	} else if (!p->is_scan) {
+		json_put_str(o, "KeyConditionExpression", STR("PK = :type"));
+	}
+	put_filter(p, o);
+	put_names(p, o);
+	put_values(p, o);
 }
 
 /* Where to go on: behind the record with this key and sort value. */

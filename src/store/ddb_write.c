@@ -2,8 +2,8 @@
 /*
  * ddb_write.c - a session's changes as one conditional write.
  *
- * Each changed record is one action with a condition: that it still has the version that was read (or, for an item of
- * another program, that the attributes about to change have the values that were read). Each record that was read by key and
+ * Each changed record is one action with a condition: that it still has the version that was read, and, in the documents' table,
+ * that the attributes about to change have the values that were read (another program does not keep our version). Each record that was read by key and
  * stays as it is, is checked the same way. Each unique value that is taken, given up or passed on is a marker item with a
  * condition of its own. One action alone is a PutItem, UpdateItem or DeleteItem; several are one TransactWriteItems.
  *
@@ -67,11 +67,19 @@ static void close_action(struct writer *w)
 	}
 }
 
-/* Which fields of a foreign item must be as they were: those that change; of one that goes or is only checked, its enums. */
+static bool is_foreign(const struct session_entry *entry)
+{
+	return entry->before && entry->handle == 0;
+}
+
+/* Which fields must be as they were, beside the version: other programs change items of the documents' table without it. Those
+ * that we change; of a record that goes or is only checked, its enums. */
 static uint64_t guarded_fields(const struct session_entry *entry)
 {
 	uint64_t fields = 0;
 
+	if (!entry->before || !entry->type->key_prefix)
+		return 0;
 	if (entry->is_changed && entry->after)
 		return record_changes(entry->type, entry->before, entry->after);
 	for (int f = 0; f < entry->type->field_count; f++)
@@ -80,35 +88,31 @@ static uint64_t guarded_fields(const struct session_entry *entry)
 	return fields;
 }
 
-static bool is_foreign(const struct session_entry *entry)
+static void add_guard(struct buf *text, const struct session_entry *entry, int f)
 {
-	return entry->before && entry->handle == 0;
+	if (!record_is_absent(entry->type, f, entry->before))
+		buf_addf(text, " AND #n%d = :o%d", f, f);
+	else if (ddb_is_kept(entry->type, f))
+		buf_addf(text, " AND (attribute_not_exists(#n%d) OR #n%d = :o%d)", f, f, f);
+	else
+		buf_addf(text, " AND attribute_not_exists(#n%d)", f);
 }
 
 static void put_condition(struct writer *w, const struct session_entry *entry)
 {
+	uint64_t   guarded = guarded_fields(entry);
 	struct buf text;
 
 	buf_init(&text, 8192);
-	if (!entry->before) {
+	if (!entry->before)
 		buf_add_text(&text, "attribute_not_exists(PK)");
-	} else if (!is_foreign(entry)) {
-		buf_add_text(&text, "#v = :ov");
-	} else {
-		uint64_t guarded = guarded_fields(entry);
-
+	else if (is_foreign(entry))
 		buf_add_text(&text, "attribute_exists(PK) AND attribute_not_exists(#v)");
-		for (int f = 0; f < entry->type->field_count; f++) {
-			if (!(guarded >> f & 1))
-				continue;
-			if (!record_is_absent(entry->type, f, entry->before))
-				buf_addf(&text, " AND #n%d = :o%d", f, f);
-			else if (ddb_is_kept(entry->type, f))
-				buf_addf(&text, " AND (attribute_not_exists(#n%d) OR #n%d = :o%d)", f, f, f);
-			else
-				buf_addf(&text, " AND attribute_not_exists(#n%d)", f);
-		}
-	}
+	else
+		buf_add_text(&text, "#v = :ov");
+	for (int f = 0; f < entry->type->field_count; f++)
+		if (guarded >> f & 1)
+			add_guard(&text, entry, f);
 	assert(!text.is_full);
 	json_put_str(&w->o, "ConditionExpression", buf_str(&text));
 	buf_fini(&text);
@@ -117,7 +121,7 @@ static void put_condition(struct writer *w, const struct session_entry *entry)
 /* Names and values that condition and update use. */
 static void put_names(struct writer *w, const struct session_entry *entry, uint64_t changed)
 {
-	uint64_t guarded = is_foreign(entry) ? guarded_fields(entry) : 0;
+	uint64_t guarded = guarded_fields(entry);
 
 	json_put_object(&w->o, "ExpressionAttributeNames");
 	json_put_str(&w->o, "#v", STR("version"));
@@ -135,7 +139,7 @@ static bool is_written(const struct session_entry *entry, int f)
 static void put_values(struct writer *w, const struct session_entry *entry, uint64_t changed)
 {
 	const struct record_type *type = entry->type;
-	uint64_t                  guarded = is_foreign(entry) ? guarded_fields(entry) : 0;
+	uint64_t                  guarded = guarded_fields(entry);
 
 	json_put_object(&w->o, "ExpressionAttributeValues");
 	if (!is_foreign(entry))

@@ -102,8 +102,12 @@ enum rc ddb_call(struct ddb_store *d, const char *operation, const struct buf *b
 	(void)snprintf(target, sizeof(target), "DynamoDB_20120810.%s", operation); /* fits */
 	rc = aws_call(d->options.client, target, buf_str(body), a, &answer, e);
 	tell_breaker(d, ticket, rc == RC_OK);
+	if (rc == RC_TIMEOUT) { /* for our callers the same: the store cannot serve now */
+		e->rc = RC_UNAVAILABLE;
+		return RC_UNAVAILABLE;
+	}
 	if (rc)
-		return rc == RC_TIMEOUT ? RC_UNAVAILABLE : rc;
+		return rc;
 	rc = json_parse(answer.body, &reply, NULL);
 	if (rc)
 		return err_set(e, RC_UNAVAILABLE, "DynamoDB's answer to %s cannot be understood", operation);
