@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way from one machine to many: `leasehold store copy --from sqlite:DIR --to dynamodb:` moves everything, says how much
-in numbers and checksums that can be compared, and can be broken off and begun again."""
+"""The way from one machine to many: `leasehold store copy --from sqlite:DIR --to dynamodb:` moves everything, says how
+much in numbers and checksums that can be compared, and can be broken off and begun again."""
 
 import re
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Existing tables are used as they are: we read what the documents' own code writes, it reads what we write, and both may
-run at once. Tables that are missing can be made, and differences are named."""
+"""Existing tables are used as they are: we read what the documents' own code writes, it reads what we write, and both
+may run at once. Tables that are missing can be made, and differences are named."""
 
 import time
 
@@ -70,9 +70,13 @@ class Documents:
 
     def claim(self, sandbox_id, track):
         """True when the condition held."""
-        values = {":allocated": "allocated", ":available": "available", ":t": track, ":now": int(time.time()), ":k": track}
-        change = "SET #status = :allocated, allocated_to_track = :t, allocated_at = :now, idempotency_key = :k, updated_at = :now"
-        return self._try(sandbox_id, change, values, "attribute_exists(PK) AND #status = :available")
+        now = int(time.time())
+        return self._try(
+            sandbox_id,
+            "SET #status = :allocated, allocated_to_track = :t, allocated_at = :now, idempotency_key = :k, updated_at = :now",
+            {":allocated": "allocated", ":available": "available", ":t": track, ":now": now, ":k": track},
+            "attribute_exists(PK) AND #status = :available",
+        )
 
     def allocate(self, track):
         """Its whole way: a repeat by the key's index, else candidates by the status index. None: nothing is free."""
@@ -86,11 +90,11 @@ class Documents:
 
     def mark(self, sandbox_id, track):
         now = int(time.time())
-        values = {":p": "pending_deletion", ":allocated": "allocated", ":t": track, ":now": now, ":least": now - 4 * HOUR}
+        least = now - 4 * HOUR
         return self._try(
             sandbox_id,
             "SET #status = :p, deletion_requested_at = :now, updated_at = :now",
-            values,
+            {":p": "pending_deletion", ":allocated": "allocated", ":t": track, ":now": now, ":least": least},
             "attribute_exists(PK) AND #status = :allocated AND allocated_to_track = :t AND allocated_at > :least",
         )
 
