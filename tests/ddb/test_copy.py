@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way from one machine to many: `leasehold store copy --from sqlite:DIR --to dynamodb:` moves everything, says how much
-in numbers and checksums that can be compared, and can be broken off and begun again."""
+"""The way from one machine to many: `leasehold store copy --from sqlite:DIR --to dynamodb:` moves everything, says how
+much in numbers and checksums that can be compared, and can be broken off and begun again."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ class Source:
         self.held = {"held-%d" % n: node.track("held-%d" % n).claim(key="key-%d" % n) for n in range(30)}
         free = [s["sandbox_id"] for s in admin.everything("available")]
         assert admin.on(free[0], "quarantine", body={"reason": "looks odd: \u00fcml\u00e4ut \"quoted\""}).status == 200
-        self.csp.hidden = set(free[1:4])
+        self.csp.hidden = {*free[1:4]}
         assert admin.run("sync")["marked_stale"] == 3
         assert admin.act("jobs/cleanup/pause").status == 200
         self.records = {s["sandbox_id"]: self.bare(admin.record(s["sandbox_id"])) for s in admin.everything()}
@@ -65,13 +65,15 @@ def arguments(source):
 
 
 def assert_told(source, got):
-    """Counts of both sides and their checksum."""
+    """A line for each kind of record: count and checksum of both sides, which agree. Returns {kind: checksum}."""
     assert got.returncode == 0, (got.stdout, got.stderr)
+    sums = {}
     for kind, count in (("sandbox", STOCK - 5), ("tombstone", 5), ("job", 4)):
-        line = next((l for l in got.stdout.splitlines() if kind in l), "")
-        assert re.search(r"\b%d\b" % count, line), "%s: %r in %r" % (kind, count, got.stdout)
-    sums = re.findall(r"\b(?=[0-9a-f]*[a-f])[0-9a-f]{8,64}\b", got.stdout)
-    assert sums, "no checksum in %r" % got.stdout
+        line = next((l for l in got.stdout.splitlines() if l.split()[:1] == [kind]), "")
+        assert re.findall(r"\b(\d+) records\b", line) == [str(count)] * 2, (kind, got.stdout)
+        found = re.findall(r"\b[0-9a-f]{16}\b", line)
+        assert len(found) == 2 and found[0] == found[1], (kind, got.stdout)
+        sums[kind] = found[0]
     return sums
 
 

@@ -168,6 +168,25 @@ def test_a_delay_is_passed_on_later(proxy, db, bare_store, table):
     assert in_store(bare_store) == 1
 
 
+def test_an_index_can_be_made_to_lag(proxy, db, bare_store, table):
+    def free():
+        return len(db.query(table, "StatusIndex", "status", "available"))
+
+    def put(number):
+        bare_store.db.put(table, {"PK": "SBX#%d" % number, "SK": "META", "status": "available", "allocated_at": 0})
+
+    put(1)
+    proxy.fault("stale")
+    assert free() == 1
+    put(2)
+    assert free() == 1 and len(db.items(table)) == 2, "only indexes lag"
+    proxy.clear()
+    assert free() == 2
+    proxy.fault("stale")
+    put(3)
+    assert free() == 2
+
+
 def test_a_share_strikes_about_so_often_and_only_where_it_is_meant(proxy, db, table):
     fault = proxy.fault("throttle", operations=("PutItem",), share=0.3, seed=4)
     refused = 0

@@ -143,7 +143,9 @@ def check_the_table(store, groups):
 
 def test_three_nodes_64_callers_one_killed_every_few_seconds(make, store, nodes):
     csp = make.csp(STOCK)
-    servers = nodes(NODES, csp, LEASEHOLD_JOB_LEASE_SEC=LEASE, CIRCUIT_BREAKER_THRESHOLD=1000)
+    # Sync without a pause alone keeps the emulator busy. With the usual deadline most answers would be a prompt 503,
+    # which is right and proves little; test_outage.py is about deadlines.
+    servers = nodes(NODES, csp, LEASEHOLD_JOB_LEASE_SEC=LEASE, LEASEHOLD_STORE_DEADLINE_MS=8000)
     run = Run(servers)
     groups = [Group(n, run) for n in range(CALLERS // AT_ONCE)]
     work = [Background(g.caller, n) for g in groups for n in range(AT_ONCE)]
@@ -164,7 +166,7 @@ def test_three_nodes_64_callers_one_killed_every_few_seconds(make, store, nodes)
     assert judge(ops) == []
     # The run was worth judging.
     told = {op.sandbox for op in ops if op.is_claimed}
-    assert len(told) > 150 and run.kills >= 4, (len(told), run.kills, run.statuses)
+    assert len(told) > 60 and run.kills >= 4, (len(told), run.kills, run.statuses)
     assert any(not op.is_answered for op in ops), "no kill hit a request under way"
     assert run.statuses[503] < len(ops) / 10, run.statuses
     check_the_table(store, groups)
@@ -312,16 +314,17 @@ def test_a_pass_longer_than_its_lease_keeps_it(make, store, nodes, new_owner):
 
 
 def test_a_pause_holds_on_every_node_and_over_a_restart(make, nodes):
-    servers = nodes(NODES, make.csp(3), SYNC_INTERVAL_SEC=1)
+    # The others hear of it at their next heartbeat, a third of the lease.
+    servers = nodes(NODES, make.csp(3), SYNC_INTERVAL_SEC=1, LEASEHOLD_JOB_LEASE_SEC=LEASE)
     assert servers[0].admin().act("jobs/sync/pause").status == 200
     for server in servers:
-        until(lambda s=server: s.admin().job("sync")["paused"], "every node knows of it", 10)
+        until(lambda s=server: s.admin().job("sync")["paused"], "every node knows of it", LEASE + 5)
     servers[2].kill()
     servers[2].start()
     assert servers[2].admin().job("sync")["paused"]
     assert servers[1].admin().act("jobs/sync/resume").status == 200
     for server in servers:
-        until(lambda s=server: not s.admin().job("sync")["paused"], "every node knows of it", 10)
+        until(lambda s=server: not s.admin().job("sync")["paused"], "every node knows of it", LEASE + 5)
 
 
 @pytest.mark.parametrize("what", ["cleanup", "expire", "auto-delete-stale"])

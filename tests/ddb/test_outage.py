@@ -95,6 +95,23 @@ def test_without_the_store_answers_are_prompt_and_with_it_claims_go_on(make, sto
     assert all(len(h) == 1 for h in store.holders().values())
 
 
+def test_a_node_started_without_the_store_serves_when_it_is_back(make, store, proxy, nodes, new_owner):
+    csp = make.csp(5)
+    (first,) = nodes(1, csp, via=proxy)
+    settings = dict(first.env)
+    assert first.stop() == 0
+    proxy.stop()
+    node = make.server(csp=csp, wait=False, **settings)
+    assert node.client().get("/healthz").status == 200
+    assert node.client().get("/readyz").status == 503
+    assert_unavailable(*timed(lambda: node.track(new_owner()).allocate()))
+    proxy.start()
+    track = node.track(new_owner())
+    until(lambda: track.allocate().status in (200, 201), "claims succeed", BACK_WITHIN, 0.05)
+    until(lambda: node.client().get("/readyz").status == 200, "it is ready", BACK_WITHIN, 0.05)
+    assert store.holders() == {track.owner: [track.claim()["sandbox_id"]]}
+
+
 def test_a_waiting_claim_outlives_an_outage_or_is_told(make, store, proxy, nodes, new_owner):
     csp = make.csp(1)
     (node,) = nodes(1, csp, via=proxy)
@@ -137,6 +154,7 @@ FAULTS = {
     "happened but told it failed": [("lose-500", WRITES, 0.3)],
     "conflicts": [("conflict", WRITES, 0.3)],
     "slow": [("delay", None, 0.3)],
+    "an index that lags": [("stale", ("Query",), 0.8)],
     "everything": [
         ("throttle", None, 0.05),
         ("error", None, 0.05),
@@ -145,6 +163,7 @@ FAULTS = {
         ("lose-500", WRITES, 0.1),
         ("conflict", WRITES, 0.1),
         ("delay", None, 0.1),
+        ("stale", ("Query",), 0.5),
     ],
 }
 
@@ -224,7 +243,7 @@ def test_claims_stay_right(make, store, proxy, nodes, name):
     run = Load(servers, tracks=16)
     work = [Background(run.caller, n) for n in range(8)]
     begin = time.monotonic()
-    until(lambda: time.monotonic() - begin > 4, "the run", 10, 0.05)
+    until(lambda: time.monotonic() - begin > 3, "the run", 10, 0.05)
     run.finish(work)
     proxy.clear()
     run.check(store)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Existing tables are used as they are: we read what the documents' own code writes, it reads what we write, and both may
-run at once. Tables that are missing can be made, and differences are named."""
+"""Existing tables are used as they are: we read what the documents' own code writes, it reads what we write, and both
+may run at once. Tables that are missing can be made, and differences are named."""
 
 import time
 
@@ -70,9 +70,13 @@ class Documents:
 
     def claim(self, sandbox_id, track):
         """True when the condition held."""
-        values = {":allocated": "allocated", ":available": "available", ":t": track, ":now": int(time.time()), ":k": track}
-        change = "SET #status = :allocated, allocated_to_track = :t, allocated_at = :now, idempotency_key = :k, updated_at = :now"
-        return self._try(sandbox_id, change, values, "attribute_exists(PK) AND #status = :available")
+        now = int(time.time())
+        return self._try(
+            sandbox_id,
+            "SET #status = :allocated, allocated_to_track = :t, allocated_at = :now, idempotency_key = :k, updated_at = :now",
+            {":allocated": "allocated", ":available": "available", ":t": track, ":now": now, ":k": track},
+            "attribute_exists(PK) AND #status = :available",
+        )
 
     def allocate(self, track):
         """Its whole way: a repeat by the key's index, else candidates by the status index. None: nothing is free."""
@@ -86,11 +90,11 @@ class Documents:
 
     def mark(self, sandbox_id, track):
         now = int(time.time())
-        values = {":p": "pending_deletion", ":allocated": "allocated", ":t": track, ":now": now, ":least": now - 4 * HOUR}
+        least = now - 4 * HOUR
         return self._try(
             sandbox_id,
             "SET #status = :p, deletion_requested_at = :now, updated_at = :now",
-            values,
+            {":p": "pending_deletion", ":allocated": "allocated", ":t": track, ":now": now, ":least": least},
             "attribute_exists(PK) AND #status = :allocated AND allocated_to_track = :t AND allocated_at > :least",
         )
 
@@ -176,15 +180,16 @@ def test_items_in_every_state_are_understood(make, store, documents, nodes):
     assert store.sandbox(str(accounts[3]["csp_id"]))["status"] == "pending_deletion"
 
 
-def test_items_of_another_kind_in_the_same_table_are_left_alone(make, store, documents, nodes, owner):
+@pytest.mark.parametrize("where", ["in the table", "in the table and its index"])
+def test_items_of_another_kind_are_left_alone(make, store, documents, nodes, owner, where):
     csp = make.csp(5)
     documents.fill(csp)
     others = [
         {"PK": "NIOSXAAS#%d" % (100000 + n), "SK": "CLEANUP", "ttl": int(time.time()) + 30 * 86400, "done": True}
         for n in range(5)
     ]
-    # One that looks as if it belonged to the pool, and gets into its index.
-    others.append({"PK": "NIOSXAAS#77", "SK": "CLEANUP", "status": "available", "allocated_at": 0})
+    if "index" in where:
+        others.append({"PK": "NIOSXAAS#77", "SK": "CLEANUP", "status": "available", "allocated_at": 0})
     documents.db.put_all(store.pool, others)
     (node,) = nodes(1, csp)
     admin = node.admin()
@@ -365,6 +370,8 @@ def test_missing_tables_are_made(bare_store):
     assert kinds == {**dict.fromkeys(("PK", "SK", *INDEXES.values()), "S"), "allocated_at": "N"}
     for table in (pool, kernel):
         assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+        ttl = bare_store.db("DescribeTimeToLive", TableName=table["TableName"])["TimeToLiveDescription"]
+        assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "ttl")
     assert bare_store.run("store", "check").returncode == 0
 
 

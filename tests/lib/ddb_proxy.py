@@ -15,6 +15,8 @@
                TransactionConflictException; not passed on
     delay      `seconds` later passed on
     hang       no answer for `seconds`, not passed on
+    stale      a query of an index gets the answer that the same query got before: a secondary index that lags behind;
+               the first of its kind is passed on
 
 stop() ends the listener and every connection, start() comes back on the same port. With secrets, the signature of every
 request is checked as AWS would, and a bad one is answered with 400 and kept in `unsigned`; the emulator does not look.
@@ -36,8 +38,9 @@ from urllib.parse import urlsplit
 
 from lib.http import Broken, Connection
 
-KINDS = ("throttle", "error", "drop", "lose", "lose-500", "conflict", "delay", "hang")
+KINDS = ("throttle", "error", "drop", "lose", "lose-500", "conflict", "delay", "hang", "stale")
 LOG_MAX = 200000
+REMEMBERED_MAX = 1000  # answers of queries
 AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, ?"
     r"SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$"
@@ -83,6 +86,7 @@ class Proxy:
         self.secrets = secrets
         self.lock = threading.Lock()
         self.faults, self.log, self.unsigned = [], [], []
+        self.remembered = {}  # body of an index query: its last answer that was passed on
         self.open = set()
         self.over = threading.Event()
         self.listener, self.port = None, 0
@@ -190,16 +194,23 @@ class Proxy:
             entry.fault = fault.kind
             if fault.kind in ("delay", "hang"):
                 over.wait(fault.seconds)
-        if fault and fault.kind != "delay":
+        old = self.remembered.get(request.body) if fault and fault.kind == "stale" else None
+        if fault and fault.kind not in ("delay", "stale"):
             return self._misbehave(fault, entry, request, caller, upstream)
-        reply = self._forward(entry, request, upstream)
+        reply = old or self._forward(entry, request, upstream)
         entry.status = reply.status
         caller.reply(reply.status, reply.body, [h for h in reply.headers if h[0].startswith("x-amz")])
         return True
 
     def _forward(self, entry, request, upstream):
         entry.is_forwarded = True
-        return upstream.ask(request.raw)
+        reply = upstream.ask(request.raw)
+        if request.operation == "Query" and b'"IndexName"' in request.body and reply.status == 200:
+            with self.lock:
+                if len(self.remembered) >= REMEMBERED_MAX:
+                    self.remembered.clear()
+                self.remembered[request.body] = reply
+        return reply
 
     def _misbehave(self, fault, entry, request, caller, upstream):
         if fault.kind == "throttle":

@@ -109,7 +109,7 @@ class Dynamo:
         until(lambda: self.describe(table)["TableStatus"] == "ACTIVE", "table %s is active" % table)
 
     def create_pool(self, table, without=(), **other):
-        """The pool table as the documents have it. without: index names to leave out; other: an index's keys instead."""
+        """The pool table as the documents have it, without some indexes, or with other keys for some."""
         indexes = {name: (key, "allocated_at") for name, key in INDEXES.items() if name not in without}
         self.create(table, indexes={**indexes, **other})
 
@@ -236,7 +236,8 @@ class Store:
 
     def sandboxes(self):
         """{sandbox_id: item} of what is in the pool table."""
-        return {i["sandbox_id"]: i for i in self.db.items(self.pool) if i["PK"].startswith("SBX#") and i["SK"] == "META"}
+        items = self.db.items(self.pool)
+        return {i["sandbox_id"]: i for i in items if i["PK"].startswith("SBX#") and i["SK"] == "META"}
 
     def sandbox(self, sandbox_id):
         return self.db.get(self.pool, "SBX#" + sandbox_id)
