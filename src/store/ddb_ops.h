@@ -93,5 +93,8 @@ session_count_fn       ddb_count;
 session_claim_fn       ddb_claim;
 session_apply_fn       ddb_apply;
 
+/* Somebody else was faster: what was read ahead a while ago may be gone too. */
+void ddb_doubt_candidates(struct ddb_store *d);
+
 /* Remember and find what is known of a marker. */
 struct ddb_marker *ddb_known_marker(struct session *s, const struct record_type *type, int index, struct value v);

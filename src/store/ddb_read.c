@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "store/ddb_ops.h"
 
-enum { CANDIDATES_FRESH_MS = 2000 };
+enum { CANDIDATES_FRESH_MS = 2000, CANDIDATES_SURE_MS = 50 };
 
 static struct ddb_session *of(struct session *s)
 {
@@ -405,6 +405,16 @@ static bool are_usable(const struct ddb_candidates *c, const struct query *q)
 {
 	return c->type == q->type && c->index == q->index && c->hash == q->hash.number && c->next < c->count &&
 	       mono_now().ms - c->read_at.ms < CANDIDATES_FRESH_MS;
+}
+
+void ddb_doubt_candidates(struct ddb_store *d)
+{
+	struct ddb_candidates *c = &d->candidates;
+
+	pthread_mutex_lock(&c->lock);
+	if (mono_now().ms - c->read_at.ms > CANDIDATES_SURE_MS)
+		c->type = NULL;
+	pthread_mutex_unlock(&c->lock);
 }
 
 enum rc ddb_claim(struct session *s, const struct query *q, struct stored *ret, struct err *e)

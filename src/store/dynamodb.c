@@ -125,7 +125,7 @@ enum rc ddb_call(struct ddb_store *d, const char *operation, const struct buf *b
 
 static void wait_a_little(const struct ddb_store *d, int tries)
 {
-	int64_t         longest = (int64_t)d->options.backoff_base_ms << (tries < 10 ? tries : 10);
+	int64_t         longest = (int64_t)d->options.backoff_base_ms << (tries < 10 ? tries - 1 : 10);
 	int64_t         ns;
 	struct timespec t;
 
@@ -153,6 +153,7 @@ static bool try_once(struct ddb_store *d, struct txn *t, int tries)
 		return true;
 	if (was_applying && t->rc == RC_CONFLICT) {
 		atomic_fetch_add(&d->base.conflicts, 1);
+		ddb_doubt_candidates(d);
 		return false;
 	}
 	return !ddb.has_assumed; /* a refusal that rests on an assumption does not count */
