@@ -431,6 +431,53 @@ TEST(a_track_whose_give_back_failed_still_holds_its_sandbox)
 	}
 }
 
+/* As after a crash: the files as they lie there, opened anew. */
+static void open_copy(struct pool *copy, const struct pool *p)
+{
+	char command[256];
+
+	pool_open_sqlite(copy);
+	store_close(copy->store); /* leaves a file without a log */
+	snprintf(command, sizeof(command), "cp %s/store.db* %s/", p->folder, copy->folder);
+	CHECK(system(command) == 0);
+	copy->store = NULL;
+	pool_reopen(copy);
+}
+
+/* A commit that was written but not flushed may be found after a crash, as long as nothing was written over it. Whoever was
+ * told of a failure cannot know; but it is all or nothing, and who asks again gets one sandbox. */
+TEST(a_failed_flush_followed_by_a_crash_leaves_all_of_the_batch_or_nothing)
+{
+	static struct member m[MEMBERS];
+	struct pool          p, copy;
+	struct sandbox       got;
+	int64_t              allocated;
+
+	for (int has_later_commit = 0; has_later_commit < 2; has_later_commit++) {
+		use_bad_disk();
+		memset(m, 0, sizeof(m));
+		pool_open_sqlite(&p);
+		pool_fill(&p, 0, 20);
+		for (int i = 0; i < MEMBERS; i++)
+			ask(&m[i], str_format(&p.arena, "track-%d", i).p);
+		run_as_batch(p.store, m, MEMBERS, broker_claim, SYNCS_FAIL);
+		for (int i = 0; i < MEMBERS; i++) {
+			CHECK(m[i].told == RC_UNAVAILABLE);
+			arena_fini(&m[i].arena);
+		}
+		if (has_later_commit)
+			CHECK(claim(&p, "later", &got) == RC_OK);
+		open_copy(&copy, &p);
+		allocated = pool_count(&copy, SANDBOX_ALLOCATED);
+		CHECK(has_later_commit ? allocated == 1 : allocated == 0 || allocated == MEMBERS);
+		for (int i = 0; i < MEMBERS; i++)
+			CHECK(claim(&copy, m[i].owner, &got) == (allocated == MEMBERS ? RC_CONFLICT : RC_OK));
+		CHECK(pool_count(&copy, SANDBOX_ALLOCATED) == MEMBERS + has_later_commit);
+		pool_close(&copy);
+		pool_close(&p);
+	}
+}
+
 /* A refusal of its own stays a refusal; it does not become the disk's. */
 TEST(who_was_refused_anyway_is_told_the_real_reason)
 {
