@@ -44,9 +44,14 @@ struct str iso_time(int64_t sec, char ret[ISO_TIME_SIZE])
 	time_t    t = (time_t)sec;
 	struct tm tm;
 
+	int n;
+
 	if (!gmtime_r(&t, &tm))
 		return STR("");
-	return str_of(ret, strftime(ret, ISO_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm));
+	/* Not strftime(): its %Y has no leading zeros. */
+	n = snprintf(ret, ISO_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+	             tm.tm_hour, tm.tm_min, tm.tm_sec);
+	return n < ISO_TIME_SIZE ? str_of(ret, (size_t)n) : STR("");
 }
 
 /* Two digits at p within [0, max]; -1 when they are not. */
@@ -78,6 +83,15 @@ static bool parse_zone(struct str zone, int64_t *ret_offset_sec)
 	return true;
 }
 
+/* Does the month have this day? timegm() would take the 31st of February for the 2nd of March. */
+static bool is_in_calendar(const struct tm *tm)
+{
+	struct tm day = { .tm_year = tm->tm_year, .tm_mon = tm->tm_mon, .tm_mday = tm->tm_mday };
+
+	(void)timegm(&day);
+	return day.tm_mday == tm->tm_mday;
+}
+
 bool iso_time_parse(struct str text, int64_t *ret_sec)
 {
 	struct tm tm = { 0 };
@@ -99,6 +113,8 @@ bool iso_time_parse(struct str text, int64_t *ret_sec)
 	    tm.tm_sec < 0)
 		return false;
 	tm.tm_year = century * 100 + year - 1900;
+	if (!is_in_calendar(&tm))
+		return false;
 	if (text.p[at] == '.')
 		for (at++; at < text.n && text.p[at] >= '0' && text.p[at] <= '9';)
 			at++;

@@ -11,6 +11,8 @@
  *   1. done(RC_OK) of a writing transaction comes after COMMIT returned with synchronous=FULL.      [commit_batch()]
  *   2. When COMMIT fails, nothing of the batch is kept and every caller in it is told so. The connection stays: the
  *      next commit writes over the same part of the log and is flushed itself, so nothing depends on the failed flush.
+ *      If we crash before that, SQLite may find the commit whole in the log: then all of the batch is there after all, as
+ *      with any answer that gets lost, and every call can be repeated.
  *   3. The write-ahead log is moved into the main file when it passes WAL_PAGES_MAX, or at WAL_PAGES_IDLE when nothing
  *      waits, by the writer itself; it does not grow without bound.                                [checkpoint()]
  *

@@ -4,7 +4,7 @@
  *
  * The first byte of the input chooses the size of the pieces of the second run; the rest is the request.
  */
-#include <stdint.h>
+#include "fuzz.h"
 
 #include "base/mem.h"
 #include "net/http1.h"
@@ -17,14 +17,6 @@ struct run {
 	char               *bytes;
 	size_t              n;
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool is_true)
-{
-	if (!is_true)
-		abort();
-}
 
 static void feed(struct run *r, const char *input, size_t size, size_t piece)
 {

@@ -108,6 +108,11 @@ TEST(times_are_read_and_written_as_iso_8601)
 		{ "2026-11-15T18:03:43.123456Z", true, 1794765823 },
 		{ "2026-11-15T20:03:43+02:00", true, 1794765823 },
 		{ "1970-01-01T00:00:00Z", true, 0 },
+		{ "2024-02-29T00:00:00Z", true, 1709164800 },
+		{ "2023-02-29T00:00:00Z", false, 0 },
+		{ "2026-04-31T00:00:00Z", false, 0 },
+		{ "2026-02-31T18:03:43Z", false, 0 },
+		{ "2026-11-00T18:03:43Z", false, 0 },
 		{ "2026-13-15T18:03:43Z", false, 0 },
 		{ "2026-11-15 18:03:43Z", false, 0 },
 		{ "2026-11-15T18:03:43", false, 0 },
@@ -125,6 +130,8 @@ TEST(times_are_read_and_written_as_iso_8601)
 	char text[ISO_TIME_SIZE];
 
 	CHECK(str_eq(iso_time(1794765823, text), STR("2026-11-15T18:03:43Z")));
+	CHECK(str_eq(iso_time(-61319138177, text), STR("0026-11-15T18:03:43Z")));
+	CHECK(str_eq(iso_time(INT64_MAX, text), STR("")));
 }
 
 TEST(json_that_is_deep_doubled_or_broken_is_refused)

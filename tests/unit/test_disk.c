@@ -21,7 +21,7 @@
 
 /* --- the disk --- */
 
-enum trouble { NO_TROUBLE, WRITES_FAIL, SYNCS_FAIL, DISK_FULL };
+enum trouble { NO_TROUBLE, WRITES_FAIL, SYNCS_FAIL, DISK_FULL, READS_ROT };
 
 static _Atomic enum trouble trouble;
 static atomic_int           sync_count, fail_every_nth_sync; /* 0: none */
@@ -63,7 +63,11 @@ static int bad_close(sqlite3_file *f)
 
 static int bad_read(sqlite3_file *f, void *bytes, int size, sqlite3_int64 at)
 {
-	return real_of(f)->pMethods->xRead(real_of(f), bytes, size, at);
+	int rc = real_of(f)->pMethods->xRead(real_of(f), bytes, size, at);
+
+	if (trouble == READS_ROT)
+		memset(bytes, 0xa5, (size_t)size);
+	return rc;
 }
 
 static int bad_truncate(sqlite3_file *f, sqlite3_int64 size)
@@ -390,6 +394,90 @@ TEST(a_failed_commit_is_not_there_after_reopening_either)
 	}
 }
 
+static enum rc give_back(struct session *s, void *arg, struct err *e)
+{
+	struct member      *m = arg;
+	struct sandbox_call c = { .id = m->claim.sandbox.sandbox_id, .owner = str_from(m->owner) };
+
+	return broker_give_back(s, &c, e);
+}
+
+/* What was given up and taken in the failed commit is as before: the holders still hold, and nobody else does. */
+TEST(a_track_whose_give_back_failed_still_holds_its_sandbox)
+{
+	static const enum trouble kinds[] = { SYNCS_FAIL, WRITES_FAIL, DISK_FULL };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct pool    p;
+		struct member  m = { 0 };
+		struct sandbox held, again;
+
+		use_bad_disk();
+		pool_open_sqlite(&p);
+		pool_fill(&p, 0, 5);
+		ask(&m, "t");
+		CHECK(claim(&p, "t", &held) == RC_OK);
+		m.claim.sandbox = held;
+		run_as_batch(p.store, &m, 1, give_back, kinds[i]);
+		CHECK(m.told == RC_UNAVAILABLE);
+		arena_fini(&m.arena);
+		CHECK(store_run(p.store, grab, &m, &p.arena, NULL) == RC_CONFLICT);
+		CHECK(claim(&p, "t", &again) == RC_CONFLICT && str_eq(again.sandbox_id, held.sandbox_id));
+		CHECK(pool_count(&p, SANDBOX_ALLOCATED) == 1);
+		m.claim.sandbox = held;
+		CHECK(store_run(p.store, give_back, &m, &p.arena, NULL) == RC_OK);
+		CHECK(claim(&p, "t", &again) == RC_OK && !str_eq(again.sandbox_id, held.sandbox_id));
+		pool_close(&p);
+	}
+}
+
+/* As after a crash: the files as they lie there, opened anew. */
+static void open_copy(struct pool *copy, const struct pool *p)
+{
+	char command[256];
+
+	pool_open_sqlite(copy);
+	store_close(copy->store); /* leaves a file without a log */
+	snprintf(command, sizeof(command), "cp %s/store.db* %s/", p->folder, copy->folder);
+	CHECK(system(command) == 0);
+	copy->store = NULL;
+	pool_reopen(copy);
+}
+
+/* A commit that was written but not flushed may be found after a crash, as long as nothing was written over it. Whoever was
+ * told of a failure cannot know; but it is all or nothing, and who asks again gets one sandbox. */
+TEST(a_failed_flush_followed_by_a_crash_leaves_all_of_the_batch_or_nothing)
+{
+	static struct member m[MEMBERS];
+	struct pool          p, copy;
+	struct sandbox       got;
+	int64_t              allocated;
+
+	for (int has_later_commit = 0; has_later_commit < 2; has_later_commit++) {
+		use_bad_disk();
+		memset(m, 0, sizeof(m));
+		pool_open_sqlite(&p);
+		pool_fill(&p, 0, 20);
+		for (int i = 0; i < MEMBERS; i++)
+			ask(&m[i], str_format(&p.arena, "track-%d", i).p);
+		run_as_batch(p.store, m, MEMBERS, broker_claim, SYNCS_FAIL);
+		for (int i = 0; i < MEMBERS; i++) {
+			CHECK(m[i].told == RC_UNAVAILABLE);
+			arena_fini(&m[i].arena);
+		}
+		if (has_later_commit)
+			CHECK(claim(&p, "later", &got) == RC_OK);
+		open_copy(&copy, &p);
+		allocated = pool_count(&copy, SANDBOX_ALLOCATED);
+		CHECK(has_later_commit ? allocated == 1 : allocated == 0 || allocated == MEMBERS);
+		for (int i = 0; i < MEMBERS; i++)
+			CHECK(claim(&copy, m[i].owner, &got) == (allocated == MEMBERS ? RC_CONFLICT : RC_OK));
+		CHECK(pool_count(&copy, SANDBOX_ALLOCATED) == MEMBERS + has_later_commit);
+		pool_close(&copy);
+		pool_close(&p);
+	}
+}
+
 /* A refusal of its own stays a refusal; it does not become the disk's. */
 TEST(who_was_refused_anyway_is_told_the_real_reason)
 {
@@ -459,6 +547,45 @@ TEST(a_write_that_fails_in_the_middle_undoes_the_whole_batch)
 	arena_fini(&p.arena);
 	snprintf(command, sizeof(command), "rm -rf %s", folder);
 	CHECK(system(command) == 0);
+}
+
+static enum rc remove_free(struct session *s, void *arg, struct err *e)
+{
+	struct sandbox old;
+	enum rc        rc = session_get(s, &sandbox_type, STR("sb-0004"), &old, e);
+
+	(void)arg;
+	if (!rc)
+		session_delete(s, &sandbox_type, old.sandbox_id);
+	return rc;
+}
+
+/* SQLite ends a transaction by itself when the disk fails, but not when it finds damage. After a look at the record its
+ * table is in memory, the index of the free ones is not: so the damage is found while writing. */
+TEST(damage_found_while_writing_undoes_the_batch_and_the_rest_goes_on)
+{
+	struct pool         p;
+	struct member       m = { 0 };
+	struct sandbox_call look = { .id = STR("sb-0004") };
+	struct sandbox      held, next;
+
+	use_bad_disk();
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 5);
+	CHECK(claim(&p, "t", &held) == RC_OK);
+	pool_reopen(&p);
+	CHECK(store_run(p.store, broker_inspect, &look, &p.arena, NULL) == RC_OK);
+	run_as_batch(p.store, &m, 1, remove_free, READS_ROT);
+	CHECK(m.told == RC_CORRUPT && store_health(p.backend, NULL) == RC_CORRUPT);
+	arena_fini(&m.arena);
+	CHECK(claim(&p, "t", &next) == RC_CONFLICT && str_eq(next.sandbox_id, held.sandbox_id));
+	ask(&m, "t");
+	m.claim.sandbox = held; /* giving it back needs nothing that is damaged */
+	CHECK(store_run(p.store, give_back, &m, &p.arena, NULL) == RC_OK);
+	CHECK(store_health(p.backend, NULL) == RC_OK);
+	pool_reopen(&p);
+	CHECK(pool_count(&p, SANDBOX_AVAILABLE) == 4 && pool_count(&p, SANDBOX_PENDING_DELETION) == 1);
+	pool_close(&p);
 }
 
 /* --- a crowd --- */

@@ -430,6 +430,34 @@ TEST(the_longest_account_that_is_read_can_be_kept)
 	each_pool(check_longest_account);
 }
 
+static void see_number_1(void *arg)
+{
+	struct work   *w = arg;
+	struct sandbox s;
+
+	w->pool->plan.before_write = NULL;
+	s = get(w, 1);
+	s.last_synced = POOL_NOW_SEC + 1;
+	pool_put(w->pool, s);
+}
+
+static void check_seen_meanwhile(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	pool_fill(p, 0, 8);
+	fake_csp_list(&w.csp, &p->arena, 2, 8);
+	happen_once(p, see_number_1, &w);
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "marked_stale") == 1);
+	CHECK(get(&w, 1).status == SANDBOX_AVAILABLE && get(&w, 0).status == SANDBOX_STALE);
+}
+
+TEST(a_sandbox_seen_after_the_listing_began_is_not_set_aside)
+{
+	each_pool(check_seen_meanwhile);
+}
+
 /* --- tombstones --- */
 
 static void check_tombstone(struct pool *p)

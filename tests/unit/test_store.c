@@ -671,6 +671,7 @@ static void check_reopen(struct arena *a)
 		store = open_sqlite_at(i ? "b.db" : "a.db");
 		CHECK(count_state(store, a, SANDBOX_ALLOCATED) == 1);
 		CHECK(count_state(store, a, SANDBOX_AVAILABLE) == 99);
+		CHECK(store_run(store, claim_one, &c, a, NULL) == RC_CONFLICT);
 		store_close(store);
 	}
 }
