@@ -34,7 +34,7 @@
 #include "service/jobs.h"
 #include "store/store.h"
 
-enum { DRAIN_MS = 30000, EXIT_CONFIG = 2, EXIT_FAILED = 1 };
+enum { DRAIN_MS = 30000, DDB_GAUGES_MS = 60000, EXIT_CONFIG = 2, EXIT_FAILED = 1 };
 
 struct server {
 	struct config         *config;
@@ -118,6 +118,7 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .waiting_max = config_number(c, CONFIG_WAITING_MAX),
 		  .rate_per_sec = config_number(c, CONFIG_RATE),
 		  .rate_burst = config_number(c, CONFIG_RATE_BURST),
+		  .gauges_fresh_ms = s->store.kind == APP_DYNAMODB ? DDB_GAUGES_MS : 0,
 		  .is_csp_open = is_csp_open,
 		  .csp_arg = s->csp,
 	};

@@ -15,6 +15,8 @@
 #include "service/records.h"
 #include "store/sqlite.h"
 
+enum { PATIENCE_MS = 30000 };
+
 static int report(const struct err *e)
 {
 	fprintf(stderr, "leasehold: %s\n", e->msg);
@@ -161,6 +163,7 @@ static int run_copy(const struct cli_args *args, struct config *c)
 int store_command(const struct cli_args *args, struct config *c)
 {
 	fetch_global_init();
+	c->values[CONFIG_STORE_DEADLINE].number = PATIENCE_MS; /* nobody waits on the other end of a connection */
 	switch ((enum cli_command_id)(args->command - cli_commands)) {
 	case CLI_COMMAND_STORE_BACKUP: return run_backup(args, c);
 	case CLI_COMMAND_STORE_CREATE_TABLES: return run_create_tables(c);

@@ -69,6 +69,7 @@ struct api {
 	uv_async_t         wake;
 	struct buf         scratch; /* the reply in the making */
 	uint64_t           hash_seed;
+	int64_t            next_gauges_ms;
 };
 
 static const char common_headers[] = "X-Frame-Options: DENY\r\n"
@@ -208,6 +209,16 @@ struct jobs *api_jobs(const struct api *a)
 struct line *api_line(const struct api *a)
 {
 	return a->line;
+}
+
+bool api_wants_gauges(struct api *a)
+{
+	int64_t now_ms = mono_now().ms;
+
+	if (now_ms < a->next_gauges_ms)
+		return false;
+	a->next_gauges_ms = now_ms + a->options.gauges_fresh_ms;
+	return true;
 }
 
 /* --- the way out --- */

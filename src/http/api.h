@@ -56,6 +56,7 @@ struct api_options {
 	int64_t         wait_max_sec;
 	int64_t         waiting_max;
 	int64_t         rate_per_sec, rate_burst;
+	int64_t         gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
 	bool (*is_csp_open)(void *arg); /* is the circuit open? for the metric */
 	void *csp_arg;
 };
@@ -153,6 +154,9 @@ void            reply_send(struct request *r, int status);
 const struct api_options *api_options(const struct api *a);
 struct jobs              *api_jobs(const struct api *a);
 struct line              *api_line(const struct api *a);
+
+/* Is it time to count the pool again for /metrics? Says yes once in gauges_fresh_ms. */
+bool api_wants_gauges(struct api *a);
 
 /* Full path of a route, with the base path put in. */
 struct str route_path(const struct route *route, struct str base, struct arena *a);

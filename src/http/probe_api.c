@@ -73,10 +73,9 @@ void handle_ready(struct request *r)
 _Static_assert((int)METRIC_POOL_DELETION_FAILED - (int)METRIC_POOL_AVAILABLE == (int)SANDBOX_DELETION_FAILED,
                "the pool's gauges are in the order of the states");
 
-static void gather_gauges(struct request *r)
+static void gather_counters(struct request *r)
 {
 	const struct api_options *o = api_options(r->api);
-	const struct pool_counts *c = r->arg;
 	struct store_counts       counts = store_counts(o->store);
 
 	metrics_set(o->metrics, METRIC_STORE_COMMITS, (double)counts.commits);
@@ -84,28 +83,39 @@ static void gather_gauges(struct request *r)
 	metrics_set(o->metrics, METRIC_STORE_TRANSACTIONS, (double)counts.transactions);
 	metrics_set(o->metrics, METRIC_ALLOCATE_CONFLICTS, (double)counts.conflicts);
 	metrics_set(o->metrics, METRIC_CSP_CIRCUIT_OPEN, o->is_csp_open && o->is_csp_open(o->csp_arg));
-	if (r->txn.rc)
-		return; /* the store does not answer: show the last known pool */
-	for (int state = 0; state < SANDBOX_STATE_COUNT; state++)
-		metrics_set(o->metrics, METRIC_POOL_AVAILABLE + (enum metric)state, (double)c->by_state[state]);
-	metrics_set(o->metrics, METRIC_POOL_TOTAL, (double)c->total);
 }
 
-static void on_counted(struct request *r)
+static void reply_metrics(struct request *r)
 {
 	struct buf text;
 
-	gather_gauges(r);
+	gather_counters(r);
 	buf_init(&text, METRICS_MAX);
 	metrics_write(api_options(r->api)->metrics, &text);
 	request_reply_as(r, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&text));
 	buf_fini(&text);
 }
 
+static void on_counted(struct request *r)
+{
+	const struct api_options *o = api_options(r->api);
+	const struct pool_counts *c = r->arg;
+
+	if (!r->txn.rc) { /* otherwise the store does not answer: the last known pool is shown */
+		for (int state = 0; state < SANDBOX_STATE_COUNT; state++)
+			metrics_set(o->metrics, METRIC_POOL_AVAILABLE + (enum metric)state, (double)c->by_state[state]);
+		metrics_set(o->metrics, METRIC_POOL_TOTAL, (double)c->total);
+	}
+	reply_metrics(r);
+}
+
 void handle_metrics(struct request *r)
 {
 	r->arg = arena_alloc(&r->call->arena, sizeof(struct pool_counts));
-	request_submit(r, broker_count, r->arg, true, on_counted);
+	if (api_wants_gauges(r->api))
+		request_submit(r, broker_count, r->arg, true, on_counted);
+	else
+		reply_metrics(r);
 }
 
 void handle_openapi(struct request *r)

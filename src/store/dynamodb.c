@@ -103,7 +103,8 @@ enum rc ddb_call(struct ddb_store *d, const char *operation, const struct buf *b
 	rc = aws_call(d->options.client, target, buf_str(body), a, &answer, e);
 	tell_breaker(d, ticket, rc == RC_OK);
 	if (rc == RC_TIMEOUT) { /* for our callers the same: the store cannot serve now */
-		e->rc = RC_UNAVAILABLE;
+		if (e)
+			e->rc = RC_UNAVAILABLE;
 		return RC_UNAVAILABLE;
 	}
 	if (rc)
