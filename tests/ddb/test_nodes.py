@@ -253,14 +253,14 @@ class Gate:
 def test_one_node_at_a_time_runs_a_job(make, nodes):
     csp = make.csp(20)
     csp.gate = gate = Gate()
-    servers = nodes(NODES, csp, SYNC_INTERVAL_SEC=1, LEASEHOLD_JOB_LEASE_SEC=30)
+    servers = nodes(NODES, csp, SYNC_INTERVAL_SEC=1, LEASEHOLD_JOB_LEASE_SEC=10)
     admins = [s.admin() for s in servers]
     before = gate.passed
     paced = threading.Event()
     loops = [Loop(lambda a=a: a.act("sync").status == 200 or paced.wait(0.05)) for a in admins]
     for loop in loops:
         loop.__enter__()
-    until(lambda: gate.passed >= before + 15, "15 passes", 40, 0.05)
+    until(lambda: gate.passed >= before + 10, "10 passes", 40, 0.05)
     for loop in loops:
         loop.__exit__(None, None, None)
     assert gate.most == 1, "%d passes at once" % gate.most

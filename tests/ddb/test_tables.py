@@ -73,7 +73,8 @@ class Documents:
         now = int(time.time())
         return self._try(
             sandbox_id,
-            "SET #status = :allocated, allocated_to_track = :t, allocated_at = :now, idempotency_key = :k, updated_at = :now",
+            "SET #status = :allocated, allocated_to_track = :t, allocated_at = :now, idempotency_key = :k,"
+            " updated_at = :now",
             {":allocated": "allocated", ":available": "available", ":t": track, ":now": now, ":k": track},
             "attribute_exists(PK) AND #status = :available",
         )
@@ -313,7 +314,7 @@ def test_both_programs_at_once_never_lend_a_sandbox_twice(make, store, emulator,
         for n in range(each):
             track = node.track("o%d-%d" % (number, n))
             reply = track.allocate()
-            assert reply.status in (201, 409), reply
+            assert reply.status in (201, 409, 503), reply  # 503: others were faster too often
             got.append((track.owner, reply.json.get("sandbox_id")))
             track.close()
         return got
