@@ -134,7 +134,8 @@ static enum rc copy_type(struct app_store *from, struct app_store *to, const str
 	       type->name, source.count, source.checksum, target.count, target.checksum, written);
 	fflush(stdout);
 	if (source.count != target.count || source.checksum != target.checksum)
-		return err_set(e, RC_CONFLICT, "%s: source and target differ; is a server still writing? Stop it and run this again",
+		return err_set(e, RC_CONFLICT,
+		               "%s: source and target differ; is a server still writing? Stop it and run this again",
 		               type->name);
 	return RC_OK;
 }

@@ -33,8 +33,8 @@ static enum rc read_page(struct session *s, void *arg, struct err *e)
 }
 
 /* Calls visit for each page of the store. */
-static enum rc walk(struct store *store, struct walk *w, enum rc (*visit)(struct walk *w, struct arena *a, struct err *e),
-                    struct err *e)
+static enum rc walk(struct store *store, struct walk                                             *w,
+                    enum rc (*visit)(struct walk *w, struct arena *a, struct err *e), struct err *e)
 {
 	struct arena now = { 0 }, next = { 0 };
 	enum rc      rc;
@@ -64,9 +64,9 @@ static uint64_t hash_record(const struct record_type *type, const void *record)
 	for (int f = 0; f < type->field_count; f++) {
 		struct value v = record_value(type, f, record);
 
-		hash = type->fields[f].kind == FIELD_TEXT ?
-		               str_hash(v.text, hash) :
-		               str_hash(str_of((const char *)&v.number, sizeof(v.number)), hash);
+		hash = type->fields[f].kind == FIELD_TEXT
+		               ? str_hash(v.text, hash)
+		               : str_hash(str_of((const char *)&v.number, sizeof(v.number)), hash);
 	}
 	return hash;
 }

@@ -36,8 +36,8 @@ enum rc app_take_folder(const char *folder, int *ret_fd, struct err *e)
 	if (*ret_fd < 0)
 		rc = err_set(e, RC_UNAVAILABLE, "the data folder %s cannot be written: %s", folder, strerror(errno));
 	else if (flock(*ret_fd, LOCK_EX | LOCK_NB) != 0)
-		rc = err_set(e, RC_UNAVAILABLE, "another leasehold uses the data folder %s; stop it or use another --data",
-		             folder);
+		rc = err_set(e, RC_UNAVAILABLE,
+		             "another leasehold uses the data folder %s; stop it or use another --data", folder);
 	arena_fini(&a);
 	return rc;
 }
@@ -71,7 +71,8 @@ struct ddb_options app_ddb_options(const struct config *c, struct app_store *s)
 		.client = s->client,
 		.pool_table = config_text(c, CONFIG_DDB_TABLE),
 		.kernel_table = config_text(c, CONFIG_DDB_KERNEL),
-		.gsi = { config_text(c, CONFIG_DDB_GSI1), config_text(c, CONFIG_DDB_GSI2), config_text(c, CONFIG_DDB_GSI3) },
+		.gsi = { config_text(c, CONFIG_DDB_GSI1), config_text(c, CONFIG_DDB_GSI2),
+		         config_text(c, CONFIG_DDB_GSI3) },
 		.types = service_types,
 		.type_count = service_type_count,
 		.clock = &clock_real,

@@ -56,7 +56,7 @@ struct api_options {
 	int64_t         wait_max_sec;
 	int64_t         waiting_max;
 	int64_t         rate_per_sec, rate_burst;
-	int64_t         gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
+	int64_t gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
 	bool (*is_csp_open)(void *arg); /* is the circuit open? for the metric */
 	void *csp_arg;
 };

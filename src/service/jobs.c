@@ -55,8 +55,8 @@ struct job {
 	struct ask_list   pending;                              /* wait for a pass of their own */
 	struct ask_list   joined;                               /* served by the pass under way */
 	bool              is_running, has_own_terms, was_asked; /* of the pass under way */
-	bool              has_lease;   /* while a pass is under way */
-	bool              is_lost;     /* but another node has taken over */
+	bool              has_lease;                            /* while a pass is under way */
+	bool              is_lost;                              /* but another node has taken over */
 	int64_t           next_run_ms;                          /* monotonic */
 	struct arena      texts;                                /* of the record */
 	struct job_record record;
@@ -379,7 +379,8 @@ static void *run_job(void *arg)
 		pthread_mutex_lock(&jobs->lock);
 		job->is_running = false;
 		if (job->id < JOB_SCHEDULED)
-			job->next_run_ms = has_run ? mono_now().ms + jobs->options.interval_sec[job->id] * 1000 : retry_ms;
+			job->next_run_ms = has_run ? mono_now().ms + jobs->options.interval_sec[job->id] * 1000
+			                           : retry_ms;
 		while ((ask = ask_list_take(&job->joined))) {
 			pthread_mutex_unlock(&jobs->lock);
 			answer(ask, &terms);

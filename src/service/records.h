@@ -60,7 +60,7 @@ struct job_record {
 	int64_t          last_finished_at;
 	enum job_outcome last_outcome;
 	struct str       last_error;
-	struct str       last_result; /* JSON */
+	struct str       last_result;    /* JSON */
 	struct str       owner;          /* the node that runs it; empty: none */
 	int64_t          lease_until_ms; /* and how long it may be silent */
 	int64_t          fence;          /* number of the last grant */

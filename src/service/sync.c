@@ -19,7 +19,12 @@
 #include "service/sweep.h"
 #include "store/store.h"
 
-enum { PAGE = 500, GROUP = 45 /* an addition is two actions: record and tombstone */, TOMBSTONE_KEEP_SEC = 24 * 3600, TOMBSTONE_TOUCH_SEC = 3600 };
+enum {
+	PAGE = 500,
+	GROUP = 45 /* an addition is two actions: record and tombstone */,
+	TOMBSTONE_KEEP_SEC = 24 * 3600,
+	TOMBSTONE_TOUCH_SEC = 3600
+};
 
 struct listed {
 	const struct csp_account *account;

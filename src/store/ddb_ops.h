@@ -47,9 +47,9 @@ struct ddb_marker {
 
 /* session->connection of a session here. */
 struct ddb_session {
-	struct ddb_store  *store;
-	bool               may_assume;  /* a unique value that was not read may be taken for free: the commit will tell */
-	bool               has_assumed; /* and that was done */
+	struct ddb_store *store;
+	bool              may_assume; /* a unique value that was not read may be taken for free: the commit will tell */
+	bool              has_assumed; /* and that was done */
 	struct ddb_marker *markers;
 };
 

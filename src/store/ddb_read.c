@@ -132,7 +132,7 @@ enum rc ddb_find_unique(struct session *s, const struct record_type *type, int i
 /* A query as a request: through which secondary index, with which filter. */
 struct plan {
 	const struct query        *q;
-	const struct record_index *index;  /* what the query asks for; NULL: everything */
+	const struct record_index *index;   /* what the query asks for; NULL: everything */
 	const struct record_index *through; /* the one with a secondary index; NULL: the table itself */
 	bool                       is_scan;
 	bool                       has_prefix_filter;
@@ -249,8 +249,8 @@ static struct str make_cursor(struct session *s, const struct plan *p, const voi
 
 	if (!p->through)
 		return str_dup(s->arena, key);
-	return str_format(s->arena, "%lld:%.*s",
-	                  (long long)record_value(p->q->type, p->through->sort, record).number, STR_ARG(key));
+	return str_format(s->arena, "%lld:%.*s", (long long)record_value(p->q->type, p->through->sort, record).number,
+	                  STR_ARG(key));
 }
 
 static enum rc read_some(struct session *s, const struct plan *p, struct str cursor, size_t limit, bool is_count,
@@ -291,9 +291,9 @@ static struct str last_key(struct session *s, const struct plan *p, const json_t
 	key = ddb_item_key(p->q->type, last);
 	if (!p->through)
 		return str_dup(s->arena, key.n ? key : STR("?"));
-	rc_ignore(json_get_text(json_object_get(last, p->q->type->fields[p->through->sort].name), "N", &sort) ?
-	                  RC_OK :
-	                  RC_CORRUPT); /* a missing number makes a cursor that is refused */
+	rc_ignore(json_get_text(json_object_get(last, p->q->type->fields[p->through->sort].name), "N", &sort)
+	                  ? RC_OK
+	                  : RC_CORRUPT); /* a missing number makes a cursor that is refused */
 	return str_format(s->arena, "%.*s:%.*s", STR_ARG(sort), STR_ARG(key));
 }
 

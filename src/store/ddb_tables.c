@@ -230,7 +230,8 @@ static struct str schema_name(const json_t *described, const char *key_type)
 	struct str    type, name;
 	size_t        i;
 
-	json_array_foreach(schema, i, key) if (json_get_text(key, "KeyType", &type) && str_eq(type, str_from(key_type)) &&
+	json_array_foreach(schema, i, key) if (json_get_text(key, "KeyType", &type) &&
+	                                       str_eq(type, str_from(key_type)) &&
 	                                       json_get_text(key, "AttributeName", &name)) return name;
 	return STR("(none)");
 }
@@ -265,7 +266,8 @@ static void compare_indexes(const struct ddb_options *o, const json_t *table, st
 		struct str    projection = STR("");
 		char          what[600];
 
-		(void)snprintf(what, sizeof(what), "table %s, index %s", o->pool_table, o->gsi[i]); /* a cut name is a name */
+		(void)snprintf(what, sizeof(what), "table %s, index %s", o->pool_table,
+		               o->gsi[i]); /* a cut name is a name */
 		if (!index) {
 			buf_addf(ret, "%s: is missing\n", what);
 			continue;
@@ -332,8 +334,8 @@ static enum rc read_page(struct session *s, void *arg, struct err *e)
 	return ddb_query(s, &q, &a->page, e);
 }
 
-static enum rc put_missing_marker(struct ddb_store *d, const struct adoption *a, const void *record, struct arena *arena,
-                                  struct err *e)
+static enum rc put_missing_marker(struct ddb_store *d, const struct adoption *a, const void *record,
+                                  struct arena *arena, struct err *e)
 {
 	int             field = a->type->indexes[a->index].hash;
 	struct json_out o;
@@ -404,7 +406,8 @@ enum rc ddb_adopt(struct store *base, struct err *e)
 
 			if (!type->indexes[i].is_unique || type->indexes[i].only_field == NO_FIELD)
 				continue;
-			while (!(type->indexes[a.through].gsi && type->indexes[a.through].hash == type->indexes[i].only_field))
+			while (!(type->indexes[a.through].gsi &&
+			         type->indexes[a.through].hash == type->indexes[i].only_field))
 				a.through++;
 			rc = adopt_index(d, &a, e);
 		}

@@ -148,9 +148,11 @@ static void put_values(struct writer *w, const struct session_entry *entry, uint
 		ddb_put_number(&w->o, ":nv", (int64_t)record_version(type, entry->after));
 	for (int f = 0; f < type->field_count; f++) {
 		if (guarded >> f & 1 && (!record_is_absent(type, f, entry->before) || ddb_is_kept(type, f)))
-			ddb_put_value(&w->o, short_name(w, ":o", f), &type->fields[f], record_value(type, f, entry->before));
+			ddb_put_value(&w->o, short_name(w, ":o", f), &type->fields[f],
+			              record_value(type, f, entry->before));
 		if (changed >> f & 1 && is_written(entry, f))
-			ddb_put_value(&w->o, short_name(w, ":n", f), &type->fields[f], record_value(type, f, entry->after));
+			ddb_put_value(&w->o, short_name(w, ":n", f), &type->fields[f],
+			              record_value(type, f, entry->after));
 	}
 	json_close_object(&w->o);
 }
@@ -244,9 +246,11 @@ static void note_handovers(struct writer *w, const struct session_entry *entry)
 		if (!index->is_unique)
 			continue;
 		if (entry->before && record_is_in_index(entry->type, index, entry->before))
-			find_handover(w, entry->type, i, record_value(entry->type, index->hash, entry->before))->from = entry->key;
+			find_handover(w, entry->type, i, record_value(entry->type, index->hash, entry->before))->from =
+			        entry->key;
 		if (entry->after && record_is_in_index(entry->type, index, entry->after))
-			find_handover(w, entry->type, i, record_value(entry->type, index->hash, entry->after))->to = entry->key;
+			find_handover(w, entry->type, i, record_value(entry->type, index->hash, entry->after))->to =
+			        entry->key;
 	}
 }
 

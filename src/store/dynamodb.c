@@ -64,12 +64,13 @@ static enum rc read_cancellation(const json_t *reply, const struct aws_reply *an
 		if (str_eq(code, STR("ConditionalCheckFailed")) || str_eq(code, STR("TransactionConflict")))
 			is_conflict = true;
 		else if (str_eq(code, STR("ValidationError")) || str_eq(code, STR("ItemCollectionSizeLimitExceeded")))
-			return err_set(e, RC_INTERNAL, "DynamoDB refused a transaction: %.*s", STR_ARG(answer->error_message));
+			return err_set(e, RC_INTERNAL, "DynamoDB refused a transaction: %.*s",
+			               STR_ARG(answer->error_message));
 		else
 			return err_set(e, RC_UNAVAILABLE, "DynamoDB cancelled a transaction: %.*s", STR_ARG(code));
 	}
-	return is_conflict ? err_set(e, RC_CONFLICT, "somebody else was faster") :
-	                     err_set(e, RC_UNAVAILABLE, "DynamoDB cancelled a transaction without a reason");
+	return is_conflict ? err_set(e, RC_CONFLICT, "somebody else was faster")
+	                   : err_set(e, RC_UNAVAILABLE, "DynamoDB cancelled a transaction without a reason");
 }
 
 static enum rc read_refusal(struct ddb_store *d, const json_t *reply, const struct aws_reply *answer, struct err *e)
@@ -81,11 +82,13 @@ static enum rc read_refusal(struct ddb_store *d, const json_t *reply, const stru
 	if (str_eq(type, STR("TransactionCanceledException")))
 		return read_cancellation(reply, answer, e);
 	if (str_eq(type, STR("ResourceNotFoundException")))
-		return err_set(e, RC_UNAVAILABLE, "a table or index is missing (%s, %s): 'leasehold store create-tables'",
+		return err_set(e, RC_UNAVAILABLE,
+		               "a table or index is missing (%s, %s): 'leasehold store create-tables'",
 		               d->options.pool_table, d->options.kernel_table);
 	if (str_eq(type, STR("ValidationException")))
 		return err_set(e, RC_INTERNAL, "DynamoDB refused a request: %.*s", STR_ARG(answer->error_message));
-	return err_set(e, RC_UNAVAILABLE, "DynamoDB answered %.*s: %.*s", STR_ARG(type), STR_ARG(answer->error_message));
+	return err_set(e, RC_UNAVAILABLE, "DynamoDB answered %.*s: %.*s", STR_ARG(type),
+	               STR_ARG(answer->error_message));
 }
 
 enum rc ddb_call(struct ddb_store *d, const char *operation, const struct buf *body, struct arena *a, json_t **ret,

@@ -14,17 +14,17 @@ struct store;
 enum { DDB_GSI_MAX = 3 };
 
 struct ddb_options {
-	struct aws_client               *client; /* borrowed */
+	struct aws_client               *client;       /* borrowed */
 	const char                      *pool_table;   /* of the source documents; types with a key_prefix */
 	const char                      *kernel_table; /* ours: all other types, and the markers of unique values */
 	const char                      *gsi[DDB_GSI_MAX];
 	const struct record_type *const *types;
 	size_t                           type_count;
 	const struct clock              *clock;
-	unsigned                         workers;    /* transactions under way at once */
-	size_t                           candidates; /* read at a time for claims */
+	unsigned                         workers;                         /* transactions under way at once */
+	size_t                           candidates;                      /* read at a time for claims */
 	int                              backoff_base_ms, backoff_max_ms; /* between two tries after a conflict */
-	int                              deadline_ms; /* for one transaction, waiting included */
+	int                              deadline_ms;                     /* for one transaction, waiting included */
 };
 
 /* Nothing is asked of the service yet. End it with store_close(). */

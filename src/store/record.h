@@ -37,7 +37,7 @@ struct record_index {
 	bool is_unique;  /* the store refuses a second record with the same hash value; read by session_find_unique() */
 	int  only_field; /* holds only records whose enum field has this value; NO_FIELD: all records */
 	int  only_value;
-	int  gsi; /* DynamoDB: number of the secondary index that serves it; 0: read through one that has the same hash */
+	int gsi; /* DynamoDB: number of the secondary index that serves it; 0: read through one that has the same hash */
 };
 
 struct record_type {
@@ -49,7 +49,7 @@ struct record_type {
 	size_t                     version_offset; /* uint64_t, +1 for every stored change; kept by the store */
 	const struct record_index *indexes;
 	int                        index_count;
-	const char                *key_prefix; /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
+	const char *key_prefix; /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
 };
 
 /* A value to look up. */

@@ -18,7 +18,7 @@ struct session_entry {
 	const void               *after;  /* as it shall be; NULL: shall not be there */
 	bool                      is_changed;
 	bool                      is_decisive; /* read by key: what the session decides may depend on it */
-	int64_t                   handle; /* the back end's own: finds the stored record again */
+	int64_t                   handle;      /* the back end's own: finds the stored record again */
 };
 
 struct session {
