@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * admit.c - every request comes in here and passes these doors, in this order: is there such a path (404), such a method (405),
+ * who is it (401), may he (403), not too often (429), no unknown query parameter (400); then its handler.
+ *
+ * Whoever is not known learns nothing but that. Tokens are compared without telling by time how much of them was right.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "domain/sandbox.h"
+#include "http/api_ops.h"
+#include "http/urlform.h"
+
+enum { BODY_MAX = 4096 };
+
+static handler_fn *const handlers[] = {
+#define ROUTE(name, method, path, scope, params, replies, summary) handle_##name,
+#include "http/routes.def"
+#undef ROUTE
+};
+
+static const char preflight_headers[] =
+        "Access-Control-Allow-Methods: GET, POST\r\n"
+        "Access-Control-Allow-Headers: Authorization, Content-Type, X-Track-ID, X-Instruqt-Sandbox-ID, "
+        "X-Instruqt-Track-ID, X-Sandbox-Name-Prefix, Idempotency-Key, Prefer\r\n"
+        "Access-Control-Max-Age: 3600\r\n";
+
+static bool is_param(struct str segment)
+{
+	return segment.n > 2 && segment.p[0] == '{';
+}
+
+static bool is_path_match(const struct matcher *m, const struct str *segments, size_t count)
+{
+	if (m->segment_count != count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (is_param(m->segments[i]) ? segments[i].n == 0 : !str_eq(m->segments[i], segments[i]))
+			return false;
+	return true;
+}
+
+static enum rc take_params(struct request *r, const struct matcher *m, const struct str *segments, struct err *e)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < m->segment_count; i++) {
+		if (!is_param(m->segments[i]))
+			continue;
+		assert(at < API_PARAMS_MAX);
+		if (!url_decode(&r->call->arena, segments[i], &r->params[at++]))
+			return err_set(e, RC_INVALID, "the path has a broken %%-escape in '%.*s'",
+			               STR_ARG(segments[i]));
+	}
+	return RC_OK;
+}
+
+/* Finds the route. RC_NOT_FOUND, RC_NO_METHOD (with the Allow header added). */
+static enum rc find_route(struct request *r, struct err *e)
+{
+	const struct http_request *req = &r->call->req;
+	struct str                 segments[API_SEGMENTS_MAX];
+	struct str                 method = req->is_head ? STR("GET") : req->method;
+	struct buf                *headers = &r->call->headers;
+	size_t                     count, allowed = 0;
+
+	if (!api_split_path(req->path, segments, &count))
+		return err_set(e, RC_NOT_FOUND, "there is nothing at this path");
+	for (size_t i = 0; i < api_route_count; i++) {
+		if (!is_path_match(&r->api->matchers[i], segments, count))
+			continue;
+		if (str_eq(method, str_from(api_routes[i].method))) {
+			buf_reset(headers);
+			r->route = &api_routes[i];
+			return take_params(r, &r->api->matchers[i], segments, e);
+		}
+		buf_addf(headers, "%s%s", allowed++ ? ", " : "Allow: ", api_routes[i].method);
+	}
+	if (!allowed)
+		return err_set(e, RC_NOT_FOUND, "there is nothing at this path");
+	buf_add_str(headers, STR("\r\n"));
+	return err_set(e, RC_NO_METHOD, "this path does not take %.*s", STR_ARG(req->method));
+}
+
+/* The token's number among those known, or -1. Looks at all of them, whatever it finds. */
+static int find_token(const struct str *tokens, size_t count, struct str token)
+{
+	int found = -1;
+
+	for (size_t i = 0; i < count; i++)
+		if (str_eq_secret(tokens[i], token))
+			found = (int)i;
+	return found;
+}
+
+static enum rc authenticate(struct request *r, uint64_t *ret_caller, struct err *e)
+{
+	size_t     times;
+	struct str rest = http_header(&r->call->req, STR("Authorization"), &times);
+	struct str scheme = str_cut(&rest, ' ');
+	struct str token = str_trim(rest);
+	int        track, admin;
+
+	if (times == 0)
+		return err_set(e, RC_UNKNOWN, "no Authorization header; send 'Authorization: Bearer TOKEN'");
+	if (times > 1 || !str_eq_nocase(scheme, STR("Bearer")) || token.n == 0)
+		return err_set(e, RC_UNKNOWN, "the Authorization header must be 'Bearer TOKEN', once");
+	track = find_token(r->api->tokens.track, r->api->tokens.track_count, token);
+	admin = find_token(r->api->tokens.admin, r->api->tokens.admin_count, token);
+	if (track < 0 && admin < 0)
+		return err_set(e, RC_UNKNOWN, "the token is not known here");
+	if (r->route->scope == SCOPE_ADMIN && admin < 0)
+		return err_set(e, RC_DENIED, "this needs an admin token");
+	if (r->route->scope == SCOPE_TRACK && track < 0)
+		return err_set(e, RC_DENIED, "this needs a track's token, not an admin's");
+	*ret_caller = r->route->scope == SCOPE_ADMIN ? (uint64_t)admin + 1000 : (uint64_t)track + 1;
+	return RC_OK;
+}
+
+/* The owner: X-Instruqt-Sandbox-ID wins over X-Track-ID. */
+static enum rc read_owner(struct request *r, struct err *e)
+{
+	size_t     times;
+	struct str owner = http_header(&r->call->req, STR("X-Instruqt-Sandbox-ID"), &times);
+
+	if (times == 0)
+		owner = http_header(&r->call->req, STR("X-Track-ID"), &times);
+	owner = str_trim(owner);
+	if (times == 0)
+		return err_set_code(e, RC_INVALID, "INVALID_TRACK_ID",
+		                    "no X-Track-ID (or X-Instruqt-Sandbox-ID) header: who is asking?");
+	if (times > 1 || !sandbox_is_label(owner))
+		return err_set_code(
+		        e, RC_INVALID, "INVALID_TRACK_ID",
+		        "X-Track-ID (or X-Instruqt-Sandbox-ID) must be 1 to %d visible ASCII characters, once",
+		        SANDBOX_OWNER_MAX);
+	r->owner = owner;
+	return RC_OK;
+}
+
+static enum rc limit_rate(struct request *r, uint64_t caller, struct err *e)
+{
+	uint64_t key = str_hash(r->owner, r->api->hash_seed ^ caller);
+
+	if (ratelimit_take(r->api->limits, key, mono_now(), &r->rate_remaining, &r->retry_after))
+		return RC_OK;
+	metrics_add(r->api->options.metrics, METRIC_RATE_LIMITED, "", 1);
+	return err_set(e, RC_LIMITED, "more than %lld requests a second; try again in %lld s",
+	               (long long)ratelimit_per_sec(r->api->limits), (long long)r->retry_after);
+}
+
+/* A query parameter that the route does not have is a mistake to be told, not to be passed over. */
+static enum rc check_query_names(struct request *r, struct err *e)
+{
+	struct str rest = r->call->req.query;
+
+	while (rest.n) {
+		struct str pair = str_cut(&rest, '&');
+		struct str name = str_cut(&pair, '=');
+		struct str known = str_from(r->route->params);
+		bool       is_known = false;
+
+		while (known.n && !is_known) {
+			struct str id = str_cut(&known, ' ');
+
+			is_known = str_eq(id, name) ||
+			           (str_eq(id, STR("required-status")) && str_eq(name, STR("status")));
+		}
+		if (!is_known)
+			return err_set(e, RC_INVALID, "there is no query parameter '%.*s' here", STR_ARG(name));
+	}
+	return RC_OK;
+}
+
+static enum rc admit(struct request *r, struct err *e)
+{
+	struct err owner_problem = { 0 };
+	uint64_t   caller = 0;
+	enum rc    rc;
+
+	if (r->route->scope == SCOPE_TRACK || r->route->scope == SCOPE_ADMIN) {
+		if ((rc = authenticate(r, &caller, e)))
+			return rc;
+		rc = r->route->scope == SCOPE_TRACK ? read_owner(r, &owner_problem) : RC_OK;
+		if (limit_rate(r, caller, e))
+			return RC_LIMITED;
+		if (rc) {
+			*e = owner_problem;
+			return rc;
+		}
+	}
+	return check_query_names(r, e);
+}
+
+static struct request *request_new(struct api *a, struct http_call *call)
+{
+	struct request *r = arena_alloc(&call->arena, sizeof(*r));
+
+	r->api = a;
+	r->call = call;
+	r->rate_remaining = -1;
+	id_uuid(r->id);
+	call->user = r;
+	return r;
+}
+
+/* A browser asks before it sends: CORS. */
+static void answer_options(struct request *r, const struct err *e)
+{
+	struct str wanted = http_header(&r->call->req, STR("Access-Control-Request-Method"), NULL);
+
+	if (e->rc == RC_NOT_FOUND) {
+		request_fail(r, e);
+		return;
+	}
+	if (wanted.p)
+		buf_add(&r->call->headers, preflight_headers, sizeof(preflight_headers) - 1);
+	answer_send(r, 204, NULL, STR(""), "");
+}
+
+void api_on_request(struct http_call *call, void *arg)
+{
+	struct request *r = request_new(arg, call);
+	struct err      e = { 0 };
+	enum rc         rc = find_route(r, &e);
+
+	if (rc && str_eq(call->req.method, STR("OPTIONS")))
+		answer_options(r, &e);
+	else if (rc || (rc = admit(r, &e)))
+		request_fail(r, &e);
+	else
+		handlers[r->route - api_routes](r);
+}
+
+void api_on_probe(struct http_call *call, void *arg)
+{
+	struct request *r = request_new(arg, call);
+	struct err      e = { 0 };
+	enum rc         rc = find_route(r, &e);
+
+	if (rc || r->route->scope != SCOPE_PROBE) {
+		buf_reset(&call->headers);
+		err_clear(&e);
+		rc = err_set(&e, RC_NOT_FOUND, "only /metrics, /healthz and /readyz are served on this port");
+	}
+	if (rc)
+		request_fail(r, &e);
+	else
+		handlers[r->route - api_routes](r);
+}
+
+size_t api_body_limit(const struct http_request *head, void *arg)
+{
+	(void)head;
+	(void)arg;
+	return BODY_MAX; /* bodies are small or ignored, whatever the route */
+}
+

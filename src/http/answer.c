@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * answer.c - every answer leaves here: the common headers, one metric, one log line.
+ *
+ * Errors all look the same, those of the server itself included: an envelope with a code, a message and the request's id. What
+ * went wrong inside (a 500) is told to the log, not to the caller.
+ */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "http/api_ops.h"
+#include "service/broker.h"
+
+enum { UNAVAILABLE_RETRY_SEC = 5 };
+
+static const char common_headers[] = "X-Frame-Options: DENY\r\n"
+                                     "X-Content-Type-Options: nosniff\r\n"
+                                     "X-XSS-Protection: 1; mode=block\r\n"
+                                     "Strict-Transport-Security: max-age=31536000; includeSubDomains\r\n"
+                                     "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+                                     "Referrer-Policy: no-referrer\r\n"
+                                     "Permissions-Policy: geolocation=(), microphone=(), camera=()\r\n";
+
+static bool is_origin_allowed(const struct api *a, struct str origin)
+{
+	struct str rest = a->options.cors_origins;
+
+	if (str_eq(rest, STR("*")))
+		return true;
+	while (rest.n)
+		if (str_eq(str_trim(str_cut(&rest, ',')), origin))
+			return true;
+	return false;
+}
+
+static void add_cors(struct request *r)
+{
+	struct str origin = http_header(&r->call->req, STR("Origin"), NULL);
+	bool       is_any = str_eq(r->api->options.cors_origins, STR("*"));
+
+	if (!origin.p)
+		return;
+	if (!is_any)
+		request_header(r, "Vary", "Origin");
+	if (!is_origin_allowed(r->api, origin))
+		return;
+	request_header(r, "Access-Control-Allow-Origin", "%.*s", STR_ARG(is_any ? STR("*") : origin));
+	request_header(r, "Access-Control-Expose-Headers",
+	               "X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After");
+}
+
+static void add_common_headers(struct request *r)
+{
+	struct buf *h = &r->call->headers;
+
+	buf_add(h, common_headers, sizeof(common_headers) - 1);
+	if (r->api->options.sends_request_id) {
+		buf_add_str(h, STR("X-Request-ID: "));
+		buf_add(h, r->id, ID_UUID_SIZE - 1);
+		buf_add_str(h, STR("\r\n"));
+	}
+	if (r->rate_remaining >= 0) {
+		buf_add_str(h, STR("X-RateLimit-Limit: "));
+		buf_add_int(h, ratelimit_per_sec(r->api->limits));
+		buf_add_str(h, STR("\r\nX-RateLimit-Remaining: "));
+		buf_add_int(h, r->rate_remaining);
+		buf_add_str(h, STR("\r\n"));
+	}
+	add_cors(r);
+}
+
+static struct matcher *matcher_of(struct request *r)
+{
+	return r->route ? &r->api->matchers[r->route - api_routes] : &r->api->unknown;
+}
+
+static size_t status_slot(int status)
+{
+	static const int known[API_STATUS_SLOTS - 1] = { 200, 201, 202, 204, 400, 401, 403, 404,
+		                                     405, 409, 413, 429, 500, 503, 504 };
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (known[i] == status)
+			return i;
+	return API_STATUS_SLOTS - 1;
+}
+
+static void note_latency(struct request *r, int status, double seconds)
+{
+	struct matcher        *m = matcher_of(r);
+	struct metric_series **series = &m->latency[status_slot(status)];
+
+	if (!*series) {
+		char labels[512];
+
+		(void)snprintf(labels, sizeof(labels), "%s,%.*s,%d", r->route ? r->route->method : "any",
+		               STR_ARG(m->path), status); /* a cut label is still a label */
+		*series = metrics_series(r->api->options.metrics, METRIC_REQUEST_LATENCY, labels);
+	}
+	metric_observe(*series, seconds);
+}
+
+static void log_request(struct request *r, int status, double seconds, const char *error)
+{
+	const struct http_request *req = &r->call->req;
+	struct log_field           fields[] = {
+		          LOG_STR("request_id", str_from(r->id)),
+		          LOG_STR("track_id", r->owner),
+		          LOG_STR("sandbox_id", r->sandbox_id),
+		          LOG_STR("action", str_format(&r->call->arena, "%.*s %.*s", STR_ARG(req->method), STR_ARG(req->path))),
+		          LOG_STR("outcome", status < 400 ? STR("success") : STR("failure")),
+		          LOG_NUM("status", status),
+		          LOG_NUM("latency_ms", (double)(int64_t)(seconds * 1e6) / 1000),
+		          LOG_STR("error", str_from(error)),
+		          LOG_STR("instruqt_track_id", request_header_value(r, STR("X-Instruqt-Track-ID"))),
+		          LOG_STR("client", http_peer(r->call)),
+	};
+
+	log_write_later(status >= 500 ? LOG_ERROR : LOG_INFO, "http", fields, ARRAY_LEN(fields), "request");
+}
+
+void answer_send(struct request *r, int status, const char *content_type, struct str body, const char *error)
+{
+	double seconds = (double)(mono_ns() - r->call->started_ns) / 1e9;
+
+	add_common_headers(r);
+	note_latency(r, status, seconds);
+	if (log_wants(status >= 500 ? LOG_ERROR : LOG_INFO))
+		log_request(r, status, seconds, error);
+	http_reply(r->call, status, content_type, body);
+}
+
+void request_reply_as(struct request *r, int status, const char *content_type, struct str body)
+{
+	answer_send(r, status, content_type, body, "");
+}
+
+struct json_out reply_begin(struct request *r)
+{
+	struct json_out o;
+
+	buf_reset(&r->api->scratch);
+	json_out_init(&o, &r->api->scratch);
+	json_open_object(&o);
+	return o;
+}
+
+void reply_send(struct request *r, int status)
+{
+	struct err e = { 0 };
+
+	buf_add_char(&r->api->scratch, '}');
+	if (r->api->scratch.is_full) {
+		rc_ignore(err_set(&e, RC_INTERNAL, "the reply is too large")); /* noted in e */
+		request_fail(r, &e);
+		return;
+	}
+	answer_send(r, status, "application/json", buf_str(&r->api->scratch), "");
+}
+
+static void write_error(struct buf *b, const char *code, const char *message, const char *request_id,
+                        int64_t retry_after)
+{
+	struct json_out o;
+
+	json_out_init(&o, b);
+	json_open_object(&o);
+	json_put_object(&o, "error");
+	json_put_str(&o, "code", str_from(code));
+	json_put_str(&o, "message", str_from(message));
+	json_put_str(&o, "request_id", str_from(request_id));
+	if (retry_after > 0)
+		json_put_int(&o, "retry_after", retry_after);
+	json_close_object(&o);
+	json_close_object(&o);
+}
+
+static int64_t retry_after(const struct request *r, enum rc rc)
+{
+	if (r->retry_after)
+		return r->retry_after;
+	switch (rc) {
+	case RC_EXHAUSTED: return BROKER_RETRY_AFTER_SEC;
+	case RC_UNAVAILABLE:
+	case RC_TIMEOUT: return UNAVAILABLE_RETRY_SEC;
+	default: return 0;
+	}
+}
+
+void request_fail(struct request *r, const struct err *e)
+{
+	int         status = rc_http_status(e->rc);
+	int64_t     after = retry_after(r, e->rc);
+	const char *message = e->msg;
+
+	assert(e->rc != RC_OK);
+	if (status == 500)
+		message = "something went wrong here; the log has the details under this request_id";
+	if (after)
+		request_header(r, "Retry-After", "%lld", (long long)after);
+	if (e->rc == RC_UNKNOWN)
+		request_header(r, "WWW-Authenticate", "Bearer");
+	buf_reset(&r->api->scratch);
+	write_error(&r->api->scratch, err_code(e), message, r->id, after);
+	answer_send(r, status, "application/json", buf_str(&r->api->scratch), e->msg);
+}
+
+void request_header(struct request *r, const char *name, const char *fmt, ...)
+{
+	char    value[512];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(value, sizeof(value), fmt, args); /* ours, and short */
+	va_end(args);
+	buf_addf(&r->call->headers, "%s: %s\r\n", name, value);
+}
+
+/* Errors that the server makes by itself, in the same clothes. */
+void api_on_error(int status, const char *why, struct buf *headers, struct buf *body, void *arg)
+{
+	struct api *a = arg;
+	char        id[ID_UUID_SIZE];
+	const char *code = status == 408                                     ? "REQUEST_TIMEOUT"
+	                   : status == 413 || status == 414 || status == 431 ? "TOO_LARGE"
+	                   : status == 503                                   ? "SERVICE_UNAVAILABLE"
+	                   : status >= 500 && status != 501 && status != 505 ? "INTERNAL_ERROR"
+	                                                                     : "VALIDATION_ERROR";
+
+	id_uuid(id);
+	buf_add_str(headers, STR("Content-Type: application/json\r\n"));
+	buf_add(headers, common_headers, sizeof(common_headers) - 1);
+	if (a->options.sends_request_id)
+		buf_addf(headers, "X-Request-ID: %s\r\n", id);
+	if (str_eq(a->options.cors_origins, STR("*")))
+		buf_add_str(headers, STR("Access-Control-Allow-Origin: *\r\n"));
+	write_error(body, code, why, id, status == 503 ? UNAVAILABLE_RETRY_SEC : 0);
+	if (status == 503)
+		buf_addf(headers, "Retry-After: %d\r\n", UNAVAILABLE_RETRY_SEC);
+	struct log_field fields[] = { LOG_STR("request_id", str_from(id)), LOG_NUM("status", status),
+		                      LOG_STR("error", str_from(why)) };
+
+	log_write_later(LOG_INFO, "http", fields, ARRAY_LEN(fields), "refused");
+}
+
