@@ -11,11 +11,13 @@
  */
 #include "app/serve.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -51,6 +53,11 @@ struct server {
 	struct http_server    *http, *probe;
 	int                    undrained; /* servers that still have connections */
 	bool                   is_stopping;
+
+	pthread_t       adopter;
+	pthread_mutex_t lock; /* of what the adopter waits for */
+	pthread_cond_t  ends;
+	bool            is_ending;
 };
 
 /* --- start --- */
@@ -65,7 +72,55 @@ static enum rc open_store(struct server *s, struct err *e)
 	if (config_number(s->config, CONFIG_STORE) == APP_SQLITE)
 		return app_open_sqlite(s->config, config_text(s->config, CONFIG_DATA), &s->store, e);
 	app_open_dynamodb(s->config, &s->store);
-	return ddb_adopt(s->store.store, e);
+	return RC_OK;
+}
+
+/* On DynamoDB, before the first request: allocations of other programs get their markers. When the store is away at the start,
+ * this goes on until it is back. */
+static void *adopt(void *arg)
+{
+	struct server *s = arg;
+	bool           is_told = false;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->is_ending) {
+		struct err      e = { 0 };
+		struct timespec until;
+		enum rc         rc;
+
+		pthread_mutex_unlock(&s->lock);
+		rc = ddb_adopt(s->store.store, &e);
+		if (!rc)
+			api_open_doors(s->api);
+		else if (!is_told)
+			log_write(LOG_WARNING, "serve", NULL, 0, "the store is not ready, waiting for it: %s", e.msg);
+		is_told = true;
+		pthread_mutex_lock(&s->lock);
+		if (!rc)
+			break;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec++;
+		pthread_cond_timedwait(&s->ends, &s->lock, &until);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static void start_adopting(struct server *s)
+{
+	if (s->store.kind == APP_DYNAMODB && pthread_create(&s->adopter, NULL, adopt, s))
+		abort(); /* without threads there is no program */
+}
+
+static void stop_adopting(struct server *s)
+{
+	if (s->store.kind != APP_DYNAMODB)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->is_ending = true;
+	pthread_cond_broadcast(&s->ends);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->adopter, NULL);
 }
 
 static enum rc open_csp(struct server *s, struct err *e)
@@ -119,6 +174,7 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .rate_per_sec = config_number(c, CONFIG_RATE),
 		  .rate_burst = config_number(c, CONFIG_RATE_BURST),
 		  .gauges_fresh_ms = s->store.kind == APP_DYNAMODB ? DDB_GAUGES_MS : 0,
+		  .is_closed = s->store.kind == APP_DYNAMODB,
 		  .is_csp_open = is_csp_open,
 		  .csp_arg = s->csp,
 	};
@@ -238,7 +294,10 @@ static enum rc start(struct server *s, struct err *e)
 		return rc;
 	if ((rc = open_sockets(s, e)))
 		return rc;
-	return open_jobs(s, e);
+	rc = open_jobs(s, e);
+	if (!rc)
+		start_adopting(s);
+	return rc;
 }
 
 /* --- stop --- */
@@ -250,6 +309,7 @@ static void on_drained(void *arg)
 
 	if (--s->undrained)
 		return;
+	stop_adopting(s);
 	jobs_close(s->jobs);
 	s->jobs = NULL;
 	api_close_handles(s->api);
@@ -388,7 +448,11 @@ static void announce(struct server *s)
 
 int serve(struct config *config, bool is_dev)
 {
-	struct server s = { .config = config, .is_dev = is_dev, .lock_fd = -1 };
+	struct server s = { .config = config,
+		            .is_dev = is_dev,
+		            .lock_fd = -1,
+		            .lock = PTHREAD_MUTEX_INITIALIZER,
+		            .ends = PTHREAD_COND_INITIALIZER };
 	struct err    e = { 0 };
 	enum rc       rc;
 

@@ -183,6 +183,8 @@ static enum rc admit(struct request *r, struct err *e)
 	if (r->route->scope == SCOPE_TRACK || r->route->scope == SCOPE_ADMIN) {
 		if ((rc = authenticate(r, &caller, e)))
 			return rc;
+		if (!api_is_open(r->api))
+			return err_set(e, RC_UNAVAILABLE, "the store has not answered since the start");
 		rc = r->route->scope == SCOPE_TRACK ? read_owner(r, &owner_problem) : RC_OK;
 		if (limit_rate(r, caller, e))
 			return RC_LIMITED;

@@ -85,6 +85,7 @@ struct api *api_new(const struct api_options *o)
 
 	a->options = *o;
 	a->jobs = o->jobs;
+	atomic_init(&a->is_open, !o->is_closed);
 	id_random(&a->hash_seed, sizeof(a->hash_seed));
 	buf_init(&a->scratch, REPLY_MAX);
 	inbox_init(&a->completions);
@@ -121,6 +122,16 @@ void api_close_handles(struct api *a)
 	drain_completions(&a->wake);
 	uv_close((uv_handle_t *)&a->wake, NULL);
 	line_close_handles(a->line);
+}
+
+void api_open_doors(struct api *a)
+{
+	atomic_store(&a->is_open, true);
+}
+
+bool api_is_open(const struct api *a)
+{
+	return atomic_load(&a->is_open);
 }
 
 void api_set_jobs(struct api *a, struct jobs *jobs)

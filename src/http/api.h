@@ -57,6 +57,7 @@ struct api_options {
 	int64_t         waiting_max;
 	int64_t         rate_per_sec, rate_burst;
 	int64_t gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
+	bool            is_closed; /* refuse everything but probes until api_open_doors() */
 	bool (*is_csp_open)(void *arg); /* is the circuit open? for the metric */
 	void *csp_arg;
 };
@@ -99,6 +100,10 @@ struct api *api_new(const struct api_options *o);
 void api_close_handles(struct api *a);
 void api_free(struct api *a);
 void api_set_jobs(struct api *a, struct jobs *jobs);
+
+/* The store is ready to be used: requests may come in. Any thread. */
+void api_open_doors(struct api *a);
+bool api_is_open(const struct api *a);
 
 /* The tokens from now on; texts are copied. */
 void api_set_tokens(struct api *a, const struct api_tokens *tokens);

@@ -1,6 +1,8 @@
 /* api_ops.h - the inside of the api, shared by api.c, admit.c and answer.c; nobody else includes this. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "http/api.h"
 #include "http/line.h"
 #include "http/ratelimit.h"
@@ -38,6 +40,7 @@ struct api {
 	struct buf         scratch; /* the reply in the making */
 	uint64_t           hash_seed;
 	int64_t            next_gauges_ms;
+	atomic_bool        is_open;
 };
 
 /* "/v1/x" -> "v1", "x". False when there are too many parts. */

@@ -64,7 +64,10 @@ void handle_ready(struct request *r)
 {
 	struct err e = { 0 };
 
-	if (store_health(api_options(r->api)->store, &e))
+	if (!api_is_open(r->api)) {
+		rc_ignore(err_set(&e, RC_UNAVAILABLE, "the store has not answered since the start")); /* noted in e */
+		reply_ready(r, &e);
+	} else if (store_health(api_options(r->api)->store, &e))
 		request_submit(r, write_probe, NULL, false, on_probed);
 	else
 		reply_ready(r, &e);

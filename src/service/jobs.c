@@ -463,6 +463,9 @@ static enum rc load_job(struct jobs *jobs, struct job *job, struct err *e)
 		struct job_record loaded = job->record;
 
 		record_copy(&job_type, &job->record, &loaded, &job->texts);
+	} else if (!jobs->options.is_alone) { /* the store is away: the heart will look again, and the lease asks anyway */
+		err_clear(e);
+		rc = RC_OK;
 	}
 	arena_fini(&a);
 	return rc;

@@ -103,6 +103,19 @@ enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct
 	return sqlite_exec(ret->db, sql, e);
 }
 
+/* A statement without results, kept prepared because it runs for every batch. */
+static enum rc run(struct sqlite_connection *c, sqlite3_stmt **stmt, const char *sql, struct err *e)
+{
+	enum rc rc = RC_OK;
+
+	if (!*stmt && sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) != SQLITE_OK)
+		return sqlite_failed(c->db, sql, e);
+	if (sqlite3_step(*stmt) != SQLITE_DONE)
+		rc = sqlite_failed(c->db, sql, e);
+	sqlite3_reset(*stmt);
+	return rc;
+}
+
 /* Everyone in the batch who was told nothing yet shares the commit's failure. */
 static void fail_batch(struct sqlite_store *store, size_t count, enum rc rc, const struct err *e)
 {
@@ -165,17 +178,18 @@ static enum rc restore_uniques(struct sqlite_store *store, struct err *e)
 
 static void commit_batch(struct sqlite_store *store, size_t count)
 {
-	sqlite3   *db = store->writer_connection.db;
-	int        changes = sqlite3_total_changes(db);
-	struct err e = { 0 };
-	enum rc    rc = sqlite_exec(db, "BEGIN IMMEDIATE", &e);
+	struct sqlite_connection *c = &store->writer_connection;
+	sqlite3                  *db = c->db;
+	int                       changes = sqlite3_total_changes(db);
+	struct err                e = { 0 };
+	enum rc                   rc = run(c, &c->begin, "BEGIN IMMEDIATE", &e);
 
 	if (!rc)
 		rc = restore_uniques(store, &e);
 	if (!rc)
 		rc = run_batch(store, count, &e);
 	if (!rc)
-		rc = sqlite_exec(db, "COMMIT", &e);
+		rc = run(c, &c->commit, "COMMIT", &e);
 	if (rc) {
 		if (!sqlite3_get_autocommit(db))
 			rc_ignore(sqlite_exec(db, "ROLLBACK", NULL)); /* the failure to report is the commit's */

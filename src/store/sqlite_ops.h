@@ -29,6 +29,7 @@ struct sqlite_connection {
 	sqlite3         *db;
 	struct statement statements[STATEMENTS_MAX];
 	unsigned         statement_count;
+	sqlite3_stmt    *begin, *commit;
 	int              wal_pages; /* after the last commit */
 
 	struct unique_index uniques[UNIQUES_MAX]; /* the writer's */

@@ -172,6 +172,8 @@ static enum rc statement(struct session *s, struct statement_key key, sqlite3_st
 void sqlite_disconnect(struct sqlite_connection *c)
 {
 	forget_statements(c);
+	sqlite3_finalize(c->begin);
+	sqlite3_finalize(c->commit);
 	for (size_t i = 0; i < c->unique_count; i++)
 		unique_fini(&c->uniques[i]);
 	sqlite3_close(c->db);
