@@ -83,7 +83,7 @@ static void *adopt(void *arg)
 	bool           is_told = false;
 
 	pthread_mutex_lock(&s->lock);
-	while (!s->is_ending) {
+	while (!s->is_ending && !api_is_open(s->api)) {
 		struct err      e = { 0 };
 		struct timespec until;
 		enum rc         rc;
@@ -97,7 +97,7 @@ static void *adopt(void *arg)
 		is_told = true;
 		pthread_mutex_lock(&s->lock);
 		if (!rc)
-			break;
+			continue;
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec++;
 		pthread_cond_timedwait(&s->ends, &s->lock, &until);
@@ -108,7 +108,11 @@ static void *adopt(void *arg)
 
 static void start_adopting(struct server *s)
 {
-	if (s->store.kind == APP_DYNAMODB && pthread_create(&s->adopter, NULL, adopt, s))
+	if (s->store.kind != APP_DYNAMODB)
+		return;
+	if (ddb_adopt(s->store.store, NULL) == RC_OK)
+		api_open_doors(s->api); /* the usual case: open from the first request on */
+	if (pthread_create(&s->adopter, NULL, adopt, s))
 		abort(); /* without threads there is no program */
 }
 

@@ -259,4 +259,3 @@ size_t api_body_limit(const struct http_request *head, void *arg)
 	(void)arg;
 	return BODY_MAX; /* bodies are small or ignored, whatever the route */
 }
-

@@ -80,7 +80,7 @@ static struct matcher *matcher_of(struct request *r)
 static size_t status_slot(int status)
 {
 	static const int known[API_STATUS_SLOTS - 1] = { 200, 201, 202, 204, 400, 401, 403, 404,
-		                                     405, 409, 413, 429, 500, 503, 504 };
+		                                         405, 409, 413, 429, 500, 503, 504 };
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (known[i] == status)
@@ -245,4 +245,3 @@ void api_on_error(int status, const char *why, struct buf *headers, struct buf *
 
 	log_write_later(LOG_INFO, "http", fields, ARRAY_LEN(fields), "refused");
 }
-

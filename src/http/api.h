@@ -57,7 +57,7 @@ struct api_options {
 	int64_t         waiting_max;
 	int64_t         rate_per_sec, rate_burst;
 	int64_t gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
-	bool            is_closed; /* refuse everything but probes until api_open_doors() */
+	bool    is_closed;       /* refuse everything but probes until api_open_doors() */
 	bool (*is_csp_open)(void *arg); /* is the circuit open? for the metric */
 	void *csp_arg;
 };

@@ -25,7 +25,13 @@
 #include "service/job_lease.h"
 #include "store/session.h"
 
-enum { DEFAULT_STALE_HOURS = 24, LEASE_POLL_MS = 500, STORE_RETRY_MS = 5000, BEATS_PER_LEASE = 3 };
+enum {
+	DEFAULT_STALE_HOURS = 24,
+	LEASE_POLL_MS = 500,
+	STORE_RETRY_MS = 5000,
+	FAILED_RETRY_SEC = 10,
+	BEATS_PER_LEASE = 3
+};
 
 static const struct {
 	const char *name;
@@ -57,6 +63,7 @@ struct job {
 	bool              is_running, has_own_terms, was_asked; /* of the pass under way */
 	bool              has_lease;                            /* while a pass is under way */
 	bool              is_lost;                              /* but another node has taken over */
+	int               failures;                             /* passes that failed in a row */
 	int64_t           next_run_ms;                          /* monotonic */
 	struct arena      texts;                                /* of the record */
 	struct job_record record;
@@ -361,6 +368,15 @@ static bool run_leased(struct job *job, struct job_ask *terms, int64_t *ret_retr
 	return true;
 }
 
+/* Until the next pass: the interval; after a failure sooner, twice as late each time. */
+static int64_t pause_sec(const struct job *job)
+{
+	int64_t interval = job->jobs->options.interval_sec[job->id];
+	int64_t sooner = (int64_t)FAILED_RETRY_SEC << (job->failures < 10 ? job->failures - 1 : 10);
+
+	return job->failures && sooner < interval ? sooner : interval;
+}
+
 static void *run_job(void *arg)
 {
 	struct job  *job = arg;
@@ -378,9 +394,10 @@ static void *run_job(void *arg)
 		has_run = run_leased(job, &terms, &retry_ms);
 		pthread_mutex_lock(&jobs->lock);
 		job->is_running = false;
+		if (has_run)
+			job->failures = terms.rc ? job->failures + 1 : 0;
 		if (job->id < JOB_SCHEDULED)
-			job->next_run_ms = has_run ? mono_now().ms + jobs->options.interval_sec[job->id] * 1000
-			                           : retry_ms;
+			job->next_run_ms = has_run ? mono_now().ms + pause_sec(job) * 1000 : retry_ms;
 		while ((ask = ask_list_take(&job->joined))) {
 			pthread_mutex_unlock(&jobs->lock);
 			answer(ask, &terms);
@@ -463,7 +480,8 @@ static enum rc load_job(struct jobs *jobs, struct job *job, struct err *e)
 		struct job_record loaded = job->record;
 
 		record_copy(&job_type, &job->record, &loaded, &job->texts);
-	} else if (!jobs->options.is_alone) { /* the store is away: the heart will look again, and the lease asks anyway */
+	} else if (!jobs->options
+	                    .is_alone) { /* the store is away: the heart will look again, and the lease asks anyway */
 		err_clear(e);
 		rc = RC_OK;
 	}
