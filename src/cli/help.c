@@ -229,9 +229,10 @@ static const struct cli_note files[] = {
 static void man_configuration(FILE *out)
 {
 	fputs(".SH CONFIGURATION\n", out);
-	man_line(out, STR("The server's settings come from the environment, or from a file of KEY=VALUE lines that "
-	                  "LEASEHOLD_CONFIG_FILE or serve --file names; the environment wins. "
-	                  "leasehold config lists every setting with its limits."));
+	man_line(out,
+	         STR("The server's settings come from the environment, or from a file of KEY=VALUE lines that "
+	             "LEASEHOLD_CONFIG_FILE or serve --file names; the environment wins. "
+	             "leasehold config lists every setting, what it is for, its value and where that comes from."));
 }
 
 void help_man(FILE *out)
