@@ -21,3 +21,6 @@ struct cli_args {
 /* Everything in *ret points into argv. RC_INVALID says what is wrong and what would be right. Needed options are not
  * checked: they may have a default. */
 MUST_CHECK enum rc cli_parse(int argc, char **argv, struct cli_args *ret, struct err *e);
+
+/* RC_INVALID that says why these words, at least one, name no command, and what would. */
+enum rc cli_refuse_command(const char *const *words, size_t count, struct err *e);

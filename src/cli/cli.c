@@ -27,6 +27,8 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_SANDBOX_QUARANTINE] = run_sandbox_quarantine,
 	[CLI_COMMAND_SANDBOX_RELEASE] = run_sandbox_release,
 	[CLI_COMMAND_SANDBOX_RETRY_DELETION] = run_sandbox_retry_deletion,
+	[CLI_COMMAND_SANDBOX_BULK_DELETE] = run_sandbox_bulk_delete,
+	[CLI_COMMAND_SANDBOX_REMOVE_STALE] = run_sandbox_remove_stale,
 	[CLI_COMMAND_JOB_LIST] = run_job_list,
 	[CLI_COMMAND_JOB_RUN] = run_job_run,
 	[CLI_COMMAND_JOB_PAUSE] = run_job_pause,
@@ -35,12 +37,15 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 
 static int run_help(const struct cli_io *io, const struct cli_args *args)
 {
+	struct err e = { 0 };
+
 	if (args->values[CLI_OPTION_MAN]) {
 		help_man(io->out);
 	} else if (args->operand_count == 0) {
 		help_all(io->out);
 	} else if (!help_command(io->out, args->operands, args->operand_count)) {
-		fprintf(io->err, "leasehold: there is no command '%s'; see: leasehold help\n", args->operands[0]);
+		(void)cli_refuse_command(args->operands, args->operand_count, &e); /* never RC_OK */
+		fprintf(io->err, "leasehold: %s\n", e.msg);
 		return CLI_EXIT_USAGE;
 	}
 	return CLI_EXIT_OK;
@@ -118,8 +123,10 @@ static const char *process_env(const char *name)
 
 int cli_main(int argc, char **argv)
 {
-	struct cli_io io = { .out = stdout,
+	struct cli_io io = { .in = stdin,
+		             .out = stdout,
 		             .err = stderr,
+		             .is_in_terminal = isatty(STDIN_FILENO),
 		             .is_out_terminal = isatty(STDOUT_FILENO),
 		             .is_err_terminal = isatty(STDERR_FILENO),
 		             .env = process_env,

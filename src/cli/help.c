@@ -11,6 +11,12 @@ enum { USAGE_MAX = 512, USAGE_WIDTH = 24 };
 
 static const char about[] = "lends temporary environments and takes them back";
 
+static const char *const glossary[] = {
+	"A track is who claims a sandbox, such as one student's run of a lab; it holds one at a time. A lab is the course",
+	"it belongs to, kept as a note. The CSP is the vendor that makes the sandboxes and deletes them after use. A stale",
+	"sandbox is one that the CSP no longer lists, or that an operator has set aside (quarantine): nobody gets it.",
+};
+
 static void add_options(struct buf *b, uint32_t options, bool is_needed)
 {
 	for (int id = 0; id < CLI_OPTION__COUNT; id++) {
@@ -22,12 +28,27 @@ static void add_options(struct buf *b, uint32_t options, bool is_needed)
 	}
 }
 
-/* "sandbox show ID [--track TRACK]" */
-static void add_usage(struct buf *b, const struct cli_command *c)
+void help_add_usage(struct buf *b, const struct cli_command *c, bool has_optional)
 {
 	buf_addf(b, "%s%s%s", c->name, c->operands[0] ? " " : "", c->operands);
 	add_options(b, c->needed, true);
-	add_options(b, c->optional, false);
+	if (has_optional)
+		add_options(b, c->optional, false);
+}
+
+/* "NAME: sync, cleanup or expiry"; nothing for a command whose operand may be anything. */
+static void add_operand_words(struct buf *b, const struct cli_command *c)
+{
+	struct str rest = str_from(c->words);
+
+	for (bool is_first = true; rest.n; is_first = false) {
+		struct str word = str_cut(&rest, ' ');
+
+		if (is_first)
+			buf_addf(b, "%s: %.*s", c->operands, STR_ARG(word));
+		else
+			buf_addf(b, "%s%.*s", rest.n ? ", " : " or ", STR_ARG(word));
+	}
 }
 
 static void print_options(FILE *out, uint32_t options)
@@ -58,7 +79,10 @@ static uint32_t common_options(void)
 
 void help_all(FILE *out)
 {
-	fprintf(out, "leasehold - %s\n\nusage: leasehold COMMAND [OPTION...]\n\ncommands:\n", about);
+	fprintf(out, "leasehold - %s\n\n", about);
+	for (size_t i = 0; i < ARRAY_LEN(glossary); i++)
+		fprintf(out, "%s\n", glossary[i]);
+	fprintf(out, "\nusage: leasehold COMMAND [OPTION...]\n\ncommands:\n");
 	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
 		fprintf(out, "  %-22s  %s\n", cli_commands[i].name, cli_commands[i].summary);
 	fprintf(out, "\noptions of all sandbox and job commands:\n");
@@ -75,8 +99,12 @@ void help_one(FILE *out, const struct cli_command *c)
 	struct str examples = str_from(c->examples);
 
 	buf_init(&usage, USAGE_MAX);
-	add_usage(&usage, c);
+	help_add_usage(&usage, c, true);
 	fprintf(out, "usage: leasehold %s\n\n%s.\n%s%s", usage.p, c->summary, c->details, c->details[0] ? "\n" : "");
+	buf_reset(&usage);
+	add_operand_words(&usage, c);
+	if (usage.n)
+		fprintf(out, "%s\n", usage.p);
 	buf_fini(&usage);
 	fprintf(out, "\noptions:\n");
 	print_options(out, cli_command_options(c));
@@ -123,14 +151,19 @@ static void man_text(FILE *out, struct str text)
 	}
 }
 
+static void man_line(FILE *out, struct str text)
+{
+	man_text(out, text);
+	fputc('\n', out);
+}
+
 /* ".TP", a bold term, its text. */
 static void man_entry(FILE *out, struct str term, const char *text)
 {
 	fputs(".TP\n\\fB", out);
 	man_text(out, term);
 	fputs("\\fR\n", out);
-	man_text(out, str_from(text));
-	fputc('\n', out);
+	man_line(out, str_from(text));
 }
 
 static void man_options(FILE *out, uint32_t options)
@@ -141,8 +174,7 @@ static void man_options(FILE *out, uint32_t options)
 		fputs(".TP\n\\fB", out);
 		man_text(out, str_from(cli_options[id].name));
 		fprintf(out, "\\fR%s\\fI%s\\fR\n", cli_options[id].value[0] ? " " : "", cli_options[id].value);
-		man_text(out, str_from(cli_options[id].help));
-		fputc('\n', out);
+		man_line(out, str_from(cli_options[id].help));
 	}
 }
 
@@ -152,17 +184,19 @@ static void man_command(FILE *out, const struct cli_command *c)
 	struct buf usage;
 
 	buf_init(&usage, USAGE_MAX);
-	add_usage(&usage, c);
+	help_add_usage(&usage, c, true);
 	fputs(".SS \"", out);
 	man_text(out, buf_str(&usage));
-	buf_fini(&usage);
 	fputs("\"\n", out);
 	man_text(out, str_from(c->summary));
 	fputs(".\n", out);
-	if (c->details[0]) {
-		man_text(out, str_from(c->details));
-		fputc('\n', out);
-	}
+	if (c->details[0])
+		man_line(out, str_from(c->details));
+	buf_reset(&usage);
+	add_operand_words(&usage, c);
+	if (usage.n)
+		man_line(out, buf_str(&usage));
+	buf_fini(&usage);
 	man_options(out, c->needed | c->optional);
 	fputs(".PP\n.nf\n", out);
 	while (examples.n) {
@@ -180,6 +214,27 @@ static void man_notes(FILE *out, const char *title, const struct cli_note *notes
 		man_entry(out, str_from(notes[i].name), notes[i].help);
 }
 
+/* What is around the process: the same for every command, so in no table of commands. */
+static const struct cli_note signals[] = {
+	{ "SIGTERM, SIGINT", "The server answers what is under way and ends. A second one does not wait for that." },
+	{ "SIGHUP", "The server reads the tokens of the configuration file and the certificates again." },
+};
+
+static const struct cli_note files[] = {
+	{ "$XDG_CONFIG_HOME/leasehold/client",
+	  "The client's settings: KEY=VALUE lines with the names of the environment variables, used where those are not "
+	  "set. Without XDG_CONFIG_HOME: ~/.config/leasehold/client. Refused when others may read it." },
+};
+
+static void man_configuration(FILE *out)
+{
+	fputs(".SH CONFIGURATION\n", out);
+	man_line(out,
+	         STR("The server's settings come from the environment, or from a file of KEY=VALUE lines that "
+	             "LEASEHOLD_CONFIG_FILE or serve --file names; the environment wins. "
+	             "leasehold config lists every setting, what it is for, its value and where that comes from."));
+}
+
 void help_man(FILE *out)
 {
 	fprintf(out,
@@ -189,16 +244,18 @@ void help_man(FILE *out)
 	        ".SH DESCRIPTION\n"
 	        "One program: the server\n.RB ( \"leasehold serve\" )\n"
 	        "and the client that talks to it over HTTP. The client can do nothing that the HTTP API cannot.\n"
-	        ".SH COMMANDS\n",
+	        ".PP\n",
 	        about);
+	for (size_t i = 0; i < ARRAY_LEN(glossary); i++)
+		man_line(out, str_from(glossary[i]));
+	fputs(".SH COMMANDS\n", out);
 	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
 		man_command(out, &cli_commands[i]);
 	fputs(".SH OPTIONS\nOf all sandbox and job commands:\n", out);
 	man_options(out, common_options());
 	man_notes(out, "ENVIRONMENT", cli_variables, cli_variable_count);
-	fputs(".SH FILES\n", out);
-	man_entry(out, STR("$XDG_CONFIG_HOME/leasehold/client"),
-	          "KEY=VALUE lines with the names of the environment variables, used where those are not set. "
-	          "Without XDG_CONFIG_HOME: ~/.config/leasehold/client. Refused when others may read it.");
+	man_configuration(out);
+	man_notes(out, "SIGNALS", signals, ARRAY_LEN(signals));
+	man_notes(out, "FILES", files, ARRAY_LEN(files));
 	man_notes(out, "EXIT STATUS", cli_exit_codes, cli_exit_code_count);
 }

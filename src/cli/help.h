@@ -4,7 +4,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct buf;
 struct cli_command;
+
+/* "sandbox show ID [--track TRACK]": operands and needed options, on wish also those that may be left out. */
+void help_add_usage(struct buf *b, const struct cli_command *c, bool has_optional);
 
 /* All commands, variables, exit codes. */
 void help_all(FILE *out);

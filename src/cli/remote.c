@@ -171,17 +171,52 @@ static int exit_for(enum rc rc)
 	}
 }
 
+static bool has_any(const char *text, const char *const *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strstr(text, parts[i]))
+			return true;
+	return false;
+}
+
+/* The address behind its scheme, without a user's name and password. */
+static struct str place_of(struct str base)
+{
+	size_t      scheme = (size_t)(strstr(base.p, "://") + 3 - base.p);
+	struct str  place = str_of(base.p + scheme, base.n - scheme), rest = place;
+	struct str  authority = str_cut(&rest, '/');
+	const char *at = memrchr(authority.p, '@', authority.n);
+	size_t      skipped = at ? (size_t)(at + 1 - place.p) : 0;
+
+	return str_of(place.p + skipped, place.n - skipped);
+}
+
+/* What to do when no answer came. The texts looked for are libcurl's and OpenSSL's. */
+static void advise_unreachable(const struct remote *remote, const char *why)
+{
+	static const char *const spoke_tls[] = { "Empty reply", "HTTP/0.9", "onnection reset", "onnection closed" };
+	static const char *const spoke_plainly[] = { "wrong version number", "packet length too long" };
+	struct str               place = place_of(remote->base);
+	bool                     is_tls = str_starts_with(remote->base, STR("https://"));
+	FILE                    *to = remote->io->err;
+
+	if (!is_tls && has_any(why, spoke_tls, ARRAY_LEN(spoke_tls)))
+		fprintf(to, "If the server speaks HTTPS, try https://%.*s\n", STR_ARG(place));
+	else if (is_tls && has_any(why, spoke_plainly, ARRAY_LEN(spoke_plainly)))
+		fprintf(to, "The server answers, but not in HTTPS: try http://%.*s\n", STR_ARG(place));
+	else if (strstr(why, "certificate"))
+		fprintf(to, "If the certificate is of an authority of your own, name that with --ca FILE.\n");
+	else
+		fprintf(to, "Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
+}
+
 int remote_fail(const struct remote *remote, const struct err *e)
 {
 	int code = exit_for(e->rc);
 
 	fprintf(remote->io->err, "leasehold: %s: %s\n", remote->args->command->name, e->msg);
-	if (code == CLI_EXIT_UNREACHABLE && strstr(e->msg, "certificate"))
-		fprintf(remote->io->err,
-		        "If the certificate is of an authority of your own, name that with --ca FILE.\n");
-	else if (code == CLI_EXIT_UNREACHABLE)
-		fprintf(remote->io->err,
-		        "Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
+	if (code == CLI_EXIT_UNREACHABLE)
+		advise_unreachable(remote, e->msg);
 	return code;
 }
 
@@ -227,6 +262,17 @@ static const char *advice(struct str code)
 		if (str_eq(table[i].code, code))
 			return table[i].text;
 	return NULL;
+}
+
+/* The same, but who has waited in line is not told to. */
+static const char *advice_after(const struct remote *remote, struct str code)
+{
+	int64_t waited;
+	bool has_waited = str_to_int(str_from(remote->args->values[CLI_OPTION_WAIT]), 1, REMOTE_WAIT_MAX_SEC, &waited);
+
+	if (has_waited && str_eq(code, STR("NO_SANDBOXES_AVAILABLE")))
+		return "Wait longer, or try again later.";
+	return advice(code);
 }
 
 /* The parts of an error answer; empty where it has none. */
@@ -281,8 +327,8 @@ int remote_refused(struct remote *remote, const struct fetch_reply *reply)
 		fputc(')', to);
 	}
 	fputc('\n', to);
-	if (advice(r.code))
-		fprintf(to, "%s\n", advice(r.code));
+	if (advice_after(remote, r.code))
+		fprintf(to, "%s\n", advice_after(remote, r.code));
 	if (r.retry_after > 0)
 		fprintf(to, "The server suggests to try again in %" PRId64 " s.\n", r.retry_after);
 	return remote_exit_code(reply->status, r.code);

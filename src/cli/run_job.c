@@ -146,12 +146,11 @@ static void pause_shown(const struct remote *remote, int64_t seconds)
 }
 
 /* Look at the job until it has ended. */
-static int wait_for_end(struct remote *remote)
+static int wait_for_end(struct remote *remote, const char *name)
 {
-	const char *name = remote->args->operands[0];
-	int64_t     deadline = mono_now().ms + RUN_WAIT_MAX_MS;
-	struct err  e = { 0 };
-	int         code = CLI_EXIT_OK;
+	int64_t    deadline = mono_now().ms + RUN_WAIT_MAX_MS;
+	struct err e = { 0 };
+	int        code = CLI_EXIT_OK;
 
 	for (int64_t start = mono_now().ms; mono_now().ms < deadline;) {
 		struct fetch_reply          reply;
@@ -169,22 +168,37 @@ static int wait_for_end(struct remote *remote)
 	return remote_fail(remote, &e);
 }
 
+int run_job_to_end(struct remote *remote, const struct remote_request *req, const char *job)
+{
+	struct fetch_reply reply;
+	struct err         e = { 0 };
+
+	if (remote_send(remote, req, &reply, &e))
+		return remote_fail(remote, &e);
+	if (reply.status != 202)
+		return remote_show(remote, &reply);
+	return wait_for_end(remote, job);
+}
+
 int run_job_run(struct remote *remote)
 {
-	bool                  is_async = remote->args->values[CLI_OPTION_ASYNC] != NULL;
+	const char *const    *values = remote->args->values;
+	const char           *name = remote->args->operands[0];
 	struct remote_request req = { .method = "POST",
 		                      .path = job_path(remote, "/run"),
 		                      .scope = REMOTE_ADMIN,
-		                      .headers = { is_async ? "Prefer: respond-async" : NULL },
+		                      .headers = { values[CLI_OPTION_ASYNC] ? "Prefer: respond-async" : NULL },
 		                      .waiting_for = "waiting for the end of the run" };
-	struct fetch_reply    reply;
 	struct err            e = { 0 };
 
-	if (remote_send(remote, &req, &reply, &e))
+	if (values[CLI_OPTION_FORCE] && strcmp(name, "sync") != 0) {
+		(void)err_set(&e, RC_INVALID, "--force is for sync only, not for %s",
+		              name); /* remote_fail() has the code */
 		return remote_fail(remote, &e);
-	if (reply.status != 202 || is_async)
-		return remote_show(remote, &reply);
-	return wait_for_end(remote);
+	}
+	if (values[CLI_OPTION_FORCE])
+		req.path = STR("/admin/sync?force=true");
+	return values[CLI_OPTION_ASYNC] ? remote_run(remote, &req) : run_job_to_end(remote, &req, name);
 }
 
 int run_job_pause(struct remote *remote)

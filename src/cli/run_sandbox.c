@@ -20,6 +20,7 @@
 #include "cli/show.h"
 
 enum { PATH_MAX_BYTES = 4096, PAGE_MAX = 100, PAGES_MAX = 10000, DEFAULT_RETRY_SEC = 5, RETRY_MAX_SEC = 60 };
+enum { STALE_HOURS_MAX = 8760, STALE_HOURS = 24, ANSWER_LINE_MAX = 16, REASON_COLUMN = 5 };
 
 void run_pause(int ms)
 {
@@ -193,9 +194,12 @@ int run_sandbox_give_back(struct remote *remote)
 
 static void add_sandboxes(struct remote *remote, struct table *t, const json_t *page)
 {
-	static const char *const members[] = { "sandbox_id", "name", "status", "allocated_to_track", "expires_at" };
-	const json_t            *list = json_object_get(page, "sandboxes");
-	struct wall              now = clock_now(remote->io->clock);
+	static const char *const members[] = {
+		"sandbox_id",         "name",       "status",
+		"allocated_to_track", "expires_at", [REASON_COLUMN] = "quarantine_reason"
+	};
+	const json_t *list = json_object_get(page, "sandboxes");
+	struct wall   now = clock_now(remote->io->clock);
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		struct table_row *row = table_add_row(t);
@@ -203,6 +207,15 @@ static void add_sandboxes(struct remote *remote, struct table *t, const json_t *
 		for (size_t k = 0; k < ARRAY_LEN(members); k++)
 			row->cells[k] = show_member(&remote->arena, json_array_get(list, i), members[k], now);
 	}
+}
+
+/* The column of reasons goes when it is empty. */
+static void drop_empty_reasons(struct table *t)
+{
+	for (const struct table_row *row = t->first->next; row; row = row->next)
+		if (row->cells[REASON_COLUMN].n)
+			return;
+	t->columns = REASON_COLUMN;
 }
 
 static struct str list_path(struct remote *remote, int64_t limit, struct str cursor)
@@ -258,13 +271,15 @@ static int list_page(struct remote *remote, int64_t limit, struct table *t, stru
 
 int run_sandbox_list(struct remote *remote)
 {
-	static const char *const headings[] = { "ID", "NAME", "STATUS", "TRACK", "EXPIRES" };
-	bool                     is_all = remote->args->values[CLI_OPTION_ALL] != NULL;
-	struct str               cursor = STR("");
-	struct err               e = { 0 };
-	struct table             t;
-	int64_t                  limit;
-	int                      code, pages = 0;
+	static const char *const headings[] = {
+		"ID", "NAME", "STATUS", "TRACK", "EXPIRES", [REASON_COLUMN] = "REASON"
+	};
+	bool         is_all = remote->args->values[CLI_OPTION_ALL] != NULL;
+	struct str   cursor = STR("");
+	struct err   e = { 0 };
+	struct table t;
+	int64_t      limit;
+	int          code, pages = 0;
 
 	if (number_option(remote, CLI_OPTION_LIMIT, 1, PAGE_MAX, is_all ? PAGE_MAX : 50, &limit, &e))
 		return remote_fail(remote, &e);
@@ -274,6 +289,7 @@ int run_sandbox_list(struct remote *remote)
 	} while (code == CLI_EXIT_OK && is_all && cursor.n && ++pages < PAGES_MAX);
 	if (code != CLI_EXIT_OK)
 		return code;
+	drop_empty_reasons(&t);
 	if (!remote->is_json)
 		table_print(&t, remote->io->out, remote->is_coloured);
 	if (cursor.n && !remote->is_json)
@@ -332,4 +348,59 @@ int run_sandbox_retry_deletion(struct remote *remote)
 	if (!is_all)
 		req.path = id_path(remote, "/admin/sandboxes/", "/retry-deletion");
 	return remote_run(remote, &req);
+}
+
+/* RC_OK when it was agreed to, by --yes or by who sits at the terminal. */
+static enum rc confirm(const struct remote *remote, const char *status, struct err *e)
+{
+	const struct cli_io *io = remote->io;
+	char                 line[ANSWER_LINE_MAX];
+
+	if (remote->args->values[CLI_OPTION_YES])
+		return RC_OK;
+	if (!io->is_in_terminal || !io->is_err_terminal)
+		return err_set(e, RC_INVALID, "this is no terminal to ask at: add --yes to remove all that are %s",
+		               status);
+	fprintf(io->err, "Remove the records of all sandboxes that are %s? Type yes: ", status);
+	fflush(io->err);
+	if (!fgets(line, sizeof(line), io->in) || strcmp(line, "yes\n") != 0)
+		return err_set(e, RC_INVALID, "the answer was not yes; nothing was removed");
+	return RC_OK;
+}
+
+int run_sandbox_bulk_delete(struct remote *remote)
+{
+	const char           *status = remote->args->values[CLI_OPTION_STATUS];
+	struct remote_request req = { .method = "POST", .scope = REMOTE_ADMIN };
+	struct err            e = { 0 };
+	struct buf            path;
+	int                   code;
+
+	if (!status || !status[0]) {
+		(void)err_set(&e, RC_INVALID, "no state: give --status STATUS"); /* remote_fail() has the code */
+		return remote_fail(remote, &e);
+	}
+	if (confirm(remote, status, &e))
+		return remote_fail(remote, &e);
+	buf_init(&path, PATH_MAX_BYTES);
+	buf_add_text(&path, "/admin/bulk-delete?status=");
+	fetch_escape(&path, str_from(status));
+	req.path = buf_str(&path);
+	code = remote_run(remote, &req);
+	buf_fini(&path);
+	return code;
+}
+
+int run_sandbox_remove_stale(struct remote *remote)
+{
+	struct remote_request req = { .method = "POST",
+		                      .scope = REMOTE_ADMIN,
+		                      .waiting_for = "waiting for the end of the run" };
+	struct err            e = { 0 };
+	int64_t               hours;
+
+	if (number_option(remote, CLI_OPTION_HOURS, 1, STALE_HOURS_MAX, STALE_HOURS, &hours, &e))
+		return remote_fail(remote, &e);
+	req.path = str_format(&remote->arena, "/admin/auto-delete-stale?grace_period_hours=%" PRId64, hours);
+	return run_job_to_end(remote, &req, "stale-removal");
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +62,9 @@ TEST(a_right_command_line_is_understood)
 		{ "sandbox retry-deletion --all", CLI_COMMAND_SANDBOX_RETRY_DELETION, NULL, CLI_OPTION_ALL, "" },
 		{ "job run sync --async", CLI_COMMAND_JOB_RUN, "sync", CLI_OPTION_ASYNC, "" },
 		{ "serve --listen 127.0.0.1:0", CLI_COMMAND_SERVE, NULL, CLI_OPTION_LISTEN, "127.0.0.1:0" },
+		{ "job run sync --force", CLI_COMMAND_JOB_RUN, "sync", CLI_OPTION_FORCE, "" },
+		{ "sandbox bulk-delete --status=stale", CLI_COMMAND_SANDBOX_BULK_DELETE, NULL, CLI_OPTION_STATUS,
+		  "stale" },
 		{ "help sandbox --man", CLI_COMMAND_HELP, "sandbox", CLI_OPTION_MAN, "" },
 	};
 
@@ -85,17 +91,30 @@ TEST(a_wrong_command_line_is_refused_with_what_would_be_right)
 		{ "", "a command is missing" },
 		{ "sandboxes", "there is no command 'sandboxes'" },
 		{ "sandbox", "sandbox needs one of: claim, show, give-back" },
-		{ "sandbox eat", "sandbox needs one of: claim" },
-		{ "sandbox show", "sandbox show needs ID" },
+		{ "sandbox eat", "there is no command 'sandbox eat'; sandbox has: claim, show, give-back" },
+		{ "sandbox clame", "there is no command 'sandbox clame'; sandbox has: claim" },
+		{ "claim", "there is no command 'claim'; did you mean 'sandbox claim'?" },
+		{ "clame sb-1", "there is no command 'clame'; did you mean 'sandbox claim'?" },
+		{ "sandbx show sb-1", "there is no command 'sandbx'; did you mean 'sandbox show'?" },
+		{ "sandboxs", "did you mean 'sandbox'?" },
+		{ "srve", "did you mean 'serve'?" },
+		{ "foo", "there is no command 'foo'; see: leasehold help" },
+		{ "sandbox show", "sandbox show needs ID: leasehold sandbox show ID" },
+		{ "sandbox give-back", "sandbox give-back needs ID: leasehold sandbox give-back ID --track TRACK" },
 		{ "sandbox show a b", "'b' is too much" },
 		{ "sandbox show ", "sandbox show needs ID" },
-		{ "sandbox claim --colour", "there is no option --colour" },
-		{ "sandbox claim --token s3cret", "there is no option --token" },
-		{ "sandbox claim -x", "there is no option -x" },
+		{ "sandbox claim --colour", "sandbox claim has no option --colour; see: leasehold help sandbox claim" },
+		{ "sandbox claim --trak x", "sandbox claim has no option --trak; did you mean --track?" },
+		{ "sandbox claim --trak=s3cret", "sandbox claim has no option --trak; did you mean --track?" },
+		{ "sandbox stats --trak x", "sandbox stats has no option --trak; see: leasehold help sandbox stats" },
+		{ "--trak x sandbox claim", "leasehold has no option --trak; did you mean --track?" },
+		{ "sandbox stats -v", "sandbox stats has no option -v" },
+		{ "sandbox claim --token s3cret", "sandbox claim has no option --token" },
+		{ "sandbox claim -x", "sandbox claim has no option -x" },
 		{ "sandbox claim --track", "--track needs a value" },
 		{ "sandbox claim --track a --track b", "--track is given twice" },
 		{ "sandbox list --all=yes", "--all takes no value" },
-		{ "sandbox stats --wait 5", "sandbox stats does not take --wait" },
+		{ "sandbox stats --wait 5", "sandbox stats has no option --wait" },
 		{ "completion", "completion needs SHELL" },
 		{ "help a b c", "'c' is too much" },
 		{ "a b c d e f g h i", "one word too many" },
@@ -111,6 +130,22 @@ TEST(a_wrong_command_line_is_refused_with_what_would_be_right)
 		CHECK(cli_parse(l.argc, l.argv, &args, &e) == RC_INVALID);
 		CHECK(strstr(e.msg, cases[i].message));
 		CHECK(!strstr(e.msg, "s3cret"));
+	}
+}
+
+TEST(the_version_may_be_asked_for_as_an_option)
+{
+	static const char *const lines[] = { "version", "--version", "-v" };
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct err      e = { 0 };
+		struct cli_args args;
+		struct line     l;
+
+		CASE(lines[i]);
+		split(&l, lines[i]);
+		CHECK(cli_parse(l.argc, l.argv, &args, &e) == RC_OK);
+		CHECK(args.command == &cli_commands[CLI_COMMAND_VERSION] && !args.wants_help);
 	}
 }
 
@@ -257,6 +292,7 @@ struct run {
 	struct script       script;
 	struct fake_server *server;
 	struct clock        clock;
+	const char         *typed; /* what somebody at a terminal answers; NULL: there is no terminal */
 	char               *out, *err;
 	size_t              out_size, err_size;
 	int                 code;
@@ -272,7 +308,11 @@ static void open_run(struct run *r, int status, const char *body)
 
 static void run_at(struct run *r, const char *address, const char *text)
 {
-	struct cli_io io = { .out = open_memstream(&r->out, &r->out_size),
+	char          typed[32] = "\n";
+	struct cli_io io = { .in = fmemopen(typed, sizeof(typed), "r"),
+		             .is_in_terminal = r->typed != NULL,
+		             .is_err_terminal = r->typed != NULL,
+		             .out = open_memstream(&r->out, &r->out_size),
 		             .err = open_memstream(&r->err, &r->err_size),
 		             .env = fake_env,
 		             .clock = &r->clock,
@@ -280,9 +320,11 @@ static void run_at(struct run *r, const char *address, const char *text)
 	struct arena  a = { 0 };
 	struct line   l;
 
+	(void)snprintf(typed, sizeof(typed), "%s\n", r->typed ? r->typed : ""); /* fits */
 	split(&l, address ? str_format(&a, "%s --address %s", text, address).p : text);
 	arena_fini(&a);
 	r->code = cli_run(&io, l.argc, l.argv);
+	fclose(io.in);
 	fclose(io.out);
 	fclose(io.err);
 }
@@ -328,9 +370,16 @@ TEST(each_command_is_one_call_of_the_api)
 		{ "sandbox release s", "POST /v1/admin/sandboxes/s/release", NULL },
 		{ "sandbox retry-deletion s", "POST /v1/admin/sandboxes/s/retry-deletion", NULL },
 		{ "sandbox retry-deletion --all", "POST /v1/admin/retry-failed-deletions", NULL },
+		{ "sandbox bulk-delete --status a&b --yes", "POST /v1/admin/bulk-delete?status=a%26b",
+		  "Authorization: Bearer admin-t0ken" },
+		{ "sandbox remove-stale", "POST /v1/admin/auto-delete-stale?grace_period_hours=24", NULL },
+		{ "sandbox remove-stale --hours 72", "POST /v1/admin/auto-delete-stale?grace_period_hours=72",
+		  "Authorization: Bearer admin-t0ken" },
 		{ "job list", "GET /v1/admin/jobs", NULL },
 		{ "job run sync", "POST /v1/admin/jobs/sync/run", NULL },
 		{ "job run sync --async", "POST /v1/admin/jobs/sync/run", "Prefer: respond-async" },
+		{ "job run sync --force", "POST /v1/admin/sync?force=true", NULL },
+		{ "job run sync --force --async", "POST /v1/admin/sync?force=true", "Prefer: respond-async" },
 		{ "job pause sync", "POST /v1/admin/jobs/sync/pause", NULL },
 		{ "job resume sync", "POST /v1/admin/jobs/sync/resume", NULL },
 	};
@@ -405,6 +454,94 @@ TEST(nobody_listening_is_exit_code_6)
 	close_run(&r);
 }
 
+TEST(the_wrong_scheme_is_told_from_a_server_that_is_not_there)
+{
+	struct run r;
+	char       hint[96];
+
+	env_table = both_tokens;
+	CASE("http:// to a port that closes without an answer, as one for TLS does");
+	open_run(&r, 200, "{}");
+	r.script.replies[0] = (struct fake_reply){ .raw = "" };
+	run(&r, "sandbox stats");
+	(void)snprintf(hint, sizeof(hint), "If the server speaks HTTPS, try https://127.0.0.1:%d/v1\n",
+	               fake_server_port(r.server)); /* fits */
+	CHECK(r.code == CLI_EXIT_UNREACHABLE && strstr(r.err, hint));
+	close_run(&r);
+
+	CASE("http:// to a port that answers with a TLS alert");
+	open_run(&r, 200, "{}");
+	r.script.replies[0] = (struct fake_reply){ .raw = "\x15\x03\x01\x02\x02\x46" };
+	run(&r, "sandbox stats");
+	CHECK(r.code == CLI_EXIT_UNREACHABLE && strstr(r.err, "If the server speaks HTTPS, try https://127.0.0.1:"));
+	close_run(&r);
+}
+
+/* Answers the first connection with plain text, whatever it says. Checks nothing: that is for the test's own thread. */
+static void *answer_plainly(void *arg)
+{
+	static const char answer_text[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+	int               fd = accept(*(int *)arg, NULL, NULL);
+	char              hello[2048];
+
+	if (fd >= 0 && read(fd, hello, sizeof(hello)) > 0)
+		(void)!write(fd, answer_text, sizeof(answer_text) - 1); /* the client sees whether it came */
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+TEST(https_to_a_plain_port_is_told)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t          size = sizeof(at);
+	int                listener = socket(AF_INET, SOCK_STREAM, 0);
+	pthread_t          thread;
+	char               url[64];
+	struct run         r;
+
+	CHECK(listener >= 0 && bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(listener, 1) == 0);
+	CHECK(getsockname(listener, (struct sockaddr *)&at, &size) == 0);
+	CHECK(pthread_create(&thread, NULL, answer_plainly, &listener) == 0);
+	env_table = both_tokens;
+	open_run(&r, 200, "{}");
+	(void)snprintf(url, sizeof(url), "https://me:s3cret@127.0.0.1:%d", ntohs(at.sin_port)); /* fits */
+	run_at(&r, url, "sandbox stats");
+	shutdown(listener, SHUT_RDWR); /* ends an accept() that nobody came to */
+	pthread_join(thread, NULL);
+	close(listener);
+	CHECK(r.code == CLI_EXIT_UNREACHABLE);
+	CHECK(strstr(r.err, "The server answers, but not in HTTPS: try http://127.0.0.1:"));
+	CHECK(!strstr(r.err, "s3cret"));
+	close_run(&r);
+}
+
+TEST(removing_many_is_asked_about_at_a_terminal)
+{
+	static const struct {
+		const char *typed;
+		int         code;
+		size_t      asked;
+	} cases[] = { { "yes", CLI_EXIT_OK, 1 },
+		      { "y", CLI_EXIT_USAGE, 0 },
+		      { "", CLI_EXIT_USAGE, 0 },
+		      { "yes, but not all", CLI_EXIT_USAGE, 0 } };
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].typed);
+		open_run(&r, 200, "{\"deleted\": 3}");
+		r.typed = cases[i].typed;
+		run(&r, "sandbox bulk-delete --status stale");
+		CHECK(r.code == cases[i].code && r.script.count == cases[i].asked);
+		CHECK(strstr(r.err, "all sandboxes that are stale?"));
+		CHECK((r.code == CLI_EXIT_OK) == !strstr(r.err, "nothing was removed"));
+		close_run(&r);
+	}
+}
+
 TEST(mistakes_found_before_sending_send_nothing)
 {
 	static const char *const no_tokens[] = { NULL };
@@ -425,6 +562,10 @@ TEST(mistakes_found_before_sending_send_nothing)
 		{ "sandbox list --limit 101", both_tokens, CLI_EXIT_USAGE, "1 to 100" },
 		{ "sandbox retry-deletion", both_tokens, CLI_EXIT_USAGE, "an ID or --all" },
 		{ "sandbox retry-deletion s --all", both_tokens, CLI_EXIT_USAGE, "an ID or --all" },
+		{ "sandbox bulk-delete --yes", both_tokens, CLI_EXIT_USAGE, "give --status" },
+		{ "sandbox bulk-delete --status stale", both_tokens, CLI_EXIT_USAGE, "add --yes" },
+		{ "sandbox remove-stale --hours 0", both_tokens, CLI_EXIT_USAGE, "1 to 8760" },
+		{ "job run cleanup --force", both_tokens, CLI_EXIT_USAGE, "--force is for sync only, not for cleanup" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -539,6 +680,45 @@ TEST(a_claim_that_waits_asks_again_while_time_is_left)
 	CHECK(r.script.count == 2);
 	CHECK(was_sent(&r, 0, "Prefer: wait=30"));
 	CHECK(strstr(r.script.headers[1], "Prefer: wait=") && !was_sent(&r, 1, "Prefer: wait=30"));
+	close_run(&r);
+}
+
+TEST(who_has_waited_is_not_told_to_wait_in_line)
+{
+	static const struct {
+		const char *line, *advice;
+	} cases[] = {
+		{ "sandbox claim --track t --wait 1", "Wait longer, or try again later." },
+		{ "sandbox claim --track t --wait 0", "Wait in line with --wait" },
+		{ "sandbox claim --track t", "Wait in line with --wait" },
+	};
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].line);
+		open_run(&r, 409, ERROR("NO_SANDBOXES_AVAILABLE"));
+		run(&r, cases[i].line);
+		CHECK(r.code == CLI_EXIT_EMPTY && strstr(r.err, cases[i].advice));
+		CHECK(!strstr(r.err, "in line") == !strstr(cases[i].advice, "in line"));
+		close_run(&r);
+	}
+}
+
+TEST(a_reason_has_a_column_where_there_is_one)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 200,
+	         "{\"sandboxes\": [{\"sandbox_id\": \"a\", \"quarantine_reason\": null}, {\"sandbox_id\": \"b\"}, "
+	         "{\"sandbox_id\": \"c\", \"quarantine_reason\": \"login fails\"}], \"cursor\": null}");
+	run(&r, "sandbox list");
+	CHECK(strcmp(r.out, "ID  NAME  STATUS  TRACK  EXPIRES  REASON\n"
+	                    "a   -     -       -      -        -\n"
+	                    "b   -     -       -      -        -\n"
+	                    "c   -     -       -      -        login fails\n") == 0);
 	close_run(&r);
 }
 
@@ -759,6 +939,20 @@ TEST(help_of_one_command_shows_its_use)
 		{ "sandbox claim --help", "usage: leasehold sandbox claim [--track TRACK]", CLI_EXIT_OK },
 		{ "sandbox claim -h", "leasehold sandbox claim --track lab-42", CLI_EXIT_OK },
 		{ "help store backup", "usage: leasehold store backup --to TARGET", CLI_EXIT_OK },
+		{ "help store backup", "TARGET is the file to write", CLI_EXIT_OK },
+		{ "help store copy", "STORE and TARGET are stores", CLI_EXIT_OK },
+		{ "help job run", "NAME: sync, cleanup, expiry or stale-removal\n", CLI_EXIT_OK },
+		{ "help completion", "SHELL: bash or zsh\n", CLI_EXIT_OK },
+		{ "help sandbox claim", "at the end of the line", CLI_EXIT_OK },
+		{ "help sandbox claim", "recorded only; a repeat is recognised by the track", CLI_EXIT_OK },
+		{ "help sandbox show", "even when LEASEHOLD_TRACK and BROKER_API_TOKEN are set", CLI_EXIT_OK },
+		{ "help serve", "else 127.0.0.1:8080", CLI_EXIT_OK },
+		{ "help serve", "the environment wins over it", CLI_EXIT_OK },
+		{ "help", "A track is who claims", CLI_EXIT_OK },
+		{ "help", "The CSP is the vendor", CLI_EXIT_OK },
+		{ "help --man", ".SH FILES\n", CLI_EXIT_OK },
+		{ "help --man", ".SH SIGNALS\n.TP\n\\fBSIGTERM, SIGINT", CLI_EXIT_OK },
+		{ "help --man", ".SH CONFIGURATION\n", CLI_EXIT_OK },
 		{ "help job", "job resume", CLI_EXIT_OK },
 		{ "sandbox --help", "sandbox give-back", CLI_EXIT_OK },
 		{ "help nothing", "", CLI_EXIT_USAGE },
@@ -774,6 +968,28 @@ TEST(help_of_one_command_shows_its_use)
 		run_at(&r, NULL, cases[i].line);
 		CHECK(r.code == cases[i].code && strstr(r.out, cases[i].must_have));
 		CHECK((r.err_size == 0) == (r.code == CLI_EXIT_OK));
+		close_run(&r);
+	}
+}
+
+TEST(help_for_a_command_that_is_not_there_names_what_was_asked)
+{
+	static const struct {
+		const char *line, *message;
+	} cases[] = {
+		{ "help sandbox clam", "there is no command 'sandbox clam'; sandbox has: claim, show" },
+		{ "help claim", "there is no command 'claim'; did you mean 'sandbox claim'?" },
+		{ "help serve now", "'now' is too much; see: leasehold help serve" },
+		{ "sandbox clam --help", "there is no command 'sandbox clam'" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].line);
+		open_run(&r, 200, "{}");
+		run_at(&r, NULL, cases[i].line);
+		CHECK(r.code == CLI_EXIT_USAGE && strstr(r.err, cases[i].message));
 		close_run(&r);
 	}
 }
