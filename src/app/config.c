@@ -266,9 +266,10 @@ static void check_tokens(enum setting id, struct str text, struct buf *problems)
 	while (text.n) {
 		struct str token = str_trim(str_cut(&text, ','));
 
-		if (!is_visible(token) || (double)token.n < config_table[id].least || (double)token.n > config_table[id].most)
-			buf_addf(problems, "%s: a token must have %g to %g visible ASCII characters\n", config_table[id].name,
-			         config_table[id].least, config_table[id].most);
+		if (!is_visible(token) || (double)token.n < config_table[id].least ||
+		    (double)token.n > config_table[id].most)
+			buf_addf(problems, "%s: a token must have %g to %g visible ASCII characters\n",
+			         config_table[id].name, config_table[id].least, config_table[id].most);
 	}
 }
 

@@ -70,12 +70,13 @@ void config_print(const struct config *c, struct buf *b)
 
 void config_write_doc(struct buf *b)
 {
-	buf_add_text(b, "# Settings\n\n"
-	                "Made from `src/app/config.def` by `make docs`. Each is a variable of the environment or a line "
-	                "`NAME=VALUE` of the file that `" CONFIG_FILE_NAME "` (or `--file`) names;\n"
-	                "the command line wins over the environment, the environment over the file, the file over the "
-	                "default. `leasehold config` checks them and shows the values in use.\n\n"
-	                "| setting | default | limits | what |\n|---|---|---|---|\n");
+	buf_add_text(b,
+	             "# Settings\n\n"
+	             "Made from `src/app/config.def` by `make docs`. Each is a variable of the environment or a line "
+	             "`NAME=VALUE` of the file that `" CONFIG_FILE_NAME "` (or `--file`) names;\n"
+	             "the command line wins over the environment, the environment over the file, the file over the "
+	             "default. `leasehold config` checks them and shows the values in use.\n\n"
+	             "| setting | default | limits | what |\n|---|---|---|---|\n");
 	for (int id = 0; id < CONFIG_COUNT; id++) {
 		const char *fallback = config_table[id].fallback;
 

@@ -41,7 +41,8 @@ enum rc preflight_listen(struct config *c, char **ret_host, int *ret_port, struc
 	*ret_host = host.n ? arena_copy(&c->arena, host.p, host.n) : NULL;
 	if (!host.n || !is_address(*ret_host) ||
 	    !str_to_int(str_of(colon + 1, listen.n - (size_t)(colon + 1 - listen.p)), 0, 65535, &port))
-		return err_set(e, RC_INVALID, "%s: must be ADDRESS:PORT such as 127.0.0.1:8080 or [::1]:8080, not '%.*s'",
+		return err_set(e, RC_INVALID,
+		               "%s: must be ADDRESS:PORT such as 127.0.0.1:8080 or [::1]:8080, not '%.*s'",
 		               known_as(c, CONFIG_LISTEN, "--listen"), STR_ARG(listen));
 	*ret_port = (int)port;
 	return RC_OK;
@@ -49,7 +50,7 @@ enum rc preflight_listen(struct config *c, char **ret_host, int *ret_port, struc
 
 static void check_listen(struct config *c, struct buf *problems)
 {
-	bool       is_reported = !config_str(c, CONFIG_LISTEN).n && c->values[CONFIG_LISTEN].origin != FROM_COMMAND_LINE;
+	bool is_reported = !config_str(c, CONFIG_LISTEN).n && c->values[CONFIG_LISTEN].origin != FROM_COMMAND_LINE;
 	struct err e = { 0 };
 	char      *host;
 	int        port;

@@ -267,7 +267,8 @@ static enum rc open_sockets(struct server *s, struct err *e)
 	if (rc)
 		return rc;
 	options.host = host;
-	rc = listen_on(s, &options, "; choose another with --listen ADDR:PORT (make run LISTEN=ADDR:PORT)", &s->http, e);
+	rc = listen_on(s, &options, "; choose another with --listen ADDR:PORT (make run LISTEN=ADDR:PORT)", &s->http,
+	               e);
 	if (rc || !config_number(c, CONFIG_METRICS_PORT))
 		return rc;
 	options.port = (int)config_number(c, CONFIG_METRICS_PORT);
@@ -353,9 +354,10 @@ static void warn_of_fixed_tokens(const struct config *c)
 
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
 		if (c->values[ids[i]].origin == FROM_ENVIRONMENT)
-			log_write(LOG_WARNING, "serve", NULL, 0,
-			          "%s comes from the environment, which a running program cannot read again; put it in %s",
-			          config_name(ids[i]), CONFIG_FILE_NAME);
+			log_write(
+			        LOG_WARNING, "serve", NULL, 0,
+			        "%s comes from the environment, which a running program cannot read again; put it in %s",
+			        config_name(ids[i]), CONFIG_FILE_NAME);
 }
 
 /* Read everything anew, but take nothing over. */
@@ -489,7 +491,8 @@ static void announce(struct server *s)
 	if (!log_wants(LOG_INFO)) /* whoever started us waits for this line, whatever the level */
 		printf("{\"message\":\"listening\",\"address\":\"%s\"}\n", address.p), fflush(stdout);
 	if (!s->is_dev && !config_text(s->config, CONFIG_CSP_URL))
-		log_write(LOG_WARNING, "serve", NULL, 0, "no %s: lending simulated sandboxes", config_name(CONFIG_CSP_URL));
+		log_write(LOG_WARNING, "serve", NULL, 0, "no %s: lending simulated sandboxes",
+		          config_name(CONFIG_CSP_URL));
 	if (!is_tls && !is_loopback(listen))
 		log_write(LOG_WARNING, "serve", NULL, 0,
 		          "serving beyond this machine without TLS: tokens travel readable (LEASEHOLD_TLS_CERT_FILE)");

@@ -52,8 +52,9 @@ static int run_backup(const struct cli_args *args, struct config *c)
 		return CLI_EXIT_USAGE;
 	}
 	if (config_number(c, CONFIG_STORE) == APP_DYNAMODB) {
-		fprintf(stderr, "leasehold: store backup copies the embedded store, but LEASEHOLD_STORE is dynamodb: use "
-		                "DynamoDB's own backups, or 'leasehold store copy --from dynamodb: --to sqlite:DIR'\n");
+		fprintf(stderr,
+		        "leasehold: store backup copies the embedded store, but LEASEHOLD_STORE is dynamodb: use "
+		        "DynamoDB's own backups, or 'leasehold store copy --from dynamodb: --to sqlite:DIR'\n");
 		return CLI_EXIT_USAGE;
 	}
 	return finish(sqlite_backup(database(c), args->values[CLI_OPTION_TO], &e), &e);

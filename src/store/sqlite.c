@@ -48,7 +48,8 @@ struct sqlite_store {
 enum rc sqlite_is_foreign(struct err *e)
 {
 	return err_set(e, RC_CORRUPT,
-	               SQLITE_STORE_WORDS " is not a Leasehold store or is damaged; restore a backup (docs/runbook.md)");
+	               SQLITE_STORE_WORDS
+	               " is not a Leasehold store or is damaged; restore a backup (docs/runbook.md)");
 }
 
 /* Say which file it is: in place of "the store" where the sentence is about the file, else in front. */

@@ -113,7 +113,8 @@ enum rc sqlite_check_identity(sqlite3 *db, struct err *e)
 		return sqlite_is_foreign(e);
 	if (version > SQLITE_SCHEMA_VERSION)
 		return err_set(e, RC_CORRUPT,
-		               SQLITE_STORE_WORDS " has schema version %d, this program knows up to %d: use a newer one",
+		               SQLITE_STORE_WORDS
+		               " has schema version %d, this program knows up to %d: use a newer one",
 		               (int)version, SQLITE_SCHEMA_VERSION);
 	return RC_OK;
 }

@@ -217,8 +217,9 @@ TEST(a_slip_of_the_pen_is_answered_with_the_name_that_was_meant)
 
 TEST(near_misses_are_notes_unless_they_are_ours)
 {
-	static const char *const environment[] = { "LAB_DURATION_HOUR=3", "LEASEHOLD_WAIT_MAX_SECS=3", "PATH=/bin",
-		                                   "LAB_DURATION_HOURS=5", "HOSTNAME=x", NULL };
+	static const char *const environment[] = { "LAB_DURATION_HOUR=3", "LEASEHOLD_WAIT_MAX_SECS=3",
+		                                   "PATH=/bin",           "LAB_DURATION_HOURS=5",
+		                                   "HOSTNAME=x",          NULL };
 	struct loaded            l;
 	struct buf               notes;
 
@@ -246,9 +247,10 @@ static void preflight(struct loaded *l, const char *listen, enum config_origin o
 TEST(listen_addresses_are_numeric_and_named_as_they_were_given)
 {
 	static const char *const good[] = { "127.0.0.1:8080", "[::1]:0", "::1:8080", "0.0.0.0:65535" };
-	static const char *const bad[] = { "", "8080", ":8080", "localhost:8080", "127.0.0.1:", "127.0.0.1:65536", "[]:1",
-		                           "127.0.0.1:x" };
-	struct loaded            l;
+	static const char *const bad[] = {
+		"", "8080", ":8080", "localhost:8080", "127.0.0.1:", "127.0.0.1:65536", "[]:1", "127.0.0.1:x"
+	};
+	struct loaded l;
 
 	load(&l, (const char *const[]){ NULL }, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
