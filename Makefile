@@ -31,6 +31,7 @@ build: build/build.ninja ## build the program: build/leasehold
 
 run: ## install what is missing, build and start it for trying out, on LISTEN=127.0.0.1:8080 with DATA=data
 	@scripts/setup run
+	@test -e build/leasehold || echo "building; this takes a minute the first time"
 	@$(MAKE) --no-print-directory build
 	build/leasehold serve --dev --listen $(LISTEN) --data $(DATA)
 
@@ -77,7 +78,10 @@ check-tsan: build-tsan/build.ninja
 check-fuzz: fuzz
 
 check-docs: build
-	@build/leasehold api-doc | diff -u docs/api.md - || { echo "docs/api.md is stale; right is: make docs" >&2; exit 1; }
+	@for doc in api settings; do \
+		build/leasehold $$doc-doc | diff -u docs/$$doc.md - || \
+			{ echo "docs/$$doc.md is stale; right is: make docs" >&2; exit 1; }; \
+	done
 
 check-cppcheck:
 	@cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c11 \
@@ -95,10 +99,12 @@ fuzz: build-fuzz/build.ninja ## run every fuzz target for SECONDS=10
 	@scripts/fuzz build-fuzz '$(SECONDS)'
 
 # Files are made beside their place and moved, so that a failure leaves no half of one.
-docs: build ## make docs/api.md anew from the route table
-	@build/leasehold api-doc > build/api.md
-	@test -s build/api.md || { echo "build/leasehold api-doc printed nothing" >&2; exit 1; }
-	@mv build/api.md docs/api.md
+docs: build ## make docs/api.md and docs/settings.md anew from the tables of routes and settings
+	@for doc in api settings; do \
+		build/leasehold $$doc-doc > build/$$doc.md; \
+		test -s build/$$doc.md || { echo "build/leasehold $$doc-doc printed nothing" >&2; exit 1; }; \
+		mv build/$$doc.md docs/$$doc.md; \
+	done
 
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: build ## install below DESTDIR and PREFIX=/usr/local
@@ -110,6 +116,7 @@ install: build ## install below DESTDIR and PREFIX=/usr/local
 	install -D -m 644 build/leasehold.1 $(SHARE)/man/man1/leasehold.1
 	install -D -m 644 build/leasehold.bash $(SHARE)/bash-completion/completions/leasehold
 	install -D -m 644 build/_leasehold $(SHARE)/zsh/site-functions/_leasehold
+	install -D -m 644 deploy/leasehold.conf.example $(SHARE)/doc/leasehold/leasehold.conf.example
 	install -D -m 644 build/leasehold.service $(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold.service
 
 setup: ## install what building needs

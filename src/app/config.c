@@ -5,6 +5,8 @@
  * One table (config.def) says what there is. The environment wins over the file, the file over the default. A key of ours
  * (LEASEHOLD_...) that the table does not have, any unknown key in the file, and every value that its kind does not allow
  * is a problem; all of them are named before anything is refused, so that one start is enough to mend them.
+ *
+ * Not here: what has to be looked up outside the settings, such as whether a file can be read (preflight.c).
  */
 #include "app/config.h"
 
@@ -14,31 +16,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "app/config_table.h"
 
 enum { FILE_MAX = 256 * 1024 };
 
-enum kind { TEXT, INT, SECONDS, BOOL, SECRET, TOKENS, LEVEL, FORMAT, STORE };
-
-static const struct {
-	const char *name;
-	enum kind   kind;
-	const char *fallback;
-	double      least, most;
-	const char *help;
-} table[CONFIG_COUNT] = {
+const struct config_row config_table[CONFIG_COUNT] = {
 #define SETTING(id, name, kind, fallback, least, most, help) { name, kind, fallback, least, most, help },
 #include "app/config.def"
 #undef SETTING
 };
 
 /* Variables of the command line client and of the configuration itself: ours, but not settings of the server. */
-static const char *const other_names[] = { "LEASEHOLD_CONFIG_FILE", "LEASEHOLD_ADDRESS", "LEASEHOLD_TOKEN",
+static const char *const other_names[] = { CONFIG_FILE_NAME, "LEASEHOLD_ADDRESS", "LEASEHOLD_TOKEN",
 	                                   "LEASEHOLD_TRACK" };
 
 const char *config_name(enum setting id)
 {
-	return table[id].name;
+	return config_table[id].name;
 }
 
 struct str config_str(const struct config *c, enum setting id)
@@ -67,12 +61,29 @@ void config_fini(struct config *c)
 	arena_fini(&c->arena);
 }
 
+const char *const *config_words(enum config_kind kind, size_t *ret_count)
+{
+	static const char *const levels[] = { "DEBUG", "INFO", "WARNING", "ERROR" };
+	static const char *const formats[] = { "json", "text" };
+	static const char *const stores[] = { "sqlite", "dynamodb" };
+	static const char *const bools[] = { "false", "true" };
+
+	*ret_count = kind == LEVEL ? ARRAY_LEN(levels) : 2;
+	switch (kind) {
+	case BOOL: return bools;
+	case LEVEL: return levels;
+	case FORMAT: return formats;
+	case STORE: return stores;
+	default: *ret_count = 0; return NULL;
+	}
+}
+
 /* --- reading --- */
 
 static bool find_setting(struct str name, enum setting *ret)
 {
 	for (int id = 0; id < CONFIG_COUNT; id++)
-		if (str_eq(name, str_from(table[id].name))) {
+		if (str_eq(name, str_from(config_table[id].name))) {
 			*ret = (enum setting)id;
 			return true;
 		}
@@ -87,6 +98,28 @@ static bool is_other_name(struct str name)
 	return false;
 }
 
+static bool is_ours(struct str name)
+{
+	return str_starts_with(name, STR("LEASEHOLD_"));
+}
+
+/* " ...; did you mean X?", or where to look when nothing is near. */
+static void add_suggestion(struct str name, struct buf *to)
+{
+	const char *near = config_nearest(name);
+
+	if (near)
+		buf_addf(to, "; did you mean %s?\n", near);
+	else
+		buf_addf(to, " (see 'leasehold config')\n");
+}
+
+static void add_unknown(struct str name, struct buf *to)
+{
+	buf_addf(to, "%.*s: there is no such setting", STR_ARG(name));
+	add_suggestion(name, to);
+}
+
 static void read_environment(struct config *c, const char *const *environment, struct buf *problems)
 {
 	for (; *environment; environment++) {
@@ -96,8 +129,20 @@ static void read_environment(struct config *c, const char *const *environment, s
 
 		if (find_setting(name, &id))
 			config_set(c, id, value, FROM_ENVIRONMENT);
-		else if (str_starts_with(name, STR("LEASEHOLD_")) && !is_other_name(name))
-			buf_addf(problems, "%.*s: there is no such setting (see 'leasehold config')\n", STR_ARG(name));
+		else if (is_ours(name) && !is_other_name(name))
+			add_unknown(name, problems);
+	}
+}
+
+void config_near_misses(const char *const *environment, struct buf *notes)
+{
+	for (; *environment; environment++) {
+		struct str   value = str_from(*environment);
+		struct str   name = str_cut(&value, '=');
+		enum setting id;
+
+		if (!is_ours(name) && !find_setting(name, &id) && config_nearest(name))
+			add_unknown(name, notes);
 	}
 }
 
@@ -129,10 +174,13 @@ static void read_line(struct config *c, struct str line, int number, struct buf 
 		return;
 	}
 	name = str_trim(str_cut(&value, '='));
-	if (!find_setting(name, &id))
-		buf_addf(problems, "%s:%d: there is no setting '%.*s'\n", c->file, number, STR_ARG(name));
-	else if (c->values[id].origin == FROM_FILE)
-		buf_addf(problems, "%s:%d: %s is set twice\n", c->file, number, table[id].name);
+	if (!find_setting(name, &id)) {
+		buf_addf(problems, "%s:%d: there is no setting '%.*s'", c->file, number, STR_ARG(name));
+		add_suggestion(name, problems);
+		return;
+	}
+	if (c->values[id].origin == FROM_FILE)
+		buf_addf(problems, "%s:%d: %s is set twice\n", c->file, number, config_table[id].name);
 	else
 		config_set(c, id, unquote(str_trim(value)), FROM_FILE);
 }
@@ -185,9 +233,10 @@ enum rc config_load(struct config *c, const char *const *environment, const char
 	size_t  before = problems->n;
 	enum rc rc;
 
-	*c = (struct config){ .file = file ? file : find_variable(environment, "LEASEHOLD_CONFIG_FILE") };
+	*c = (struct config){ .file = file ? file : find_variable(environment, CONFIG_FILE_NAME),
+		              .file_origin = file ? FROM_COMMAND_LINE : FROM_ENVIRONMENT };
 	for (int id = 0; id < CONFIG_COUNT; id++)
-		config_set(c, (enum setting)id, str_from(table[id].fallback), FROM_DEFAULT);
+		config_set(c, (enum setting)id, str_from(config_table[id].fallback), FROM_DEFAULT);
 	if (c->file && *c->file)
 		read_file(c, problems);
 	read_environment(c, environment, problems);
@@ -207,9 +256,9 @@ static bool is_visible(struct str s)
 
 static void check_text(enum setting id, struct str text, struct buf *problems)
 {
-	if ((double)text.n < table[id].least || (double)text.n > table[id].most)
-		buf_addf(problems, "%s: must have %g to %g characters\n", table[id].name, table[id].least,
-		         table[id].most);
+	if ((double)text.n < config_table[id].least || (double)text.n > config_table[id].most)
+		buf_addf(problems, "%s: must have %g to %g characters\n", config_table[id].name, config_table[id].least,
+		         config_table[id].most);
 }
 
 static void check_tokens(enum setting id, struct str text, struct buf *problems)
@@ -217,18 +266,19 @@ static void check_tokens(enum setting id, struct str text, struct buf *problems)
 	while (text.n) {
 		struct str token = str_trim(str_cut(&text, ','));
 
-		if (!is_visible(token) || (double)token.n < table[id].least || (double)token.n > table[id].most)
-			buf_addf(problems, "%s: a token must have %g to %g visible ASCII characters\n", table[id].name,
-			         table[id].least, table[id].most);
+		if (!is_visible(token) || (double)token.n < config_table[id].least ||
+		    (double)token.n > config_table[id].most)
+			buf_addf(problems, "%s: a token must have %g to %g visible ASCII characters\n",
+			         config_table[id].name, config_table[id].least, config_table[id].most);
 	}
 }
 
 static void check_int(struct config *c, enum setting id, struct buf *problems)
 {
-	if (!str_to_int(str_trim(c->values[id].text), (int64_t)table[id].least, (int64_t)table[id].most,
+	if (!str_to_int(str_trim(c->values[id].text), (int64_t)config_table[id].least, (int64_t)config_table[id].most,
 	                &c->values[id].number))
-		buf_addf(problems, "%s: must be a whole number from %.0f to %.0f, not '%.*s'\n", table[id].name,
-		         table[id].least, table[id].most, STR_ARG(c->values[id].text));
+		buf_addf(problems, "%s: must be a whole number from %.0f to %.0f, not '%.*s'\n", config_table[id].name,
+		         config_table[id].least, config_table[id].most, STR_ARG(c->values[id].text));
 }
 
 static void check_seconds(struct config *c, enum setting id, struct buf *problems)
@@ -237,21 +287,24 @@ static void check_seconds(struct config *c, enum setting id, struct buf *problem
 	char       *end;
 	double      seconds = strtod(text, &end);
 
-	if (end == text || *end || !(seconds >= table[id].least && seconds <= table[id].most))
-		buf_addf(problems, "%s: must be a number of seconds from %g to %g, not '%s'\n", table[id].name,
-		         table[id].least, table[id].most, text);
+	if (end == text || *end || !(seconds >= config_table[id].least && seconds <= config_table[id].most))
+		buf_addf(problems, "%s: must be a number of seconds from %g to %g, not '%s'\n", config_table[id].name,
+		         config_table[id].least, config_table[id].most, text);
 	else
 		c->values[id].number = (int64_t)(seconds * 1000 + 0.5);
 }
 
-static void check_word(struct config *c, enum setting id, const char *const *words, size_t count, struct buf *problems)
+static void check_word(struct config *c, enum setting id, struct buf *problems)
 {
+	size_t             count;
+	const char *const *words = config_words(config_table[id].kind, &count);
+
 	for (size_t i = 0; i < count; i++)
 		if (str_eq_nocase(c->values[id].text, str_from(words[i]))) {
 			c->values[id].number = (int64_t)i;
 			return;
 		}
-	buf_addf(problems, "%s: must be one of", table[id].name);
+	buf_addf(problems, "%s: must be one of", config_table[id].name);
 	for (size_t i = 0; i < count; i++)
 		buf_addf(problems, "%s %s", i ? "," : "", words[i]);
 	buf_addf(problems, ", not '%.*s'\n", STR_ARG(c->values[id].text));
@@ -259,21 +312,16 @@ static void check_word(struct config *c, enum setting id, const char *const *wor
 
 static void check_one(struct config *c, enum setting id, struct buf *problems)
 {
-	static const char *const levels[] = { "DEBUG", "INFO", "WARNING", "ERROR" };
-	static const char *const formats[] = { "json", "text" };
-	static const char *const stores[] = { "sqlite", "dynamodb" };
-	static const char *const bools[] = { "false", "true" };
-
-	switch (table[id].kind) {
+	switch (config_table[id].kind) {
 	case TEXT:
 	case SECRET: check_text(id, c->values[id].text, problems); break;
 	case TOKENS: check_tokens(id, c->values[id].text, problems); break;
 	case INT: check_int(c, id, problems); break;
 	case SECONDS: check_seconds(c, id, problems); break;
-	case BOOL: check_word(c, id, bools, ARRAY_LEN(bools), problems); break;
-	case LEVEL: check_word(c, id, levels, ARRAY_LEN(levels), problems); break;
-	case FORMAT: check_word(c, id, formats, ARRAY_LEN(formats), problems); break;
-	case STORE: check_word(c, id, stores, ARRAY_LEN(stores), problems); break;
+	case BOOL:
+	case LEVEL:
+	case FORMAT:
+	case STORE: check_word(c, id, problems); break;
 	}
 }
 
@@ -322,25 +370,4 @@ enum rc config_check(struct config *c, struct buf *problems)
 		check_one(c, (enum setting)id, problems);
 	check_together(c, problems);
 	return problems->n > before ? RC_INVALID : RC_OK;
-}
-
-/* --- showing --- */
-
-void config_print(const struct config *c, struct buf *b)
-{
-	static const char *const origins[] = { "default", "file", "environment", "command line", "development mode" };
-
-	buf_addf(b, "%-38s %-28s %-16s %s\n", "SETTING", "VALUE", "FROM", "WHAT");
-	for (int id = 0; id < CONFIG_COUNT; id++) {
-		bool        is_secret = table[id].kind == SECRET || table[id].kind == TOKENS;
-		struct str  value = c->values[id].text;
-		const char *origin = origins[c->values[id].origin];
-
-		if (is_secret && value.n)
-			value = STR("********");
-		buf_addf(b, "%-38s %-28.*s %-16s %s\n", table[id].name, STR_ARG(value.n ? value : STR("-")), origin,
-		         table[id].help);
-	}
-	if (c->file)
-		buf_addf(b, "\nfile: %s\n", c->file);
 }

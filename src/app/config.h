@@ -17,6 +17,8 @@ enum setting {
 	CONFIG_COUNT
 };
 
+#define CONFIG_FILE_NAME "LEASEHOLD_CONFIG_FILE"
+
 enum config_origin { FROM_DEFAULT, FROM_FILE, FROM_ENVIRONMENT, FROM_COMMAND_LINE, FROM_DEV_MODE };
 
 struct config {
@@ -26,7 +28,8 @@ struct config {
 		enum config_origin origin;
 		int64_t            number; /* INT, BOOL, LEVEL, FORMAT; SECONDS in milliseconds */
 	} values[CONFIG_COUNT];
-	const char *file; /* where FROM_FILE comes from; NULL: none */
+	const char        *file; /* where FROM_FILE comes from; NULL: none */
+	enum config_origin file_origin;
 };
 
 /* Read everything. environment is like environ; file NULL means LEASEHOLD_CONFIG_FILE, if that is set. All problems are
@@ -45,6 +48,16 @@ struct str  config_str(const struct config *c, enum setting id);
 const char *config_text(const struct config *c, enum setting id); /* NUL-terminated; NULL when empty */
 int64_t     config_number(const struct config *c, enum setting id);
 const char *config_name(enum setting id);
+const char *config_origin_name(enum config_origin origin); /* "environment" */
 
-/* The effective values with their origin, secrets masked. */
+/* Variables that are not ours but look like a setting of the broker with a slip of the pen: one line each. */
+void config_near_misses(const char *const *environment, struct buf *notes);
+
+/* The setting that differs from name by one or two characters; NULL when there is none. */
+const char *config_nearest(struct str name);
+
+/* The effective values with their origin and limits, secrets masked. */
 void config_print(const struct config *c, struct buf *b);
+
+/* All settings with defaults and limits, as Markdown. */
+void config_write_doc(struct buf *b);

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "app/config.h"
+#include "app/preflight.h"
 #include "app/serve.h"
 #include "app/store_command.h"
+#include "app/tokens.h"
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -28,63 +30,99 @@ static int print_and_free(struct buf *b)
 }
 
 /* Settings from everywhere, the command line's words on top. */
-static enum rc load_config(struct config *c, const struct cli_args *args, struct buf *problems)
+static void load_config(struct config *c, const struct cli_args *args, struct buf *problems)
 {
-	enum rc rc = config_load(c, (const char *const *)environ, args->values[CLI_OPTION_FILE], problems);
-
+	/* What is wrong is in `problems`, where the caller may add to it. */
+	rc_ignore(config_load(c, (const char *const *)environ, args->values[CLI_OPTION_FILE], problems));
 	if (args->values[CLI_OPTION_LISTEN])
 		config_set(c, CONFIG_LISTEN, str_from(args->values[CLI_OPTION_LISTEN]), FROM_COMMAND_LINE);
 	if (args->values[CLI_OPTION_DATA])
 		config_set(c, CONFIG_DATA, str_from(args->values[CLI_OPTION_DATA]), FROM_COMMAND_LINE);
-	return rc;
 }
 
-static int report_problems(struct buf *problems)
+static void print_lines(const char *before, const struct buf *lines)
 {
-	struct str rest = buf_str(problems);
+	struct str rest = buf_str(lines);
 
-	fprintf(stderr, "leasehold: the configuration has problems, nothing was started:\n");
 	while (rest.n) {
 		struct str line = str_cut(&rest, '\n');
 
-		fprintf(stderr, "  %.*s\n", STR_ARG(line));
+		fprintf(stderr, "%s%.*s\n", before, STR_ARG(line));
 	}
+}
+
+static void print_near_misses(void)
+{
+	struct buf notes;
+
+	buf_init(&notes, TEXT_MAX);
+	config_near_misses((const char *const *)environ, &notes);
+	print_lines("leasehold: WARNING: ", &notes);
+	buf_fini(&notes);
+}
+
+static int report_problems(const char *and_so, const struct buf *problems)
+{
+	fprintf(stderr, "leasehold: the configuration has problems%s:\n", and_so);
+	print_lines("  ", problems);
 	return CLI_EXIT_USAGE;
+}
+
+static void check_tokens(const struct config *c, struct buf *problems)
+{
+	struct api_tokens tokens;
+	struct err        e = { 0 };
+
+	if (tokens_read(c, &tokens, &e))
+		buf_addf(problems, "%s\n", e.msg);
 }
 
 static int run_serve(const struct cli_args *args)
 {
+	bool          is_dev = args->values[CLI_OPTION_DEV] != NULL;
 	struct config config;
 	struct buf    problems;
 	int           code;
 
 	buf_init(&problems, TEXT_MAX);
-	if (load_config(&config, args, &problems)) {
-		code = report_problems(&problems);
+	load_config(&config, args, &problems);
+	preflight_check(&config, is_dev, &problems);
+	if (!is_dev)
+		check_tokens(&config, &problems);
+	print_near_misses();
+	if (problems.n) {
+		code = report_problems(", nothing was started", &problems);
 	} else {
-		bool is_for_people = args->values[CLI_OPTION_DEV] && isatty(STDOUT_FILENO);
+		bool is_for_people = is_dev && isatty(STDOUT_FILENO);
 
 		log_setup((enum log_level)config_number(&config, CONFIG_LOG_LEVEL),
 		          is_for_people ? LOG_TEXT : (enum log_format)config_number(&config, CONFIG_LOG_FORMAT));
-		code = serve(&config, args->values[CLI_OPTION_DEV] != NULL);
+		code = serve(&config, is_dev);
 	}
 	buf_fini(&problems);
 	config_fini(&config);
 	return code;
 }
 
+/* Tokens that are missing are only noted here: whoever looks at the settings may not be the one who has the secrets. */
 static int run_config(const struct cli_args *args)
 {
 	struct config config;
 	struct buf    problems, text;
-	int           code;
+	int           code = CLI_EXIT_OK;
 
 	buf_init(&problems, TEXT_MAX);
 	buf_init(&text, TEXT_MAX);
-	if (load_config(&config, args, &problems))
-		code = report_problems(&problems);
+	load_config(&config, args, &problems);
+	preflight_check(&config, false, &problems);
+	print_near_misses();
+	if (config_str(&config, CONFIG_API_TOKEN).n && config_str(&config, CONFIG_ADMIN_TOKEN).n)
+		check_tokens(&config, &problems);
 	else
-		code = CLI_EXIT_OK;
+		fprintf(stderr, "leasehold: note: 'leasehold serve' needs %s and %s, or --dev\n",
+		        config_name(CONFIG_API_TOKEN), config_name(CONFIG_ADMIN_TOKEN));
+	if (problems.n)
+		code = report_problems("", &problems);
 	config_print(&config, &text);
 	config_fini(&config);
 	buf_fini(&problems);
@@ -99,8 +137,11 @@ static int run_store(const struct cli_args *args)
 	int           code;
 
 	buf_init(&problems, TEXT_MAX);
-	if (load_config(&config, args, &problems))
-		code = report_problems(&problems);
+	load_config(&config, args, &problems);
+	if (!config_str(&config, CONFIG_DATA).n && !problems.n)
+		buf_addf(&problems, "--data: must name a folder\n");
+	if (problems.n)
+		code = report_problems(", nothing was done", &problems);
 	else
 		code = store_command(args, &config);
 	buf_fini(&problems);
@@ -126,6 +167,15 @@ static int run_api_doc(void)
 	return print_and_free(&text);
 }
 
+static int run_settings_doc(void)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	config_write_doc(&text);
+	return print_and_free(&text);
+}
+
 static int run_app(const struct cli_args *args)
 {
 	switch ((enum cli_command_id)(args->command - cli_commands)) {
@@ -137,6 +187,7 @@ static int run_app(const struct cli_args *args)
 	case CLI_COMMAND_STORE_COPY: return run_store(args);
 	case CLI_COMMAND_SANDBOX_STATES: return run_states();
 	case CLI_COMMAND_API_DOC: return run_api_doc();
+	case CLI_COMMAND_SETTINGS_DOC: return run_settings_doc();
 	default: printf("leasehold %s\n", LEASEHOLD_VERSION); return CLI_EXIT_OK;
 	}
 }

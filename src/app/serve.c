@@ -5,7 +5,7 @@
  * Start: folder, lock, store, vendor, api, jobs, sockets; each step that fails says why and undoes nothing by hand, because
  * close_all() takes down whatever is there. Stop (SIGTERM, SIGINT): no new connections, the waiting line is sent home,
  * requests under way are answered, jobs end at their next wait, the store commits what it has, and the process ends with
- * 0. A second signal does not wait for clients. SIGHUP reads tokens and certificates again.
+ * 0. A second signal does not wait for clients. SIGHUP reads tokens and certificates again: all of them, or none.
  *
  * Threads: this one (the loop), the store's writer and reader, one for each job. The simulated vendor has a store of its own.
  */
@@ -22,6 +22,7 @@
 #include <uv.h>
 
 #include "app/config.h"
+#include "app/preflight.h"
 #include "app/stores.h"
 #include "app/tokens.h"
 #include "base/clock.h"
@@ -232,22 +233,15 @@ static enum rc open_jobs(struct server *s, struct err *e)
 	return rc;
 }
 
-/* "127.0.0.1:8080", "[::1]:8080" -> address and port. */
-static enum rc split_listen(struct server *s, char **ret_host, int *ret_port, struct err *e)
+static enum rc listen_on(struct server *s, const struct http_options *options, const char *way_out,
+                         struct http_server **ret, struct err *e)
 {
-	struct str  listen = config_str(s->config, CONFIG_LISTEN);
-	const char *colon = memrchr(listen.p, ':', listen.n);
-	struct str  host = colon ? str_of(listen.p, (size_t)(colon - listen.p)) : STR("");
-	int64_t     port;
+	struct err cause = { 0 };
+	enum rc    rc = http_server_open(&s->loop, options, ret, &cause);
 
-	if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
-		host = str_of(host.p + 1, host.n - 2);
-	if (!host.n || !str_to_int(str_of(colon + 1, listen.n - (size_t)(colon + 1 - listen.p)), 0, 65535, &port))
-		return err_set(e, RC_INVALID, "%s: must be ADDRESS:PORT such as 127.0.0.1:8080, not '%.*s'",
-		               config_name(CONFIG_LISTEN), STR_ARG(listen));
-	*ret_host = arena_copy(&s->config->arena, host.p, host.n);
-	*ret_port = (int)port;
-	return RC_OK;
+	if (!rc)
+		return RC_OK;
+	return err_set(e, rc, "%s%s", cause.msg, rc == RC_UNAVAILABLE ? way_out : "");
 }
 
 static enum rc open_sockets(struct server *s, struct err *e)
@@ -268,17 +262,18 @@ static enum rc open_sockets(struct server *s, struct err *e)
 		 .arg = s->api,
 	};
 	char   *host = NULL;
-	enum rc rc = split_listen(s, &host, &options.port, e);
+	enum rc rc = preflight_listen(s->config, &host, &options.port, e);
 
 	if (rc)
 		return rc;
 	options.host = host;
-	rc = http_server_open(&s->loop, &options, &s->http, e);
+	rc = listen_on(s, &options, "; choose another with --listen ADDR:PORT (make run LISTEN=ADDR:PORT)", &s->http,
+	               e);
 	if (rc || !config_number(c, CONFIG_METRICS_PORT))
 		return rc;
 	options.port = (int)config_number(c, CONFIG_METRICS_PORT);
 	options.on_request = api_on_probe;
-	return http_server_open(&s->loop, &options, &s->probe, e);
+	return listen_on(s, &options, "; choose another with METRICS_PORT", &s->probe, e);
 }
 
 static enum rc start(struct server *s, struct err *e)
@@ -352,46 +347,86 @@ static void close_all(struct server *s)
 
 /* --- reload --- */
 
-static enum rc reload_tokens(struct server *s, struct err *e)
+/* What the environment said at the start is all this process will ever see of it. */
+static void warn_of_fixed_tokens(const struct config *c)
 {
-	struct config     fresh;
-	struct buf        problems;
-	struct api_tokens tokens;
-	enum rc           rc;
+	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN };
 
-	buf_init(&problems, 65536);
-	rc = config_load(&fresh, (const char *const *)environ, s->config->file, &problems);
-	if (rc) {
-		(void)err_set(e, rc, "%.*s", STR_ARG(buf_str(&problems)));
-	} else {
-		config_set(&fresh, CONFIG_DATA, config_str(s->config, CONFIG_DATA), FROM_COMMAND_LINE);
-		if (s->is_dev)
-			rc = tokens_prepare_dev(&fresh, e);
-		if (!rc)
-			rc = tokens_read(&fresh, &tokens, e);
-		if (!rc)
-			api_set_tokens(s->api, &tokens);
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
+		if (c->values[ids[i]].origin == FROM_ENVIRONMENT)
+			log_write(
+			        LOG_WARNING, "serve", NULL, 0,
+			        "%s comes from the environment, which a running program cannot read again; put it in %s",
+			        config_name(ids[i]), CONFIG_FILE_NAME);
+}
+
+/* Read everything anew, but take nothing over. */
+static void read_again(struct server *s, struct config *fresh, struct api_tokens *ret, struct buf *problems)
+{
+	const char *file = s->config->file_origin == FROM_COMMAND_LINE ? s->config->file : NULL;
+	struct err  e = { 0 };
+	enum rc     rc = config_load(fresh, (const char *const *)environ, file, problems);
+
+	if (!rc && s->is_dev) {
+		config_set(fresh, CONFIG_DATA, config_str(s->config, CONFIG_DATA), FROM_COMMAND_LINE);
+		rc = tokens_prepare_dev(fresh, &e);
 	}
-	buf_fini(&problems);
-	config_fini(&fresh);
-	return rc;
+	if (!rc)
+		rc = tokens_read(fresh, ret, &e);
+	if (rc && e.rc)
+		buf_addf(problems, "%s\n", e.msg);
+	preflight_tls(s->config, problems);
+}
+
+/* Certificates first: they can still fail. Both servers have the same files. */
+static void take_over(struct server *s, const struct api_tokens *tokens, struct buf *problems)
+{
+	struct err e = { 0 };
+	enum rc    rc = http_server_reload_tls(s->http, &e);
+
+	if (!rc && s->probe)
+		rc = http_server_reload_tls(s->probe, &e);
+	if (rc)
+		buf_addf(problems, "%s\n", e.msg);
+	else
+		api_set_tokens(s->api, tokens);
+}
+
+/* Lines as one line. */
+static struct str join_lines(struct arena *a, struct str rest)
+{
+	struct str all = str_cut(&rest, '\n');
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		all = str_format(a, "%.*s; %.*s", STR_ARG(all), STR_ARG(line));
+	}
+	return all;
 }
 
 static void on_reload(uv_signal_t *signal, int number)
 {
-	struct server *s = signal->data;
-	struct err     e = { 0 };
-	enum rc        rc = reload_tokens(s, &e);
+	struct server    *s = signal->data;
+	struct config     fresh;
+	struct api_tokens tokens;
+	struct buf        problems;
 
 	(void)number;
-	if (!rc && config_text(s->config, CONFIG_TLS_CERT))
-		rc = http_server_reload_tls(s->http, &e);
-	if (!rc && s->probe && config_text(s->config, CONFIG_TLS_CERT))
-		rc = http_server_reload_tls(s->probe, &e);
-	if (rc)
-		log_write(LOG_ERROR, "serve", NULL, 0, "reload failed, the old settings stay: %s", e.msg);
-	else
+	buf_init(&problems, 65536);
+	read_again(s, &fresh, &tokens, &problems);
+	if (!problems.n)
+		take_over(s, &tokens, &problems);
+	if (problems.n) {
+		struct str all = join_lines(&fresh.arena, buf_str(&problems));
+
+		log_write(LOG_ERROR, "serve", NULL, 0, "reload failed, the old settings stay: %.*s", STR_ARG(all));
+	} else {
 		log_write(LOG_INFO, "serve", NULL, 0, "tokens and certificates are read again");
+	}
+	warn_of_fixed_tokens(&fresh);
+	buf_fini(&problems);
+	config_fini(&fresh);
 }
 
 /* --- run --- */
@@ -408,6 +443,17 @@ static bool is_loopback(struct str listen)
 	return str_starts_with(listen, STR("127.")) || str_starts_with(listen, STR("[::1]"));
 }
 
+static struct str where_tokens_are(struct config *c)
+{
+	enum config_origin track = c->values[CONFIG_API_TOKEN].origin, admin = c->values[CONFIG_ADMIN_TOKEN].origin;
+
+	if (track == FROM_DEV_MODE || admin == FROM_DEV_MODE)
+		return str_format(&c->arena, "The tokens are kept in %s/tokens.", config_text(c, CONFIG_DATA));
+	if (track == FROM_ENVIRONMENT || admin == FROM_ENVIRONMENT)
+		return STR("The tokens are those of your environment.");
+	return str_format(&c->arena, "The tokens are those of %s.", c->file);
+}
+
 static void print_welcome(const struct server *s, const char *address)
 {
 	const struct config *c = s->config;
@@ -420,8 +466,7 @@ static void print_welcome(const struct server *s, const char *address)
 	printf("Claim a sandbox:\n");
 	printf("  curl -X POST -H \"Authorization: Bearer $BROKER_API_TOKEN\" -H 'X-Track-ID: student-1' %s%.*s/allocate\n",
 	       address, STR_ARG(base));
-	printf("See the pool:\n  build/leasehold sandbox stats\n\nThe tokens are kept in %s/tokens. Ctrl-C stops.\n\n",
-	       config_text(c, CONFIG_DATA));
+	printf("See the pool:\n  build/leasehold sandbox stats\n\n%s Ctrl-C stops.\n\n", where_tokens_are(s->config).p);
 	fflush(stdout);
 }
 
@@ -445,6 +490,9 @@ static void announce(struct server *s)
 	log_write(LOG_INFO, "serve", fields, ARRAY_LEN(fields), "listening");
 	if (!log_wants(LOG_INFO)) /* whoever started us waits for this line, whatever the level */
 		printf("{\"message\":\"listening\",\"address\":\"%s\"}\n", address.p), fflush(stdout);
+	if (!s->is_dev && !config_text(s->config, CONFIG_CSP_URL))
+		log_write(LOG_WARNING, "serve", NULL, 0, "no %s: lending simulated sandboxes",
+		          config_name(CONFIG_CSP_URL));
 	if (!is_tls && !is_loopback(listen))
 		log_write(LOG_WARNING, "serve", NULL, 0,
 		          "serving beyond this machine without TLS: tokens travel readable (LEASEHOLD_TLS_CERT_FILE)");

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/config.h"
@@ -48,6 +49,12 @@ static int run_backup(const struct cli_args *args, struct config *c)
 
 	if (!args->values[CLI_OPTION_TO]) {
 		fprintf(stderr, "leasehold: store backup: --to FILE must be given\n");
+		return CLI_EXIT_USAGE;
+	}
+	if (config_number(c, CONFIG_STORE) == APP_DYNAMODB) {
+		fprintf(stderr,
+		        "leasehold: store backup copies the embedded store, but LEASEHOLD_STORE is dynamodb: use "
+		        "DynamoDB's own backups, or 'leasehold store copy --from dynamodb: --to sqlite:DIR'\n");
 		return CLI_EXIT_USAGE;
 	}
 	return finish(sqlite_backup(database(c), args->values[CLI_OPTION_TO], &e), &e);
@@ -163,6 +170,7 @@ static int run_copy(const struct cli_args *args, struct config *c)
 
 int store_command(const struct cli_args *args, struct config *c)
 {
+	umask(077); /* what is written here holds other people's names */
 	fetch_global_init();
 	c->values[CONFIG_STORE_DEADLINE].number = PATIENCE_MS; /* nobody waits on the other end of a connection */
 	switch ((enum cli_command_id)(args->command - cli_commands)) {

@@ -20,6 +20,7 @@
 #include <limits.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <unistd.h>
 
@@ -78,12 +79,17 @@ static SSL_CTX *new_context(void)
 	return ctx;
 }
 
-/* The newest entry of OpenSSL's queue as the reason. */
-static enum rc fail(struct err *e, const char *what, const char *file)
+/* The newest entry of OpenSSL's queue as the reason, where it tells a person something. */
+static enum rc fail(struct err *e, const char *what, const char *file, const char *needed)
 {
-	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+	unsigned long newest = ERR_peek_last_error();
+	const char   *reason = ERR_reason_error_string(newest);
+	int           code = ERR_GET_REASON(newest);
 
-	err_set(e, RC_INVALID, "%s %s: %s", what, file, reason ? reason : "not usable");
+	if (!reason || code == ERR_R_PEM_LIB || code == PEM_R_NO_START_LINE || code == ERR_R_UNSUPPORTED)
+		err_set(e, RC_INVALID, "%s %s is not %s", what, file, needed);
+	else
+		err_set(e, RC_INVALID, "%s %s: %s", what, file, reason);
 	ERR_clear_error();
 	return RC_INVALID;
 }
@@ -104,11 +110,11 @@ static enum rc load(SSL_CTX *ctx, const char *cert_file, const char *key_file, s
 	if ((rc = check_readable("TLS key", key_file, e)))
 		return rc;
 	if (SSL_CTX_use_certificate_chain_file(ctx, cert_file) != 1)
-		return fail(e, "TLS certificate", cert_file);
+		return fail(e, "TLS certificate", cert_file, "a PEM certificate");
 	if (SSL_CTX_use_PrivateKey_file(ctx, key_file, SSL_FILETYPE_PEM) != 1)
-		return fail(e, "TLS key", key_file);
+		return fail(e, "TLS key", key_file, "a PEM private key without a pass phrase");
 	if (SSL_CTX_check_private_key(ctx) != 1)
-		return fail(e, "TLS key", key_file);
+		return fail(e, "TLS key", key_file, "a PEM private key without a pass phrase");
 	return RC_OK;
 }
 

@@ -24,6 +24,8 @@
 #include "store/sqlite.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +45,25 @@ struct sqlite_store {
 	bool                     are_uniques_lost; /* a commit failed: read them again */
 };
 
+enum rc sqlite_is_foreign(struct err *e)
+{
+	return err_set(e, RC_CORRUPT,
+	               SQLITE_STORE_WORDS
+	               " is not a Leasehold store or is damaged; restore a backup (docs/runbook.md)");
+}
+
+/* Say which file it is: in place of "the store" where the sentence is about the file, else in front. */
+static enum rc name_file(enum rc rc, const char *path, struct err *e)
+{
+	struct err cause;
+
+	if (rc != RC_CORRUPT || !e || !str_starts_with(str_from(e->msg), STR(SQLITE_STORE_WORDS)))
+		return err_wrap(e, rc, "%s", path);
+	cause = *e;
+	err_clear(e);
+	return err_set(e, rc, "%s%s", path, cause.msg + strlen(SQLITE_STORE_WORDS));
+}
+
 enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e)
 {
 	const char *why = sqlite3_errmsg(db);
@@ -56,7 +77,7 @@ enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e)
 	case SQLITE_PERM:
 	case SQLITE_CANTOPEN: return err_set(e, RC_UNAVAILABLE, "the store cannot %s: %s", doing, why);
 	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB: return err_set(e, RC_CORRUPT, "the store cannot %s: %s", doing, why);
+	case SQLITE_NOTADB: return sqlite_is_foreign(e);
 	default: return err_set(e, RC_INTERNAL, "the store cannot %s: %s", doing, why);
 	}
 }
@@ -100,7 +121,9 @@ enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct
 	               "PRAGMA busy_timeout = 5000; PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY;%s",
 	               cache_mb * 1024,
 	               is_read_only ? "" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"); /* fits */
-	return sqlite_exec(ret->db, sql, e);
+	if (sqlite3_exec(ret->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return sqlite_failed(ret->db, "open its file", e);
+	return RC_OK;
 }
 
 /* A statement without results, kept prepared because it runs for every batch. */
@@ -340,7 +363,7 @@ static enum rc connect_both(struct sqlite_store *store, const struct sqlite_opti
 	if (!rc)
 		rc = sqlite_connect(o->path, true, READER_CACHE_MB, &store->reader_connection, e);
 	if (rc)
-		return err_wrap(e, rc, "%s", o->path);
+		return name_file(rc, o->path, e);
 	sqlite3_wal_autocheckpoint(writer->db, 0);
 	sqlite3_wal_hook(writer->db, note_wal_size, writer);
 	return RC_OK;
@@ -383,27 +406,55 @@ static enum rc copy_pages(sqlite3 *from, sqlite3 *to, struct err *e)
 
 static enum rc open_existing(const char *path, struct sqlite_connection *ret, struct err *e)
 {
+	enum rc rc;
+
 	if (access(path, R_OK) != 0)
-		return err_set(e, RC_NOT_FOUND, "there is no readable store at %s", path);
-	return sqlite_connect(path, true, READER_CACHE_MB, ret, e);
+		return err_set(e, RC_NOT_FOUND, "there is no readable store at %s: %s", path, strerror(errno));
+	rc = sqlite_connect(path, true, READER_CACHE_MB, ret, e);
+	return rc ? name_file(rc, path, e) : RC_OK;
+}
+
+/* The system's own reason is better than SQLite's, and nobody else may read the copy. */
+static enum rc make_file(const char *path, struct err *e)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno == EEXIST)
+		return err_set(e, RC_CONFLICT, "%s exists already; name a new file", path);
+	if (fd < 0)
+		return err_set(e, RC_UNAVAILABLE, "%s cannot be made: %s", path, strerror(errno));
+	close(fd);
+	return RC_OK;
+}
+
+static enum rc copy_to(sqlite3 *source, const char *to, struct err *e)
+{
+	struct sqlite_connection target = { 0 };
+	enum rc                  rc = make_file(to, e);
+
+	if (rc)
+		return rc;
+	if (sqlite3_open(to, &target.db) != SQLITE_OK)
+		rc = sqlite_failed(target.db, "open its copy", e);
+	if (!rc)
+		rc = copy_pages(source, target.db, e);
+	sqlite_disconnect(&target);
+	if (!rc)
+		return RC_OK;
+	unlink(to); /* half a backup is none */
+	return err_wrap(e, rc, "%s", to);
 }
 
 enum rc sqlite_backup(const char *from, const char *to, struct err *e)
 {
-	struct sqlite_connection source = { 0 }, target = { 0 };
-	enum rc                  rc;
+	struct sqlite_connection source = { 0 };
+	enum rc                  rc = open_existing(from, &source, e);
 
-	if (access(to, F_OK) == 0)
-		return err_set(e, RC_CONFLICT, "%s exists already; name a new file", to);
-	rc = open_existing(from, &source, e);
 	/* One read transaction for the whole copy: the backup is the state of one moment. */
+	if (!rc && sqlite3_exec(source.db, "BEGIN; SELECT count(*) FROM sqlite_schema;", NULL, NULL, NULL) != SQLITE_OK)
+		rc = name_file(sqlite_failed(source.db, "be read", e), from, e);
 	if (!rc)
-		rc = sqlite_exec(source.db, "BEGIN; SELECT count(*) FROM sqlite_schema;", e);
-	if (!rc && sqlite3_open(to, &target.db) != SQLITE_OK)
-		rc = sqlite_failed(target.db, "make the backup file", e);
-	if (!rc)
-		rc = copy_pages(source.db, target.db, e);
-	sqlite_disconnect(&target);
+		rc = copy_to(source.db, to, e);
 	sqlite_disconnect(&source);
 	return rc;
 }
@@ -417,7 +468,7 @@ static enum rc check_pages(sqlite3 *db, struct err *e)
 	    sqlite3_step(stmt) != SQLITE_ROW)
 		rc = sqlite_failed(db, "check itself", e);
 	else if (strcmp((const char *)sqlite3_column_text(stmt, 0), "ok") != 0)
-		rc = err_set(e, RC_CORRUPT, "%s", (const char *)sqlite3_column_text(stmt, 0));
+		rc = sqlite_is_foreign(e);
 	sqlite3_finalize(stmt);
 	return rc;
 }
@@ -427,10 +478,13 @@ enum rc sqlite_check(const char *path, struct err *e)
 	struct sqlite_connection c = { 0 };
 	enum rc                  rc = open_existing(path, &c, e);
 
-	if (!rc)
-		rc = check_pages(c.db, e);
+	if (rc) {
+		sqlite_disconnect(&c);
+		return rc;
+	}
+	rc = check_pages(c.db, e);
 	if (!rc)
 		rc = sqlite_check_identity(c.db, e);
 	sqlite_disconnect(&c);
-	return rc;
+	return rc ? name_file(rc, path, e) : RC_OK;
 }

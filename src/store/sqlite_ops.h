@@ -46,6 +46,12 @@ MUST_CHECK enum rc sqlite_exec(sqlite3 *db, const char *sql, struct err *e);
 /* Turn SQLite's last failure into ours: trouble with the disk is RC_UNAVAILABLE, damage RC_CORRUPT. */
 enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e);
 
+/* How a message about the whole file begins; whoever knows the file's name puts it there instead. */
+#define SQLITE_STORE_WORDS "the store"
+
+/* RC_CORRUPT: another program's file, or a damaged one of ours. */
+enum rc sqlite_is_foreign(struct err *e);
+
 /* Is this file ours, and of a version we know? */
 MUST_CHECK enum rc sqlite_check_identity(sqlite3 *db, struct err *e);
 

@@ -93,7 +93,7 @@ static enum rc read_pragma(sqlite3 *db, const char *sql, int64_t *ret, struct er
 	enum rc       rc = RC_OK;
 
 	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
-		rc = sqlite_failed(db, sql, e);
+		rc = sqlite_failed(db, "be read", e);
 	else
 		*ret = sqlite3_column_int64(stmt, 0);
 	sqlite3_finalize(stmt);
@@ -110,9 +110,11 @@ enum rc sqlite_check_identity(sqlite3 *db, struct err *e)
 	    (rc = read_pragma(db, "SELECT count(*) FROM sqlite_schema", &objects, e)))
 		return rc;
 	if (id != APPLICATION_ID && objects > 0)
-		return err_set(e, RC_CORRUPT, "is a database of another program, not a Leasehold store");
+		return sqlite_is_foreign(e);
 	if (version > SQLITE_SCHEMA_VERSION)
-		return err_set(e, RC_CORRUPT, "has schema version %d, this program knows up to %d: use a newer one",
+		return err_set(e, RC_CORRUPT,
+		               SQLITE_STORE_WORDS
+		               " has schema version %d, this program knows up to %d: use a newer one",
 		               (int)version, SQLITE_SCHEMA_VERSION);
 	return RC_OK;
 }

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import ssl
 import stat
@@ -10,6 +11,7 @@ import subprocess
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +82,43 @@ def test_a_bad_value_is_refused_by_name(tmp_path, name, value):
     assert name in refused(tmp_path, **TOKENS, **{name: value})
 
 
+def test_problems_outside_the_settings_are_in_the_same_list(tmp_path):
+    got = run(
+        "serve",
+        "--listen",
+        "localhost",
+        "--data",
+        str(tmp_path / "data"),
+        env={"LEASEHOLD_TLS_CERT_FILE": "/none/c", "LEASEHOLD_TLS_KEY_FILE": "/none/k", "LOG_LEVEL": "LOUD"},
+        timeout=15,
+    )
+    assert got.returncode == 2
+    for text in ("--listen: must be", "BROKER_API_TOKEN", "LOG_LEVEL", "/none/c cannot be read", "/none/k cannot be read"):
+        assert text in got.stderr, text
+    assert not (tmp_path / "data").exists(), "nothing was made"
+
+
+def test_config_has_the_same_problems_but_only_notes_missing_tokens(tmp_path):
+    got = run("config", env={"LEASEHOLD_LISTEN": "localhost"})
+    assert got.returncode == 2
+    assert "LEASEHOLD_LISTEN: must be" in got.stderr
+    got = run("config", env={"LAB_DURATION_HOUR": "3"})
+    assert got.returncode == 0
+    assert "note: 'leasehold serve' needs BROKER_API_TOKEN" in got.stderr
+    assert "LAB_DURATION_HOUR: there is no such setting; did you mean LAB_DURATION_HOURS?" in got.stderr
+
+
+def test_the_example_of_the_configuration_has_only_settings_that_exist(tmp_path):
+    example = (Path(__file__).parents[2] / "deploy" / "leasehold.conf.example").read_text()
+    names = re.findall(r"^#([A-Z_0-9]+)=", example, re.M)
+    assert {"BROKER_API_TOKEN", "BROKER_ADMIN_TOKEN", "CSP_BASE_URL", "CSP_API_TOKEN"} <= set(names)
+    file = tmp_path / "settings"
+    file.write_text(example)
+    assert run("config", "--file", str(file)).returncode == 0
+    file.write_text(re.sub(r"^#([A-Z_0-9]+=)", r"\1", example, flags=re.M))
+    assert "there is no setting" not in run("config", "--file", str(file)).stderr
+
+
 def test_a_secret_is_not_in_the_refusal(tmp_path):
     assert TRACK_TOKEN not in refused(tmp_path, **TOKENS, LEASEHOLD_BOGUS="1")
 
@@ -143,6 +182,12 @@ def test_a_port_in_use_is_an_error(make, tmp_path):
     got = run("serve", "--listen", "127.0.0.1:%d" % server.address[1], "--data", str(tmp_path), env=TOKENS, timeout=15)
     assert got.returncode != 0
     assert str(server.address[1]) in got.stderr + got.stdout
+    assert "; choose another with --listen ADDR:PORT (make run LISTEN=ADDR:PORT)" in got.stderr
+
+
+def test_without_a_vendor_it_warns(make):
+    server = make.server(1)
+    until(lambda: "no CSP_BASE_URL: lending simulated sandboxes" in server.output(), "the warning")
 
 
 # Dev mode.
@@ -166,6 +211,21 @@ def test_dev_mode_tokens_are_in_the_file_after_a_restart_too(make):
     server.restart()
     tokens = dict(line.split("=", 1) for line in (server.data / "tokens").read_text().splitlines() if line)
     assert server.admin(token=tokens["BROKER_ADMIN_TOKEN"]).get("/v1/admin/stats").status == 200
+
+
+def test_dev_mode_refuses_a_real_vendor(tmp_path):
+    said = refused(tmp_path, "--dev", CSP_BASE_URL="http://127.0.0.1:1", CSP_API_TOKEN="x")
+    assert (
+        "--dev uses the simulated vendor, but CSP_BASE_URL is set (environment); unset it, or start without --dev" in said
+    )
+
+
+def test_dev_mode_says_where_the_tokens_are(make):
+    server = make.server(bare=True, args=["--dev"])
+    until(lambda: "The tokens are kept in %s/tokens." % server.data in server.output(), "the banner")
+    server = make.server(bare=True, args=["--dev"], **TOKENS)
+    until(lambda: "The tokens are those of your environment." in server.output(), "the banner")
+    assert not (server.data / "tokens").exists()
 
 
 # SIGHUP.
@@ -208,6 +268,9 @@ def test_sighup_rotates_tokens(make, tmp_path, new_owner):
 def test_sighup_without_a_file_does_no_harm(make, owner):
     server = make.server(2)
     server.signal(signal.SIGHUP)
+    for name in TOKENS:
+        said = "%s comes from the environment, which a running program cannot read again; put it in" % name
+        until(lambda: said in server.output(), said)
     assert server.track(owner).allocate().status == 201
     assert server.is_alive()
 
@@ -275,6 +338,53 @@ def test_tls_serves_and_reloads_at_sighup(make, tmp_path, owner):
     assert server.stop() == 0
 
 
+def test_a_reload_takes_over_all_or_nothing(make, tmp_path):
+    cert, key = certificate(tmp_path, "one")
+    cert2, key2 = certificate(tmp_path, "two")
+    trust, trust2 = trusting(cert), trusting(cert2)
+    file = tmp_path / "settings"
+    old, new = "old-admin-token-0123456789", "new-admin-token-0123456789"
+    write_tokens(file, "track-token-0123456789", old)
+    server = make.server(
+        bare=True,
+        LEASEHOLD_CONFIG_FILE=str(file),
+        LEASEHOLD_TLS_CERT_FILE=str(cert),
+        LEASEHOLD_TLS_KEY_FILE=str(key),
+    )
+
+    def status(token, context=trust):
+        try:
+            return server.admin(token=token, tls=context).get("/v1/admin/stats").status
+        except ssl.SSLError:
+            return None
+
+    def failures():
+        return [line for line in server.output().splitlines() if "reload failed" in line]
+
+    write_tokens(file, "track-token-0123456789", new)
+    cert.write_text("not a certificate")
+    server.signal(signal.SIGHUP)
+    until(lambda: len(failures()) == 1, "the bad certificate is refused")
+    assert "is not a PEM certificate" in failures()[0]
+    assert (status(old), status(new)) == (200, 401), "the good tokens were not taken over"
+
+    write_tokens(file, "short", new)
+    server.signal(signal.SIGHUP)
+    until(lambda: len(failures()) == 2, "both are refused")
+    assert "BROKER_API_TOKEN" in failures()[1] and "; TLS certificate" in failures()[1]
+
+    cert.write_bytes(cert2.read_bytes())
+    key.write_bytes(key2.read_bytes())
+    server.signal(signal.SIGHUP)
+    until(lambda: len(failures()) == 3, "the bad token is refused")
+    assert (status(old), status(old, trust2)) == (200, None), "the good certificate was not taken over"
+
+    write_tokens(file, "track-token-0123456789", new)
+    server.signal(signal.SIGHUP)
+    until(lambda: status(new, trust2) == 200, "both are taken over")
+    assert status(old, trust2) == 401
+
+
 def test_tls_refuses_plain_text_and_old_versions(make, tmp_path):
     cert, key = certificate(tmp_path, "only")
     server = make.server(2, wait=False, LEASEHOLD_TLS_CERT_FILE=str(cert), LEASEHOLD_TLS_KEY_FILE=str(key))
@@ -303,7 +413,7 @@ def test_a_bad_certificate_is_refused_at_start(tmp_path):
         env={**TOKENS, "LEASEHOLD_TLS_CERT_FILE": str(bad), "LEASEHOLD_TLS_KEY_FILE": str(bad)},
     )
     assert got.returncode != 0
-    assert "bad.pem" in got.stderr + got.stdout
+    assert "bad.pem is not a PEM certificate" in got.stderr
 
 
 # Stopping.
@@ -418,7 +528,47 @@ def test_check_finds_a_damaged_file(make):
             f.seek(at)
             f.write(b"\xaa" * 1024)
     got = run("store", "check", "--data", str(server.data))
-    assert got.returncode != 0
+    assert got.returncode == 1
+    assert got.stderr == "leasehold: %s is not a Leasehold store or is damaged; restore a backup (docs/runbook.md)\n" % file
+
+
+@pytest.mark.parametrize("command", [["store", "check"], ["store", "backup", "--to", "TO"], ["serve"]])
+def test_a_foreign_file_is_named_and_kept(tmp_path, command):
+    file = tmp_path / "leasehold.db"
+    file.write_bytes(b"these are not the pages you are looking for\n" * 200)
+    before = file.read_bytes()
+    words = [str(tmp_path / "copy.db") if w == "TO" else w for w in command]
+    if command == ["serve"]:
+        words += ["--listen", "127.0.0.1:0"]
+    got = run(*words, "--data", str(tmp_path), env=TOKENS, timeout=15)
+    assert got.returncode == 1
+    assert got.stderr == "leasehold: %s is not a Leasehold store or is damaged; restore a backup (docs/runbook.md)\n" % file
+    assert file.read_bytes() == before and not (tmp_path / "copy.db").exists()
+
+
+def test_a_missing_store_is_named_with_the_reason(tmp_path):
+    got = run("store", "check", "--data", str(tmp_path))
+    assert got.returncode == 4
+    assert "%s/leasehold.db: No such file or directory" % tmp_path in got.stderr
+
+
+def test_a_backup_is_private_and_says_why_it_cannot_be_made(make, tmp_path):
+    server = make.server(3)
+    to = tmp_path / "copy.db"
+    got = run("store", "backup", "--data", str(server.data), "--to", str(to))
+    assert got.returncode == 0, got.stderr
+    assert stat.S_IMODE(to.stat().st_mode) == 0o600
+    got = run("store", "backup", "--data", str(server.data), "--to", str(to))
+    assert (got.returncode, got.stderr) == (1, "leasehold: %s exists already; name a new file\n" % to)
+    lost = tmp_path / "none" / "copy.db"
+    got = run("store", "backup", "--data", str(server.data), "--to", str(lost))
+    assert got.stderr == "leasehold: %s cannot be made: No such file or directory\n" % lost
+
+
+def test_a_backup_of_dynamodb_is_refused(tmp_path):
+    got = run("store", "backup", "--to", str(tmp_path / "x.db"), env={"LEASEHOLD_STORE": "dynamodb"})
+    assert got.returncode == 2
+    assert "use DynamoDB's own backups, or 'leasehold store copy --from dynamodb: --to sqlite:DIR'" in got.stderr
 
 
 def test_the_program_prints_its_states():

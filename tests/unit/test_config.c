@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "app/config.h"
+#include "app/preflight.h"
 #include "app/tokens.h"
 
 #define TRACK_TOKEN "track-token-0123456789"
@@ -187,6 +188,125 @@ TEST(unknown_keys_are_a_problem_when_they_look_like_ours)
 	     NULL);
 	CHECK(l.rc == RC_INVALID && lines(&l.problems) == 1 && says(&l, "LEASEHOLD_RATE_LIMT: there is no such"));
 	unload(&l);
+}
+
+TEST(a_slip_of_the_pen_is_answered_with_the_name_that_was_meant)
+{
+	static const struct {
+		const char *name, *meant;
+	} rows[] = {
+		{ "LAB_DURATION_HOUR", "LAB_DURATION_HOURS" },
+		{ "LAB_DURATOIN_HOURS", "LAB_DURATION_HOURS" },
+		{ "XLAB_DURATION_HOURSX", "LAB_DURATION_HOURS" },
+		{ "LAB_DURATION", NULL },
+		{ "LAB_DURATION_HOURS", NULL },
+		{ "LOG", NULL },
+		{ "", NULL },
+		{ "CSP_BASE_URI", "CSP_BASE_URL" },
+		{ "DDB_GSI4_NAME", "DDB_GSI1_NAME" },
+		{ "LEASEHOLD_CONNECTIONS_PER_CLIENT_MAXIMUM_AND_SOMETHING_MUCH_TOO_LONG_FOR_A_NAME", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *near = config_nearest(str_from(rows[i].name));
+
+		CASE(rows[i].name);
+		CHECK(rows[i].meant ? near && strcmp(near, rows[i].meant) == 0 : !near);
+	}
+}
+
+TEST(near_misses_are_notes_unless_they_are_ours)
+{
+	static const char *const environment[] = { "LAB_DURATION_HOUR=3", "LEASEHOLD_WAIT_MAX_SECS=3",
+		                                   "PATH=/bin",           "LAB_DURATION_HOURS=5",
+		                                   "HOSTNAME=x",          NULL };
+	struct loaded            l;
+	struct buf               notes;
+
+	buf_init(&notes, 65536);
+	config_near_misses(environment, &notes);
+	CHECK(lines(&notes) == 1);
+	CHECK(str_eq(buf_str(&notes),
+	             STR("LAB_DURATION_HOUR: there is no such setting; did you mean LAB_DURATION_HOURS?\n")));
+	load(&l, environment, NULL);
+	CHECK(lines(&l.problems) == 1 && says(&l, "LEASEHOLD_WAIT_MAX_SECS: there is no such setting; did you mean "
+	                                          "LEASEHOLD_WAIT_MAX_SEC?"));
+	unload(&l);
+	buf_fini(&notes);
+}
+
+/* --- outside the settings --- */
+
+static void preflight(struct loaded *l, const char *listen, enum config_origin origin, bool is_dev)
+{
+	config_set(&l->c, CONFIG_LISTEN, str_from(listen), origin);
+	buf_reset(&l->problems);
+	preflight_check(&l->c, is_dev, &l->problems);
+}
+
+TEST(listen_addresses_are_numeric_and_named_as_they_were_given)
+{
+	static const char *const good[] = { "127.0.0.1:8080", "[::1]:0", "::1:8080", "0.0.0.0:65535" };
+	static const char *const bad[] = {
+		"", "8080", ":8080", "localhost:8080", "127.0.0.1:", "127.0.0.1:65536", "[]:1", "127.0.0.1:x"
+	};
+	struct loaded l;
+
+	load(&l, (const char *const[]){ NULL }, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		CASE(good[i]);
+		preflight(&l, good[i], FROM_COMMAND_LINE, false);
+		CHECK(l.problems.n == 0);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		CASE(bad[i]);
+		preflight(&l, bad[i], FROM_COMMAND_LINE, false);
+		CHECK(lines(&l.problems) == 1 && says(&l, "--listen: must be ADDRESS:PORT"));
+	}
+	preflight(&l, "8080", FROM_FILE, false);
+	CHECK(says(&l, "LEASEHOLD_LISTEN: must be ADDRESS:PORT"));
+	unload(&l);
+}
+
+TEST(a_preflight_names_every_file_and_the_vendor_beside_dev)
+{
+	struct loaded l;
+
+	load(&l,
+	     (const char *const[]){ "LEASEHOLD_TLS_CERT_FILE=/none/c", "LEASEHOLD_TLS_KEY_FILE=/none/k",
+	                            "LEASEHOLD_CSP_CA_FILE=/none/a", "CSP_BASE_URL=http://x", "CSP_API_TOKEN=x", NULL },
+	     NULL);
+	CHECK(l.rc == RC_OK);
+	preflight(&l, "here", FROM_COMMAND_LINE, true);
+	CHECK(lines(&l.problems) == 5 && says(&l, "/none/c cannot be read: No such file"));
+	CHECK(says(&l, "/none/k cannot") && says(&l, "/none/a cannot") && says(&l, "--listen"));
+	CHECK(says(&l, "--dev uses the simulated vendor, but CSP_BASE_URL is set (environment); unset it"));
+	preflight(&l, "127.0.0.1:1", FROM_COMMAND_LINE, false);
+	CHECK(lines(&l.problems) == 3);
+	unload(&l);
+}
+
+TEST(the_settings_are_shown_and_described_with_their_limits)
+{
+	struct loaded l;
+	struct buf    out;
+
+	make_folder();
+	write_file(STR("LAB_DURATION_HOURS=7\n"));
+	load(&l, (const char *const[]){ NULL }, path);
+	buf_init(&out, 1 << 20);
+	config_print(&l.c, &out);
+	CHECK(strstr(out.p, "1 to 8760") && strstr(out.p, "json, text") && strstr(out.p, "0.1 to 300, decimals"));
+	CHECK(strstr(out.p, CONFIG_FILE_NAME) && strstr(out.p, path) && strstr(out.p, "command line"));
+	CHECK(!strstr(out.p, "e+0"));
+	buf_reset(&out);
+	config_write_doc(&out);
+	for (int id = 0; id < CONFIG_COUNT; id++)
+		CHECK(strstr(out.p, config_name((enum setting)id)) != NULL);
+	CHECK(strstr(out.p, "| `LAB_DURATION_HOURS` | `4` | 1 to 8760 | How long a track may hold a sandbox |\n"));
+	buf_fini(&out);
+	unload(&l);
+	remove_folder();
 }
 
 /* --- values --- */

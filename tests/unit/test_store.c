@@ -691,7 +691,7 @@ static void check_foreign_files(struct arena *a)
 
 	snprintf(command, sizeof(command), "sqlite3 %s 'CREATE TABLE other(x)'", path);
 	CHECK(system(command) == 0);
-	CHECK(store_sqlite_open(&options, &store, &e) == RC_CORRUPT && strstr(e.msg, "another program"));
+	CHECK(store_sqlite_open(&options, &store, &e) == RC_CORRUPT && strstr(e.msg, "x.db is not a Leasehold"));
 	CHECK(unlink(path) == 0);
 
 	store_close(open_sqlite_at("x.db"));
