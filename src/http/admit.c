@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admit.c - every request comes in here and passes these doors, in this order: is there such a path (404), such a method (405),
- * who is it (401), may he (403), not too often (429), no unknown query parameter and no body that nobody would read (400); then its handler.
+ * admit.c - every request comes in here and passes these doors, in this order: is there such a path (404), such a method
+ * (405), who is it (401), may he (403), not too often (429), no unknown query parameter and no body that nobody would read
+ * (400); then its handler.
  *
  * Whoever is not known learns nothing but that. Tokens are compared without telling by time how much of them was right.
  */
@@ -86,7 +87,7 @@ static struct str shown_path(struct request *r)
 	return str_of(shown, path.n);
 }
 
-/* What may have been meant: without the slash at the end, with the base path in front. Empty when that is nothing either. */
+/* What may have been meant: without the slash at the end, with the base path in front. Empty: that is nothing either. */
 static struct str guess_path(struct request *r, struct str path)
 {
 	struct str guess;

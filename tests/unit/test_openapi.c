@@ -142,9 +142,10 @@ static bool has_choice(struct str choices, struct str word)
 static struct str choices_of(const char *schema, enum spec_shape shape)
 {
 	const struct spec_schema *found = spec_find_schema(str_from(schema));
-	struct str                choices;
+	struct str                choices = STR("");
 
-	CHECK(found && spec_shape(found, &choices) == shape);
+	CHECK(found != NULL);
+	CHECK(spec_shape(found, &choices) == shape);
 	return choices;
 }
 
