@@ -211,6 +211,10 @@ enum rc sandbox_give_back(struct sandbox *s, struct str owner, struct wall now, 
 		return err_set_code(e, RC_DENIED, "ALLOCATION_EXPIRED",
 		                    "your time with sandbox %.*s was over after %lld h; it is taken back by itself",
 		                    STR_ARG(s->sandbox_id), (long long)s->lab_duration_hours);
+	if (s->status == SANDBOX_STALE)
+		return err_set(e, RC_CONFLICT,
+		               "sandbox %.*s was set aside by an operator; there is nothing more for you to do",
+		               STR_ARG(s->sandbox_id));
 	rc = sandbox_apply(s, SANDBOX_ON_GIVE_BACK, now, e);
 	if (rc)
 		return rc;
@@ -243,8 +247,12 @@ enum rc sandbox_deletion_failed(struct sandbox *s, int64_t max_attempts, int64_t
 
 enum rc sandbox_retry_deletion(struct sandbox *s, struct wall now, struct err *e)
 {
-	enum rc rc = sandbox_apply(s, SANDBOX_ON_RETRY, now, e);
+	enum rc rc;
 
+	if (s->status != SANDBOX_DELETION_FAILED)
+		return err_set(e, RC_CONFLICT, "sandbox %.*s is %s; only one that is deletion_failed can be retried",
+		               STR_ARG(s->sandbox_id), sandbox_state_name(s->status));
+	rc = sandbox_apply(s, SANDBOX_ON_RETRY, now, e);
 	if (rc)
 		return rc;
 	s->deletion_retry_count = 0;

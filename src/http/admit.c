@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admit.c - every request comes in here and passes these doors, in this order: is there such a path (404), such a method (405),
- * who is it (401), may he (403), not too often (429), no unknown query parameter (400); then its handler.
+ * admit.c - every request comes in here and passes these doors, in this order: is there such a path (404), such a method
+ * (405), who is it (401), may he (403), not too often (429), no unknown query parameter and no body that nobody would read
+ * (400); then its handler.
  *
  * Whoever is not known learns nothing but that. Tokens are compared without telling by time how much of them was right.
  */
@@ -11,12 +12,13 @@
 #include "base/metrics.h"
 #include "domain/sandbox.h"
 #include "http/api_ops.h"
+#include "http/apispec.h"
 #include "http/urlform.h"
 
-enum { BODY_MAX = 4096 };
+enum { BODY_MAX = 4096, SHOWN_PATH_MAX = 80 };
 
 static handler_fn *const handlers[] = {
-#define ROUTE(name, method, path, scope, params, replies, summary) handle_##name,
+#define ROUTE(name, operation, method, path, scope, params, replies, summary) handle_##name,
 #include "http/routes.def"
 #undef ROUTE
 };
@@ -57,6 +59,68 @@ static enum rc take_params(struct request *r, const struct matcher *m, const str
 	return RC_OK;
 }
 
+static bool is_served(const struct api *a, struct str path)
+{
+	struct str segments[API_SEGMENTS_MAX];
+	size_t     count;
+
+	if (!api_split_path(path, segments, &count))
+		return false;
+	for (size_t i = 0; i < api_route_count; i++)
+		if (is_path_match(&a->matchers[i], segments, count))
+			return true;
+	return false;
+}
+
+/* The path as a message can show it. */
+static struct str shown_path(struct request *r)
+{
+	struct str path = r->call->req.path;
+	char      *shown;
+
+	if (path.n > SHOWN_PATH_MAX)
+		path.n = SHOWN_PATH_MAX;
+	shown = arena_copy(&r->call->arena, path.p, path.n);
+	for (size_t i = 0; i < path.n; i++)
+		if (shown[i] < ' ' || shown[i] > '~')
+			shown[i] = '?';
+	return str_of(shown, path.n);
+}
+
+/* What may have been meant: without the slash at the end, with the base path in front. Empty: that is nothing either. */
+static struct str guess_path(struct request *r, struct str path)
+{
+	struct str guess;
+
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	if (is_served(r->api, path))
+		return path;
+	guess = str_format(&r->call->arena, "%.*s%.*s", STR_ARG(r->api->options.base_path), STR_ARG(path));
+	return is_served(r->api, guess) ? guess : STR("");
+}
+
+static enum rc fail_path(struct request *r, struct err *e)
+{
+	struct arena *a = &r->call->arena;
+	struct str    base = r->api->options.base_path;
+	struct str    shown = shown_path(r);
+	struct str    guess = str_eq(shown, r->call->req.path) ? guess_path(r, shown) : STR("");
+	struct str    hint = guess.n ? str_format(a, "; did you mean %.*s?", STR_ARG(guess)) : STR("");
+	struct str    end = str_format(a, "; all paths: %.*s/openapi.json", STR_ARG(base));
+
+	if (hint.n + end.n + SHOWN_PATH_MAX + sizeof("there is nothing at ''") > sizeof(e->msg))
+		hint = STR(""); /* the end is worth more */
+	return err_set(e, RC_NOT_FOUND, "there is nothing at '%.*s'%.*s%.*s", STR_ARG(shown), STR_ARG(hint),
+	               STR_ARG(end));
+}
+
+static enum rc fail_method(struct request *r, struct str allowed, struct err *e)
+{
+	return err_set(e, RC_NO_METHOD, "%.*s takes %.*s, not %.*s", STR_ARG(shown_path(r)), STR_ARG(allowed),
+	               STR_ARG(r->call->req.method));
+}
+
 /* Finds the route. RC_NOT_FOUND, RC_NO_METHOD (with the Allow header added). */
 static enum rc find_route(struct request *r, struct err *e)
 {
@@ -64,10 +128,11 @@ static enum rc find_route(struct request *r, struct err *e)
 	struct str                 segments[API_SEGMENTS_MAX];
 	struct str                 method = req->is_head ? STR("GET") : req->method;
 	struct buf                *headers = &r->call->headers;
-	size_t                     count, allowed = 0;
+	struct str                 allowed;
+	size_t                     count;
 
 	if (!api_split_path(req->path, segments, &count))
-		return err_set(e, RC_NOT_FOUND, "there is nothing at this path");
+		return fail_path(r, e);
 	for (size_t i = 0; i < api_route_count; i++) {
 		if (!is_path_match(&r->api->matchers[i], segments, count))
 			continue;
@@ -76,12 +141,14 @@ static enum rc find_route(struct request *r, struct err *e)
 			r->route = &api_routes[i];
 			return take_params(r, &r->api->matchers[i], segments, e);
 		}
-		buf_addf(headers, "%s%s", allowed++ ? ", " : "Allow: ", api_routes[i].method);
+		buf_addf(headers, "%s%s", headers->n ? ", " : "Allow: ", api_routes[i].method);
 	}
-	if (!allowed)
-		return err_set(e, RC_NOT_FOUND, "there is nothing at this path");
+	if (!headers->n)
+		return fail_path(r, e);
+	allowed = str_of(headers->p + strlen("Allow: "), headers->n - strlen("Allow: "));
+	rc_ignore(fail_method(r, allowed, e)); /* noted in e */
 	buf_add_str(headers, STR("\r\n"));
-	return err_set(e, RC_NO_METHOD, "this path does not take %.*s", STR_ARG(req->method));
+	return RC_NO_METHOD;
 }
 
 /* The token's number among those known, or -1. Looks at all of them, whatever it finds. */
@@ -106,7 +173,7 @@ static enum rc authenticate(struct request *r, uint64_t *ret_caller, struct err 
 	if (times == 0)
 		return err_set(e, RC_UNKNOWN, "no Authorization header; send 'Authorization: Bearer TOKEN'");
 	if (times > 1 || !str_eq_nocase(scheme, STR("Bearer")) || token.n == 0)
-		return err_set(e, RC_UNKNOWN, "the Authorization header must be 'Bearer TOKEN', once");
+		return err_set(e, RC_UNKNOWN, "the Authorization header must be 'Bearer TOKEN' (and sent once)");
 	track = find_token(r->api->tokens.track, r->api->tokens.track_count, token);
 	admin = find_token(r->api->tokens.admin, r->api->tokens.admin_count, token);
 	if (track < 0 && admin < 0)
@@ -134,7 +201,7 @@ static enum rc read_owner(struct request *r, struct err *e)
 	if (times > 1 || !sandbox_is_label(owner))
 		return err_set_code(
 		        e, RC_INVALID, "INVALID_TRACK_ID",
-		        "X-Track-ID (or X-Instruqt-Sandbox-ID) must be 1 to %d visible ASCII characters, once",
+		        "X-Track-ID (or X-Instruqt-Sandbox-ID) must be 1 to %d visible ASCII characters (and sent once)",
 		        SANDBOX_OWNER_MAX);
 	r->owner = owner;
 	return RC_OK;
@@ -174,6 +241,31 @@ static enum rc check_query_names(struct request *r, struct err *e)
 	return RC_OK;
 }
 
+/* Old clients send {} with every call. */
+static bool is_empty_body(struct str body)
+{
+	char   seen[2] = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < body.n; i++) {
+		if (strchr(" \t\r\n", body.p[i]) && body.p[i])
+			continue;
+		if (n == sizeof(seen))
+			return false;
+		seen[n++] = body.p[i];
+	}
+	return n == 0 || (seen[0] == '{' && seen[1] == '}');
+}
+
+/* Whoever sends a body expects it to matter. */
+static enum rc check_body(const struct request *r, struct err *e)
+{
+	if (spec_find_body(r->route) || is_empty_body(r->call->req.body))
+		return RC_OK;
+	return err_set(e, RC_INVALID,
+	               "this call takes no body; send none, or {}; parameters go into the query or into headers");
+}
+
 static enum rc admit(struct request *r, struct err *e)
 {
 	struct err owner_problem = { 0 };
@@ -193,7 +285,8 @@ static enum rc admit(struct request *r, struct err *e)
 			return rc;
 		}
 	}
-	return check_query_names(r, e);
+	rc = check_query_names(r, e);
+	return rc ? rc : check_body(r, e);
 }
 
 static struct request *request_new(struct api *a, struct http_call *call)
@@ -257,5 +350,5 @@ size_t api_body_limit(const struct http_request *head, void *arg)
 {
 	(void)head;
 	(void)arg;
-	return BODY_MAX; /* bodies are small or ignored, whatever the route */
+	return BODY_MAX; /* bodies are small or none, whatever the route */
 }

@@ -64,7 +64,7 @@ static void add_common_headers(struct request *r)
 	}
 	if (r->rate_remaining >= 0) {
 		buf_add_str(h, STR("X-RateLimit-Limit: "));
-		buf_add_int(h, ratelimit_per_sec(r->api->limits));
+		buf_add_int(h, ratelimit_burst(r->api->limits));
 		buf_add_str(h, STR("\r\nX-RateLimit-Remaining: "));
 		buf_add_int(h, r->rate_remaining);
 		buf_add_str(h, STR("\r\n"));

@@ -22,8 +22,8 @@
 enum { REPLY_MAX = 16 * 1024 * 1024 };
 
 const struct route api_routes[] = {
-#define ROUTE(name, method, path, scope, params, replies, summary) \
-	{ #name, #method, path, SCOPE_##scope, params, replies, summary },
+#define ROUTE(name, operation, method, path, scope, params, replies, summary) \
+	{ #name, #operation, #method, path, SCOPE_##scope, params, replies, summary },
 #include "http/routes.def"
 #undef ROUTE
 };

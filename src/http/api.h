@@ -29,7 +29,8 @@ enum scope {
 };
 
 struct route {
-	const char *name; /* operation id */
+	const char *name;
+	const char *operation; /* its id for those who make clients of the description */
 	const char *method;
 	const char *path; /* as in routes.def, "{base}" and parameters in braces */
 	enum scope  scope;
@@ -90,7 +91,7 @@ struct request {
 
 typedef void handler_fn(struct request *r);
 
-#define ROUTE(name, method, path, scope, params, replies, summary) handler_fn handle_##name;
+#define ROUTE(name, operation, method, path, scope, params, replies, summary) handler_fn handle_##name;
 #include "http/routes.def"
 #undef ROUTE
 

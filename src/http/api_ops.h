@@ -9,7 +9,7 @@
 
 enum {
 	API_ROUTES = 0
-#define ROUTE(name, method, path, scope, params, replies, summary) +1
+#define ROUTE(name, operation, method, path, scope, params, replies, summary) +1
 #include "http/routes.def"
 #undef ROUTE
 	,

@@ -203,7 +203,10 @@ static void add_member(struct buf *b, const struct spec_member *m)
 		                             [SPEC_BOOLEAN] = "true or false",
 		                             [SPEC_NUMBER] = "number" };
 
-	buf_addf(b, "| `%.*s` | ", STR_ARG(m->name));
+	if (spec_is_any(m))
+		buf_add_text(b, "| any | ");
+	else
+		buf_addf(b, "| `%.*s` | ", STR_ARG(m->name));
 	if (m->kind == SPEC_LIST)
 		buf_add_text(b, "list of ");
 	if (m->kind == SPEC_LIST || m->kind == SPEC_OBJECT)
@@ -215,12 +218,22 @@ static void add_member(struct buf *b, const struct spec_member *m)
 	buf_add_text(b, m->is_nullable ? " or null |\n" : " |\n");
 }
 
-static void add_schema(struct buf *b, const struct spec_schema *schema)
+static void add_one_of(struct buf *b, struct str names)
+{
+	buf_add_text(b, "One of these: ");
+	add_link(b, str_cut(&names, '|'));
+	while (names.n) {
+		buf_add_text(b, ", ");
+		add_link(b, str_cut(&names, '|'));
+	}
+	buf_add_text(b, ".\n");
+}
+
+static void add_members(struct buf *b, const struct spec_schema *schema)
 {
 	struct str         rest = str_from(schema->members);
 	struct spec_member m;
 
-	buf_addf(b, "\n### %s\n\n", schema->name);
 	if (!rest.n) {
 		buf_add_text(b, spec_is_plain_text(str_from(schema->name)) ? "Plain text.\n" : "An object.\n");
 		return;
@@ -228,6 +241,22 @@ static void add_schema(struct buf *b, const struct spec_schema *schema)
 	buf_add_text(b, "| member | type |\n|---|---|\n");
 	while (spec_next_member(&rest, &m))
 		add_member(b, &m);
+}
+
+static void add_schema(struct buf *b, const struct spec_schema *schema)
+{
+	struct str choices;
+
+	buf_addf(b, "\n### %s\n\n", schema->name);
+	switch (spec_shape(schema, &choices)) {
+	case SPEC_WORDS:
+		buf_add_text(b, "One of these words: ");
+		add_words(b, choices);
+		buf_add_text(b, ".\n");
+		break;
+	case SPEC_ONE_OF: add_one_of(b, choices); break;
+	case SPEC_MEMBERS: add_members(b, schema); break;
+	}
 }
 
 void apidoc_write(struct buf *b)

@@ -13,8 +13,8 @@
 #include "domain/sandbox.h"
 
 const struct route spec_routes[] = {
-#define ROUTE(name, method, path, scope, params, replies, summary) \
-	{ #name, #method, path, SCOPE_##scope, params, replies, summary },
+#define ROUTE(name, operation, method, path, scope, params, replies, summary) \
+	{ #name, #operation, #method, path, SCOPE_##scope, params, replies, summary },
 #include "http/routes.def"
 #undef ROUTE
 };
@@ -39,12 +39,12 @@ static const struct spec_body bodies[] = {
 	{ "quarantine", "reason", "Why it is set aside; kept with the sandbox.", SANDBOX_TEXT_MAX },
 };
 
-/* By scope; in the order in which they are checked. */
+/* By scope: what can happen to any call. */
 static const char *const scope_errors[] = {
-	[SCOPE_PUBLIC] = "400:Error",
-	[SCOPE_PROBE] = "400:Error",
-	[SCOPE_TRACK] = "400:Error 401:Error 403:Error 429:Error 503:Error",
-	[SCOPE_ADMIN] = "400:Error 401:Error 403:Error 429:Error 503:Error",
+	[SCOPE_PUBLIC] = "400:Error 405:Error 413:Error 500:Error",
+	[SCOPE_PROBE] = "400:Error 405:Error 413:Error 500:Error",
+	[SCOPE_TRACK] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
+	[SCOPE_ADMIN] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
 };
 
 static const struct {
@@ -54,12 +54,16 @@ static const struct {
 	{ 200, "Done." },
 	{ 201, "Newly claimed." },
 	{ 202, "It goes on; GET admin/jobs shows its end." },
-	{ 400, "A parameter is missing, malformed, out of range or not known." },
+	{ 400,
+	  "A parameter is missing, malformed, out of range or not known; or there is a body where none is taken." },
 	{ 401, "No token, or not a known one." },
 	{ 403, "The token or the track may not do this." },
 	{ 404, "There is no such thing." },
+	{ 405, "Not with this method; the Allow header names the right ones." },
 	{ 409, "The state does not allow it, or no sandbox is free." },
+	{ 413, "The body is larger than 4096 bytes." },
 	{ 429, "Too many requests; Retry-After says when to come again." },
+	{ 500, "Something went wrong here; the log has the details under the request_id." },
 	{ 503, "Cannot be served now; the message says why." },
 };
 
@@ -197,6 +201,22 @@ bool spec_next_member(struct str *rest, struct spec_member *ret)
 		return false;
 	*rest = after;
 	return true;
+}
+
+enum spec_shape spec_shape(const struct spec_schema *schema, struct str *ret_choices)
+{
+	bool is_words = schema->members[0] == '=';
+	bool is_one_of = schema->members[0] == '|';
+
+	*ret_choices = is_words || is_one_of ? str_from(schema->members + 1) : STR("");
+	if (is_words)
+		return SPEC_WORDS;
+	return is_one_of ? SPEC_ONE_OF : SPEC_MEMBERS;
+}
+
+bool spec_is_any(const struct spec_member *m)
+{
+	return str_eq(m->name, STR("*"));
 }
 
 const struct spec_schema *spec_find_schema(struct str name)

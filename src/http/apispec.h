@@ -23,6 +23,12 @@ struct spec_schema {
 	const char *name, *members;
 };
 
+enum spec_shape {
+	SPEC_MEMBERS, /* an object with members */
+	SPEC_WORDS,   /* a text, one of some words */
+	SPEC_ONE_OF,  /* one of some schemas */
+};
+
 /* A JSON body that a route takes; its only member is a text. */
 struct spec_body {
 	const char *route, *member, *description;
@@ -37,7 +43,7 @@ struct spec_reply {
 enum spec_kind { SPEC_TEXT, SPEC_INTEGER, SPEC_BOOLEAN, SPEC_NUMBER, SPEC_LIST, SPEC_OBJECT, SPEC_WORD };
 
 struct spec_member {
-	struct str     name;
+	struct str     name; /* "*": any */
 	enum spec_kind kind;
 	bool           is_nullable;
 	struct str     of; /* the schema of a list's elements or of an object; the fixed word */
@@ -60,6 +66,12 @@ bool spec_next_reply(const struct route *route, size_t *at, struct spec_reply *r
 /* Take the next member off *rest, which begins as the members of a schema. False at the end, and when what is there is
  * no member; then *rest is not empty. */
 bool spec_next_member(struct str *rest, struct spec_member *ret);
+
+/* What a schema is. The words or the names of schemas, with bars between, are in *ret_choices; it is empty for members. */
+enum spec_shape spec_shape(const struct spec_schema *schema, struct str *ret_choices);
+
+/* True for the member that stands for any. */
+bool spec_is_any(const struct spec_member *m);
 
 /* These may be NULL. */
 const struct spec_schema *spec_find_schema(struct str name);

@@ -34,6 +34,15 @@ static void put_sandbox(struct json_out *o, const struct sandbox *s)
 	record_write_json(&sandbox_type, s, rest, o);
 }
 
+/* What an operator's list tells on top. */
+static void put_listed(struct json_out *o, const struct sandbox *s)
+{
+	static const int more[] = { SANDBOX_F_QUARANTINE_REASON, NO_FIELD };
+
+	put_sandbox(o, s);
+	record_write_json(&sandbox_type, s, more, o);
+}
+
 static void reply_record(struct request *r)
 {
 	struct sandbox_call *c = r->arg;
@@ -65,7 +74,7 @@ static enum rc read_label(struct request *r, const char *name, struct str *ret, 
 
 	*ret = str_trim(http_header(&r->call->req, str_from(name), &times));
 	if (times > 1 || (times == 1 && !sandbox_is_label(*ret)))
-		return err_set(e, RC_INVALID, "%s must be 1 to %d visible ASCII characters, once", name,
+		return err_set(e, RC_INVALID, "%s must be 1 to %d visible ASCII characters (and sent once)", name,
 		               SANDBOX_OWNER_MAX);
 	return RC_OK;
 }
@@ -331,7 +340,7 @@ static void on_listed(struct request *r)
 	json_put_array(&o, "sandboxes");
 	for (size_t i = 0; i < l->page.count; i++) {
 		json_open_object(&o);
-		put_sandbox(&o, page_record(&l->page, &sandbox_type, i));
+		put_listed(&o, page_record(&l->page, &sandbox_type, i));
 		json_close_object(&o);
 	}
 	json_close_array(&o);
@@ -361,23 +370,24 @@ void handle_list(struct request *r)
 
 static void on_counted(struct request *r)
 {
-	struct pool_counts *c = r->arg;
-	struct json_out     o;
+	const struct pool_stats *p = r->arg;
+	struct json_out          o;
 
 	if (r->txn.rc) {
 		request_fail(r, &r->txn.e);
 		return;
 	}
 	o = reply_begin(r);
-	json_put_int(&o, "total", c->total);
+	json_put_int(&o, "total", p->counts.total);
 	for (int state = 0; state < SANDBOX_STATE_COUNT; state++)
-		json_put_int(&o, sandbox_state_names[state], c->by_state[state]);
+		json_put_int(&o, sandbox_state_names[state], p->counts.by_state[state]);
+	json_put_int(&o, "quarantined", p->quarantined);
 	json_put_int(&o, "waiting", line_count(api_line(r->api)));
 	reply_send(r, 200);
 }
 
 void handle_stats(struct request *r)
 {
-	r->arg = arena_alloc(&r->call->arena, sizeof(struct pool_counts));
-	request_submit(r, broker_count, r->arg, true, on_counted);
+	r->arg = arena_alloc(&r->call->arena, sizeof(struct pool_stats));
+	request_submit(r, broker_stats, r->arg, true, on_counted);
 }

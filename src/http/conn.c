@@ -23,6 +23,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 enum {
@@ -31,6 +32,7 @@ enum {
 	IN_ROOM_SPARE = 1024,      /* less than this left: make room before reading on */
 	WRITE_PROGRESS_MIN = 4096, /* bytes a slow reader must take per write_timeout_ms */
 	KEEPALIVE_SEC = 60,
+	PLAIN_HTTP_LOG_MS = 1000,
 };
 
 /* Lists. */
@@ -155,8 +157,23 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 		*ret = uv_buf_init(c->in + c->in_end, (unsigned)(c->in_room - c->in_end));
 }
 
+/* A mistake in somebody's settings that an operator can only see here; a client that insists must not fill the log. */
+static void note_plain_http(struct conn *c)
+{
+	struct http_server *s = c->server;
+	struct log_field    fields[] = { LOG_STR("client", str_from(c->peer_text)) };
+	int64_t             now_ms = (int64_t)uv_now(s->loop);
+
+	if (now_ms < s->plain_http_after_ms)
+		return;
+	s->plain_http_after_ms = now_ms + PLAIN_HTTP_LOG_MS;
+	log_write(LOG_INFO, "http", fields, ARRAY_LEN(fields), "a client spoke plain HTTP to the TLS port");
+}
+
 static void tls_broke(struct conn *c)
 {
+	if (tls_met_http(c->tls))
+		note_plain_http(c);
 	conn_flush_tls(c); /* the alert that says why */
 	if (c->state == CONN_READING) {
 		c->is_last = true;

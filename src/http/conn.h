@@ -97,6 +97,7 @@ struct http_server {
 	struct buf error_body;
 	char       date[32];
 	int64_t    date_until_ms;
+	int64_t    plain_http_after_ms; /* no line about plain HTTP before this */
 	char       scratch[CONN_SCRATCH_SIZE];
 };
 

@@ -120,6 +120,18 @@ static void fail(struct waiter *w, enum rc rc, const char *why)
 	request_fail(r, &e);
 }
 
+static void fail_late(struct waiter *w)
+{
+	struct str  prefix = w->claim->prefix;
+	const char *why = "no sandbox became free in time";
+
+	if (prefix.n)
+		why = str_format(&w->request->call->arena,
+		                 "no sandbox whose name begins with '%.*s' became free in time", STR_ARG(prefix))
+		              .p;
+	fail(w, RC_EXHAUSTED, why);
+}
+
 /* The client hung up: no answer is of use, and no sandbox must be spent on it. */
 static void on_gone(struct http_call *call)
 {
@@ -210,7 +222,7 @@ static void on_tick(uv_timer_t *handle)
 	for (struct waiter *w = l->first, *next; w; w = next) {
 		next = w->next;
 		if (!w->is_trying && now >= w->deadline_ms)
-			fail(w, RC_EXHAUSTED, "no sandbox became free in time");
+			fail_late(w);
 	}
 	if (!l->count)
 		uv_timer_stop(&l->tick);

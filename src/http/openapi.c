@@ -79,7 +79,7 @@ static void put_member(struct writer *w, const struct spec_member *m)
 		[SPEC_NUMBER] = "number", [SPEC_LIST] = "array",      [SPEC_WORD] = "string"
 	};
 
-	json_put_object(&w->o, str_dup(&w->arena, m->name).p);
+	json_put_object(&w->o, spec_is_any(m) ? "additionalProperties" : str_dup(&w->arena, m->name).p);
 	if (m->kind == SPEC_OBJECT)
 		put_object_ref(w, m);
 	else
@@ -101,29 +101,10 @@ static void put_required(struct writer *w, const char *members)
 
 	json_put_array(&w->o, "required");
 	while (spec_next_member(&rest, &m))
-		if (!m.is_nullable)
+		if (!m.is_nullable && !spec_is_any(&m))
 			json_add_str(&w->o, m.name);
 	json_close_array(&w->o);
 }
-
-static void put_schema(struct writer *w, const struct spec_schema *schema)
-{
-	struct str         rest = str_from(schema->members);
-	struct spec_member m;
-
-	json_put_object(&w->o, schema->name);
-	put_type(w, spec_is_plain_text(str_from(schema->name)) ? "string" : "object", false);
-	if (rest.n) {
-		json_put_object(&w->o, "properties");
-		while (spec_next_member(&rest, &m))
-			put_member(w, &m);
-		json_close_object(&w->o);
-		put_required(w, schema->members);
-	}
-	json_close_object(&w->o);
-}
-
-/* --- parameters and bodies --- */
 
 static void put_words(struct writer *w, struct str words)
 {
@@ -133,6 +114,55 @@ static void put_words(struct writer *w, struct str words)
 		json_add_str(&w->o, str_cut(&words, '|'));
 	json_close_array(&w->o);
 }
+
+static void put_one_of(struct writer *w, struct str names)
+{
+	json_put_array(&w->o, "oneOf");
+	while (names.n) {
+		json_open_object(&w->o);
+		put_ref(w, "schemas", str_cut(&names, '|'));
+		json_close_object(&w->o);
+	}
+	json_close_array(&w->o);
+}
+
+/* Members with names are properties; the one that stands for any comes beside them. */
+static void put_members(struct writer *w, const char *members)
+{
+	struct str         rest = str_from(members);
+	struct spec_member m, any = { 0 };
+
+	json_put_object(&w->o, "properties");
+	while (spec_next_member(&rest, &m)) {
+		if (spec_is_any(&m))
+			any = m;
+		else
+			put_member(w, &m);
+	}
+	json_close_object(&w->o);
+	if (any.name.n)
+		put_member(w, &any);
+	put_required(w, members);
+}
+
+static void put_schema(struct writer *w, const struct spec_schema *schema)
+{
+	struct str choices;
+
+	json_put_object(&w->o, schema->name);
+	switch (spec_shape(schema, &choices)) {
+	case SPEC_WORDS: put_words(w, choices); break;
+	case SPEC_ONE_OF: put_one_of(w, choices); break;
+	case SPEC_MEMBERS:
+		put_type(w, spec_is_plain_text(str_from(schema->name)) ? "string" : "object", false);
+		if (schema->members[0])
+			put_members(w, schema->members);
+		break;
+	}
+	json_close_object(&w->o);
+}
+
+/* --- parameters and bodies --- */
 
 static void put_param_schema(struct writer *w, const struct spec_param *p)
 {
@@ -326,7 +356,7 @@ static void put_operation(struct writer *w, const struct route *route)
 	const struct spec_body *body = spec_find_body(route);
 
 	json_put_object(&w->o, lower_case(w, route->method));
-	json_put_str(&w->o, "operationId", str_from(route->name));
+	json_put_str(&w->o, "operationId", str_from(route->operation));
 	json_put_str(&w->o, "summary", str_from(route->summary));
 	json_put_array(&w->o, "tags");
 	json_add_str(&w->o, tag_of(route));

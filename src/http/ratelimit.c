@@ -45,6 +45,11 @@ int64_t ratelimit_per_sec(const struct ratelimit *r)
 	return r->per_sec;
 }
 
+int64_t ratelimit_burst(const struct ratelimit *r)
+{
+	return r->burst;
+}
+
 static float tokens_now(const struct ratelimit *r, const struct bucket *b, uint32_t now_ms)
 {
 	float tokens;

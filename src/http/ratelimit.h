@@ -18,3 +18,4 @@ bool ratelimit_take(struct ratelimit *r, uint64_t caller, struct mono now, int64
                     int64_t *ret_retry_sec);
 
 int64_t ratelimit_per_sec(const struct ratelimit *r);
+int64_t ratelimit_burst(const struct ratelimit *r); /* what remaining counts down from */

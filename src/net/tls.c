@@ -34,6 +34,7 @@ struct tls {
 	SSL *ssl;
 	BIO *in; /* both belong to ssl */
 	BIO *out;
+	bool has_met_http;
 };
 
 static int no_passphrase(char *to, int size, int is_writing, void *arg)
@@ -176,6 +177,8 @@ static enum tls_result why_not_read(struct tls *t, int result)
 {
 	int why = SSL_get_error(t->ssl, result);
 
+	if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST)
+		t->has_met_http = true;
 	ERR_clear_error();
 	if (why == SSL_ERROR_WANT_READ)
 		return TLS_WAIT;
@@ -190,6 +193,11 @@ enum tls_result tls_read(struct tls *t, char *to, size_t room, size_t *ret_n)
 		return why_not_read(t, result);
 	*ret_n = (size_t)result;
 	return TLS_OK;
+}
+
+bool tls_met_http(const struct tls *t)
+{
+	return t->has_met_http;
 }
 
 bool tls_write(struct tls *t, struct str bytes)

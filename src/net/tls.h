@@ -37,6 +37,9 @@ enum tls_result {
 /* Plain bytes from the peer; does the handshake on the way. TLS_OK: *ret_n of at most room bytes, at least one. */
 enum tls_result tls_read(struct tls *t, char *to, size_t room, size_t *ret_n);
 
+/* After TLS_FAILED: what came was a plain HTTP request. */
+bool tls_met_http(const struct tls *t);
+
 /* Encrypt plain bytes for the peer. Only after something was read. False when the connection is broken. */
 bool tls_write(struct tls *t, struct str bytes);
 

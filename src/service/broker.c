@@ -11,7 +11,15 @@
 #include "base/arena.h"
 #include "service/records.h"
 
-enum { RESERVED_SCAN_PAGE = 16, RESERVED_SCAN_MAX = 64 };
+enum { RESERVED_SCAN_PAGE = 16, RESERVED_SCAN_MAX = 64, STALE_SCAN_PAGE = 500 };
+
+static enum rc none_is_free(const struct claim *c, struct err *e)
+{
+	err_clear(e); /* what the store says of it knows no prefix */
+	if (!c->prefix.n)
+		return err_set(e, RC_EXHAUSTED, "no sandbox is free");
+	return err_set(e, RC_EXHAUSTED, "no sandbox whose name begins with '%.*s' is free", STR_ARG(c->prefix));
+}
 
 static bool is_reserved(const struct claim *c, const struct sandbox *sandbox)
 {
@@ -43,18 +51,20 @@ static enum rc claim_beside_line(struct session *s, const struct query *free_one
 			break;
 		q.cursor = page.next;
 	}
-	return err_set(e, RC_EXHAUSTED, "no sandbox is free");
+	return none_is_free(c, e);
 }
 
 static enum rc pick_free(struct session *s, struct claim *c, struct err *e)
 {
 	struct query q = { .type = &sandbox_type, .hash = value_int(SANDBOX_AVAILABLE) };
+	enum rc      rc;
 
 	q.index = c->prefix.n ? SANDBOX_FREE : SANDBOX_BY_STATUS;
 	q.sort_prefix = c->prefix;
 	if (c->reserved_count)
 		return claim_beside_line(s, &q, c, e);
-	return session_claim(s, &q, &c->sandbox, e);
+	rc = session_claim(s, &q, &c->sandbox, e);
+	return rc == RC_EXHAUSTED ? none_is_free(c, e) : rc;
 }
 
 enum rc broker_claim(struct session *s, void *arg, struct err *e)
@@ -185,4 +195,33 @@ enum rc broker_count(struct session *s, void *arg, struct err *e)
 		c->total += c->by_state[state];
 	}
 	return RC_OK;
+}
+
+static enum rc count_quarantined(struct session *s, int64_t *ret, struct err *e)
+{
+	struct query q = { .type = &sandbox_type,
+		           .index = SANDBOX_BY_STATUS,
+		           .hash = value_int(SANDBOX_STALE),
+		           .limit = STALE_SCAN_PAGE };
+	struct page  page;
+
+	*ret = 0;
+	do {
+		enum rc rc = session_query(s, &q, &page, e);
+
+		if (rc)
+			return rc;
+		for (size_t i = 0; i < page.count; i++)
+			*ret += ((struct sandbox *)page_record(&page, &sandbox_type, i))->quarantine_reason.n > 0;
+		q.cursor = page.next;
+	} while (page.next.n);
+	return RC_OK;
+}
+
+enum rc broker_stats(struct session *s, void *arg, struct err *e)
+{
+	struct pool_stats *p = arg;
+	enum rc            rc = broker_count(s, &p->counts, e);
+
+	return rc ? rc : count_quarantined(s, &p->quarantined, e);
 }

@@ -55,3 +55,11 @@ struct pool_counts {
 	int64_t total;
 };
 txn_fn broker_count;
+
+/* The same, and how many of the stale ones an operator has set aside. Reads every stale record: for people, not for a
+ * gauge; read-only. */
+struct pool_stats {
+	struct pool_counts counts;
+	int64_t            quarantined;
+};
+txn_fn broker_stats;

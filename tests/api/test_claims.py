@@ -132,6 +132,13 @@ def test_a_prefix_limits_the_choice(server, new_owner):
 def test_a_prefix_nobody_has_is_409(server, owner):
     reply = server.track(owner).allocate(prefix="blue-")
     assert (reply.status, reply.code) == (409, "NO_SANDBOXES_AVAILABLE")
+    assert reply.error["message"] == "no sandbox whose name begins with 'blue-' is free"
+
+
+def test_a_prefix_nobody_has_is_named_after_a_wait_too(server, owner):
+    reply = server.track(owner).allocate(prefix="blue-", wait=1)
+    assert (reply.status, reply.code) == (409, "NO_SANDBOXES_AVAILABLE")
+    assert reply.error["message"] == "no sandbox whose name begins with 'blue-' became free in time"
 
 
 def test_a_prefix_is_not_a_pattern(server, owner):

@@ -204,7 +204,9 @@ def test_retry_deletion_is_for_failed_ones_only(make, new_owner):
     reply = bin.admin.on(bin.marked[0], "retry-deletion")
     assert (reply.status, reply.code) == (409, "CONFLICT")
     free = bin.admin.list("?status=available&limit=1").json["sandboxes"][0]["sandbox_id"]
-    assert bin.admin.on(free, "retry-deletion").code == "CONFLICT"
+    refused = bin.admin.on(free, "retry-deletion")
+    assert refused.code == "CONFLICT"
+    assert refused.error["message"] == "sandbox %s is available; only one that is deletion_failed can be retried" % free
     assert bin.admin.on("no-such-sandbox", "retry-deletion").code == "SANDBOX_NOT_FOUND"
 
 

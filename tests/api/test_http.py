@@ -108,7 +108,49 @@ def test_openapi_lists_every_route(client):
 def test_openapi_says_what_each_call_answers(client):
     for path, methods in client.get("/v1/openapi.json").json["paths"].items():
         for method, call in methods.items():
-            assert "responses" in call, (method, path)
+            assert {"400", "405", "413", "500"} <= set(call["responses"]), (method, path)
+
+
+def test_openapi_names_operations_as_a_client_would(client):
+    paths = client.get("/v1/openapi.json").json["paths"]
+    names = [call["operationId"] for methods in paths.values() for call in methods.values()]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", name) for name in names), names
+    assert {"allocateSandbox", "listSandboxes", "showSandbox", "runJob"} <= set(names)
+
+
+def fits(spec, schema, value):
+    """Does the value match, as far as required members and constants go?"""
+    if "$ref" in schema:
+        schema = spec["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    if "oneOf" in schema:
+        return sum(fits(spec, s, value) for s in schema["oneOf"]) == 1
+    if "enum" in schema:
+        return value in schema["enum"]
+    if schema.get("type") != "object":
+        return "const" not in schema or value == schema["const"]
+    known = schema.get("properties", {})
+    return set(schema.get("required", ())) <= set(value) and all(
+        fits(spec, known[name], value[name]) for name in known if value.get(name) is not None
+    )
+
+
+@pytest.mark.parametrize("job", ["sync", "cleanup", "expiry", "stale-removal"])
+def test_the_result_of_each_job_is_exactly_one_of_those_described(server, client, job):
+    spec = client.get("/v1/openapi.json").json
+    result = server.admin().run("jobs/%s/run" % job)
+    assert fits(spec, {"$ref": "#/components/schemas/JobResult"}, result), result
+    assert not fits(spec, {"$ref": "#/components/schemas/JobResult"}, {"status": "completed", "duration_ms": 1})
+    counts = server.admin().job(job)["last_result"]
+    assert counts and all(isinstance(value, int) for value in counts.values())
+
+
+def test_errors_and_sandboxes_use_the_words_that_are_described(server, client):
+    spec = client.get("/v1/openapi.json").json
+    assert fits(spec, {"$ref": "#/components/schemas/Error"}, client.get("/nowhere").json)
+    assert fits(spec, {"$ref": "#/components/schemas/SandboxPage"}, server.admin().list().json)
+    assert fits(spec, {"$ref": "#/components/schemas/Stats"}, server.admin().stats())
+    assert not fits(spec, {"$ref": "#/components/schemas/SandboxState"}, "lost")
 
 
 # Headers on every reply.
@@ -281,6 +323,7 @@ def test_a_wrong_method_is_405_whatever_the_token(client, method, path, token):
     reply = client.request(wrong, path_of(path), bearer(token) if token else {})
     assert (reply.status, reply.code) == (405, "METHOD_NOT_ALLOWED")
     assert method in {m.strip() for m in reply.header("allow").split(",")}
+    assert reply.error["message"] == "%s takes %s, not %s" % (path_of(path), method, wrong)
 
 
 @pytest.mark.parametrize(
@@ -309,6 +352,76 @@ def test_an_unknown_path_is_404_whatever_the_method_and_token(client, path, meth
     for headers in ({}, bearer("wrong"), bearer(ADMIN_TOKEN)):
         reply = client.request(method, path, headers)
         assert (reply.status, reply.code) == (404, "NOT_FOUND")
+        assert reply.error["message"].startswith("there is nothing at '%s'" % path)
+        assert reply.error["message"].endswith("; all paths: /v1/openapi.json")
+
+
+@pytest.mark.parametrize(
+    "path,meant",
+    [
+        ("/v1/allocate/", "/v1/allocate"),
+        ("/v1/allocate//", "/v1/allocate"),
+        ("/allocate", "/v1/allocate"),
+        ("/allocate/", "/v1/allocate"),
+        ("/healthz/", "/healthz"),
+        ("/sandboxes/a", "/v1/sandboxes/a"),
+        ("/v1/sandboxes/a/mark-for-deletion/", "/v1/sandboxes/a/mark-for-deletion"),
+        ("/nowhere", None),
+        ("/v1/", None),
+        ("/v1/sandboxes/", None),
+        ("//", "/"),
+    ],
+)
+def test_an_unknown_path_is_told_what_may_have_been_meant(client, path, meant):
+    hint = "; did you mean %s?" % meant if meant else ""
+    message = client.get(path).error["message"]
+    assert message == "there is nothing at '%s'%s; all paths: /v1/openapi.json" % (path, hint)
+
+
+def test_a_long_unknown_path_is_cut_and_its_end_is_not_lost(client):
+    message = client.get("/" + "x" * 500 + "/").error["message"]
+    assert message == "there is nothing at '/%s'; all paths: /v1/openapi.json" % ("x" * 79)
+
+
+def test_a_hint_that_would_not_fit_is_left_out(make):
+    base = "/a-rather-long-base-path/of-two-parts"
+    server = make.server(API_BASE_PATH=base)
+    path = "/sandboxes/" + "x" * 69
+    message = server.client().get(path).error["message"]
+    assert message == "there is nothing at '%s'; all paths: %s/openapi.json" % (path, base)
+    assert "; did you mean %s/allocate?; all" % base in server.client().get("/allocate").error["message"]
+
+
+# Bodies where none is read.
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b" {} \r\n", b"{ }", b" \t\r\n"])
+@pytest.mark.parametrize("method,path", [("GET", "/v1/admin/stats"), ("POST", "/v1/admin/expire"), ("GET", "/healthz")])
+def test_an_empty_body_passes_everywhere(client, method, path, body):
+    assert client.request(method, path, bearer(ADMIN_TOKEN), body=body).status == 200
+
+
+@pytest.mark.parametrize("body", [b'{"prefix": "eu-"}', b"[]", b"{", b"{}}", b"null", b"\0", b"{}\0", b"a=b"])
+@pytest.mark.parametrize("method,path", [(m, "/v1" + p) for m, p in ADMIN if "quarantine" not in p] + OPEN)
+def test_a_body_that_nobody_would_read_is_400(client, method, path, body):
+    reply = client.request(method, path_of(path), bearer(ADMIN_TOKEN), body=body)
+    assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+    assert reply.error["message"].startswith("this call takes no body; ")
+
+
+def test_a_claim_with_a_body_claims_nothing(server, owner):
+    track = server.track(owner)
+    reply = track.post("/v1/allocate", body={"prefix": "eu-"})
+    assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+    assert track.post("/v1/allocate", body={}).status == 201
+
+
+def test_a_header_sent_twice_is_told_so(server):
+    head = "POST /v1/allocate HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nAuthorization: Bearer %s\r\n" % TRACK_TOKEN
+    reply, conn = exchange(server.address, (head + "X-Track-ID: a\r\nX-Track-ID: b\r\n\r\n").encode())
+    conn.close()
+    assert (reply.status, reply.code) == (400, "INVALID_TRACK_ID")
+    assert reply.error["message"].endswith("visible ASCII characters (and sent once)")
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])

@@ -77,6 +77,18 @@ def test_quarantine_of_a_held_one_lets_the_track_claim_another(pool, admin, owne
     assert (second.status, second.json["sandbox_id"] != first) == (201, True)
 
 
+def test_the_owner_of_one_set_aside_need_not_give_it_back(pool, admin, owner):
+    track = pool.track(owner)
+    sandbox = track.claim()["sandbox_id"]
+    admin.on(sandbox, "quarantine")
+    reply = track.mark(sandbox)
+    assert (reply.status, reply.code) == (409, "CONFLICT")
+    assert reply.error["message"] == (
+        "sandbox %s was set aside by an operator; there is nothing more for you to do" % sandbox
+    )
+    assert admin.record(sandbox)["status"] == "stale"
+
+
 def test_an_unknown_one_cannot_be_set_aside_or_released(admin):
     for what in ("quarantine", "release"):
         reply = admin.on("no-such-sandbox", what)

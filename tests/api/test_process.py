@@ -385,11 +385,28 @@ def test_a_reload_takes_over_all_or_nothing(make, tmp_path):
     assert status(old, trust2) == 401
 
 
+PLAIN_HTTP = '"message":"a client spoke plain HTTP to the TLS port"'
+
+
+def test_a_client_that_insists_on_plain_http_does_not_fill_the_log(make, tmp_path):
+    cert, key = certificate(tmp_path, "only")
+    server = make.server(2, wait=False, LEASEHOLD_TLS_CERT_FILE=str(cert), LEASEHOLD_TLS_KEY_FILE=str(key))
+    began = time.monotonic()
+    for _ in range(40):
+        with pytest.raises((Broken, OSError)):
+            server.client().get("/healthz")
+    seconds = time.monotonic() - began
+    assert server.client(tls=trusting(cert)).get("/healthz").status == 200
+    assert server.stop() == 0
+    assert 1 <= server.output().count(PLAIN_HTTP) <= 1 + int(seconds + 1)
+
+
 def test_tls_refuses_plain_text_and_old_versions(make, tmp_path):
     cert, key = certificate(tmp_path, "only")
     server = make.server(2, wait=False, LEASEHOLD_TLS_CERT_FILE=str(cert), LEASEHOLD_TLS_KEY_FILE=str(key))
     with pytest.raises((Broken, OSError)):
         server.client().get("/healthz")
+    until(lambda: PLAIN_HTTP in server.output(), "the operator is told")
     old = trusting(cert)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

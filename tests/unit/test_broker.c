@@ -155,6 +155,7 @@ TEST(an_empty_pool_says_so_but_still_knows_its_tracks)
 static void check_prefix(struct pool *p)
 {
 	struct claim c = ask("t1"), late = ask("t4");
+	struct err   e = { 0 };
 
 	pool_fill(p, 0, 6);
 	c.prefix = STR("lab-0003");
@@ -164,7 +165,8 @@ static void check_prefix(struct pool *p)
 	late.prefix = STR("lab-0003");
 	CHECK(run_claim(p, &late, NULL) == RC_EXHAUSTED);
 	late.prefix = STR("LAB");
-	CHECK(run_claim(p, &late, NULL) == RC_EXHAUSTED);
+	CHECK(run_claim(p, &late, &e) == RC_EXHAUSTED);
+	CHECK(strcmp(e.msg, "no sandbox whose name begins with 'LAB' is free") == 0);
 	late.prefix = STR("exam-");
 	CHECK(run_claim(p, &late, NULL) == RC_OK && str_eq(late.sandbox.name, STR("exam-0000")));
 }
@@ -179,6 +181,7 @@ static void check_reserved(struct pool *p)
 	static const struct str exams[] = { STR_INIT("lab-0001"), STR_INIT("exam") };
 	static const struct str all[] = { STR_INIT("") };
 	struct claim            c = ask("t1"), d = ask("t2"), first_in_line = ask("t3");
+	struct err              e = { 0 };
 
 	pool_fill(p, 0, 60);
 	c.reserved = exams;
@@ -187,11 +190,14 @@ static void check_reserved(struct pool *p)
 	d.reserved = exams;
 	d.reserved_count = 2;
 	d.prefix = STR("exam");
-	CHECK(run_claim(p, &d, NULL) == RC_EXHAUSTED);
+	CHECK(run_claim(p, &d, &e) == RC_EXHAUSTED);
+	CHECK(strcmp(e.msg, "no sandbox whose name begins with 'exam' is free") == 0);
 	d.prefix = STR("");
 	d.reserved = all;
 	d.reserved_count = 1;
-	CHECK(run_claim(p, &d, NULL) == RC_EXHAUSTED);
+	err_clear(&e);
+	CHECK(run_claim(p, &d, &e) == RC_EXHAUSTED);
+	CHECK(strcmp(e.msg, "no sandbox is free") == 0);
 	first_in_line.prefix = STR("exam");
 	CHECK(run_claim(p, &first_in_line, NULL) == RC_OK && str_eq(first_in_line.sandbox.name, STR("exam-0000")));
 	c.reserved = all;
@@ -395,6 +401,33 @@ static void check_list(struct pool *p)
 TEST(lists_and_counts_agree)
 {
 	each_pool(check_list);
+}
+
+static void check_stats(struct pool *p)
+{
+	enum { GONE_AT_VENDOR = 600, SET_ASIDE = 3 }; /* more than one page of stale ones */
+	struct pool_stats stats;
+
+	pool_fill(p, 0, GONE_AT_VENDOR + SET_ASIDE + 1);
+	CHECK(store_read(p->store, broker_stats, &stats, &p->arena, NULL) == RC_OK);
+	CHECK(stats.quarantined == 0 && stats.counts.total == GONE_AT_VENDOR + SET_ASIDE + 1);
+	for (int i = 0; i < GONE_AT_VENDOR; i++) {
+		struct sandbox s = pool_get(p, pool_id(&p->arena, i));
+
+		s.status = SANDBOX_STALE;
+		pool_put(p, s);
+	}
+	for (int i = GONE_AT_VENDOR; i < GONE_AT_VENDOR + SET_ASIDE; i++)
+		CHECK(call(p, broker_quarantine, pool_id(&p->arena, i), "", NULL, NULL) == RC_OK);
+	CHECK(store_read(p->store, broker_stats, &stats, &p->arena, NULL) == RC_OK);
+	CHECK(stats.quarantined == SET_ASIDE);
+	CHECK(stats.counts.by_state[SANDBOX_STALE] == GONE_AT_VENDOR + SET_ASIDE);
+	CHECK(stats.counts.by_state[SANDBOX_AVAILABLE] == 1);
+}
+
+TEST(stats_tell_the_quarantined_from_the_other_stale_ones)
+{
+	each_pool(check_stats);
 }
 
 /* --- lost answers --- */

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "domain/sandbox.h"
 #include "http/apispec.h"
 #include "http/openapi.h"
 
@@ -117,14 +118,77 @@ TEST(every_reply_has_a_status_with_a_meaning_and_a_schema)
 TEST(every_member_of_a_schema_can_be_read_and_refers_to_one_that_exists)
 {
 	for (size_t i = 0; i < spec_schema_count; i++) {
-		struct str         rest = str_from(spec_schemas[i].members);
+		struct str         rest = str_from(spec_schemas[i].members), choices;
 		struct spec_member m;
 
 		CASE(spec_schemas[i].name);
+		if (spec_shape(&spec_schemas[i], &choices) != SPEC_MEMBERS)
+			continue;
 		while (spec_next_member(&rest, &m))
 			if (m.kind == SPEC_LIST || m.kind == SPEC_OBJECT)
 				CHECK(spec_find_schema(m.of) != NULL);
 		CHECK(str_is_empty(rest));
+	}
+}
+
+static bool has_choice(struct str choices, struct str word)
+{
+	while (choices.n)
+		if (str_eq(str_cut(&choices, '|'), word))
+			return true;
+	return false;
+}
+
+static struct str choices_of(const char *schema, enum spec_shape shape)
+{
+	const struct spec_schema *found = spec_find_schema(str_from(schema));
+	struct str                choices = STR("");
+
+	CHECK(found != NULL);
+	CHECK(spec_shape(found, &choices) == shape);
+	return choices;
+}
+
+TEST(a_choice_is_among_schemas_that_exist)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < spec_schema_count; i++) {
+		struct str choices;
+
+		CASE(spec_schemas[i].name);
+		if (spec_shape(&spec_schemas[i], &choices) != SPEC_ONE_OF)
+			continue;
+		count++;
+		CHECK(choices.n > 0);
+		while (choices.n)
+			CHECK(spec_find_schema(str_cut(&choices, '|')) != NULL);
+	}
+	CHECK(count == 1);
+}
+
+TEST(the_words_for_states_and_error_codes_are_those_of_the_program)
+{
+	static const char *const codes[] = {
+#define X(name, http, retry, code, text) code,
+		RC_TABLE(X)
+#undef X
+	};
+	static const char *const more[] = { "INVALID_TRACK_ID",  "NOT_SANDBOX_OWNER", "ALLOCATION_EXPIRED",
+		                            "SANDBOX_NOT_FOUND", "JOB_NOT_FOUND",     "REQUEST_TIMEOUT" };
+	struct str               states = choices_of("SandboxState", SPEC_WORDS);
+	struct str               errors = choices_of("ErrorCode", SPEC_WORDS);
+
+	for (int i = 0; i < SANDBOX_STATE_COUNT; i++)
+		CHECK(str_eq(str_cut(&states, '|'), str_from(sandbox_state_names[i])));
+	CHECK(str_is_empty(states));
+	for (size_t i = 1; i < ARRAY_LEN(codes); i++) { /* the first is OK */
+		CASE(codes[i]);
+		CHECK(has_choice(errors, str_from(codes[i])));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		CASE(more[i]);
+		CHECK(has_choice(errors, str_from(more[i])));
 	}
 }
 
@@ -140,6 +204,7 @@ static const struct {
 	{ "a:n more:s", true, false, SPEC_NUMBER, "a", "" },
 	{ "jobs:[Job]", true, false, SPEC_LIST, "jobs", "Job" },
 	{ "last:{Job}?", true, true, SPEC_OBJECT, "last", "Job" },
+	{ "*:i", true, false, SPEC_INTEGER, "*", "" },
 	{ "status:=done", true, false, SPEC_WORD, "status", "done" },
 	{ "", false, false, 0, "", "" },
 	{ "a", false, false, 0, "", "" },
@@ -178,6 +243,7 @@ TEST(routes_have_a_summary_and_names_and_paths_are_unique)
 		CHECK(r->path[0] == '/' || strncmp(r->path, "{base}/", 7) == 0);
 		for (size_t k = 0; k < i; k++) {
 			CHECK(strcmp(spec_routes[k].name, r->name) != 0);
+			CHECK(strcmp(spec_routes[k].operation, r->operation) != 0);
 			CHECK(strcmp(spec_routes[k].path, r->path) != 0 ||
 			      strcmp(spec_routes[k].method, r->method) != 0);
 		}
@@ -188,11 +254,12 @@ static const struct {
 	const char *label, *route;
 	const char *statuses; /* all of them, in order */
 } replies[] = {
-	{ "a track's call has the errors of its scope", "show", "200 404 400 401 403 429 503" },
-	{ "so has an operator's", "stats", "200 400 401 403 429 503" },
-	{ "an error the route names itself is not repeated", "allocate", "201 200 409 400 401 403 429 503" },
-	{ "a probe refuses only parameters it does not have", "health", "200 400" },
-	{ "a status with a body of its own stays with that", "ready", "200 503 400" },
+	{ "a track's call has the errors of its scope", "show", "200 404 400 401 403 405 413 429 500 503" },
+	{ "so has an operator's", "stats", "200 400 401 403 405 413 429 500 503" },
+	{ "an error the route names itself is not repeated", "allocate",
+	  "201 200 409 400 401 403 405 413 429 500 503" },
+	{ "a probe asks nobody who it is", "health", "200 400 405 413 500" },
+	{ "a status with a body of its own stays with that", "ready", "200 503 400 405 413 500" },
 };
 
 TEST(the_errors_of_a_scope_are_added_once)
@@ -231,7 +298,7 @@ TEST(the_document_has_one_operation_for_each_route)
 		{
 			size_t route = 0;
 
-			while (strcmp(spec_routes[route].name, text_of(operation, "operationId")) != 0)
+			while (strcmp(spec_routes[route].operation, text_of(operation, "operationId")) != 0)
 				CHECK(++route < spec_route_count);
 			CHECK(str_eq_nocase(str_from(method), str_from(spec_routes[route].method)));
 			CHECK(strcmp(text_of(operation, "summary"), spec_routes[route].summary) == 0);
@@ -270,6 +337,44 @@ TEST(the_document_says_who_may_call_and_with_what)
 	CHECK(strcmp(text_of(limit, "name"), "limit") == 0 && strcmp(text_of(limit, "in"), "query") == 0);
 	CHECK(json_integer_value(json_object_get(json_object_get(limit, "schema"), "maximum")) == 100);
 	CHECK(strcmp(text_of(in_path, "in"), "path") == 0 && json_is_true(json_object_get(in_path, "required")));
+}
+
+TEST(the_document_has_choices_words_and_any_members)
+{
+	CLEANUP(json_freep) json_t *root = document(STR("/v1"));
+	const json_t               *result = follow(root, "#/components/schemas/JobResult/oneOf");
+	const json_t               *counts = follow(root, "#/components/schemas/JobCounts/additionalProperties");
+	const json_t               *status = follow(root, "#/components/schemas/Sandbox/properties/status");
+
+	CHECK(json_array_size(result) == 4);
+	CHECK(strcmp(text_of(json_array_get(result, 0), "$ref"), "#/components/schemas/SyncResult") == 0);
+	CHECK(strcmp(text_of(counts, "type"), "integer") == 0);
+	CHECK(strcmp(text_of(status, "$ref"), "#/components/schemas/SandboxState") == 0);
+	CHECK(json_array_size(follow(root, "#/components/schemas/SandboxState/enum")) == SANDBOX_STATE_COUNT);
+	CHECK(strcmp(text_of(follow(root, "#/components/schemas/ErrorCode"), "type"), "string") == 0);
+}
+
+/* The description of the parameter with this name; NULL when there is none. */
+static const char *param_text(const char *route, const char *name)
+{
+	const struct spec_param *p;
+	size_t                   at = 0, i = 0;
+
+	while (strcmp(spec_routes[i].name, route) != 0)
+		CHECK(++i < spec_route_count);
+	while (spec_next_param(&spec_routes[i], &at, &p))
+		if (p && strcmp(p->name, name) == 0)
+			return p->description;
+	return NULL;
+}
+
+TEST(a_preference_is_described_for_the_call_that_has_it)
+{
+	CHECK(strstr(param_text("allocate", "Prefer"), "wait=SECONDS"));
+	CHECK(!strstr(param_text("allocate", "Prefer"), "respond-async"));
+	CHECK(strstr(param_text("job_run", "Prefer"), "respond-async"));
+	CHECK(!strstr(param_text("job_run", "Prefer"), "wait="));
+	CHECK(param_text("stats", "Prefer") == NULL);
 }
 
 TEST(another_base_path_is_put_into_the_paths)

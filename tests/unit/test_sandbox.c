@@ -262,10 +262,12 @@ TEST(only_the_owner_may_look_and_give_back)
 TEST(a_sandbox_in_quarantine_cannot_be_given_back)
 {
 	struct sandbox s = in_state(SANDBOX_ALLOCATED);
+	struct err     e = { 0 };
 	bool           is_changed;
 
 	CHECK(sandbox_quarantine(&s, STR("dirty"), now, NULL) == RC_OK);
-	CHECK(sandbox_give_back(&s, STR("owner"), now, &is_changed, NULL) == RC_CONFLICT && !is_changed);
+	CHECK(sandbox_give_back(&s, STR("owner"), now, &is_changed, &e) == RC_CONFLICT && !is_changed);
+	CHECK(strstr(e.msg, " was set aside by an operator; there is nothing more for you to do"));
 	CHECK(sandbox_check_owner(&s, STR("owner"), NULL) == RC_OK);
 }
 
@@ -314,8 +316,10 @@ TEST(a_deletion_is_given_up_after_more_than_the_allowed_attempts)
 TEST(a_retry_starts_counting_anew)
 {
 	struct sandbox s = in_state(SANDBOX_PENDING_DELETION);
+	struct err     e = { 0 };
 
-	CHECK(sandbox_retry_deletion(&s, now, NULL) == RC_CONFLICT);
+	CHECK(sandbox_retry_deletion(&s, now, &e) == RC_CONFLICT);
+	CHECK(strstr(e.msg, " is pending_deletion; only one that is deletion_failed can be retried"));
 	CHECK(sandbox_deletion_failed(&s, 0, 300, STR("no"), now, NULL) == RC_OK);
 	CHECK(sandbox_retry_deletion(&s, now, NULL) == RC_OK);
 	CHECK(s.status == SANDBOX_PENDING_DELETION && s.deletion_retry_count == 0 && s.next_deletion_at == 0);
