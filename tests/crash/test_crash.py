@@ -168,6 +168,7 @@ def test_a_kill_during_cleanup_neither_loses_nor_revives(make, new_owner):
         "allocated": 0,
         "pending_deletion": 0,
         "stale": 0,
+        "quarantined": 0,
         "deletion_failed": 0,
         "waiting": 0,
     }
