@@ -37,7 +37,7 @@
 #include "service/jobs.h"
 #include "store/store.h"
 
-enum { DRAIN_MS = 30000, DDB_GAUGES_MS = 60000, EXIT_CONFIG = 2, EXIT_FAILED = 1 };
+enum { DRAIN_MS = 30000, DDB_GAUGES_MS = 60000, SQLITE_GAUGES_MS = 1000, EXIT_CONFIG = 2, EXIT_FAILED = 1 };
 
 struct server {
 	struct config         *config;
@@ -178,7 +178,7 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .waiting_max = config_number(c, CONFIG_WAITING_MAX),
 		  .rate_per_sec = config_number(c, CONFIG_RATE),
 		  .rate_burst = config_number(c, CONFIG_RATE_BURST),
-		  .gauges_fresh_ms = s->store.kind == APP_DYNAMODB ? DDB_GAUGES_MS : 0,
+		  .gauges_fresh_ms = s->store.kind == APP_DYNAMODB ? DDB_GAUGES_MS : SQLITE_GAUGES_MS,
 		  .is_closed = s->store.kind == APP_DYNAMODB,
 		  .is_csp_open = is_csp_open,
 		  .csp_arg = s->csp,
@@ -301,6 +301,16 @@ static enum rc start(struct server *s, struct err *e)
 
 /* --- stop --- */
 
+static void on_quiet(void *arg)
+{
+	struct server *s = arg;
+
+	api_close_handles(s->api);
+	uv_close((uv_handle_t *)&s->on_term, NULL);
+	uv_close((uv_handle_t *)&s->on_int, NULL);
+	uv_close((uv_handle_t *)&s->on_hup, NULL);
+}
+
 /* The last connection is closed: the jobs end, then nothing keeps the loop any longer. */
 static void on_drained(void *arg)
 {
@@ -311,10 +321,7 @@ static void on_drained(void *arg)
 	stop_adopting(s);
 	jobs_close(s->jobs);
 	s->jobs = NULL;
-	api_close_handles(s->api);
-	uv_close((uv_handle_t *)&s->on_term, NULL);
-	uv_close((uv_handle_t *)&s->on_int, NULL);
-	uv_close((uv_handle_t *)&s->on_hup, NULL);
+	api_when_quiet(s->api, on_quiet, s); /* clients that hung up may have transactions at the store */
 }
 
 static void on_stop(uv_signal_t *signal, int number)

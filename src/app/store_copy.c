@@ -125,7 +125,22 @@ static enum rc copy_page(struct walk *w, struct arena *a, struct err *e)
 	return rc;
 }
 
-/* Of a page of the target: which are not in the source. */
+/* Does the target's record hold a unique value that the source's does not? It would be in the way of whoever has it now. */
+static bool holds_others_value(const struct record_type *type, const void *target, const void *source)
+{
+	for (int i = 0; i < type->index_count; i++) {
+		const struct record_index *index = &type->indexes[i];
+
+		if (index->is_unique && record_is_in_index(type, index, target) &&
+		    (!record_is_in_index(type, index, source) ||
+		     value_cmp(type->fields[index->hash].kind, record_value(type, index->hash, target),
+		               record_value(type, index->hash, source)) != 0))
+			return true;
+	}
+	return false;
+}
+
+/* Of a page of the target: which have to go, because they are not in the source or in the way. */
 static enum rc find_missing(struct session *s, void *arg, struct err *e)
 {
 	struct walk *w = arg;
@@ -137,11 +152,10 @@ static enum rc find_missing(struct session *s, void *arg, struct err *e)
 		void *record = page_record(&w->page, w->type, i);
 
 		rc = session_get(s, w->type, record_key(w->type, record), found, NULL);
-		if (rc == RC_NOT_FOUND && kept != i)
-			memcpy(page_record(&w->page, w->type, kept), record, w->type->size);
-		kept += rc == RC_NOT_FOUND;
 		if (rc && rc != RC_NOT_FOUND)
 			break;
+		if (rc || holds_others_value(w->type, record, found))
+			memmove(page_record(&w->page, w->type, kept++), record, w->type->size);
 		rc = RC_OK;
 	}
 	w->page.count = kept;

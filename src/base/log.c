@@ -7,7 +7,8 @@
  */
 #include "base/log.h"
 
-#include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -26,6 +27,7 @@ static atomic_int      level_wanted = LOG_INFO;
 static atomic_int      format_wanted = LOG_JSON;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct buf      pending = { .max = BUFFER_MAX };
+static unsigned long   lines_lost;
 
 void log_setup(enum log_level level, enum log_format format)
 {
@@ -102,32 +104,54 @@ static void add_text(struct buf *b, enum log_level level, const char *logger, co
 	buf_add_char(b, '\n');
 }
 
+/* Only what fits without waiting: whoever reads our log slowly, or not at all, must not stop the service. */
 static void flush_locked(void)
 {
-	const char *at = pending.p;
-	size_t      left = pending.n;
+	size_t done = 0;
 
-	while (left) {
-		ssize_t done = write(STDOUT_FILENO, at, left);
+	while (done < pending.n) {
+		struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+		size_t        left = pending.n - done;
+		ssize_t       wrote;
 
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			break; /* nobody reads our log: that must not stop the service */
-		at += done;
-		left -= (size_t)done;
+		if (poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
+			break;
+		wrote = write(STDOUT_FILENO, pending.p + done, left < PIPE_BUF ? left : PIPE_BUF);
+		if (wrote <= 0)
+			break;
+		done += (size_t)wrote;
 	}
-	buf_reset(&pending);
+	buf_consume(&pending, done);
+}
+
+static void add_line(enum log_level level, const char *logger, const struct log_field *fields, size_t count,
+                     const char *message)
+{
+	size_t before = pending.n;
+
+	if (format_wanted == LOG_JSON)
+		add_json(&pending, level, logger, message, fields, count);
+	else
+		add_text(&pending, level, logger, message, fields, count);
+	if (!pending.is_full)
+		return;
+	pending.n = before; /* half a line is none */
+	pending.is_full = false;
+	lines_lost++;
 }
 
 static void write_line(bool is_urgent, enum log_level level, const char *logger, const struct log_field *fields,
                        size_t count, const char *message)
 {
+	char note[80];
+
 	pthread_mutex_lock(&lock);
-	if (format_wanted == LOG_JSON)
-		add_json(&pending, level, logger, message, fields, count);
-	else
-		add_text(&pending, level, logger, message, fields, count);
+	if (lines_lost && pending.n < BUFFER_MAX / 2) {
+		(void)snprintf(note, sizeof(note), "%lu lines were lost: nobody read the log", lines_lost); /* fits */
+		lines_lost = 0;
+		add_line(LOG_WARNING, "log", NULL, 0, note);
+	}
+	add_line(level, logger, fields, count, message);
 	if (is_urgent || pending.n > FLUSH_AT)
 		flush_locked();
 	pthread_mutex_unlock(&lock);

@@ -134,6 +134,14 @@ bool api_is_open(const struct api *a)
 	return atomic_load(&a->is_open);
 }
 
+void api_when_quiet(struct api *a, void (*on_quiet)(void *arg), void *arg)
+{
+	a->on_quiet = on_quiet;
+	a->quiet_arg = arg;
+	if (a->in_flight == 0)
+		on_quiet(arg);
+}
+
 void api_set_jobs(struct api *a, struct jobs *jobs)
 {
 	a->jobs = jobs;
@@ -179,8 +187,11 @@ bool api_wants_gauges(struct api *a)
 static void run_request_completion(struct completion *c)
 {
 	struct request *r = CONTAINER_OF(c, struct request, completion);
+	struct api     *a = r->api; /* r is gone after its reply */
 
 	r->complete(r);
+	if (--a->in_flight == 0 && a->on_quiet)
+		a->on_quiet(a->quiet_arg);
 }
 
 static void on_txn_done(struct txn *t, enum rc rc, const struct err *e)
@@ -198,6 +209,7 @@ void request_submit(struct request *r, txn_fn *run, void *arg, bool is_read_only
 		.run = run, .arg = arg, .arena = &r->call->arena, .is_read_only = is_read_only, .done = on_txn_done
 	};
 	r->complete = complete;
+	r->api->in_flight++;
 	r->completion.run = run_request_completion;
 	store_submit(r->api->options.store, &r->txn);
 }

@@ -99,6 +99,9 @@ struct api *api_new(const struct api_options *o);
 
 /* Close its handles, run the loop until they are closed, then free it. */
 void api_close_handles(struct api *a);
+
+/* Calls on_quiet when no transaction of a request is with the store. */
+void api_when_quiet(struct api *a, void (*on_quiet)(void *arg), void *arg);
 void api_free(struct api *a);
 void api_set_jobs(struct api *a, struct jobs *jobs);
 

@@ -41,6 +41,9 @@ struct api {
 	uint64_t           hash_seed;
 	int64_t            next_gauges_ms;
 	atomic_bool        is_open;
+	unsigned           in_flight; /* requests whose transaction is with the store */
+	void (*on_quiet)(void *arg);
+	void *quiet_arg;
 };
 
 /* "/v1/x" -> "v1", "x". False when there are too many parts. */

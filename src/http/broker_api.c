@@ -128,16 +128,24 @@ static struct claim_call *claim_call_of(struct request *r)
 	return CONTAINER_OF(r->txn.arg, struct claim_call, claim);
 }
 
-static void on_claimed(struct request *r)
+/* From the line: the header was added when it joined. */
+static void on_served(struct request *r)
 {
 	struct claim_call *c = claim_call_of(r);
 
 	count_claim(r, c, c->claim.is_new ? "success" : "idempotent");
 	if (!c->claim.is_new)
 		metrics_add(api_options(r->api)->metrics, METRIC_ALLOCATE_IDEMPOTENT, "", 1);
+	reply_claim(r, c);
+}
+
+static void on_claimed(struct request *r)
+{
+	struct claim_call *c = claim_call_of(r);
+
 	if (c->wait_sec >= 0)
 		request_header(r, "Preference-Applied", "wait=%lld", (long long)c->wait_sec);
-	reply_claim(r, c);
+	on_served(r);
 }
 
 static void on_first_try(struct request *r)
@@ -153,7 +161,7 @@ static void on_first_try(struct request *r)
 		request_header(r, "Preference-Applied", "wait=%lld", (long long)c->wait_sec);
 	if (r->txn.rc == RC_EXHAUSTED && c->wait_sec > 0) {
 		c->started_ns = mono_ns();
-		if (line_join(api_line(r->api), r, &c->claim, c->wait_sec * 1000, on_claimed))
+		if (line_join(api_line(r->api), r, &c->claim, c->wait_sec * 1000, on_served))
 			return;
 	}
 	request_fail(r, &r->txn.e);

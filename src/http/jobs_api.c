@@ -264,7 +264,7 @@ static void on_paused(struct request *r)
 	}
 	if (!find_job(r, &id))
 		return;
-	jobs_set_paused(api_jobs(r->api), id, p->is_paused);
+	jobs_set_paused(api_jobs(r->api), id, p);
 	o = reply_begin(r);
 	put_job(&o, r, id);
 	reply_send(r, 200);

@@ -183,6 +183,8 @@ static void on_tried(struct request *r)
 	if (!r->txn.rc) {
 		leave(w);
 		w->on_served(r);
+	} else if (r->txn.rc == RC_EXHAUSTED && l->is_stopped) {
+		fail(w, RC_UNAVAILABLE, "the server is stopping; ask again");
 	} else if (r->txn.rc == RC_EXHAUSTED) {
 		w->group->is_dry = true;
 		if (w->is_gone)

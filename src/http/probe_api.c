@@ -67,7 +67,7 @@ void handle_ready(struct request *r)
 	if (!api_is_open(r->api)) {
 		rc_ignore(err_set(&e, RC_UNAVAILABLE, "the store has not answered since the start")); /* noted in e */
 		reply_ready(r, &e);
-	} else if (store_health(api_options(r->api)->store, &e))
+	} else if (store_health(api_options(r->api)->store, &e) && !store_is_stuck(api_options(r->api)->store))
 		request_submit(r, write_probe, NULL, false, on_probed);
 	else
 		reply_ready(r, &e);

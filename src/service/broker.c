@@ -93,7 +93,7 @@ enum rc broker_claim(struct session *s, void *arg, struct err *e)
 
 static enum rc load(struct session *s, struct sandbox_call *c, struct err *e)
 {
-	enum rc rc = session_get(s, &sandbox_type, c->id, &c->sandbox, NULL);
+	enum rc rc = sandbox_is_id(c->id) ? session_get(s, &sandbox_type, c->id, &c->sandbox, NULL) : RC_NOT_FOUND;
 
 	if (rc == RC_NOT_FOUND)
 		return err_set_code(e, rc, "SANDBOX_NOT_FOUND", "there is no sandbox %.*s", STR_ARG(c->id));

@@ -76,12 +76,34 @@ static struct str cut(struct str text, size_t max)
 	return str_of(text.p, text.n < max ? text.n : max);
 }
 
+/* The page may be minutes old: is the sandbox still ours to delete? */
+struct look {
+	struct str id;
+	bool       is_pending;
+};
+
+static enum rc look_again(struct session *s, void *arg, struct err *e)
+{
+	struct look   *l = arg;
+	struct sandbox sandbox;
+	enum rc        rc = session_get(s, &sandbox_type, l->id, &sandbox, NULL);
+
+	l->is_pending = !rc && sandbox.status == SANDBOX_PENDING_DELETION;
+	return rc && rc != RC_NOT_FOUND ? err_set(e, rc, "sandbox %.*s cannot be read", STR_ARG(l->id)) : RC_OK;
+}
+
 static enum rc delete_one(struct cleanup *c, const struct sandbox *sandbox, struct err *e)
 {
 	struct err     why = { 0 };
 	struct outcome o = { .p = c->p, .id = sandbox->sandbox_id };
-	enum rc        rc = csp_delete(c->p->csp, sandbox->external_id, &why);
+	struct look    look = { .id = sandbox->sandbox_id };
+	enum rc        rc;
 
+	arena_reset(&c->work);
+	rc = store_read(c->p->store, look_again, &look, &c->work, e);
+	if (rc || !look.is_pending)
+		return rc; /* an operator took it out of our hands meanwhile */
+	rc = csp_delete(c->p->csp, sandbox->external_id, &why);
 	if (rc && is_circuit_open(&why)) {
 		c->is_stopped = true;
 		c->postponed++;

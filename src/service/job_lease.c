@@ -102,5 +102,6 @@ enum rc lease_finish(struct session *s, void *arg, struct err *e)
 	record.last_error = outcome->last_error;
 	record.last_result = outcome->last_result;
 	session_put(s, &job_type, &record);
+	end->record = record;
 	return RC_OK;
 }

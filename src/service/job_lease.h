@@ -41,7 +41,9 @@ struct lease_end {
 	struct str        node;
 	int64_t           fence;
 	struct job_record outcome;
+
 	bool              is_lost;
+	struct job_record record; /* as it is now, when it is not lost */
 };
 txn_fn lease_finish;
 

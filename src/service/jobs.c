@@ -135,6 +135,7 @@ enum rc job_pause(struct session *s, void *arg, struct err *e)
 		return rc;
 	record.is_paused = p->is_paused;
 	session_put(s, &job_type, &record);
+	p->version = record.version;
 	return RC_OK;
 }
 
@@ -203,30 +204,47 @@ static void log_pass(struct job *job, const struct job_ask *a, struct str result
 	          a->rc ? "failed" : "done");
 }
 
-/* What is known of the job from now on. */
-static void remember(struct job *job, const struct job_record *record)
+/* What is known of the job from now on, unless something newer is known already. With the lock held. */
+static void remember_locked(struct job *job, const struct job_record *record)
 {
-	struct arena old;
+	struct arena      old = job->texts;
+	struct job_record known = job->record;
 
-	pthread_mutex_lock(&job->jobs->lock);
-	old = job->texts;
+	if (record->version < known.version)
+		return;
 	arena_init(&job->texts);
 	record_copy(&job_type, &job->record, record, &job->texts);
-	pthread_mutex_unlock(&job->jobs->lock);
 	arena_fini(&old);
+}
+
+static void remember(struct job *job, const struct job_record *record)
+{
+	pthread_mutex_lock(&job->jobs->lock);
+	remember_locked(job, record);
+	pthread_mutex_unlock(&job->jobs->lock);
 }
 
 static void keep_outcome(struct job *job, struct job_record *done)
 {
-	struct lease_end end = { .node = str_from(job->jobs->node), .fence = job->record.fence, .outcome = *done };
+	struct lease_end end = { .node = str_from(job->jobs->node), .outcome = *done };
 	struct arena     a = { 0 };
+	enum rc          rc = RC_UNAVAILABLE;
 
+	pthread_mutex_lock(&job->jobs->lock);
+	end.fence = job->record.fence;
+	pthread_mutex_unlock(&job->jobs->lock);
 	if (job->id < JOB_SCHEDULED)
-		/* When the store is down the pass has failed already; this record is only the memory of it. */
-		rc_ignore(store_run(job->jobs->options.store, lease_finish, &end, &a, NULL));
-	done->is_paused = job->record.is_paused;
-	done->fence = job->record.fence;
-	remember(job, done);
+		rc = store_run(job->jobs->options.store, lease_finish, &end, &a, NULL);
+	pthread_mutex_lock(&job->jobs->lock);
+	if (!rc && !end.is_lost) {
+		remember_locked(job, &end.record);
+	} else { /* the store is down or another node has it: at least this process shows what happened */
+		done->is_paused = job->record.is_paused;
+		done->fence = job->record.fence;
+		done->version = job->record.version;
+		remember_locked(job, done);
+	}
+	pthread_mutex_unlock(&job->jobs->lock);
 	arena_fini(&a);
 }
 
@@ -352,6 +370,27 @@ static void set_lease(struct job *job, bool has_lease)
 	pthread_mutex_unlock(&job->jobs->lock);
 }
 
+/* The store did not even say whether the job may run: told once, and visible until the next pass. */
+static void note_no_lease(struct job *job, const struct job_ask *terms)
+{
+	struct job_record failed;
+	struct arena      a = { 0 };
+	bool              is_news;
+
+	pthread_mutex_lock(&job->jobs->lock);
+	record_copy(&job_type, &failed, &job->record, &a);
+	is_news = !str_eq(failed.last_error, str_from(terms->e.msg));
+	failed.last_outcome = JOB_ERROR;
+	failed.last_error = str_from(terms->e.msg);
+	remember_locked(job, &failed);
+	pthread_mutex_unlock(&job->jobs->lock);
+	arena_fini(&a);
+	if (table[job->id].outcome != METRIC__COUNT)
+		metrics_add(job->jobs->options.metrics, table[job->id].outcome, "error", 1);
+	if (is_news)
+		log_write(LOG_WARNING, "jobs", NULL, 0, "%s cannot begin: %s", table[job->id].name, terms->e.msg);
+}
+
 /* Without the lock: run the pass if this node may. False: nothing was run; try again at *ret_retry_ms. */
 static bool run_leased(struct job *job, struct job_ask *terms, int64_t *ret_retry_ms)
 {
@@ -359,6 +398,8 @@ static bool run_leased(struct job *job, struct job_ask *terms, int64_t *ret_retr
 
 	if (job->id < JOB_SCHEDULED)
 		terms->rc = obtain_lease(job, &is_granted, ret_retry_ms, &terms->e);
+	if (terms->rc)
+		note_no_lease(job, terms);
 	if (terms->rc || !is_granted)
 		return false;
 	set_lease(job, true);
@@ -398,6 +439,8 @@ static void *run_job(void *arg)
 			job->failures = terms.rc ? job->failures + 1 : 0;
 		if (job->id < JOB_SCHEDULED)
 			job->next_run_ms = has_run ? mono_now().ms + pause_sec(job) * 1000 : retry_ms;
+		while (!has_run && !terms.rc && (ask = ask_list_take(&job->joined)))
+			ask_list_add(&job->pending, ask); /* joined a pass that another node has: wants its own */
 		while ((ask = ask_list_take(&job->joined))) {
 			pthread_mutex_unlock(&jobs->lock);
 			answer(ask, &terms);
@@ -429,15 +472,13 @@ static void extend_lease(struct job *job, int64_t fence, struct arena *a)
 static void look_at_record(struct job *job, struct arena *a)
 {
 	struct job_record record = { .name = str_from(table[job->id].name) };
-	bool              is_idle;
 
 	if (job->jobs->options.is_alone || store_read(job->jobs->options.store, read_record, &record, a, NULL))
 		return; /* nobody else writes it, or the store does not answer */
 	pthread_mutex_lock(&job->jobs->lock);
-	is_idle = !job->is_running;
+	if (!job->is_running)
+		remember_locked(job, &record);
 	pthread_mutex_unlock(&job->jobs->lock);
-	if (is_idle)
-		remember(job, &record);
 }
 
 static void *beat(void *arg)
@@ -595,10 +636,13 @@ void jobs_status(struct jobs *j, enum job_id id, struct arena *a, struct job_sta
 		ret->next_run_at = wall_sec(clock_now(j->options.clock)) + (until_run > 0 ? until_run / 1000 : 0);
 }
 
-void jobs_set_paused(struct jobs *j, enum job_id id, bool is_paused)
+void jobs_set_paused(struct jobs *j, enum job_id id, const struct job_pause *done)
 {
 	pthread_mutex_lock(&j->lock);
-	j->job[id].record.is_paused = is_paused;
+	if (done->version > j->job[id].record.version) {
+		j->job[id].record.is_paused = done->is_paused;
+		j->job[id].record.version = done->version;
+	}
 	pthread_cond_broadcast(&j->job[id].is_changed);
 	pthread_mutex_unlock(&j->lock);
 }

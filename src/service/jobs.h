@@ -81,6 +81,8 @@ void jobs_status(struct jobs *j, enum job_id id, struct arena *a, struct job_sta
 struct job_pause {
 	struct str name;
 	bool       is_paused;
+
+	uint64_t version; /* the answer: of the record that says so */
 };
 txn_fn job_pause;
-void   jobs_set_paused(struct jobs *j, enum job_id id, bool is_paused);
+void   jobs_set_paused(struct jobs *j, enum job_id id, const struct job_pause *done);

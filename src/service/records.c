@@ -69,6 +69,11 @@ static const struct record_field job_fields[] = {
 };
 /* clang-format on */
 
+static bool is_sandbox_ok(const void *record)
+{
+	return sandbox_ok(record);
+}
+
 const struct record_type sandbox_type = {
 	.name = "sandbox",
 	.size = sizeof(struct sandbox),
@@ -78,6 +83,7 @@ const struct record_type sandbox_type = {
 	.version_offset = offsetof(struct sandbox, version),
 	.indexes = sandbox_indexes,
 	.index_count = SANDBOX_INDEX_COUNT,
+	.is_ok = is_sandbox_ok,
 	.key_prefix = "SBX#",
 };
 

@@ -34,6 +34,11 @@ static enum rc read_group(struct session *s, void *arg, struct err *e)
 	return session_query(s, &q, &g->page, e);
 }
 
+enum rc go_on(const struct pass *p, struct err *e)
+{
+	return p->wait(p->wait_arg, 0) ? RC_OK : err_set(e, RC_UNAVAILABLE, "the pass was stopped before its end");
+}
+
 enum rc remove_with_tombstone(struct session *s, const struct sandbox *sandbox, struct err *e)
 {
 	struct tombstone t = { 0 };
@@ -101,7 +106,9 @@ enum rc sweep(const struct pass *p, enum sandbox_state state, sweep_fn *decide, 
 		now = next;
 		next = spare;
 		arena_reset(&now);
-		rc = store_read(p->store, read_group, &g, &now, e);
+		rc = go_on(p, e);
+		if (!rc)
+			rc = store_read(p->store, read_group, &g, &now, e);
 		if (!rc && g.page.count)
 			rc = store_run(p->store, change_group, &g, &now, e);
 		if (rc)

@@ -16,3 +16,6 @@ MUST_CHECK enum rc sweep(const struct pass *p, enum sandbox_state state, sweep_f
 
 /* Remove a record, with a tombstone. The record must have been read in this session. */
 MUST_CHECK enum rc remove_with_tombstone(struct session *s, const struct sandbox *sandbox, struct err *e);
+
+/* Between two groups of a pass: RC_UNAVAILABLE when it shall stop (the server ends, another node has taken over). */
+MUST_CHECK enum rc go_on(const struct pass *p, struct err *e);

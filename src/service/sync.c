@@ -130,7 +130,9 @@ static enum rc walk(struct sync *y, txn_fn *read, const struct record_type *type
 		y->page_arena = y->next_arena; /* the cursor lives in the arena of the page before */
 		y->next_arena = spare;
 		arena_reset(&y->page_arena);
-		rc = store_read(y->p->store, read, y, &y->page_arena, e);
+		rc = go_on(y->p, e);
+		if (!rc)
+			rc = store_read(y->p->store, read, y, &y->page_arena, e);
 		if (rc)
 			return rc;
 		for (size_t i = 0; i < y->page.count; i++)
@@ -231,7 +233,9 @@ static enum rc add_and_refresh(struct sync *y, struct err *e)
 		y->group = todo + at;
 		y->group_count = count - at < GROUP ? count - at : GROUP;
 		arena_reset(&y->work);
-		rc = store_run(y->p->store, write_accounts, y, &y->work, e);
+		rc = go_on(y->p, e);
+		if (!rc)
+			rc = store_run(y->p->store, write_accounts, y, &y->work, e);
 		if (rc)
 			return rc;
 		y->added += y->group_added;
@@ -306,7 +310,9 @@ static enum rc in_groups(struct sync *y, const struct id_list *l, txn_fn *run, i
 		y->group_ids = l->ids + at;
 		y->group_count = l->count - at < GROUP ? l->count - at : GROUP;
 		arena_reset(&y->work);
-		rc = store_run(y->p->store, run, y, &y->work, e);
+		rc = go_on(y->p, e);
+		if (!rc)
+			rc = store_run(y->p->store, run, y, &y->work, e);
 		if (rc)
 			return rc;
 		if (ret_changed)
@@ -344,9 +350,9 @@ static enum rc run_sync(struct sync *y, struct err *e)
 		return rc;
 	if ((rc = in_groups(y, &y->touched_tombstones, touch_tombstones, NULL, e)))
 		return rc;
-	if ((rc = in_groups(y, &y->old_tombstones, drop_tombstones, NULL, e)))
-		return rc;
-	return set_missing_aside(y, e);
+	if ((rc = set_missing_aside(y, e)))
+		return rc; /* a listing that is not believed ends no tombstone either */
+	return in_groups(y, &y->old_tombstones, drop_tombstones, NULL, e);
 }
 
 enum rc pass_sync(const struct pass *p, struct pass_result *ret, struct err *e)

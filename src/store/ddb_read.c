@@ -11,6 +11,7 @@
  * by somebody who has nothing, the common case, costs no read for it.
  */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/id.h"
 #include "base/log.h"
@@ -253,8 +254,10 @@ static struct str make_cursor(struct session *s, const struct plan *p, const voi
 	                  STR_ARG(key));
 }
 
-static enum rc read_some(struct session *s, const struct plan *p, struct str cursor, size_t limit, bool is_count,
-                         json_t **ret, struct err *e)
+/* `last` is the LastEvaluatedKey of the request before, word for word: in a table that others use too it can be a key that no
+ * cursor of ours can name. */
+static enum rc read_some(struct session *s, const struct plan *p, struct str cursor, const json_t *last, size_t limit,
+                         bool is_count, json_t **ret, struct err *e)
 {
 	struct json_out o;
 	struct buf      body;
@@ -268,7 +271,12 @@ static enum rc read_some(struct session *s, const struct plan *p, struct str cur
 		json_put_str(&o, "Select", STR("COUNT"));
 	else
 		json_put_int(&o, "Limit", (int64_t)limit);
-	if (cursor.n) {
+	if (last) {
+		char *text = json_dumps(last, JSON_COMPACT);
+
+		json_put_raw(&o, "ExclusiveStartKey", str_from(text));
+		free(text);
+	} else if (cursor.n) {
 		rc = read_cursor(p, cursor, &key, &sort, e);
 		if (!rc)
 			put_start(p, &o, key, sort);
@@ -280,21 +288,13 @@ static enum rc read_some(struct session *s, const struct plan *p, struct str cur
 	return rc;
 }
 
-/* The cursor behind a reply; empty when it was the last. */
-static struct str last_key(struct session *s, const struct plan *p, const json_t *reply)
+/* Takes over the place behind a reply; NULL when it was the last. */
+static void go_on(json_t **last, const json_t *reply)
 {
-	const json_t *last = json_object_get(reply, "LastEvaluatedKey");
-	struct str    key, sort = { 0 };
+	json_t *next = json_object_get(reply, "LastEvaluatedKey");
 
-	if (!last || json_is_null(last))
-		return STR("");
-	key = ddb_item_key(p->q->type, last);
-	if (!p->through)
-		return str_dup(s->arena, key.n ? key : STR("?"));
-	rc_ignore(json_get_text(json_object_get(last, p->q->type->fields[p->through->sort].name), "N", &sort)
-	                  ? RC_OK
-	                  : RC_CORRUPT); /* a missing number makes a cursor that is refused */
-	return str_format(s->arena, "%.*s:%.*s", STR_ARG(sort), STR_ARG(key));
+	json_decref(*last);
+	*last = next && !json_is_null(next) ? json_incref(next) : NULL;
 }
 
 /* One bad item must not hide the others: it is left out and told. */
@@ -322,20 +322,20 @@ static void take_items(struct session *s, const struct plan *p, const json_t *re
 
 enum rc ddb_query(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
 {
-	struct plan p = make_plan(q);
-	struct str  cursor = q->cursor;
+	CLEANUP(json_freep) json_t *last = NULL;
+	struct plan                 p = make_plan(q);
 
 	ret->items = arena_alloc(s->arena, q->limit * sizeof(*ret->items));
 	do {
 		CLEANUP(json_freep) json_t *reply = NULL;
-		enum rc                     rc = read_some(s, &p, cursor, q->limit - ret->count, false, &reply, e);
+		enum rc rc = read_some(s, &p, q->cursor, last, q->limit - ret->count, false, &reply, e);
 
 		if (rc)
 			return rc;
 		take_items(s, &p, reply, ret);
-		cursor = last_key(s, &p, reply);
-	} while (cursor.n && ret->count < q->limit);
-	if (ret->count == q->limit && cursor.n)
+		go_on(&last, reply);
+	} while (last && ret->count < q->limit);
+	if (ret->count == q->limit && last)
 		ret->next = make_cursor(s, &p, ret->items[ret->count - 1].record);
 	return RC_OK;
 }
@@ -343,23 +343,23 @@ enum rc ddb_query(struct session *s, const struct query *q, struct stored_page *
 enum rc ddb_count(struct session *s, const struct record_type *type, int index, struct value hash, int64_t *ret,
                   struct err *e)
 {
-	struct query q = { .type = type, .index = index, .hash = hash, .limit = 1 };
-	struct plan  p = make_plan(&q);
-	struct str   cursor = { 0 };
+	struct query                q = { .type = type, .index = index, .hash = hash, .limit = 1 };
+	struct plan                 p = make_plan(&q);
+	CLEANUP(json_freep) json_t *last = NULL;
 
 	*ret = 0;
 	do {
 		CLEANUP(json_freep) json_t *reply = NULL;
 		int64_t                     count;
-		enum rc                     rc = read_some(s, &p, cursor, 0, true, &reply, e);
+		enum rc                     rc = read_some(s, &p, STR(""), last, 0, true, &reply, e);
 
 		if (rc)
 			return rc;
 		if (!json_get_number(reply, "Count", 0, &count))
 			return err_set(e, RC_CORRUPT, "DynamoDB answered without a Count");
 		*ret += count;
-		cursor = last_key(s, &p, reply);
-	} while (cursor.n);
+		go_on(&last, reply);
+	} while (last);
 	return RC_OK;
 }
 

@@ -368,8 +368,7 @@ static enum rc adopt_page(struct ddb_store *d, struct adoption *a, struct arena 
 	enum rc rc = store_read(&d->base, read_page, a, arena, e);
 
 	for (size_t i = 0; !rc && i < a->page.count; i++)
-		if (a->page.items[i].handle == 0 &&
-		    record_is_in_index(a->type, &a->type->indexes[a->index], a->page.items[i].record))
+		if (record_is_in_index(a->type, &a->type->indexes[a->index], a->page.items[i].record))
 			rc = put_missing_marker(d, a, a->page.items[i].record, arena, e);
 	return rc;
 }

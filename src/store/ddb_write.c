@@ -90,10 +90,13 @@ static uint64_t guarded_fields(const struct session_entry *entry)
 
 static void add_guard(struct buf *text, const struct session_entry *entry, int f)
 {
-	if (!record_is_absent(entry->type, f, entry->before))
-		buf_addf(text, " AND #n%d = :o%d", f, f);
-	else if (ddb_is_kept(entry->type, f))
+	bool is_zero = entry->type->fields[f].kind == FIELD_INT &&
+	               record_value(entry->type, f, entry->before).number == 0;
+
+	if (is_zero) /* a number that is not there is read as 0 */
 		buf_addf(text, " AND (attribute_not_exists(#n%d) OR #n%d = :o%d)", f, f, f);
+	else if (!record_is_absent(entry->type, f, entry->before))
+		buf_addf(text, " AND #n%d = :o%d", f, f);
 	else
 		buf_addf(text, " AND attribute_not_exists(#n%d)", f);
 }
@@ -147,7 +150,8 @@ static void put_values(struct writer *w, const struct session_entry *entry, uint
 	if (changed)
 		ddb_put_number(&w->o, ":nv", (int64_t)record_version(type, entry->after));
 	for (int f = 0; f < type->field_count; f++) {
-		if (guarded >> f & 1 && (!record_is_absent(type, f, entry->before) || ddb_is_kept(type, f)))
+		if (guarded >> f & 1 &&
+		    (!record_is_absent(type, f, entry->before) || type->fields[f].kind == FIELD_INT))
 			ddb_put_value(&w->o, short_name(w, ":o", f), &type->fields[f],
 			              record_value(type, f, entry->before));
 		if (changed >> f & 1 && is_written(entry, f))

@@ -140,6 +140,11 @@ enum rc record_check(const struct record_type *type, const void *record, struct 
 		if (rc)
 			return rc;
 	}
+	if (type->is_ok && !type->is_ok(record)) {
+		struct str key = record_key(type, record);
+
+		return err_set(e, RC_CORRUPT, "%s %.*s breaks the rules of its state", type->name, STR_ARG(key));
+	}
 	return RC_OK;
 }
 

@@ -49,6 +49,7 @@ struct record_type {
 	size_t                     version_offset; /* uint64_t, +1 for every stored change; kept by the store */
 	const struct record_index *indexes;
 	int                        index_count;
+	bool (*is_ok)(const void *record); /* the domain's own rules; NULL: none beside the limits of the fields */
 	const char *key_prefix; /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
 };
 

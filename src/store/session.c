@@ -193,13 +193,17 @@ enum rc session_count(struct session *s, const struct record_type *type, int ind
 enum rc session_claim_first(struct session *s, const struct query *q, struct stored *ret, struct err *e)
 {
 	struct query       first = *q;
-	struct stored_page page = { 0 };
+	struct stored_page page;
 	enum rc            rc;
 
 	first.limit = 1;
-	rc = s->store->ops->query(s, &first, &page, e);
-	if (rc)
-		return rc;
+	do { /* a page is empty and not the last when its record was damaged */
+		page = (struct stored_page){ 0 };
+		rc = s->store->ops->query(s, &first, &page, e);
+		if (rc)
+			return rc;
+		first.cursor = page.next;
+	} while (!page.count && page.next.n);
 	if (!page.count)
 		return RC_EXHAUSTED;
 	*ret = page.items[0];

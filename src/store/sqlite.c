@@ -42,6 +42,9 @@ struct sqlite_store {
 	struct inbox             writes, reads;
 	pthread_t                writer, reader;
 	struct txn              *batch[BATCH_MAX];
+	pthread_mutex_t          turn_lock;
+	pthread_cond_t           turn_changes;
+	bool                     is_reading, is_reader_held;
 	bool                     are_uniques_lost; /* a commit failed: read them again */
 };
 
@@ -172,7 +175,10 @@ static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e
 
 		begin_session(&s, store, &store->writer_connection, store->batch[i]);
 		(void)session_execute(&s, store->batch[i], &is_torn); /* kept in the transaction */
-		if (is_torn) {
+		/* After some failures of the disk, also of a read, SQLite has undone the whole transaction by itself. */
+		if (is_torn || sqlite3_get_autocommit(store->writer_connection.db)) {
+			if (!store->batch[i]->rc)
+				return err_set(e, RC_UNAVAILABLE, "the store undid its transaction");
 			*e = store->batch[i]->e;
 			return store->batch[i]->rc;
 		}
@@ -227,15 +233,48 @@ static void tell(struct txn *t)
 	t->done(t, t->rc, &t->e);
 }
 
+static void hold_reader(struct sqlite_store *store)
+{
+	pthread_mutex_lock(&store->turn_lock);
+	store->is_reader_held = true;
+	while (store->is_reading)
+		pthread_cond_wait(&store->turn_changes, &store->turn_lock);
+	pthread_mutex_unlock(&store->turn_lock);
+}
+
+static void free_reader(struct sqlite_store *store)
+{
+	pthread_mutex_lock(&store->turn_lock);
+	store->is_reader_held = false;
+	pthread_cond_broadcast(&store->turn_changes);
+	pthread_mutex_unlock(&store->turn_lock);
+}
+
+static void set_reading(struct sqlite_store *store, bool is_reading)
+{
+	pthread_mutex_lock(&store->turn_lock);
+	while (is_reading && store->is_reader_held)
+		pthread_cond_wait(&store->turn_changes, &store->turn_lock);
+	store->is_reading = is_reading;
+	pthread_cond_broadcast(&store->turn_changes);
+	pthread_mutex_unlock(&store->turn_lock);
+}
+
 static void checkpoint(struct sqlite_store *store, bool is_idle)
 {
 	struct sqlite_connection *c = &store->writer_connection;
+	bool                      is_long = c->wal_pages >= 2 * WAL_PAGES_MAX;
 
 	if (c->wal_pages < (is_idle ? WAL_PAGES_IDLE : WAL_PAGES_MAX))
 		return;
-	/* Not moving the log now is no failure: it is tried again after the next commit. */
+	/* A passive one gets to the end only when nobody reads an older state; beside steady reads that is never. So for a long
+	 * log our reader pauses between two of its transactions. Not getting there is no failure: it is tried again. */
+	if (is_long)
+		hold_reader(store);
 	if (sqlite3_wal_checkpoint_v2(c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK)
 		c->wal_pages = 0;
+	if (is_long)
+		free_reader(store);
 }
 
 static struct inbox_item *fill_batch(struct sqlite_store *store, struct inbox_item *items, size_t *ret_count)
@@ -257,7 +296,9 @@ static void *write_loop(void *arg)
 	while ((items = inbox_wait_all(&store->writes)))
 		while (items) {
 			items = fill_batch(store, items, &count);
+			atomic_store(&store->base.busy_since_ms, mono_now().ms);
 			commit_batch(store, count);
+			atomic_store(&store->base.busy_since_ms, 0);
 			for (size_t i = 0; i < count; i++)
 				tell(store->batch[i]);
 			if (!items)
@@ -273,12 +314,14 @@ static void run_read(struct sqlite_store *store, struct txn *t)
 	struct session s;
 	bool           is_torn;
 
+	set_reading(store, true);
 	begin_session(&s, store, &store->reader_connection, t);
 	t->rc = sqlite_exec(db, "BEGIN", &t->e);
 	if (!t->rc) {
 		(void)session_execute(&s, t, &is_torn);     /* kept in the transaction */
 		rc_ignore(sqlite_exec(db, "COMMIT", NULL)); /* ends the snapshot; nothing was written */
 	}
+	set_reading(store, false);
 	tell(t);
 }
 
@@ -310,6 +353,8 @@ static void free_store(struct sqlite_store *store)
 	sqlite_disconnect(&store->writer_connection);
 	inbox_fini(&store->reads);
 	inbox_fini(&store->writes);
+	pthread_cond_destroy(&store->turn_changes);
+	pthread_mutex_destroy(&store->turn_lock);
 	store_fini(&store->base);
 	free(store);
 }
@@ -377,6 +422,8 @@ enum rc store_sqlite_open(const struct sqlite_options *o, struct store **ret, st
 	store_init(&store->base, &ops, o->clock);
 	inbox_init(&store->writes);
 	inbox_init(&store->reads);
+	pthread_mutex_init(&store->turn_lock, NULL);
+	pthread_cond_init(&store->turn_changes, NULL);
 	rc = connect_both(store, o, e);
 	if (rc) {
 		free_store(store);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "store/sqlite_ops.h"
 
@@ -350,24 +351,29 @@ static struct str make_cursor(struct session *s, const struct query *q, const st
 	return str_format(s->arena, "%lld:%lld", (long long)last->handle, (long long)v.number);
 }
 
+/* A damaged row must not hide the others: it is left out and told. */
 static enum rc read_page(struct session *s, const struct query *q, sqlite3_stmt *stmt, struct stored_page *ret,
                          struct err *e)
 {
 	struct sqlite_connection *c = s->connection;
-	enum rc                   rc = RC_OK;
+	struct stored             last = { 0 };
+	size_t                    seen = 0;
 	int                       step;
 
 	ret->items = arena_alloc(s->arena, q->limit * sizeof(*ret->items));
-	while (!rc && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-		assert(ret->count < q->limit);
-		rc = take_row(s, q->type, stmt, &ret->items[ret->count++], e);
+	for (; (step = sqlite3_step(stmt)) == SQLITE_ROW; seen++) {
+		struct err damage = { 0 };
+
+		assert(seen < q->limit);
+		if (take_row(s, q->type, stmt, &last, &damage) == RC_OK)
+			ret->items[ret->count++] = last;
+		else
+			log_write(LOG_WARNING, "store", NULL, 0, "a record is left out: %s", damage.msg);
 	}
-	if (rc)
-		return rc;
 	if (step != SQLITE_DONE)
 		return sqlite_failed(c->db, "read records", e);
-	if (ret->count == q->limit)
-		ret->next = make_cursor(s, q, &ret->items[ret->count - 1]);
+	if (seen == q->limit)
+		ret->next = make_cursor(s, q, &last);
 	return RC_OK;
 }
 

@@ -6,6 +6,8 @@
 
 #include "store/store_ops.h"
 
+enum { STUCK_MS = 2000 };
+
 void store_init(struct store *s, const struct store_ops *ops, const struct clock *clock)
 {
 	s->ops = ops;
@@ -83,8 +85,7 @@ void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_
 	atomic_fetch_add(&s->transactions, transactions);
 	if (rc)
 		atomic_fetch_add(&s->failed_commits, 1);
-	if (!rc && (!s->health.rc ||
-	            !has_written)) /* only the committing thread writes health, so it may look without the lock */
+	if (!rc && !has_written)
 		return;
 	pthread_mutex_lock(&s->health_lock);
 	if (rc)
@@ -94,9 +95,20 @@ void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_
 	pthread_mutex_unlock(&s->health_lock);
 }
 
+bool store_is_stuck(struct store *s)
+{
+	int64_t since = atomic_load(&s->busy_since_ms);
+
+	return since && mono_now().ms - since > STUCK_MS;
+}
+
 enum rc store_health(struct store *s, struct err *e)
 {
 	struct err health;
+
+	if (store_is_stuck(s))
+		return err_set(e, RC_UNAVAILABLE, "a commit has been under way for more than %d s: the disk hangs",
+		               STUCK_MS / 1000);
 
 	pthread_mutex_lock(&s->health_lock);
 	health = s->health;

@@ -43,6 +43,9 @@ MUST_CHECK enum rc store_read(struct store *s, txn_fn *run, void *arg, struct ar
 /* Can it serve? RC_OK, or the last failure of a commit since the last good one. Any thread, never waits. */
 enum rc store_health(struct store *s, struct err *e);
 
+/* Is a commit under way that does not come to an end? Then asking the store for anything is a wait without end. */
+bool store_is_stuck(struct store *s);
+
 /* Figures since the start. */
 struct store_counts {
 	uint64_t commits, failed_commits, transactions;

@@ -83,6 +83,7 @@ struct store { /* first member of every back end */
 	const struct store_ops *ops;
 	const struct clock     *clock;
 	atomic_uint_fast64_t    commits, failed_commits, transactions, conflicts;
+	atomic_int_fast64_t     busy_since_ms; /* monotonic: when the commit under way began; 0: none */
 	pthread_mutex_t         health_lock;
 	struct err              health; /* of the last commit */
 };

@@ -191,11 +191,11 @@ static struct job_status status_of(struct floor *f, enum job_id id)
 
 static void pause_job(struct floor *f, enum job_id id, bool is_paused)
 {
-	struct job_pause p = { str_from(jobs_name(id)), is_paused };
+	struct job_pause p = { .name = str_from(jobs_name(id)), .is_paused = is_paused };
 
 	CHECK(store_run(f->pool.store, job_pause, &p, &f->pool.arena, NULL) == RC_OK);
 	if (f->jobs)
-		jobs_set_paused(f->jobs, id, is_paused);
+		jobs_set_paused(f->jobs, id, &p);
 }
 
 static void pause_all(struct floor *f)
@@ -419,7 +419,7 @@ TEST(a_pause_ends_a_scheduled_pass_in_its_wait)
 	pause_job(&f, JOB_CLEANUP, false);
 	start(&f);
 	wait_for(&f, &f.at_gate, 1);
-	jobs_set_paused(f.jobs, JOB_CLEANUP, true);
+	pause_job(&f, JOB_CLEANUP, true);
 	wait_for(&f, &f.passes, 1);
 	CHECK(pool_count(&f.pool, SANDBOX_PENDING_DELETION) == 4);
 	CHECK(status_of(&f, JOB_CLEANUP).record.last_outcome == JOB_SUCCESS);
@@ -439,7 +439,7 @@ TEST(a_pause_does_not_end_a_pass_that_was_asked_for)
 	start(&f);
 	send(&f, JOB_CLEANUP, &a);
 	wait_for(&f, &f.at_gate, 1);
-	jobs_set_paused(f.jobs, JOB_CLEANUP, true);
+	pause_job(&f, JOB_CLEANUP, true);
 	set_gate(&f, false);
 	await(&a);
 	CHECK(a.ask.rc == RC_OK && figure(&a, "deleted") == 5 && figure(&a, "postponed") == 0);
@@ -478,7 +478,7 @@ TEST(whoever_is_not_served_before_the_end_is_told)
 	wait_for(&f, &f.passes, passes + 1); /* cleanup has left its wait of an hour: the end has begun */
 	set_gate(&f, false);
 	CHECK(pthread_join(closer, NULL) == 0);
-	CHECK(joined.times_done == 1 && joined.ask.rc == RC_OK);
+	CHECK(joined.times_done == 1 && joined.ask.rc == RC_UNAVAILABLE && strstr(joined.ask.e.msg, "stopped"));
 	CHECK(waiting.times_done == 1 && waiting.ask.rc == RC_UNAVAILABLE && strstr(waiting.ask.e.msg, "stopping"));
 	CHECK(pool_count(&f.pool, SANDBOX_PENDING_DELETION) == 1);
 	floor_close(&f);
