@@ -639,7 +639,7 @@ void jobs_status(struct jobs *j, enum job_id id, struct arena *a, struct job_sta
 void jobs_set_paused(struct jobs *j, enum job_id id, const struct job_pause *done)
 {
 	pthread_mutex_lock(&j->lock);
-	if (done->version > j->job[id].record.version) {
+	if (done->version >= j->job[id].record.version) {
 		j->job[id].record.is_paused = done->is_paused;
 		j->job[id].record.version = done->version;
 	}

@@ -257,12 +257,20 @@ static struct session_entry *entry_to_write(struct session *s, const struct reco
 	return entry;
 }
 
+/* A record that is put as it was is not written, so its version stays too. */
+static uint64_t next_version(const struct record_type *type, const void *before, const void *after)
+{
+	if (!before)
+		return 1;
+	return record_version(type, before) + (record_changes(type, before, after) != 0);
+}
+
 void session_put(struct session *s, const struct record_type *type, void *record)
 {
 	struct session_entry *entry = entry_to_write(s, type, record_key(type, record));
 	void                 *copy = arena_alloc(s->arena, type->size);
 
-	record_set_version(type, record, entry->before ? record_version(type, entry->before) + 1 : 1);
+	record_set_version(type, record, next_version(type, entry->before, record));
 	memcpy(copy, record, type->size);
 	entry->after = copy;
 }
