@@ -413,9 +413,12 @@ static bool run_leased(struct job *job, struct job_ask *terms, int64_t *ret_retr
 static int64_t pause_sec(const struct job *job)
 {
 	int64_t interval = job->jobs->options.interval_sec[job->id];
-	int64_t sooner = (int64_t)FAILED_RETRY_SEC << (job->failures < 10 ? job->failures - 1 : 10);
+	int64_t sooner;
 
-	return job->failures && sooner < interval ? sooner : interval;
+	if (!job->failures)
+		return interval;
+	sooner = (int64_t)FAILED_RETRY_SEC << (job->failures < 10 ? job->failures - 1 : 10);
+	return sooner < interval ? sooner : interval;
 }
 
 static void *run_job(void *arg)
