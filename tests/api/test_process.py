@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process: starting and refusing to, settings, dev mode, token rotation, TLS, stopping with work under way."""
 
-import fcntl
 import json
 import os
 import re
@@ -609,9 +608,9 @@ def test_every_log_line_is_json(make, owner):
 def test_a_log_that_nobody_reads_does_not_stop_the_service(tmp_path):
     env = clean_env({**QUIET, "LEASEHOLD_SIM_SANDBOXES": 3, "LOG_LEVEL": "INFO"})
     command = [binary(), "serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path)]
-    with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as server:
+    small = {"stdout": subprocess.PIPE, "pipesize": 4096}
+    with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, **small) as server:
         try:
-            fcntl.fcntl(server.stdout, fcntl.F_SETPIPE_SZ, 4096)
             listening = next(line for line in server.stdout if b'"message":"listening"' in line)
             host, _, port = json.loads(listening)["address"].partition("://")[2].rpartition(":")
             client = Client((host, int(port)), {"Authorization": "Bearer " + ADMIN_TOKEN}, timeout=5)
