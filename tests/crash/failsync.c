@@ -4,7 +4,7 @@
  * $FAILSYNC_DIR/fail exists: every flush answers EIO and is not done.
  * $FAILSYNC_DIR/slow exists: every flush takes 400 ms longer.
  * $FAILSYNC_DIR/hang exists: every flush waits until it is gone.
- * Each flush that was failed, slowed or held adds a byte to $FAILSYNC_DIR/count, so that a test knows that it was asked.
+ * Each flush that was failed, slowed or held adds a byte to $FAILSYNC_DIR/count, so that a test knows it was asked.
  *
  * It keeps no state of its own and is safe in any thread. It does not touch msync or sync_file_range, which SQLite does
  * not use for its log. */
