@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from lib.crowd import Background
-from lib.http import Broken
-from lib.server import ADMIN_TOKEN, TRACK_TOKEN, Server, run
+from lib.http import Broken, Client
+from lib.server import ADMIN_TOKEN, QUIET, TRACK_TOKEN, Server, binary, clean_env, run
 from lib.wait import until
 
 TOKENS = {"BROKER_API_TOKEN": TRACK_TOKEN, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN}
@@ -603,3 +603,21 @@ def test_every_log_line_is_json(make, owner):
     assert server.lines
     for line in server.lines:
         assert isinstance(json.loads(line), dict), line
+
+
+def test_a_log_that_nobody_reads_does_not_stop_the_service(tmp_path):
+    env = clean_env({**QUIET, "LEASEHOLD_SIM_SANDBOXES": 3, "LOG_LEVEL": "INFO"})
+    command = [binary(), "serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path)]
+    small = {"stdout": subprocess.PIPE, "pipesize": 4096}
+    with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, **small) as server:
+        try:
+            listening = next(line for line in server.stdout if b'"message":"listening"' in line)
+            host, _, port = json.loads(listening)["address"].partition("://")[2].rpartition(":")
+            client = Client((host, int(port)), {"Authorization": "Bearer " + ADMIN_TOKEN}, timeout=5)
+            for _ in range(3000):
+                assert client.get("/v1/admin/jobs").status == 200
+            client.close()
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(20) == 0
+        finally:
+            server.kill()

@@ -57,6 +57,14 @@ def test_first_come_first_served(line):
         assert not any(c.is_done() for c in calls[position + 1 :])
 
 
+def test_what_was_applied_is_said_once(line):
+    served, waited = line.join(), line.server.track(line.new_owner()).allocate(wait=1, timeout=20)
+    line.bring()
+    assert (served.result(20).status, waited.status) == (201, 409)
+    assert served.result().all("preference-applied") == ["wait=60"]
+    assert waited.all("preference-applied") == ["wait=1"]
+
+
 def test_several_at_once_serve_the_front_of_the_line(line):
     calls = [line.join() for _ in range(6)]
     ids = line.bring(4)

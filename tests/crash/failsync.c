@@ -3,7 +3,8 @@
  *
  * $FAILSYNC_DIR/fail exists: every flush answers EIO and is not done.
  * $FAILSYNC_DIR/slow exists: every flush takes 400 ms longer.
- * Each flush that was failed or slowed adds a byte to $FAILSYNC_DIR/count, so that a test knows that it was asked.
+ * $FAILSYNC_DIR/hang exists: every flush waits until it is gone.
+ * Each flush that was failed, slowed or held adds a byte to $FAILSYNC_DIR/count, so that a test knows it was asked.
  *
  * It keeps no state of its own and is safe in any thread. It does not touch msync or sync_file_range, which SQLite does
  * not use for its log. */
@@ -42,8 +43,12 @@ static void note(void)
 
 static int flush(long call, int fd)
 {
-	const struct timespec pause = { .tv_nsec = 400 * 1000 * 1000 };
+	const struct timespec pause = { .tv_nsec = 400 * 1000 * 1000 }, look = { .tv_nsec = 10 * 1000 * 1000 };
 
+	if (has_flag("hang"))
+		note();
+	while (has_flag("hang"))
+		nanosleep(&look, NULL);
 	if (has_flag("slow")) {
 		note();
 		nanosleep(&pause, NULL);

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.crowd import together
+from lib.crowd import Background, together
 from lib.wait import until
 
 SHIM = Path(__file__).with_name("failsync.c")
@@ -280,3 +280,23 @@ def test_not_ready_is_said_while_the_store_fails(make, new_owner):
             assert reply.json["checks"]["store"] != "ok"
     claim_again(server, new_owner())
     until(lambda: server.client().get("/readyz").status == 200, "ready again")
+
+
+def test_not_ready_is_said_while_a_flush_hangs(make, shimmed, flags, owner):
+    server = make.server(3, **shimmed)
+    client = server.client(timeout=5)
+    assert client.get("/readyz").status == 200
+    hang = flags / "hang"
+    hang.touch()
+    try:
+        claim = Background(server.track(owner).allocate)
+        until(lambda: (flags / "count").exists(), "a flush hangs")
+        begin = time.monotonic()
+        reply = until(lambda: (lambda r: r.status == 503 and r)(client.get("/readyz")), "not ready", 5, 0.05)
+        assert time.monotonic() - begin < 4, "about 3 s"
+        assert reply.json["status"] == "not_ready" and reply.json["checks"]["store"] != "ok"
+        assert client.get("/healthz").status == 200 and not claim.is_done()
+    finally:
+        hang.unlink()
+    assert claim.result(15).status == 201
+    until(lambda: client.get("/readyz").status == 200, "ready again")

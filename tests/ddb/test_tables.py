@@ -2,6 +2,7 @@
 """Existing tables are used as they are: we read what the documents' own code writes, it reads what we write, and both
 may run at once. Tables that are missing can be made, and differences are named."""
 
+import itertools
 import time
 
 import pytest
@@ -215,6 +216,37 @@ def test_attributes_that_we_do_not_know_stay(make, store, documents, nodes, owne
     assert node.track(owner).mark(sandbox).status == 200
     item = store.sandbox(sandbox)
     assert item["status"] == "pending_deletion" and {k: item.get(k) for k in extra} == extra
+
+
+def test_a_list_goes_on_behind_items_of_another_kind(make, store, documents, nodes):
+    csp = make.csp(100)
+    (node,) = nodes(1, csp)
+    documents.db.put_all(store.pool, [{"PK": "LOCK#%d" % n, "SK": "META", "owner": "x"} for n in range(60)])
+    pages = list(itertools.islice(node.admin().pages(limit=10), 60))
+    assert len(pages) < 60, "the list does not end"
+    shown = [s["sandbox_id"] for page in pages for s in page]
+    assert sorted(shown) == sorted(str(a["csp_id"]) for a in accounts_of(csp))
+
+
+def test_what_the_documents_allocate_of_ours_is_adopted_at_the_next_start(make, store, documents, nodes):
+    (node,) = nodes(1, make.csp(4))
+    node.settle()
+    assert node.stop() == 0
+    theirs = documents.allocate("their-track")
+    assert store.sandbox(theirs)["status"] == "allocated"
+    node.start()
+    track = node.track("their-track")
+    repeat = until(lambda: (lambda r: r.status != 503 and r)(track.allocate()), "the node is open", 20, 0.1)
+    assert (repeat.status, repeat.json["sandbox_id"]) == (200, theirs)
+    assert store.holders() == {"their-track": [theirs]}
+
+
+def test_an_id_longer_than_any_is_not_found(make, nodes, owner):
+    (node,) = nodes(1, make.csp(1))
+    track, long_id = node.track(owner), "x" * 600
+    for reply in (track.show(long_id), track.mark(long_id)):
+        assert (reply.status, reply.code) == (404, "SANDBOX_NOT_FOUND")
+    assert node.is_alive() and track.allocate().status == 201
 
 
 # What we write.

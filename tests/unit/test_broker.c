@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -525,5 +526,32 @@ TEST(a_crowd_never_shares_a_sandbox_nor_gets_two)
 			CHECK(strcmp(crowd[0].got[track], crowd[0].got[other]) != 0);
 	}
 	CHECK(made == TRACKS && pool_count(&p, SANDBOX_ALLOCATED) == TRACKS);
+	pool_close(&p);
+}
+
+/* --- records that other hands have damaged --- */
+
+static void run_sql(struct pool *p, const char *statement)
+{
+	sqlite3   *db = NULL;
+	struct str path = str_format(&p->arena, "%s/store.db", p->folder);
+
+	CHECK(sqlite3_open(path.p, &db) == SQLITE_OK);
+	CHECK(sqlite3_exec(db, statement, NULL, NULL, NULL) == SQLITE_OK && sqlite3_changes(db) == 3);
+	CHECK(sqlite3_close(db) == SQLITE_OK);
+}
+
+TEST(an_available_record_with_an_owner_is_left_out)
+{
+	struct pool  p;
+	struct claim late = ask("t2");
+
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 4);
+	run_sql(&p, "UPDATE sandbox SET allocated_to_track = 'old' WHERE sandbox_id < 'sb-0003'");
+	pool_reopen(&p);
+	CHECK(str_eq(claim(&p, "t1").sandbox_id, STR("sb-0003")));
+	CHECK(run_claim(&p, &late, NULL) == RC_EXHAUSTED);
+	CHECK(call(&p, broker_inspect, STR("sb-0000"), "", NULL, NULL) == RC_CORRUPT);
 	pool_close(&p);
 }

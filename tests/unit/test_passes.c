@@ -489,6 +489,29 @@ TEST(a_deleted_sandbox_that_is_still_listed_does_not_come_back)
 	each_pool(check_tombstone);
 }
 
+static void check_refused_listing(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	make_pending(&w, 0, 1);
+	pool_fill(p, 1, 12);
+	fake_csp_list(&w.csp, &p->arena, 0, 12);
+	CHECK(run(&w, pass_cleanup) == RC_OK && figure(&w, "deleted") == 1);
+	CHECK(run(&w, pass_sync) == RC_OK && has_tombstone(&w, 0));
+	pass_time(&w, DAY + HOUR);
+	fake_csp_list(&w.csp, &p->arena, 8, 12);
+	CHECK(run(&w, pass_sync) == RC_UNAVAILABLE && strstr(w.e.msg, "7 of 11"));
+	CHECK(has_tombstone(&w, 0));
+	fake_csp_list(&w.csp, &p->arena, 0, 12);
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 0 && !has(&w, 0));
+}
+
+TEST(a_listing_that_is_refused_ends_no_tombstone)
+{
+	each_pool(check_refused_listing);
+}
+
 static void remove_number_1(void *arg)
 {
 	struct work   *w = arg;
@@ -540,6 +563,32 @@ static void check_cleanup(struct pool *p)
 TEST(cleanup_deletes_what_is_pending_and_nothing_else)
 {
 	each_pool(check_cleanup);
+}
+
+/* While the first is deleted at the vendor, an operator takes the other one of the page out. */
+static void quarantine_the_other(struct fake_csp *f, struct str external_id)
+{
+	struct work *w = f->arg;
+
+	if (f->deletes == 1)
+		operate(w, broker_quarantine, str_eq(external_id, STR("acc/0")) ? 1 : 0);
+}
+
+static void check_quarantined_in_between(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	make_pending(&w, 0, 2);
+	w.csp.on_delete = quarantine_the_other;
+	CHECK(run(&w, pass_cleanup) == RC_OK);
+	CHECK(w.csp.deletes == 1 && figure(&w, "deleted") == 1 && figure(&w, "failed") == 0);
+	CHECK(pool_count(p, SANDBOX_PENDING_DELETION) == 0 && pool_count(p, SANDBOX_STALE) == 1);
+}
+
+TEST(a_sandbox_quarantined_after_cleanup_read_its_page_is_not_deleted)
+{
+	each_pool(check_quarantined_in_between);
 }
 
 static void check_backoff(struct pool *p)
