@@ -7,7 +7,8 @@
  * requests under way are answered, jobs end at their next wait, the store commits what it has, and the process ends with
  * 0. A second signal does not wait for clients. SIGHUP reads tokens and certificates again: all of them, or none.
  *
- * Threads: this one (the loop), the store's writer and reader, one for each job. The simulated vendor has a store of its own.
+ * Threads: this one (the loop), the store's own (writer and reader, or workers), one for each job, the heart of the jobs, on DynamoDB
+ * the adopter at the start. The simulated vendor has a store of its own.
  */
 #include "app/serve.h"
 

@@ -1,4 +1,4 @@
-/* inbox.h - hands work from any thread to one thread, in order. The only lock between our threads. */
+/* inbox.h - hands work from any thread to one thread, in order. How our threads meet. */
 #pragma once
 
 #include <pthread.h>

@@ -49,7 +49,7 @@ static const struct record_field tombstone_fields[] = {
 	[TOMBSTONE_F_ID]             = { TEXT(tombstone, sandbox_id, SANDBOX_ID_MAX) },
 	[TOMBSTONE_F_EXTERNAL_ID]    = { TEXT(tombstone, external_id, SANDBOX_EXTERNAL_ID_MAX) },
 	[TOMBSTONE_F_REMOVED_AT]     = { INT(tombstone, removed_at) },
-	[TOMBSTONE_F_LAST_LISTED_AT] = { INT(tombstone, last_listed_at) },
+	[TOMBSTONE_F_MISSED_SINCE]   = { INT_OR_NONE(tombstone, missed_since) },
 };
 
 static const char *const outcome_names[JOB_OUTCOME_COUNT] = { "never ran", "success", "error" };

@@ -43,11 +43,11 @@ struct tombstone {
 	struct str sandbox_id;
 	struct str external_id;
 	int64_t    removed_at;
-	int64_t    last_listed_at; /* when sync last saw it at the vendor */
+	int64_t    missed_since; /* the first sync in a row that did not see it at the vendor; 0: it is listed */
 	uint64_t   version;
 };
 
-enum { TOMBSTONE_F_ID, TOMBSTONE_F_EXTERNAL_ID, TOMBSTONE_F_REMOVED_AT, TOMBSTONE_F_LAST_LISTED_AT };
+enum { TOMBSTONE_F_ID, TOMBSTONE_F_EXTERNAL_ID, TOMBSTONE_F_REMOVED_AT, TOMBSTONE_F_MISSED_SINCE };
 
 extern const struct record_type tombstone_type;
 

@@ -48,7 +48,8 @@ enum rc remove_with_tombstone(struct session *s, const struct sandbox *sandbox, 
 		return err_set(e, rc, "tombstone of %.*s cannot be read", STR_ARG(sandbox->sandbox_id));
 	t.sandbox_id = sandbox->sandbox_id;
 	t.external_id = sandbox->external_id;
-	t.removed_at = t.last_listed_at = wall_sec(session_now(s));
+	t.removed_at = wall_sec(session_now(s));
+	t.missed_since = 0;
 	session_put(s, &tombstone_type, &t);
 	session_delete(s, &sandbox_type, sandbox->sandbox_id);
 	return RC_OK;

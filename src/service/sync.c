@@ -3,7 +3,7 @@
  * sync.c - brings the pool in line with what the vendor lists.
  *
  * First everything is only looked at, on snapshots: the vendor's listing, our records, our tombstones. That gives four
- * lists: accounts to add, to refresh, records that are missing, tombstones to touch. Then each list is worked off in small
+ * lists: accounts to add, to refresh, records that are missing, tombstones to note. Then each list is worked off in small
  * transactions, each of which reads its records again and decides anew; so a claim, a deletion or an operator in between
  * always wins, and claims never wait longer than one small transaction.
  *
@@ -21,9 +21,8 @@
 
 enum {
 	PAGE = 500,
-	GROUP = 45 /* an addition is two actions: record and tombstone */,
+	GROUP = 45, /* an addition is two actions: record and tombstone */
 	TOMBSTONE_KEEP_SEC = 24 * 3600,
-	TOMBSTONE_TOUCH_SEC = 3600
 };
 
 struct listed {
@@ -44,7 +43,7 @@ struct sync {
 	struct arena       page_arena, next_arena, work;
 	struct listed     *listed; /* by sandbox_id */
 	size_t             listed_count;
-	struct id_list     missing, touched_tombstones, old_tombstones;
+	struct id_list     missing, found_tombstones, missed_tombstones, old_tombstones;
 	int64_t            free_known;
 	int64_t            started_at;
 
@@ -161,13 +160,14 @@ static void look_at_tombstone(struct sync *y, const void *record)
 {
 	const struct tombstone *t = record;
 	struct listed          *listed = find_listed(y, t->sandbox_id);
-	int64_t                 age = y->started_at - t->last_listed_at;
 
 	if (listed)
 		listed->is_dead = true;
-	if (listed && age >= TOMBSTONE_TOUCH_SEC)
-		id_list_add(y, &y->touched_tombstones, t->sandbox_id);
-	if (!listed && age >= TOMBSTONE_KEEP_SEC)
+	if (listed && t->missed_since)
+		id_list_add(y, &y->found_tombstones, t->sandbox_id);
+	if (!listed && !t->missed_since)
+		id_list_add(y, &y->missed_tombstones, t->sandbox_id);
+	if (!listed && t->missed_since && y->started_at - t->missed_since >= TOMBSTONE_KEEP_SEC)
 		id_list_add(y, &y->old_tombstones, t->sandbox_id);
 }
 
@@ -266,11 +266,8 @@ static enum rc mark_missing(struct session *s, void *arg, struct err *e)
 	return RC_OK;
 }
 
-static enum rc touch_tombstones(struct session *s, void *arg, struct err *e)
+static enum rc set_missed_since(struct session *s, struct sync *y, int64_t since)
 {
-	struct sync *y = arg;
-
-	(void)e;
 	for (size_t i = 0; i < y->group_count; i++) {
 		struct tombstone t;
 		enum rc          rc = session_get(s, &tombstone_type, y->group_ids[i], &t, NULL);
@@ -279,10 +276,24 @@ static enum rc touch_tombstones(struct session *s, void *arg, struct err *e)
 			continue;
 		if (rc)
 			return rc;
-		t.last_listed_at = y->started_at;
+		t.missed_since = since;
 		session_put(s, &tombstone_type, &t);
 	}
 	return RC_OK;
+}
+
+static enum rc note_found(struct session *s, void *arg, struct err *e)
+{
+	(void)e;
+	return set_missed_since(s, arg, 0);
+}
+
+static enum rc note_missed(struct session *s, void *arg, struct err *e)
+{
+	struct sync *y = arg;
+
+	(void)e;
+	return set_missed_since(s, y, y->started_at);
 }
 
 static enum rc drop_tombstones(struct session *s, void *arg, struct err *e)
@@ -348,10 +359,12 @@ static enum rc run_sync(struct sync *y, struct err *e)
 		return rc;
 	if ((rc = add_and_refresh(y, e)))
 		return rc;
-	if ((rc = in_groups(y, &y->touched_tombstones, touch_tombstones, NULL, e)))
+	if ((rc = in_groups(y, &y->found_tombstones, note_found, NULL, e)))
 		return rc;
 	if ((rc = set_missing_aside(y, e)))
 		return rc; /* a listing that is not believed ends no tombstone either */
+	if ((rc = in_groups(y, &y->missed_tombstones, note_missed, NULL, e)))
+		return rc;
 	return in_groups(y, &y->old_tombstones, drop_tombstones, NULL, e);
 }
 
@@ -366,7 +379,8 @@ enum rc pass_sync(const struct pass *p, struct pass_result *ret, struct err *e)
 	pass_count(ret, "marked_stale", y.marked_stale, METRIC_SYNC_STALE);
 	free(y.listed);
 	free(y.missing.ids);
-	free(y.touched_tombstones.ids);
+	free(y.found_tombstones.ids);
+	free(y.missed_tombstones.ids);
 	free(y.old_tombstones.ids);
 	arena_fini(&y.arena);
 	arena_fini(&y.page_arena);

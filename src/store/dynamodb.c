@@ -10,7 +10,7 @@
  * Always true:
  *   1. done(RC_OK) of a writing transaction comes after DynamoDB acknowledged its write.
  *   2. What a function decided from records read by key holds at the moment of the commit.      [ddb_write.c]
- *   3. A transaction is answered within about deadline_ms, whatever the service does: each call is cut, waiting ones are
+ *   3. A transaction of a few records is answered within about deadline_ms, whatever the service does: each call is cut, waiting ones are
  *      turned away, and after some failures in a row nothing is tried for a moment (the breaker).
  *
  * After a lost answer nobody knows whether the write happened. The caller is told RC_UNAVAILABLE; asking again finds out.

@@ -476,6 +476,7 @@ static void check_tombstone(struct pool *p)
 	}
 	CHECK(run(&w, pass_sync) == RC_OK && has_tombstone(&w, 0));
 	fake_csp_list(&w.csp, &p->arena, 1, 3);
+	CHECK(run(&w, pass_sync) == RC_OK && has_tombstone(&w, 0)); /* missed from now on */
 	pass_time(&w, DAY - 1);
 	CHECK(run(&w, pass_sync) == RC_OK && has_tombstone(&w, 0));
 	pass_time(&w, 1);
@@ -510,6 +511,31 @@ static void check_refused_listing(struct pool *p)
 TEST(a_listing_that_is_refused_ends_no_tombstone)
 {
 	each_pool(check_refused_listing);
+}
+
+/* After a long time without a sync, one listing that lacks it is not enough. */
+static void check_one_miss(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	make_pending(&w, 0, 1);
+	pool_fill(p, 1, 12);
+	fake_csp_list(&w.csp, &p->arena, 0, 12);
+	CHECK(run(&w, pass_cleanup) == RC_OK && run(&w, pass_sync) == RC_OK && has_tombstone(&w, 0));
+	pass_time(&w, 30 * DAY);
+	fake_csp_list(&w.csp, &p->arena, 1, 12);
+	CHECK(run(&w, pass_sync) == RC_OK && has_tombstone(&w, 0));
+	fake_csp_list(&w.csp, &p->arena, 0, 12);
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 0 && !has(&w, 0));
+	fake_csp_list(&w.csp, &p->arena, 1, 12);
+	pass_time(&w, DAY);
+	CHECK(run(&w, pass_sync) == RC_OK && has_tombstone(&w, 0)); /* the count began anew */
+}
+
+TEST(one_listing_without_it_does_not_end_a_tombstone)
+{
+	each_pool(check_one_miss);
 }
 
 static void remove_number_1(void *arg)
@@ -913,6 +939,7 @@ TEST(every_record_of_a_large_pool_is_seen)
 	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 0);
 	w.csp.accounts += MANY - 1;
 	w.csp.count = 1;
+	CHECK(run(&w, pass_sync) == RC_OK);
 	pass_time(&w, DAY);
 	CHECK(run(&w, pass_sync) == RC_OK);
 	CHECK(!has_tombstone(&w, 0) && !has_tombstone(&w, MANY / 2) && has_tombstone(&w, MANY - 1));
