@@ -73,23 +73,6 @@ static int sort_field(const struct query *q)
 	return q->index == QUERY_ALL ? NO_FIELD : q->type->indexes[q->index].sort;
 }
 
-static bool is_match(const struct query *q, const void *record)
-{
-	const struct record_index *index;
-	struct value               sort;
-
-	if (q->index == QUERY_ALL)
-		return true;
-	index = &q->type->indexes[q->index];
-	if (!record_is_in_index(q->type, index, record) ||
-	    value_cmp(q->type->fields[index->hash].kind, record_value(q->type, index->hash, record), q->hash) != 0)
-		return false;
-	if (index->sort == NO_FIELD)
-		return true;
-	sort = record_value(q->type, index->sort, record);
-	return str_starts_with(sort.text, q->sort_prefix) && (!q->has_sort_max || sort.number <= q->sort_max);
-}
-
 static int compare(const struct query *q, const struct kept *a, const struct kept *b)
 {
 	int field = sort_field(q);
@@ -115,7 +98,7 @@ static struct kept **sorted_matches(struct session *s, const struct query *q, si
 	size_t        count = 0;
 
 	for (size_t i = 0; i < shelf->count; i++)
-		if (is_match(q, shelf->items[i]->record))
+		if (query_matches(q, shelf->items[i]->record))
 			matches[count++] = shelf->items[i];
 	qsort_r(matches, count, sizeof(*matches), compare_for_sort, &order);
 	*ret_count = count;
@@ -182,7 +165,7 @@ static enum rc find_unique(struct session *s, const struct record_type *type, in
 
 	(void)e;
 	for (size_t i = 0; i < shelf->count; i++)
-		if (is_match(&q, shelf->items[i]->record)) {
+		if (query_matches(&q, shelf->items[i]->record)) {
 			*ret = hand_out(s, type, shelf->items[i]);
 			return RC_OK;
 		}
@@ -198,7 +181,7 @@ static enum rc count_records(struct session *s, const struct record_type *type, 
 	(void)e;
 	*ret = 0;
 	for (size_t i = 0; i < shelf->count; i++)
-		*ret += is_match(&q, shelf->items[i]->record);
+		*ret += query_matches(&q, shelf->items[i]->record);
 	return RC_OK;
 }
 

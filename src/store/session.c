@@ -100,7 +100,7 @@ enum rc session_get(struct session *s, const struct record_type *type, struct st
 	return RC_OK;
 }
 
-static bool matches(const struct query *q, const void *record)
+bool query_matches(const struct query *q, const void *record)
 {
 	const struct record_index *index;
 	struct value               sort;
@@ -143,7 +143,7 @@ static void add_stored(struct session *s, const struct query *q, const struct st
 			entry = add_entry(s, q->type, key, &stored->items[i]);
 		if (!entry)
 			page_add(page, q, stored->items[i].record);
-		else if (entry->after && matches(q, entry->after))
+		else if (entry->after && query_matches(q, entry->after))
 			page_add(page, q, entry->after);
 	}
 }
@@ -160,8 +160,8 @@ static bool page_has(const struct page *page, const struct query *q, struct str 
 static void add_own(struct session *s, const struct query *q, struct page *page)
 {
 	for (struct session_entry *entry = s->first; entry; entry = entry->next)
-		if (entry->is_changed && entry->type == q->type && entry->after && matches(q, entry->after) &&
-		    !(entry->before && matches(q, entry->before)) && !page_has(page, q, entry->key))
+		if (entry->is_changed && entry->type == q->type && entry->after && query_matches(q, entry->after) &&
+		    !(entry->before && query_matches(q, entry->before)) && !page_has(page, q, entry->key))
 			page_add(page, q, entry->after);
 }
 

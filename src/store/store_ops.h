@@ -99,6 +99,9 @@ void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_
  * *ret_is_torn: then the back end must undo its commit. */
 enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn);
 
+/* Does the record belong to what the query asks for? Cursor and limit aside. */
+bool query_matches(const struct query *q, const void *record);
+
 /* The claim of a store with one writer: the query's first record. */
 session_claim_fn session_claim_first;
 
