@@ -82,21 +82,16 @@ static enum rc open_store(struct server *s, struct err *e)
 static void *adopt(void *arg)
 {
 	struct server *s = arg;
-	bool           is_told = false;
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->is_ending && !api_is_open(s->api)) {
-		struct err      e = { 0 };
 		struct timespec until;
 		enum rc         rc;
 
 		pthread_mutex_unlock(&s->lock);
-		rc = ddb_adopt(s->store.store, &e);
+		rc = ddb_adopt(s->store.store, NULL);
 		if (!rc)
 			api_open_doors(s->api);
-		else if (!is_told)
-			log_write(LOG_WARNING, "serve", NULL, 0, "the store is not ready, waiting for it: %s", e.msg);
-		is_told = true;
 		pthread_mutex_lock(&s->lock);
 		if (!rc)
 			continue;
@@ -110,10 +105,14 @@ static void *adopt(void *arg)
 
 static void start_adopting(struct server *s)
 {
+	struct err e = { 0 };
+
 	if (s->store.kind != APP_DYNAMODB)
 		return;
-	if (ddb_adopt(s->store.store, NULL) == RC_OK)
+	if (ddb_adopt(s->store.store, &e) == RC_OK)
 		api_open_doors(s->api); /* the usual case: open from the first request on */
+	else
+		log_write(LOG_WARNING, "serve", NULL, 0, "the store is not ready, waiting for it: %s", e.msg);
 	if (pthread_create(&s->adopter, NULL, adopt, s))
 		abort(); /* without threads there is no program */
 }

@@ -65,7 +65,8 @@ void handle_ready(struct request *r)
 	struct err e = { 0 };
 
 	if (!api_is_open(r->api)) {
-		rc_ignore(err_set(&e, RC_UNAVAILABLE, "the store has not answered since the start")); /* noted in e */
+		if (!store_health(api_options(r->api)->store, &e)) /* which says why, if it has been asked already */
+			rc_ignore(err_set(&e, RC_UNAVAILABLE, "the store has not answered since the start"));
 		reply_ready(r, &e);
 	} else if (store_health(api_options(r->api)->store, &e) && !store_is_stuck(api_options(r->api)->store))
 		request_submit(r, write_probe, NULL, false, on_probed);
