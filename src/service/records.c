@@ -9,12 +9,8 @@
 
 #include "base/attr.h"
 #include "domain/sandbox.h"
-
-#define TEXT(type, member, max)          #member, FIELD_TEXT, offsetof(struct type, member), false, max, NULL
-#define TEXT_OR_NONE(type, member, max)  #member, FIELD_TEXT, offsetof(struct type, member), true, max, NULL
-#define INT(type, member)                #member, FIELD_INT, offsetof(struct type, member), false, 0, NULL
-#define INT_OR_NONE(type, member)        #member, FIELD_INT, offsetof(struct type, member), true, 0, NULL
-#define ENUM(type, member, names, count) #member, FIELD_ENUM, offsetof(struct type, member), false, count, names
+#include "kernel/records.h"
+#include "store/record_rows.h"
 
 /* clang-format off */
 static const struct record_field sandbox_fields[SANDBOX_FIELD_COUNT] = {
@@ -105,5 +101,5 @@ const struct record_type job_type = {
 	.version_offset = offsetof(struct job_record, version),
 };
 
-const struct record_type *const service_types[] = { &sandbox_type, &tombstone_type, &job_type };
+const struct record_type *const service_types[] = { &sandbox_type, &tombstone_type, &job_type, KERNEL_TYPES };
 const size_t                    service_type_count = ARRAY_LEN(service_types);

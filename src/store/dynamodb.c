@@ -190,7 +190,7 @@ static void *work(void *arg)
 			t->rc = err_set(&t->e, RC_UNAVAILABLE, "the store is too slow for what is asked of it");
 		else
 			run_txn(d, t);
-		t->done(t, t->rc, &t->e);
+		store_tell(&d->base, t);
 	}
 	return NULL;
 }

@@ -68,20 +68,17 @@ static enum rc get(struct session *s, const struct record_type *type, struct str
 	return RC_NOT_FOUND;
 }
 
-static int sort_field(const struct query *q)
-{
-	return q->index == QUERY_ALL ? NO_FIELD : q->type->indexes[q->index].sort;
-}
-
 static int compare(const struct query *q, const struct kept *a, const struct kept *b)
 {
-	int field = sort_field(q);
+	int field = query_sort_field(q);
 	int order = 0;
 
 	if (field != NO_FIELD)
 		order = value_cmp(q->type->fields[field].kind, record_value(q->type, field, a->record),
 		                  record_value(q->type, field, b->record));
-	return order ? order : (a->seq > b->seq) - (a->seq < b->seq);
+	if (!order)
+		order = (a->seq > b->seq) - (a->seq < b->seq);
+	return q->is_descending ? -order : order;
 }
 
 static int compare_for_sort(const void *a, const void *b, void *q)
@@ -111,7 +108,7 @@ static enum rc find_start(const struct query *q, struct kept *const *matches, si
 	char         record[1024] = { 0 };
 	struct kept  last = { .record = record };
 	struct str   rest = q->cursor;
-	int          field = sort_field(q);
+	int          field = query_sort_field(q);
 	struct value v = { 0 };
 
 	assert(q->type->size <= sizeof(record));
@@ -130,7 +127,7 @@ static enum rc find_start(const struct query *q, struct kept *const *matches, si
 
 static struct str make_cursor(struct session *s, const struct query *q, const struct kept *last)
 {
-	int          field = sort_field(q);
+	int          field = query_sort_field(q);
 	struct value v;
 
 	if (field == NO_FIELD)
@@ -265,7 +262,7 @@ bool store_memory_turn(struct store *base)
 		(void)session_execute(&s, t, &is_torn); /* kept in the transaction */
 		assert(!is_torn);
 		store_note_commit(base, RC_OK, NULL, 1, true);
-		t->done(t, t->rc, &t->e);
+		store_tell(base, t);
 	}
 	return was_busy;
 }

@@ -64,6 +64,7 @@ void session_reset(struct session *s)
 {
 	s->first = s->last = NULL;
 	s->writes = 0;
+	s->is_news = false;
 }
 
 /* The entry of a record, read from the store when the session does not know it yet. A record that is not there has an
@@ -100,21 +101,34 @@ enum rc session_get(struct session *s, const struct record_type *type, struct st
 	return RC_OK;
 }
 
+int query_sort_field(const struct query *q)
+{
+	switch (q->index) {
+	case QUERY_ALL: return NO_FIELD;
+	case QUERY_KEYS: return q->type->key;
+	default: return q->type->indexes[q->index].sort;
+	}
+}
+
 bool query_matches(const struct query *q, const void *record)
 {
 	const struct record_index *index;
+	int                        field = query_sort_field(q);
 	struct value               sort;
 
-	if (q->index == QUERY_ALL)
+	if (q->index >= 0) {
+		index = &q->type->indexes[q->index];
+		if (!record_is_in_index(q->type, index, record) ||
+		    value_cmp(q->type->fields[index->hash].kind, record_value(q->type, index->hash, record), q->hash) !=
+		            0)
+			return false;
+	}
+	if (field == NO_FIELD)
 		return true;
-	index = &q->type->indexes[q->index];
-	if (!record_is_in_index(q->type, index, record) ||
-	    value_cmp(q->type->fields[index->hash].kind, record_value(q->type, index->hash, record), q->hash) != 0)
-		return false;
-	if (index->sort == NO_FIELD)
-		return true;
-	sort = record_value(q->type, index->sort, record);
-	return str_starts_with(sort.text, q->sort_prefix) && (!q->has_sort_max || sort.number <= q->sort_max);
+	sort = record_value(q->type, field, record);
+	return str_starts_with(sort.text, q->sort_prefix) && (!q->has_sort_max || sort.number <= q->sort_max) &&
+	       (!q->sort_from.n || str_cmp(sort.text, q->sort_from) >= 0) &&
+	       (!q->sort_to.n || str_cmp(sort.text, q->sort_to) < 0);
 }
 
 /* How many stored records the session may have changed: so many more must be read to fill a page. */
@@ -172,7 +186,7 @@ enum rc session_query(struct session *s, const struct query *q, struct page *ret
 	enum rc            rc;
 
 	assert(q->limit >= 1 && q->limit <= QUERY_LIMIT_MAX);
-	assert(q->index == QUERY_ALL || !q->type->indexes[q->index].is_unique);
+	assert(q->index < 0 || !q->type->indexes[q->index].is_unique);
 	rc = s->store->ops->query(s, q, &stored, e);
 	if (rc)
 		return rc;
@@ -273,6 +287,23 @@ void session_put(struct session *s, const struct record_type *type, void *record
 	record_set_version(type, record, next_version(type, entry->before, record));
 	memcpy(copy, record, type->size);
 	entry->after = copy;
+}
+
+void session_add(struct session *s, const struct record_type *type, void *record)
+{
+	assert(!find_entry(s, type, record_key(type, record)));
+	(void)add_entry(s, type, record_key(type, record), NULL);
+	session_put(s, type, record);
+}
+
+void *session_context(const struct session *s)
+{
+	return s->store->context;
+}
+
+void session_poke(struct session *s)
+{
+	s->is_news = true;
 }
 
 void session_delete(struct session *s, const struct record_type *type, struct str key)
@@ -404,6 +435,7 @@ enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn)
 		t->rc = s->store->ops->apply(s, &t->e);
 		*ret_is_torn = t->rc != RC_OK;
 	}
+	t->is_news = s->is_news;
 	if (t->rc && !t->e.rc)
 		(void)err_set(&t->e, t->rc, "%s", rc_text(t->rc));
 	return t->rc;

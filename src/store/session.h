@@ -14,7 +14,10 @@ struct session;
 
 /* The smallest back end sets the limit: DynamoDB takes 100 actions in one transaction. A record that is changed counts one,
  * plus one for each unique value that it takes or gives up; one that was read by key and stays as it is counts one. */
-enum { SESSION_ACTIONS_MAX = 100, QUERY_LIMIT_MAX = 1000, QUERY_ALL = -1, CURSOR_MAX = 256 };
+enum { SESSION_ACTIONS_MAX = 100, QUERY_LIMIT_MAX = 1000, CURSOR_MAX = 256 };
+
+/* Instead of an index: all records of the type, by age (DynamoDB: by key); all of them in the order of their keys. */
+enum { QUERY_ALL = -1, QUERY_KEYS = -2 };
 
 /* The time of this transaction. */
 struct wall   session_now(const struct session *s);
@@ -24,8 +27,8 @@ struct arena *session_arena(struct session *s);
 MUST_CHECK enum rc session_get(struct session *s, const struct record_type *type, struct str key, void *ret,
                                struct err *e);
 
-/* Records of one index (not a unique one) with one hash value, in its order. Index QUERY_ALL: all records of the type. What
- * matches only by the session's own writes comes last. */
+/* Records of one index (not a unique one) with one hash value, in its order, or of QUERY_ALL or QUERY_KEYS. What matches only by
+ * the session's own writes comes last. */
 struct query {
 	const struct record_type *type;
 	int                       index;
@@ -33,8 +36,10 @@ struct query {
 	struct str                sort_prefix;  /* TEXT sort field: only values that begin with it */
 	bool                      has_sort_max; /* INT sort field: only values up to sort_max */
 	int64_t                   sort_max;
-	size_t                    limit;  /* 1 to QUERY_LIMIT_MAX */
-	struct str                cursor; /* page.next of the page before, or empty */
+	struct str sort_from, sort_to; /* TEXT sort field: only from here on, and only before; empty: no limit */
+	bool       is_descending;
+	size_t     limit;  /* 1 to QUERY_LIMIT_MAX */
+	struct str cursor; /* page.next of the page before, or empty */
 };
 
 struct page {
@@ -68,3 +73,13 @@ MUST_CHECK enum rc session_find_unique(struct session *s, const struct record_ty
  * record must have been read (found or not) in this session: only so the store can tell whether somebody else changed it. */
 void session_put(struct session *s, const struct record_type *type, void *record);
 void session_delete(struct session *s, const struct record_type *type, struct str key);
+
+/* The same for a record that is certainly new, because its key was just made up: not read before. RC_CONFLICT at the commit when
+ * it is not new after all. */
+void session_add(struct session *s, const struct record_type *type, void *record);
+
+/* What store_set_context() was given. */
+void *session_context(const struct session *s);
+
+/* When this transaction is durable, have the store's on_news called: there is something to do. */
+void session_poke(struct session *s);

@@ -79,6 +79,7 @@ enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e)
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_CANTOPEN: return err_set(e, RC_UNAVAILABLE, "the store cannot %s: %s", doing, why);
+	case SQLITE_CONSTRAINT: return err_set(e, RC_CONFLICT, "the store cannot %s: %s", doing, why);
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB: return sqlite_is_foreign(e);
 	default: return err_set(e, RC_INTERNAL, "the store cannot %s: %s", doing, why);
@@ -228,11 +229,6 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 	store_note_commit(&store->base, rc, &e, count, sqlite3_total_changes(db) != changes);
 }
 
-static void tell(struct txn *t)
-{
-	t->done(t, t->rc, &t->e);
-}
-
 static void hold_reader(struct sqlite_store *store)
 {
 	pthread_mutex_lock(&store->turn_lock);
@@ -300,7 +296,7 @@ static void *write_loop(void *arg)
 			commit_batch(store, count);
 			atomic_store(&store->base.busy_since_ms, 0);
 			for (size_t i = 0; i < count; i++)
-				tell(store->batch[i]);
+				store_tell(&store->base, store->batch[i]);
 			if (!items)
 				items = inbox_take_all(&store->writes);
 			checkpoint(store, !items);
@@ -322,7 +318,7 @@ static void run_read(struct sqlite_store *store, struct txn *t)
 		rc_ignore(sqlite_exec(db, "COMMIT", NULL)); /* ends the snapshot; nothing was written */
 	}
 	set_reading(store, false);
-	tell(t);
+	store_tell(&store->base, t);
 }
 
 static void *read_loop(void *arg)

@@ -16,10 +16,10 @@
 #include "store/sqlite_ops.h"
 
 enum statement_kind { GET = 1, GET_BY_SEQ, QUERY, COUNT, INSERT, UPDATE, DELETE };
-enum { WITH_CURSOR = 1, WITH_PREFIX = 2, WITH_MAX = 4, SQL_MAX = 8192 };
+enum { WITH_CURSOR = 1, WITH_PREFIX = 2, WITH_MAX = 4, WITH_FROM = 8, WITH_TO = 16, DESCENDING = 32, SQL_MAX = 8192 };
 
 /* Numbers of the parameters in a query. */
-enum { AT_HASH = 1, AT_PREFIX, AT_PREFIX_END, AT_MAX, AT_CURSOR_SORT, AT_CURSOR_SEQ, AT_LIMIT };
+enum { AT_HASH = 1, AT_PREFIX, AT_PREFIX_END, AT_MAX, AT_FROM, AT_TO, AT_CURSOR_SORT, AT_CURSOR_SEQ, AT_LIMIT };
 
 static void add_columns(struct buf *sql, const struct record_type *type)
 {
@@ -42,48 +42,73 @@ static void build_get_by_seq(struct buf *sql, const struct statement_key *key)
 	buf_addf(sql, " FROM \"%s\" WHERE seq = ?1", key->type->name);
 }
 
-static void build_conditions(struct buf *sql, const struct statement_key *key)
+/* The column that orders the query. */
+static const char *sort_column(const struct statement_key *key)
+{
+	int field = query_sort_field(&(struct query){ .type = key->type, .index = key->index });
+
+	return field == NO_FIELD ? "seq" : key->type->fields[field].name;
+}
+
+static void build_hash(struct buf *sql, const struct statement_key *key)
 {
 	const struct record_index *index = &key->type->indexes[key->index];
-	const char                *sort = index->sort == NO_FIELD ? "seq" : key->type->fields[index->sort].name;
 
-	buf_addf(sql, " WHERE \"%s\" = ?%d", key->type->fields[index->hash].name, AT_HASH);
+	buf_addf(sql, "\"%s\" = ?%d", key->type->fields[index->hash].name, AT_HASH);
 	if (index->only_field != NO_FIELD)
 		buf_addf(sql, " AND \"%s\" = %d", key->type->fields[index->only_field].name, index->only_value);
+}
+
+static void build_cursor(struct buf *sql, const struct statement_key *key, const char *sort)
+{
+	char after = key->flags & DESCENDING ? '<' : '>';
+
+	if (str_eq(str_from(sort), STR("seq")))
+		buf_addf(sql, " AND seq %c ?%d", after, AT_CURSOR_SEQ);
+	else
+		buf_addf(sql, " AND (\"%s\", seq) %c (?%d, ?%d)", sort, after, AT_CURSOR_SORT, AT_CURSOR_SEQ);
+}
+
+static void build_conditions(struct buf *sql, const struct statement_key *key)
+{
+	const char *sort = sort_column(key);
+
+	buf_add_text(sql, " WHERE ");
+	if (key->index >= 0)
+		build_hash(sql, key);
+	else
+		buf_add_text(sql, "true");
 	if (key->flags & WITH_PREFIX)
 		buf_addf(sql, " AND \"%s\" >= ?%d AND \"%s\" < ?%d", sort, AT_PREFIX, sort, AT_PREFIX_END);
 	if (key->flags & WITH_MAX)
 		buf_addf(sql, " AND \"%s\" <= ?%d", sort, AT_MAX);
-	if (key->flags & WITH_CURSOR) {
-		if (index->sort == NO_FIELD)
-			buf_addf(sql, " AND seq > ?%d", AT_CURSOR_SEQ);
-		else
-			buf_addf(sql, " AND (\"%s\", seq) > (?%d, ?%d)", sort, AT_CURSOR_SORT, AT_CURSOR_SEQ);
-	}
+	if (key->flags & WITH_FROM)
+		buf_addf(sql, " AND \"%s\" >= ?%d", sort, AT_FROM);
+	if (key->flags & WITH_TO)
+		buf_addf(sql, " AND \"%s\" < ?%d", sort, AT_TO);
+	if (key->flags & WITH_CURSOR)
+		build_cursor(sql, key, sort);
 }
 
 static void build_query(struct buf *sql, const struct statement_key *key)
 {
-	const struct record_index *index = key->index == QUERY_ALL ? NULL : &key->type->indexes[key->index];
+	const char *sort = sort_column(key);
+	const char *order = key->flags & DESCENDING ? " DESC" : "";
 
 	buf_add_text(sql, "SELECT ");
 	add_columns(sql, key->type);
 	buf_addf(sql, " FROM \"%s\"", key->type->name);
-	if (index)
-		build_conditions(sql, key);
-	else if (key->flags & WITH_CURSOR)
-		buf_addf(sql, " WHERE seq > ?%d", AT_CURSOR_SEQ);
+	build_conditions(sql, key);
 	buf_add_text(sql, " ORDER BY ");
-	if (index && index->sort != NO_FIELD)
-		buf_addf(sql, "\"%s\", ", key->type->fields[index->sort].name);
-	buf_addf(sql, "seq LIMIT ?%d", AT_LIMIT);
+	if (!str_eq(str_from(sort), STR("seq")))
+		buf_addf(sql, "\"%s\"%s, ", sort, order);
+	buf_addf(sql, "seq%s LIMIT ?%d", order, AT_LIMIT);
 }
 
 static void build_count(struct buf *sql, const struct statement_key *key)
 {
 	buf_addf(sql, "SELECT count(*) FROM \"%s\"", key->type->name);
-	if (key->index != QUERY_ALL)
-		build_conditions(sql, key);
+	build_conditions(sql, key);
 }
 
 static void build_insert(struct buf *sql, const struct statement_key *key)
@@ -296,7 +321,7 @@ enum rc sqlite_find_unique(struct session *s, const struct record_type *type, in
 
 static bool is_sorted_by_text(const struct query *q)
 {
-	int sort = q->index == QUERY_ALL ? NO_FIELD : q->type->indexes[q->index].sort;
+	int sort = query_sort_field(q);
 
 	return sort != NO_FIELD && q->type->fields[sort].kind == FIELD_TEXT;
 }
@@ -311,7 +336,7 @@ static enum rc bind_cursor(sqlite3_stmt *stmt, const struct query *q, struct err
 	if (!str_to_int(seq_text, 0, INT64_MAX, &seq))
 		return err_set(e, RC_INVALID, "the cursor does not belong to this list");
 	sqlite3_bind_int64(stmt, AT_CURSOR_SEQ, seq);
-	if (q->index == QUERY_ALL || q->type->indexes[q->index].sort == NO_FIELD)
+	if (query_sort_field(q) == NO_FIELD)
 		return RC_OK;
 	if (is_sorted_by_text(q)) {
 		bind_text(stmt, AT_CURSOR_SORT, rest);
@@ -325,7 +350,7 @@ static enum rc bind_cursor(sqlite3_stmt *stmt, const struct query *q, struct err
 
 static enum rc bind_query(struct session *s, sqlite3_stmt *stmt, const struct query *q, struct err *e)
 {
-	if (q->index != QUERY_ALL)
+	if (q->index >= 0)
 		bind_value(stmt, AT_HASH, q->type->fields[q->type->indexes[q->index].hash].kind, q->hash);
 	if (q->sort_prefix.n) {
 		bind_text(stmt, AT_PREFIX, q->sort_prefix);
@@ -334,13 +359,17 @@ static enum rc bind_query(struct session *s, sqlite3_stmt *stmt, const struct qu
 	}
 	if (q->has_sort_max)
 		sqlite3_bind_int64(stmt, AT_MAX, q->sort_max);
+	if (q->sort_from.n)
+		bind_text(stmt, AT_FROM, q->sort_from);
+	if (q->sort_to.n)
+		bind_text(stmt, AT_TO, q->sort_to);
 	sqlite3_bind_int64(stmt, AT_LIMIT, (int64_t)q->limit);
 	return q->cursor.n ? bind_cursor(stmt, q, e) : RC_OK;
 }
 
 static struct str make_cursor(struct session *s, const struct query *q, const struct stored *last)
 {
-	int          sort = q->index == QUERY_ALL ? NO_FIELD : q->type->indexes[q->index].sort;
+	int          sort = query_sort_field(q);
 	struct value v;
 
 	if (sort == NO_FIELD)
@@ -384,7 +413,8 @@ enum rc sqlite_query(struct session *s, const struct query *q, struct stored_pag
 	enum rc              rc;
 
 	key.flags = (uint8_t)((q->cursor.n ? WITH_CURSOR : 0) | (q->sort_prefix.n ? WITH_PREFIX : 0) |
-	                      (q->has_sort_max ? WITH_MAX : 0));
+	                      (q->has_sort_max ? WITH_MAX : 0) | (q->sort_from.n ? WITH_FROM : 0) |
+	                      (q->sort_to.n ? WITH_TO : 0) | (q->is_descending ? DESCENDING : 0));
 	rc = statement(s, key, &stmt, e);
 	if (rc)
 		return rc;
@@ -404,7 +434,7 @@ enum rc sqlite_count(struct session *s, const struct record_type *type, int inde
 
 	if (rc)
 		return rc;
-	if (index != QUERY_ALL)
+	if (index >= 0)
 		bind_value(stmt, AT_HASH, type->fields[type->indexes[index].hash].kind, hash);
 	if (sqlite3_step(stmt) == SQLITE_ROW)
 		*ret = sqlite3_column_int64(stmt, 0);

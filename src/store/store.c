@@ -24,8 +24,24 @@ void store_submit(struct store *s, struct txn *t)
 {
 	assert(t->run && t->done && t->arena);
 	t->rc = RC_OK;
+	t->is_news = false;
 	err_clear(&t->e);
 	s->ops->submit(s, t);
+}
+
+void store_set_context(struct store *s, void *context, void (*on_news)(void *context))
+{
+	s->context = context;
+	s->on_news = on_news;
+}
+
+void store_tell(struct store *s, struct txn *t)
+{
+	bool is_news = t->is_news && t->rc == RC_OK;
+
+	t->done(t, t->rc, &t->e); /* t is gone from here on */
+	if (is_news && s->on_news)
+		s->on_news(s->context);
 }
 
 /* A transaction that somebody waits for. */

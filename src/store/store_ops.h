@@ -29,6 +29,7 @@ struct session {
 	void                 *connection; /* the back end's own */
 	struct session_entry *first, *last;
 	unsigned              writes;
+	bool                  is_news;
 };
 
 /* One record as a back end hands it out. */
@@ -82,10 +83,12 @@ struct store_ops {
 struct store { /* first member of every back end */
 	const struct store_ops *ops;
 	const struct clock     *clock;
-	atomic_uint_fast64_t    commits, failed_commits, transactions, conflicts;
-	atomic_int_fast64_t     busy_since_ms; /* monotonic: when the commit under way began; 0: none */
-	pthread_mutex_t         health_lock;
-	struct err              health; /* of the last commit */
+	void                   *context;
+	void (*on_news)(void *context);
+	atomic_uint_fast64_t commits, failed_commits, transactions, conflicts;
+	atomic_int_fast64_t  busy_since_ms; /* monotonic: when the commit under way began; 0: none */
+	pthread_mutex_t      health_lock;
+	struct err           health; /* of the last commit */
 };
 
 void store_init(struct store *s, const struct store_ops *ops, const struct clock *clock);
@@ -94,6 +97,12 @@ void store_fini(struct store *s);
 /* After each commit: how it went, and with how many transactions. A commit without writes proves nothing about the disk,
  * so it does not end a failure. */
 void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions, bool has_written);
+
+/* The end of a transaction: tell its caller, and the context when there is news. */
+void store_tell(struct store *s, struct txn *t);
+
+/* Which field orders the query; NO_FIELD: age. */
+int query_sort_field(const struct query *q);
 
 /* Run the function on a fresh session, check its writes, apply them. On failure nothing was applied, unless
  * *ret_is_torn: then the back end must undo its commit. */

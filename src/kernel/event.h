@@ -1,0 +1,54 @@
+/* event.h - tell the world, in the same transaction as the change; read what was told. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "kernel/records.h"
+#include "store/session.h"
+#include "store/store.h"
+
+struct json_out;
+struct kernel;
+
+/* Write the event and one delivery for each matching queue, when and only when this transaction commits. The caller sets type, subject,
+ * actor, detail and what else it knows; id, time, source and schema are filled in when they are empty. Texts must live as long as the
+ * session's arena. Costs one action, and up to two for each matching queue. */
+MUST_CHECK enum rc session_emit(struct session *s, struct event *event, struct err *e);
+
+/* The envelope as members of the open JSON object: version, id, detail-type, source, account, time, region, resources, detail, and
+ * ours: subject, actor, requestId, schemaVersion. Empty texts of ours are left out. */
+void event_write_json(const struct kernel *k, const struct event *event, struct json_out *o);
+
+/* The same as one text in the arena. */
+struct str event_to_json(const struct kernel *k, const struct event *event, struct arena *a);
+
+/* Which events to list. Read-only transaction. Looks at no more than EVENT_SCAN_MAX records, so a page can be short, or empty, and
+ * not the last. */
+enum { EVENT_PAGE_MAX = 1000, EVENT_SCAN_MAX = 5000 };
+struct event_list {
+	struct str type, subject, actor; /* exact; empty: any. A type may end in '*' */
+	int64_t    since_ms, until_ms;   /* 0: no limit */
+	struct str after_id;             /* only newer than this one; for streams */
+	bool       is_newest_first;
+	size_t     limit;
+	struct str cursor;
+
+	struct event *events; /* the answer */
+	size_t        count;
+	struct str    next;
+};
+txn_fn event_list;
+
+/* One event by id: arg is a struct event with its id set. Read-only. */
+txn_fn event_get;
+
+/* Remove events and traces of outside events that are older than this, at most one transaction's worth. */
+struct event_prune {
+	int64_t before_ms;
+
+	size_t removed; /* the answer: 0: nothing left to remove */
+};
+txn_fn event_prune;

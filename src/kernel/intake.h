@@ -1,0 +1,36 @@
+/* intake.h - events from outside: taken in once each, buffered in a queue, answered before they are handled. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "kernel/records.h"
+#include "store/session.h"
+#include "store/store.h"
+
+enum { INTAKE_RECORDS_MAX = 100, INTAKE_BODY_MAX = 1048576 };
+
+/* One record of a body, and what became of it. */
+enum intake_verdict { INTAKE_ACCEPTED, INTAKE_DUPLICATE, INTAKE_REJECTED };
+
+struct intake_record {
+	struct str          id; /* the event's own */
+	struct event        event;
+	enum intake_verdict verdict;
+	struct err          e; /* rejected: why */
+};
+
+/* A body is one event, a list of events, or {"Records": [...]} as queues wrap them (each "body" is an event as text). RC_INVALID only when
+ * the whole of it cannot be read; a record that is bad is rejected alone. */
+MUST_CHECK enum rc intake_parse(struct str source, struct str body, struct arena *a, struct intake_record **ret,
+                                size_t *ret_count, struct err *e);
+
+/* Store one record: a transaction each, so that none fails its neighbours. arg is a struct intake_call. */
+struct intake_call {
+	struct str            source; /* of the inbox, such as "cloudtrail" */
+	struct str            request_id;
+	struct intake_record *record;
+};
+txn_fn intake_store;

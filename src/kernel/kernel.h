@@ -1,0 +1,74 @@
+/* kernel.h - what all parts of the kernel share: who we are, the queues, the routes, the kinds of sagas, time and chance. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+
+struct metrics;
+struct queue;
+struct saga_kind;
+struct session;
+struct store;
+
+/* Events of this type go to this queue. One row of the routing table. */
+struct route {
+	const char *pattern; /* an event type; '*' at the end stands for anything */
+	const char *queue;
+};
+
+struct kernel_options {
+	struct store       *store;
+	const struct clock *clock;
+	struct str          node;                    /* who we are: owner of what we claim */
+	struct str          source, account, region; /* of our own events */
+
+	const struct queue            *queues;
+	size_t                         queue_count;
+	const struct route            *routes;
+	size_t                         route_count;
+	const struct saga_kind *const *sagas;
+	size_t                         saga_count;
+
+	int64_t lease_ms;       /* how long a claimed saga may be silent before another node takes it */
+	int64_t timers_per_sec; /* at most so many overdue timers fire in a second */
+	uint64_t (*random)(void *arg);
+	void           *random_arg;
+	struct metrics *metrics; /* may be NULL */
+};
+
+/* Makes itself the store's context, so that session_emit() and the like find it. No threads; see pump.h. */
+struct kernel *kernel_new(const struct kernel_options *o);
+void           kernel_free(struct kernel *k);
+
+const struct kernel_options *kernel_options(const struct kernel *k);
+
+/* The kernel of the session's store. */
+struct kernel *kernel_of(const struct session *s);
+
+/* RC_NOT_FOUND is NULL. */
+const struct queue     *kernel_queue(const struct kernel *k, struct str name);
+const struct saga_kind *kernel_saga(const struct kernel *k, struct str name);
+
+/* A new id, greater than all that this process has made before, and than all stored ones once kernel_prime() has been called. */
+enum { KERNEL_ID_SIZE = 37 };
+void kernel_id(struct kernel *k, int64_t now_ms, char ret[KERNEL_ID_SIZE]);
+
+/* Read the newest event's id, so that ids go on growing also after the clock was set back. Blocks. */
+struct err;
+enum rc kernel_prime(struct kernel *k, struct err *e);
+
+/* Full jitter: a random time up to base * 2^tries, and up to max. */
+int64_t kernel_backoff(struct kernel *k, int64_t base_ms, int64_t max_ms, int64_t tries);
+
+/* Whether there is anybody to be told by webhook; a queue without addressees gets no deliveries. Any thread. */
+void kernel_set_has_webhooks(struct kernel *k, bool has_webhooks);
+
+/* Does the type match the pattern? '*' at its end stands for anything; a list has commas. */
+bool kernel_matches(struct str patterns, struct str type);
+
+/* Called after each durable transaction that left something to do. Any thread, must not wait. */
+void kernel_on_news(struct kernel *k, void (*on_news)(void *arg), void *arg);

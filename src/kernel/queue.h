@@ -1,0 +1,108 @@
+/* queue.h - deliveries: at least once, in order per subject, N tries with back-off, then dead. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "kernel/records.h"
+#include "store/session.h"
+#include "store/store.h"
+
+struct arena;
+struct kernel;
+
+/* What a handler is given. */
+struct delivery {
+	const struct queue *queue;
+	struct event        event;
+	struct str          target; /* of the lane */
+	int64_t             tries;  /* this one included */
+};
+
+/* Runs inside the transaction that removes the delivery: its effect on the store happens once. A failure undoes it and counts a try. */
+typedef enum rc queue_handle_fn(struct session *s, const struct delivery *d, void *arg, struct err *e);
+
+/* For queues that call out: blocks, on a worker thread, between two transactions. May run more than once for one event. */
+struct call {
+	const struct delivery *delivery;
+	struct arena          *arena;
+	const struct clock    *clock;
+	void                  *arg; /* the queue's */
+	void                  *result; /* for settle(), in the arena */
+
+	/* Still ours, and not asked to stop? Keeps the delivery in flight for longer; to be asked often by what takes long. */
+	bool (*go_on)(struct call *c);
+};
+typedef enum rc queue_call_fn(struct call *c, struct err *e);
+
+/* After a call that succeeded: inside the transaction that removes the delivery. */
+typedef enum rc queue_settle_fn(struct session *s, const struct call *c, struct err *e);
+
+struct queue {
+	const char      *name;
+	queue_handle_fn *handle; /* this one alone */
+	queue_call_fn   *call;   /* or this one, */
+	queue_settle_fn *settle; /* and this one, or NULL */
+	void            *arg;
+	bool             has_addressees; /* gets deliveries only while there is a webhook */
+
+	int64_t  tries;                     /* 0: 3 */
+	int64_t  backoff_ms, backoff_max_ms; /* 0: 1 s, 5 min */
+	int64_t  visibility_ms;             /* 0: 2 min */
+	unsigned concurrency;               /* calls at once on one node; 0: 4 */
+};
+
+/* Put an event that is in the log into a queue's lane. What session_emit() does for each route; for handlers that pass events on to
+ * addressees. Two actions at most. */
+MUST_CHECK enum rc queue_put(struct session *s, const struct queue *queue, const struct event *event, struct str target,
+                             struct err *e);
+
+/* --- for operators --- */
+
+/* Depth and age of each queue; read-only. counts[i] belongs to kernel_options.queues[i]. */
+struct queue_count {
+	int64_t lanes;     /* subjects with something to deliver */
+	int64_t oldest_ms; /* since when the longest waiting head is due; 0: none. Of the first 1,000 */
+	int64_t failing;   /* of the first 1,000 lanes: tried at least once without success */
+	int64_t dead;
+};
+struct queue_counts {
+	struct kernel      *kernel;
+	struct queue_count *counts; /* the answer, in the session's arena */
+};
+txn_fn queue_counts;
+
+/* What is to be delivered: a page of one queue's lanes, or one lane with everything behind its head; read-only. */
+struct lane_list {
+	struct str queue;
+	size_t     limit;
+	struct str cursor;
+
+	struct page page; /* the answer: struct lane records */
+};
+txn_fn lane_list;
+
+/* Dead letters; read-only. Empty queue: all. */
+struct dead_list {
+	struct str queue;
+	size_t     limit;
+	struct str cursor;
+
+	struct page page; /* the answer: struct dead records */
+};
+txn_fn dead_list;
+txn_fn dead_get; /* arg is a struct dead with its id set; read-only */
+
+/* Each of these is audited. RC_NOT_FOUND. */
+struct dead_call {
+	struct str id;
+	struct str actor, request_id;
+	struct str reason; /* drop: required */
+
+	struct dead dead; /* the answer: as it was */
+};
+txn_fn dead_replay; /* back to the end of its lane, with all its tries */
+txn_fn dead_drop;

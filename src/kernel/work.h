@@ -1,0 +1,74 @@
+/* work.h - one piece of background work through its stages: found, claimed, performed, settled.
+ *
+ * pump.c runs the stages with threads; the simulator runs them one at a time and crashes between them. What calls out is claimed
+ * (owner, fence, visibility) in a transaction of its own, performed without one, settled in another; what only touches the store is
+ * settled alone. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "kernel/queue.h"
+#include "kernel/saga.h"
+#include "store/store.h"
+
+struct kernel;
+
+enum work_kind { WORK_LANE, WORK_TIMER, WORK_SAGA };
+
+struct work {
+	struct kernel      *kernel;
+	enum work_kind      kind;
+	struct str          key; /* of its record */
+	int64_t             due_ms;
+	const struct queue *queue;      /* lanes */
+	bool                needs_call; /* claim and perform it first */
+	bool                is_claimed;
+	bool                is_lost;  /* somebody else has it, or it is gone */
+	bool                has_more; /* after settling: the same work is due again at once (sagas: still claimed) */
+
+	/* What the handler or the call said. RC_OK before it was tried. A failure that is not noted here is the store's own. */
+	bool       has_failed;
+	struct err failure;
+
+	/* Private: what was claimed. */
+	struct arena     arena;
+	int64_t          fence;
+	int64_t          claimed_until_ms;
+	struct delivery  delivery;
+	struct call      call;
+	struct saga      saga;
+	struct saga_call saga_call;
+	bool             has_happened; /* what a check found out */
+	bool (*may_go_on)(void *arg);  /* set by who runs it: false when it should stop soon */
+	void *may_go_on_arg;
+};
+
+/* Everything that is due, in due order within its kind: at most `limit` of each queue and kind. next_due_ms: when there will be
+ * more, as far as this node knows; INT64_MAX: never. Blocks. */
+struct work_list {
+	struct work *items; /* in the arena; each to be ended with work_fini() */
+	size_t       count;
+	int64_t      next_due_ms;
+};
+MUST_CHECK enum rc work_find(struct kernel *k, size_t limit, struct arena *a, struct work_list *ret, struct err *e);
+
+/* A work of one's own memory from one of a list. */
+struct work *work_dup(const struct work *w);
+void         work_fini(struct work *w);
+
+/* Claim it: sets is_claimed, or is_lost. arg is the work. */
+txn_fn work_claim;
+
+/* Do what blocks. Outcome in has_failed and failure. */
+void work_perform(struct work *w);
+
+/* Do what does not block, or store the outcome of what did; remove it, or note the failed try. After a failure with has_failed set
+ * (a handler refused) run it once more: then it stores that. Sets has_more, is_lost. arg is the work. */
+txn_fn work_settle;
+
+/* Keep a claimed one for longer. Sets is_lost. arg is the work. */
+txn_fn work_extend;
