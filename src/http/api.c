@@ -21,7 +21,7 @@
 
 enum { REPLY_MAX = 16 * 1024 * 1024 };
 
-const struct route api_routes[] = {
+const struct api_route api_routes[] = {
 #define ROUTE(name, operation, method, path, scope, params, replies, summary) \
 	{ #name, #operation, #method, path, SCOPE_##scope, params, replies, summary },
 #include "http/routes.def"
@@ -49,7 +49,7 @@ bool api_split_path(struct str path, struct str *segments, size_t *ret_count)
 	return true;
 }
 
-struct str route_path(const struct route *route, struct str base, struct arena *a)
+struct str route_path(const struct api_route *route, struct str base, struct arena *a)
 {
 	struct str path = str_from(route->path);
 

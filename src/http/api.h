@@ -28,7 +28,7 @@ enum scope {
 	SCOPE_ADMIN,
 };
 
-struct route {
+struct api_route {
 	const char *name;
 	const char *operation; /* its id for those who make clients of the description */
 	const char *method;
@@ -37,8 +37,8 @@ struct route {
 	const char *params, *replies, *summary;
 };
 
-extern const struct route api_routes[];
-extern const size_t       api_route_count;
+extern const struct api_route api_routes[];
+extern const size_t           api_route_count;
 
 struct api_tokens {
 	struct str track[API_TOKENS_MAX], admin[API_TOKENS_MAX];
@@ -71,14 +71,14 @@ struct completion {
 
 /* One request on its way. Lives in the call's arena. */
 struct request {
-	struct api         *api;
-	struct http_call   *call;
-	const struct route *route;
-	struct str          params[API_PARAMS_MAX]; /* of the path, decoded */
-	char                id[ID_UUID_SIZE];
-	struct str          owner;      /* track routes */
-	struct str          sandbox_id; /* for the log, when one is known */
-	int64_t             rate_remaining;
+	struct api             *api;
+	struct http_call       *call;
+	const struct api_route *route;
+	struct str              params[API_PARAMS_MAX]; /* of the path, decoded */
+	char                    id[ID_UUID_SIZE];
+	struct str              owner;      /* track routes */
+	struct str              sandbox_id; /* for the log, when one is known */
+	int64_t                 rate_remaining;
 
 	int64_t retry_after; /* of the error reply; 0: the error's own */
 
@@ -168,4 +168,4 @@ struct line              *api_line(const struct api *a);
 bool api_wants_gauges(struct api *a);
 
 /* Full path of a route, with the base path put in. */
-struct str route_path(const struct route *route, struct str base, struct arena *a);
+struct str route_path(const struct api_route *route, struct str base, struct arena *a);

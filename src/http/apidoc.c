@@ -94,7 +94,7 @@ static void add_param(struct buf *b, const struct spec_param *p)
 	buf_add_text(b, " |\n");
 }
 
-static void add_params(struct buf *b, const struct route *route)
+static void add_params(struct buf *b, const struct api_route *route)
 {
 	const struct spec_body  *body = spec_find_body(route);
 	const struct spec_param *p;
@@ -121,7 +121,7 @@ static void add_link(struct buf *b, struct str schema)
 	buf_add_char(b, ')');
 }
 
-static void add_replies(struct buf *b, const struct route *route)
+static void add_replies(struct buf *b, const struct api_route *route)
 {
 	struct spec_reply reply;
 	size_t            at = 0;
@@ -156,7 +156,7 @@ static void add_example_path(struct buf *b, const char *path)
 	}
 }
 
-static void add_example(struct buf *b, const struct route *route)
+static void add_example(struct buf *b, const struct api_route *route)
 {
 	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
 		if (strcmp(examples[i].route, route->name) != 0)
@@ -179,13 +179,13 @@ static void add_list(struct buf *b)
 {
 	buf_add_text(b, "| call | by | what |\n|---|---|---|\n");
 	for (size_t i = 0; i < spec_route_count; i++) {
-		const struct route *r = &spec_routes[i];
+		const struct api_route *r = &spec_routes[i];
 
 		buf_addf(b, "| `%s %s` | %s | %s |\n", r->method, r->path, callers_short[r->scope], r->summary);
 	}
 }
 
-static void add_route(struct buf *b, const struct route *route)
+static void add_route(struct buf *b, const struct api_route *route)
 {
 	const char *end = strchr(route->summary, '?') ? "" : ".";
 

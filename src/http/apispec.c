@@ -12,7 +12,7 @@
 
 #include "domain/sandbox.h"
 
-const struct route spec_routes[] = {
+const struct api_route spec_routes[] = {
 #define ROUTE(name, operation, method, path, scope, params, replies, summary) \
 	{ #name, #operation, #method, path, SCOPE_##scope, params, replies, summary },
 #include "http/routes.def"
@@ -110,7 +110,7 @@ static struct str path_param_at(const char *path, size_t number)
 	return STR("");
 }
 
-bool spec_next_param(const struct route *route, size_t *at, const struct spec_param **ret)
+bool spec_next_param(const struct api_route *route, size_t *at, const struct spec_param **ret)
 {
 	size_t     in_path = 0;
 	struct str id;
@@ -135,7 +135,7 @@ static struct spec_reply read_reply(struct str text)
 	return (struct spec_reply){ (int)status, text };
 }
 
-static bool has_reply(const struct route *route, int status)
+static bool has_reply(const struct api_route *route, int status)
 {
 	for (size_t i = 0, count = count_words(route->replies); i < count; i++)
 		if (read_reply(word_at(route->replies, i)).status == status)
@@ -143,7 +143,7 @@ static bool has_reply(const struct route *route, int status)
 	return false;
 }
 
-bool spec_next_reply(const struct route *route, size_t *at, struct spec_reply *ret)
+bool spec_next_reply(const struct api_route *route, size_t *at, struct spec_reply *ret)
 {
 	size_t     own = count_words(route->replies);
 	struct str text;
@@ -227,7 +227,7 @@ const struct spec_schema *spec_find_schema(struct str name)
 	return NULL;
 }
 
-const struct spec_body *spec_find_body(const struct route *route)
+const struct spec_body *spec_find_body(const struct api_route *route)
 {
 	for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
 		if (strcmp(bodies[i].route, route->name) == 0)

@@ -49,7 +49,7 @@ struct spec_member {
 	struct str     of; /* the schema of a list's elements or of an object; the fixed word */
 };
 
-extern const struct route       spec_routes[];
+extern const struct api_route   spec_routes[];
 extern const size_t             spec_route_count;
 extern const struct spec_param  spec_params[];
 extern const size_t             spec_param_count;
@@ -58,10 +58,10 @@ extern const size_t             spec_schema_count;
 
 /* The parameters of the path first, then those of the route's row, one at each call. *at is 0 at first. False at the end.
  * *ret is NULL when params.def has no such row. */
-bool spec_next_param(const struct route *route, size_t *at, const struct spec_param **ret);
+bool spec_next_param(const struct api_route *route, size_t *at, const struct spec_param **ret);
 
 /* The route's own replies, then the errors that follow from its scope. *at is 0 at first. False at the end. */
-bool spec_next_reply(const struct route *route, size_t *at, struct spec_reply *ret);
+bool spec_next_reply(const struct api_route *route, size_t *at, struct spec_reply *ret);
 
 /* Take the next member off *rest, which begins as the members of a schema. False at the end, and when what is there is
  * no member; then *rest is not empty. */
@@ -75,7 +75,7 @@ bool spec_is_any(const struct spec_member *m);
 
 /* These may be NULL. */
 const struct spec_schema *spec_find_schema(struct str name);
-const struct spec_body   *spec_find_body(const struct route *route);
+const struct spec_body   *spec_find_body(const struct api_route *route);
 
 /* What a status means here. */
 const char *spec_status_text(int status);

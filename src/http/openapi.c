@@ -180,7 +180,7 @@ static void put_param_schema(struct writer *w, const struct spec_param *p)
 	json_close_object(&w->o);
 }
 
-static void put_params(struct writer *w, const struct route *route)
+static void put_params(struct writer *w, const struct api_route *route)
 {
 	const struct spec_param *p;
 	size_t                   at = 0;
@@ -249,7 +249,7 @@ static bool is_error(const struct spec_reply *reply)
 	return str_eq(reply->schema, STR("Error"));
 }
 
-static void put_replies(struct writer *w, const struct route *route)
+static void put_replies(struct writer *w, const struct api_route *route)
 {
 	struct spec_reply reply;
 	size_t            at = 0;
@@ -319,7 +319,7 @@ static void put_error_replies(struct writer *w)
 /* --- operations --- */
 
 /* The first segment of the path; what every server has, such as /healthz, is "service". */
-static struct str tag_of(const struct route *route)
+static struct str tag_of(const struct api_route *route)
 {
 	struct str rest = str_from(route->path);
 
@@ -329,7 +329,7 @@ static struct str tag_of(const struct route *route)
 	return str_cut(&rest, '/');
 }
 
-static void put_security(struct writer *w, const struct route *route)
+static void put_security(struct writer *w, const struct api_route *route)
 {
 	json_put_array(&w->o, "security");
 	if (route->scope == SCOPE_TRACK || route->scope == SCOPE_ADMIN) {
@@ -351,7 +351,7 @@ static const char *lower_case(struct writer *w, const char *method)
 	return text;
 }
 
-static void put_operation(struct writer *w, const struct route *route)
+static void put_operation(struct writer *w, const struct api_route *route)
 {
 	const struct spec_body *body = spec_find_body(route);
 
