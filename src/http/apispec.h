@@ -29,11 +29,15 @@ enum spec_shape {
 	SPEC_ONE_OF,  /* one of some schemas */
 };
 
-/* A JSON body that a route takes; its only member is a text. */
+/* A JSON body that a route takes: an object whose only member is a text of at most so many bytes, or what a schema says. */
 struct spec_body {
 	const char *route, *member, *description;
 	int64_t     most;
+	bool        is_required;
+	const char *schema;     /* instead of the member; NULL: the member */
+	size_t      bytes_most; /* of the whole body; 0: SPEC_BODY_MAX */
 };
+enum { SPEC_BODY_MAX = 4096 };
 
 struct spec_reply {
 	int        status;
@@ -77,8 +81,14 @@ bool spec_is_any(const struct spec_member *m);
 const struct spec_schema *spec_find_schema(struct str name);
 const struct spec_body   *spec_find_body(const struct api_route *route);
 
+/* The largest body that a call of the route may have. */
+size_t spec_body_max(const struct api_route *route);
+
 /* What a status means here. */
 const char *spec_status_text(int status);
 
-/* True for the schema that is plain text instead of JSON. */
+/* What a reply with this schema is sent as. */
+const char *spec_media_type(struct str schema);
+
+/* True for a schema that is text instead of one JSON value. */
 bool spec_is_plain_text(struct str schema);

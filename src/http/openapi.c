@@ -214,20 +214,31 @@ static void close_content(struct writer *w)
 	json_close_object(&w->o);
 }
 
-static void put_body(struct writer *w, const struct spec_body *body)
+/* An object with one text. */
+static void put_body_member(struct writer *w, const struct spec_body *body)
 {
-	json_put_object(&w->o, "requestBody");
-	json_put_bool(&w->o, "required", false);
-	open_content(w, "application/json");
 	put_type(w, "object", false);
 	json_put_object(&w->o, "properties");
 	json_put_object(&w->o, body->member);
-	put_type(w, "string", true);
+	put_type(w, "string", !body->is_required);
 	json_put_int(&w->o, "maxLength", body->most);
 	json_put_str(&w->o, "description", str_from(body->description));
 	json_close_object(&w->o);
 	json_close_object(&w->o);
 	json_put_bool(&w->o, "additionalProperties", false);
+}
+
+static void put_body(struct writer *w, const struct spec_body *body)
+{
+	json_put_object(&w->o, "requestBody");
+	json_put_bool(&w->o, "required", body->is_required);
+	if (body->schema)
+		json_put_str(&w->o, "description", str_from(body->description));
+	open_content(w, "application/json");
+	if (body->schema)
+		put_ref(w, "schemas", str_from(body->schema));
+	else
+		put_body_member(w, body);
 	close_content(w);
 	json_close_object(&w->o);
 }
@@ -261,7 +272,7 @@ static void put_replies(struct writer *w, const struct api_route *route)
 			put_ref(w, "responses", error_name(w, reply.status));
 		} else {
 			json_put_str(&w->o, "description", str_from(spec_status_text(reply.status)));
-			open_content(w, spec_is_plain_text(reply.schema) ? "text/plain" : "application/json");
+			open_content(w, spec_media_type(reply.schema));
 			put_ref(w, "schemas", reply.schema);
 			close_content(w);
 		}
@@ -329,15 +340,23 @@ static struct str tag_of(const struct api_route *route)
 	return str_cut(&rest, '/');
 }
 
+static void add_security(struct writer *w, const char *scheme)
+{
+	json_open_object(&w->o);
+	json_put_array(&w->o, scheme);
+	json_close_array(&w->o);
+	json_close_object(&w->o);
+}
+
 static void put_security(struct writer *w, const struct api_route *route)
 {
 	json_put_array(&w->o, "security");
-	if (route->scope == SCOPE_TRACK || route->scope == SCOPE_ADMIN) {
-		json_open_object(&w->o);
-		json_put_array(&w->o, route->scope == SCOPE_TRACK ? "trackToken" : "adminToken");
-		json_close_array(&w->o);
-		json_close_object(&w->o);
-	}
+	if (route->scope == SCOPE_TRACK)
+		add_security(w, "trackToken");
+	if (route->scope == SCOPE_INBOX)
+		add_security(w, "inboxToken");
+	if (route->scope == SCOPE_ADMIN || route->scope == SCOPE_INBOX)
+		add_security(w, "adminToken");
 	json_close_array(&w->o);
 }
 
@@ -428,6 +447,7 @@ static void put_components(struct writer *w)
 	json_put_object(&w->o, "securitySchemes");
 	put_token(w, "trackToken", STR("A track's token, one of BROKER_API_TOKEN."));
 	put_token(w, "adminToken", STR("An operator's token, one of BROKER_ADMIN_TOKEN."));
+	put_token(w, "inboxToken", STR("A token of those who send events, one of LEASEHOLD_INBOX_TOKENS."));
 	json_close_object(&w->o);
 	put_error_replies(w);
 	json_put_object(&w->o, "schemas");

@@ -246,6 +246,18 @@ void http_stream_end(struct http_call *call)
 	conn_sent_all(c);
 }
 
+void http_stream_abort(struct http_call *call)
+{
+	struct conn *c = conn_of(call);
+
+	assert(c->has_call && c->is_streaming);
+	c->has_call = c->is_streaming = false;
+	if (c->server)
+		conn_close(c);
+	else
+		conn_free(c);
+}
+
 struct str http_peer(const struct http_call *call)
 {
 	const struct conn *c = (const struct conn *)(const void *)((const char *)call - offsetof(struct conn, call));

@@ -89,6 +89,9 @@ void http_stream_send(struct http_call *call, struct str bytes);
 bool http_stream_is_idle(const struct http_call *call);
 void http_stream_end(struct http_call *call);
 
+/* The rest will not come: closes the connection without the mark of the end, so that the client can tell. on_gone is not called. */
+void http_stream_abort(struct http_call *call);
+
 /* The peer's address as text, for logs. */
 struct str http_peer(const struct http_call *call);
 
