@@ -141,7 +141,8 @@ static enum rc find_route(struct request *r, struct err *e)
 			r->route = &api_routes[i];
 			return take_params(r, &r->api->matchers[i], segments, e);
 		}
-		if (!memmem(headers->p ? headers->p : "", headers->n, api_routes[i].method, strlen(api_routes[i].method)))
+		if (!memmem(headers->p ? headers->p : "", headers->n, api_routes[i].method,
+		            strlen(api_routes[i].method)))
 			buf_addf(headers, "%s%s", headers->n ? ", " : "Allow: ", api_routes[i].method);
 	}
 	if (!headers->n)
@@ -384,7 +385,8 @@ size_t api_body_limit(const struct http_request *head, void *arg)
 		const struct api_route *route = &api_routes[i];
 
 		if (is_path_match(&a->matchers[i], segments, count) && str_eq(head->method, str_from(route->method)))
-			return authenticate(a, head, route->scope, &caller, NULL) ? SPEC_BODY_MAX : spec_body_max(route);
+			return authenticate(a, head, route->scope, &caller, NULL) ? SPEC_BODY_MAX
+			                                                          : spec_body_max(route);
 	}
 	return SPEC_BODY_MAX;
 }

@@ -15,15 +15,13 @@ static const char *const callers[] = {
 	[SCOPE_PROBE] = "anybody; also on `METRICS_PORT`",
 	[SCOPE_TRACK] = "a track: `Authorization: Bearer` with one of `BROKER_API_TOKEN`",
 	[SCOPE_ADMIN] = "an operator: `Authorization: Bearer` with one of `BROKER_ADMIN_TOKEN`",
-	[SCOPE_INBOX] = "a sender of events: `Authorization: Bearer` with one of `LEASEHOLD_INBOX_TOKENS`; an operator too",
+	[SCOPE_INBOX] =
+	        "a sender of events: `Authorization: Bearer` with one of `LEASEHOLD_INBOX_TOKENS`; an operator too",
 };
 
 static const char *const callers_short[] = {
-	[SCOPE_PUBLIC] = "anybody",
-	[SCOPE_PROBE] = "anybody",
-	[SCOPE_TRACK] = "track",
-	[SCOPE_ADMIN] = "operator",
-	[SCOPE_INBOX] = "sender",
+	[SCOPE_PUBLIC] = "anybody", [SCOPE_PROBE] = "anybody", [SCOPE_TRACK] = "track",
+	[SCOPE_ADMIN] = "operator", [SCOPE_INBOX] = "sender",
 };
 
 /* The calls that have an example. Path parameters stand in it as variables of the shell. */
@@ -262,7 +260,7 @@ static void add_members(struct buf *b, const struct spec_schema *schema)
 		if (spec_is_plain_text(str_from(schema->name)))
 			buf_addf(b, "Text: `%s`.\n", spec_media_type(str_from(schema->name)));
 		else
-			buf_add_text(b, "An object.\n");
+			buf_add_text(b, strcmp(schema->name, "List") == 0 ? "A list.\n" : "An object.\n");
 		return;
 	}
 	buf_add_text(b, "| member | type |\n|---|---|\n");

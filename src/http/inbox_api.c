@@ -31,7 +31,8 @@ static enum rc check_source(struct request *r, struct str source, struct err *e)
 	}
 	if (source.n > 40)
 		source.n = 40;
-	return err_set(e, RC_NOT_FOUND, "there is no inbox for '%.*s'; there are: %.*s", STR_ARG(source), STR_ARG(known));
+	return err_set(e, RC_NOT_FOUND, "there is no inbox for '%.*s'; there are: %.*s", STR_ARG(source),
+	               STR_ARG(known));
 }
 
 static int64_t count_verdicts(const struct inbox_call *c, enum intake_verdict verdict)

@@ -145,6 +145,13 @@ static void put_members(struct writer *w, const char *members)
 	put_required(w, members);
 }
 
+static const char *type_of(const struct spec_schema *schema)
+{
+	if (strcmp(schema->name, "List") == 0)
+		return "array";
+	return spec_is_plain_text(str_from(schema->name)) ? "string" : "object";
+}
+
 static void put_schema(struct writer *w, const struct spec_schema *schema)
 {
 	struct str choices;
@@ -154,7 +161,7 @@ static void put_schema(struct writer *w, const struct spec_schema *schema)
 	case SPEC_WORDS: put_words(w, choices); break;
 	case SPEC_ONE_OF: put_one_of(w, choices); break;
 	case SPEC_MEMBERS:
-		put_type(w, spec_is_plain_text(str_from(schema->name)) ? "string" : "object", false);
+		put_type(w, type_of(schema), false);
 		if (schema->members[0])
 			put_members(w, schema->members);
 		break;

@@ -55,7 +55,8 @@ enum rc ops_read_text(struct request *r, const char *name, size_t max, struct st
 	if (rc)
 		return rc;
 	if (text.n > max)
-		return err_set(e, RC_INVALID, "query parameter %s has %zu bytes, at most %zu are allowed", name, text.n, max);
+		return err_set(e, RC_INVALID, "query parameter %s has %zu bytes, at most %zu are allowed", name, text.n,
+		               max);
 	*ret = text;
 	return RC_OK;
 }

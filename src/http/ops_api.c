@@ -204,7 +204,8 @@ static enum rc read_saga_state(struct request *r, struct saga_list *l, struct er
 			l->state = (enum saga_state)i;
 			return RC_OK;
 		}
-	return err_set(e, RC_INVALID, "state must be running, undoing, parked, done or undone, not '%.*s'", STR_ARG(text));
+	return err_set(e, RC_INVALID, "state must be running, undoing, parked, done or undone, not '%.*s'",
+	               STR_ARG(text));
 }
 
 static enum rc read_saga_filter(struct request *r, struct saga_list *l, struct err *e)

@@ -49,8 +49,8 @@ static enum rc read_filter(struct request *r, struct event_list *l, struct err *
 	enum rc rc;
 
 	if ((rc = read_type(r, &l->type, e)) || (rc = ops_read_text(r, "subject", SUBJECT_MAX, &l->subject, e)) ||
-	    (rc = ops_read_text(r, "actor", ACTOR_MAX, &l->actor, e)) || (rc = read_time(r, "since", &l->since_ms, e)) ||
-	    (rc = read_time(r, "until", &l->until_ms, e)))
+	    (rc = ops_read_text(r, "actor", ACTOR_MAX, &l->actor, e)) ||
+	    (rc = read_time(r, "since", &l->since_ms, e)) || (rc = read_time(r, "until", &l->until_ms, e)))
 		return rc;
 	if (l->since_ms && l->until_ms && l->since_ms > l->until_ms)
 		return err_set(e, RC_INVALID, "since is later than until: no event is in between");

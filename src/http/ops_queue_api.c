@@ -23,8 +23,8 @@ static void put_queue(struct json_out *o, const struct queue *q, const struct qu
 		json_put_null(o, "oldest_age_sec");
 	json_put_int(o, "failing", c->failing);
 	json_put_int(o, "dead", c->dead);
-	json_put_int(o, "tries", q->tries ? q->tries : QUEUE_TRIES);
-	json_put_int(o, "visibility_sec", (q->visibility_ms ? q->visibility_ms : QUEUE_VISIBILITY_MS) / 1000);
+	json_put_int(o, "tries", queue_tries(q));
+	json_put_int(o, "visibility_sec", queue_visibility_ms(q) / 1000);
 }
 
 static void on_counted(struct request *r)

@@ -121,7 +121,7 @@ static void on_gone(struct http_call *call)
 
 /* --- sending --- */
 
-static void send(struct stream *s, struct str bytes)
+static void say(struct stream *s, struct str bytes)
 {
 	s->spoke_ms = mono_now().ms;
 	http_stream_send(s->request->call, bytes);
@@ -160,7 +160,7 @@ static bool send_page(struct stream *s)
 		(s->is_export ? add_line : add_event)(all, &s->list.events[i]);
 	if (all->piece.is_full)
 		return false;
-	send(s, buf_str(&all->piece));
+	say(s, buf_str(&all->piece));
 	return true;
 }
 
@@ -169,7 +169,7 @@ static void begin(struct stream *s)
 	s->has_begun = true;
 	request_stream(s->request, s->is_export ? "application/x-ndjson" : "text/event-stream");
 	if (!s->is_export)
-		send(s, str_format(&s->page, "retry: %d\n: events follow\n\n", RETRY_MS));
+		say(s, str_format(&s->page, "retry: %d\n: events follow\n\n", RETRY_MS));
 }
 
 /* --- reading --- */
@@ -336,7 +336,7 @@ static void on_tick(uv_timer_t *tick)
 		if (s->is_export)
 			continue;
 		if (s->has_begun && now_ms - s->spoke_ms >= HEARTBEAT_MS)
-			send(s, heartbeat);
+			say(s, heartbeat);
 		look(s);
 	}
 }
@@ -433,8 +433,9 @@ static bool admit(struct request *r, const char *content_type)
 	if (!all->is_stopped && all->count < STREAMS_MAX)
 		return true;
 	rc_ignore(all->is_stopped ? err_set(&e, RC_UNAVAILABLE, "the server is stopping; ask again")
-	                          : err_set(&e, RC_UNAVAILABLE, "%d streams are open here already, which is the most; "
-	                                                        "close one, or try again later",
+	                          : err_set(&e, RC_UNAVAILABLE,
+	                                    "%d streams are open here already, which is the most; "
+	                                    "close one, or try again later",
 	                                    STREAMS_MAX)); /* noted in e */
 	request_fail(r, &e);
 	return false;

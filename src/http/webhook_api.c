@@ -60,7 +60,8 @@ static enum rc check_members(json_t *body, struct err *e)
 		if (!is_known)
 			return err_set(
 			        e, RC_INVALID,
-			        "a webhook has no member '%.40s'; it has url, filter, secret, description and paused", name);
+			        "a webhook has no member '%.40s'; it has url, filter, secret, description and paused",
+			        name);
 	}
 	return RC_OK;
 }
@@ -73,7 +74,8 @@ static enum rc read_fields(struct request *r, struct webhook_call *c, struct err
 	if (r->call->req.body.n && (rc = json_parse(r->call->req.body, &body, e)))
 		return err_wrap(e, rc, "body");
 	if (!json_is_object(body))
-		return err_set(e, RC_INVALID, "the body must be {\"url\": \"https://...\", \"filter\": \"Alarm*\", ...}");
+		return err_set(e, RC_INVALID,
+		               "the body must be {\"url\": \"https://...\", \"filter\": \"Alarm*\", ...}");
 	if ((rc = check_members(body, e)) || (rc = read_text(body, r, "url", &c->fields.url, e)) ||
 	    (rc = read_text(body, r, "filter", &c->fields.filter, e)) ||
 	    (rc = read_text(body, r, "secret", &c->fields.secret, e)) ||
