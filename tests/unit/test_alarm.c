@@ -49,10 +49,19 @@ static enum rc take(struct session *s, const struct delivery *d, void *arg, stru
 	return RC_OK;
 }
 
-static void fixture_init(struct fixture *f, struct pool *p)
+static const struct queue queues[] = {
+	{ .name = "mail", .handle = take },   { .name = "hooks", .handle = take }, { .name = "third", .handle = take },
+	{ .name = "fourth", .handle = take }, { .name = "fifth", .handle = take },
+};
+
+/* With routes, every alarm goes to all queues. */
+static void fixture_open(struct fixture *f, struct pool *p, bool has_routes)
 {
-	static const struct queue            queues[] = { { .name = "mail", .handle = take },
-		                                          { .name = "hooks", .handle = take } };
+	static const struct route            routes[] = { { "Alarm*", "mail" },
+		                                          { "Alarm*", "hooks" },
+		                                          { "Alarm*", "third" },
+		                                          { "Alarm*", "fourth" },
+		                                          { "Alarm*", "fifth" } };
 	static const struct saga_step        steps[] = { { .name = "grant" }, { .name = "move" } };
 	static const struct saga_kind        lend = { .name = "lend", .steps = steps, .step_count = ARRAY_LEN(steps) };
 	static const struct saga_kind *const sagas[] = { &lend };
@@ -64,11 +73,18 @@ static void fixture_init(struct fixture *f, struct pool *p)
 	                                                 .node = STR("node-1"),
 	                                                 .queues = queues,
 	                                                 .queue_count = ARRAY_LEN(queues),
+	                                                 .routes = routes,
+	                                                 .route_count = has_routes ? ARRAY_LEN(routes) : 0,
 	                                                 .sagas = sagas,
 	                                                 .saga_count = ARRAY_LEN(sagas),
 	                                                 .random = count_up,
 	                                                 .random_arg = &number });
 	f->context.settings = &f->settings;
+}
+
+static void fixture_init(struct fixture *f, struct pool *p)
+{
+	fixture_open(f, p, false);
 }
 
 static void fixture_fini(struct fixture *f)
@@ -119,8 +135,8 @@ static void say_one(struct fixture *f, const char *instance, enum alarm_severity
 
 static void say_two(struct fixture *f, const char *instance)
 {
-	f->fake.two[f->fake.two_count++] =
-	        (struct finding){ .instance = str_from(instance), .evidence = STR("it is so") };
+	f->fake.two[f->fake.two_count++] = (struct finding){ .instance = str_from(instance),
+		                                             .evidence = STR("it is so") };
 }
 
 static void pass_time(struct fixture *f, int64_t ms)
@@ -536,6 +552,29 @@ TEST(a_flood_has_a_limit_and_does_not_make_old_alarms_look_cleared)
 	each_pool(check_flood);
 }
 
+static void check_many_queues(struct pool *p)
+{
+	struct queue_counts counts;
+	struct fixture      f;
+
+	fixture_open(&f, p, true);
+	counts.kernel = f.kernel;
+	say_range(&f, 0, FINDINGS_MAX);
+	CHECK(check_fakes(&f) == RC_OK && f.check.raised == FINDINGS_MAX);
+	say_range(&f, 0, 0); /* the lanes have heads now: each event costs more */
+	CHECK(check_fakes(&f) == RC_OK && f.check.cleared == FINDINGS_MAX);
+	CHECK(told(&f, NULL) == 2 * FINDINGS_MAX);
+	CHECK(store_read(p->store, queue_counts, &counts, &p->arena, &f.e) == RC_OK);
+	for (size_t i = 0; i < ARRAY_LEN(queues); i++)
+		CHECK(counts.counts[i].lanes == FINDINGS_MAX);
+	fixture_fini(&f);
+}
+
+TEST(a_flood_that_is_told_to_five_queues_fits_into_its_transactions)
+{
+	each_pool(check_many_queues);
+}
+
 /* --- rules --- */
 
 /* One rule, without its hold time; f.check says what was raised. The alarm of that name, or NULL. */
@@ -648,9 +687,11 @@ TEST(each_parked_saga_is_an_alarm_and_no_other_one)
 		struct saga saga;
 		const char *evidence; /* NULL: no alarm */
 	} rows[] = {
-		{ "parked", { .state = SAGA_PARKED, .step = 1, .reason = STR_INIT("no such account") },
+		{ "parked",
+		  { .state = SAGA_PARKED, .step = 1, .reason = STR_INIT("no such account") },
 		  "saga lend of account/1 is parked at step move: no such account" },
-		{ "parked on its way back", { .state = SAGA_PARKED, .is_back = 1, .reason = STR_INIT("stays") },
+		{ "parked on its way back",
+		  { .state = SAGA_PARKED, .is_back = 1, .reason = STR_INIT("stays") },
 		  "is parked while undoing step grant: stays" },
 		{ "without a reason", { .state = SAGA_PARKED, .last_error = STR_INIT("timed out") }, ": timed out" },
 		{ "of an unknown kind", { .kind = STR_INIT("old"), .state = SAGA_PARKED, .step = 4 }, "at step 5" },
@@ -686,7 +727,8 @@ TEST(a_saga_over_its_deadline_is_an_alarm_until_it_has_ended)
 		int64_t         deadline_ms; /* from now; 0: none */
 		const char     *evidence;
 	} rows[] = {
-		{ "running, too late", SAGA_RUNNING, -1, "is still running, at step move; its deadline was 2001-09-09T01:46:39Z" },
+		{ "running, too late", SAGA_RUNNING, -1,
+		  "is still running, at step move; its deadline was 2001-09-09T01:46:39Z" },
 		{ "undoing, too late", SAGA_UNDOING, -1, "is still undoing" },
 		{ "running, in time", SAGA_RUNNING, 1, NULL },
 		{ "without a deadline", SAGA_RUNNING, 0, NULL },
@@ -739,10 +781,9 @@ TEST(the_late_saga_is_found_on_the_third_page)
 
 static void put_timer(struct fixture *f, const char *name, int64_t late_ms)
 {
-	struct timer timer = { .name = str_from(name),
-		               .due_ms = now_ms - late_ms,
-		               .type = STR("LabEnded"),
-		               .subject = STR("sandbox/7") };
+	struct timer timer = {
+		.name = str_from(name), .due_ms = now_ms - late_ms, .type = STR("LabEnded"), .subject = STR("sandbox/7")
+	};
 
 	put(f, &timer_type, &timer);
 }
@@ -758,8 +799,9 @@ static void check_timers(struct pool *p)
 	put_timer(&f, "late", MINUTE + 1);
 	CHECK(says(try_rule(&f, alarm_timer_overdue, "rule"), ALARM_WARNING, 1, "1 timer is overdue"));
 	put_timer(&f, "later-still", 11 * MINUTE);
-	CHECK(says(try_rule(&f, alarm_timer_overdue, "rule"), ALARM_PAGE, 2,
-	           "2 timers are overdue for more than a minute; the oldest, later-still, was due 2001-09-09T01:35:40Z"));
+	CHECK(says(
+	        try_rule(&f, alarm_timer_overdue, "rule"), ALARM_PAGE, 2,
+	        "2 timers are overdue for more than a minute; the oldest, later-still, was due 2001-09-09T01:35:40Z"));
 	fixture_fini(&f);
 }
 
@@ -785,7 +827,9 @@ TEST(a_node_that_is_silent_or_says_that_its_store_fails_is_an_alarm)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct node         node = { .id = STR("n-1"), .slowest_ms = rows[i].slowest_ms, .failed_commits = rows[i].failed };
+		struct node         node = { .id = STR("n-1"),
+			                     .slowest_ms = rows[i].slowest_ms,
+			                     .failed_commits = rows[i].failed };
 		const struct alarm *alarm;
 		struct fixture      f;
 		struct pool         p;
@@ -798,8 +842,8 @@ TEST(a_node_that_is_silent_or_says_that_its_store_fails_is_an_alarm)
 		alarm = try_rule(&f, alarm_node_silent, "rule#n-1");
 		CHECK(rows[i].silent ? says(alarm, ALARM_WARNING, node.beat_ms, rows[i].silent) : is_quiet(alarm));
 		alarm = try_rule(&f, alarm_store_trouble, "rule#n-1");
-		CHECK(rows[i].trouble ? says(alarm, rows[i].severity, rows[i].failed ? 2 : 1001, rows[i].trouble) :
-		                        is_quiet(alarm));
+		CHECK(rows[i].trouble ? says(alarm, rows[i].severity, rows[i].failed ? 2 : 1001, rows[i].trouble)
+		                      : is_quiet(alarm));
 		fixture_fini(&f);
 		pool_close(&p);
 	}
@@ -858,8 +902,8 @@ TEST(the_pool_is_low_below_its_mark_and_pages_when_nothing_is_left)
 		pool_fill(&p, 0, rows[i].free);
 		f.settings.low_water = rows[i].mark;
 		alarm = try_rule(&f, alarm_pool_low, "rule");
-		CHECK(rows[i].severity < 0 ? is_quiet(alarm) :
-		                             says(alarm, rows[i].severity, rows[i].free, "the low-water mark is 3"));
+		CHECK(rows[i].severity < 0 ? is_quiet(alarm)
+		                           : says(alarm, rows[i].severity, rows[i].free, "the low-water mark is 3"));
 		fixture_fini(&f);
 		pool_close(&p);
 	}
@@ -869,21 +913,61 @@ TEST(a_job_fails_or_is_silent_as_its_record_says)
 {
 	enum { EVERY = 600, LIMIT = 3 * EVERY + 300 };
 	static const struct {
-		const char      *label;
+		const char       *label;
 		struct job_record job; /* last_finished_at and last_started_at are ages in seconds */
-		bool             is_failing, is_silent;
+		bool              is_failing, is_silent;
 	} rows[] = {
 		{ "well", { .last_outcome = JOB_SUCCESS, .interval_sec = EVERY, .last_finished_at = 1 }, false, false },
-		{ "failed twice", { .last_outcome = JOB_ERROR, .failures = 2, .interval_sec = EVERY, .last_finished_at = 1 }, false, false },
-		{ "failed three times", { .last_outcome = JOB_ERROR, .failures = 3, .interval_sec = EVERY, .last_finished_at = 1 }, true, false },
-		{ "failed once, two intervals ago", { .last_outcome = JOB_ERROR, .failures = 1, .interval_sec = EVERY, .last_finished_at = 2 * EVERY }, false, false },
-		{ "failed once, longer ago", { .last_outcome = JOB_ERROR, .failures = 1, .interval_sec = EVERY, .last_finished_at = 2 * EVERY + 1 }, true, false },
-		{ "well again", { .last_outcome = JOB_SUCCESS, .failures = 0, .interval_sec = EVERY, .last_finished_at = 2 * EVERY + 1 }, false, false },
-		{ "paused while failing", { .is_paused = 1, .last_outcome = JOB_ERROR, .failures = 9, .interval_sec = EVERY, .last_finished_at = 9 * EVERY }, false, false },
-		{ "failed three times, only when asked", { .last_outcome = JOB_ERROR, .failures = 3, .last_finished_at = 99 * EVERY }, true, false },
-		{ "just not silent", { .last_outcome = JOB_SUCCESS, .interval_sec = EVERY, .last_finished_at = LIMIT }, false, false },
-		{ "silent", { .last_outcome = JOB_SUCCESS, .interval_sec = EVERY, .last_finished_at = LIMIT + 1 }, false, true },
-		{ "paused, so silent on purpose", { .is_paused = 1, .last_outcome = JOB_SUCCESS, .interval_sec = EVERY, .last_finished_at = LIMIT + 1 }, false, false },
+		{ "failed twice",
+		  { .last_outcome = JOB_ERROR, .failures = 2, .interval_sec = EVERY, .last_finished_at = 1 },
+		  false,
+		  false },
+		{ "failed three times",
+		  { .last_outcome = JOB_ERROR, .failures = 3, .interval_sec = EVERY, .last_finished_at = 1 },
+		  true,
+		  false },
+		{ "failed once, two intervals ago",
+		  { .last_outcome = JOB_ERROR, .failures = 1, .interval_sec = EVERY, .last_finished_at = 2 * EVERY },
+		  false,
+		  false },
+		{ "failed once, longer ago",
+		  { .last_outcome = JOB_ERROR,
+		    .failures = 1,
+		    .interval_sec = EVERY,
+		    .last_finished_at = 2 * EVERY + 1 },
+		  true,
+		  false },
+		{ "well again",
+		  { .last_outcome = JOB_SUCCESS,
+		    .failures = 0,
+		    .interval_sec = EVERY,
+		    .last_finished_at = 2 * EVERY + 1 },
+		  false,
+		  false },
+		{ "paused while failing",
+		  { .is_paused = 1,
+		    .last_outcome = JOB_ERROR,
+		    .failures = 9,
+		    .interval_sec = EVERY,
+		    .last_finished_at = 9 * EVERY },
+		  false,
+		  false },
+		{ "failed three times, only when asked",
+		  { .last_outcome = JOB_ERROR, .failures = 3, .last_finished_at = 99 * EVERY },
+		  true,
+		  false },
+		{ "just not silent",
+		  { .last_outcome = JOB_SUCCESS, .interval_sec = EVERY, .last_finished_at = LIMIT },
+		  false,
+		  false },
+		{ "silent",
+		  { .last_outcome = JOB_SUCCESS, .interval_sec = EVERY, .last_finished_at = LIMIT + 1 },
+		  false,
+		  true },
+		{ "paused, so silent on purpose",
+		  { .is_paused = 1, .last_outcome = JOB_SUCCESS, .interval_sec = EVERY, .last_finished_at = LIMIT + 1 },
+		  false,
+		  false },
 		{ "never ended its first run", { .interval_sec = EVERY, .last_started_at = LIMIT + 1 }, false, true },
 		{ "never ran", { .interval_sec = EVERY }, false, false },
 		{ "only when asked", { .last_outcome = JOB_SUCCESS, .last_finished_at = 99 * LIMIT }, false, false },
@@ -902,11 +986,12 @@ TEST(a_job_fails_or_is_silent_as_its_record_says)
 		job.last_finished_at = job.last_finished_at ? POOL_NOW_SEC - job.last_finished_at : 0;
 		job.last_started_at = job.last_started_at ? POOL_NOW_SEC - job.last_started_at : 0;
 		put(&f, &job_type, &job);
-		CHECK(rows[i].is_failing == says(try_rule(&f, alarm_job_failing, "rule#sync"), ALARM_WARNING, job.failures,
-		                                 ": no listing"));
+		CHECK(rows[i].is_failing ==
+		      says(try_rule(&f, alarm_job_failing, "rule#sync"), ALARM_WARNING, job.failures, ": no listing"));
 		CHECK(rows[i].is_silent == (try_rule(&f, alarm_job_silent, "rule#sync") != NULL));
 		if (rows[i].is_silent)
-			CHECK(has_text(find_alarm(&f, "rule#sync")->evidence, "job sync, every 600 s, has not ended a run since"));
+			CHECK(has_text(find_alarm(&f, "rule#sync")->evidence,
+			               "job sync, every 600 s, has not ended a run since"));
 		fixture_fini(&f);
 		pool_close(&p);
 	}
