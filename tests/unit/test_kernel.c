@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "kernel/event.h"
 #include "kernel/timer.h"
 #include "kernel_rig.h"
@@ -305,11 +306,11 @@ static struct work *take_work(struct rig *r)
 {
 	struct arena     a = { 0 };
 	struct work_list list;
-	struct work     *w;
+	struct work     *w = mem_new(struct work);
 
 	CHECK(work_find(r->base.kernel, 10, &a, &list, NULL) == RC_OK);
 	CHECK(list.count >= 1);
-	w = work_dup(&list.items[0]);
+	work_copy(w, &list.items[0]);
 	arena_fini(&a);
 	return w;
 }
