@@ -264,7 +264,7 @@ static enum rc settle_batch(struct session *s, void *arg, struct err *e)
 
 	b->raised = b->cleared = 0;
 	for (size_t i = 0; i < b->count; i++) {
-		enum change change;
+		enum change change = CHANGE_NONE;
 		enum rc     rc = settle(s, b->items[i], b->rule, &change, e);
 
 		if (rc)
