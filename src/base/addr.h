@@ -9,7 +9,7 @@ struct sockaddr;
 
 enum addr_place {
 	ADDR_PUBLIC,
-	ADDR_PRIVATE,   /* this machine, private networks */
+	ADDR_PRIVATE, /* this machine, private networks */
 	ADDR_FORBIDDEN, /* link-local and a cloud's metadata, multicast, not an IP address: never to be called for somebody else */
 };
 

@@ -200,7 +200,8 @@ static void set_limits(CURL *curl, const struct fetch_request *req, size_t body_
 
 static bool is_within(enum fetch_reach reach, enum addr_place place)
 {
-	return reach == FETCH_ANYWHERE || place == ADDR_PUBLIC || (reach == FETCH_NOT_FORBIDDEN && place == ADDR_PRIVATE);
+	return reach == FETCH_ANYWHERE || place == ADDR_PUBLIC ||
+	       (reach == FETCH_NOT_FORBIDDEN && place == ADDR_PRIVATE);
 }
 
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)

@@ -23,15 +23,15 @@ enum fetch_reach {
 };
 
 struct fetch_request {
-	const char *method;
-	const char *url;                            /* http or https only */
-	const char *headers[FETCH_HEADERS_MAX + 1]; /* "Name: value", NULL-terminated */
-	struct str  body;                           /* none when body.p is NULL */
-	long        connect_timeout_ms;             /* 0: 10 s */
-	long        total_timeout_ms;               /* 0: 60 s */
-	size_t      max_bytes;                      /* of the answer's body; more is RC_TOO_LARGE; 0: 1 MiB */
-	const char *ca_file;                        /* NULL: the system's */
-	enum fetch_reach reach; /* an address beyond it is RC_DENIED */
+	const char      *method;
+	const char      *url;                            /* http or https only */
+	const char      *headers[FETCH_HEADERS_MAX + 1]; /* "Name: value", NULL-terminated */
+	struct str       body;                           /* none when body.p is NULL */
+	long             connect_timeout_ms;             /* 0: 10 s */
+	long             total_timeout_ms;               /* 0: 60 s */
+	size_t           max_bytes;                      /* of the answer's body; more is RC_TOO_LARGE; 0: 1 MiB */
+	const char      *ca_file;                        /* NULL: the system's */
+	enum fetch_reach reach;                          /* an address beyond it is RC_DENIED */
 };
 
 struct fetch_reply {
