@@ -93,14 +93,16 @@ static enum rc check_host(struct str host, bool is_bracketed, bool allows_privat
 static enum rc check_authority(struct str authority, bool allows_private, struct err *e)
 {
 	bool       is_bracketed = authority.n && authority.p[0] == '[';
-	size_t     host_end = is_bracketed ? span_until(authority, "]") : span_until(authority, ":");
-	struct str host = is_bracketed ? str_of(authority.p + 1, host_end - 1) : str_of(authority.p, host_end);
-	size_t     used = is_bracketed && host_end < authority.n ? host_end + 1 : host_end;
+	size_t     host_end = span_until(authority, is_bracketed ? "]" : ":");
+	size_t     used = host_end + (is_bracketed && host_end < authority.n);
+	struct str host = str_of(authority.p + is_bracketed, host_end - is_bracketed);
 	struct str port = str_of(authority.p + used, authority.n - used);
 	int64_t    number;
 
 	if (memchr(authority.p, '@', authority.n))
 		return err_set(e, RC_INVALID, "url: must have no user or password; the body is signed with the secret");
+	if (is_bracketed && host_end == authority.n)
+		return err_set(e, RC_INVALID, "url: the IPv6 address must end with ]");
 	if (port.n && (port.p[0] != ':' || !str_to_int(str_of(port.p + 1, port.n - 1), 1, PORT_MAX, &number)))
 		return err_set(e, RC_INVALID, "url: the port must be a number from 1 to %d", PORT_MAX);
 	return check_host(host, is_bracketed, allows_private, e);
