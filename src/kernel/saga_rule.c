@@ -380,8 +380,7 @@ enum saga_next saga_rule_refuse(const struct saga_rule *r, const struct saga_out
 
 	saga->tries++;
 	saga->last_error = clip(o->error);
-	if (is_worth_another_try(o->rc) &&
-	    saga->tries < saga_step_tries(current(r), saga->state == SAGA_UNDOING))
+	if (is_worth_another_try(o->rc) && saga->tries < saga_step_tries(current(r), saga->state == SAGA_UNDOING))
 		return wait_for_next_try(r);
 	saga_rule_park(r, str_format(r->arena, "the %s end of it was refused: %.*s",
 	                             saga->state == SAGA_UNDOING ? "undone" : "done", STR_ARG(o->error)));

@@ -343,8 +343,7 @@ TEST(every_order_does_what_the_table_says)
 			CHECK(strstr(e.msg, saga_state_names[ordered[i].state]) != NULL);
 		} else {
 			CHECK(d.saga.owner.n == 0);
-			CHECK((next == SAGA_NEXT_END) ==
-			      (ordered[i].to == SAGA_DONE || ordered[i].to == SAGA_UNDONE));
+			CHECK((next == SAGA_NEXT_END) == (ordered[i].to == SAGA_DONE || ordered[i].to == SAGA_UNDONE));
 			CHECK(ordered[i].order != ABORT || contains(d.saga.reason, "changed our mind"));
 		}
 		desk_close(&d);
