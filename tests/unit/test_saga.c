@@ -496,6 +496,25 @@ TEST(over_its_deadline_a_saga_goes_back)
 	desk_close(&d);
 }
 
+TEST(a_step_that_ends_too_late_is_the_last_one)
+{
+	struct desk  d;
+	struct work *w;
+
+	desk_open(&d);
+	begin(&d);
+	w = claim(&d, d.rig.kernel);
+	work_perform(w);
+	d.rig.clock.test_ms += DEADLINE_MS + 1;
+	rig_run(&d.rig, work_settle, w);
+	CHECK(w->has_more && is_marked(&d, SAGA_UNDOING, "u.."));
+	work_perform(w);
+	rig_run(&d.rig, work_settle, w);
+	CHECK(!w->has_more && is_marked(&d, SAGA_UNDONE, "x..") && strcmp(d.world.log, "+0 -0") == 0);
+	drop(w);
+	desk_close(&d);
+}
+
 /* --- whoever keeps the records may refuse the end --- */
 
 static enum rc read_ends(struct session *s, void *arg, struct err *e)
