@@ -3,8 +3,8 @@
  * saga_rule.c - the decisions of a saga.
  *
  * A saga's record has a letter per step (its mark) and a cursor (the step under way). Going forward, the cursor climbs
- * over what is done or skipped; going back, it descends from where it turned and stops at every step whose effect may be
- * there. Each change is one function from record to record; saga_run.c and saga.c store what comes out.
+ * over what is done or skipped; going back, it descends from where it turned and stops at every step whose effect may
+ * be there. Each change is one function from record to record; saga_run.c and saga.c store what comes out.
  *
  * Always true:
  *   1. No step is called before its intent ('i' or 'u') is in the record.                    [saga_rule_intend()]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_saga.c - sagas on the memory store, in a small world that fails when told to, with a crash between any two stages. */
+/* test_saga.c - sagas on the memory store, in a small world that fails when told to, and crashes between stages. */
 #include "test.h"
 
 #include <stdio.h>
