@@ -123,6 +123,8 @@ static void on_gone(struct http_call *call)
 
 static void say(struct stream *s, struct str bytes)
 {
+	if (!bytes.n)
+		return;
 	s->spoke_ms = mono_now().ms;
 	http_stream_send(s->request->call, bytes);
 }
