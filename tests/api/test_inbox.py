@@ -58,7 +58,8 @@ def test_a_bad_record_does_not_keep_its_neighbours(sender, ops):
     reply = sender.post(PATH, body=batch)
     assert verdict(reply) == (2, 0, [(1, None), (2, "no-type"), (4, None)])
     assert all(r["error"] for r in reply.json["rejected"])
-    assert [e["detail-type"] for e in ops.events("order=oldest&subject=thing/batch")] == ["cloudtrail:A", "cloudtrail:B"]
+    stored = ops.events("order=oldest&subject=thing/batch")
+    assert [e["detail-type"] for e in stored] == ["cloudtrail:A", "cloudtrail:B"]
 
 
 def test_records_may_be_wrapped_as_queues_do(sender):

@@ -187,9 +187,11 @@ def test_a_client_that_does_not_read_is_ended_and_can_go_on(make):
 
 
 def connections(server):
-    """Sockets that the process has with clients, this question's own included."""
-    inodes = {l.split()[9] for l in open("/proc/%d/net/tcp" % server.pid) if ":%04X " % server.address[1] in l[:24] and " 01 " in l}
-    return len(inodes - {"0"})
+    """Established connections of the server's port that still belong to a process."""
+    port = ":%04X" % server.address[1]
+    with open("/proc/%d/net/tcp" % server.pid, encoding="ascii") as sockets:
+        rows = [line.split() for line in sockets]
+    return len([row for row in rows if row[1].endswith(port) and row[3] == "01" and row[9] != "0"])
 
 
 # The export.
@@ -228,7 +230,8 @@ def test_an_export_has_limits_in_time(server, ops):
 
 def test_the_export_command_prints_what_the_server_sends(server, ops):
     subject = ops.happen("A", "B")
-    got = run("event", "export", "--subject", subject, "--address", server.url, env={"LEASEHOLD_TOKEN": server.env["BROKER_ADMIN_TOKEN"]})
+    env = {"LEASEHOLD_TOKEN": server.env["BROKER_ADMIN_TOKEN"]}
+    got = run("event", "export", "--subject", subject, "--address", server.url, env=env)
     assert got.returncode == 0 and got.stderr == ""
     assert [json.loads(line) for line in got.stdout.splitlines()] == export(ops, "?subject=" + subject)
 

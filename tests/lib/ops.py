@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators' API for tests: calls, events from outside, records put into a stopped server's store, the live stream."""
+"""The operators' API for tests: calls, events from outside, records for a stopped server's store, the live stream."""
 
 import json
 import socket
