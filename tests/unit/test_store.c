@@ -1082,6 +1082,24 @@ static enum rc note_is_there(struct store *store, struct arena *a, struct str ke
 	return rc;
 }
 
+enum { ADDED = 10 };
+
+static void check_adds(struct store *store, struct arena *a)
+{
+	for (int i = 0; i < ADDED; i++) {
+		struct addition add = { .keys = { str_format(a, "k%d", i),
+			                          i % 2 ? str_format(a, "l%d", i) : STR("") } };
+
+		CHECK(store_run(store, add_keys, &add, a, NULL) == RC_OK);
+	}
+}
+
+/* tests/ddb/test_conformance.py counts the requests of this one. */
+TEST(a_record_that_is_certainly_new_is_added)
+{
+	each_backend(check_adds);
+}
+
 static void check_add_twice(struct store *store, struct arena *a)
 {
 	struct addition first = { .keys = { STR("one"), STR("two") } };
