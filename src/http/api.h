@@ -18,6 +18,7 @@ struct api;
 struct jobs;
 struct metrics;
 struct ratelimit;
+struct world;
 
 enum { API_TOKENS_MAX = 8, API_PARAMS_MAX = 2, API_JOB_WAIT_MS = 20000 };
 
@@ -60,7 +61,8 @@ struct api_options {
 	int64_t gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
 	bool    is_closed;       /* refuse everything but probes until api_open_doors() */
 	bool (*is_csp_open)(void *arg); /* is the circuit open? for the metric */
-	void *csp_arg;
+	void         *csp_arg;
+	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
 };
 
 /* Something to be done on the loop, handed over from another thread. */
