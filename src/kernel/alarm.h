@@ -37,7 +37,8 @@ struct alarm_rule {
 enum { FINDINGS_MAX = 32 };
 
 /* Compute all rules and store what changed; AlarmRaised, AlarmCleared and AlarmChanged (severity) are emitted with it. A rule that cannot
- * be computed changes nothing of its own. Blocks. */
+ * be computed changes nothing of its own and keeps no other from being computed; the answer is then the first such failure, and the
+ * counts are set all the same. Blocks. */
 struct alarm_check {
 	struct kernel           *kernel;
 	const struct alarm_rule *rules;
@@ -56,8 +57,8 @@ txn_fn alarm_list;
 
 /* --- the kernel's own rules; arg is unused --- */
 
-alarm_rule_fn alarm_dead_letters;  /* one finding a queue: warning from 1, page from 3 */
-alarm_rule_fn alarm_queue_stuck;   /* the oldest head of a queue is due for more than 10 minutes */
+alarm_rule_fn alarm_dead_letters; /* one finding a queue: warning from 1, page from 3 */
+alarm_rule_fn alarm_queue_stuck;  /* the oldest head of a queue is due for more than 10 minutes */
 alarm_rule_fn alarm_saga_parked;
 alarm_rule_fn alarm_saga_overdue;  /* over its deadline and not ended */
 alarm_rule_fn alarm_timer_overdue; /* due for more than a minute */

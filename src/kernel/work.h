@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "kernel/queue.h"
 #include "kernel/saga.h"
+#include "kernel/saga_rule.h"
 #include "store/store.h"
 
 struct kernel;
@@ -30,8 +31,8 @@ struct work {
 	bool                is_lost;  /* somebody else has it, or it is gone */
 	bool                has_more; /* after settling: the same work is due again at once (sagas: still claimed) */
 
-	/* What the handler or the call said. RC_OK before it was tried. A failure that is not noted here is the store's own. */
-	bool       has_failed;
+	bool       has_failed; /* the call said no; see failure */
+	bool       is_refused; /* settling: a handler said no, and nothing was written; see failure */
 	struct err failure;
 
 	/* Private: what was claimed. */
@@ -42,6 +43,7 @@ struct work {
 	struct call      call;
 	struct saga      saga;
 	struct saga_call saga_call;
+	enum saga_todo   saga_todo;    /* what to call */
 	bool             has_happened; /* what a check found out */
 	bool (*may_go_on)(void *arg);  /* set by who runs it: false when it should stop soon */
 	void *may_go_on_arg;
@@ -50,15 +52,15 @@ struct work {
 /* Everything that is due, in due order within its kind: at most `limit` of each queue and kind. next_due_ms: when there will be
  * more, as far as this node knows; INT64_MAX: never. Blocks. */
 struct work_list {
-	struct work *items; /* in the arena; each to be ended with work_fini() */
+	struct work *items; /* in the arena: to be copied */
 	size_t       count;
 	int64_t      next_due_ms;
 };
 MUST_CHECK enum rc work_find(struct kernel *k, size_t limit, struct arena *a, struct work_list *ret, struct err *e);
 
-/* A work of one's own memory from one of a list. */
-struct work *work_dup(const struct work *w);
-void         work_fini(struct work *w);
+/* A copy with memory of its own. `to` is all zero, or was used before and has its arena reset. */
+void work_copy(struct work *to, const struct work *from);
+void work_fini(struct work *w);
 
 /* Claim it: sets is_claimed, or is_lost. arg is the work. */
 txn_fn work_claim;
@@ -66,9 +68,12 @@ txn_fn work_claim;
 /* Do what blocks. Outcome in has_failed and failure. */
 void work_perform(struct work *w);
 
-/* Do what does not block, or store the outcome of what did; remove it, or note the failed try. After a failure with has_failed set
- * (a handler refused) run it once more: then it stores that. Sets has_more, is_lost. arg is the work. */
+/* Do what does not block, or store the outcome of what did; remove it, or note the failed call. Sets has_more, is_lost. When it fails
+ * with is_refused set, run work_refuse next; another failure is the store's own: the work stays due. arg is the work. */
 txn_fn work_settle;
+
+/* A handler has refused: note the failed try. arg is the work. */
+txn_fn work_refuse;
 
 /* Keep a claimed one for longer. Sets is_lost. arg is the work. */
 txn_fn work_extend;
