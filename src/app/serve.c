@@ -403,7 +403,7 @@ static void close_all(struct server *s)
 /* What the environment said at the start is all this process will ever see of it. */
 static void warn_of_fixed_tokens(const struct config *c)
 {
-	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN };
+	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN, CONFIG_INBOX_TOKENS };
 
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
 		if (c->values[ids[i]].origin == FROM_ENVIRONMENT)
