@@ -17,10 +17,10 @@ struct sim_cloud;
 struct sim_faults;
 struct store;
 
-#define SIM_OUS(X)                                                                                                  \
-	X(AVAILABLE, "Available")                                                                                   \
-	X(ACTIVE, "Active") X(FROZEN, "Frozen") X(CLEANUP, "CleanUp") X(QUARANTINE, "Quarantine") X(ENTRY, "Entry") \
-	        X(EXIT, "Exit")
+#define SIM_OUS(X)                \
+	X(AVAILABLE, "Available") \
+	X(ACTIVE, "Active")       \
+	X(FROZEN, "Frozen") X(CLEANUP, "CleanUp") X(QUARANTINE, "Quarantine") X(ENTRY, "Entry") X(EXIT, "Exit")
 
 enum sim_ou_name {
 	SIM_ROOT,
