@@ -14,7 +14,6 @@
 #include "http/server.h"
 #include "store/store.h"
 
-struct alarm_rule;
 struct api;
 struct jobs;
 struct kernel;
@@ -65,11 +64,10 @@ struct api_options {
 	int64_t gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
 	bool    is_closed;       /* refuse everything but probes until api_open_doors() */
 	int64_t stream_lag_ms;   /* live events are this late: for stores where a later id can be visible earlier */
-	const char *const       *inboxes; /* whose events are taken in */
-	size_t                   inbox_count;
-	const struct alarm_rule *alarm_rules; /* for their runbooks */
-	size_t                   alarm_rule_count;
-	bool (*is_csp_open)(void *arg); /* is the circuit open? for the metric */
+	const char *const *inboxes; /* whose events are taken in */
+	size_t             inbox_count;
+	bool               webhooks_may_be_private; /* their URLs may name this machine or a private network */
+	bool (*is_csp_open)(void *arg);             /* is the circuit open? for the metric */
 	void         *csp_arg;
 	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
 };

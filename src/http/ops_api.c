@@ -12,6 +12,7 @@
 #include "kernel/node.h"
 #include "kernel/saga.h"
 #include "kernel/timer.h"
+#include "service/alarms.h"
 
 /* --- timers --- */
 
@@ -312,17 +313,15 @@ void handle_saga_abort(struct request *r)
 
 /* --- alarms and nodes --- */
 
-static struct str runbook_of(const struct request *r, struct str rule)
+static struct str runbook_of(struct str rule)
 {
-	const struct api_options *o = api_options(r->api);
-
-	for (size_t i = 0; i < o->alarm_rule_count; i++)
-		if (str_eq(rule, str_from(o->alarm_rules[i].name)))
-			return str_from(o->alarm_rules[i].runbook);
+	for (size_t i = 0; i < service_alarm_count; i++)
+		if (str_eq(rule, str_from(service_alarms[i].name)))
+			return str_from(service_alarms[i].runbook);
 	return STR("");
 }
 
-static void put_alarm(struct json_out *o, const struct request *r, const struct alarm *a)
+static void put_alarm(struct json_out *o, const struct alarm *a)
 {
 	json_put_str(o, "name", a->name);
 	json_put_str(o, "rule", a->rule);
@@ -333,7 +332,7 @@ static void put_alarm(struct json_out *o, const struct request *r, const struct 
 	ops_put_time(o, "since_at", a->since_ms);
 	ops_put_time(o, "raised_at", a->raised_ms);
 	ops_put_time(o, "checked_at", a->checked_ms);
-	ops_put_text(o, "runbook", runbook_of(r, a->rule));
+	ops_put_text(o, "runbook", runbook_of(a->rule));
 }
 
 static void on_alarms(struct request *r)
@@ -347,7 +346,7 @@ static void on_alarms(struct request *r)
 	json_put_array(&o, "alarms");
 	for (size_t i = 0; i < l->page.count; i++) {
 		json_open_object(&o);
-		put_alarm(&o, r, page_record(&l->page, &alarm_type, i));
+		put_alarm(&o, page_record(&l->page, &alarm_type, i));
 		json_close_object(&o);
 	}
 	json_close_array(&o);
