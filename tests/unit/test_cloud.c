@@ -563,6 +563,20 @@ TEST(a_switch_ends_by_count_and_by_time_and_has_its_likelihood)
 	tear_down(&f);
 }
 
+TEST(latency_takes_its_time_where_time_is_real)
+{
+	struct clock       clock = clock_test(START);
+	uint64_t           chance = 1;
+	struct sim_faults *f = sim_faults_new(&(struct sim_faults_options){ &clock, draw, &chance, true });
+	struct world_rules rules = { .rules = { { WORLD_LATENCY, WORLD_MOVE, 1000, 1, 0, 20 } }, .count = 1 };
+	int64_t            before = mono_now().ms;
+
+	sim_faults_set(f, &rules);
+	CHECK(sim_faults_before(f, WORLD_MOVE, NULL) == RC_OK);
+	CHECK(mono_now().ms - before >= 19); /* both ends are cut to whole milliseconds */
+	sim_faults_free(f);
+}
+
 struct crowd {
 	struct sim_faults *faults;
 	int                hits[4];

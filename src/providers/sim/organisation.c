@@ -244,9 +244,12 @@ static enum rc get_tags(struct organisation *o, struct str account_id, struct ar
 	if (rc || (rc = parse_tags(call.tags, &tags, e)))
 		return rc;
 	*ret = arena_alloc(a, (json_object_size(tags) + 1) * sizeof(**ret));
-	json_object_foreach(tags, name, value)(*ret)[count++] = (struct cloud_tag){
-		str_dup(a, str_from(name)), str_dup(a, str_from(json_string_value(value)))
-	};
+	json_object_foreach(tags, name, value)
+	{
+		struct str text = str_of(json_string_value(value), json_string_length(value));
+
+		(*ret)[count++] = (struct cloud_tag){ str_dup(a, str_from(name)), str_dup(a, text) };
+	}
 	*ret_count = count;
 	return RC_OK;
 }
