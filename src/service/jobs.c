@@ -34,18 +34,18 @@ enum {
 };
 
 static const struct {
-	const char *name;
+	const char *name, *actor;
 	pass_fn    *run;
 	const char *action; /* in the log */
 	enum metric outcome, duration;
 } table[JOB_COUNT] = {
 	/* clang-format off */
-	[JOB_SYNC]          = { "sync",          pass_sync,         "background_sync",              METRIC_SYNC,    METRIC_SYNC_DURATION },
-	[JOB_CLEANUP]       = { "cleanup",       pass_cleanup,      "background_cleanup",           METRIC_CLEANUP, METRIC_CLEANUP_DURATION },
-	[JOB_EXPIRY]        = { "expiry",        pass_expire,       "background_expiry",            METRIC_EXPIRY,  METRIC__COUNT },
-	[JOB_STALE_REMOVAL] = { "stale-removal", pass_remove_stale, "background_auto_delete_stale", METRIC__COUNT,  METRIC__COUNT },
-	[JOB_BULK_DELETE]   = { "bulk-delete",   pass_bulk_delete,  "bulk_delete",                  METRIC__COUNT,  METRIC__COUNT },
-	[JOB_RETRY_FAILED]  = { "retry-failed",  pass_retry_failed, "retry_failed_deletions",       METRIC__COUNT,  METRIC__COUNT },
+	[JOB_SYNC]          = { "sync", "job/sync",          pass_sync,         "background_sync",              METRIC_SYNC,    METRIC_SYNC_DURATION },
+	[JOB_CLEANUP]       = { "cleanup", "job/cleanup",       pass_cleanup,      "background_cleanup",           METRIC_CLEANUP, METRIC_CLEANUP_DURATION },
+	[JOB_EXPIRY]        = { "expiry", "job/expiry",        pass_expire,       "background_expiry",            METRIC_EXPIRY,  METRIC__COUNT },
+	[JOB_STALE_REMOVAL] = { "stale-removal", "job/stale-removal", pass_remove_stale, "background_auto_delete_stale", METRIC__COUNT,  METRIC__COUNT },
+	[JOB_BULK_DELETE]   = { "bulk-delete", "job/bulk-delete",   pass_bulk_delete,  "bulk_delete",                  METRIC__COUNT,  METRIC__COUNT },
+	[JOB_RETRY_FAILED]  = { "retry-failed", "job/retry-failed",  pass_retry_failed, "retry_failed_deletions",       METRIC__COUNT,  METRIC__COUNT },
 	/* clang-format on */
 };
 
@@ -256,6 +256,7 @@ static void run_pass(struct job *job, struct job_ask *terms)
 		                         .csp = o->csp,
 		                         .settings = o->settings,
 		                         .clock = o->clock,
+		                         .by = { .name = str_from(table[job->id].actor) },
 		                         .is_forced = terms->is_forced,
 		                         .status = terms->status,
 		                         .stale_hours = terms->stale_hours ? terms->stale_hours : DEFAULT_STALE_HOURS,

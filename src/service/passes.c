@@ -28,7 +28,7 @@ static enum sweep_verdict expire_orphan(struct sandbox *s, const struct pass *p,
 enum rc pass_expire(const struct pass *p, struct pass_result *ret, struct err *e)
 {
 	int64_t expired;
-	enum rc rc = sweep(p, SANDBOX_ALLOCATED, expire_orphan, &expired, e);
+	enum rc rc = sweep(p, SANDBOX_ALLOCATED, expire_orphan, NEWS_SANDBOX_EXPIRED, &expired, e);
 
 	pass_count(ret, "expired", expired, METRIC_EXPIRY_ORPHANED);
 	return rc;
@@ -44,7 +44,7 @@ static enum sweep_verdict remove_if_old(struct sandbox *s, const struct pass *p,
 enum rc pass_remove_stale(const struct pass *p, struct pass_result *ret, struct err *e)
 {
 	int64_t removed;
-	enum rc rc = sweep(p, SANDBOX_STALE, remove_if_old, &removed, e);
+	enum rc rc = sweep(p, SANDBOX_STALE, remove_if_old, NEWS_SANDBOX_REMOVED, &removed, e);
 
 	pass_count(ret, "deleted", removed, METRIC__COUNT);
 	pass_count(ret, "grace_period_hours", p->stale_hours, METRIC__COUNT);
@@ -60,7 +60,7 @@ static enum sweep_verdict remove_any(struct sandbox *s, const struct pass *p, st
 enum rc pass_bulk_delete(const struct pass *p, struct pass_result *ret, struct err *e)
 {
 	int64_t removed;
-	enum rc rc = sweep(p, p->status, remove_any, &removed, e);
+	enum rc rc = sweep(p, p->status, remove_any, NEWS_SANDBOX_REMOVED, &removed, e);
 
 	pass_count(ret, "deleted", removed, METRIC__COUNT);
 	return rc;
@@ -75,7 +75,7 @@ static enum sweep_verdict retry(struct sandbox *s, const struct pass *p, struct 
 enum rc pass_retry_failed(const struct pass *p, struct pass_result *ret, struct err *e)
 {
 	int64_t retried;
-	enum rc rc = sweep(p, SANDBOX_DELETION_FAILED, retry, &retried, e);
+	enum rc rc = sweep(p, SANDBOX_DELETION_FAILED, retry, NEWS_SANDBOX_DELETION_RETRIED, &retried, e);
 
 	pass_count(ret, "retried", retried, METRIC__COUNT);
 	return rc;

@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "domain/csp.h"
 #include "domain/sandbox.h"
+#include "service/sandbox_events.h"
 
 struct store;
 
@@ -29,6 +30,7 @@ struct pass {
 	struct csp                   *csp;
 	const struct clock           *clock;
 	const struct broker_settings *settings;
+	struct actor                  by; /* for the events */
 
 	bool               is_forced;   /* sync: no limit on stale ones */
 	int64_t            stale_hours; /* stale removal: not younger than this */
