@@ -3,9 +3,8 @@
 #include "kernel/work.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "base/mem.h"
 #include "kernel/kernel_ops.h"
 #include "kernel/work_ops.h"
 
@@ -89,14 +88,13 @@ enum rc work_find(struct kernel *k, size_t limit, struct arena *a, struct work_l
 	return rc;
 }
 
-struct work *work_dup(const struct work *w)
+void work_copy(struct work *to, const struct work *from)
 {
-	struct work *copy = mem_new(struct work);
+	struct arena arena = to->arena;
 
-	*copy = *w;
-	arena_init(&copy->arena);
-	copy->key = str_dup(&copy->arena, w->key);
-	return copy;
+	*to = *from;
+	to->arena = arena;
+	to->key = str_dup(&to->arena, from->key);
 }
 
 void work_fini(struct work *w)
@@ -140,8 +138,12 @@ enum rc work_refuse(struct session *s, void *arg, struct err *e)
 	struct work *w = arg;
 
 	w->has_more = w->is_lost = false;
-	return w->kind == WORK_LANE ? lane_refuse(s, w, e)
-	                            : RC_OK; /* a saga's step is tried again when its lease has run out */
+	switch (w->kind) {
+	case WORK_TIMER: return RC_OK; /* has no handler that could refuse */
+	case WORK_LANE: return lane_refuse(s, w, e);
+	case WORK_SAGA: return saga_refuse(s, w, e);
+	}
+	return RC_INTERNAL;
 }
 
 enum rc work_extend(struct session *s, void *arg, struct err *e)
