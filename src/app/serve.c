@@ -7,7 +7,7 @@
  * requests under way are answered, jobs end at their next wait, the store commits what it has, and the process ends with
  * 0. A second signal does not wait for clients. SIGHUP reads tokens and certificates again: all of them, or none.
  *
- * Threads: this one (the loop), the store's own (writer and reader, or workers), one for each job, the heart of the jobs, on DynamoDB
+ * Threads: this one (the loop), the store's own (writer and reader, or workers), the pump's, the heart of the jobs, on DynamoDB
  * the adopter at the start. The simulated vendor has a store of its own.
  */
 #include "app/serve.h"
@@ -33,6 +33,7 @@
 #include "http/api.h"
 #include "kernel/kernel.h"
 #include "kernel/pump.h"
+#include "kernel/recover.h"
 #include "kernel/webhook.h"
 #include "http/server.h"
 #include "net/fetch.h"
@@ -47,8 +48,8 @@
 #include "store/sqlite.h"
 #include "store/store.h"
 
-enum { QUEUE_LOG, QUEUE_WEBHOOK, QUEUE_WEBHOOK_OUT, QUEUE_COUNT };
-enum { KERNEL_LEASE_MS = 30000, TIMERS_PER_SEC = 500, PUMP_WORKERS = 4, PUMP_POLL_MS = 1000, DDB_STREAM_LAG_MS = 2000 };
+enum { QUEUE_JOBS, QUEUE_LOG, QUEUE_WEBHOOK, QUEUE_WEBHOOK_OUT, QUEUE_COUNT };
+enum { KERNEL_LEASE_MS = 30000, TIMERS_PER_SEC = 500, PUMP_WORKERS = 12, PUMP_POLL_MS = 1000, DDB_STREAM_LAG_MS = 2000 };
 enum {
 	DRAIN_MS = 30000,
 	DDB_GAUGES_MS = 60000,
@@ -101,6 +102,17 @@ static enum rc open_store(struct server *s, struct err *e)
 	return RC_OK;
 }
 
+static enum rc begin_work(struct server *s, struct err *e)
+{
+	enum rc rc = ddb_adopt(s->store.store, e);
+
+	if (!rc)
+		rc = jobs_start(s->jobs, e);
+	if (!rc)
+		api_open_doors(s->api);
+	return rc;
+}
+
 /* On DynamoDB, before the first request: allocations of other programs get their markers. When the store is away at the start,
  * this goes on until it is back. */
 static void *adopt(void *arg)
@@ -113,9 +125,7 @@ static void *adopt(void *arg)
 		enum rc         rc;
 
 		pthread_mutex_unlock(&s->lock);
-		rc = ddb_adopt(s->store.store, NULL);
-		if (!rc)
-			api_open_doors(s->api);
+		rc = begin_work(s, NULL);
 		pthread_mutex_lock(&s->lock);
 		if (!rc)
 			continue;
@@ -133,9 +143,7 @@ static void start_adopting(struct server *s)
 
 	if (s->store.kind != APP_DYNAMODB)
 		return;
-	if (ddb_adopt(s->store.store, &e) == RC_OK)
-		api_open_doors(s->api); /* the usual case: open from the first request on */
-	else
+	if (begin_work(s, &e)) /* the usual case: open from the first request on */
 		log_write(LOG_WARNING, "serve", NULL, 0, "the store is not ready, waiting for it: %s", e.msg);
 	if (pthread_create(&s->adopter, NULL, adopt, s))
 		abort(); /* without threads there is no program */
@@ -212,6 +220,8 @@ static enum rc open_csp(struct server *s, struct err *e)
 }
 
 static const struct route event_routes[] = {
+	{ EVENT_JOB_DUE, JOBS_QUEUE },
+	{ EVENT_JOB_REQUESTED, JOBS_QUEUE },
 	{ "*", "log" },
 	{ "*", "webhook" },
 };
@@ -224,6 +234,7 @@ static uint64_t any_number(void *arg)
 
 static void fill_queues(struct server *s)
 {
+	s->queues[QUEUE_JOBS] = (struct queue){ .name = JOBS_QUEUE }; /* the rest when there are jobs */
 	s->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
 	s->queues[QUEUE_WEBHOOK] = (struct queue){ .name = "webhook",
 		                                   .handle = webhook_fan_out,
@@ -249,13 +260,17 @@ static enum rc open_kernel(struct server *s, struct err *e)
 		                          .timers_per_sec = TIMERS_PER_SEC,
 		                          .random = any_number,
 		                          .metrics = s->metrics };
+	enum rc               rc;
 
 	id_uuid(node);
 	options.node = str_from(node);
 	fill_queues(s);
 	s->kernel = kernel_new(&options);
 	s->webhook_out = (struct webhook_out){ .kernel = s->kernel, .allows_private = s->is_dev };
-	return s->store.kind == APP_SQLITE ? kernel_prime(s->kernel, e) : RC_OK;
+	if (s->store.kind != APP_SQLITE)
+		return RC_OK;
+	rc = kernel_recover(s->kernel, e);
+	return rc ? rc : kernel_prime(s->kernel, e);
 }
 
 static void on_news(void *arg)
@@ -332,13 +347,12 @@ static enum rc open_jobs(struct server *s, struct err *e)
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
 		                   [JOB_CLEANUP] = config_number(c, CONFIG_CLEANUP_INTERVAL),
 		                   [JOB_EXPIRY] = config_number(c, CONFIG_EXPIRY_INTERVAL),
-		                   [JOB_STALE_REMOVAL] = config_number(c, CONFIG_STALE_INTERVAL) },
+		                   [JOB_STALE_REMOVAL] = config_number(c, CONFIG_STALE_INTERVAL),
+		                   [JOB_EVENT_RETENTION] = 3600 },
 		 .lease_sec = config_number(c, CONFIG_JOB_LEASE),
-		 .is_alone = s->store.kind == APP_SQLITE,
 		 .on_pass = on_pass,
 		 .on_pass_arg = s->api,
 	};
-	enum rc rc;
 
 	s->settings = (struct broker_settings){
 		.lab_hours = config_number(c, CONFIG_LAB_HOURS),
@@ -349,11 +363,12 @@ static enum rc open_jobs(struct server *s, struct err *e)
 		.cleanup_batch_delay_ms = config_number(c, CONFIG_CLEANUP_BATCH_DELAY),
 		.cleanup_sandbox_delay_ms = config_number(c, CONFIG_CLEANUP_DELAY),
 		.sync_max_stale_percent = config_number(c, CONFIG_MAX_STALE),
+		.event_days = config_number(c, CONFIG_EVENT_DAYS),
 	};
-	rc = jobs_open(&options, &s->jobs, e);
-	if (!rc)
-		api_set_jobs(s->api, s->jobs);
-	return rc;
+	s->jobs = jobs_new(&options);
+	s->queues[QUEUE_JOBS] = jobs_queue(s->jobs);
+	api_set_jobs(s->api, s->jobs);
+	return s->store.kind == APP_SQLITE ? jobs_start(s->jobs, e) : RC_OK;
 }
 
 static enum rc listen_on(struct server *s, const struct http_options *options, const char *way_out,
@@ -446,10 +461,10 @@ static void on_drained(void *arg)
 	if (--s->undrained)
 		return;
 	stop_adopting(s);
-	jobs_close(s->jobs);
-	s->jobs = NULL;
 	kernel_on_news(s->kernel, NULL, NULL);
 	pump_stop(s->pump);
+	jobs_free(s->jobs);
+	s->jobs = NULL;
 	api_when_quiet(s->api, on_quiet, s); /* clients that hung up may have transactions at the store */
 }
 
