@@ -5,7 +5,7 @@
  * The words for each type of event are rows of a table; types without a row get the last one. Texts of the event go through
  * utf8_line() first, so whatever is in them stays in its line: no header can be made by an event's text, and no line of ours imitated. Then
  * the subject is encoded by RFC 2047 when it is not plain ASCII, the text by quoted-printable: every line of the message is
- * ASCII, and of at most 76 characters, except a subject in plain ASCII.
+ * ASCII, and of at most 76 characters, except the two headers that may hold a long plain one: subject and event type.
  *
  * The Message-ID comes from event and recipient, so that a mail that is sent twice is recognised as the same one.
  */
@@ -33,7 +33,7 @@ enum {
 	NAME_MAX_SHOWN = 100,
 	MEMBER_MAX = 1000, /* bytes of one's value */
 	LINE_MAX_QP = 76,
-	WORD_MAX = 75 - 12, /* an encoded word without "=?UTF-8?Q?" and "?=" */
+	WORD_MAX = 76 - 12, /* a line's encoded word without "=?UTF-8?Q?" and "?=" */
 	LOCAL_PART_MAX = 64,
 };
 
@@ -122,11 +122,10 @@ static bool is_plain_in_word(unsigned char c)
 	       c == '!';
 }
 
-/* RFC 2047: words of at most 75 characters, none of which ends within a character of UTF-8. */
-static void add_encoded_words(struct buf *b, struct str text)
+/* RFC 2047: words that fit into lines of 76 characters, none of which ends within a character of UTF-8. The first line has `used`
+ * characters already. */
+static void add_encoded_words(struct buf *b, struct str text, size_t used)
 {
-	size_t used = 0;
-
 	buf_add_text(b, "=?UTF-8?Q?");
 	for (size_t at = 0; at < text.n;) {
 		size_t length = utf8_length(str_of(text.p + at, text.n - at));
@@ -134,7 +133,7 @@ static void add_encoded_words(struct buf *b, struct str text)
 		assert(length > 0); /* went through utf8_line() */
 		if (used + 3 * length > WORD_MAX) {
 			buf_add_text(b, "?=\r\n =?UTF-8?Q?");
-			used = 0;
+			used = 1; /* the blank */
 		}
 		for (size_t end = at + length; at < end; at++) {
 			unsigned char c = (unsigned char)text.p[at];
@@ -304,7 +303,7 @@ static void add_headers(struct buf *b, const struct event *event, struct str fro
 	if (is_plain_subject(subject))
 		buf_add_str(b, subject);
 	else
-		add_encoded_words(b, subject);
+		add_encoded_words(b, subject, strlen("Subject: "));
 	buf_add_text(b, "\r\n");
 	add_date(b, now_sec);
 	add_message_id(b, event, from, to, a);
