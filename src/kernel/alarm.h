@@ -56,8 +56,8 @@ txn_fn alarm_list;
 
 /* --- the kernel's own rules; arg is unused --- */
 
-alarm_rule_fn alarm_dead_letters;  /* one finding a queue: warning from 1, page from 3 */
-alarm_rule_fn alarm_queue_stuck;   /* the oldest head of a queue is due for more than 10 minutes */
+alarm_rule_fn alarm_dead_letters; /* one finding a queue: warning from 1, page from 3 */
+alarm_rule_fn alarm_queue_stuck;  /* the oldest head of a queue is due for more than 10 minutes */
 alarm_rule_fn alarm_saga_parked;
 alarm_rule_fn alarm_saga_overdue;  /* over its deadline and not ended */
 alarm_rule_fn alarm_timer_overdue; /* due for more than a minute */

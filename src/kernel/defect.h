@@ -2,18 +2,18 @@
  * LEASEHOLD_DEFECTS every one of these is a constant false. */
 #pragma once
 
-#define DEFECTS(X)                                                                                \
-	X(EVENT_IN_SECOND_TXN, "an event is saved after the change it tells of, in its own commit")  \
-	X(TIMER_AFTER_COMMIT, "a timer is armed after the commit")                                   \
-	X(REMOVE_BEFORE_EFFECT, "a delivery is removed before its effect")                           \
-	X(NO_CHECK_AFTER_CRASH, "a step is repeated after a crash without a check")                  \
-	X(IGNORE_FENCE, "an outcome is stored although somebody else has taken over")                \
-	X(UNDO_IN_ORDER, "steps are undone in the order in which they were done")                    \
-	X(NO_INTENT, "a step is done without storing the intent before")                             \
-	X(TIMER_EARLY, "a timer fires a little before its time")                                     \
-	X(SKIP_LANE_ORDER, "a delivery overtakes the one before it after a failure")                 \
-	X(DROP_AFTER_TRIES, "a delivery that failed too often is dropped")                           \
-	X(NO_DEDUP, "an outside event is taken in as often as it comes")                             \
+#define DEFECTS(X)                                                                                  \
+	X(EVENT_IN_SECOND_TXN, "an event is saved after the change it tells of, in its own commit") \
+	X(TIMER_AFTER_COMMIT, "a timer is armed after the commit")                                  \
+	X(REMOVE_BEFORE_EFFECT, "a delivery is removed before its effect")                          \
+	X(NO_CHECK_AFTER_CRASH, "a step is repeated after a crash without a check")                 \
+	X(IGNORE_FENCE, "an outcome is stored although somebody else has taken over")               \
+	X(UNDO_IN_ORDER, "steps are undone in the order in which they were done")                   \
+	X(NO_INTENT, "a step is done without storing the intent before")                            \
+	X(TIMER_EARLY, "a timer fires a little before its time")                                    \
+	X(SKIP_LANE_ORDER, "a delivery overtakes the one before it after a failure")                \
+	X(DROP_AFTER_TRIES, "a delivery that failed too often is dropped")                          \
+	X(NO_DEDUP, "an outside event is taken in as often as it comes")                            \
 	X(FORGET_LEFTOVERS, "a parked saga does not list what is left over")
 
 enum defect {
@@ -21,7 +21,7 @@ enum defect {
 #define X(name, text) DEFECT_##name,
 	DEFECTS(X)
 #undef X
-	DEFECT_COUNT
+	        DEFECT_COUNT
 };
 
 #ifdef LEASEHOLD_DEFECTS

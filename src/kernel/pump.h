@@ -8,8 +8,8 @@ struct pump;
 
 struct pump_options {
 	struct kernel *kernel;
-	unsigned       workers;  /* calls at once */
-	int64_t        poll_ms;  /* look for other nodes' work at least this often */
+	unsigned       workers; /* calls at once */
+	int64_t        poll_ms; /* look for other nodes' work at least this often */
 };
 
 struct pump *pump_start(const struct pump_options *o);

@@ -30,7 +30,7 @@ struct call {
 	const struct delivery *delivery;
 	struct arena          *arena;
 	const struct clock    *clock;
-	void                  *arg; /* the queue's */
+	void                  *arg;    /* the queue's */
 	void                  *result; /* for settle(), in the arena */
 
 	/* Still ours, and not asked to stop? Keeps the delivery in flight for longer; to be asked often by what takes long. */
@@ -49,10 +49,10 @@ struct queue {
 	void            *arg;
 	bool             has_addressees; /* gets deliveries only while there is a webhook */
 
-	int64_t  tries;                     /* 0: 3 */
+	int64_t  tries;                      /* 0: 3 */
 	int64_t  backoff_ms, backoff_max_ms; /* 0: 1 s, 5 min */
-	int64_t  visibility_ms;             /* 0: 2 min */
-	unsigned concurrency;               /* calls at once on one node; 0: 4 */
+	int64_t  visibility_ms;              /* 0: 2 min */
+	unsigned concurrency;                /* calls at once on one node; 0: 4 */
 };
 
 /* Put an event that is in the log into a queue's lane. What session_emit() does for each route; for handlers that pass events on to

@@ -34,10 +34,10 @@ typedef enum rc saga_check_fn(struct saga_call *c, bool *ret_has_happened, struc
 struct saga_step {
 	const char    *name;
 	saga_step_fn  *act;
-	saga_check_fn *check; /* NULL: acting twice is harmless, and says so with the same result */
-	saga_step_fn  *undo;  /* NULL: nothing to undo */
-	int64_t        timeout_ms;                 /* of one call; 0: 30 s */
-	int64_t        tries;                      /* 0: 5; undoing has twice as many */
+	saga_check_fn *check;      /* NULL: acting twice is harmless, and says so with the same result */
+	saga_step_fn  *undo;       /* NULL: nothing to undo */
+	int64_t        timeout_ms; /* of one call; 0: 30 s */
+	int64_t        tries;      /* 0: 5; undoing has twice as many */
 	int64_t        backoff_ms, backoff_max_ms; /* 0: 1 s, 1 min */
 	int64_t        deadline_ms;                /* for all tries together; 0: none */
 };
@@ -48,7 +48,7 @@ typedef enum rc saga_end_fn(struct session *s, const struct saga *saga, struct e
 struct saga_kind {
 	const char             *name;
 	const struct saga_step *steps;
-	size_t                  step_count; /* up to SAGA_STEPS_MAX */
+	size_t                  step_count;  /* up to SAGA_STEPS_MAX */
 	int64_t                 deadline_ms; /* for all of it, until it goes back; 0: none */
 	saga_end_fn            *on_end;
 	void                   *world;
@@ -56,8 +56,8 @@ struct saga_kind {
 
 /* A step's letter in saga.marks. Intent is stored before a call, the outcome after it. */
 enum saga_mark {
-	SAGA_MARK_NONE = '.',    /* not begun */
-	SAGA_MARK_INTENT = 'i',  /* about to be done: may have happened */
+	SAGA_MARK_NONE = '.',   /* not begun */
+	SAGA_MARK_INTENT = 'i', /* about to be done: may have happened */
 	SAGA_MARK_DONE = 'd',
 	SAGA_MARK_SKIPPED = 's', /* by an operator */
 	SAGA_MARK_UNDOING = 'u', /* about to be undone: may have happened */
@@ -66,8 +66,8 @@ enum saga_mark {
 
 /* Start one, in the caller's transaction. The id is the caller's and tells it apart from all others; starting a second time with the
  * same id is RC_CONFLICT. Emits SagaStarted. */
-MUST_CHECK enum rc session_start(struct session *s, const char *kind, struct str id, struct str subject, struct str input,
-                                 struct str actor, struct err *e);
+MUST_CHECK enum rc session_start(struct session *s, const char *kind, struct str id, struct str subject,
+                                 struct str input, struct str actor, struct err *e);
 
 /* --- for operators --- */
 

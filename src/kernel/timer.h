@@ -30,6 +30,6 @@ struct timer_call {
 
 	struct timer timer; /* the answer: as it was */
 };
-txn_fn timer_get; /* read-only */
+txn_fn timer_get;      /* read-only */
 txn_fn timer_fire_now; /* an operator does not want to wait: due now; audited */
 txn_fn timer_cancel;   /* audited */

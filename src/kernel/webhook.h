@@ -16,10 +16,11 @@ enum { WEBHOOKS_MAX = 32, WEBHOOK_SECRET_MIN = 16 };
 
 /* Make or change one; audited. A secret is made when none is given. RC_INVALID names the field that is wrong. */
 struct webhook_call {
-	struct str     id; /* of an existing one */
-	struct webhook fields; /* url, filter, secret, description, is_paused; empty texts: unchanged (create: defaults) */
-	bool           sets_paused;
-	struct str     actor, request_id;
+	struct str id; /* of an existing one */
+	struct webhook
+	           fields; /* url, filter, secret, description, is_paused; empty texts: unchanged (create: defaults) */
+	bool       sets_paused;
+	struct str actor, request_id;
 
 	struct webhook webhook; /* the answer; its secret only after create */
 };

@@ -30,8 +30,8 @@ struct work {
 	bool                is_lost;  /* somebody else has it, or it is gone */
 	bool                has_more; /* after settling: the same work is due again at once (sagas: still claimed) */
 
-	/* What the handler or the call said. RC_OK before it was tried. A failure that is not noted here is the store's own. */
-	bool       has_failed;
+	bool       has_failed; /* the call said no; see failure */
+	bool       is_refused; /* settling: a handler said no, and nothing was written; see failure */
 	struct err failure;
 
 	/* Private: what was claimed. */
@@ -66,9 +66,12 @@ txn_fn work_claim;
 /* Do what blocks. Outcome in has_failed and failure. */
 void work_perform(struct work *w);
 
-/* Do what does not block, or store the outcome of what did; remove it, or note the failed try. After a failure with has_failed set
- * (a handler refused) run it once more: then it stores that. Sets has_more, is_lost. arg is the work. */
+/* Do what does not block, or store the outcome of what did; remove it, or note the failed call. Sets has_more, is_lost. When it fails
+ * with is_refused set, run work_refuse next; another failure is the store's own: the work stays due. arg is the work. */
 txn_fn work_settle;
+
+/* A handler has refused: note the failed try. arg is the work. */
+txn_fn work_refuse;
 
 /* Keep a claimed one for longer. Sets is_lost. arg is the work. */
 txn_fn work_extend;

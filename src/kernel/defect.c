@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * defect.c - the deliberate mistakes that need memory: what is put off to a transaction of its own. Empty in the product.
+ *
+ * What is put off waits in this process: a crash loses it, and a transaction that fails has put it off all the same.
+ */
+#include "kernel/defect.h"
+
+#ifdef LEASEHOLD_DEFECTS
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "kernel/event.h"
+#include "kernel/kernel.h"
+#include "kernel/kernel_ops.h"
+#include "kernel/timer.h"
+
+enum defect defect_on;
+
+struct put_off {
+	struct put_off *next;
+	struct kernel  *kernel;
+	struct arena    arena;
+	bool            is_timer;
+	struct event    event;
+	struct timer    timer;
+};
+
+static struct put_off *first;
+
+static struct put_off *put_off(struct session *s)
+{
+	struct put_off  *p = mem_new(struct put_off);
+	struct put_off **last = &first;
+
+	p->kernel = kernel_of(s);
+	while (*last)
+		last = &(*last)->next;
+	*last = p;
+	return p;
+}
+
+enum rc defect_emit_later(struct session *s, const struct event *event)
+{
+	struct put_off *p = put_off(s);
+
+	record_copy(&event_type, &p->event, event, &p->arena);
+	return RC_OK;
+}
+
+enum rc defect_arm_later(struct session *s, const struct timer *timer)
+{
+	struct put_off *p = put_off(s);
+
+	p->is_timer = true;
+	record_copy(&timer_type, &p->timer, timer, &p->arena);
+	return RC_OK;
+}
+
+static enum rc do_late(struct session *s, void *arg, struct err *e)
+{
+	struct put_off *p = arg;
+	enum defect     was = defect_on;
+	enum rc         rc;
+
+	defect_on = DEFECT_NONE; /* now in earnest */
+	rc = p->is_timer ? session_arm(s, &p->timer, e) : session_emit(s, &p->event, e);
+	defect_on = was;
+	return rc;
+}
+
+void defect_catch_up(struct kernel *k)
+{
+	struct put_off **at = &first;
+
+	while (*at) {
+		struct put_off *p = *at;
+		struct arena    a = { 0 };
+
+		if (p->kernel != k) {
+			at = &p->next;
+			continue;
+		}
+		rc_ignore(store_run(kernel_options(k)->store, do_late, p, &a, NULL)); /* lost: that is the point */
+		arena_fini(&a);
+		*at = p->next;
+		arena_fini(&p->arena);
+		free(p);
+	}
+}
+
+void defect_forget(struct kernel *k)
+{
+	struct put_off **at = &first;
+
+	while (*at) {
+		struct put_off *p = *at;
+
+		if (p->kernel != k) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		arena_fini(&p->arena);
+		free(p);
+	}
+}
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel.c - what the parts of the kernel share.
+ *
+ * Ids are UUIDs of version 7: 48 bits of time, a counter for ids of the same millisecond, chance for the rest. Within one process they
+ * only grow, also when the clock is set back; so on a store with one writer the order of ids is the order of commits.
+ */
+#include "kernel/kernel.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "kernel/defect.h"
+#include "kernel/kernel_ops.h"
+#include "kernel/queue.h"
+#include "kernel/records.h"
+#include "kernel/saga.h"
+#include "store/session.h"
+#include "store/store.h"
+
+enum { COUNTER_MAX = 0xfff };
+
+struct kernel {
+	struct kernel_options options;
+	pthread_mutex_t       lock; /* of the ids, the random numbers and the timers' allowance */
+	int64_t               last_ms;
+	unsigned              counter;
+	int64_t               window_ms; /* the second in which timers fire now */
+	int64_t               fired;     /* in it */
+	atomic_bool           has_webhooks;
+	void (*on_news)(void *arg);
+	void *news_arg;
+};
+
+static void tell_news(void *context)
+{
+	struct kernel *k = context;
+
+	if (k->on_news)
+		k->on_news(k->news_arg);
+}
+
+struct kernel *kernel_new(const struct kernel_options *o)
+{
+	struct kernel *k = mem_new(struct kernel);
+
+	k->options = *o;
+	pthread_mutex_init(&k->lock, NULL);
+	store_set_context(o->store, k, tell_news);
+	return k;
+}
+
+void kernel_free(struct kernel *k)
+{
+	if (!k)
+		return;
+#ifdef LEASEHOLD_DEFECTS
+	defect_forget(k);
+#endif
+	pthread_mutex_destroy(&k->lock);
+	free(k);
+}
+
+const struct kernel_options *kernel_options(const struct kernel *k)
+{
+	return &k->options;
+}
+
+struct kernel *kernel_of(const struct session *s)
+{
+	return session_context(s);
+}
+
+void kernel_on_news(struct kernel *k, void (*on_news)(void *arg), void *arg)
+{
+	k->news_arg = arg;
+	k->on_news = on_news;
+}
+
+const struct queue *kernel_queue(const struct kernel *k, struct str name)
+{
+	for (size_t i = 0; i < k->options.queue_count; i++)
+		if (str_eq(name, str_from(k->options.queues[i].name)))
+			return &k->options.queues[i];
+	return NULL;
+}
+
+const struct saga_kind *kernel_saga(const struct kernel *k, struct str name)
+{
+	for (size_t i = 0; i < k->options.saga_count; i++)
+		if (str_eq(name, str_from(k->options.sagas[i]->name)))
+			return k->options.sagas[i];
+	return NULL;
+}
+
+/* --- ids --- */
+
+/* With the lock held. */
+static uint64_t draw(struct kernel *k)
+{
+	return k->options.random(k->options.random_arg);
+}
+
+uint64_t kernel_random(struct kernel *k)
+{
+	uint64_t number;
+
+	pthread_mutex_lock(&k->lock);
+	number = draw(k);
+	pthread_mutex_unlock(&k->lock);
+	return number;
+}
+
+static void step_id(struct kernel *k, int64_t now_ms)
+{
+	if (now_ms > k->last_ms) {
+		k->last_ms = now_ms;
+		k->counter = 0;
+	} else if (k->counter < COUNTER_MAX) {
+		k->counter++;
+	} else {
+		k->last_ms++;
+		k->counter = 0;
+	}
+}
+
+static void put_hex(char *to, uint64_t number, int digits)
+{
+	for (; digits > 0; number >>= 4)
+		to[--digits] = "0123456789abcdef"[number & 15];
+}
+
+void kernel_id(struct kernel *k, int64_t now_ms, char ret[KERNEL_ID_SIZE])
+{
+	uint64_t random, ms;
+	unsigned counter;
+
+	pthread_mutex_lock(&k->lock);
+	step_id(k, now_ms);
+	random = draw(k);
+	ms = (uint64_t)k->last_ms;
+	counter = k->counter;
+	pthread_mutex_unlock(&k->lock);
+	memcpy(ret, "........-....-7...-....-............", KERNEL_ID_SIZE);
+	put_hex(ret, ms >> 16, 8);
+	put_hex(ret + 9, ms, 4);
+	put_hex(ret + 15, counter, 3);
+	put_hex(ret + 19, 0x8000 | (random >> 48 & 0x3fff), 4);
+	put_hex(ret + 24, random, 12);
+}
+
+struct str kernel_time_prefix(struct arena *a, int64_t ms)
+{
+	uint64_t time = ms < 0 ? 0 : (uint64_t)ms;
+
+	return str_format(a, "%08llx-%04llx", (unsigned long long)(time >> 16 & 0xffffffff),
+	                  (unsigned long long)(time & 0xffff));
+}
+
+static enum rc read_newest(struct session *s, void *arg, struct err *e)
+{
+	struct query  q = { .type = &event_type, .index = QUERY_KEYS, .limit = 1, .is_descending = true };
+	struct page   page;
+	struct event *newest = arg;
+	enum rc       rc = session_query(s, &q, &page, e);
+
+	if (!rc && page.count)
+		*newest = *(struct event *)page_record(&page, &event_type, 0);
+	return rc;
+}
+
+enum rc kernel_prime(struct kernel *k, struct err *e)
+{
+	struct arena       a = { 0 };
+	struct event       newest = { 0 };
+	unsigned long long high, low, counter;
+	enum rc            rc = store_read(k->options.store, read_newest, &newest, &a, e);
+
+	if (!rc && newest.id.n == KERNEL_ID_SIZE - 1 &&
+	    sscanf(newest.id.p, "%8llx-%4llx-7%3llx", &high, &low, &counter) == 3) {
+		pthread_mutex_lock(&k->lock);
+		if ((int64_t)(high << 16 | low) >= k->last_ms) {
+			k->last_ms = (int64_t)(high << 16 | low);
+			k->counter = (unsigned)counter;
+		}
+		pthread_mutex_unlock(&k->lock);
+	}
+	arena_fini(&a);
+	return rc ? err_wrap(e, rc, "the newest event cannot be read") : RC_OK;
+}
+
+/* --- time and chance --- */
+
+int64_t kernel_backoff(struct kernel *k, int64_t base_ms, int64_t max_ms, int64_t tries)
+{
+	int64_t most = base_ms;
+
+	while (tries-- > 0 && most < max_ms)
+		most *= 2;
+	if (most > max_ms)
+		most = max_ms;
+	return (int64_t)(kernel_random(k) % (uint64_t)(most + 1));
+}
+
+size_t kernel_timer_allowance(struct kernel *k, int64_t now_ms, size_t wanted)
+{
+	size_t allowed;
+
+	pthread_mutex_lock(&k->lock);
+	if (now_ms - k->window_ms >= 1000 || now_ms < k->window_ms) {
+		k->window_ms = now_ms;
+		k->fired = 0;
+	}
+	allowed = (size_t)(k->options.timers_per_sec - k->fired);
+	if (allowed > wanted)
+		allowed = wanted;
+	k->fired += (int64_t)allowed;
+	pthread_mutex_unlock(&k->lock);
+	return allowed;
+}
+
+/* --- routing --- */
+
+void kernel_set_has_webhooks(struct kernel *k, bool has_webhooks)
+{
+	atomic_store(&k->has_webhooks, has_webhooks);
+}
+
+bool kernel_has_webhooks(const struct kernel *k)
+{
+	return atomic_load(&k->has_webhooks);
+}
+
+static bool matches_one(struct str pattern, struct str type)
+{
+	if (pattern.n && pattern.p[pattern.n - 1] == '*')
+		return str_starts_with(type, str_of(pattern.p, pattern.n - 1));
+	return str_eq(pattern, type);
+}
+
+bool kernel_matches(struct str patterns, struct str type)
+{
+	while (patterns.n)
+		if (matches_one(str_trim(str_cut(&patterns, ',')), type))
+			return true;
+	return false;
+}

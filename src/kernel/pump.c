@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pump.c - who runs the kernel's work, and when.
+ *
+ * One thread looks for what is due. What only touches the store is submitted at once and finishes on the store's own threads, many in
+ * one group commit; what calls out goes to a worker thread. The thread sleeps until something becomes due, somebody pokes it, or it is
+ * time to look for what other nodes have left.
+ *
+ * Everything under way is in a table by its key, so that the next look does not begin it a second time; that is to save work, not for
+ * safety: two at the same time would be kept apart by the store.
+ */
+#include "kernel/pump.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/inbox.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "kernel/kernel.h"
+#include "kernel/work.h"
+
+enum {
+	FIND_LIMIT = 256,    /* of each queue and kind in one look */
+	ENOUGH_IN_HAND = 64, /* look again when fewer are under way */
+	BUCKETS = 1024,
+	DEFAULT_CONCURRENCY = 4,
+	STORE_RETRY_MS = 1000,
+};
+
+struct item {                   /* one work under way */
+	struct item      *next; /* in its bucket */
+	uint64_t          hash;
+	struct pump      *pump;
+	struct work      *work;
+	struct txn        txn;
+	struct inbox_item turn; /* at the workers */
+};
+
+struct pump {
+	struct pump_options          options;
+	const struct kernel_options *kernel;
+	pthread_t                    finder;
+	pthread_t                   *workers;
+	struct inbox                 calls;
+
+	pthread_mutex_t lock;
+	pthread_cond_t  is_changed;
+	bool            is_poked, is_stopping;
+	struct item    *buckets[BUCKETS];
+	size_t          alone;    /* under way without a worker */
+	size_t          called;   /* with one, or waiting for one */
+	unsigned       *by_queue; /* calls of each queue */
+};
+
+/* --- what is under way --- */
+
+static uint64_t hash_of(const struct work *w)
+{
+	return str_hash(w->key, (uint64_t)w->kind + 1);
+}
+
+static struct item *find_item(struct pump *p, uint64_t hash)
+{
+	struct item *item = p->buckets[hash % BUCKETS];
+
+	while (item && item->hash != hash)
+		item = item->next;
+	return item;
+}
+
+static unsigned *calls_of(struct pump *p, const struct work *w)
+{
+	return w->kind == WORK_LANE ? &p->by_queue[w->queue - p->kernel->queues] : NULL;
+}
+
+static struct item *add_item(struct pump *p, const struct work *w)
+{
+	struct item *item = mem_new(struct item);
+
+	item->hash = hash_of(w);
+	item->pump = p;
+	item->work = work_dup(w);
+	item->next = p->buckets[item->hash % BUCKETS];
+	p->buckets[item->hash % BUCKETS] = item;
+	if (!w->needs_call) {
+		p->alone++;
+	} else {
+		p->called++;
+		if (calls_of(p, w))
+			++*calls_of(p, w);
+	}
+	return item;
+}
+
+static void remove_item(struct item *item, bool must_look_again)
+{
+	struct pump  *p = item->pump;
+	struct item **at;
+
+	pthread_mutex_lock(&p->lock);
+	at = &p->buckets[item->hash % BUCKETS];
+	while (*at != item)
+		at = &(*at)->next;
+	*at = item->next;
+	if (!item->work->needs_call) {
+		p->alone--;
+	} else {
+		p->called--;
+		if (calls_of(p, item->work))
+			--*calls_of(p, item->work);
+	}
+	p->is_poked |= must_look_again;
+	pthread_cond_broadcast(&p->is_changed);
+	pthread_mutex_unlock(&p->lock);
+	work_fini(item->work);
+	free(item->work);
+	free(item);
+}
+
+/* --- without a worker --- */
+
+static void on_settled(struct txn *t, enum rc rc, const struct err *e);
+
+static void submit_stage(struct item *item, txn_fn *stage)
+{
+	item->txn = (struct txn){ .run = stage, .arg = item->work, .arena = &item->work->arena, .done = on_settled };
+	store_submit(item->pump->kernel->store, &item->txn);
+}
+
+static void on_settled(struct txn *t, enum rc rc, const struct err *e)
+{
+	struct item *item = CONTAINER_OF(t, struct item, txn);
+
+	if (rc && item->work->is_refused && t->run == work_settle) {
+		log_write(LOG_DEBUG, "kernel", NULL, 0, "%.*s: %s", STR_ARG(item->work->key), e->msg);
+		submit_stage(item, work_refuse);
+		return;
+	}
+	if (!rc && item->work->has_more) {
+		submit_stage(item, work_settle);
+		return;
+	}
+	remove_item(item, false);
+}
+
+/* --- with a worker --- */
+
+static bool may_go_on(void *arg)
+{
+	struct pump *p = arg;
+	bool         may;
+
+	pthread_mutex_lock(&p->lock);
+	may = !p->is_stopping;
+	pthread_mutex_unlock(&p->lock);
+	return may;
+}
+
+static enum rc run_stage(struct pump *p, struct work *w, txn_fn *stage)
+{
+	struct err e = { 0 };
+	enum rc    rc = store_run(p->kernel->store, stage, w, &w->arena, &e);
+
+	if (rc && !w->is_refused)
+		log_write(LOG_WARNING, "kernel", NULL, 0, "%.*s: %s", STR_ARG(w->key), e.msg);
+	return rc;
+}
+
+/* Sagas go on with their next step while they are claimed; a lane's next delivery is a work of its own. */
+static void run_call(struct pump *p, struct work *w)
+{
+	w->may_go_on = may_go_on;
+	w->may_go_on_arg = p;
+	if (run_stage(p, w, work_claim) || !w->is_claimed)
+		return;
+	do {
+		work_perform(w);
+		if (run_stage(p, w, work_settle)) {
+			if (w->is_refused)
+				rc_ignore(run_stage(p, w, work_refuse)); /* logged; else the claim runs out */
+			return;
+		}
+	} while (w->has_more && w->kind == WORK_SAGA && may_go_on(p));
+}
+
+static void *work_loop(void *arg)
+{
+	struct pump       *p = arg;
+	struct inbox_item *turn;
+
+	while ((turn = inbox_wait_one(&p->calls))) {
+		struct item *item = CONTAINER_OF(turn, struct item, turn);
+
+		if (may_go_on(p))
+			run_call(p, item->work);
+		remove_item(item, true);
+	}
+	return NULL;
+}
+
+/* --- looking --- */
+
+static bool has_room(struct pump *p, const struct work *w)
+{
+	unsigned most;
+
+	if (!w->needs_call)
+		return true;
+	if (p->called >= (size_t)p->options.workers * 2)
+		return false;
+	if (!calls_of(p, w))
+		return true;
+	most = w->queue->concurrency ? w->queue->concurrency : DEFAULT_CONCURRENCY;
+	return *calls_of(p, w) < most;
+}
+
+static void begin(struct pump *p, const struct work *w)
+{
+	struct item *item = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	if (!find_item(p, hash_of(w)) && has_room(p, w))
+		item = add_item(p, w);
+	pthread_mutex_unlock(&p->lock);
+	if (!item)
+		return;
+	if (w->needs_call)
+		(void)inbox_put(&p->calls, &item->turn);
+	else
+		submit_stage(item, work_settle);
+}
+
+/* With the lock held: sleep until there is a reason to look. False: stop. */
+static bool wait_for_reason(struct pump *p, int64_t wait_ms)
+{
+	int64_t         until_ms = mono_now().ms + (wait_ms > p->options.poll_ms ? p->options.poll_ms : wait_ms);
+	struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+
+	while (!p->is_stopping && (p->alone >= ENOUGH_IN_HAND || (!p->is_poked && mono_now().ms < until_ms)))
+		pthread_cond_timedwait(&p->is_changed, &p->lock, &until);
+	p->is_poked = false;
+	return !p->is_stopping;
+}
+
+/* How long until there is more to do. */
+static int64_t look(struct pump *p, struct arena *a)
+{
+	struct err       e = { 0 };
+	struct work_list list;
+	int64_t          wait_ms;
+
+	if (work_find(p->options.kernel, FIND_LIMIT, a, &list, &e)) {
+		log_write(LOG_WARNING, "kernel", NULL, 0, "cannot look for work: %s", e.msg);
+		return STORE_RETRY_MS;
+	}
+	for (size_t i = 0; i < list.count; i++)
+		begin(p, &list.items[i]);
+	if (list.next_due_ms == INT64_MAX)
+		return p->options.poll_ms;
+	wait_ms = list.next_due_ms - clock_now(p->kernel->clock).ms;
+	return wait_ms < 0 ? 0 : wait_ms;
+}
+
+static void *find_loop(void *arg)
+{
+	struct pump *p = arg;
+	struct arena a = { 0 };
+	int64_t      wait_ms = 0;
+
+	pthread_mutex_lock(&p->lock);
+	while (wait_for_reason(p, wait_ms)) {
+		pthread_mutex_unlock(&p->lock);
+		wait_ms = look(p, &a);
+		arena_reset(&a);
+		pthread_mutex_lock(&p->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	arena_fini(&a);
+	return NULL;
+}
+
+/* --- start and stop --- */
+
+void pump_poke(struct pump *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->is_poked = true;
+	pthread_cond_broadcast(&p->is_changed);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void init_locks(struct pump *p)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->is_changed, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&p->lock, NULL);
+	inbox_init(&p->calls);
+}
+
+struct pump *pump_start(const struct pump_options *o)
+{
+	struct pump *p = mem_new(struct pump);
+
+	p->options = *o;
+	p->kernel = kernel_options(o->kernel);
+	p->by_queue = mem_new_array(unsigned, p->kernel->queue_count + 1);
+	p->workers = mem_new_array(pthread_t, o->workers);
+	init_locks(p);
+	if (pthread_create(&p->finder, NULL, find_loop, p))
+		abort(); /* without threads there is no program */
+	for (unsigned i = 0; i < o->workers; i++)
+		if (pthread_create(&p->workers[i], NULL, work_loop, p))
+			abort();
+	return p;
+}
+
+static void wait_until_empty(struct pump *p)
+{
+	pthread_mutex_lock(&p->lock);
+	while (p->alone + p->called)
+		pthread_cond_wait(&p->is_changed, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void pump_stop(struct pump *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->is_stopping = true;
+	pthread_cond_broadcast(&p->is_changed);
+	pthread_mutex_unlock(&p->lock);
+	pthread_join(p->finder, NULL);
+	wait_until_empty(p);
+	inbox_close(&p->calls);
+	for (unsigned i = 0; i < p->options.workers; i++)
+		pthread_join(p->workers[i], NULL);
+	inbox_fini(&p->calls);
+	pthread_cond_destroy(&p->is_changed);
+	pthread_mutex_destroy(&p->lock);
+	free(p->workers);
+	free(p->by_queue);
+	free(p);
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kernel.c - events, queues and timers on the memory store, with a clock that the test moves. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "kernel/event.h"
+#include "kernel/timer.h"
+#include "kernel_rig.h"
+#include "service/records.h"
+#include "store/session.h"
+
+enum { HEARD_MAX = 64 };
+
+/* What handlers and calls have heard, in order. */
+struct heard {
+	char list[HEARD_MAX][160];
+	int  count;
+	char poison[64]; /* subjects that begin with this fail */
+	int  calls;
+};
+
+static void hear(struct heard *h, const struct delivery *d)
+{
+	CHECK(h->count < HEARD_MAX);
+	snprintf(h->list[h->count++], sizeof(h->list[0]), "%.*s %.*s %.*s", STR_ARG(d->event.type),
+	         STR_ARG(d->event.subject), STR_ARG(d->event.detail));
+}
+
+static bool is_poisoned(const struct heard *h, const struct delivery *d)
+{
+	return h->poison[0] && str_starts_with(d->event.subject, str_from(h->poison));
+}
+
+/* Leaves a mark in the store as well: a fact with the event's id. */
+static enum rc handle_event(struct session *s, const struct delivery *d, void *arg, struct err *e)
+{
+	struct heard *h = arg;
+	struct fact   fact = { 0 };
+	enum rc       rc = session_get(s, &fact_type, d->event.id, &fact, NULL);
+
+	CHECK(!rc || rc == RC_NOT_FOUND);
+	fact.name = d->event.id;
+	fact.value++;
+	session_put(s, &fact_type, &fact);
+	if (is_poisoned(h, d))
+		return err_set(e, RC_INVALID, "this one is poison");
+	hear(h, d);
+	return RC_OK;
+}
+
+static enum rc call_out(struct call *c, struct err *e)
+{
+	struct heard *h = c->arg;
+
+	h->calls++;
+	if (is_poisoned(h, c->delivery))
+		return err_set(e, RC_UNAVAILABLE, "far side is down");
+	hear(h, c->delivery);
+	return RC_OK;
+}
+
+struct rig {
+	struct kernel_rig base;
+	struct heard      inside, outside;
+	struct queue      queues[2];
+	struct route      routes[2];
+};
+
+static void open_rig(struct rig *r)
+{
+	*r = (struct rig){ 0 };
+	r->queues[0] = (struct queue){ .name = "inside", .handle = handle_event, .arg = &r->inside };
+	r->queues[1] = (struct queue){ .name = "outside", .call = call_out, .arg = &r->outside };
+	r->routes[0] = (struct route){ "Thing*", "inside" };
+	r->routes[1] = (struct route){ "ThingSold", "outside" };
+	r->base.options = (struct kernel_options){
+		.queues = r->queues, .queue_count = 2, .routes = r->routes, .route_count = 2
+	};
+	rig_open(&r->base);
+}
+
+struct emission {
+	const char *type, *subject;
+	int         number;
+	bool        fails;
+};
+
+static enum rc emit(struct session *s, void *arg, struct err *e)
+{
+	struct emission *m = arg;
+	struct event     event = { .type = str_from(m->type),
+		                   .subject = str_from(m->subject),
+		                   .actor = STR("admin"),
+		                   .detail = str_format(session_arena(s), "{\"n\":%d}", m->number) };
+	enum rc          rc = session_emit(s, &event, e);
+
+	return rc ? rc : m->fails ? err_set(e, RC_CONFLICT, "changed my mind") : RC_OK;
+}
+
+static void emit_one(struct rig *r, const char *type, const char *subject, int number)
+{
+	rig_run(&r->base, emit, &(struct emission){ type, subject, number, false });
+}
+
+struct counted {
+	const struct record_type *type;
+	int64_t                   count;
+};
+
+static enum rc count_all(struct session *s, void *arg, struct err *e)
+{
+	struct counted *c = arg;
+
+	return session_count(s, c->type, QUERY_ALL, value_int(0), &c->count, e);
+}
+
+static int64_t count_records(struct rig *r, const struct record_type *type)
+{
+	struct counted c = { .type = type };
+
+	rig_run(&r->base, count_all, &c);
+	return c.count;
+}
+
+static bool has_heard(const struct heard *h, int at, const char *text)
+{
+	if (at < h->count && strcmp(h->list[at], text) == 0)
+		return true;
+	print_error("heard %d: %s\n", at, at < h->count ? h->list[at] : "nothing");
+	return false;
+}
+
+TEST(an_event_reaches_the_queues_of_its_routes_and_no_other)
+{
+	struct rig r;
+
+	open_rig(&r);
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	emit_one(&r, "ThingMade", "thing/1", 2);
+	emit_one(&r, "Other", "thing/1", 3);
+	rig_turn(&r.base);
+	CHECK(r.inside.count == 2);
+	CHECK(has_heard(&r.inside, 0, "ThingSold thing/1 {\"n\":1}"));
+	CHECK(has_heard(&r.inside, 1, "ThingMade thing/1 {\"n\":2}"));
+	CHECK(r.outside.count == 1);
+	CHECK(has_heard(&r.outside, 0, "ThingSold thing/1 {\"n\":1}"));
+	CHECK(count_records(&r, &event_type) == 3);
+	CHECK(count_records(&r, &lane_type) == 0);
+	CHECK(count_records(&r, &waiting_type) == 0);
+	rig_close(&r.base);
+}
+
+TEST(a_transaction_that_fails_has_told_nobody)
+{
+	struct rig r;
+
+	open_rig(&r);
+	CHECK(rig_try(&r.base, emit, &(struct emission){ "ThingSold", "thing/1", 1, true }, NULL) == RC_CONFLICT);
+	CHECK(count_records(&r, &event_type) == 0);
+	CHECK(count_records(&r, &lane_type) == 0);
+	CHECK(rig_turn(&r.base) == 0);
+	rig_close(&r.base);
+}
+
+TEST(a_subject_is_told_in_order_also_after_failures)
+{
+	struct rig r;
+
+	open_rig(&r);
+	snprintf(r.outside.poison, sizeof(r.outside.poison), "thing/1");
+	for (int i = 1; i <= 4; i++)
+		emit_one(&r, "ThingSold", "thing/1", i);
+	rig_turn(&r.base);
+	CHECK(r.outside.count == 0);
+	CHECK(r.outside.calls == 1);
+	r.outside.poison[0] = 0;
+	rig_pass(&r.base, 60000);
+	CHECK(r.outside.count == 4);
+	CHECK(has_heard(&r.outside, 0, "ThingSold thing/1 {\"n\":1}"));
+	CHECK(has_heard(&r.outside, 3, "ThingSold thing/1 {\"n\":4}"));
+	CHECK(count_records(&r, &dead_type) == 0);
+	rig_close(&r.base);
+}
+
+TEST(a_poisoned_subject_dies_after_its_tries_and_holds_up_nobody)
+{
+	struct rig r;
+
+	open_rig(&r);
+	snprintf(r.inside.poison, sizeof(r.inside.poison), "thing/bad");
+	emit_one(&r, "ThingMade", "thing/bad", 1);
+	emit_one(&r, "ThingMade", "thing/good", 2);
+	rig_turn(&r.base);
+	CHECK(r.inside.count == 1);
+	CHECK(has_heard(&r.inside, 0, "ThingMade thing/good {\"n\":2}"));
+	CHECK(count_records(&r, &dead_type) == 0);
+	rig_pass(&r.base, 600000);
+	CHECK(count_records(&r, &dead_type) == 1);
+	CHECK(count_records(&r, &lane_type) == 0);
+	CHECK(count_records(&r, &fact_type) == 1); /* what a refused handler wrote is not there */
+	rig_close(&r.base);
+}
+
+static enum rc first_dead(struct session *s, void *arg, struct err *e)
+{
+	struct dead_list l = { .limit = 10 };
+	enum rc          rc = dead_list(s, &l, e);
+
+	CHECK(!rc && l.page.count == 1);
+	record_copy(&dead_type, arg, page_record(&l.page, &dead_type, 0), session_arena(s));
+	return RC_OK;
+}
+
+static struct dead bury_one(struct rig *r)
+{
+	struct dead dead;
+
+	snprintf(r->inside.poison, sizeof(r->inside.poison), "thing/bad");
+	emit_one(r, "ThingMade", "thing/bad", 1);
+	rig_pass(&r->base, 600000);
+	rig_run(&r->base, first_dead, &dead);
+	return dead;
+}
+
+TEST(a_dead_letter_has_the_last_error_and_the_whole_payload)
+{
+	struct rig                  r;
+	struct dead                 dead;
+	CLEANUP(json_freep) json_t *event = NULL;
+
+	open_rig(&r);
+	dead = bury_one(&r);
+	CHECK(str_eq(dead.queue, STR("inside")));
+	CHECK(str_eq(dead.error, STR("this one is poison")));
+	CHECK(dead.tries == 3);
+	CHECK(json_parse(dead.event, &event, NULL) == RC_OK);
+	CHECK(json_integer_value(json_object_get(json_object_get(event, "detail"), "n")) == 1);
+	CHECK(strcmp(json_string_value(json_object_get(event, "detail-type")), "ThingMade") == 0);
+	rig_close(&r.base);
+}
+
+TEST(a_replayed_dead_letter_is_delivered_and_audited)
+{
+	struct rig       r;
+	struct dead      dead;
+	struct dead_call call = { .actor = STR("admin") };
+
+	open_rig(&r);
+	dead = bury_one(&r);
+	call.id = dead.id;
+	r.inside.poison[0] = 0;
+	rig_run(&r.base, dead_replay, &call);
+	rig_turn(&r.base);
+	CHECK(has_heard(&r.inside, 0, "ThingMade thing/bad {\"n\":1}"));
+	CHECK(count_records(&r, &dead_type) == 0);
+	CHECK(count_records(&r, &event_type) == 3); /* made, died, replayed */
+	CHECK(rig_try(&r.base, dead_replay, &call, NULL) == RC_NOT_FOUND);
+	rig_close(&r.base);
+}
+
+TEST(a_dead_letter_can_be_replayed_when_its_event_is_too_old_for_the_log)
+{
+	struct rig         r;
+	struct dead        dead;
+	struct dead_call   call = { .actor = STR("admin") };
+	struct event_prune prune;
+
+	open_rig(&r);
+	dead = bury_one(&r);
+	prune.before_ms = r.base.clock.test_ms + 1;
+	rig_run(&r.base, event_prune, &prune);
+	CHECK(prune.removed == 2);
+	call.id = dead.id;
+	r.inside.poison[0] = 0;
+	rig_run(&r.base, dead_replay, &call);
+	rig_turn(&r.base);
+	CHECK(has_heard(&r.inside, 0, "ThingMade thing/bad {\"n\":1}"));
+	rig_close(&r.base);
+}
+
+TEST(a_dead_letter_is_dropped_only_with_a_reason)
+{
+	struct rig       r;
+	struct dead      dead;
+	struct dead_call call = { .actor = STR("admin") };
+
+	open_rig(&r);
+	dead = bury_one(&r);
+	call.id = dead.id;
+	CHECK(rig_try(&r.base, dead_drop, &call, NULL) == RC_INVALID);
+	CHECK(count_records(&r, &dead_type) == 1);
+	call.reason = STR("made up");
+	rig_run(&r.base, dead_drop, &call);
+	CHECK(count_records(&r, &dead_type) == 0);
+	CHECK(count_records(&r, &event_type) == 3);
+	rig_close(&r.base);
+}
+
+/* The first work that is due. */
+static struct work *take_work(struct rig *r)
+{
+	struct arena     a = { 0 };
+	struct work_list list;
+	struct work     *w;
+
+	CHECK(work_find(r->base.kernel, 10, &a, &list, NULL) == RC_OK);
+	CHECK(list.count >= 1);
+	w = work_dup(&list.items[0]);
+	arena_fini(&a);
+	return w;
+}
+
+static void drop_work(struct work *w)
+{
+	work_fini(w);
+	free(w);
+}
+
+TEST(who_was_too_slow_does_not_settle_what_another_has_taken_over)
+{
+	struct rig   r;
+	struct work *slow;
+
+	open_rig(&r);
+	r.routes[0].pattern = "Nothing";
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	emit_one(&r, "ThingSold", "thing/1", 2);
+	slow = take_work(&r);
+	rig_run(&r.base, work_claim, slow);
+	CHECK(slow->is_claimed);
+	CHECK(rig_turn(&r.base) == 0); /* in flight: nobody else's */
+	r.base.clock.test_ms += 121000;
+	rig_turn(&r.base);
+	CHECK(r.outside.count == 2);
+	work_perform(slow);
+	rig_run(&r.base, work_settle, slow);
+	CHECK(slow->is_lost);
+	CHECK(count_records(&r, &lane_type) == 0);
+	drop_work(slow);
+	rig_close(&r.base);
+}
+
+TEST(a_call_that_ends_the_process_each_time_is_given_up)
+{
+	struct rig r;
+
+	open_rig(&r);
+	r.routes[0].pattern = "Nothing";
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	for (int i = 0; i < 3; i++) {
+		struct work *w = take_work(&r);
+
+		rig_run(&r.base, work_claim, w);
+		CHECK(w->is_claimed);
+		drop_work(w); /* and with it the process */
+		r.base.clock.test_ms += 121000;
+	}
+	rig_turn(&r.base);
+	CHECK(r.outside.calls == 0);
+	CHECK(count_records(&r, &dead_type) == 1);
+	rig_close(&r.base);
+}
+
+/* --- timers --- */
+
+static enum rc arm(struct session *s, void *arg, struct err *e)
+{
+	struct timer timer = *(struct timer *)arg;
+
+	return session_arm(s, &timer, e);
+}
+
+static enum rc disarm(struct session *s, void *arg, struct err *e)
+{
+	return session_disarm(s, *(struct str *)arg, e);
+}
+
+static void arm_at(struct rig *r, const char *name, int64_t in_ms)
+{
+	rig_run(&r->base, arm,
+	        &(struct timer){ .name = str_from(name),
+	                         .type = STR("ThingDue"),
+	                         .subject = str_from(name),
+	                         .due_ms = r->base.clock.test_ms + in_ms,
+	                         .detail = STR("{}") });
+}
+
+TEST(timers_fire_at_their_time_in_due_order_and_never_before)
+{
+	struct rig r;
+
+	open_rig(&r);
+	arm_at(&r, "b", 2000);
+	arm_at(&r, "a", 1000);
+	arm_at(&r, "c", 3000);
+	r.base.clock.test_ms += 999;
+	CHECK(rig_turn(&r.base) == 0);
+	r.base.clock.test_ms += 1;
+	rig_turn(&r.base);
+	CHECK(r.inside.count == 1);
+	CHECK(has_heard(&r.inside, 0, "ThingDue a {}"));
+	rig_pass(&r.base, 5000);
+	CHECK(r.inside.count == 3);
+	CHECK(has_heard(&r.inside, 1, "ThingDue b {}"));
+	CHECK(has_heard(&r.inside, 2, "ThingDue c {}"));
+	CHECK(count_records(&r, &timer_type) == 0);
+	rig_close(&r.base);
+}
+
+TEST(a_timer_that_is_set_anew_or_cancelled_does_not_fire_as_before)
+{
+	struct rig r;
+
+	open_rig(&r);
+	arm_at(&r, "later", 1000);
+	arm_at(&r, "never", 1000);
+	arm_at(&r, "later", 9000);
+	rig_run(&r.base, disarm, &STR("never"));
+	rig_run(&r.base, disarm, &STR("not there"));
+	rig_pass(&r.base, 8000);
+	CHECK(r.inside.count == 0);
+	rig_pass(&r.base, 2000);
+	CHECK(r.inside.count == 1);
+	CHECK(has_heard(&r.inside, 0, "ThingDue later {}"));
+	rig_close(&r.base);
+}
+
+TEST(a_timer_found_due_and_set_anew_before_it_fires_stays_armed)
+{
+	struct rig   r;
+	struct work *w;
+
+	open_rig(&r);
+	arm_at(&r, "t", 1000);
+	r.base.clock.test_ms += 1000;
+	w = take_work(&r);
+	arm_at(&r, "t", 60000);
+	rig_run(&r.base, work_settle, w);
+	CHECK(w->is_lost);
+	CHECK(count_records(&r, &timer_type) == 1);
+	CHECK(count_records(&r, &event_type) == 0);
+	drop_work(w);
+	rig_close(&r.base);
+}
+
+TEST(overdue_timers_fire_at_a_bounded_rate)
+{
+	struct rig r;
+	char       name[16];
+
+	r = (struct rig){ 0 };
+	r.base.options.timers_per_sec = 10;
+	rig_open(&r.base);
+	for (int i = 0; i < 25; i++) {
+		snprintf(name, sizeof(name), "t%02d", i);
+		arm_at(&r, name, 1000);
+	}
+	r.base.clock.test_ms += 100000;
+	CHECK(rig_turn(&r.base) == 10);
+	r.base.clock.test_ms += 999;
+	CHECK(rig_turn(&r.base) == 0);
+	r.base.clock.test_ms += 1;
+	CHECK(rig_turn(&r.base) == 10);
+	r.base.clock.test_ms += 1000;
+	CHECK(rig_turn(&r.base) == 5);
+	rig_close(&r.base);
+}
+
+/* --- the log --- */
+
+static size_t list_events(struct rig *r, struct event_list *l)
+{
+	rig_run(&r->base, event_list, l);
+	return l->count;
+}
+
+TEST(the_log_is_queried_by_type_subject_actor_and_time)
+{
+	struct rig r;
+	int64_t    middle;
+
+	open_rig(&r);
+	emit_one(&r, "ThingMade", "thing/1", 1);
+	emit_one(&r, "ThingMade", "thing/2", 2);
+	r.base.clock.test_ms += 5000;
+	middle = r.base.clock.test_ms;
+	emit_one(&r, "ThingSold", "thing/1", 3);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10 }) == 3);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .subject = STR("thing/1") }) == 2);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("ThingMade") }) == 2);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("Thing*") }) == 3);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .actor = STR("admin") }) == 3);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .actor = STR("nobody") }) == 0);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .since_ms = middle }) == 1);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .until_ms = middle }) == 2);
+	CHECK(list_events(&r, &(struct event_list){
+	                              .limit = 10, .subject = STR("thing/1"), .type = STR("ThingSold") }) == 1);
+	rig_close(&r.base);
+}
+
+TEST(the_log_is_read_page_by_page_and_from_an_event_on)
+{
+	struct rig        r;
+	struct event_list l = { .limit = 2, .is_newest_first = true };
+	struct event_list after = { .limit = 10 };
+
+	open_rig(&r);
+	for (int i = 1; i <= 5; i++)
+		emit_one(&r, "ThingMade", "thing/1", i);
+	CHECK(list_events(&r, &l) == 2);
+	CHECK(str_eq(l.events[0].detail, STR("{\"n\":5}")));
+	l.cursor = l.next;
+	CHECK(list_events(&r, &l) == 2);
+	CHECK(str_eq(l.events[1].detail, STR("{\"n\":2}")));
+	after.after_id = l.events[1].id;
+	CHECK(list_events(&r, &after) == 3);
+	CHECK(str_eq(after.events[0].detail, STR("{\"n\":3}")));
+	l.cursor = l.next;
+	CHECK(list_events(&r, &l) == 1);
+	CHECK(l.next.n == 0);
+	rig_close(&r.base);
+}
+
+TEST(ids_grow_also_when_the_clock_goes_back_and_after_a_restart)
+{
+	struct rig r;
+	char       before[KERNEL_ID_SIZE], after[KERNEL_ID_SIZE];
+
+	open_rig(&r);
+	kernel_id(r.base.kernel, 1700000005000, before);
+	for (int i = 0; i < 10000; i++) {
+		kernel_id(r.base.kernel, 1700000000000, after);
+		CHECK(strcmp(before, after) < 0);
+		memcpy(before, after, sizeof(before));
+	}
+	r.base.clock.test_ms = 1800000000000;
+	emit_one(&r, "ThingMade", "thing/1", 1);
+	kernel_free(r.base.kernel);
+	r.base.clock.test_ms = 1700000000000;
+	r.base.kernel = kernel_new(&r.base.options);
+	CHECK(kernel_prime(r.base.kernel, NULL) == RC_OK);
+	kernel_id(r.base.kernel, r.base.clock.test_ms, after);
+	CHECK(strcmp(after, "01a") > 0); /* 1800000000000 is 0x1a3185c5000 */
+	rig_close(&r.base);
+}
