@@ -216,12 +216,12 @@ static void treat_dead_letter(struct sim_node *n, const struct dead *dead, bool 
 	struct sim      *sim = n->sim;
 	struct dead_call c = { .id = dead->id, .actor = STR("operator"), .reason = STR("simulated") };
 	struct err       e = { 0 };
+	struct str       outer = sim->model->dropping; /* of a step that this one came in between of */
 	enum rc          rc;
 
-	if (is_dropped)
-		sim->model->dropping = dead->id;
+	sim->model->dropping = is_dropped ? dead->id : STR("");
 	rc = node_run(n, is_dropped ? dead_drop : dead_replay, &c, a, &e);
-	sim->model->dropping = STR("");
+	sim->model->dropping = outer;
 	sim_trace(sim, n, "operator %s dead letter of %.*s in %.*s: %s", is_dropped ? "drops" : "replays", STR_ARG(dead->subject),
 	          STR_ARG(dead->queue), rc ? e.msg : "ok");
 }

@@ -13,11 +13,19 @@
 #include "sagas.h"
 #include "sim.h"
 
-enum { FIND_LIMIT = 4, LEASE_MS = 60000, POLL_MS = 60000, STORE_RETRY_MS = 1000 };
+enum { FIND_LIMIT = 4, LEASE_MS = 60000, STORE_RETRY_MS = 1000 };
 
 static uint64_t draw(void *arg)
 {
 	return chance_next(arg);
+}
+
+/* A commit of its own has left something to do. */
+static void wake(void *arg)
+{
+	struct sim_node *n = arg;
+
+	n->idle_until_ms = 0;
 }
 
 void node_start(struct sim_node *n)
@@ -42,6 +50,7 @@ void node_start(struct sim_node *n)
 
 	n->chance.state = chance_next(&sim->chance);
 	n->kernel = kernel_new(&o);
+	kernel_on_news(n->kernel, wake, n);
 	n->idle_until_ms = 0;
 	rc_ignore(kernel_prime(n->kernel, NULL)); /* a store that cannot be read now: ids start with the clock */
 }
@@ -132,7 +141,7 @@ static void find(struct sim_node *n)
 	struct work_list list = { 0 };
 	struct err       e = { 0 };
 	enum rc          rc = work_find(n->kernel, FIND_LIMIT, &a, &list, &e);
-	int64_t          latest_ms = sim_now(sim) + POLL_MS;
+	int64_t          latest_ms = sim_now(sim) + NODE_POLL_MS;
 
 	if (rc) {
 		n->idle_until_ms = sim_now(sim) + STORE_RETRY_MS;

@@ -16,6 +16,8 @@
 #include "names.h"
 #include "store/store_ops.h"
 
+enum { HOUR_MS = 3600 * 1000, DAY_MS = 24 * HOUR_MS };
+
 /* What the simulator does to the program. */
 #define FAULTS(X)                                                                 \
 	X(STORE_REFUSED, "store: transaction refused")                            \
@@ -51,7 +53,7 @@ enum fault_kind {
 
 extern const char *const fault_texts[FAULT_KIND_COUNT];
 
-enum { NODES_MAX = 3, HAND_MAX = 12, RECENT_MAX = 32 };
+enum { NODES_MAX = 3, HAND_MAX = 12, RECENT_MAX = 32, NODE_POLL_MS = 20000 };
 
 enum stage { STAGE_FOUND, STAGE_CLAIMED, STAGE_PERFORMED, STAGE_REFUSED };
 
@@ -164,6 +166,7 @@ void sim_interleave(struct sim *sim, const struct sim_node *n);
 /* --- world.c: the watched store --- */
 void world_open(struct sim *sim);
 void world_close(struct sim *sim);
+void world_open_view(struct sim_node *n);
 
 /* --- node.c --- */
 void node_open(struct sim *sim, int number);

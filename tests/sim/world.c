@@ -139,6 +139,18 @@ static bool is_current(struct session *s, const struct session_entry *entry)
 	return entry->before && record_version(entry->type, entry->before) == record_version(entry->type, stored.record);
 }
 
+/* The others look for what somebody else has left behind only now and then. */
+static void wake_nodes(struct sim *sim, const struct session *s)
+{
+	bool is_news = false;
+
+	for (const struct session_entry *entry = NULL; !is_news && (entry = session_next_change(s, entry));)
+		is_news = entry->type == &lane_type || entry->type == &timer_type || entry->type == &saga_type;
+	for (int i = 0; is_news && i < sim->profile.nodes; i++)
+		if (sim->nodes[i].idle_until_ms > sim_now(sim) + NODE_POLL_MS)
+			sim->nodes[i].idle_until_ms = sim_now(sim) + NODE_POLL_MS;
+}
+
 static enum rc apply(struct session *s, struct err *e)
 {
 	struct sim *sim = sim_of(s);
@@ -154,6 +166,7 @@ static enum rc apply(struct session *s, struct err *e)
 		return rc;
 	sim->commits++;
 	model_observe(sim, s);
+	wake_nodes(sim, s);
 	for (const struct session_entry *entry = NULL;
 	     sim->profile.lag && (entry = session_next_change(s, entry));)
 		remember(sim, entry);
