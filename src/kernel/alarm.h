@@ -37,7 +37,8 @@ struct alarm_rule {
 enum { FINDINGS_MAX = 32 };
 
 /* Compute all rules and store what changed; AlarmRaised, AlarmCleared and AlarmChanged (severity) are emitted with it. A rule that cannot
- * be computed changes nothing of its own. Blocks. */
+ * be computed changes nothing of its own and keeps no other from being computed; the answer is then the first such failure, and the
+ * counts are set all the same. Blocks. */
 struct alarm_check {
 	struct kernel           *kernel;
 	const struct alarm_rule *rules;

@@ -12,6 +12,7 @@
 #include "kernel/pump.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -25,6 +26,7 @@ enum {
 	FIND_LIMIT = 256,    /* of each queue and kind in one look */
 	ENOUGH_IN_HAND = 64, /* look again when fewer are under way */
 	BUCKETS = 1024,
+	SPARE_MAX = 256,
 	DEFAULT_CONCURRENCY = 4,
 	STORE_RETRY_MS = 1000,
 };
@@ -33,7 +35,7 @@ struct item {                   /* one work under way */
 	struct item      *next; /* in its bucket */
 	uint64_t          hash;
 	struct pump      *pump;
-	struct work      *work;
+	struct work       work;
 	struct txn        txn;
 	struct inbox_item turn; /* at the workers */
 };
@@ -47,8 +49,11 @@ struct pump {
 
 	pthread_mutex_t lock;
 	pthread_cond_t  is_changed;
-	bool            is_poked, is_stopping;
+	atomic_bool     is_poked;
+	bool            is_stopping;
 	struct item    *buckets[BUCKETS];
+	struct item    *spare; /* done with; their memory is used again */
+	size_t          spare_count;
 	size_t          alone;    /* under way without a worker */
 	size_t          called;   /* with one, or waiting for one */
 	unsigned       *by_queue; /* calls of each queue */
@@ -75,13 +80,30 @@ static unsigned *calls_of(struct pump *p, const struct work *w)
 	return w->kind == WORK_LANE ? &p->by_queue[w->queue - p->kernel->queues] : NULL;
 }
 
+static struct item *take_spare(struct pump *p)
+{
+	struct item *item = p->spare;
+
+	if (!item)
+		return mem_new(struct item);
+	p->spare = item->next;
+	p->spare_count--;
+	return item;
+}
+
+static void free_item(struct item *item)
+{
+	work_fini(&item->work);
+	free(item);
+}
+
 static struct item *add_item(struct pump *p, const struct work *w)
 {
-	struct item *item = mem_new(struct item);
+	struct item *item = take_spare(p);
 
 	item->hash = hash_of(w);
 	item->pump = p;
-	item->work = work_dup(w);
+	work_copy(&item->work, w);
 	item->next = p->buckets[item->hash % BUCKETS];
 	p->buckets[item->hash % BUCKETS] = item;
 	if (!w->needs_call) {
@@ -104,19 +126,27 @@ static void remove_item(struct item *item, bool must_look_again)
 	while (*at != item)
 		at = &(*at)->next;
 	*at = item->next;
-	if (!item->work->needs_call) {
+	if (!item->work.needs_call) {
 		p->alone--;
 	} else {
 		p->called--;
-		if (calls_of(p, item->work))
-			--*calls_of(p, item->work);
+		if (calls_of(p, &item->work))
+			--*calls_of(p, &item->work);
 	}
-	p->is_poked |= must_look_again;
-	pthread_cond_broadcast(&p->is_changed);
+	if (must_look_again)
+		atomic_store(&p->is_poked, true);
+	if (p->spare_count < SPARE_MAX) {
+		arena_reset(&item->work.arena);
+		item->next = p->spare;
+		p->spare = item;
+		p->spare_count++;
+		item = NULL;
+	}
+	if (must_look_again || p->is_stopping || p->alone == ENOUGH_IN_HAND - 1)
+		pthread_cond_broadcast(&p->is_changed);
 	pthread_mutex_unlock(&p->lock);
-	work_fini(item->work);
-	free(item->work);
-	free(item);
+	if (item)
+		free_item(item);
 }
 
 /* --- without a worker --- */
@@ -125,7 +155,7 @@ static void on_settled(struct txn *t, enum rc rc, const struct err *e);
 
 static void submit_stage(struct item *item, txn_fn *stage)
 {
-	item->txn = (struct txn){ .run = stage, .arg = item->work, .arena = &item->work->arena, .done = on_settled };
+	item->txn = (struct txn){ .run = stage, .arg = &item->work, .arena = &item->work.arena, .done = on_settled };
 	store_submit(item->pump->kernel->store, &item->txn);
 }
 
@@ -133,12 +163,12 @@ static void on_settled(struct txn *t, enum rc rc, const struct err *e)
 {
 	struct item *item = CONTAINER_OF(t, struct item, txn);
 
-	if (rc && item->work->is_refused && t->run == work_settle) {
-		log_write(LOG_DEBUG, "kernel", NULL, 0, "%.*s: %s", STR_ARG(item->work->key), e->msg);
+	if (rc && item->work.is_refused && t->run == work_settle) {
+		log_write(LOG_DEBUG, "kernel", NULL, 0, "%.*s: %s", STR_ARG(item->work.key), e->msg);
 		submit_stage(item, work_refuse);
 		return;
 	}
-	if (!rc && item->work->has_more) {
+	if (!rc && item->work.has_more) {
 		submit_stage(item, work_settle);
 		return;
 	}
@@ -194,7 +224,7 @@ static void *work_loop(void *arg)
 		struct item *item = CONTAINER_OF(turn, struct item, turn);
 
 		if (may_go_on(p))
-			run_call(p, item->work);
+			run_call(p, &item->work);
 		remove_item(item, true);
 	}
 	return NULL;
@@ -238,9 +268,10 @@ static bool wait_for_reason(struct pump *p, int64_t wait_ms)
 	int64_t         until_ms = mono_now().ms + (wait_ms > p->options.poll_ms ? p->options.poll_ms : wait_ms);
 	struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
 
-	while (!p->is_stopping && (p->alone >= ENOUGH_IN_HAND || (!p->is_poked && mono_now().ms < until_ms)))
+	while (!p->is_stopping &&
+	       (p->alone >= ENOUGH_IN_HAND || (!atomic_load(&p->is_poked) && mono_now().ms < until_ms)))
 		pthread_cond_timedwait(&p->is_changed, &p->lock, &until);
-	p->is_poked = false;
+	atomic_store(&p->is_poked, false);
 	return !p->is_stopping;
 }
 
@@ -285,8 +316,9 @@ static void *find_loop(void *arg)
 
 void pump_poke(struct pump *p)
 {
+	if (atomic_exchange(&p->is_poked, true))
+		return; /* it has heard */
 	pthread_mutex_lock(&p->lock);
-	p->is_poked = true;
 	pthread_cond_broadcast(&p->is_changed);
 	pthread_mutex_unlock(&p->lock);
 }
@@ -341,6 +373,8 @@ void pump_stop(struct pump *p)
 	inbox_close(&p->calls);
 	for (unsigned i = 0; i < p->options.workers; i++)
 		pthread_join(p->workers[i], NULL);
+	while (p->spare)
+		free_item(take_spare(p));
 	inbox_fini(&p->calls);
 	pthread_cond_destroy(&p->is_changed);
 	pthread_mutex_destroy(&p->lock);

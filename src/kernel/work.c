@@ -3,9 +3,8 @@
 #include "kernel/work.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "base/mem.h"
 #include "kernel/kernel_ops.h"
 #include "kernel/work_ops.h"
 
@@ -89,14 +88,13 @@ enum rc work_find(struct kernel *k, size_t limit, struct arena *a, struct work_l
 	return rc;
 }
 
-struct work *work_dup(const struct work *w)
+void work_copy(struct work *to, const struct work *from)
 {
-	struct work *copy = mem_new(struct work);
+	struct arena arena = to->arena;
 
-	*copy = *w;
-	arena_init(&copy->arena);
-	copy->key = str_dup(&copy->arena, w->key);
-	return copy;
+	*to = *from;
+	to->arena = arena;
+	to->key = str_dup(&to->arena, from->key);
 }
 
 void work_fini(struct work *w)

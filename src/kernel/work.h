@@ -50,15 +50,15 @@ struct work {
 /* Everything that is due, in due order within its kind: at most `limit` of each queue and kind. next_due_ms: when there will be
  * more, as far as this node knows; INT64_MAX: never. Blocks. */
 struct work_list {
-	struct work *items; /* in the arena; each to be ended with work_fini() */
+	struct work *items; /* in the arena: to be copied */
 	size_t       count;
 	int64_t      next_due_ms;
 };
 MUST_CHECK enum rc work_find(struct kernel *k, size_t limit, struct arena *a, struct work_list *ret, struct err *e);
 
-/* A work of one's own memory from one of a list. */
-struct work *work_dup(const struct work *w);
-void         work_fini(struct work *w);
+/* A copy with memory of its own. `to` is all zero, or was used before and has its arena reset. */
+void work_copy(struct work *to, const struct work *from);
+void work_fini(struct work *w);
 
 /* Claim it: sets is_claimed, or is_lost. arg is the work. */
 txn_fn work_claim;

@@ -21,6 +21,7 @@ struct broker_settings {
 	int64_t cleanup_batch_delay_ms;
 	int64_t cleanup_sandbox_delay_ms;
 	int64_t sync_max_stale_percent;
+	int64_t low_water; /* an alarm when fewer are free; 0: never */
 };
 
 /* What a pass needs and is told. */

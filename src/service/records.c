@@ -62,6 +62,8 @@ static const struct record_field job_fields[] = {
 	[JOB_F_LEASE_UNTIL]      = { INT_OR_NONE(job_record, lease_until_ms) },
 	[JOB_F_FENCE]            = { INT(job_record, fence) },
 	[JOB_F_RAN_BY]           = { TEXT_OR_NONE(job_record, ran_by, 64) },
+	[JOB_F_FAILURES]         = { INT_OR_NONE(job_record, failures) },
+	[JOB_F_INTERVAL]         = { INT_OR_NONE(job_record, interval_sec) },
 };
 /* clang-format on */
 

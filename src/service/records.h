@@ -65,6 +65,8 @@ struct job_record {
 	int64_t          lease_until_ms; /* and how long it may be silent */
 	int64_t          fence;          /* number of the last grant */
 	struct str       ran_by;         /* the node of the last run */
+	int64_t          failures;       /* in a row, up to the last run */
+	int64_t          interval_sec;   /* between two runs; 0: only when asked */
 	uint64_t         version;
 };
 
@@ -80,6 +82,8 @@ enum {
 	JOB_F_LEASE_UNTIL,
 	JOB_F_FENCE,
 	JOB_F_RAN_BY,
+	JOB_F_FAILURES,
+	JOB_F_INTERVAL,
 };
 
 enum { JOB_RESULT_MAX = 1024 };

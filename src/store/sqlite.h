@@ -10,7 +10,7 @@
 
 struct store;
 
-enum { SQLITE_SCHEMA_VERSION = 1 };
+enum { SQLITE_SCHEMA_VERSION = 2 }; /* 2: the kernel's records; a program that does not know them would tell nobody */
 
 struct sqlite_options {
 	const char                      *path; /* made when it does not exist */

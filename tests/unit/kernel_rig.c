@@ -2,8 +2,6 @@
 /* kernel_rig.c - see kernel_rig.h. */
 #include "kernel_rig.h"
 
-#include <stdlib.h>
-
 #include "service/records.h"
 #include "store/memory.h"
 #include "test.h"
@@ -90,11 +88,11 @@ static int do_due(struct kernel_rig *r, int64_t *ret_next_due_ms)
 	CHECK(work_find(r->kernel, 100, &a, &list, &e) == RC_OK);
 	done = (int)list.count;
 	for (size_t i = 0; i < list.count; i++) {
-		struct work *w = work_dup(&list.items[i]);
+		struct work w = { 0 };
 
-		do_work(r, w);
-		work_fini(w);
-		free(w);
+		work_copy(&w, &list.items[i]);
+		do_work(r, &w);
+		work_fini(&w);
 	}
 	*ret_next_due_ms = list.next_due_ms;
 	arena_fini(&a);

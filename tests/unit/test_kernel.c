@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "kernel/event.h"
+#include "kernel/recover.h"
 #include "kernel/timer.h"
 #include "kernel_rig.h"
 #include "service/records.h"
@@ -305,11 +307,11 @@ static struct work *take_work(struct rig *r)
 {
 	struct arena     a = { 0 };
 	struct work_list list;
-	struct work     *w;
+	struct work     *w = mem_new(struct work);
 
 	CHECK(work_find(r->base.kernel, 10, &a, &list, NULL) == RC_OK);
 	CHECK(list.count >= 1);
-	w = work_dup(&list.items[0]);
+	work_copy(w, &list.items[0]);
 	arena_fini(&a);
 	return w;
 }
@@ -545,5 +547,23 @@ TEST(ids_grow_also_when_the_clock_goes_back_and_after_a_restart)
 	CHECK(kernel_prime(r.base.kernel, NULL) == RC_OK);
 	kernel_id(r.base.kernel, r.base.clock.test_ms, after);
 	CHECK(strcmp(after, "01a") > 0); /* 1800000000000 is 0x1a3185c5000 */
+	rig_close(&r.base);
+}
+
+TEST(after_a_crash_of_the_only_node_its_claims_are_free_at_once)
+{
+	struct rig   r;
+	struct work *w;
+
+	open_rig(&r);
+	r.routes[0].pattern = "Nothing";
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	w = take_work(&r);
+	rig_run(&r.base, work_claim, w);
+	drop_work(w);
+	CHECK(rig_turn(&r.base) == 0);
+	CHECK(kernel_recover(r.base.kernel, NULL) == RC_OK);
+	rig_turn(&r.base);
+	CHECK(r.outside.count == 1);
 	rig_close(&r.base);
 }
