@@ -138,8 +138,12 @@ enum rc work_refuse(struct session *s, void *arg, struct err *e)
 	struct work *w = arg;
 
 	w->has_more = w->is_lost = false;
-	return w->kind == WORK_LANE ? lane_refuse(s, w, e)
-	                            : RC_OK; /* a saga's step is tried again when its lease has run out */
+	switch (w->kind) {
+	case WORK_TIMER: return RC_OK; /* has no handler that could refuse */
+	case WORK_LANE: return lane_refuse(s, w, e);
+	case WORK_SAGA: return saga_refuse(s, w, e);
+	}
+	return RC_INTERNAL;
 }
 
 enum rc work_extend(struct session *s, void *arg, struct err *e)

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "kernel/queue.h"
 #include "kernel/saga.h"
+#include "kernel/saga_rule.h"
 #include "store/store.h"
 
 struct kernel;
@@ -42,6 +43,7 @@ struct work {
 	struct call      call;
 	struct saga      saga;
 	struct saga_call saga_call;
+	enum saga_todo   saga_todo;    /* what to call */
 	bool             has_happened; /* what a check found out */
 	bool (*may_go_on)(void *arg);  /* set by who runs it: false when it should stop soon */
 	void *may_go_on_arg;

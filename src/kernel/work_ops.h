@@ -42,4 +42,5 @@ enum rc saga_find(struct session *s, struct work_finder *f, struct err *e);
 enum rc saga_claim(struct session *s, struct work *w, struct err *e);
 void    saga_perform(struct work *w);
 enum rc saga_settle(struct session *s, struct work *w, struct err *e);
+enum rc saga_refuse(struct session *s, struct work *w, struct err *e);
 enum rc saga_extend(struct session *s, struct work *w, struct err *e);

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * saga_run.c - a saga through the stages of work: found, claimed, performed, settled.
+ *
+ * A claim gives the saga to one node for the time of its lease, and stores what that node is about to do. The call follows without a
+ * transaction. Settling stores the outcome and, in the same commit, the intent of the next call with a new lease; so a saga that goes
+ * well costs one commit a step. Wherever the process dies, the lease runs out, somebody else claims the saga, and finds in its marks
+ * what may have happened.
+ *
+ * Always true:
+ *   1. An outcome is stored only by who has the claim: same owner, same fence.              [load_claimed()]
+ *   2. The event of the end, and what the kind's on_end changes, are in the commit that ends it.   [finish()]
+ *   3. Nothing that settling reads is changed by settling: it may be run again after a conflict.
+ *
+ * Not here: what is decided (saga_rule.c), threads and waiting (pump.c).
+ */
+#include "kernel/saga.h"
+
+#include <assert.h>
+
+#include "base/arena.h"
+#include "kernel/defect.h"
+#include "kernel/kernel.h"
+#include "kernel/saga_ops.h"
+#include "kernel/saga_rule.h"
+#include "kernel/work_ops.h"
+
+/* --- find, claim, extend --- */
+
+enum rc saga_find(struct session *s, struct work_finder *f, struct err *e)
+{
+	static const enum saga_state active[] = { SAGA_RUNNING, SAGA_UNDOING };
+	struct work                  form = { .kernel = f->kernel, .kind = WORK_SAGA, .needs_call = true };
+
+	for (size_t i = 0; i < ARRAY_LEN(active); i++) {
+		struct query q = { .type = &saga_type, .index = SAGA_BY_STATE, .hash = value_int(active[i]) };
+		enum rc      rc = work_query_due(s, f, &q, SAGA_F_DUE, &form, e);
+
+		if (rc)
+			return rc;
+	}
+	return RC_OK;
+}
+
+static bool is_active(const struct saga *saga)
+{
+	return saga->state == SAGA_RUNNING || saga->state == SAGA_UNDOING;
+}
+
+static enum rc load(struct session *s, struct work *w, struct saga *ret, struct err *e)
+{
+	enum rc rc = session_get(s, &saga_type, w->key, ret, NULL);
+
+	w->is_lost = rc == RC_NOT_FOUND || (!rc && !is_active(ret));
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set(e, rc, "saga %.*s cannot be read", STR_ARG(w->key));
+	return RC_OK;
+}
+
+/* RC_OK and is_lost when the claim no longer stands. */
+static enum rc load_claimed(struct session *s, struct work *w, struct saga *ret, struct err *e)
+{
+	enum rc rc = load(s, w, ret, e);
+
+	if (rc || w->is_lost || HAS_DEFECT(IGNORE_FENCE))
+		return rc;
+	w->is_lost = ret->fence != w->fence || !str_eq(ret->owner, kernel_options(w->kernel)->node);
+	return RC_OK;
+}
+
+static struct saga_rule rule_for(struct session *s, const struct work *w, struct saga *saga)
+{
+	return (struct saga_rule){ .kind = kernel_saga(w->kernel, saga->kind),
+		                   .saga = saga,
+		                   .now_ms = session_now(s).ms,
+		                   .lease_ms = kernel_options(w->kernel)->lease_ms,
+		                   .arena = session_arena(s) };
+}
+
+/* Store the intent of the next call; the work keeps a copy to call with. */
+static void put_intent(struct session *s, struct work *w, const struct saga_rule *r)
+{
+	struct err ignored = { 0 };
+
+	if (saga_rule_fits(r->saga, r->kind, &ignored)) {
+		w->saga_todo = SAGA_TODO_NOTHING; /* settling parks it, and says why */
+		r->saga->due_ms = r->now_ms + r->lease_ms;
+	} else {
+		w->saga_todo = saga_rule_intend(r);
+	}
+	w->claimed_until_ms = r->saga->due_ms;
+	session_put(s, &saga_type, r->saga);
+	record_copy(&saga_type, &w->saga, r->saga, &w->arena);
+}
+
+enum rc saga_claim(struct session *s, struct work *w, struct err *e)
+{
+	struct saga      saga;
+	struct saga_rule r;
+	enum rc          rc = load(s, w, &saga, e);
+
+	if (rc || w->is_lost)
+		return rc;
+	w->is_lost = saga.due_ms > session_now(s).ms;
+	if (w->is_lost)
+		return RC_OK;
+	saga.owner = kernel_options(w->kernel)->node;
+	w->fence = ++saga.fence;
+	r = rule_for(s, w, &saga);
+	put_intent(s, w, &r);
+	w->is_claimed = true;
+	return RC_OK;
+}
+
+enum rc saga_extend(struct session *s, struct work *w, struct err *e)
+{
+	struct saga      saga;
+	struct saga_rule r;
+	enum rc          rc = load_claimed(s, w, &saga, e);
+
+	if (rc || w->is_lost)
+		return rc;
+	r = rule_for(s, w, &saga);
+	saga.due_ms = r.now_ms + (saga_rule_fits(&saga, r.kind, NULL) ? r.lease_ms : saga_rule_lease(&r, w->saga_todo));
+	w->claimed_until_ms = saga.due_ms;
+	session_put(s, &saga_type, &saga);
+	return RC_OK;
+}
+
+/* --- perform --- */
+
+/* Also who fails without a word has a message. */
+static struct err complete(const struct err *e, enum rc rc)
+{
+	struct err whole = *e;
+
+	if (!whole.msg[0])
+		rc_ignore(err_set(&whole, rc, "%s", rc_text(rc))); /* noted there */
+	whole.rc = rc;
+	return whole;
+}
+
+static int64_t now_of(const struct work *w)
+{
+	return clock_now(kernel_options(w->kernel)->clock).ms;
+}
+
+static void fill_call(struct work *w, const struct saga_kind *kind, const struct saga_step *step)
+{
+	w->saga_call = (struct saga_call){
+		.saga = &w->saga,
+		.key = str_format(&w->arena, "%.*s/%s", STR_ARG(w->saga.id), step->name),
+		.data = w->saga.data,
+		.arena = &w->arena,
+		.world = kind->world,
+		.now_ms = now_of(w),
+		.timeout_ms = saga_step_timeout(step),
+	};
+}
+
+/* Whatever is wrong with a check, it has not told: that is no reason to go back while there are tries. */
+static enum rc check(struct work *w, const struct saga_step *step)
+{
+	enum rc rc = step->check(&w->saga_call, &w->has_happened, &w->failure);
+
+	if (!rc)
+		return RC_OK;
+	rc = rc == RC_TIMEOUT || rc == RC_LIMITED ? rc : RC_UNAVAILABLE;
+	w->failure.rc = rc;
+	return err_wrap(&w->failure, rc, "cannot tell whether it has happened");
+}
+
+static enum rc call_step(struct work *w, const struct saga_step *step)
+{
+	enum rc rc;
+
+	if (now_of(w) >= w->claimed_until_ms)
+		return err_set(&w->failure, RC_UNAVAILABLE, "the lease ran out before the call was made");
+	if (w->saga_todo == SAGA_TODO_UNDO)
+		return step->undo(&w->saga_call, &w->failure);
+	if (w->saga_todo == SAGA_TODO_CHECK) {
+		if ((rc = check(w, step)) || w->has_happened)
+			return rc;
+		w->saga_call.now_ms = now_of(w);
+	}
+	return step->act(&w->saga_call, &w->failure);
+}
+
+void saga_perform(struct work *w)
+{
+	const struct saga_kind *kind = kernel_saga(w->kernel, w->saga.kind);
+	const struct saga_step *step;
+	enum rc                 rc;
+
+	w->has_failed = w->has_happened = false;
+	err_clear(&w->failure);
+	if (w->saga_todo == SAGA_TODO_NOTHING)
+		return;
+	assert(kind); /* otherwise the claim would have said: nothing */
+	step = &kind->steps[w->saga.step];
+	fill_call(w, kind, step);
+	rc = call_step(w, step);
+	if (!rc && saga_check_object(w->saga_call.data, "the data it gave back", &w->failure))
+		rc = w->failure.rc;
+	w->has_failed = rc != RC_OK;
+	if (w->has_failed)
+		w->failure = complete(&w->failure, rc);
+}
+
+/* --- settle --- */
+
+static struct saga_outcome outcome_of(struct session *s, const struct work *w)
+{
+	struct arena *a = session_arena(s);
+
+	return (struct saga_outcome){ .has_failed = w->has_failed || w->is_refused,
+		                      .rc = w->failure.rc,
+		                      .error = str_dup(a, str_from(w->failure.msg)),
+		                      .data = str_dup(a, w->saga_call.data) };
+}
+
+/* How long to wait should this have been a failed try. */
+static int64_t draw_backoff(struct work *w, const struct saga_rule *r)
+{
+	const struct saga_step *step = &r->kind->steps[r->saga->step];
+
+	return kernel_backoff(w->kernel, step->backoff_ms ? step->backoff_ms : SAGA_BACKOFF_MS,
+	                      step->backoff_max_ms ? step->backoff_max_ms : SAGA_BACKOFF_MAX_MS, r->saga->tries);
+}
+
+/* It has come to an end. A refusal by on_end undoes all of this transaction; saga_refuse() notes it in another. */
+static enum rc finish(struct session *s, struct work *w, const struct saga_rule *r, bool asks_on_end, struct err *e)
+{
+	struct err refusal = { 0 };
+	enum rc    rc;
+
+	session_put(s, &saga_type, r->saga);
+	if ((rc = saga_tell_end(s, r->kind, r->saga, e)))
+		return rc;
+	if (!asks_on_end || !r->kind || !r->kind->on_end)
+		return RC_OK;
+	if (!(rc = r->kind->on_end(s, r->saga, &refusal)))
+		return RC_OK;
+	w->is_refused = true;
+	w->failure = complete(&refusal, rc);
+	return err_set(e, rc, "saga %.*s: its end was refused: %s", STR_ARG(r->saga->id), w->failure.msg);
+}
+
+static enum rc park_unknown(struct session *s, struct work *w, struct saga_rule *r, const struct err *why,
+                            struct err *e)
+{
+	saga_rule_park(r, str_dup(r->arena, str_from(why->msg)));
+	return finish(s, w, r, false, e);
+}
+
+/* Store what the rules have made of the outcome. */
+static enum rc save(struct session *s, struct work *w, const struct saga_rule *r, enum saga_next next, bool asks_on_end,
+                    struct err *e)
+{
+	switch (next) {
+	case SAGA_NEXT_CALL:
+		put_intent(s, w, r);
+		w->has_more = true;
+		return RC_OK;
+	case SAGA_NEXT_WAIT:
+		session_put(s, &saga_type, r->saga);
+		session_poke(s); /* whoever sleeps until something is due has something new to consider */
+		return RC_OK;
+	case SAGA_NEXT_END: return finish(s, w, r, asks_on_end, e);
+	}
+	return RC_INTERNAL;
+}
+
+enum rc saga_settle(struct session *s, struct work *w, struct err *e)
+{
+	struct saga         saga;
+	struct saga_rule    r;
+	struct saga_outcome o;
+	struct err          why = { 0 };
+	enum rc             rc = load_claimed(s, w, &saga, e);
+
+	if (rc || w->is_lost)
+		return rc;
+	r = rule_for(s, w, &saga);
+	if (saga_rule_fits(&saga, r.kind, &why))
+		return park_unknown(s, w, &r, &why, e);
+	o = outcome_of(s, w);
+	r.backoff_ms = o.has_failed ? draw_backoff(w, &r) : 0;
+	return save(s, w, &r, saga_rule_settle(&r, &o), true, e);
+}
+
+/* Its end was refused. Should that park it, on_end is not asked again: a person sees to it. */
+enum rc saga_refuse(struct session *s, struct work *w, struct err *e)
+{
+	struct saga         saga;
+	struct saga_rule    r;
+	struct saga_outcome o;
+	enum rc             rc = load_claimed(s, w, &saga, e);
+
+	if (rc || w->is_lost)
+		return rc;
+	r = rule_for(s, w, &saga);
+	o = outcome_of(s, w);
+	r.backoff_ms = draw_backoff(w, &r);
+	return save(s, w, &r, saga_rule_refuse(&r, &o), false, e);
+}
