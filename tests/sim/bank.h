@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "kernel/kernel.h"
 #include "kernel/queue.h"
 #include "store/record.h"
 

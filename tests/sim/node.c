@@ -67,11 +67,13 @@ void node_open(struct sim *sim, int number)
 
 static void drop_work(struct sim_node *n, size_t at)
 {
-	work_fini(n->hand[at].work);
-	free(n->hand[at].work);
+	struct work *dropped = n->hand[at].work;
+
+	arena_reset(&dropped->arena);
 	n->hand_count--;
 	for (; at < n->hand_count; at++)
 		n->hand[at] = n->hand[at + 1];
+	n->hand[n->hand_count].work = dropped;
 }
 
 void node_crash(struct sim_node *n)
@@ -85,6 +87,11 @@ void node_crash(struct sim_node *n)
 void node_close(struct sim_node *n)
 {
 	node_crash(n);
+	for (size_t i = 0; i < HAND_MAX && n->hand[i].work; i++) {
+		work_fini(n->hand[i].work);
+		free(n->hand[i].work);
+	}
+	arena_fini(&n->arena);
 	store_close(&n->base);
 }
 
@@ -134,33 +141,38 @@ static void check_timer_order(struct sim *sim, const struct work_list *list)
 	}
 }
 
+static void take(struct sim_node *n, const struct work *w)
+{
+	if (!n->hand[n->hand_count].work)
+		n->hand[n->hand_count].work = mem_new(struct work);
+	work_copy(n->hand[n->hand_count].work, w);
+	n->hand[n->hand_count++].stage = STAGE_FOUND;
+}
+
 static void find(struct sim_node *n)
 {
 	struct sim      *sim = n->sim;
-	struct arena     a = { 0 };
 	struct work_list list = { 0 };
 	struct err       e = { 0 };
-	enum rc          rc = work_find(n->kernel, FIND_LIMIT, &a, &list, &e);
 	int64_t          latest_ms = sim_now(sim) + NODE_POLL_MS;
+	enum rc          rc;
 
+	arena_reset(&n->arena);
+	rc = work_find(n->kernel, FIND_LIMIT, &n->arena, &list, &e);
 	if (rc) {
 		n->idle_until_ms = sim_now(sim) + STORE_RETRY_MS;
 		sim_trace(sim, n, "looks for work: %s", e.msg);
-		arena_fini(&a);
 		return;
 	}
 	check_timer_order(sim, &list);
 	for (size_t i = 0; i < list.count && n->hand_count < HAND_MAX; i++)
-		if (!has_in_hand(n, &list.items[i])) {
-			n->hand[n->hand_count].stage = STAGE_FOUND;
-			n->hand[n->hand_count++].work = work_dup(&list.items[i]);
-		}
+		if (!has_in_hand(n, &list.items[i]))
+			take(n, &list.items[i]);
 	n->idle_until_ms = list.next_due_ms;
 	if (n->idle_until_ms > latest_ms && sim->profile.lag && !sim->is_calm)
 		n->idle_until_ms = latest_ms; /* what it has just seen may be old */
 	if (list.count)
 		sim_trace(sim, n, "looks for work: finds %zu", list.count);
-	arena_fini(&a);
 }
 
 /* --- stages --- */

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "kernel/records.h"
 #include "kernel/saga.h"
+#include "model.h"
 #include "sim.h"
 #include "store/session.h"
 
@@ -144,7 +145,7 @@ static enum rc undo_step(struct saga_call *c, struct err *e)
 
 static enum rc on_end(struct session *s, const struct saga *saga, struct err *e)
 {
-	struct sim *sim = CONTAINER_OF(s->store->ops, struct sim, ops);
+	struct sim *sim = sim_of(s);
 
 	(void)saga;
 	if (sim_fault(sim, SIM_HANDLER_FAILED, sim->profile.call))
@@ -183,7 +184,7 @@ const struct saga_kind *const *sagas_kinds(const struct sim *sim)
 
 enum rc sagas_start(struct session *s, struct str id, struct str subject, int64_t number, struct err *e)
 {
-	struct sim *sim = CONTAINER_OF(s->store->ops, struct sim, ops);
+	struct sim *sim = sim_of(s);
 
 	return session_start(s, sim->far_side->kinds[number % SAGA_KINDS].name, id, subject, STR("{}"), STR("teller"), e);
 }

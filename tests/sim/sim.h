@@ -63,17 +63,18 @@ struct sim;
 struct sim_node {
 	struct store   base; /* first: the wrapper around the shared store */
 	struct sim    *sim;
-	char           name[16];
+	char           name[24];
 	struct kernel *kernel; /* NULL: it is down */
 	struct chance  chance; /* its own stream, for the kernel */
 	int64_t        away_until_ms;   /* paused or down until then */
 	int64_t        outage_until_ms; /* does not reach the store until then */
 	int64_t        idle_until_ms;   /* has found nothing to do before then */
 	struct {
-		struct work *work;
+		struct work *work; /* those behind the last are kept for the next ones */
 		enum stage   stage;
 	} hand[HAND_MAX];
-	size_t hand_count;
+	size_t       hand_count;
+	struct arena arena; /* of one look for work */
 };
 
 /* How rough the world of one seed is; faults in a thousand chances. */
@@ -92,6 +93,12 @@ struct recent {
 	void                     *before; /* NULL: was not there */
 };
 
+/* The table of the shared store. */
+struct watched_ops {
+	struct store_ops base; /* first */
+	struct sim      *sim;
+};
+
 struct model;
 struct bank;
 struct far_side;
@@ -106,7 +113,7 @@ struct sim {
 	int64_t         start_ms, end_ms, lived_ms; /* lived: time that has passed, jumps aside */
 	struct arena    arena;                      /* as long as the seed */
 	struct store   *shared;
-	struct store_ops        ops;    /* the shared store's, watched */
+	struct watched_ops      ops;    /* the shared store's, watched */
 	const struct store_ops *memory; /* its own */
 	struct sim_node         nodes[NODES_MAX];
 	struct recent           recent[RECENT_MAX];
@@ -130,6 +137,12 @@ struct sim {
 	char     promise[128], evidence[512];
 	uint64_t failed_step;
 };
+
+/* Whose store this is. */
+static inline struct sim *sim_of(const struct session *s)
+{
+	return ((const struct watched_ops *)s->store->ops)->sim;
+}
 
 /* --- sim.c --- */
 

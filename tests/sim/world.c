@@ -22,11 +22,6 @@
 #include "store/memory.h"
 #include "store/session.h"
 
-static struct sim *sim_of(const struct session *s)
-{
-	return CONTAINER_OF(s->store->ops, struct sim, ops);
-}
-
 /* --- what was before --- */
 
 static void remember(struct sim *sim, const struct session_entry *entry)
@@ -289,10 +284,10 @@ void world_open(struct sim *sim)
 
 	sim->shared = store_memory_open(types, ARRAY_LEN(types), &sim->clock);
 	sim->memory = sim->shared->ops;
-	sim->ops = *sim->memory;
-	sim->ops.apply = apply;
-	sim->ops.query = query;
-	sim->shared->ops = &sim->ops;
+	sim->ops = (struct watched_ops){ .base = *sim->memory, .sim = sim };
+	sim->ops.base.apply = apply;
+	sim->ops.base.query = query;
+	sim->shared->ops = &sim->ops.base;
 	sim->recent_count = 0;
 }
 
