@@ -14,7 +14,7 @@
 #include "sagas.h"
 #include "sim.h"
 
-enum { QUIET_STEPS_MAX = 200000, COUNT_EVERY = 64 };
+enum { QUIET_STEPS_MAX = 200000, COUNT_EVERY = 64, BURST_PAUSE_MS = 3000 };
 
 /* --- how rough this world is --- */
 
@@ -36,7 +36,7 @@ static void draw_profile(struct sim *sim)
 		.store = ONE_OF(c, 0, 5, 20, 60),
 		.lag = ONE_OF(c, 0, 0, 100, 400),
 		.interleave = ONE_OF(c, 0, 30, 150),
-		.crash = ONE_OF(c, 0, 3, 15, 40),
+		.crash = ONE_OF(c, 0, 1, 4, 12),
 		.jump = ONE_OF(c, 0, 0, 2, 5),
 		.call = ONE_OF(c, 0, 30, 200, 400),
 		.step = ONE_OF(c, 0, 30, 150, 400),
@@ -82,9 +82,9 @@ void sim_interleave(struct sim *sim, const struct sim_node *n)
 		return;
 	sim->depth++;
 	other = any_node(sim, node_is_busy, n);
-	if (other && chance_is(&sim->chance, 700))
+	if (other)
 		node_step(other);
-	else if ((other = any_node(sim, node_is_up, NULL)))
+	else if (chance_is(&sim->chance, 100) && (other = any_node(sim, node_is_up, NULL)))
 		operate(other);
 	sim->depth--;
 }
@@ -178,6 +178,12 @@ static int64_t next_moment(const struct sim *sim)
 	return next;
 }
 
+/* Operations come in bursts, with long pauses between them. */
+static int64_t draw_pause(struct sim *sim)
+{
+	return chance_below(&sim->chance, chance_is(&sim->chance, 600) ? BURST_PAUSE_MS : 4 * sim->profile.op_pause_ms);
+}
+
 /* False: nothing will ever happen. */
 static bool turn(struct sim *sim)
 {
@@ -189,7 +195,7 @@ static bool turn(struct sim *sim)
 	if (has_mishap(sim))
 		return true;
 	if (sim_now(sim) >= sim->next_op_ms && (n = any_node(sim, node_is_up, NULL))) {
-		sim->next_op_ms = sim_now(sim) + chance_below(&sim->chance, 2 * sim->profile.op_pause_ms);
+		sim->next_op_ms = sim_now(sim) + draw_pause(sim);
 		operate(n);
 		return true;
 	}
@@ -247,7 +253,8 @@ static void end_well(struct sim *sim)
 	if (sim->has_failed)
 		return;
 	sim->bank->is_healed = true;
-	(void)bank_replay_all(n);
+	while (bank_replay_all(n))
+		;
 	(void)sagas_retry_all(n);
 	drive_to_quiet(sim);
 	check_quiet(sim);

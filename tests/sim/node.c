@@ -13,7 +13,7 @@
 #include "sagas.h"
 #include "sim.h"
 
-enum { FIND_LIMIT = 4, LEASE_MS = 60000, STORE_RETRY_MS = 1000 };
+enum { FIND_LIMIT = 4, LEASE_MS = 60000, STORE_RETRY_MS = 5000 };
 
 static uint64_t draw(void *arg)
 {
@@ -169,8 +169,8 @@ static void find(struct sim_node *n)
 		if (!has_in_hand(n, &list.items[i]))
 			take(n, &list.items[i]);
 	n->idle_until_ms = list.next_due_ms;
-	if (n->idle_until_ms > latest_ms && sim->profile.lag && !sim->is_calm)
-		n->idle_until_ms = latest_ms; /* what it has just seen may be old */
+	if (n->idle_until_ms > latest_ms && sim->has_lagged)
+		n->idle_until_ms = latest_ms; /* what it has just seen is old */
 	if (list.count)
 		sim_trace(sim, n, "looks for work: finds %zu", list.count);
 }

@@ -53,7 +53,7 @@ enum fault_kind {
 
 extern const char *const fault_texts[FAULT_KIND_COUNT];
 
-enum { NODES_MAX = 3, HAND_MAX = 12, RECENT_MAX = 32, NODE_POLL_MS = 20000 };
+enum { NODES_MAX = 3, HAND_MAX = 12, RECENT_MAX = 32, LAG_MS = 10000, NODE_POLL_MS = 20000 };
 
 enum stage { STAGE_FOUND, STAGE_CLAIMED, STAGE_PERFORMED, STAGE_REFUSED };
 
@@ -88,6 +88,7 @@ struct profile {
 /* What a record was before a recent change. */
 struct recent {
 	const struct record_type *type;
+	int64_t                   at_ms;
 	struct arena              arena;
 	struct str                key;
 	void                     *before; /* NULL: was not there */
@@ -118,7 +119,8 @@ struct sim {
 	struct sim_node         nodes[NODES_MAX];
 	struct recent           recent[RECENT_MAX];
 	size_t                  recent_count;
-	bool                    has_lagged, is_outdated; /* of the transaction under way */
+	/* Of the transaction under way: an answer was old; so its commit was refused; and now it runs again, on fresh ones. */
+	bool                    has_lagged, is_outdated, is_fresh;
 	int                     depth;                   /* steps within steps */
 	int64_t                 next_op_ms;
 	bool                    is_calm; /* no more faults */

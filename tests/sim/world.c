@@ -30,6 +30,7 @@ static void remember(struct sim *sim, const struct session_entry *entry)
 
 	arena_reset(&r->arena);
 	r->type = entry->type;
+	r->at_ms = sim_now(sim);
 	r->key = str_dup(&r->arena, entry->key);
 	r->before = NULL;
 	if (!entry->before)
@@ -49,6 +50,16 @@ static size_t first_change(const struct sim *sim, size_t from, const struct reco
 		from++;
 	}
 	return from;
+}
+
+/* How many changes an index may not have heard of yet. */
+static size_t count_recent(const struct sim *sim)
+{
+	size_t most = sim->recent_count < RECENT_MAX ? sim->recent_count : RECENT_MAX, count = 0;
+
+	while (count < most && sim->recent[(sim->recent_count - count - 1) % RECENT_MAX].at_ms > sim_now(sim) - LAG_MS)
+		count++;
+	return count;
 }
 
 struct old_page {
@@ -77,13 +88,14 @@ static void insert_sorted(struct old_page *old, struct stored item)
 	old->page->count++;
 }
 
-/* The page as it was some changes ago: without what has changed since, with what it was then. */
-static void turn_back(struct session *s, size_t changes, const struct query *q, struct stored_page *page)
+/* The page as it was some changes ago: without what has changed since, with what it was then. False when that is the same. */
+static bool turn_back(struct session *s, size_t changes, const struct query *q, struct stored_page *page)
 {
 	struct sim        *sim = sim_of(s);
 	struct stored_page now = *page;
 	struct old_page    old = { q, page, now.count + changes };
 	size_t             then = sim->recent_count - changes;
+	bool               is_other = false;
 
 	page->count = 0;
 	page->items = arena_alloc(s->arena, old.room * sizeof(*page->items));
@@ -100,9 +112,12 @@ static void turn_back(struct session *s, size_t changes, const struct query *q, 
 		item.record = arena_alloc(s->arena, q->type->size);
 		record_copy(q->type, item.record, r->before, s->arena);
 		insert_sorted(&old, item);
+		is_other = true;
 	}
+	is_other |= page->count != now.count;
 	if (page->count > q->limit)
 		page->count = q->limit;
+	return is_other;
 }
 
 static enum rc query(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
@@ -111,11 +126,13 @@ static enum rc query(struct session *s, const struct query *q, struct stored_pag
 	enum rc     rc = sim->memory->query(s, q, ret, e);
 	size_t      changes;
 
-	if (rc || q->index < 0 || q->cursor.n || !sim->recent_count || sim->is_outdated ||
-	    !sim_fault(sim, SIM_STORE_STALE, sim->profile.lag))
+	if (rc || q->index < 0 || q->cursor.n || sim->is_fresh)
 		return rc;
-	changes = sim->recent_count < RECENT_MAX ? sim->recent_count : RECENT_MAX;
-	turn_back(s, (size_t)chance_from_to(&sim->chance, 1, (int64_t)changes), q, ret);
+	changes = count_recent(sim);
+	if (!changes || sim->is_calm || !chance_is(&sim->chance, sim->profile.lag) ||
+	    !turn_back(s, (size_t)chance_from_to(&sim->chance, 1, (int64_t)changes), q, ret))
+		return RC_OK;
+	sim->faults[SIM_STORE_STALE]++;
 	sim->has_lagged = true;
 	return RC_OK;
 }
@@ -181,7 +198,7 @@ static void enter(struct sim_node *n)
 {
 	n->sim->shared->context = n->base.context;
 	n->sim->shared->on_news = n->base.on_news;
-	n->sim->has_lagged = false;
+	n->sim->has_lagged = n->sim->is_outdated = false;
 }
 
 static enum rc run_wrapped(struct session *s, void *arg, struct err *e)
@@ -209,10 +226,11 @@ static void finish(struct txn *inner, enum rc rc, const struct err *e)
 
 	if (rc && sim->is_outdated) { /* again, on what is so; turn() runs it */
 		w->fault = FAULT_KIND_COUNT;
+		sim->is_fresh = true;
 		store_submit(sim->shared, inner);
 		return;
 	}
-	sim->is_outdated = false;
+	sim->is_outdated = sim->is_fresh = false;
 	outer->rc = rc;
 	outer->e = *e;
 	if (w->fault == SIM_STORE_ANSWER_LOST && !rc) {
