@@ -30,14 +30,21 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "http/api.h"
+#include "kernel/kernel.h"
+#include "kernel/pump.h"
+#include "kernel/webhook.h"
 #include "http/server.h"
 #include "net/fetch.h"
 #include "providers/csp/guard.h"
 #include "providers/csp/http.h"
+#include "providers/notify/log_sink.h"
+#include "providers/notify/webhook_out.h"
 #include "providers/sim/csp_sim.h"
 #include "service/jobs.h"
 #include "store/store.h"
 
+enum { QUEUE_LOG, QUEUE_WEBHOOK, QUEUE_WEBHOOK_OUT, QUEUE_COUNT };
+enum { KERNEL_LEASE_MS = 30000, TIMERS_PER_SEC = 500, PUMP_WORKERS = 4, PUMP_POLL_MS = 1000, DDB_STREAM_LAG_MS = 2000 };
 enum { DRAIN_MS = 30000, DDB_GAUGES_MS = 60000, SQLITE_GAUGES_MS = 1000, EXIT_CONFIG = 2, EXIT_FAILED = 1 };
 
 struct server {
@@ -47,6 +54,10 @@ struct server {
 	uv_loop_t              loop;
 	uv_signal_t            on_term, on_int, on_hup;
 	struct app_store       store;
+	struct kernel         *kernel;
+	struct webhook_out     webhook_out;
+	struct queue           queues[QUEUE_COUNT];
+	struct pump           *pump;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
 	struct broker_settings settings;
@@ -157,6 +168,68 @@ static enum rc open_csp(struct server *s, struct err *e)
 	return RC_OK;
 }
 
+static const struct route event_routes[] = {
+	{ "*", "log" },
+	{ "*", "webhook" },
+};
+
+static uint64_t any_number(void *arg)
+{
+	(void)arg;
+	return id_fast_random();
+}
+
+static void fill_queues(struct server *s)
+{
+	s->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
+	s->queues[QUEUE_WEBHOOK] = (struct queue){ .name = "webhook",
+		                                   .handle = webhook_fan_out,
+		                                   .has_addressees = true };
+	s->queues[QUEUE_WEBHOOK_OUT] = (struct queue){
+		.name = "webhook-out", .call = webhook_out_call, .arg = &s->webhook_out, .tries = 5
+	};
+}
+
+static enum rc open_kernel(struct server *s, struct err *e)
+{
+	static char           node[ID_UUID_SIZE];
+	struct kernel_options options = { .store = s->store.store,
+		                          .clock = &clock_real,
+		                          .source = STR("leasehold"),
+		                          .account = STR(""),
+		                          .region = config_str(s->config, CONFIG_AWS_REGION),
+		                          .queues = s->queues,
+		                          .queue_count = QUEUE_COUNT,
+		                          .routes = event_routes,
+		                          .route_count = ARRAY_LEN(event_routes),
+		                          .lease_ms = KERNEL_LEASE_MS,
+		                          .timers_per_sec = TIMERS_PER_SEC,
+		                          .random = any_number,
+		                          .metrics = s->metrics };
+
+	id_uuid(node);
+	options.node = str_from(node);
+	fill_queues(s);
+	s->kernel = kernel_new(&options);
+	s->webhook_out = (struct webhook_out){ .kernel = s->kernel, .allows_private = s->is_dev };
+	return s->store.kind == APP_SQLITE ? kernel_prime(s->kernel, e) : RC_OK;
+}
+
+static void on_news(void *arg)
+{
+	struct server *s = arg;
+
+	pump_poke(s->pump);
+	api_poke_streams(s->api);
+}
+
+static void start_pump(struct server *s)
+{
+	s->pump = pump_start(
+	        &(struct pump_options){ .kernel = s->kernel, .workers = PUMP_WORKERS, .poll_ms = PUMP_POLL_MS });
+	kernel_on_news(s->kernel, on_news, s);
+}
+
 static bool is_csp_open(void *arg)
 {
 	return csp_guard_is_open(arg, NULL);
@@ -164,24 +237,30 @@ static bool is_csp_open(void *arg)
 
 static enum rc open_api(struct server *s, struct err *e)
 {
-	const struct config *c = s->config;
-	struct api_tokens    tokens;
-	struct api_options   options = {
-		  .loop = &s->loop,
-		  .store = s->store.store,
-		  .metrics = s->metrics,
-		  .base_path = config_str(c, CONFIG_BASE_PATH),
-		  .cors_origins = config_str(c, CONFIG_CORS),
-		  .sends_request_id = config_number(c, CONFIG_REQUEST_ID),
-		  .lab_hours = config_number(c, CONFIG_LAB_HOURS),
-		  .wait_max_sec = config_number(c, CONFIG_WAIT_MAX),
-		  .waiting_max = config_number(c, CONFIG_WAITING_MAX),
-		  .rate_per_sec = config_number(c, CONFIG_RATE),
-		  .rate_burst = config_number(c, CONFIG_RATE_BURST),
-		  .gauges_fresh_ms = s->store.kind == APP_DYNAMODB ? DDB_GAUGES_MS : SQLITE_GAUGES_MS,
-		  .is_closed = s->store.kind == APP_DYNAMODB,
-		  .is_csp_open = is_csp_open,
-		  .csp_arg = s->csp,
+	static const char *const inboxes[] = { "cloudtrail", "ecs", "tenants" };
+	const struct config     *c = s->config;
+	struct api_tokens        tokens;
+	struct api_options       options = {
+		      .loop = &s->loop,
+		      .store = s->store.store,
+		      .kernel = s->kernel,
+		      .metrics = s->metrics,
+		      .base_path = config_str(c, CONFIG_BASE_PATH),
+		      .cors_origins = config_str(c, CONFIG_CORS),
+		      .sends_request_id = config_number(c, CONFIG_REQUEST_ID),
+		      .lab_hours = config_number(c, CONFIG_LAB_HOURS),
+		      .wait_max_sec = config_number(c, CONFIG_WAIT_MAX),
+		      .waiting_max = config_number(c, CONFIG_WAITING_MAX),
+		      .rate_per_sec = config_number(c, CONFIG_RATE),
+		      .rate_burst = config_number(c, CONFIG_RATE_BURST),
+		      .gauges_fresh_ms = s->store.kind == APP_DYNAMODB ? DDB_GAUGES_MS : SQLITE_GAUGES_MS,
+		      .is_closed = s->store.kind == APP_DYNAMODB,
+		      .stream_lag_ms = s->store.kind == APP_DYNAMODB ? DDB_STREAM_LAG_MS : 0,
+		      .inboxes = inboxes,
+		      .inbox_count = ARRAY_LEN(inboxes),
+		      .webhooks_may_be_private = s->is_dev,
+		      .is_csp_open = is_csp_open,
+		      .csp_arg = s->csp,
 	};
 	enum rc rc = tokens_read(c, &tokens, e);
 
@@ -287,6 +366,8 @@ static enum rc start(struct server *s, struct err *e)
 	s->metrics = metrics_new();
 	if ((rc = open_store(s, e)))
 		return rc;
+	if ((rc = open_kernel(s, e)))
+		return rc;
 	if ((rc = open_csp(s, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
@@ -296,6 +377,8 @@ static enum rc start(struct server *s, struct err *e)
 	rc = open_jobs(s, e);
 	if (!rc)
 		start_adopting(s);
+	if (!rc)
+		start_pump(s);
 	return rc;
 }
 
@@ -321,6 +404,8 @@ static void on_drained(void *arg)
 	stop_adopting(s);
 	jobs_close(s->jobs);
 	s->jobs = NULL;
+	kernel_on_news(s->kernel, NULL, NULL);
+	pump_stop(s->pump);
 	api_when_quiet(s->api, on_quiet, s); /* clients that hung up may have transactions at the store */
 }
 
@@ -346,6 +431,7 @@ static void close_all(struct server *s)
 	http_server_free(s->http);
 	api_free(s->api);
 	app_store_close(&s->store);
+	kernel_free(s->kernel);
 	csp_close(s->csp);
 	metrics_free(s->metrics);
 	if (s->lock_fd >= 0)
@@ -357,7 +443,7 @@ static void close_all(struct server *s)
 /* What the environment said at the start is all this process will ever see of it. */
 static void warn_of_fixed_tokens(const struct config *c)
 {
-	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN };
+	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN, CONFIG_INBOX_TOKENS };
 
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
 		if (c->values[ids[i]].origin == FROM_ENVIRONMENT)

@@ -94,22 +94,36 @@ static enum rc split(const struct config *c, enum setting id, struct str *ret, s
 	return RC_OK;
 }
 
+/* A token says who somebody is: it must not be in two lists. */
+static enum rc check_apart(enum setting one, const struct str *ones, size_t one_count, enum setting other,
+                           const struct str *others, size_t other_count, struct err *e)
+{
+	for (size_t i = 0; i < one_count; i++)
+		for (size_t j = 0; j < other_count; j++)
+			if (str_eq_secret(ones[i], others[j]))
+				return err_set(e, RC_INVALID, "%s and %s must not share a token", config_name(one),
+				               config_name(other));
+	return RC_OK;
+}
+
 enum rc tokens_read(const struct config *c, struct api_tokens *ret, struct err *e)
 {
 	enum rc rc;
 
 	if ((rc = split(c, CONFIG_API_TOKEN, ret->track, &ret->track_count, e)) ||
-	    (rc = split(c, CONFIG_ADMIN_TOKEN, ret->admin, &ret->admin_count, e)))
+	    (rc = split(c, CONFIG_ADMIN_TOKEN, ret->admin, &ret->admin_count, e)) ||
+	    (rc = split(c, CONFIG_INBOX_TOKENS, ret->inbox, &ret->inbox_count, e)))
 		return rc;
 	if (!ret->track_count || !ret->admin_count)
 		return err_set(e, RC_INVALID,
 		               "%s and %s must be set, in the environment or in the configuration file (to try it out: "
 		               "'leasehold serve --dev' makes some)",
 		               config_name(CONFIG_API_TOKEN), config_name(CONFIG_ADMIN_TOKEN));
-	for (size_t i = 0; i < ret->track_count; i++)
-		for (size_t j = 0; j < ret->admin_count; j++)
-			if (str_eq_secret(ret->track[i], ret->admin[j]))
-				return err_set(e, RC_INVALID, "%s and %s must not share a token",
-				               config_name(CONFIG_API_TOKEN), config_name(CONFIG_ADMIN_TOKEN));
-	return RC_OK;
+	if ((rc = check_apart(CONFIG_API_TOKEN, ret->track, ret->track_count, CONFIG_ADMIN_TOKEN, ret->admin,
+	                      ret->admin_count, e)) ||
+	    (rc = check_apart(CONFIG_INBOX_TOKENS, ret->inbox, ret->inbox_count, CONFIG_API_TOKEN, ret->track,
+	                      ret->track_count, e)))
+		return rc;
+	return check_apart(CONFIG_INBOX_TOKENS, ret->inbox, ret->inbox_count, CONFIG_ADMIN_TOKEN, ret->admin,
+	                   ret->admin_count, e);
 }

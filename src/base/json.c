@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 /* Deepest nesting of brackets outside strings. */
 static int text_depth(struct str text)
 {
@@ -111,32 +113,6 @@ static void close_with(struct json_out *o, char bracket)
 	buf_add_char(o->b, bracket);
 }
 
-/* Length of the valid UTF-8 sequence at p, 0 when there is none. */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-	size_t   length = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : 0;
-	uint32_t code;
-
-	if (p[0] >= 0xf0 && p[0] < 0xf5)
-		length = 4;
-	if (length == 0 || length > left)
-		return 0;
-	for (size_t i = 1; i < length; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if (length == 3) {
-		code = (uint32_t)(p[0] & 15) << 12 | (uint32_t)(p[1] & 63) << 6;
-		if (code < 0x800 || (code >= 0xd800 && code < 0xe000))
-			return 0;
-	}
-	if (length == 4) {
-		code = (uint32_t)(p[0] & 7) << 18 | (uint32_t)(p[1] & 63) << 12;
-		if (code < 0x10000 || code > 0x10ffff)
-			return 0;
-	}
-	return length;
-}
-
 static void add_escape(struct buf *b, unsigned char c)
 {
 	switch (c) {
@@ -162,7 +138,7 @@ static void add_quoted(struct buf *b, struct str s)
 			i++;
 			continue;
 		}
-		length = utf8_length(p + i, s.n - i);
+		length = utf8_length(str_of(s.p + i, s.n - i));
 		if (length > 1) {
 			i += length;
 			continue;

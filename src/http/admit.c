@@ -15,7 +15,7 @@
 #include "http/apispec.h"
 #include "http/urlform.h"
 
-enum { BODY_MAX = 4096, SHOWN_PATH_MAX = 80 };
+enum { SHOWN_PATH_MAX = 80, ADMIN_CALLERS = 1000, INBOX_CALLERS = 2000 };
 
 static handler_fn *const handlers[] = {
 #define ROUTE(name, operation, method, path, scope, params, replies, summary) handle_##name,
@@ -24,9 +24,9 @@ static handler_fn *const handlers[] = {
 };
 
 static const char preflight_headers[] =
-        "Access-Control-Allow-Methods: GET, POST\r\n"
+        "Access-Control-Allow-Methods: GET, POST, PATCH, DELETE\r\n"
         "Access-Control-Allow-Headers: Authorization, Content-Type, X-Track-ID, X-Instruqt-Sandbox-ID, "
-        "X-Instruqt-Track-ID, X-Sandbox-Name-Prefix, Idempotency-Key, Prefer\r\n"
+        "X-Instruqt-Track-ID, X-Sandbox-Name-Prefix, Idempotency-Key, Prefer, Last-Event-ID\r\n"
         "Access-Control-Max-Age: 3600\r\n";
 
 static bool is_param(struct str segment)
@@ -141,7 +141,9 @@ static enum rc find_route(struct request *r, struct err *e)
 			r->route = &api_routes[i];
 			return take_params(r, &r->api->matchers[i], segments, e);
 		}
-		buf_addf(headers, "%s%s", headers->n ? ", " : "Allow: ", api_routes[i].method);
+		if (!memmem(headers->p ? headers->p : "", headers->n, api_routes[i].method,
+		            strlen(api_routes[i].method)))
+			buf_addf(headers, "%s%s", headers->n ? ", " : "Allow: ", api_routes[i].method);
 	}
 	if (!headers->n)
 		return fail_path(r, e);
@@ -162,27 +164,47 @@ static int find_token(const struct str *tokens, size_t count, struct str token)
 	return found;
 }
 
-static enum rc authenticate(struct request *r, uint64_t *ret_caller, struct err *e)
+static enum rc read_token(const struct http_request *req, struct str *ret, struct err *e)
 {
 	size_t     times;
-	struct str rest = http_header(&r->call->req, STR("Authorization"), &times);
+	struct str rest = http_header(req, STR("Authorization"), &times);
 	struct str scheme = str_cut(&rest, ' ');
 	struct str token = str_trim(rest);
-	int        track, admin;
 
 	if (times == 0)
 		return err_set(e, RC_UNKNOWN, "no Authorization header; send 'Authorization: Bearer TOKEN'");
 	if (times > 1 || !str_eq_nocase(scheme, STR("Bearer")) || token.n == 0)
 		return err_set(e, RC_UNKNOWN, "the Authorization header must be 'Bearer TOKEN' (and sent once)");
-	track = find_token(r->api->tokens.track, r->api->tokens.track_count, token);
-	admin = find_token(r->api->tokens.admin, r->api->tokens.admin_count, token);
-	if (track < 0 && admin < 0)
+	*ret = token;
+	return RC_OK;
+}
+
+/* Who sends the request, as a number that is another for each token. */
+static enum rc authenticate(const struct api *a, const struct http_request *req, enum scope scope, uint64_t *ret_caller,
+                            struct err *e)
+{
+	const struct api_tokens *known = &a->tokens;
+	struct str               token;
+	int                      track, admin, inbox;
+	enum rc                  rc = read_token(req, &token, e);
+
+	if (rc)
+		return rc;
+	track = find_token(known->track, known->track_count, token);
+	admin = find_token(known->admin, known->admin_count, token);
+	inbox = find_token(known->inbox, known->inbox_count, token);
+	if (track < 0 && admin < 0 && inbox < 0)
 		return err_set(e, RC_UNKNOWN, "the token is not known here");
-	if (r->route->scope == SCOPE_ADMIN && admin < 0)
+	if (scope == SCOPE_ADMIN && admin < 0)
 		return err_set(e, RC_DENIED, "this needs an admin token");
-	if (r->route->scope == SCOPE_TRACK && track < 0)
+	if (scope == SCOPE_TRACK && track < 0)
 		return err_set(e, RC_DENIED, "this needs a track's token, not an admin's");
-	*ret_caller = r->route->scope == SCOPE_ADMIN ? (uint64_t)admin + 1000 : (uint64_t)track + 1;
+	if (scope == SCOPE_INBOX && inbox < 0 && admin < 0)
+		return err_set(e, RC_DENIED, "this needs a token of LEASEHOLD_INBOX_TOKENS, or an admin's");
+	if (scope == SCOPE_TRACK)
+		*ret_caller = (uint64_t)track + 1;
+	else
+		*ret_caller = admin >= 0 ? (uint64_t)admin + ADMIN_CALLERS : (uint64_t)inbox + INBOX_CALLERS;
 	return RC_OK;
 }
 
@@ -218,6 +240,17 @@ static enum rc limit_rate(struct request *r, uint64_t caller, struct err *e)
 	               (long long)ratelimit_per_sec(r->api->limits), (long long)r->retry_after);
 }
 
+static bool has_query(const struct api_route *route, struct str name)
+{
+	const struct spec_param *p;
+	size_t                   at = 0;
+
+	while (spec_next_param(route, &at, &p))
+		if (p && strcmp(p->where, "query") == 0 && str_eq(name, str_from(p->name)))
+			return true;
+	return false;
+}
+
 /* A query parameter that the route does not have is a mistake to be told, not to be passed over. */
 static enum rc check_query_names(struct request *r, struct err *e)
 {
@@ -226,16 +259,8 @@ static enum rc check_query_names(struct request *r, struct err *e)
 	while (rest.n) {
 		struct str pair = str_cut(&rest, '&');
 		struct str name = str_cut(&pair, '=');
-		struct str known = str_from(r->route->params);
-		bool       is_known = false;
 
-		while (known.n && !is_known) {
-			struct str id = str_cut(&known, ' ');
-
-			is_known = str_eq(id, name) ||
-			           (str_eq(id, STR("required-status")) && str_eq(name, STR("status")));
-		}
-		if (!is_known)
+		if (!has_query(r->route, name))
 			return err_set(e, RC_INVALID, "there is no query parameter '%.*s' here", STR_ARG(name));
 	}
 	return RC_OK;
@@ -272,8 +297,8 @@ static enum rc admit(struct request *r, struct err *e)
 	uint64_t   caller = 0;
 	enum rc    rc;
 
-	if (r->route->scope == SCOPE_TRACK || r->route->scope == SCOPE_ADMIN) {
-		if ((rc = authenticate(r, &caller, e)))
+	if (r->route->scope != SCOPE_PUBLIC && r->route->scope != SCOPE_PROBE) {
+		if ((rc = authenticate(r->api, &r->call->req, r->route->scope, &caller, e)))
 			return rc;
 		if (!api_is_open(r->api))
 			return err_set(e, RC_UNAVAILABLE, "the store has not answered since the start");
@@ -346,9 +371,22 @@ void api_on_probe(struct http_call *call, void *arg)
 		handlers[r->route - api_routes](r);
 }
 
+/* Bodies are small or none; who is known may send what the route takes. */
 size_t api_body_limit(const struct http_request *head, void *arg)
 {
-	(void)head;
-	(void)arg;
-	return BODY_MAX; /* bodies are small or none, whatever the route */
+	const struct api *a = arg;
+	struct str        segments[API_SEGMENTS_MAX];
+	size_t            count;
+	uint64_t          caller;
+
+	if (!api_split_path(head->path, segments, &count))
+		return SPEC_BODY_MAX;
+	for (size_t i = 0; i < api_route_count; i++) {
+		const struct api_route *route = &api_routes[i];
+
+		if (is_path_match(&a->matchers[i], segments, count) && str_eq(head->method, str_from(route->method)))
+			return authenticate(a, head, route->scope, &caller, NULL) ? SPEC_BODY_MAX
+			                                                          : spec_body_max(route);
+	}
+	return SPEC_BODY_MAX;
 }

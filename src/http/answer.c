@@ -122,7 +122,7 @@ static void log_request(struct request *r, int status, double seconds, const cha
 	log_write_later(status >= 500 ? LOG_ERROR : LOG_INFO, "http", fields, ARRAY_LEN(fields), "request");
 }
 
-void answer_send(struct request *r, int status, const char *content_type, struct str body, const char *error)
+static void note_answer(struct request *r, int status, const char *error)
 {
 	double seconds = (double)(mono_ns() - r->call->started_ns) / 1e9;
 
@@ -130,6 +130,18 @@ void answer_send(struct request *r, int status, const char *content_type, struct
 	note_latency(r, status, seconds);
 	if (log_wants(status >= 500 ? LOG_ERROR : LOG_INFO))
 		log_request(r, status, seconds, error);
+}
+
+void request_stream(struct request *r, const char *content_type)
+{
+	request_header(r, "Cache-Control", "no-store");
+	note_answer(r, 200, "");
+	http_stream_begin(r->call, 200, content_type);
+}
+
+void answer_send(struct request *r, int status, const char *content_type, struct str body, const char *error)
+{
+	note_answer(r, status, error);
 	http_reply(r->call, status, content_type, body);
 }
 

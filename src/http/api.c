@@ -6,7 +6,7 @@
  * the store or a job hands its work to another thread and returns; the answer comes back through `completions`, which wakes the
  * loop once for many. It leaves through answer.c.
  *
- * Everything here runs on the loop thread, except api_complete_later() and api_poke_line().
+ * Everything here runs on the loop thread, except api_complete_later(), api_poke_line() and api_poke_streams().
  */
 #include "http/api.h"
 
@@ -21,7 +21,7 @@
 
 enum { REPLY_MAX = 16 * 1024 * 1024 };
 
-const struct route api_routes[] = {
+const struct api_route api_routes[] = {
 #define ROUTE(name, operation, method, path, scope, params, replies, summary) \
 	{ #name, #operation, #method, path, SCOPE_##scope, params, replies, summary },
 #include "http/routes.def"
@@ -49,7 +49,7 @@ bool api_split_path(struct str path, struct str *segments, size_t *ret_count)
 	return true;
 }
 
-struct str route_path(const struct route *route, struct str base, struct arena *a)
+struct str route_path(const struct api_route *route, struct str base, struct arena *a)
 {
 	struct str path = str_from(route->path);
 
@@ -101,6 +101,7 @@ struct api *api_new(const struct api_options *o)
 	a->unknown.path = STR("unknown");
 	a->limits = ratelimit_new(o->rate_per_sec, o->rate_burst);
 	a->line = line_new(a, o->loop, o->waiting_max);
+	a->streams = streams_new(o);
 	return a;
 }
 
@@ -108,6 +109,7 @@ void api_free(struct api *a)
 {
 	if (!a)
 		return;
+	streams_free(a->streams);
 	line_free(a->line);
 	ratelimit_free(a->limits);
 	inbox_fini(&a->completions);
@@ -122,6 +124,7 @@ void api_close_handles(struct api *a)
 	drain_completions(&a->wake);
 	uv_close((uv_handle_t *)&a->wake, NULL);
 	line_close_handles(a->line);
+	streams_close_handles(a->streams);
 }
 
 void api_open_doors(struct api *a)
@@ -155,6 +158,8 @@ void api_set_tokens(struct api *a, const struct api_tokens *tokens)
 		a->tokens.track[i] = str_dup(&a->token_arena, tokens->track[i]);
 	for (size_t i = 0; i < tokens->admin_count; i++)
 		a->tokens.admin[i] = str_dup(&a->token_arena, tokens->admin[i]);
+	for (size_t i = 0; i < tokens->inbox_count; i++)
+		a->tokens.inbox[i] = str_dup(&a->token_arena, tokens->inbox[i]);
 }
 
 const struct api_options *api_options(const struct api *a)
@@ -170,6 +175,11 @@ struct jobs *api_jobs(const struct api *a)
 struct line *api_line(const struct api *a)
 {
 	return a->line;
+}
+
+struct streams *api_streams(const struct api *a)
+{
+	return a->streams;
 }
 
 bool api_wants_gauges(struct api *a)
@@ -203,15 +213,19 @@ static void on_txn_done(struct txn *t, enum rc rc, const struct err *e)
 	api_complete_later(r->api, &r->completion);
 }
 
-void request_submit(struct request *r, txn_fn *run, void *arg, bool is_read_only, void (*complete)(struct request *r))
+void request_submit_in(struct request *r, struct arena *a, txn_fn *run, void *arg, bool is_read_only,
+                       void (*complete)(struct request *r))
 {
-	r->txn = (struct txn){
-		.run = run, .arg = arg, .arena = &r->call->arena, .is_read_only = is_read_only, .done = on_txn_done
-	};
+	r->txn = (struct txn){ .run = run, .arg = arg, .arena = a, .is_read_only = is_read_only, .done = on_txn_done };
 	r->complete = complete;
 	r->api->in_flight++;
 	r->completion.run = run_request_completion;
 	store_submit(r->api->options.store, &r->txn);
+}
+
+void request_submit(struct request *r, txn_fn *run, void *arg, bool is_read_only, void (*complete)(struct request *r))
+{
+	request_submit_in(r, &r->call->arena, run, arg, is_read_only, complete);
 }
 
 struct str request_header_value(const struct request *r, struct str name)
@@ -251,7 +265,13 @@ void api_poke_line(struct api *a)
 	line_poke_later(a->line);
 }
 
+void api_poke_streams(struct api *a)
+{
+	streams_poke_later(a->streams);
+}
+
 void api_stop_waiting(struct api *a)
 {
+	streams_stop(a->streams);
 	line_stop(a->line);
 }

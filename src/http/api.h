@@ -16,6 +16,7 @@
 
 struct api;
 struct jobs;
+struct kernel;
 struct metrics;
 struct ratelimit;
 
@@ -26,9 +27,10 @@ enum scope {
 	SCOPE_PROBE,  /* anybody, also on the metrics port; never limited */
 	SCOPE_TRACK,
 	SCOPE_ADMIN,
+	SCOPE_INBOX, /* those who send events from outside; operators too */
 };
 
-struct route {
+struct api_route {
 	const char *name;
 	const char *operation; /* its id for those who make clients of the description */
 	const char *method;
@@ -37,18 +39,19 @@ struct route {
 	const char *params, *replies, *summary;
 };
 
-extern const struct route api_routes[];
-extern const size_t       api_route_count;
+extern const struct api_route api_routes[];
+extern const size_t           api_route_count;
 
 struct api_tokens {
-	struct str track[API_TOKENS_MAX], admin[API_TOKENS_MAX];
-	size_t     track_count, admin_count;
+	struct str track[API_TOKENS_MAX], admin[API_TOKENS_MAX], inbox[API_TOKENS_MAX];
+	size_t     track_count, admin_count, inbox_count;
 };
 
 struct api_options {
 	uv_loop_t      *loop;
 	struct store   *store;
 	struct jobs    *jobs; /* may be set later with api_set_jobs() */
+	struct kernel  *kernel;
 	struct metrics *metrics;
 	struct str      base_path;
 	struct str      cors_origins; /* comma-separated, or "*" */
@@ -59,7 +62,11 @@ struct api_options {
 	int64_t         rate_per_sec, rate_burst;
 	int64_t gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
 	bool    is_closed;       /* refuse everything but probes until api_open_doors() */
-	bool (*is_csp_open)(void *arg); /* is the circuit open? for the metric */
+	int64_t stream_lag_ms;   /* live events are this late: for stores where a later id can be visible earlier */
+	const char *const *inboxes; /* whose events are taken in */
+	size_t             inbox_count;
+	bool               webhooks_may_be_private; /* their URLs may name this machine or a private network */
+	bool (*is_csp_open)(void *arg);             /* is the circuit open? for the metric */
 	void *csp_arg;
 };
 
@@ -71,14 +78,14 @@ struct completion {
 
 /* One request on its way. Lives in the call's arena. */
 struct request {
-	struct api         *api;
-	struct http_call   *call;
-	const struct route *route;
-	struct str          params[API_PARAMS_MAX]; /* of the path, decoded */
-	char                id[ID_UUID_SIZE];
-	struct str          owner;      /* track routes */
-	struct str          sandbox_id; /* for the log, when one is known */
-	int64_t             rate_remaining;
+	struct api             *api;
+	struct http_call       *call;
+	const struct api_route *route;
+	struct str              params[API_PARAMS_MAX]; /* of the path, decoded */
+	char                    id[ID_UUID_SIZE];
+	struct str              owner;      /* track routes */
+	struct str              sandbox_id; /* for the log, when one is known */
+	int64_t                 rate_remaining;
 
 	int64_t retry_after; /* of the error reply; 0: the error's own */
 
@@ -115,7 +122,10 @@ void api_set_tokens(struct api *a, const struct api_tokens *tokens);
 /* Somebody may have freed a sandbox: serve the waiting line. Any thread. */
 void api_poke_line(struct api *a);
 
-/* Nobody waits any longer: the server is stopping. Answers all who do. */
+/* There may be new events: tell the live streams. Any thread, until api_close_handles(). */
+void api_poke_streams(struct api *a);
+
+/* Nobody waits any longer: the server is stopping. Answers all who do, ends the live streams. */
 void api_stop_waiting(struct api *a);
 
 /* For struct http_options; arg is the api. */
@@ -137,6 +147,13 @@ void request_header(struct request *r, const char *name, const char *fmt, ...) P
 
 /* Run a transaction; complete() is called on the loop when it is over, with r->txn.rc and r->txn.e. */
 void request_submit(struct request *r, txn_fn *run, void *arg, bool is_read_only, void (*complete)(struct request *r));
+
+/* The same, but what the transaction reads and allocates lives in this arena. */
+void request_submit_in(struct request *r, struct arena *a, txn_fn *run, void *arg, bool is_read_only,
+                       void (*complete)(struct request *r));
+
+/* Instead of a reply: the common headers, one metric, one log line, then http_stream_send() and so on. Not for HEAD. */
+void request_stream(struct request *r, const char *content_type);
 
 /* From any thread: have c->run() called on the loop. */
 void api_complete_later(struct api *a, struct completion *c);
@@ -163,9 +180,10 @@ void            reply_send(struct request *r, int status);
 const struct api_options *api_options(const struct api *a);
 struct jobs              *api_jobs(const struct api *a);
 struct line              *api_line(const struct api *a);
+struct streams           *api_streams(const struct api *a);
 
 /* Is it time to count the pool again for /metrics? Says yes once in gauges_fresh_ms. */
 bool api_wants_gauges(struct api *a);
 
 /* Full path of a route, with the base path put in. */
-struct str route_path(const struct route *route, struct str base, struct arena *a);
+struct str route_path(const struct api_route *route, struct str base, struct arena *a);

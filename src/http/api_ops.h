@@ -5,6 +5,7 @@
 
 #include "http/api.h"
 #include "http/line.h"
+#include "http/ops_stream.h"
 #include "http/ratelimit.h"
 
 enum {
@@ -29,6 +30,7 @@ struct api {
 	struct api_options options;
 	struct jobs       *jobs;
 	struct line       *line;
+	struct streams    *streams;
 	struct ratelimit  *limits;
 	struct arena       arena; /* what lives as long as the api */
 	struct arena       token_arena;

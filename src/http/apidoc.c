@@ -15,13 +15,13 @@ static const char *const callers[] = {
 	[SCOPE_PROBE] = "anybody; also on `METRICS_PORT`",
 	[SCOPE_TRACK] = "a track: `Authorization: Bearer` with one of `BROKER_API_TOKEN`",
 	[SCOPE_ADMIN] = "an operator: `Authorization: Bearer` with one of `BROKER_ADMIN_TOKEN`",
+	[SCOPE_INBOX] =
+	        "a sender of events: `Authorization: Bearer` with one of `LEASEHOLD_INBOX_TOKENS`; an operator too",
 };
 
 static const char *const callers_short[] = {
-	[SCOPE_PUBLIC] = "anybody",
-	[SCOPE_PROBE] = "anybody",
-	[SCOPE_TRACK] = "track",
-	[SCOPE_ADMIN] = "operator",
+	[SCOPE_PUBLIC] = "anybody", [SCOPE_PROBE] = "anybody", [SCOPE_TRACK] = "track",
+	[SCOPE_ADMIN] = "operator", [SCOPE_INBOX] = "sender",
 };
 
 /* The calls that have an example. Path parameters stand in it as variables of the shell. */
@@ -40,6 +40,12 @@ static const struct {
 	{ "quarantine", "-d '{\"reason\": \"does not start\"}'", "" },
 	{ "job_run", "-H \"Prefer: respond-async\"", "" },
 	{ "ready", "", "" },
+	{ "event_list", "", "?type=Sandbox*&since=2026-11-15T00:00:00Z" },
+	{ "event_export", "", "?subject=sandbox/sb-1" },
+	{ "event_stream", "-N", "?type=Alarm*" },
+	{ "dead_drop", "-d '{\"reason\": \"the address is gone\"}'", "" },
+	{ "webhook_create", "-d '{\"url\": \"https://example.org/hook\", \"filter\": \"Alarm*\"}'", "" },
+	{ "inbox", "-d '{\"id\": \"1\", \"detail-type\": \"MoveAccount\", \"detail\": {}}'", "" },
 };
 
 static const char intro[] =
@@ -94,7 +100,29 @@ static void add_param(struct buf *b, const struct spec_param *p)
 	buf_add_text(b, " |\n");
 }
 
-static void add_params(struct buf *b, const struct route *route)
+static void add_link(struct buf *b, struct str schema)
+{
+	buf_addf(b, "[%.*s](#", STR_ARG(schema));
+	for (size_t i = 0; i < schema.n; i++)
+		buf_add_char(b, lower(schema.p[i]));
+	buf_add_char(b, ')');
+}
+
+static void add_body(struct buf *b, const struct spec_body *body)
+{
+	struct str schema = str_from(body->schema);
+
+	if (!schema.n) {
+		buf_addf(b, "\nBody: a JSON object%s. `%s` (text, at most %lld bytes): %s\n",
+		         body->is_required ? "" : ", or none", body->member, (long long)body->most, body->description);
+		return;
+	}
+	buf_add_text(b, "\nBody: ");
+	add_link(b, schema);
+	buf_addf(b, ". %s\n", body->description);
+}
+
+static void add_params(struct buf *b, const struct api_route *route)
 {
 	const struct spec_body  *body = spec_find_body(route);
 	const struct spec_param *p;
@@ -107,21 +135,12 @@ static void add_params(struct buf *b, const struct route *route)
 			add_param(b, p);
 	}
 	if (body)
-		buf_addf(b, "\nBody: a JSON object, or none. `%s` (text, at most %lld bytes): %s\n", body->member,
-		         (long long)body->most, body->description);
+		add_body(b, body);
 }
 
 /* --- replies --- */
 
-static void add_link(struct buf *b, struct str schema)
-{
-	buf_addf(b, "[%.*s](#", STR_ARG(schema));
-	for (size_t i = 0; i < schema.n; i++)
-		buf_add_char(b, lower(schema.p[i]));
-	buf_add_char(b, ')');
-}
-
-static void add_replies(struct buf *b, const struct route *route)
+static void add_replies(struct buf *b, const struct api_route *route)
 {
 	struct spec_reply reply;
 	size_t            at = 0;
@@ -156,17 +175,20 @@ static void add_example_path(struct buf *b, const char *path)
 	}
 }
 
-static void add_example(struct buf *b, const struct route *route)
+static void add_example(struct buf *b, const struct api_route *route)
 {
+	static const char *const tokens[] = { [SCOPE_TRACK] = "BROKER_API_TOKEN",
+		                              [SCOPE_ADMIN] = "BROKER_ADMIN_TOKEN",
+		                              [SCOPE_INBOX] = "LEASEHOLD_INBOX_TOKENS" };
+
 	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
 		if (strcmp(examples[i].route, route->name) != 0)
 			continue;
 		buf_addf(b, "\n    curl%s", strcmp(route->method, "GET") == 0 ? "" : " -X ");
 		if (strcmp(route->method, "GET") != 0)
 			buf_add_text(b, route->method);
-		if (route->scope == SCOPE_TRACK || route->scope == SCOPE_ADMIN)
-			buf_addf(b, " -H \"Authorization: Bearer $%s\"",
-			         route->scope == SCOPE_TRACK ? "BROKER_API_TOKEN" : "BROKER_ADMIN_TOKEN");
+		if (tokens[route->scope])
+			buf_addf(b, " -H \"Authorization: Bearer $%s\"", tokens[route->scope]);
 		buf_addf(b, "%s%s \"http://127.0.0.1:8080", examples[i].options[0] ? " " : "", examples[i].options);
 		add_example_path(b, route->path);
 		buf_addf(b, "%s\"\n", examples[i].query);
@@ -179,13 +201,13 @@ static void add_list(struct buf *b)
 {
 	buf_add_text(b, "| call | by | what |\n|---|---|---|\n");
 	for (size_t i = 0; i < spec_route_count; i++) {
-		const struct route *r = &spec_routes[i];
+		const struct api_route *r = &spec_routes[i];
 
 		buf_addf(b, "| `%s %s` | %s | %s |\n", r->method, r->path, callers_short[r->scope], r->summary);
 	}
 }
 
-static void add_route(struct buf *b, const struct route *route)
+static void add_route(struct buf *b, const struct api_route *route)
 {
 	const char *end = strchr(route->summary, '?') ? "" : ".";
 
@@ -235,7 +257,10 @@ static void add_members(struct buf *b, const struct spec_schema *schema)
 	struct spec_member m;
 
 	if (!rest.n) {
-		buf_add_text(b, spec_is_plain_text(str_from(schema->name)) ? "Plain text.\n" : "An object.\n");
+		if (spec_is_plain_text(str_from(schema->name)))
+			buf_addf(b, "Text: `%s`.\n", spec_media_type(str_from(schema->name)));
+		else
+			buf_add_text(b, strcmp(schema->name, "List") == 0 ? "A list.\n" : "An object.\n");
 		return;
 	}
 	buf_add_text(b, "| member | type |\n|---|---|\n");

@@ -11,8 +11,10 @@
 #include "http/apispec.h"
 
 #include "domain/sandbox.h"
+#include "http/ops.h"
+#include "kernel/intake.h"
 
-const struct route spec_routes[] = {
+const struct api_route spec_routes[] = {
 #define ROUTE(name, operation, method, path, scope, params, replies, summary) \
 	{ #name, #operation, #method, path, SCOPE_##scope, params, replies, summary },
 #include "http/routes.def"
@@ -36,7 +38,42 @@ const struct spec_schema spec_schemas[] = {
 const size_t spec_schema_count = ARRAY_LEN(spec_schemas);
 
 static const struct spec_body bodies[] = {
-	{ "quarantine", "reason", "Why it is set aside; kept with the sandbox.", SANDBOX_TEXT_MAX },
+	{ .route = "quarantine",
+	  .member = "reason",
+	  .description = "Why it is set aside; kept with the sandbox.",
+	  .most = SANDBOX_TEXT_MAX },
+	{ .route = "dead_drop",
+	  .member = "reason",
+	  .description = "Why it need not be delivered; kept in the log of events.",
+	  .most = OPS_REASON_MAX,
+	  .is_required = true },
+	{ .route = "saga_skip",
+	  .member = "reason",
+	  .description = "Why the step counts as done; kept in the log of events.",
+	  .most = OPS_REASON_MAX,
+	  .is_required = true },
+	{ .route = "saga_abort",
+	  .member = "reason",
+	  .description = "Why it goes back; kept with the saga.",
+	  .most = OPS_REASON_MAX,
+	  .is_required = true },
+	{ .route = "webhook_create",
+	  .description =
+	          "`url` is required; `filter` is a list of event types, \"*\" when not given; without `secret` one is made.",
+	  .is_required = true,
+	  .schema = "WebhookFields",
+	  .bytes_most = WEBHOOK_BODY_MAX },
+	{ .route = "webhook_change",
+	  .description = "What is not given stays as it is.",
+	  .is_required = true,
+	  .schema = "WebhookFields",
+	  .bytes_most = WEBHOOK_BODY_MAX },
+	{ .route = "inbox",
+	  .description =
+	          "One event, a list of events, or {\"Records\": [...]} as queues wrap them. At most 100 events.",
+	  .is_required = true,
+	  .schema = "Document",
+	  .bytes_most = INTAKE_BODY_MAX },
 };
 
 /* By scope: what can happen to any call. */
@@ -45,6 +82,7 @@ static const char *const scope_errors[] = {
 	[SCOPE_PROBE] = "400:Error 405:Error 413:Error 500:Error",
 	[SCOPE_TRACK] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
 	[SCOPE_ADMIN] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
+	[SCOPE_INBOX] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
 };
 
 static const struct {
@@ -52,8 +90,8 @@ static const struct {
 	const char *text;
 } statuses[] = {
 	{ 200, "Done." },
-	{ 201, "Newly claimed." },
-	{ 202, "It goes on; GET admin/jobs shows its end." },
+	{ 201, "Newly claimed, or made." },
+	{ 202, "Taken in, or it goes on; GET admin/jobs shows the end of a job." },
 	{ 400,
 	  "A parameter is missing, malformed, out of range or not known; or there is a body where none is taken." },
 	{ 401, "No token, or not a known one." },
@@ -61,7 +99,8 @@ static const struct {
 	{ 404, "There is no such thing." },
 	{ 405, "Not with this method; the Allow header names the right ones." },
 	{ 409, "The state does not allow it, or no sandbox is free." },
-	{ 413, "The body is larger than 4096 bytes." },
+	{ 413,
+	  "The body is larger than this call takes: 4096 bytes, webhooks 16384, the inbox 1048576 with a valid token." },
 	{ 429, "Too many requests; Retry-After says when to come again." },
 	{ 500, "Something went wrong here; the log has the details under the request_id." },
 	{ 503, "Cannot be served now; the message says why." },
@@ -110,7 +149,7 @@ static struct str path_param_at(const char *path, size_t number)
 	return STR("");
 }
 
-bool spec_next_param(const struct route *route, size_t *at, const struct spec_param **ret)
+bool spec_next_param(const struct api_route *route, size_t *at, const struct spec_param **ret)
 {
 	size_t     in_path = 0;
 	struct str id;
@@ -135,7 +174,7 @@ static struct spec_reply read_reply(struct str text)
 	return (struct spec_reply){ (int)status, text };
 }
 
-static bool has_reply(const struct route *route, int status)
+static bool has_reply(const struct api_route *route, int status)
 {
 	for (size_t i = 0, count = count_words(route->replies); i < count; i++)
 		if (read_reply(word_at(route->replies, i)).status == status)
@@ -143,7 +182,7 @@ static bool has_reply(const struct route *route, int status)
 	return false;
 }
 
-bool spec_next_reply(const struct route *route, size_t *at, struct spec_reply *ret)
+bool spec_next_reply(const struct api_route *route, size_t *at, struct spec_reply *ret)
 {
 	size_t     own = count_words(route->replies);
 	struct str text;
@@ -227,12 +266,19 @@ const struct spec_schema *spec_find_schema(struct str name)
 	return NULL;
 }
 
-const struct spec_body *spec_find_body(const struct route *route)
+const struct spec_body *spec_find_body(const struct api_route *route)
 {
 	for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
 		if (strcmp(bodies[i].route, route->name) == 0)
 			return &bodies[i];
 	return NULL;
+}
+
+size_t spec_body_max(const struct api_route *route)
+{
+	const struct spec_body *body = spec_find_body(route);
+
+	return body && body->bytes_most ? body->bytes_most : SPEC_BODY_MAX;
 }
 
 const char *spec_status_text(int status)
@@ -243,7 +289,24 @@ const char *spec_status_text(int status)
 	return "";
 }
 
+const char *spec_media_type(struct str schema)
+{
+	static const struct {
+		struct str  schema;
+		const char *type;
+	} texts[] = {
+		{ STR_INIT("Text"), "text/plain" },
+		{ STR_INIT("JsonLines"), "application/x-ndjson" },
+		{ STR_INIT("EventStream"), "text/event-stream" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (str_eq(schema, texts[i].schema))
+			return texts[i].type;
+	return "application/json";
+}
+
 bool spec_is_plain_text(struct str schema)
 {
-	return str_eq(schema, STR("Text"));
+	return strcmp(spec_media_type(schema), "application/json") != 0;
 }

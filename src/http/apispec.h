@@ -29,11 +29,15 @@ enum spec_shape {
 	SPEC_ONE_OF,  /* one of some schemas */
 };
 
-/* A JSON body that a route takes; its only member is a text. */
+/* A JSON body that a route takes: an object whose only member is a text of at most so many bytes, or what a schema says. */
 struct spec_body {
 	const char *route, *member, *description;
 	int64_t     most;
+	bool        is_required;
+	const char *schema;     /* instead of the member; NULL: the member */
+	size_t      bytes_most; /* of the whole body; 0: SPEC_BODY_MAX */
 };
+enum { SPEC_BODY_MAX = 4096 };
 
 struct spec_reply {
 	int        status;
@@ -49,7 +53,7 @@ struct spec_member {
 	struct str     of; /* the schema of a list's elements or of an object; the fixed word */
 };
 
-extern const struct route       spec_routes[];
+extern const struct api_route   spec_routes[];
 extern const size_t             spec_route_count;
 extern const struct spec_param  spec_params[];
 extern const size_t             spec_param_count;
@@ -58,10 +62,10 @@ extern const size_t             spec_schema_count;
 
 /* The parameters of the path first, then those of the route's row, one at each call. *at is 0 at first. False at the end.
  * *ret is NULL when params.def has no such row. */
-bool spec_next_param(const struct route *route, size_t *at, const struct spec_param **ret);
+bool spec_next_param(const struct api_route *route, size_t *at, const struct spec_param **ret);
 
 /* The route's own replies, then the errors that follow from its scope. *at is 0 at first. False at the end. */
-bool spec_next_reply(const struct route *route, size_t *at, struct spec_reply *ret);
+bool spec_next_reply(const struct api_route *route, size_t *at, struct spec_reply *ret);
 
 /* Take the next member off *rest, which begins as the members of a schema. False at the end, and when what is there is
  * no member; then *rest is not empty. */
@@ -75,10 +79,16 @@ bool spec_is_any(const struct spec_member *m);
 
 /* These may be NULL. */
 const struct spec_schema *spec_find_schema(struct str name);
-const struct spec_body   *spec_find_body(const struct route *route);
+const struct spec_body   *spec_find_body(const struct api_route *route);
+
+/* The largest body that a call of the route may have. */
+size_t spec_body_max(const struct api_route *route);
 
 /* What a status means here. */
 const char *spec_status_text(int status);
 
-/* True for the schema that is plain text instead of JSON. */
+/* What a reply with this schema is sent as. */
+const char *spec_media_type(struct str schema);
+
+/* True for a schema that is text instead of one JSON value. */
 bool spec_is_plain_text(struct str schema);

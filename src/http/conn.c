@@ -12,7 +12,8 @@
  *   3. Deadlines of header and body count from their beginning; more bytes do not prolong them.      [await_more()]
  *   4. A router that has a call replies exactly once. When the client is gone, on_gone is called once, the socket is
  *      closed, and the connection's memory stays until that reply.                          [conn_close(), on_closed()]
- *   5. conn_serve() is never nested: a reply from inside on_request only changes the state, and the loop there goes on.
+ *   5. A streamed reply has a deadline only while something waits to be taken by the client.            [conn_sent_piece()]
+ *   6. conn_serve() is never nested: a reply from inside on_request only changes the state, and the loop there goes on.
  *
  * A client that closes its sending half while its request is under way counts as gone.
  *
@@ -273,6 +274,7 @@ static void take_request(struct conn *c)
 	c->call.started_ns = mono_ns();
 	c->call.user = NULL;
 	c->call.on_gone = NULL;
+	c->call.on_sent = NULL;
 	o->on_request(&c->call, o->arg);
 }
 

@@ -47,13 +47,14 @@ struct conn {
 	enum conn_wait      wait;
 	int64_t             due_ms;
 	enum conn_state     state;
-	bool                has_call;    /* the router owes a reply */
-	bool                is_fresh;    /* no request has been served yet */
-	bool                is_serving;  /* conn_serve() is on the stack */
-	bool                is_paused;   /* reading is stopped: the buffer is full */
-	bool                is_last;     /* close when all is sent */
-	bool                must_linger; /* then let the peer finish first */
-	bool                is_writing;  /* write and out are the loop's */
+	bool                has_call;     /* the router owes a reply */
+	bool                is_fresh;     /* no request has been served yet */
+	bool                is_serving;   /* conn_serve() is on the stack */
+	bool                is_paused;    /* reading is stopped: the buffer is full */
+	bool                is_last;      /* close when all is sent */
+	bool                must_linger;  /* then let the peer finish first */
+	bool                is_writing;   /* write and out are the loop's */
+	bool                is_streaming; /* busy, and the reply has begun */
 
 	char              *in; /* received; the request under way is [in_start, in_end) */
 	size_t             in_start, in_end, in_room;
@@ -128,6 +129,9 @@ void conn_send(struct conn *c, struct str head, struct str body);
 
 /* send.c: the reply was handed to conn_send(). Goes on when all of it is out: next request, or the end. */
 void conn_sent_all(struct conn *c);
+
+/* send.c: a piece of a reply was handed to conn_send(): when it did not all go out, the client has so long to take it. */
+void conn_sent_piece(struct conn *c);
 
 /* send.c: send what TLS has produced by itself. */
 void conn_flush_tls(struct conn *c);

@@ -145,6 +145,13 @@ static void put_members(struct writer *w, const char *members)
 	put_required(w, members);
 }
 
+static const char *type_of(const struct spec_schema *schema)
+{
+	if (strcmp(schema->name, "List") == 0)
+		return "array";
+	return spec_is_plain_text(str_from(schema->name)) ? "string" : "object";
+}
+
 static void put_schema(struct writer *w, const struct spec_schema *schema)
 {
 	struct str choices;
@@ -154,7 +161,7 @@ static void put_schema(struct writer *w, const struct spec_schema *schema)
 	case SPEC_WORDS: put_words(w, choices); break;
 	case SPEC_ONE_OF: put_one_of(w, choices); break;
 	case SPEC_MEMBERS:
-		put_type(w, spec_is_plain_text(str_from(schema->name)) ? "string" : "object", false);
+		put_type(w, type_of(schema), false);
 		if (schema->members[0])
 			put_members(w, schema->members);
 		break;
@@ -180,7 +187,7 @@ static void put_param_schema(struct writer *w, const struct spec_param *p)
 	json_close_object(&w->o);
 }
 
-static void put_params(struct writer *w, const struct route *route)
+static void put_params(struct writer *w, const struct api_route *route)
 {
 	const struct spec_param *p;
 	size_t                   at = 0;
@@ -214,20 +221,31 @@ static void close_content(struct writer *w)
 	json_close_object(&w->o);
 }
 
-static void put_body(struct writer *w, const struct spec_body *body)
+/* An object with one text. */
+static void put_body_member(struct writer *w, const struct spec_body *body)
 {
-	json_put_object(&w->o, "requestBody");
-	json_put_bool(&w->o, "required", false);
-	open_content(w, "application/json");
 	put_type(w, "object", false);
 	json_put_object(&w->o, "properties");
 	json_put_object(&w->o, body->member);
-	put_type(w, "string", true);
+	put_type(w, "string", !body->is_required);
 	json_put_int(&w->o, "maxLength", body->most);
 	json_put_str(&w->o, "description", str_from(body->description));
 	json_close_object(&w->o);
 	json_close_object(&w->o);
 	json_put_bool(&w->o, "additionalProperties", false);
+}
+
+static void put_body(struct writer *w, const struct spec_body *body)
+{
+	json_put_object(&w->o, "requestBody");
+	json_put_bool(&w->o, "required", body->is_required);
+	if (body->schema)
+		json_put_str(&w->o, "description", str_from(body->description));
+	open_content(w, "application/json");
+	if (body->schema)
+		put_ref(w, "schemas", str_from(body->schema));
+	else
+		put_body_member(w, body);
 	close_content(w);
 	json_close_object(&w->o);
 }
@@ -249,7 +267,7 @@ static bool is_error(const struct spec_reply *reply)
 	return str_eq(reply->schema, STR("Error"));
 }
 
-static void put_replies(struct writer *w, const struct route *route)
+static void put_replies(struct writer *w, const struct api_route *route)
 {
 	struct spec_reply reply;
 	size_t            at = 0;
@@ -261,7 +279,7 @@ static void put_replies(struct writer *w, const struct route *route)
 			put_ref(w, "responses", error_name(w, reply.status));
 		} else {
 			json_put_str(&w->o, "description", str_from(spec_status_text(reply.status)));
-			open_content(w, spec_is_plain_text(reply.schema) ? "text/plain" : "application/json");
+			open_content(w, spec_media_type(reply.schema));
 			put_ref(w, "schemas", reply.schema);
 			close_content(w);
 		}
@@ -319,7 +337,7 @@ static void put_error_replies(struct writer *w)
 /* --- operations --- */
 
 /* The first segment of the path; what every server has, such as /healthz, is "service". */
-static struct str tag_of(const struct route *route)
+static struct str tag_of(const struct api_route *route)
 {
 	struct str rest = str_from(route->path);
 
@@ -329,15 +347,23 @@ static struct str tag_of(const struct route *route)
 	return str_cut(&rest, '/');
 }
 
-static void put_security(struct writer *w, const struct route *route)
+static void add_security(struct writer *w, const char *scheme)
+{
+	json_open_object(&w->o);
+	json_put_array(&w->o, scheme);
+	json_close_array(&w->o);
+	json_close_object(&w->o);
+}
+
+static void put_security(struct writer *w, const struct api_route *route)
 {
 	json_put_array(&w->o, "security");
-	if (route->scope == SCOPE_TRACK || route->scope == SCOPE_ADMIN) {
-		json_open_object(&w->o);
-		json_put_array(&w->o, route->scope == SCOPE_TRACK ? "trackToken" : "adminToken");
-		json_close_array(&w->o);
-		json_close_object(&w->o);
-	}
+	if (route->scope == SCOPE_TRACK)
+		add_security(w, "trackToken");
+	if (route->scope == SCOPE_INBOX)
+		add_security(w, "inboxToken");
+	if (route->scope == SCOPE_ADMIN || route->scope == SCOPE_INBOX)
+		add_security(w, "adminToken");
 	json_close_array(&w->o);
 }
 
@@ -351,7 +377,7 @@ static const char *lower_case(struct writer *w, const char *method)
 	return text;
 }
 
-static void put_operation(struct writer *w, const struct route *route)
+static void put_operation(struct writer *w, const struct api_route *route)
 {
 	const struct spec_body *body = spec_find_body(route);
 
@@ -428,6 +454,7 @@ static void put_components(struct writer *w)
 	json_put_object(&w->o, "securitySchemes");
 	put_token(w, "trackToken", STR("A track's token, one of BROKER_API_TOKEN."));
 	put_token(w, "adminToken", STR("An operator's token, one of BROKER_ADMIN_TOKEN."));
+	put_token(w, "inboxToken", STR("A token of those who send events, one of LEASEHOLD_INBOX_TOKENS."));
 	json_close_object(&w->o);
 	put_error_replies(w);
 	json_put_object(&w->o, "schemas");

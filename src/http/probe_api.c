@@ -9,6 +9,11 @@
 #include "base/metrics.h"
 #include "http/api.h"
 #include "http/openapi.h"
+#include "kernel/alarm.h"
+#include "kernel/kernel.h"
+#include "kernel/queue.h"
+#include "kernel/saga.h"
+#include "kernel/timer.h"
 #include "service/broker.h"
 #include "service/records.h"
 #include "store/session.h"
@@ -100,24 +105,100 @@ static void reply_metrics(struct request *r)
 	buf_fini(&text);
 }
 
+/* What the gauges show: the pool, and the kernel's work. */
+struct figures {
+	struct pool_counts  pool;
+	struct queue_counts queues;
+	struct timer_list   timers; /* the first one */
+	struct alarm_list   alarms;
+	int64_t             sagas[SAGA_STATE_COUNT];
+	int64_t             timers_armed;
+};
+
+static enum rc count_figures(struct session *s, void *arg, struct err *e)
+{
+	struct figures *f = arg;
+	enum rc         rc;
+
+	if ((rc = broker_count(s, &f->pool, e)) || (rc = queue_counts(s, &f->queues, e)) ||
+	    (rc = timer_list(s, &f->timers, e)) || (rc = alarm_list(s, &f->alarms, e)) ||
+	    (rc = saga_count(s, f->sagas, e)))
+		return rc;
+	return session_count(s, &timer_type, TIMER_DUE, value_int(TIMER_ARMED), &f->timers_armed, e);
+}
+
+static void set_gauge(struct metrics *m, enum metric id, const char *label, double value)
+{
+	metric_set(metrics_series(m, id, label), value);
+}
+
+static double seconds_since(int64_t ms, int64_t now_ms)
+{
+	return ms && now_ms > ms ? (double)(now_ms - ms) / 1000 : 0;
+}
+
+static void set_pool(struct metrics *m, const struct pool_counts *c)
+{
+	for (int state = 0; state < SANDBOX_STATE_COUNT; state++)
+		metrics_set(m, METRIC_POOL_AVAILABLE + (enum metric)state, (double)c->by_state[state]);
+	metrics_set(m, METRIC_POOL_TOTAL, (double)c->total);
+}
+
+static void set_queues(struct metrics *m, const struct queue_counts *c, int64_t now_ms)
+{
+	const struct kernel_options *k = kernel_options(c->kernel);
+
+	for (size_t i = 0; i < k->queue_count; i++) {
+		set_gauge(m, METRIC_QUEUE_LANES, k->queues[i].name, (double)c->counts[i].lanes);
+		set_gauge(m, METRIC_QUEUE_OLDEST, k->queues[i].name, seconds_since(c->counts[i].oldest_ms, now_ms));
+		set_gauge(m, METRIC_DEAD_LETTERS, k->queues[i].name, (double)c->counts[i].dead);
+	}
+}
+
+static void set_alarms(struct metrics *m, const struct alarm_list *l)
+{
+	int64_t raised[ALARM_SEVERITY_COUNT] = { 0 };
+
+	for (size_t i = 0; i < l->page.count; i++) {
+		const struct alarm *a = page_record(&l->page, &alarm_type, i);
+
+		raised[a->severity] += a->state == ALARM_RAISED;
+	}
+	for (int i = 0; i < ALARM_SEVERITY_COUNT; i++)
+		set_gauge(m, METRIC_ALARMS, alarm_severity_names[i], (double)raised[i]);
+}
+
+static void set_figures(struct request *r, const struct figures *f)
+{
+	struct metrics     *m = api_options(r->api)->metrics;
+	int64_t             now_ms = clock_now(kernel_options(f->queues.kernel)->clock).ms;
+	const struct timer *first = f->timers.page.count ? page_record(&f->timers.page, &timer_type, 0) : NULL;
+
+	set_pool(m, &f->pool);
+	set_queues(m, &f->queues, now_ms);
+	metrics_set(m, METRIC_TIMER_LAG, first ? seconds_since(first->due_ms, now_ms) : 0);
+	metrics_set(m, METRIC_TIMERS_ARMED, (double)f->timers_armed);
+	for (int i = 0; i < SAGA_STATE_COUNT; i++)
+		set_gauge(m, METRIC_SAGAS, saga_state_names[i], (double)f->sagas[i]);
+	set_alarms(m, &f->alarms);
+}
+
 static void on_counted(struct request *r)
 {
-	const struct api_options *o = api_options(r->api);
-	const struct pool_counts *c = r->arg;
-
-	if (!r->txn.rc) { /* otherwise the store does not answer: the last known pool is shown */
-		for (int state = 0; state < SANDBOX_STATE_COUNT; state++)
-			metrics_set(o->metrics, METRIC_POOL_AVAILABLE + (enum metric)state, (double)c->by_state[state]);
-		metrics_set(o->metrics, METRIC_POOL_TOTAL, (double)c->total);
-	}
+	if (!r->txn.rc) /* otherwise the store does not answer: the last known figures are shown */
+		set_figures(r, r->arg);
 	reply_metrics(r);
 }
 
 void handle_metrics(struct request *r)
 {
-	r->arg = arena_alloc(&r->call->arena, sizeof(struct pool_counts));
+	struct figures *f = arena_alloc(&r->call->arena, sizeof(*f));
+
+	f->queues.kernel = api_options(r->api)->kernel;
+	f->timers.limit = 1;
+	r->arg = f;
 	if (api_wants_gauges(r->api))
-		request_submit(r, broker_count, r->arg, true, on_counted);
+		request_submit(r, count_figures, f, true, on_counted);
 	else
 		reply_metrics(r);
 }

@@ -5,6 +5,8 @@
  * A reply is put together in one buffer of the server, which is free again when the socket has taken it or what it did
  * not take was copied. Nothing is allocated for a reply that the socket takes at once.
  *
+ * A streamed reply is sent in chunks (HTTP/1.0: as it comes, and the connection's end is its end), each put together in the same buffer.
+ *
  * The text of the Date header is made once a second.
  */
 #include <assert.h>
@@ -78,6 +80,20 @@ static void add_status_line(struct buf *b, int status)
 	buf_add_str(b, STR("\r\nDate: "));
 }
 
+/* How the reply's end is found: by its size, by the last of its chunks, or by the end of the connection. */
+static void add_framing(struct conn *c, int status, size_t body_size)
+{
+	struct buf *b = &c->server->reply;
+
+	if (c->is_streaming) {
+		if (!c->parser.is_http10)
+			buf_add_str(b, STR("\r\nTransfer-Encoding: chunked"));
+	} else if (status != 204) {
+		buf_add_str(b, STR("\r\nContent-Length: "));
+		buf_add_int(b, (int64_t)body_size);
+	}
+}
+
 static void add_head(struct conn *c, int status, const char *content_type, size_t body_size)
 {
 	struct buf *b = &c->server->reply;
@@ -85,10 +101,7 @@ static void add_head(struct conn *c, int status, const char *content_type, size_
 	buf_reset(b);
 	add_status_line(b, status);
 	buf_add_text(b, date_text(c->server));
-	if (status != 204) {
-		buf_add_str(b, STR("\r\nContent-Length: "));
-		buf_add_int(b, (int64_t)body_size);
-	}
+	add_framing(c, status, body_size);
 	if (content_type) {
 		buf_add_str(b, STR("\r\nContent-Type: "));
 		buf_add_text(b, content_type);
@@ -159,6 +172,90 @@ void http_reply(struct http_call *call, int status, const char *content_type, st
 	send_reply(c, status, content_type, body);
 	end_request(c);
 	conn_sent_all(c);
+}
+
+/* --- a reply in pieces --- */
+
+static struct conn *conn_of(struct http_call *call)
+{
+	return CONTAINER_OF(call, struct conn, call);
+}
+
+static bool is_cut(const struct conn *c)
+{
+	return !c->server || c->state == CONN_CLOSING;
+}
+
+void http_stream_begin(struct http_call *call, int status, const char *content_type)
+{
+	struct conn *c = conn_of(call);
+
+	assert(c->has_call && !c->is_streaming && !c->parser.is_head);
+	c->is_streaming = true;
+	if (is_cut(c))
+		return;
+	c->is_last = c->is_last || !call->req.is_keep_alive || c->parser.is_http10 || c->server->is_draining;
+	add_head(c, status, content_type, 0);
+	conn_send(c, buf_str(&c->server->reply), STR(""));
+	conn_sent_piece(c);
+}
+
+void http_stream_send(struct http_call *call, struct str bytes)
+{
+	struct conn *c = conn_of(call);
+	struct buf  *b;
+
+	assert(c->is_streaming);
+	if (is_cut(c) || !bytes.n) /* an empty chunk would be the last */
+		return;
+	b = &c->server->reply;
+	buf_reset(b);
+	if (!c->parser.is_http10)
+		buf_addf(b, "%zx\r\n", bytes.n);
+	buf_add_str(b, bytes);
+	if (!c->parser.is_http10)
+		buf_add_str(b, STR("\r\n"));
+	assert(!b->is_full);
+	conn_send(c, buf_str(b), STR(""));
+	conn_sent_piece(c);
+}
+
+bool http_stream_is_idle(const struct http_call *call)
+{
+	const struct conn *c = (const struct conn *)(const void *)((const char *)call - offsetof(struct conn, call));
+
+	return !is_cut(c) && !c->is_writing;
+}
+
+void http_stream_end(struct http_call *call)
+{
+	struct conn *c = conn_of(call);
+
+	assert(c->has_call && c->is_streaming);
+	c->has_call = c->is_streaming = false;
+	if (!c->server) {
+		conn_free(c);
+		return;
+	}
+	if (c->state == CONN_CLOSING)
+		return; /* freed when the loop has closed the socket */
+	c->is_last = c->is_last || c->server->is_draining;
+	if (!c->parser.is_http10)
+		conn_send(c, STR("0\r\n\r\n"), STR(""));
+	end_request(c);
+	conn_sent_all(c);
+}
+
+void http_stream_abort(struct http_call *call)
+{
+	struct conn *c = conn_of(call);
+
+	assert(c->has_call && c->is_streaming);
+	c->has_call = c->is_streaming = false;
+	if (c->server)
+		conn_close(c);
+	else
+		conn_free(c);
 }
 
 struct str http_peer(const struct http_call *call)

@@ -7,7 +7,7 @@
  * in that time gathers in `out_more`.
  *
  * A connection reads no further request before its reply is all out, so a client that does not read gets no more than
- * one reply into our memory.
+ * one reply into our memory; of a streamed reply, as much as the router sends before it is told that the last piece is out.
  */
 #include <assert.h>
 
@@ -31,6 +31,32 @@ static void start_write(struct conn *c)
 	}
 }
 
+static void set_write_deadline(struct conn *c)
+{
+	c->write_left = uv_stream_get_write_queue_size((uv_stream_t *)&c->tcp);
+	conn_wait(c, WAIT_WRITE);
+}
+
+/* What the loop wrote of a streamed reply is out. */
+static void went_on(struct conn *c)
+{
+	if (c->state == CONN_CLOSING)
+		return;
+	if (c->is_writing) {
+		set_write_deadline(c);
+		return;
+	}
+	conn_wait(c, WAIT_REPLY);
+	if (c->call.on_sent)
+		c->call.on_sent(&c->call);
+}
+
+void conn_sent_piece(struct conn *c)
+{
+	if (c->state != CONN_CLOSING && c->is_writing && c->wait != WAIT_WRITE)
+		set_write_deadline(c);
+}
+
 static void on_written(uv_write_t *request, int status)
 {
 	struct conn *c = CONTAINER_OF(request, struct conn, write);
@@ -48,7 +74,9 @@ static void on_written(uv_write_t *request, int status)
 	buf_init(&c->out_more, OUT_MAX);
 	if (c->out.n)
 		start_write(c);
-	else if (c->state == CONN_WRITING)
+	if (c->is_streaming)
+		went_on(c);
+	else if (!c->is_writing && c->state == CONN_WRITING)
 		conn_sent_all(c);
 }
 
@@ -143,8 +171,7 @@ void conn_sent_all(struct conn *c)
 		return;
 	if (c->is_writing) {
 		c->state = CONN_WRITING;
-		c->write_left = uv_stream_get_write_queue_size((uv_stream_t *)&c->tcp);
-		conn_wait(c, WAIT_WRITE);
+		set_write_deadline(c);
 		return;
 	}
 	if (c->is_last) {

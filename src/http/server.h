@@ -27,6 +27,10 @@ struct http_call {
 	/* Set by whoever may be waiting long: called once if the client goes away before the reply. The call must still be
 	 * replied to exactly once, then or later (the reply goes nowhere). */
 	void (*on_gone)(struct http_call *call);
+
+	/* Of a streamed reply: the socket has taken all that was sent so far; called after http_stream_send() could not do so at
+	 * once. */
+	void (*on_sent)(struct http_call *call);
 };
 
 /* What a request's head allows: called when the head is complete and announces a body, before any of its bytes is read.
@@ -75,6 +79,18 @@ void http_server_free(struct http_server *s);
  * this. A HEAD request gets the headers only. content_type may be NULL when body is empty. A body over HTTP_REPLY_MAX, or
  * call->headers being full, becomes a 500. */
 void http_reply(struct http_call *call, int status, const char *content_type, struct str body);
+
+/* Instead of http_reply(): a reply in pieces, of a size that nobody knows yet. Between begin and end the call stays yours; on_gone
+ * may be called at any time, also from inside http_stream_send(), and then only http_stream_end() is left to do, later. A client
+ * that takes less than 4 KiB in write_timeout_ms of what waits for it is gone. Who sends only while http_stream_is_idle() keeps no more than one
+ * piece in memory. Not for HEAD. */
+void http_stream_begin(struct http_call *call, int status, const char *content_type);
+void http_stream_send(struct http_call *call, struct str bytes);
+bool http_stream_is_idle(const struct http_call *call);
+void http_stream_end(struct http_call *call);
+
+/* The rest will not come: closes the connection without the mark of the end, so that the client can tell. on_gone is not called. */
+void http_stream_abort(struct http_call *call);
 
 /* The peer's address as text, for logs. */
 struct str http_peer(const struct http_call *call);

@@ -33,6 +33,7 @@ struct kernel {
 	int64_t               window_ms; /* the second in which timers fire now */
 	int64_t               fired;     /* in it */
 	atomic_bool           has_webhooks;
+	pthread_mutex_t       news_lock; /* held while it is told, so that nobody is told after he asked not to be */
 	void (*on_news)(void *arg);
 	void *news_arg;
 };
@@ -41,8 +42,10 @@ static void tell_news(void *context)
 {
 	struct kernel *k = context;
 
+	pthread_mutex_lock(&k->news_lock);
 	if (k->on_news)
 		k->on_news(k->news_arg);
+	pthread_mutex_unlock(&k->news_lock);
 }
 
 struct kernel *kernel_new(const struct kernel_options *o)
@@ -51,6 +54,7 @@ struct kernel *kernel_new(const struct kernel_options *o)
 
 	k->options = *o;
 	pthread_mutex_init(&k->lock, NULL);
+	pthread_mutex_init(&k->news_lock, NULL);
 	store_set_context(o->store, k, tell_news);
 	return k;
 }
@@ -62,6 +66,7 @@ void kernel_free(struct kernel *k)
 #ifdef LEASEHOLD_DEFECTS
 	defect_forget(k);
 #endif
+	pthread_mutex_destroy(&k->news_lock);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
 }
@@ -78,8 +83,10 @@ struct kernel *kernel_of(const struct session *s)
 
 void kernel_on_news(struct kernel *k, void (*on_news)(void *arg), void *arg)
 {
+	pthread_mutex_lock(&k->news_lock);
 	k->news_arg = arg;
 	k->on_news = on_news;
+	pthread_mutex_unlock(&k->news_lock);
 }
 
 const struct queue *kernel_queue(const struct kernel *k, struct str name)

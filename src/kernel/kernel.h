@@ -70,5 +70,6 @@ void kernel_set_has_webhooks(struct kernel *k, bool has_webhooks);
 /* Does the type match the pattern? '*' at its end stands for anything; a list has commas. */
 bool kernel_matches(struct str patterns, struct str type);
 
-/* Called after each durable transaction that left something to do. Any thread, must not wait. */
+/* Called after each durable transaction that left something to do. Any thread, must not wait. NULL: no more; when this has returned,
+ * the one before is not called any longer. */
 void kernel_on_news(struct kernel *k, void (*on_news)(void *arg), void *arg);

@@ -7,9 +7,5 @@
 
 struct arena;
 
-/* With their defaults. */
-int64_t queue_tries(const struct queue *q);
-int64_t queue_visibility_ms(const struct queue *q);
-
 /* What an event about a dead letter says. */
 struct str dead_to_detail(const struct dead *dead, struct str reason, struct arena *a);

@@ -2,9 +2,9 @@
 /*
  * saga.c - starting sagas, and what operators can see and order.
  *
- * An order is one transaction: it reads the saga, lets saga_rule.c decide, stores what comes out and an event that says who wanted it and
- * why. An order does not wait for a call that is under way: it takes the saga away from its owner (the fence grows), so the outcome of that
- * call is refused when it comes.
+ * An order is one transaction: it reads the saga, lets saga_rule.c decide, stores what comes out and an event that says
+ * who wanted it and why. An order does not wait for a call that is under way: it takes the saga away from its owner
+ * (the fence grows), so the outcome of that call is refused when it comes.
  *
  * Always true:
  *   1. Every order that changed something is in the event log with its actor, request and reason.   [save_order()]

@@ -2,9 +2,9 @@
 /*
  * saga_rule.c - the decisions of a saga.
  *
- * A saga's record has a letter per step (its mark) and a cursor (the step under way). Going forward, the cursor climbs over what is done
- * or skipped; going back, it descends from where it turned and stops at every step whose effect may be there. Each change is
- * one function from record to record; saga_run.c and saga.c store what comes out.
+ * A saga's record has a letter per step (its mark) and a cursor (the step under way). Going forward, the cursor climbs
+ * over what is done or skipped; going back, it descends from where it turned and stops at every step whose effect may
+ * be there. Each change is one function from record to record; saga_run.c and saga.c store what comes out.
  *
  * Always true:
  *   1. No step is called before its intent ('i' or 'u') is in the record.                    [saga_rule_intend()]
@@ -13,7 +13,8 @@
  *   4. A saga that is parked names every step that may have left something.                 [list_leftovers()]
  *   5. The cursor is always a step of the table.
  *
- * When the last step is done, the saga is done, even when its deadline passed meanwhile: a deadline keeps further steps from beginning.
+ * When the last step is done, the saga is done, even when its deadline passed meanwhile: a deadline keeps further steps
+ * from beginning.
  *
  * Not here: the store, the clock, chance, calling anybody. The arena is only for new texts.
  */

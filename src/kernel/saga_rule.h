@@ -1,4 +1,4 @@
-/* saga_rule.h - what a saga does next: from its record, a call's outcome and the time to the record as it shall be. Pure. */
+/* saga_rule.h - what a saga does next, as pure functions from its record, a call's outcome and the time. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct saga_step;
 
 enum { SAGA_TIMEOUT_MS = 30000, SAGA_TRIES = 5, SAGA_BACKOFF_MS = 1000, SAGA_BACKOFF_MAX_MS = 60000 };
 
-/* The lease outlives the calls of a step by this much, so that the next owner does not meet one that is still under way. */
+/* The lease outlives the calls of a step by this much, so that the next owner does not meet one still under way. */
 enum { SAGA_LEASE_MARGIN_MS = 5000 };
 
 /* Names of all steps must fit into saga.leftovers. */

@@ -2,10 +2,10 @@
 /*
  * saga_run.c - a saga through the stages of work: found, claimed, performed, settled.
  *
- * A claim gives the saga to one node for the time of its lease, and stores what that node is about to do. The call follows without a
- * transaction. Settling stores the outcome and, in the same commit, the intent of the next call with a new lease; so a saga that goes
- * well costs one commit a step. Wherever the process dies, the lease runs out, somebody else claims the saga, and finds in its marks
- * what may have happened.
+ * A claim gives the saga to one node for the time of its lease, and stores what that node is about to do. The call
+ * follows without a transaction. Settling stores the outcome and, in the same commit, the intent of the next call with
+ * a new lease; so a saga that goes well costs one commit a step. Wherever the process dies, the lease runs out,
+ * somebody else claims the saga, and finds in its marks what may have happened.
  *
  * Always true:
  *   1. An outcome is stored only by who has the claim: same owner, same fence.              [load_claimed()]

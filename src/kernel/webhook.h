@@ -20,6 +20,7 @@ struct webhook_call {
 	struct webhook
 	           fields; /* url, filter, secret, description, is_paused; empty texts: unchanged (create: defaults) */
 	bool       sets_paused;
+	bool       allows_private; /* the URL may name this machine or a private network */
 	struct str actor, request_id;
 
 	struct webhook webhook; /* the answer; its secret only after create */

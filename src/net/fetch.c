@@ -11,9 +11,11 @@
  *   2. Header bytes, body bytes and time have a limit; a request that names none gets the ones below.
  *   3. A message names method and URL, the URL without user, password and query [show_url()]. Header values, and so
  *      tokens, never get into a message.
+ *   4. A request of limited reach is not sent to an address beyond it, whether its connection is new [open_socket()] or
+ *      was kept from another request [before_request()].
  *
  * Proxies: https requests use HTTPS_PROXY and NO_PROXY of the environment, since a proxy then sees a host name and
- * no more. http requests never use one: it would read the token.
+ * no more. http requests never use one: it would read the token. Requests of limited reach use none either.
  *
  * Not here: retries and what a status means. The caller knows.
  */
@@ -21,9 +23,12 @@
 
 #include <assert.h>
 #include <curl/curl.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
+#include "base/addr.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -46,6 +51,8 @@ struct transfer {
 	struct buf         head;
 	struct buf         body;
 	const char        *shown_url;
+	enum fetch_reach   reach;
+	char               denied[64]; /* the address beyond it */
 	char               why[CURL_ERROR_SIZE];
 };
 
@@ -191,6 +198,47 @@ static void set_limits(CURL *curl, const struct fetch_request *req, size_t body_
 	curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS_MAX);
 }
 
+static bool is_within(enum fetch_reach reach, enum addr_place place)
+{
+	return reach == FETCH_ANYWHERE || place == ADDR_PUBLIC ||
+	       (reach == FETCH_NOT_FORBIDDEN && place == ADDR_PRIVATE);
+}
+
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct transfer *t = arg;
+
+	(void)purpose;
+	if (is_within(t->reach, addr_place(&address->addr)))
+		return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	if (getnameinfo(&address->addr, address->addrlen, t->denied, sizeof(t->denied), NULL, 0, NI_NUMERICHOST) != 0)
+		(void)snprintf(t->denied, sizeof(t->denied), "its address");
+	return CURL_SOCKET_BAD;
+}
+
+static int before_request(void *arg, char *to, char *from, int to_port, int from_port)
+{
+	struct transfer *t = arg;
+	enum addr_place  place = ADDR_FORBIDDEN;
+
+	(void)from, (void)to_port, (void)from_port;
+	if (addr_place_of_text(str_from(to), &place) && is_within(t->reach, place))
+		return CURL_PREREQFUNC_OK;
+	(void)snprintf(t->denied, sizeof(t->denied), "%s", to);
+	return CURL_PREREQFUNC_ABORT;
+}
+
+static void set_reach(struct transfer *t)
+{
+	if (t->reach == FETCH_ANYWHERE)
+		return;
+	curl_easy_setopt(t->curl, CURLOPT_PROXY, "");
+	curl_easy_setopt(t->curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(t->curl, CURLOPT_OPENSOCKETDATA, t);
+	curl_easy_setopt(t->curl, CURLOPT_PREREQFUNCTION, before_request);
+	curl_easy_setopt(t->curl, CURLOPT_PREREQDATA, t);
+}
+
 static void set_transport(CURL *curl, const struct fetch_request *req)
 {
 	curl_easy_setopt(curl, CURLOPT_URL, req->url);
@@ -220,6 +268,10 @@ static enum rc explain(const struct transfer *t, const struct fetch_request *req
 {
 	const char *why = t->why[0] ? t->why : curl_easy_strerror(code);
 
+	if (t->denied[0])
+		return err_set(e, RC_DENIED, "%s %s: %s is an address that may not be called from here; right is %s",
+		               req->method, t->shown_url, t->denied,
+		               t->reach == FETCH_PUBLIC ? "a public one" : "neither link-local nor a cloud's metadata");
 	if (t->head.is_full)
 		return err_set(e, RC_TOO_LARGE, "%s %s: the answer's headers are longer than %d bytes", req->method,
 		               t->shown_url, HEAD_MAX);
@@ -244,6 +296,7 @@ static enum rc perform(struct transfer *t, const struct fetch_request *req, stru
 	if ((rc = add_headers(t, req, e)))
 		return rc;
 	set_transport(t->curl, req);
+	set_reach(t);
 	set_method(t->curl, req);
 	set_limits(t->curl, req, t->body.max);
 	set_sinks(t);
@@ -260,7 +313,7 @@ static enum rc perform(struct transfer *t, const struct fetch_request *req, stru
 
 enum rc fetch(const struct fetch_request *req, struct arena *a, struct fetch_reply *ret, struct err *e)
 {
-	struct transfer t = { .shown_url = show_url(req->url, a) };
+	struct transfer t = { .shown_url = show_url(req->url, a), .reach = req->reach };
 	enum rc         rc;
 
 	if (!t.shown_url)

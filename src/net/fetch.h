@@ -14,15 +14,24 @@ struct buf;
 
 enum { FETCH_HEADERS_MAX = 16 };
 
+/* Where a request may go, whatever its host's name resolves to. For URLs that others choose; such requests use no proxy, since only
+ * the proxy would know where they go. */
+enum fetch_reach {
+	FETCH_ANYWHERE,
+	FETCH_NOT_FORBIDDEN, /* not to link-local and metadata addresses */
+	FETCH_PUBLIC,        /* nor to this machine and private networks */
+};
+
 struct fetch_request {
-	const char *method;
-	const char *url;                            /* http or https only */
-	const char *headers[FETCH_HEADERS_MAX + 1]; /* "Name: value", NULL-terminated */
-	struct str  body;                           /* none when body.p is NULL */
-	long        connect_timeout_ms;             /* 0: 10 s */
-	long        total_timeout_ms;               /* 0: 60 s */
-	size_t      max_bytes;                      /* of the answer's body; more is RC_TOO_LARGE; 0: 1 MiB */
-	const char *ca_file;                        /* NULL: the system's */
+	const char      *method;
+	const char      *url;                            /* http or https only */
+	const char      *headers[FETCH_HEADERS_MAX + 1]; /* "Name: value", NULL-terminated */
+	struct str       body;                           /* none when body.p is NULL */
+	long             connect_timeout_ms;             /* 0: 10 s */
+	long             total_timeout_ms;               /* 0: 60 s */
+	size_t           max_bytes;                      /* of the answer's body; more is RC_TOO_LARGE; 0: 1 MiB */
+	const char      *ca_file;                        /* NULL: the system's */
+	enum fetch_reach reach;                          /* an address beyond it is RC_DENIED */
 };
 
 struct fetch_reply {
@@ -35,7 +44,7 @@ struct fetch_reply {
 void fetch_global_init(void);
 
 /* RC_OK means that an answer came, whatever its status. RC_TIMEOUT, RC_UNAVAILABLE (no connection, broken off),
- * RC_INVALID (the URL), RC_TOO_LARGE otherwise. Everything in *ret lives in the arena. No redirects are followed. */
+ * RC_INVALID (the URL), RC_TOO_LARGE, RC_DENIED (its address) otherwise. Everything in *ret lives in the arena. No redirects are followed. */
 MUST_CHECK enum rc fetch(const struct fetch_request *req, struct arena *a, struct fetch_reply *ret, struct err *e);
 
 /* The value of a reply header, trimmed; empty when it is not there. */

@@ -199,7 +199,6 @@ static void submit(struct store *base, struct txn *t)
 {
 	struct ddb_store *d = CONTAINER_OF(base, struct ddb_store, base);
 
-	t->submitted = mono_now();
 	(void)inbox_put(&d->work, &t->item);
 }
 

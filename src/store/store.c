@@ -25,6 +25,7 @@ void store_submit(struct store *s, struct txn *t)
 	assert(t->run && t->done && t->arena);
 	t->rc = RC_OK;
 	t->is_news = false;
+	t->submitted = mono_now();
 	err_clear(&t->e);
 	s->ops->submit(s, t);
 }
@@ -37,9 +38,12 @@ void store_set_context(struct store *s, void *context, void (*on_news)(void *con
 
 void store_tell(struct store *s, struct txn *t)
 {
-	bool is_news = t->is_news && t->rc == RC_OK;
+	bool    is_news = t->is_news && t->rc == RC_OK;
+	int64_t took_ms = mono_now().ms - t->submitted.ms;
 
-	t->done(t, t->rc, &t->e); /* t is gone from here on */
+	if (!t->is_read_only && took_ms > atomic_load(&s->slowest_ms))
+		atomic_store(&s->slowest_ms, took_ms); /* two at once: one of them is enough */
+	t->done(t, t->rc, &t->e);                      /* t is gone from here on */
 	if (is_news && s->on_news)
 		s->on_news(s->context);
 }
@@ -137,6 +141,11 @@ enum rc store_health(struct store *s, struct err *e)
 struct store_counts store_counts(struct store *s)
 {
 	return (struct store_counts){ s->commits, s->failed_commits, s->transactions, s->conflicts };
+}
+
+int64_t store_take_slowest_ms(struct store *s)
+{
+	return atomic_exchange(&s->slowest_ms, 0);
 }
 
 void store_close(struct store *s)

@@ -58,5 +58,8 @@ struct store_counts {
 };
 struct store_counts store_counts(struct store *s);
 
+/* How long the slowest writing transaction took, from submission to the end, since this was asked last. */
+int64_t store_take_slowest_ms(struct store *s);
+
 /* Finish what was submitted, then close. */
 void store_close(struct store *s);

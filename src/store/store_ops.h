@@ -86,6 +86,7 @@ struct store { /* first member of every back end */
 	void                   *context;
 	void (*on_news)(void *context);
 	atomic_uint_fast64_t commits, failed_commits, transactions, conflicts;
+	atomic_int_fast64_t  slowest_ms;    /* the longest writing transaction since store_take_slowest_ms() */
 	atomic_int_fast64_t  busy_since_ms; /* monotonic: when the commit under way began; 0: none */
 	pthread_mutex_t      health_lock;
 	struct err           health; /* of the last commit */

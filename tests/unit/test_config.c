@@ -536,6 +536,35 @@ TEST(both_lists_of_tokens_must_be_there_and_apart)
 	CHECK(read_tokens("", "", NULL, NULL) == RC_OK);
 }
 
+TEST(tokens_of_the_inbox_are_apart_from_all_others)
+{
+	static const struct {
+		const char *inbox;
+		enum rc     rc;
+	} cases[] = { { "", RC_OK },
+		      { "inbox-1, inbox-2", RC_OK },
+		      { "inbox-1,track", RC_INVALID },
+		      { "admin", RC_INVALID },
+		      { "1,2,3,4,5,6,7,8,9", RC_INVALID } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct config     c;
+		struct api_tokens t;
+		struct buf        problems;
+
+		CASE(cases[i].inbox);
+		buf_init(&problems, 65536);
+		CHECK(config_load(&c, (const char *const[]){ NULL }, NULL, &problems) == RC_OK);
+		config_set(&c, CONFIG_API_TOKEN, STR("track"), FROM_COMMAND_LINE);
+		config_set(&c, CONFIG_ADMIN_TOKEN, STR("admin"), FROM_COMMAND_LINE);
+		config_set(&c, CONFIG_INBOX_TOKENS, str_from(cases[i].inbox), FROM_COMMAND_LINE);
+		CHECK(tokens_read(&c, &t, NULL) == cases[i].rc);
+		CHECK(i != 1 || (t.inbox_count == 2 && str_eq(t.inbox[1], STR("inbox-2"))));
+		buf_fini(&problems);
+		config_fini(&c);
+	}
+}
+
 TEST(at_most_eight_tokens_are_taken)
 {
 	struct api_tokens t;

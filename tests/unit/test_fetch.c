@@ -320,3 +320,36 @@ TEST(escaped_text_is_one_part_of_a_url)
 	CHECK(str_eq(buf_str(&b), STR("Az09-._~%2F%20%3F%25%C3%A9")));
 	buf_fini(&b);
 }
+
+static enum rc get_within(struct fixture *f, enum fetch_reach reach)
+{
+	struct fetch_request req = {
+		.method = "GET", .url = fake_server_url(f->server, "/plain"), .total_timeout_ms = 5000, .reach = reach
+	};
+
+	err_clear(&f->err);
+	return fetch(&req, &f->arena, &f->reply, &f->err);
+}
+
+TEST(a_request_of_limited_reach_does_not_leave_it)
+{
+	struct fixture f;
+
+	set_up(&f);
+	CHECK(get_within(&f, FETCH_PUBLIC) == RC_DENIED);
+	CHECK(strstr(f.err.msg, "127.0.0.1") != NULL);
+	CHECK(fake_server_connections(f.server) == 0);
+	CHECK(get_within(&f, FETCH_NOT_FORBIDDEN) == RC_OK);
+	tear_down(&f);
+}
+
+TEST(a_kept_connection_does_not_widen_the_reach)
+{
+	struct fixture f;
+
+	set_up(&f);
+	CHECK(get_within(&f, FETCH_ANYWHERE) == RC_OK);
+	CHECK(get_within(&f, FETCH_PUBLIC) == RC_DENIED);
+	CHECK(fake_server_requests(f.server) == 1);
+	tear_down(&f);
+}

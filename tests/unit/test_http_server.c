@@ -8,6 +8,7 @@
  *   /hold   keeps the call; the test replies
  *   /big    replies with as many bytes as the query says
  *   /full   replies with more headers than there is room for
+ *   /stream begins a streamed reply and keeps the call; the test goes on with it
  */
 #include "test.h"
 
@@ -39,7 +40,7 @@ struct fixture {
 	struct http_server *server;
 	struct http_call   *held[HELD_MAX];
 	size_t              held_count;
-	unsigned            requests, gone, errors, drained;
+	unsigned            requests, gone, errors, drained, sent;
 	uintptr_t           stack_top, stack_bottom; /* of the calls to the router */
 	char                dir[64], cert[96], key[96];
 };
@@ -65,6 +66,20 @@ static void note_gone(struct http_call *call)
 	struct fixture *f = call->user;
 
 	f->gone++;
+}
+
+static void note_sent(struct http_call *call)
+{
+	struct fixture *f = call->user;
+
+	f->sent++;
+}
+
+static void hold(struct fixture *f, struct http_call *call)
+{
+	call->on_gone = note_gone;
+	CHECK(f->held_count < HELD_MAX);
+	f->held[f->held_count++] = call;
 }
 
 static void reply_big(struct http_call *call)
@@ -97,9 +112,11 @@ static void route(struct http_call *call, void *arg)
 	note_depth(f);
 	call->user = f;
 	if (str_eq(call->req.path, STR("/hold"))) {
-		call->on_gone = note_gone;
-		CHECK(f->held_count < HELD_MAX);
-		f->held[f->held_count++] = call;
+		hold(f, call);
+	} else if (str_eq(call->req.path, STR("/stream"))) {
+		hold(f, call);
+		call->on_sent = note_sent;
+		http_stream_begin(call, 200, "text/event-stream");
 	} else if (str_eq(call->req.path, STR("/big"))) {
 		reply_big(call);
 	} else if (str_eq(call->req.path, STR("/full"))) {
@@ -883,6 +900,160 @@ TEST(a_slow_reader_gets_all_and_holds_up_its_next_request)
 	teardown(&f);
 }
 
+/* Replies in pieces. */
+
+static void open_stream(struct client *c, struct fixture *f, const char *request)
+{
+	client_open(c, f);
+	client_send(c, request);
+	await_held(f, 1);
+}
+
+TEST(a_streamed_reply_comes_in_chunks_and_leaves_the_connection_usable)
+{
+	struct fixture f;
+	struct client  c;
+
+	setup(&f);
+	start(&f);
+	open_stream(&c, &f, REQUEST("/stream") REQUEST("/echo"));
+	expect(&c, "Transfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n");
+	CHECK(!has_got(&c, "Content-Length") && !has_got(&c, "Connection:"));
+	CHECK(http_stream_is_idle(f.held[0]));
+	http_stream_send(f.held[0], STR("first piece"));
+	expect(&c, "\r\n\r\nb\r\nfirst piece\r\n");
+	http_stream_send(f.held[0], STR(""));
+	http_stream_send(f.held[0], STR("x"));
+	expect(&c, "first piece\r\n1\r\nx\r\n");
+	CHECK(f.requests == 1);
+	http_stream_end(f.held[0]);
+	expect(&c, "x\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n");
+	expect(&c, "[GET /echo ]");
+	CHECK(f.gone == 0 && http_server_connections(f.server) == 1);
+	client_close(&c);
+	teardown(&f);
+}
+
+TEST(a_client_of_http_1_0_gets_a_stream_as_it_comes)
+{
+	struct fixture f;
+	struct client  c;
+
+	setup(&f);
+	start(&f);
+	open_stream(&c, &f, "GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+	http_stream_send(f.held[0], STR("a piece"));
+	expect(&c, "\r\n\r\na piece");
+	CHECK(!has_got(&c, "chunked") && has_got(&c, "Connection: close\r\n"));
+	http_stream_end(f.held[0]);
+	expect_close(&c);
+	CHECK(str_eq(str_of(c.got.p + c.got.n - 7, 7), STR("a piece")));
+	client_close(&c);
+	teardown(&f);
+}
+
+TEST(a_client_that_leaves_its_stream_is_noticed_once)
+{
+	static const char *const labels[] = { "close", "half-close", "reset" };
+
+	for (int how = BY_CLOSE; how <= BY_RESET; how++) {
+		struct fixture f;
+		struct client  c;
+
+		CASE(labels[how]);
+		setup(&f);
+		start(&f);
+		open_stream(&c, &f, REQUEST("/stream"));
+		leave(&c, how);
+		await(&f, &f.gone, 1);
+		await_connections(&f, 0);
+		http_stream_send(f.held[0], STR("to nobody"));
+		CHECK(!http_stream_is_idle(f.held[0]));
+		http_stream_end(f.held[0]);
+		CHECK(f.gone == 1);
+		client_close(&c);
+		teardown(&f);
+	}
+}
+
+/* Sends until the socket takes no more. */
+static size_t fill(struct http_call *call)
+{
+	static char piece[65536];
+	size_t      sent = 0;
+
+	memset(piece, 'p', sizeof(piece));
+	for (; http_stream_is_idle(call) && sent < GOT_MAX / 2; sent += sizeof(piece))
+		http_stream_send(call, str_of(piece, sizeof(piece)));
+	CHECK(!http_stream_is_idle(call));
+	return sent;
+}
+
+TEST(who_streams_is_told_when_a_slow_client_has_taken_all)
+{
+	struct fixture f;
+	struct client  c;
+	size_t         sent;
+
+	setup(&f);
+	start(&f);
+	open_stream(&c, &f, REQUEST("/stream"));
+	expect(&c, "\r\n\r\n");
+	buf_reset(&c.got);
+	sent = fill(f.held[0]);
+	http_stream_send(f.held[0], STR("behind it"));
+	CHECK(f.sent == 0);
+	expect(&c, "behind it");
+	await(&f, &f.sent, 1);
+	CHECK(http_stream_is_idle(f.held[0]) && count_of(&c, "p") == sent);
+	http_stream_end(f.held[0]);
+	expect(&c, "\r\n0\r\n\r\n");
+	client_close(&c);
+	teardown(&f);
+}
+
+TEST(a_client_that_does_not_read_its_stream_is_cut_and_a_quiet_one_is_not)
+{
+	struct fixture f;
+	struct client  deaf, quiet;
+
+	setup(&f);
+	f.options.write_timeout_ms = f.options.idle_timeout_ms = 50;
+	start(&f);
+	open_stream(&deaf, &f, REQUEST("/stream"));
+	client_open(&quiet, &f);
+	client_send(&quiet, REQUEST("/stream"));
+	await_held(&f, 2);
+	(void)fill(f.held[0]); /* how much does not matter */
+	await(&f, &f.gone, 1);
+	await_connections(&f, 1);
+	http_stream_end(f.held[0]);
+	http_stream_send(f.held[1], STR("still there"));
+	expect(&quiet, "still there");
+	http_stream_end(f.held[1]);
+	client_close(&deaf);
+	client_close(&quiet);
+	teardown(&f);
+}
+
+TEST(draining_cuts_a_stream_that_does_not_end)
+{
+	struct fixture f;
+	struct client  c;
+
+	setup(&f);
+	start(&f);
+	open_stream(&c, &f, REQUEST("/stream"));
+	http_server_drain(f.server, 20, note_drained, &f);
+	http_stream_send(f.held[0], STR("last words"));
+	expect(&c, "last words");
+	finish_drain(&f);
+	CHECK(f.gone == 1);
+	http_stream_end(f.held[0]);
+	client_close(&c);
+	teardown(&f);
+}
+
 /* Limits. */
 
 TEST(connections_over_the_limit_are_closed)
@@ -1229,6 +1400,12 @@ TEST(tls_serves_like_plain)
 		client_send(&c, REQUEST("/big?5000000") REQUEST("/echo?3"));
 		expect(&c, "[GET /echo?3 ]");
 		CHECK(c.got.n > 5000000);
+		client_send(&c, REQUEST("/stream"));
+		await_held(&f, 2);
+		http_stream_send(f.held[1], STR("a piece"));
+		expect(&c, "\r\n7\r\na piece\r\n");
+		http_stream_end(f.held[1]);
+		expect(&c, "\r\n0\r\n\r\n");
 		buf_reset(&c.got);
 		client_send(&c, "nonsense\r\n");
 		expect(&c, "HTTP/1.1 400 Bad Request");

@@ -236,7 +236,7 @@ TEST(members_are_read_as_their_notation_says)
 TEST(routes_have_a_summary_and_names_and_paths_are_unique)
 {
 	for (size_t i = 0; i < spec_route_count; i++) {
-		const struct route *r = &spec_routes[i];
+		const struct api_route *r = &spec_routes[i];
 
 		CASE(r->name);
 		CHECK(r->summary[0]);

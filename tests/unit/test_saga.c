@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_saga.c - sagas on the memory store, in a small world that fails when told to, with a crash between any two stages. */
+/* test_saga.c - sagas on the memory store, in a small world that fails when told to, and crashes between stages. */
 #include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "kernel/event.h"
 #include "kernel/saga.h"
 #include "kernel_rig.h"
@@ -215,8 +216,10 @@ static struct work *find(struct kernel *k)
 	struct work     *found = NULL;
 
 	CHECK(work_find(k, 10, &a, &list, NULL) == RC_OK);
-	if (list.count)
-		found = work_dup(&list.items[0]);
+	if (list.count) {
+		found = mem_new(struct work);
+		work_copy(found, &list.items[0]);
+	}
 	arena_fini(&a);
 	return found;
 }

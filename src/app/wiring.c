@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wiring.c - queues, routes and the threads that serve them.
+ *
+ * The tables here are the answer to "who hears of it". The pulse is one thread that does what has to be done every now and then by each
+ * process: say that it lives, compute the alarms, look whether other nodes have made webhooks, state what only this process sees, bring
+ * the simulated cloud's events to the inbox. None of it is needed for anything to be right, only for it to be noticed.
+ */
+#include "app/wiring.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "app/config.h"
+#include "base/arena.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "kernel/intake.h"
+#include "kernel/kernel.h"
+#include "kernel/node.h"
+#include "kernel/pump.h"
+#include "kernel/queue.h"
+#include "kernel/recover.h"
+#include "kernel/webhook.h"
+#include "providers/csp/guard.h"
+#include "providers/notify/log_sink.h"
+#include "providers/notify/mail.h"
+#include "providers/notify/webhook_out.h"
+#include "providers/sim/cloud.h"
+#include "service/alarms.h"
+#include "service/broker_alarms.h"
+#include "service/cloudtrail.h"
+#include "service/jobs.h"
+#include "store/store.h"
+
+enum {
+	TICK_MS = 1000,
+	BEAT_TICKS = 10,
+	ALARM_TICKS = 30,
+	SINK_TRIES = 8,
+	SINK_BACKOFF_MS = 2000,
+	JOB_TRIES = 1000000, /* a job that fails is not a delivery that fails */
+	SAGA_LEASE_MS = 30000,
+};
+
+enum {
+	QUEUE_JOBS,
+	QUEUE_WEBHOOK,
+	QUEUE_WEBHOOK_OUT,
+	QUEUE_MAIL,
+	QUEUE_MAIL_OUT,
+	QUEUE_LOG,
+	QUEUE_CLOUDTRAIL,
+	QUEUE_COUNT
+};
+enum { ROUTES_MAX = 8 };
+
+const char *const wiring_inboxes[] = { "cloudtrail" };
+const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
+
+struct wiring {
+	struct wiring_options o;
+	char                  node[ID_UUID_SIZE];
+	struct queue          queues[QUEUE_COUNT];
+	struct route          routes[ROUTES_MAX];
+	size_t                route_count;
+	struct webhook_out    webhook_out;
+	struct mail_rule      mail_rule;
+	struct mail_routes    mail_routes;
+	struct mail_server    mail_server;
+	struct kernel        *kernel;
+	struct pump          *pump;
+	void (*on_news)(void *arg);
+	void *news_arg;
+
+	pthread_t       pulse;
+	pthread_mutex_t lock;
+	pthread_cond_t  is_changed;
+	bool            is_stopping;
+	struct node     self;
+	uint64_t        failed_commits; /* at the last beat */
+	bool            was_circuit_stated, was_circuit_open;
+};
+
+/* --- tables --- */
+
+static void add_route(struct wiring *w, const char *pattern, const char *queue)
+{
+	if (pattern && *pattern)
+		w->routes[w->route_count++] = (struct route){ pattern, queue };
+}
+
+static bool has_mail(const struct config *c)
+{
+	return config_text(c, CONFIG_SMTP_URL) != NULL;
+}
+
+static void lay_routes(struct wiring *w)
+{
+	const struct config *c = w->o.config;
+
+	add_route(w, "JobDue", "jobs");
+	add_route(w, "JobRequested", "jobs");
+	add_route(w, "*", "webhook");
+	add_route(w, "cloudtrail:*", "cloudtrail");
+	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
+	if (has_mail(c))
+		add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
+}
+
+static struct queue sink(const char *name, queue_call_fn *call, void *arg)
+{
+	return (struct queue){
+		.name = name, .call = call, .arg = arg, .tries = SINK_TRIES, .backoff_ms = SINK_BACKOFF_MS
+	};
+}
+
+static void make_queues(struct wiring *w)
+{
+	w->queues[QUEUE_JOBS] = (struct queue){ .name = "jobs",
+		                                .call = jobs_call,
+		                                .settle = jobs_settle,
+		                                .tries = JOB_TRIES,
+		                                .concurrency = JOB_COUNT,
+		                                .visibility_ms = config_number(w->o.config, CONFIG_JOB_LEASE) * 1000 };
+	w->queues[QUEUE_WEBHOOK] = (struct queue){ .name = "webhook",
+		                                   .handle = webhook_fan_out,
+		                                   .has_addressees = true };
+	w->queues[QUEUE_WEBHOOK_OUT] = sink("webhook-out", webhook_out_call, &w->webhook_out);
+	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
+	w->queues[QUEUE_MAIL_OUT] = sink("mail-out", mail_out_call, &w->mail_server);
+	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
+	w->queues[QUEUE_CLOUDTRAIL] = (struct queue){ .name = "cloudtrail", .handle = cloudtrail_note, .tries = 5 };
+}
+
+static struct mail_server mail_server(const struct config *c)
+{
+	return (struct mail_server){ .url = config_text(c, CONFIG_SMTP_URL),
+		                     .tls = config_number(c, CONFIG_SMTP_TLS) ? MAIL_TLS_REQUIRED : MAIL_TLS_IF_OFFERED,
+		                     .user = config_text(c, CONFIG_SMTP_USER),
+		                     .password = config_text(c, CONFIG_SMTP_PASSWORD),
+		                     .from = config_text(c, CONFIG_MAIL_FROM),
+		                     .ca_file = config_text(c, CONFIG_SMTP_CA) };
+}
+
+static struct mail_rule mail_rule(const struct config *c)
+{
+	return (struct mail_rule){ config_str(c, CONFIG_MAIL_EVENTS), config_str(c, CONFIG_MAIL_TO) };
+}
+
+enum rc wiring_check(const struct config *c, struct err *e)
+{
+	struct mail_server server = mail_server(c);
+	struct mail_rule   rule = mail_rule(c);
+	enum rc            rc;
+
+	if (!has_mail(c))
+		return RC_OK;
+	if ((rc = mail_server_check(&server, e)))
+		return err_wrap(e, rc, "mail settings (LEASEHOLD_SMTP_*, LEASEHOLD_MAIL_FROM)");
+	rc = mail_routes_check(&(struct mail_routes){ .rules = &rule, .rule_count = 1 }, e);
+	return rc ? err_wrap(e, rc, "mail settings (%s)", config_name(CONFIG_MAIL_TO)) : RC_OK;
+}
+
+/* --- open --- */
+
+static uint64_t draw(void *arg)
+{
+	(void)arg;
+	return id_fast_random();
+}
+
+static void make_kernel(struct wiring *w)
+{
+	const struct config  *c = w->o.config;
+	struct kernel_options options = {
+		.store = w->o.store,
+		.clock = &clock_real,
+		.node = str_from(w->node),
+		.source = config_str(c, CONFIG_EVENT_SOURCE),
+		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
+		.region = config_str(c, CONFIG_EVENT_REGION),
+		.queues = w->queues,
+		.queue_count = QUEUE_COUNT,
+		.routes = w->routes,
+		.route_count = w->route_count,
+		.lease_ms = SAGA_LEASE_MS,
+		.timers_per_sec = config_number(c, CONFIG_TIMERS_PER_SEC),
+		.random = draw,
+		.metrics = w->o.metrics,
+	};
+
+	w->kernel = kernel_new(&options);
+	w->webhook_out = (struct webhook_out){ .kernel = w->kernel,
+		                               .allows_private = w->o.is_dev ||
+		                                                 config_number(c, CONFIG_WEBHOOK_PRIVATE),
+		                               .ca_file = config_text(c, CONFIG_WEBHOOK_CA) };
+}
+
+enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct err *e)
+{
+	struct wiring *w = mem_new(struct wiring);
+	enum rc        rc;
+
+	w->o = *o;
+	id_uuid(w->node);
+	pthread_mutex_init(&w->lock, NULL);
+	w->mail_server = mail_server(o->config);
+	w->mail_rule = mail_rule(o->config);
+	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
+	lay_routes(w);
+	make_queues(w);
+	make_kernel(w);
+	*ret = w;
+	if (!o->is_alone) /* the store may be away now; the pulse sees to it later */
+		return RC_OK;
+	if ((rc = kernel_prime(w->kernel, e)) || (rc = webhook_refresh(w->kernel, e)))
+		return rc;
+	return kernel_recover(w->kernel, e);
+}
+
+struct kernel *wiring_kernel(struct wiring *w)
+{
+	return w->kernel;
+}
+
+/* --- the pulse --- */
+
+/* What fails here is tried again at the next tick; the store's health is told elsewhere. */
+static void try_now(struct wiring *w, txn_fn *run, void *arg)
+{
+	struct arena a = { 0 };
+
+	rc_ignore(store_run(w->o.store, run, arg, &a, NULL));
+	arena_fini(&a);
+}
+
+static void beat(struct wiring *w)
+{
+	uint64_t failed = store_counts(w->o.store).failed_commits;
+
+	w->self.slowest_ms = store_take_slowest_ms(w->o.store);
+	w->self.failed_commits = (int64_t)(failed - w->failed_commits);
+	w->failed_commits = failed;
+	try_now(w, node_beat, &w->self);
+	rc_ignore(webhook_refresh(w->kernel, NULL));
+}
+
+static void state_circuit(struct wiring *w)
+{
+	bool        is_open = csp_guard_is_open(w->o.csp, NULL);
+	struct fact fact = { .name = STR("circuit/csp"),
+		             .value = is_open,
+		             .text = is_open ? STR("calls to the sandbox vendor are held back")
+		                             : STR("calls go through") };
+
+	if (w->was_circuit_stated ? is_open == w->was_circuit_open : !is_open)
+		return;
+	w->was_circuit_stated = true;
+	w->was_circuit_open = is_open;
+	try_now(w, fact_state, &fact);
+}
+
+static void check_alarms(struct wiring *w)
+{
+	struct broker_alarm_context context = { .settings = w->o.settings };
+	struct alarm_check          check = {
+		         .kernel = w->kernel, .rules = service_alarms, .rule_count = service_alarm_count, .arg = &context
+	};
+	struct err e = { 0 };
+
+	if (alarm_check(&check, &e))
+		log_write(LOG_WARNING, "alarms", NULL, 0, "not all alarms could be computed: %s", e.msg);
+}
+
+static bool take_in(struct wiring *w, const struct sim_due_event *due, struct arena *a)
+{
+	struct intake_record *records;
+	size_t                count;
+	struct err            e = { 0 };
+
+	if (intake_parse(STR("cloudtrail"), due->body, a, &records, &count, &e)) {
+		log_write(LOG_ERROR, "cloud", NULL, 0, "an event of the simulated cloud makes no sense: %s", e.msg);
+		return true; /* it will not get better */
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct intake_call call = { .source = STR("cloudtrail"), .record = &records[i] };
+
+		if (store_run(w->o.store, intake_store, &call, a, NULL))
+			return false; /* comes again */
+	}
+	return true;
+}
+
+static void bring_events(struct wiring *w)
+{
+	struct arena          a = { 0 };
+	struct sim_due_event *due;
+	size_t                count, taken = 0;
+
+	if (!w->o.cloud)
+		return;
+	if (sim_cloud_take_events(w->o.cloud, SIM_EVENTS_MAX, &a, &due, &count, NULL) == RC_OK) {
+		while (taken < count && take_in(w, &due[taken], &a))
+			taken++;
+		if (taken)
+			rc_ignore(sim_cloud_drop_events(w->o.cloud, due, taken,
+			                                NULL)); /* else they come again and are known */
+	}
+	arena_fini(&a);
+}
+
+/* False: stop. */
+static bool wait_tick(struct wiring *w)
+{
+	struct timespec until;
+	bool            may_go_on;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += TICK_MS / 1000;
+	pthread_mutex_lock(&w->lock);
+	while (!w->is_stopping && pthread_cond_timedwait(&w->is_changed, &w->lock, &until) == 0)
+		;
+	may_go_on = !w->is_stopping;
+	pthread_mutex_unlock(&w->lock);
+	return may_go_on;
+}
+
+static void *pulse_loop(void *arg)
+{
+	struct wiring *w = arg;
+
+	for (unsigned tick = 0;; tick++) {
+		if (tick % BEAT_TICKS == 0)
+			beat(w);
+		state_circuit(w);
+		bring_events(w);
+		if (tick % ALARM_TICKS == 1)
+			check_alarms(w);
+		if (!wait_tick(w))
+			return NULL;
+	}
+}
+
+/* --- start and stop --- */
+
+static void on_kernel_news(void *arg)
+{
+	struct wiring *w = arg;
+
+	pump_poke(w->pump);
+	w->on_news(w->news_arg);
+}
+
+static void init_pulse(struct wiring *w)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->is_changed, &attr);
+	pthread_condattr_destroy(&attr);
+	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(&clock_real).ms };
+}
+
+void wiring_start(struct wiring *w, struct jobs *jobs, void (*on_news)(void *arg), void *arg)
+{
+	w->on_news = on_news;
+	w->news_arg = arg;
+	w->queues[QUEUE_JOBS].arg = jobs;
+	w->pump = pump_start(&(struct pump_options){ .kernel = w->kernel,
+	                                             .workers = (unsigned)config_number(w->o.config, CONFIG_WORKERS),
+	                                             .poll_ms = config_number(w->o.config, CONFIG_POLL) });
+	kernel_on_news(w->kernel, on_kernel_news, w);
+	init_pulse(w);
+	if (pthread_create(&w->pulse, NULL, pulse_loop, w))
+		abort(); /* without threads there is no program */
+}
+
+void wiring_stop(struct wiring *w)
+{
+	if (!w || !w->pump)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->is_stopping = true;
+	pthread_cond_broadcast(&w->is_changed);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->pulse, NULL);
+	kernel_on_news(w->kernel, NULL, NULL);
+	pump_stop(w->pump);
+	w->pump = NULL;
+	try_now(w, node_leave, &w->self);
+	pthread_cond_destroy(&w->is_changed);
+}
+
+void wiring_free(struct wiring *w)
+{
+	if (!w)
+		return;
+	kernel_free(w->kernel);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

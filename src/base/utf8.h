@@ -1,0 +1,15 @@
+/* utf8.h - text from outside, made fit for a line that people read. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/str.h"
+
+struct arena;
+
+/* Bytes of the valid UTF-8 character that s begins with; 0 when there is none. */
+size_t utf8_length(struct str s);
+
+/* One line of at most max bytes in the arena: control characters become blanks, bytes that are not UTF-8 become '?', and no character is
+ * cut in two. */
+struct str utf8_line(struct arena *a, struct str s, size_t max);
