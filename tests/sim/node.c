@@ -210,16 +210,10 @@ static void claim(struct sim_node *n, size_t at)
 		n->hand[at].stage = STAGE_CLAIMED;
 }
 
-/* A process that was away for longer than its claim lasts does not begin a call: whoever took over may have done it. */
 static void perform(struct sim_node *n, size_t at)
 {
 	struct work *w = n->hand[at].work;
 
-	if (sim_now(n->sim) >= w->claimed_until_ms) {
-		sim_trace(n->sim, n, "lets go of %s %.*s: its claim has run out", kind_name(w), STR_ARG(w->key));
-		drop_work(n, at);
-		return;
-	}
 	work_perform(w);
 	tell(n, w, "performs", RC_OK, NULL);
 	n->hand[at].stage = STAGE_PERFORMED;

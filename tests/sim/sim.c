@@ -24,6 +24,7 @@ bool sim_fault(struct sim *sim, enum fault_kind kind, int64_t permille)
 void sim_pass(struct sim *sim, int64_t ms)
 {
 	sim->clock.test_ms += ms;
+	sim->clock.test_mono_ms += ms;
 	sim->lived_ms += ms;
 }
 

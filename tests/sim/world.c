@@ -206,8 +206,12 @@ static enum rc run_wrapped(struct session *s, void *arg, struct err *e)
 	struct wrapped *w = arg;
 
 	enter(w->node);
-	if (w->fault == SIM_STORE_REFUSED)
+	if (w->fault == SIM_STORE_REFUSED) {
+		if (chance_is(&w->node->sim->chance, 500))
+			rc_ignore(w->outer->run(s, w->outer->arg, e)); /* refused not before, but at the commit */
+		err_clear(e);
 		return err_set(e, RC_UNAVAILABLE, "simulated: the store does not take it");
+	}
 	if (w->fault == SIM_STORE_RERUN) {
 		rc_ignore(w->outer->run(s, w->outer->arg, e)); /* thrown away: that is the point */
 		session_reset(s);
