@@ -46,10 +46,11 @@ const struct record_type bank_effect_type = {
 const struct route bank_routes[] = {
 	{ "Balance*",  "ledger"  },
 	{ "Deadline*", "ledger"  },
-	{ "Outside*",  "ledger"  },
+	{ "world:*",   "ledger"  },
 	{ "Balance*",  "courier" },
 	{ "Deadline*", "courier" },
 	{ "Saga*",     "courier" },
+	{ "world:*",   "courier" },
 };
 /* clang-format on */
 const size_t bank_route_count = ARRAY_LEN(bank_routes);

@@ -120,6 +120,7 @@ static void observe_event(struct sim *sim, struct session *s, const struct sessi
 	check_cause(sim, s, entry->after);
 	sagas_check_event(sim, s, entry->after);
 	pool_check_event(sim, s, entry->after);
+	outside_check_event(sim, s, entry->after);
 }
 
 void model_seen(struct sim *sim, int queue, struct str event_id)
@@ -285,8 +286,6 @@ static void observe_change(struct sim *sim, struct session *s, const struct sess
 		observe_account(sim, s, entry);
 	else if (entry->type == &saga_type)
 		sagas_observe(sim, s, entry);
-	else if (entry->type == &seen_type)
-		outside_observe(sim, s, entry);
 	else
 		pool_observe(sim, s, entry);
 }

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "bank.h"
+#include "kernel/recover.h"
 #include "sagas.h"
 #include "sim.h"
 
@@ -53,6 +54,8 @@ void node_start(struct sim_node *n)
 	kernel_on_news(n->kernel, wake, n);
 	n->idle_until_ms = 0;
 	rc_ignore(kernel_prime(n->kernel, NULL)); /* a store that cannot be read now: ids start with the clock */
+	if (sim->profile.nodes == 1)
+		rc_ignore(kernel_recover(n->kernel, NULL)); /* else the claims run out */
 }
 
 void node_open(struct sim *sim, int number)

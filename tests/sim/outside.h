@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
+struct event;
 struct session;
-struct session_entry;
 struct sim;
 struct sim_node;
 
@@ -16,5 +16,5 @@ void outside_send(struct sim_node *n);
 /* Until everything was acknowledged. False when there is nothing left to send. */
 bool outside_send_rest(struct sim_node *n);
 
-void outside_observe(struct sim *sim, struct session *s, const struct session_entry *entry);
+void outside_check_event(struct sim *sim, struct session *s, const struct event *event);
 void outside_check_quiet(struct sim *sim);
