@@ -30,7 +30,7 @@ static void draw_profile(struct sim *sim)
 	struct chance *c = &sim->chance;
 
 	sim->profile = (struct profile){
-		.days = chance_from_to(c, 1, 5),
+		.days = ONE_OF(c, 1, 1, 1, 1, 2, 2, 3, 7),
 		.nodes = (int)chance_from_to(c, 1, NODES_MAX),
 		.op_pause_ms = ONE_OF(c, 5, 15, 40) * 60000,
 		.store = ONE_OF(c, 0, 5, 20, 60),
