@@ -27,6 +27,7 @@
 #include "app/stores.h"
 #include "app/tokens.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "http/api.h"
@@ -39,13 +40,23 @@
 #include "providers/csp/http.h"
 #include "providers/notify/log_sink.h"
 #include "providers/notify/webhook_out.h"
+#include "providers/sim/cloud.h"
 #include "providers/sim/csp_sim.h"
+#include "providers/sim/records.h"
 #include "service/jobs.h"
+#include "store/sqlite.h"
 #include "store/store.h"
 
 enum { QUEUE_LOG, QUEUE_WEBHOOK, QUEUE_WEBHOOK_OUT, QUEUE_COUNT };
 enum { KERNEL_LEASE_MS = 30000, TIMERS_PER_SEC = 500, PUMP_WORKERS = 4, PUMP_POLL_MS = 1000, DDB_STREAM_LAG_MS = 2000 };
-enum { DRAIN_MS = 30000, DDB_GAUGES_MS = 60000, SQLITE_GAUGES_MS = 1000, EXIT_CONFIG = 2, EXIT_FAILED = 1 };
+enum {
+	DRAIN_MS = 30000,
+	DDB_GAUGES_MS = 60000,
+	SQLITE_GAUGES_MS = 1000,
+	SIM_CACHE_MB = 16,
+	EXIT_CONFIG = 2,
+	EXIT_FAILED = 1
+};
 
 struct server {
 	struct config         *config;
@@ -54,6 +65,8 @@ struct server {
 	uv_loop_t              loop;
 	uv_signal_t            on_term, on_int, on_hup;
 	struct app_store       store;
+	struct store          *sim_store; /* of the simulated vendor and cloud; NULL when there is a real vendor */
+	struct sim_cloud      *sim;
 	struct kernel         *kernel;
 	struct webhook_out     webhook_out;
 	struct queue           queues[QUEUE_COUNT];
@@ -139,6 +152,38 @@ static void stop_adopting(struct server *s)
 	pthread_join(s->adopter, NULL);
 }
 
+static uint64_t draw(void *arg)
+{
+	(void)arg;
+	return id_fast_random();
+}
+
+/* The simulated cloud, durable in a file of its own: as any other cloud it goes on when we do not. */
+static enum rc open_sim(struct server *s, struct err *e)
+{
+	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &clock_real, SIM_CACHE_MB };
+	struct sim_cloud_options options = {
+		.clock = &clock_real, .random = draw, .waits = true, .available = SIM_ACCOUNTS_DEFAULT / 2
+	};
+	enum rc rc = store_sqlite_open(&file, &s->sim_store, e);
+
+	if (rc)
+		return rc;
+	options.store = s->sim_store;
+	return sim_cloud_open(&options, &s->sim, e);
+}
+
+static enum rc open_sim_csp(struct server *s, struct csp **ret, struct err *e)
+{
+	enum rc rc = open_sim(s, e);
+
+	if (rc)
+		return rc;
+	return csp_sim_open(&(struct csp_sim_options){ s->sim_store, sim_cloud_faults(s->sim),
+	                                               config_number(s->config, CONFIG_SIM_SANDBOXES) },
+	                    ret, e);
+}
+
 static enum rc open_csp(struct server *s, struct err *e)
 {
 	const struct config     *c = s->config;
@@ -159,10 +204,8 @@ static enum rc open_csp(struct server *s, struct err *e)
 
 	if (http.base_url) {
 		inner = csp_http_open(&http);
-	} else {
-		rc = csp_sim_open(in_data(s, "sim.db"), config_number(c, CONFIG_SIM_SANDBOXES), &clock_real, &inner, e);
-		if (rc)
-			return rc;
+	} else if ((rc = open_sim_csp(s, &inner, e))) {
+		return rc;
 	}
 	s->csp = csp_guard_open(inner, &guard);
 	return RC_OK;
@@ -261,6 +304,7 @@ static enum rc open_api(struct server *s, struct err *e)
 		      .webhooks_may_be_private = s->is_dev,
 		      .is_csp_open = is_csp_open,
 		      .csp_arg = s->csp,
+		      .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
 	};
 	enum rc rc = tokens_read(c, &tokens, e);
 
@@ -433,6 +477,8 @@ static void close_all(struct server *s)
 	app_store_close(&s->store);
 	kernel_free(s->kernel);
 	csp_close(s->csp);
+	sim_cloud_close(s->sim);
+	store_close(s->sim_store);
 	metrics_free(s->metrics);
 	if (s->lock_fd >= 0)
 		close(s->lock_fd);

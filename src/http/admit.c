@@ -24,7 +24,7 @@ static handler_fn *const handlers[] = {
 };
 
 static const char preflight_headers[] =
-        "Access-Control-Allow-Methods: GET, POST, PATCH, DELETE\r\n"
+        "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE\r\n"
         "Access-Control-Allow-Headers: Authorization, Content-Type, X-Track-ID, X-Instruqt-Sandbox-ID, "
         "X-Instruqt-Track-ID, X-Sandbox-Name-Prefix, Idempotency-Key, Prefer, Last-Event-ID\r\n"
         "Access-Control-Max-Age: 3600\r\n";

@@ -19,6 +19,7 @@ struct jobs;
 struct kernel;
 struct metrics;
 struct ratelimit;
+struct world;
 
 enum { API_TOKENS_MAX = 8, API_PARAMS_MAX = 2, API_JOB_WAIT_MS = 20000 };
 
@@ -67,7 +68,8 @@ struct api_options {
 	size_t             inbox_count;
 	bool               webhooks_may_be_private; /* their URLs may name this machine or a private network */
 	bool (*is_csp_open)(void *arg);             /* is the circuit open? for the metric */
-	void *csp_arg;
+	void         *csp_arg;
+	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
 };
 
 /* Something to be done on the loop, handed over from another thread. */

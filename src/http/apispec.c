@@ -68,6 +68,13 @@ static const struct spec_body bodies[] = {
 	  .is_required = true,
 	  .schema = "WebhookFields",
 	  .bytes_most = WEBHOOK_BODY_MAX },
+	{ .route = "sim_faults",
+	  .description = "The faults and calls there are: docs/sim-cloud.md. An empty list ends all.",
+	  .is_required = true,
+	  .schema = "SimFaults" },
+	{ .route = "sim_add", .description = "How many, 1 to 1000.", .is_required = true, .schema = "SimCount" },
+	{ .route = "sim_move", .description = "OUs by name or id.", .is_required = true, .schema = "SimMove" },
+	{ .route = "sim_rate", .description = "Dollars, 0 to 1000.", .is_required = true, .schema = "SimRate" },
 	{ .route = "inbox",
 	  .description =
 	          "One event, a list of events, or {\"Records\": [...]} as queues wrap them. At most 100 events.",

@@ -6,12 +6,18 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "domain/csp.h"
 #include "fake_server.h"
 #include "providers/csp/accounts.h"
 #include "providers/csp/guard.h"
 #include "providers/csp/http.h"
+#include "providers/sim/csp_sim.h"
+#include "providers/sim/faults.h"
+#include "providers/sim/records.h"
+#include "store/memory.h"
+#include "store/store.h"
 
 /* What the vendor answers next, and what it was asked last. */
 struct vendor {
@@ -425,4 +431,96 @@ TEST(many_threads_make_no_more_calls_than_the_threshold_allows)
 	CHECK(csp_guard_is_open(guard, NULL));
 	CHECK(s.calls >= 5 && s.calls <= 5 + (int)ARRAY_LEN(threads) - 1);
 	csp_close(guard);
+}
+
+/* --- the simulated vendor --- */
+
+static uint64_t count_up(void *arg)
+{
+	uint64_t *last = arg;
+
+	return ++*last * 0x9e3779b97f4a7c15ull;
+}
+
+struct sim_fixture {
+	struct clock       clock;
+	uint64_t           chance;
+	struct store      *store;
+	struct sim_faults *faults;
+	struct csp        *csp;
+	struct arena       arena;
+	struct err         err;
+};
+
+static void open_sim(struct sim_fixture *f, int64_t stock)
+{
+	CHECK(csp_sim_open(&(struct csp_sim_options){ f->store, f->faults, stock }, &f->csp, &f->err) == RC_OK);
+}
+
+static void set_up_sim(struct sim_fixture *f)
+{
+	*f = (struct sim_fixture){ .clock = clock_test(1700000000000) };
+	f->store = store_memory_open(sim_types, sim_type_count, &f->clock);
+	f->faults = sim_faults_new(&(struct sim_faults_options){ &f->clock, count_up, &f->chance, false });
+}
+
+static void tear_down_sim(struct sim_fixture *f)
+{
+	csp_close(f->csp);
+	sim_faults_free(f->faults);
+	store_close(f->store);
+	arena_fini(&f->arena);
+}
+
+TEST(the_simulated_vendor_keeps_its_stock_and_replaces_what_is_deleted)
+{
+	struct sim_fixture  f;
+	struct csp_account *before, *after;
+	size_t              count;
+
+	set_up_sim(&f);
+	open_sim(&f, 200);
+	CHECK(csp_list(f.csp, &f.arena, &before, &count, &f.err) == RC_OK && count == 200);
+	CHECK(str_eq(before[0].name, STR("sandbox-000001")) && before[0].created_at == 1700000000);
+	CHECK(csp_delete(f.csp, before[0].external_id, &f.err) == RC_OK);
+	CHECK(csp_delete(f.csp, before[0].external_id, &f.err) == RC_OK); /* already gone */
+	CHECK(csp_list(f.csp, &f.arena, &after, &count, &f.err) == RC_OK && count == 200);
+	CHECK(str_eq(after[0].external_id, before[1].external_id) && str_eq(after[199].name, STR("sandbox-000201")));
+	csp_close(f.csp);
+	open_sim(&f, 100); /* the store has them all */
+	CHECK(csp_list(f.csp, &f.arena, &before, &count, &f.err) == RC_OK && count == 200);
+	CHECK(str_eq(after[199].external_id, before[199].external_id));
+	tear_down_sim(&f);
+}
+
+TEST(the_switches_of_the_simulated_world_disturb_the_vendor_too)
+{
+	static const struct {
+		const char      *label;
+		enum world_fault fault;
+		enum rc          rc;
+		bool             happens;
+	} rows[] = {
+		{ "throttled is not served", WORLD_THROTTLE, RC_UNAVAILABLE, false },
+		{ "an outage", WORLD_OUTAGE, RC_UNAVAILABLE, false },
+		{ "timed out but it happened", WORLD_TIMEOUT_AFTER, RC_TIMEOUT, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct sim_fixture  f;
+		struct csp_account *before, *after;
+		struct world_rules  rules = { .rules = { { rows[i].fault, WORLD_CSP_DELETE, 1000, 1, 0, 0 } },
+			                      .count = 1 };
+		size_t              count;
+
+		CASE(rows[i].label);
+		set_up_sim(&f);
+		open_sim(&f, 3);
+		CHECK(csp_list(f.csp, &f.arena, &before, &count, &f.err) == RC_OK);
+		sim_faults_set(f.faults, &rules);
+		CHECK(csp_delete(f.csp, before[0].external_id, &f.err) == rows[i].rc);
+		CHECK(csp_list(f.csp, &f.arena, &after, &count, &f.err) == RC_OK && count == 3);
+		CHECK(str_eq(after[0].external_id, before[rows[i].happens ? 1 : 0].external_id));
+		tear_down_sim(&f);
+	}
 }

@@ -1,4 +1,4 @@
-/* csp_sim.h - a simulated vendor inside the program, durable in its own file: what `make run` lends out. */
+/* csp_sim.h - a simulated vendor inside the program: what `make run` lends out. Part of the simulated cloud's world. */
 #pragma once
 
 #include <stdint.h>
@@ -6,9 +6,15 @@
 #include "base/attr.h"
 #include "base/err.h"
 
-struct clock;
 struct csp;
+struct sim_faults;
+struct store;
 
-/* Opens or makes the file and sees to it that at least stock accounts exist. */
-MUST_CHECK enum rc csp_sim_open(const char *path, int64_t stock, const struct clock *clock, struct csp **ret,
-                                struct err *e);
+struct csp_sim_options {
+	struct store      *store;  /* opened with sim_types; stays the caller's */
+	struct sim_faults *faults; /* what disturbs it, and its chance; stays the caller's */
+	int64_t            stock;
+};
+
+/* Sees to it that at least stock accounts exist. Blocks. */
+MUST_CHECK enum rc csp_sim_open(const struct csp_sim_options *o, struct csp **ret, struct err *e);

@@ -1,0 +1,94 @@
+/* cloud.h - a small simulated cloud: an organisation, access, costs, a cleaner, tenants' resources, and CloudTrail's events. Its state
+ * is in a store that it is given, so it outlives the process if the store does. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "domain/cloud.h"
+#include "domain/world.h"
+
+struct clock;
+struct sim_cloud;
+struct sim_faults;
+struct store;
+
+#define SIM_OUS(X)                \
+	X(AVAILABLE, "Available") \
+	X(ACTIVE, "Active")       \
+	X(FROZEN, "Frozen") X(CLEANUP, "CleanUp") X(QUARANTINE, "Quarantine") X(ENTRY, "Entry") X(EXIT, "Exit")
+
+enum sim_ou_name {
+	SIM_ROOT,
+#define X(name, text) SIM_OU_##name,
+	SIM_OUS(X)
+#undef X
+	        SIM_OU_COUNT
+};
+
+enum { SIM_EVENTS_MAX = 100, SIM_ACCOUNTS_DEFAULT = 12, SIM_MAKE_MAX = 100000 };
+
+struct sim_cloud_options {
+	struct store       *store; /* opened with sim_types; stays the caller's */
+	const struct clock *clock;
+	uint64_t (*random)(void *arg);
+	void *random_arg;
+	bool  waits; /* latency takes its time; otherwise it is only counted */
+
+	struct str management_account; /* 12 digits; empty: 999988887777 */
+	struct str hub_account;        /* where our own calls come from; empty: 999988886666 */
+
+	/* A fresh world. More than there ever were are added at the next opening. */
+	int64_t accounts;  /* 0: SIM_ACCOUNTS_DEFAULT, -1: none */
+	int64_t available; /* so many of them in Available, the others in Entry */
+
+	/* 0: the default */
+	int64_t cost_delay_min_ms, cost_delay_max_ms; /* 8 h, 24 h */
+	int64_t clean_min_ms, clean_max_ms;           /* 5 min, 30 min */
+	int64_t event_delay_ms;                       /* 2 s */
+};
+
+/* Makes the world if there is none. Blocks. RC_INVALID: an option makes no sense. */
+MUST_CHECK enum rc sim_cloud_open(const struct sim_cloud_options *o, struct sim_cloud **ret, struct err *e);
+void               sim_cloud_close(struct sim_cloud *c);
+
+struct cloud       sim_cloud_ports(struct sim_cloud *c);
+struct world      *sim_cloud_world(struct sim_cloud *c);
+struct sim_faults *sim_cloud_faults(struct sim_cloud *c);
+
+/* Its id, valid as long as the cloud. */
+struct str sim_cloud_ou(const struct sim_cloud *c, enum sim_ou_name name);
+
+/* --- CloudTrail's events --- */
+
+struct sim_due_event {
+	struct str key;  /* to acknowledge it by */
+	struct str body; /* the event as EventBridge delivers it */
+};
+
+/* Up to max (SIM_EVENTS_MAX) events that are due, first due first. They come again until they are acknowledged. Blocks. */
+MUST_CHECK enum rc sim_cloud_take_events(struct sim_cloud *c, size_t max, struct arena *a, struct sim_due_event **ret,
+                                         size_t *ret_count, struct err *e);
+MUST_CHECK enum rc sim_cloud_drop_events(struct sim_cloud *c, const struct sim_due_event *events, size_t count,
+                                         struct err *e);
+
+/* --- the truth, for tests and the simulator: never disturbed by a fault --- */
+
+struct sim_truth {
+	enum sim_ou_name ou;
+	int64_t          dirty; /* resources that are really left in it */
+	int64_t          rate;
+	int64_t          moves;
+};
+MUST_CHECK enum rc sim_cloud_inspect(struct sim_cloud *c, struct str account_id, struct sim_truth *ret, struct err *e);
+
+/* How many resources the tenant really has. */
+MUST_CHECK enum rc sim_cloud_count_resources(struct sim_cloud *c, struct str tenant, int64_t *ret, struct err *e);
+
+/* What the account really spent in [from, to), whether the bill knows it yet or not. */
+MUST_CHECK enum rc sim_cloud_true_spend(struct sim_cloud *c, struct str account_id, int64_t from_ms, int64_t to_ms,
+                                        int64_t *ret_micro_usd, struct err *e);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ledger.c - what accounts cost, and when the bill knows.
+ *
+ * Whenever an account comes into use, goes out of use or gets another rate, a sim_rate record says what an hour costs from then on.
+ * An amount is rate times duration over these records: no clock ticks, nothing is added up in the background.
+ *
+ * An account is in use in Active and in Frozen: freezing takes access away, not the machines. The figures of an hour become visible
+ * when a delay has passed since its end. The delay is the same for all hours of one UTC day of one account, and follows from both,
+ * so two days may become visible in the wrong order, as with Cost Explorer; what was answered early is too low and never too high.
+ */
+#include "providers/sim/cloud_ops.h"
+
+enum { HOUR_MS = 3600000, DAY_MS = 24 * HOUR_MS };
+
+bool sim_is_billed(enum sim_ou_name ou)
+{
+	return ou == SIM_OU_ACTIVE || ou == SIM_OU_FROZEN;
+}
+
+enum rc sim_note_rate(struct session *s, struct str account_id, int64_t rate, struct err *e)
+{
+	int64_t         now_ms = session_now(s).ms;
+	struct str      key = str_format(session_arena(s), "%.*s#%015lld", STR_ARG(account_id), (long long)now_ms);
+	struct sim_rate r;
+	bool            found;
+	enum rc         rc = sim_find(s, &sim_rate_type, key, &r, &found, e);
+
+	if (rc)
+		return rc;
+	if (!found)
+		r = (struct sim_rate){ .key = key, .account_id = account_id, .at_ms = now_ms };
+	r.rate = rate;
+	session_put(s, &sim_rate_type, &r);
+	return RC_OK;
+}
+
+/* Cost of [from, to), at most a day, in millionths of a dollar. */
+static int64_t cost_of(const struct page *rates, int64_t from_ms, int64_t to_ms)
+{
+	int64_t sum = 0; /* rate times ms: a day at WORLD_RATE_MAX_USD fits a hundred times */
+
+	for (size_t i = 0; i < rates->count; i++) {
+		const struct sim_rate *r = page_record(rates, &sim_rate_type, i);
+		const struct sim_rate *next = i + 1 < rates->count ? page_record(rates, &sim_rate_type, i + 1) : NULL;
+		int64_t                begin = r->at_ms > from_ms ? r->at_ms : from_ms;
+		int64_t                end = next && next->at_ms < to_ms ? next->at_ms : to_ms;
+
+		if (begin < end)
+			sum += r->rate * (end - begin);
+	}
+	return sum / HOUR_MS;
+}
+
+/* Up to when this day's hours are visible. */
+static int64_t visible_until(const struct sim_cloud_options *o, struct str account_id, int64_t day, int64_t now_ms)
+{
+	int64_t spread = o->cost_delay_max_ms - o->cost_delay_min_ms + 1;
+	int64_t delay = o->cost_delay_min_ms + (int64_t)(str_hash(account_id, (uint64_t)day) % (uint64_t)spread);
+
+	return (now_ms - delay) / HOUR_MS * HOUR_MS;
+}
+
+struct bill {
+	const struct sim_cloud_options *options;
+	struct str                      account_id;
+	int64_t                         from_ms, to_ms;
+	bool                            is_truth; /* as if all data were there */
+
+	struct cloud_spend spend;
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void add_up(struct bill *b, const struct page *rates, int64_t now_ms)
+{
+	b->spend = (struct cloud_spend){ .complete_until_ms = b->to_ms };
+	for (int64_t day = b->from_ms / DAY_MS; day * DAY_MS < b->to_ms; day++) {
+		int64_t begin = day * DAY_MS > b->from_ms ? day * DAY_MS : b->from_ms;
+		int64_t end = smaller((day + 1) * DAY_MS, b->to_ms);
+		int64_t shown = b->is_truth ? now_ms : visible_until(b->options, b->account_id, day, now_ms);
+
+		shown = smaller(end, shown > begin ? shown : begin);
+		if (shown < end)
+			b->spend.complete_until_ms = smaller(b->spend.complete_until_ms, shown);
+		b->spend.micro_usd += cost_of(rates, begin, shown);
+	}
+}
+
+static enum rc make_bill(struct session *s, void *arg, struct err *e)
+{
+	struct bill *b = arg;
+	struct query q = { .type = &sim_rate_type,
+		           .index = SIM_RATE_BY_ACCOUNT,
+		           .hash = value_text(b->account_id),
+		           .has_sort_max = true,
+		           .sort_max = b->to_ms };
+	struct page  rates;
+	enum rc      rc = sim_read_all(s, q, &rates, e);
+
+	if (!rc)
+		add_up(b, &rates, session_now(s).ms);
+	return rc;
+}
+
+static enum rc check_window(int64_t from_ms, int64_t to_ms, struct err *e)
+{
+	if (from_ms >= 0 && from_ms <= to_ms && to_ms - from_ms <= CLOUD_SPEND_DAYS * (int64_t)DAY_MS)
+		return RC_OK;
+	return err_set_code(e, RC_INVALID, "ValidationException",
+	                    "spend from %lld to %lld ms: must be forward in time and at most %d days",
+	                    (long long)from_ms, (long long)to_ms, CLOUD_SPEND_DAYS);
+}
+
+static enum rc spend(struct costs *base, struct str account_id, int64_t from_ms, int64_t to_ms, struct cloud_spend *ret,
+                     struct err *e)
+{
+	struct sim_cloud *c = CONTAINER_OF(base, struct sim_cloud, costs);
+	struct bill       b = { &c->options, account_id, from_ms, to_ms, false, { 0 } };
+	struct arena      a = { 0 };
+	enum rc           rc = check_window(from_ms, to_ms, e);
+
+	if (rc || (rc = sim_check_account(account_id, e)))
+		return rc;
+	rc = sim_call(c, WORLD_SPEND, make_bill, &b, &a, e);
+	arena_fini(&a);
+	if (!rc)
+		*ret = b.spend;
+	return rc;
+}
+
+enum rc sim_cloud_true_spend(struct sim_cloud *c, struct str account_id, int64_t from_ms, int64_t to_ms,
+                             int64_t *ret_micro_usd, struct err *e)
+{
+	struct bill  b = { &c->options, account_id, from_ms, to_ms, true, { 0 } };
+	struct arena a = { 0 };
+	enum rc      rc = check_window(from_ms, to_ms, e);
+
+	if (rc)
+		return rc;
+	rc = store_read(c->options.store, make_bill, &b, &a, e);
+	arena_fini(&a);
+	if (!rc)
+		*ret_micro_usd = b.spend.micro_usd;
+	return rc;
+}
+
+const struct costs_ops sim_costs_ops = { spend };
