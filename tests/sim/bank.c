@@ -51,6 +51,7 @@ const struct route bank_routes[] = {
 	{ "Deadline*", "courier" },
 	{ "Saga*",     "courier" },
 	{ "world:*",   "courier" },
+	{ "cloudtrail:*", "ledger" },
 };
 /* clang-format on */
 const size_t bank_route_count = ARRAY_LEN(bank_routes);

@@ -8,6 +8,7 @@
  * nothing at all may be left.
  */
 #include "bank.h"
+#include "clouds.h"
 #include "model.h"
 #include "outside.h"
 #include "pool.h"
@@ -66,8 +67,10 @@ static void operate(struct sim_node *n)
 		bank_operate(n);
 	else if (what < 70)
 		pool_operate(n);
-	else if (what < 85)
+	else if (what < 78)
 		outside_send(n);
+	else if (what < 86)
+		clouds_operate(n);
 	else if (what < 93)
 		bank_operator(n);
 	else
@@ -213,7 +216,7 @@ static bool turn(struct sim *sim)
 
 /* --- the end --- */
 
-static void drive_to_quiet(struct sim *sim)
+static void drive_until_idle(struct sim *sim)
 {
 	int64_t left = QUIET_STEPS_MAX;
 
@@ -226,6 +229,14 @@ static void drive_to_quiet(struct sim *sim)
 		}
 }
 
+/* The cloud's events come long after what they tell of. */
+static void drive_to_quiet(struct sim *sim)
+{
+	do
+		drive_until_idle(sim);
+	while (!sim->has_failed && clouds_feed_rest(&sim->nodes[0]));
+}
+
 static void check_quiet(struct sim *sim)
 {
 	if (sim->has_failed)
@@ -235,6 +246,7 @@ static void check_quiet(struct sim *sim)
 	sagas_check_quiet(sim);
 	pool_check_counts(&sim->nodes[0]);
 	outside_check_quiet(sim);
+	clouds_check_quiet(sim);
 }
 
 static void end_well(struct sim *sim)
@@ -243,6 +255,7 @@ static void end_well(struct sim *sim)
 
 	sim->is_calm = true;
 	sim->next_op_ms = INT64_MAX;
+	clouds_calm(sim);
 	for (int i = 0; i < sim->profile.nodes; i++)
 		sim->nodes[i].away_until_ms = sim->nodes[i].outage_until_ms = 0;
 	restart_nodes(sim);
@@ -278,6 +291,7 @@ void sim_run(struct sim *sim, uint64_t seed)
 	sagas_open(sim);
 	pool_open(sim);
 	outside_open(sim);
+	clouds_open(sim);
 	model_open(sim);
 	world_open(sim);
 	for (int i = 0; i < sim->profile.nodes; i++)
@@ -296,5 +310,6 @@ void sim_end(struct sim *sim)
 	for (int i = 0; i < sim->profile.nodes; i++)
 		node_close(&sim->nodes[i]);
 	world_close(sim);
+	clouds_close(sim);
 	arena_fini(&sim->arena);
 }

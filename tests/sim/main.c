@@ -59,6 +59,7 @@ static bool run_seed(uint64_t seed, const struct options *o, bool is_quiet, stru
 	is_kept = !sim->has_failed;
 	if (!is_kept && !is_quiet && t->broken < FAILURES_SHOWN)
 		show_broken(sim);
+	sim_end(sim);
 	t->seeds++;
 	t->broken += !is_kept;
 	t->steps += sim->steps;
@@ -68,7 +69,6 @@ static bool run_seed(uint64_t seed, const struct options *o, bool is_quiet, stru
 		t->faults[i] += sim->faults[i];
 	if (ret_hash)
 		*ret_hash = sim->trace_hash;
-	sim_end(sim);
 	free(sim);
 	return is_kept;
 }

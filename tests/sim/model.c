@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "clouds.h"
 #include "kernel/event.h"
 #include "kernel/records.h"
 #include "outside.h"
@@ -121,6 +122,7 @@ static void observe_event(struct sim *sim, struct session *s, const struct sessi
 	sagas_check_event(sim, s, entry->after);
 	pool_check_event(sim, s, entry->after);
 	outside_check_event(sim, s, entry->after);
+	clouds_check_event(sim, entry->after);
 }
 
 void model_seen(struct sim *sim, int queue, struct str event_id)

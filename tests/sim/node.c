@@ -43,7 +43,7 @@ void node_start(struct sim_node *n)
 		                    .routes = bank_routes,
 		                    .route_count = bank_route_count,
 		                    .sagas = sagas_kinds(sim),
-		                    .saga_count = SAGA_KINDS,
+		                    .saga_count = SAGA_KINDS + 1,
 		                    .lease_ms = LEASE_MS,
 		                    .timers_per_sec = 50,
 		                    .random = draw,

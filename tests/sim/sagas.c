@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "clouds.h"
 #include "kernel/records.h"
 #include "kernel/saga.h"
 #include "model.h"
@@ -33,12 +34,13 @@ struct known_saga {
 	bool               is_changed_by_hand; /* an operator has skipped a step: the order is not ours any more */
 	bool               is_skipped[STEPS];
 	int                effects[STEPS];
+	bool               is_cloud; /* its far side is the simulated cloud: see clouds.c */
 	struct known_saga *next;
 };
 
 struct far_side {
-	struct saga_kind        kinds[SAGA_KINDS];
-	const struct saga_kind *list[SAGA_KINDS];
+	struct saga_kind        kinds[SAGA_KINDS + 1]; /* the last is the cloud's */
+	const struct saga_kind *list[SAGA_KINDS + 1];
 	struct names            sagas;
 	struct known_saga      *first;
 };
@@ -172,6 +174,9 @@ void sagas_open(struct sim *sim)
 		f->kinds[i] = (struct saga_kind){ .name = names[i], .steps = steps, .step_count = i + 1, .world = sim };
 		f->list[i] = &f->kinds[i];
 	}
+	f->kinds[SAGA_KINDS] = clouds_kind;
+	f->kinds[SAGA_KINDS].world = sim;
+	f->list[SAGA_KINDS] = &f->kinds[SAGA_KINDS];
 	f->kinds[3].deadline_ms = 3600 * 1000;
 	f->kinds[4].on_end = on_end;
 	sim->far_side = f;
@@ -197,6 +202,7 @@ static struct known_saga *learn(struct sim *sim, const struct saga *saga)
 
 	k->id = str_dup(&sim->arena, saga->id);
 	k->steps = (int)saga->marks.n;
+	k->is_cloud = str_eq(saga->kind, str_from(clouds_kind.name));
 	k->next = sim->far_side->first;
 	sim->far_side->first = k;
 	names_add(&sim->far_side->sagas, k->id, k);
@@ -236,7 +242,7 @@ static void check_step_end(struct sim *sim, const struct known_saga *k, int step
 
 static void check_far_side(struct sim *sim, const struct known_saga *k)
 {
-	for (int i = 0; i < k->steps; i++)
+	for (int i = 0; i < k->steps && !k->is_cloud; i++)
 		if (leaves_something(i) && !k->is_skipped[i])
 			check_step_end(sim, k, i);
 }
@@ -280,6 +286,8 @@ void sagas_observe(struct sim *sim, struct session *s, const struct session_entr
 	k->leftovers = str_dup(&sim->arena, after->leftovers);
 	if (!before || before->state != after->state)
 		check_end(sim, s, k, after);
+	if (k->is_cloud)
+		clouds_observe(sim, after, k->is_changed_by_hand);
 }
 
 void sagas_check_event(struct sim *sim, struct session *s, const struct event *event)

@@ -14,7 +14,7 @@ struct session_entry;
 struct sim;
 struct sim_node;
 
-enum { SAGA_KINDS = 6 }; /* the first has one step, the last has six */
+enum { SAGA_KINDS = 6 }; /* the first has one step, the last has six; and that of clouds.c */
 
 void                           sagas_open(struct sim *sim);
 const struct saga_kind *const *sagas_kinds(const struct sim *sim);

@@ -41,6 +41,9 @@ enum { HOUR_MS = 3600 * 1000, DAY_MS = 24 * HOUR_MS };
 	X(EVENT_REPEATED, "inbox: event sent again")                              \
 	X(EVENT_REORDERED, "inbox: event overtaken by a later one")               \
 	X(EVENT_BAD, "inbox: bad record beside good ones")                        \
+	X(EVENT_LATE, "inbox: event lost and sent again much later")              \
+	X(CLOUD_FAILED, "cloud: outage, throttling, time-out before the effect")  \
+	X(CLOUD_ANSWER_LOST, "cloud: time-out after the effect")                  \
 	X(VENDOR_FAILED, "vendor: call failed")                                   \
 	X(VENDOR_ANSWER_LOST, "vendor: done, but the answer was lost")
 
@@ -105,6 +108,7 @@ struct bank;
 struct far_side;
 struct pool_world;
 struct outside;
+struct clouds;
 
 struct sim {
 	uint64_t        seed;
@@ -130,6 +134,7 @@ struct sim {
 	struct far_side   *far_side;
 	struct pool_world *pool;
 	struct outside    *outside;
+	struct clouds     *clouds;
 
 	uint64_t steps, commits;
 	uint64_t faults[FAULT_KIND_COUNT];
