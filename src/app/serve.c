@@ -2,13 +2,13 @@
 /*
  * serve.c - the only place that sees everything.
  *
- * Start: folder, lock, store, vendor, api, jobs, sockets; each step that fails says why and undoes nothing by hand, because
+ * Start: folder, lock, store, vendor, kernel, api, sockets, jobs; each step that fails says why and undoes nothing by hand, because
  * close_all() takes down whatever is there. Stop (SIGTERM, SIGINT): no new connections, the waiting line is sent home,
  * requests under way are answered, jobs end at their next wait, the store commits what it has, and the process ends with
  * 0. A second signal does not wait for clients. SIGHUP reads tokens and certificates again: all of them, or none.
  *
- * Threads: this one (the loop), the store's own (writer and reader, or workers), one for each job, the heart of the jobs, on DynamoDB
- * the adopter at the start. The simulated vendor has a store of its own.
+ * Threads: this one (the loop), the store's own (writer and reader, or workers), those of the kernel (wiring.c), on DynamoDB the
+ * adopter at the start. The simulated vendor has a store of its own.
  */
 #include "app/serve.h"
 
@@ -26,20 +26,16 @@
 #include "app/preflight.h"
 #include "app/stores.h"
 #include "app/tokens.h"
+#include "app/wiring.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "http/api.h"
-#include "kernel/kernel.h"
-#include "kernel/pump.h"
-#include "kernel/webhook.h"
 #include "http/server.h"
 #include "net/fetch.h"
 #include "providers/csp/guard.h"
 #include "providers/csp/http.h"
-#include "providers/notify/log_sink.h"
-#include "providers/notify/webhook_out.h"
 #include "providers/sim/cloud.h"
 #include "providers/sim/csp_sim.h"
 #include "providers/sim/records.h"
@@ -47,13 +43,13 @@
 #include "store/sqlite.h"
 #include "store/store.h"
 
-enum { QUEUE_LOG, QUEUE_WEBHOOK, QUEUE_WEBHOOK_OUT, QUEUE_COUNT };
-enum { KERNEL_LEASE_MS = 30000, TIMERS_PER_SEC = 500, PUMP_WORKERS = 4, PUMP_POLL_MS = 1000, DDB_STREAM_LAG_MS = 2000 };
 enum {
 	DRAIN_MS = 30000,
 	DDB_GAUGES_MS = 60000,
 	SQLITE_GAUGES_MS = 1000,
 	SIM_CACHE_MB = 16,
+	DDB_STREAM_LAG_MS = 2000,
+	RETENTION_SEC = 3600,
 	EXIT_CONFIG = 2,
 	EXIT_FAILED = 1
 };
@@ -67,10 +63,7 @@ struct server {
 	struct app_store       store;
 	struct store          *sim_store; /* of the simulated vendor and cloud; NULL when there is a real vendor */
 	struct sim_cloud      *sim;
-	struct kernel         *kernel;
-	struct webhook_out     webhook_out;
-	struct queue           queues[QUEUE_COUNT];
-	struct pump           *pump;
+	struct wiring         *wiring;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
 	struct broker_settings settings;
@@ -101,6 +94,17 @@ static enum rc open_store(struct server *s, struct err *e)
 	return RC_OK;
 }
 
+static enum rc begin_work(struct server *s, struct err *e)
+{
+	enum rc rc = ddb_adopt(s->store.store, e);
+
+	if (!rc)
+		rc = jobs_start(s->jobs, e);
+	if (!rc)
+		api_open_doors(s->api);
+	return rc;
+}
+
 /* On DynamoDB, before the first request: allocations of other programs get their markers. When the store is away at the start,
  * this goes on until it is back. */
 static void *adopt(void *arg)
@@ -113,9 +117,7 @@ static void *adopt(void *arg)
 		enum rc         rc;
 
 		pthread_mutex_unlock(&s->lock);
-		rc = ddb_adopt(s->store.store, NULL);
-		if (!rc)
-			api_open_doors(s->api);
+		rc = begin_work(s, NULL);
 		pthread_mutex_lock(&s->lock);
 		if (!rc)
 			continue;
@@ -133,9 +135,7 @@ static void start_adopting(struct server *s)
 
 	if (s->store.kind != APP_DYNAMODB)
 		return;
-	if (ddb_adopt(s->store.store, &e) == RC_OK)
-		api_open_doors(s->api); /* the usual case: open from the first request on */
-	else
+	if (begin_work(s, &e)) /* the usual case: open from the first request on */
 		log_write(LOG_WARNING, "serve", NULL, 0, "the store is not ready, waiting for it: %s", e.msg);
 	if (pthread_create(&s->adopter, NULL, adopt, s))
 		abort(); /* without threads there is no program */
@@ -211,116 +211,30 @@ static enum rc open_csp(struct server *s, struct err *e)
 	return RC_OK;
 }
 
-static const struct route event_routes[] = {
-	{ "*", "log" },
-	{ "*", "webhook" },
-};
-
-static uint64_t any_number(void *arg)
-{
-	(void)arg;
-	return id_fast_random();
-}
-
-static void fill_queues(struct server *s)
-{
-	s->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
-	s->queues[QUEUE_WEBHOOK] = (struct queue){ .name = "webhook",
-		                                   .handle = webhook_fan_out,
-		                                   .has_addressees = true };
-	s->queues[QUEUE_WEBHOOK_OUT] = (struct queue){
-		.name = "webhook-out", .call = webhook_out_call, .arg = &s->webhook_out, .tries = 5
-	};
-}
-
-static enum rc open_kernel(struct server *s, struct err *e)
-{
-	static char           node[ID_UUID_SIZE];
-	struct kernel_options options = { .store = s->store.store,
-		                          .clock = &clock_real,
-		                          .source = STR("leasehold"),
-		                          .account = STR(""),
-		                          .region = config_str(s->config, CONFIG_AWS_REGION),
-		                          .queues = s->queues,
-		                          .queue_count = QUEUE_COUNT,
-		                          .routes = event_routes,
-		                          .route_count = ARRAY_LEN(event_routes),
-		                          .lease_ms = KERNEL_LEASE_MS,
-		                          .timers_per_sec = TIMERS_PER_SEC,
-		                          .random = any_number,
-		                          .metrics = s->metrics };
-
-	id_uuid(node);
-	options.node = str_from(node);
-	fill_queues(s);
-	s->kernel = kernel_new(&options);
-	s->webhook_out = (struct webhook_out){ .kernel = s->kernel, .allows_private = s->is_dev };
-	return s->store.kind == APP_SQLITE ? kernel_prime(s->kernel, e) : RC_OK;
-}
-
-static void on_news(void *arg)
+static void on_pass(void *arg)
 {
 	struct server *s = arg;
 
-	pump_poke(s->pump);
-	api_poke_streams(s->api);
+	api_poke_line(s->api);
 }
 
-static void start_pump(struct server *s)
+static struct broker_settings broker_settings(const struct config *c)
 {
-	s->pump = pump_start(
-	        &(struct pump_options){ .kernel = s->kernel, .workers = PUMP_WORKERS, .poll_ms = PUMP_POLL_MS });
-	kernel_on_news(s->kernel, on_news, s);
-}
-
-static bool is_csp_open(void *arg)
-{
-	return csp_guard_is_open(arg, NULL);
-}
-
-static enum rc open_api(struct server *s, struct err *e)
-{
-	static const char *const inboxes[] = { "cloudtrail", "ecs", "tenants" };
-	const struct config     *c = s->config;
-	struct api_tokens        tokens;
-	struct api_options       options = {
-		      .loop = &s->loop,
-		      .store = s->store.store,
-		      .kernel = s->kernel,
-		      .metrics = s->metrics,
-		      .base_path = config_str(c, CONFIG_BASE_PATH),
-		      .cors_origins = config_str(c, CONFIG_CORS),
-		      .sends_request_id = config_number(c, CONFIG_REQUEST_ID),
-		      .lab_hours = config_number(c, CONFIG_LAB_HOURS),
-		      .wait_max_sec = config_number(c, CONFIG_WAIT_MAX),
-		      .waiting_max = config_number(c, CONFIG_WAITING_MAX),
-		      .rate_per_sec = config_number(c, CONFIG_RATE),
-		      .rate_burst = config_number(c, CONFIG_RATE_BURST),
-		      .gauges_fresh_ms = s->store.kind == APP_DYNAMODB ? DDB_GAUGES_MS : SQLITE_GAUGES_MS,
-		      .is_closed = s->store.kind == APP_DYNAMODB,
-		      .stream_lag_ms = s->store.kind == APP_DYNAMODB ? DDB_STREAM_LAG_MS : 0,
-		      .inboxes = inboxes,
-		      .inbox_count = ARRAY_LEN(inboxes),
-		      .webhooks_may_be_private = s->is_dev,
-		      .is_csp_open = is_csp_open,
-		      .csp_arg = s->csp,
-		      .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
+	return (struct broker_settings){
+		.lab_hours = config_number(c, CONFIG_LAB_HOURS),
+		.grace_sec = config_number(c, CONFIG_GRACE_MINUTES) * 60,
+		.deletion_max_attempts = config_number(c, CONFIG_DELETION_ATTEMPTS),
+		.deletion_backoff_sec = config_number(c, CONFIG_DELETION_BACKOFF),
+		.cleanup_batch_size = config_number(c, CONFIG_CLEANUP_BATCH),
+		.cleanup_batch_delay_ms = config_number(c, CONFIG_CLEANUP_BATCH_DELAY),
+		.cleanup_sandbox_delay_ms = config_number(c, CONFIG_CLEANUP_DELAY),
+		.sync_max_stale_percent = config_number(c, CONFIG_MAX_STALE),
+		.low_water = config_number(c, CONFIG_LOW_WATER),
+		.event_days = config_number(c, CONFIG_EVENT_DAYS),
 	};
-	enum rc rc = tokens_read(c, &tokens, e);
-
-	if (rc)
-		return rc;
-	s->api = api_new(&options);
-	api_set_tokens(s->api, &tokens);
-	return RC_OK;
 }
 
-static void on_pass(void *arg)
-{
-	api_poke_line(arg);
-}
-
-static enum rc open_jobs(struct server *s, struct err *e)
+static void make_jobs(struct server *s)
 {
 	const struct config *c = s->config;
 	struct jobs_options  options = {
@@ -332,28 +246,77 @@ static enum rc open_jobs(struct server *s, struct err *e)
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
 		                   [JOB_CLEANUP] = config_number(c, CONFIG_CLEANUP_INTERVAL),
 		                   [JOB_EXPIRY] = config_number(c, CONFIG_EXPIRY_INTERVAL),
-		                   [JOB_STALE_REMOVAL] = config_number(c, CONFIG_STALE_INTERVAL) },
+		                   [JOB_STALE_REMOVAL] = config_number(c, CONFIG_STALE_INTERVAL),
+		                   [JOB_EVENT_RETENTION] = RETENTION_SEC },
 		 .lease_sec = config_number(c, CONFIG_JOB_LEASE),
-		 .is_alone = s->store.kind == APP_SQLITE,
 		 .on_pass = on_pass,
-		 .on_pass_arg = s->api,
+		 .on_pass_arg = s,
 	};
-	enum rc rc;
 
-	s->settings = (struct broker_settings){
-		.lab_hours = config_number(c, CONFIG_LAB_HOURS),
-		.grace_sec = config_number(c, CONFIG_GRACE_MINUTES) * 60,
-		.deletion_max_attempts = config_number(c, CONFIG_DELETION_ATTEMPTS),
-		.deletion_backoff_sec = config_number(c, CONFIG_DELETION_BACKOFF),
-		.cleanup_batch_size = config_number(c, CONFIG_CLEANUP_BATCH),
-		.cleanup_batch_delay_ms = config_number(c, CONFIG_CLEANUP_BATCH_DELAY),
-		.cleanup_sandbox_delay_ms = config_number(c, CONFIG_CLEANUP_DELAY),
-		.sync_max_stale_percent = config_number(c, CONFIG_MAX_STALE),
+	s->settings = broker_settings(c);
+	s->jobs = jobs_new(&options);
+}
+
+static enum rc open_wiring(struct server *s, struct err *e)
+{
+	struct wiring_options options = { .config = s->config,
+		                          .store = s->store.store,
+		                          .metrics = s->metrics,
+		                          .csp = s->csp,
+		                          .settings = &s->settings,
+		                          .jobs = s->jobs,
+		                          .cloud = s->sim,
+		                          .is_alone = s->store.kind == APP_SQLITE,
+		                          .is_dev = s->is_dev };
+
+	return wiring_open(&options, &s->wiring, e);
+}
+
+static void on_news(void *arg)
+{
+	api_poke_streams(arg);
+}
+
+static bool is_csp_open(void *arg)
+{
+	return csp_guard_is_open(arg, NULL);
+}
+
+static enum rc open_api(struct server *s, struct err *e)
+{
+	const struct config *c = s->config;
+	struct api_tokens    tokens;
+	struct api_options   options = {
+		  .loop = &s->loop,
+		  .store = s->store.store,
+		  .kernel = wiring_kernel(s->wiring),
+		  .metrics = s->metrics,
+		  .base_path = config_str(c, CONFIG_BASE_PATH),
+		  .cors_origins = config_str(c, CONFIG_CORS),
+		  .sends_request_id = config_number(c, CONFIG_REQUEST_ID),
+		  .lab_hours = config_number(c, CONFIG_LAB_HOURS),
+		  .wait_max_sec = config_number(c, CONFIG_WAIT_MAX),
+		  .waiting_max = config_number(c, CONFIG_WAITING_MAX),
+		  .rate_per_sec = config_number(c, CONFIG_RATE),
+		  .rate_burst = config_number(c, CONFIG_RATE_BURST),
+		  .gauges_fresh_ms = s->store.kind == APP_DYNAMODB ? DDB_GAUGES_MS : SQLITE_GAUGES_MS,
+		  .is_closed = s->store.kind == APP_DYNAMODB,
+		  .stream_lag_ms = s->store.kind == APP_DYNAMODB ? DDB_STREAM_LAG_MS : 0,
+		  .inboxes = wiring_inboxes,
+		  .inbox_count = wiring_inbox_count,
+		  .webhooks_may_be_private = s->is_dev || config_number(c, CONFIG_WEBHOOK_PRIVATE),
+		  .is_csp_open = is_csp_open,
+		  .csp_arg = s->csp,
+		  .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
 	};
-	rc = jobs_open(&options, &s->jobs, e);
-	if (!rc)
-		api_set_jobs(s->api, s->jobs);
-	return rc;
+	enum rc rc = tokens_read(c, &tokens, e);
+
+	if (rc)
+		return rc;
+	s->api = api_new(&options);
+	api_set_jobs(s->api, s->jobs);
+	api_set_tokens(s->api, &tokens);
+	return RC_OK;
 }
 
 static enum rc listen_on(struct server *s, const struct http_options *options, const char *way_out,
@@ -410,20 +373,20 @@ static enum rc start(struct server *s, struct err *e)
 	s->metrics = metrics_new();
 	if ((rc = open_store(s, e)))
 		return rc;
-	if ((rc = open_kernel(s, e)))
-		return rc;
 	if ((rc = open_csp(s, e)))
+		return rc;
+	make_jobs(s);
+	if ((rc = open_wiring(s, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
 		return rc;
 	if ((rc = open_sockets(s, e)))
 		return rc;
-	rc = open_jobs(s, e);
-	if (!rc)
-		start_adopting(s);
-	if (!rc)
-		start_pump(s);
-	return rc;
+	if (s->store.kind == APP_SQLITE && (rc = jobs_start(s->jobs, e)))
+		return rc;
+	start_adopting(s);
+	wiring_start(s->wiring, on_news, s->api);
+	return RC_OK;
 }
 
 /* --- stop --- */
@@ -446,10 +409,9 @@ static void on_drained(void *arg)
 	if (--s->undrained)
 		return;
 	stop_adopting(s);
-	jobs_close(s->jobs);
+	wiring_stop(s->wiring);
+	jobs_free(s->jobs);
 	s->jobs = NULL;
-	kernel_on_news(s->kernel, NULL, NULL);
-	pump_stop(s->pump);
 	api_when_quiet(s->api, on_quiet, s); /* clients that hung up may have transactions at the store */
 }
 
@@ -475,7 +437,7 @@ static void close_all(struct server *s)
 	http_server_free(s->http);
 	api_free(s->api);
 	app_store_close(&s->store);
-	kernel_free(s->kernel);
+	wiring_free(s->wiring);
 	csp_close(s->csp);
 	sim_cloud_close(s->sim);
 	store_close(s->sim_store);

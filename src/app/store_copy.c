@@ -20,8 +20,9 @@ struct walk {
 	struct store             *other; /* where each record is looked for or written */
 	struct str                cursor;
 	struct page               page;
+	struct page               part; /* of the page: what is written at once */
 	struct store_sum          sum;
-	int64_t                   written, page_written;
+	int64_t                   written, part_written;
 };
 
 static enum rc read_page(struct session *s, void *arg, struct err *e)
@@ -93,22 +94,22 @@ enum rc store_sum(struct store *s, const struct record_type *type, struct store_
 
 /* --- copying --- */
 
-static enum rc write_page(struct session *s, void *arg, struct err *e)
+static enum rc write_part(struct session *s, void *arg, struct err *e)
 {
 	struct walk *w = arg;
 	void        *old = mem_alloc(w->type->size);
 	enum rc      rc = RC_OK;
 
-	w->page_written = 0;
-	for (size_t i = 0; !rc && i < w->page.count; i++) {
-		void *record = page_record(&w->page, w->type, i);
+	w->part_written = 0;
+	for (size_t i = 0; !rc && i < w->part.count; i++) {
+		void *record = page_record(&w->part, w->type, i);
 
 		rc = session_get(s, w->type, record_key(w->type, record), old, NULL);
 		if (rc && rc != RC_NOT_FOUND)
 			break;
 		if (rc || record_changes(w->type, old, record)) {
 			session_put(s, w->type, record);
-			w->page_written++;
+			w->part_written++;
 		}
 		rc = RC_OK;
 	}
@@ -116,13 +117,30 @@ static enum rc write_page(struct session *s, void *arg, struct err *e)
 	return rc ? err_set(e, rc, "%s cannot be read in the target", w->type->name) : RC_OK;
 }
 
+/* Long records can be too much for one transaction; then each half is tried alone. */
+static enum rc copy_part(struct walk *w, struct page part, struct arena *a, struct err *e)
+{
+	struct page first = { .records = part.records, .count = part.count / 2 };
+	struct page second = { .records = part.records + first.count * w->type->size,
+		               .count = part.count - first.count };
+	struct err  why = { 0 };
+	enum rc     rc;
+
+	w->part = part;
+	rc = store_run(w->other, write_part, w, a, &why);
+	if (rc == RC_TOO_LARGE && part.count > 1) {
+		rc = copy_part(w, first, a, e);
+		return rc ? rc : copy_part(w, second, a, e);
+	}
+	if (rc)
+		return err_set(e, rc, "%s", why.msg);
+	w->written += w->part_written;
+	return RC_OK;
+}
+
 static enum rc copy_page(struct walk *w, struct arena *a, struct err *e)
 {
-	enum rc rc = store_run(w->other, write_page, w, a, e);
-
-	if (!rc)
-		w->written += w->page_written;
-	return rc;
+	return copy_part(w, w->page, a, e);
 }
 
 /* Does the target's record hold a unique value that the source's does not? It would be in the way of whoever has it now. */

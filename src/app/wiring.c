@@ -41,7 +41,6 @@ enum {
 	ALARM_TICKS = 30,
 	SINK_TRIES = 8,
 	SINK_BACKOFF_MS = 2000,
-	JOB_TRIES = 1000000, /* a job that fails is not a delivery that fails */
 	SAGA_LEASE_MS = 30000,
 };
 
@@ -101,8 +100,8 @@ static void lay_routes(struct wiring *w)
 {
 	const struct config *c = w->o.config;
 
-	add_route(w, "JobDue", "jobs");
-	add_route(w, "JobRequested", "jobs");
+	add_route(w, EVENT_JOB_DUE, JOBS_QUEUE);
+	add_route(w, EVENT_JOB_REQUESTED, JOBS_QUEUE);
 	add_route(w, "*", "webhook");
 	add_route(w, "cloudtrail:*", "cloudtrail");
 	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
@@ -119,12 +118,7 @@ static struct queue sink(const char *name, queue_call_fn *call, void *arg)
 
 static void make_queues(struct wiring *w)
 {
-	w->queues[QUEUE_JOBS] = (struct queue){ .name = "jobs",
-		                                .call = jobs_call,
-		                                .settle = jobs_settle,
-		                                .tries = JOB_TRIES,
-		                                .concurrency = JOB_COUNT,
-		                                .visibility_ms = config_number(w->o.config, CONFIG_JOB_LEASE) * 1000 };
+	w->queues[QUEUE_JOBS] = jobs_queue(w->o.jobs);
 	w->queues[QUEUE_WEBHOOK] = (struct queue){ .name = "webhook",
 		                                   .handle = webhook_fan_out,
 		                                   .has_addressees = true };
@@ -365,14 +359,14 @@ static void init_pulse(struct wiring *w)
 	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(&clock_real).ms };
 }
 
-void wiring_start(struct wiring *w, struct jobs *jobs, void (*on_news)(void *arg), void *arg)
+void wiring_start(struct wiring *w, void (*on_news)(void *arg), void *arg)
 {
 	w->on_news = on_news;
 	w->news_arg = arg;
-	w->queues[QUEUE_JOBS].arg = jobs;
-	w->pump = pump_start(&(struct pump_options){ .kernel = w->kernel,
-	                                             .workers = (unsigned)config_number(w->o.config, CONFIG_WORKERS),
-	                                             .poll_ms = config_number(w->o.config, CONFIG_POLL) });
+	w->pump = pump_start(
+	        &(struct pump_options){ .kernel = w->kernel,
+	                                .workers = (unsigned)config_number(w->o.config, CONFIG_WORKERS) + JOB_COUNT,
+	                                .poll_ms = config_number(w->o.config, CONFIG_POLL) });
 	kernel_on_news(w->kernel, on_kernel_news, w);
 	init_pulse(w);
 	if (pthread_create(&w->pulse, NULL, pulse_loop, w))

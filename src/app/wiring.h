@@ -23,6 +23,7 @@ struct wiring_options {
 	struct metrics               *metrics;
 	struct csp                   *csp; /* guarded: its circuit is a fact */
 	const struct broker_settings *settings;
+	struct jobs                  *jobs;
 	struct sim_cloud             *cloud;    /* whose CloudTrail events are brought to the inbox; NULL: none */
 	bool                          is_alone; /* no other node can use this store */
 	bool                          is_dev;
@@ -40,7 +41,7 @@ extern const char *const wiring_inboxes[];
 extern const size_t      wiring_inbox_count;
 
 /* From here on work is done. on_news: after each commit that left something to do or to see, on any thread. */
-void wiring_start(struct wiring *w, struct jobs *jobs, void (*on_news)(void *arg), void *arg);
+void wiring_start(struct wiring *w, void (*on_news)(void *arg), void *arg);
 
 /* No work is begun any more; what is under way has ended. */
 void wiring_stop(struct wiring *w);

@@ -87,6 +87,7 @@ static enum rc read_claim(struct request *r, struct claim_call *c, struct err *e
 
 	c->claim.ask.owner = r->owner;
 	c->claim.ask.lab_hours = o->lab_hours;
+	c->claim.request_id = str_of(r->id, ID_UUID_SIZE - 1);
 	if ((rc = read_label(r, "Idempotency-Key", &c->claim.ask.idempotency_key, e)) ||
 	    (rc = read_label(r, "X-Instruqt-Track-ID", &c->claim.ask.track_name, e)) ||
 	    (rc = read_label(r, "X-Sandbox-Name-Prefix", &c->claim.prefix, e)))
@@ -189,6 +190,7 @@ static struct sandbox_call *sandbox_call_new(struct request *r)
 
 	c->id = r->sandbox_id = r->params[0];
 	c->owner = r->owner;
+	c->by = (struct actor){ STR("admin"), str_of(r->id, ID_UUID_SIZE - 1) };
 	r->arg = c;
 	return c;
 }

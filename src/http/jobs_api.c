@@ -2,9 +2,9 @@
 /*
  * jobs_api.c - the routes that run, pause and show jobs.
  *
- * A call that runs a job waits for the end of the pass, but not longer than API_JOB_WAIT_MS: then it is answered 202 and
- * the pass goes on. So what belongs to the pass (struct job_call) must outlive the request; it is freed when the pass is
- * over, and forgets the request when that has been answered.
+ * A call that runs a job writes down that it shall be run, then waits for the end of the pass, but not longer than API_JOB_WAIT_MS: then
+ * it is answered 202, and the pass goes on, whatever becomes of this process. What waits (struct job_call) is told on the loop; it is
+ * freed when it was told, or has been answered before and is no longer expected to be.
  */
 #include <stdlib.h>
 
@@ -12,13 +12,16 @@
 #include "http/api.h"
 #include "service/jobs.h"
 
+enum { NAMES_MAX = 200 };
+
 struct job_call {
-	struct job_ask    ask;
-	enum job_id       id;
-	struct api       *api;
-	struct request   *request; /* NULL: answered already */
-	struct completion completion;
-	uv_timer_t        timer;
+	struct job_request wish;
+	struct job_ask     ask;
+	struct api        *api;
+	struct request    *request; /* NULL: answered already */
+	bool               is_async;
+	struct completion  completion;
+	uv_timer_t         timer;
 };
 
 static void free_call(uv_handle_t *timer)
@@ -26,32 +29,43 @@ static void free_call(uv_handle_t *timer)
 	free(CONTAINER_OF(timer, struct job_call, timer));
 }
 
-static void put_counts(struct json_out *o, const struct pass_result *result)
+/* The figures of a result, which is a flat JSON object. */
+static void put_counts(struct json_out *o, struct str result)
 {
-	for (int i = 0; i < result->count; i++)
-		json_put_int(o, result->counts[i].name, result->counts[i].value);
+	CLEANUP(json_freep) json_t *counts = NULL;
+	const char                 *name;
+	json_t                     *value;
+
+	if (json_parse(result, &counts, NULL))
+		return; /* none were kept */
+	json_object_foreach(counts, name, value) json_put_int(o, name, json_integer_value(value));
+}
+
+static struct request *take_request(struct job_call *c)
+{
+	struct request *r = c->request;
+
+	c->request = NULL;
+	r->call->on_gone = NULL;
+	return r;
 }
 
 static void reply_running(struct job_call *c)
 {
-	struct request *r = c->request;
+	struct request *r = take_request(c);
 	struct json_out o = reply_begin(r);
 
-	c->request = NULL;
-	r->call->on_gone = NULL;
 	json_put_str(&o, "status", STR("running"));
-	json_put_str(&o, "job", str_from(jobs_name(c->id)));
+	json_put_str(&o, "job", str_from(jobs_name(c->wish.id)));
 	reply_send(r, 202);
 }
 
 static void reply_result(struct job_call *c)
 {
-	struct request *r = c->request;
+	struct request *r = take_request(c);
 	struct err      e = { 0 };
 	struct json_out o;
 
-	c->request = NULL;
-	r->call->on_gone = NULL;
 	if (c->ask.rc) { /* whatever kept the pass from its work, the caller can only try again later */
 		rc_ignore(err_set(&e, RC_UNAVAILABLE, "%s", c->ask.e.msg)); /* noted in e */
 		request_fail(r, &e);
@@ -59,7 +73,7 @@ static void reply_result(struct job_call *c)
 	}
 	o = reply_begin(r);
 	json_put_str(&o, "status", STR("completed"));
-	put_counts(&o, &c->ask.result);
+	put_counts(&o, str_from(c->ask.result));
 	json_put_int(&o, "duration_ms", c->ask.duration_ms);
 	reply_send(r, 200);
 }
@@ -74,7 +88,7 @@ static void on_pass_over(struct completion *completion)
 	uv_close((uv_handle_t *)&c->timer, free_call);
 }
 
-/* On the job's thread. */
+/* On a thread of the jobs. */
 static void on_ask_done(struct job_ask *ask)
 {
 	struct job_call *c = CONTAINER_OF(ask, struct job_call, ask);
@@ -88,6 +102,8 @@ static void on_too_long(uv_timer_t *timer)
 
 	if (c->request)
 		reply_running(c);
+	if (jobs_forget(api_jobs(c->api), &c->ask))
+		uv_close((uv_handle_t *)&c->timer, free_call);
 }
 
 static void on_gone(struct http_call *call)
@@ -97,39 +113,60 @@ static void on_gone(struct http_call *call)
 	uv_timer_start(&c->timer, on_too_long, 0, 0); /* an answer into the void; the pass goes on */
 }
 
-static void run_job(struct request *r, enum job_id id, const struct job_ask *terms)
+static void wait_for_end(struct job_call *c)
+{
+	struct request *r = c->request;
+
+	c->ask.id = c->wish.id;
+	memcpy(c->ask.event_id, c->wish.event_id, sizeof(c->ask.event_id));
+	c->ask.done = on_ask_done;
+	c->completion.run = on_pass_over;
+	r->call->on_gone = on_gone;
+	if (uv_timer_init(api_options(r->api)->loop, &c->timer))
+		abort(); /* never fails */
+	uv_timer_start(&c->timer, on_too_long, API_JOB_WAIT_MS, 0);
+	jobs_expect(api_jobs(r->api), &c->ask);
+}
+
+static void on_requested(struct request *r)
+{
+	struct job_call *c = r->arg;
+
+	if (!r->txn.rc && !c->is_async) {
+		wait_for_end(c);
+		return;
+	}
+	if (r->txn.rc)
+		request_fail(take_request(c), &r->txn.e);
+	else
+		reply_running(c);
+	free(c);
+}
+
+static void run_job(struct request *r, const struct job_request *wish)
 {
 	struct job_call *c = mem_new(struct job_call);
 	int64_t          wait_sec;
-	bool             is_async;
 
-	c->ask = *terms;
-	c->ask.done = on_ask_done;
-	c->id = id;
+	c->wish = *wish;
+	c->wish.request_id = str_of(r->id, ID_UUID_SIZE - 1);
 	c->api = r->api;
 	c->request = r;
-	c->completion.run = on_pass_over;
 	r->arg = c;
-	r->call->on_gone = on_gone;
-	request_prefer(r, &wait_sec, &is_async);
-	if (uv_timer_init(api_options(r->api)->loop, &c->timer))
-		abort(); /* never fails */
-	uv_timer_start(&c->timer, on_too_long, is_async ? 0 : API_JOB_WAIT_MS, 0);
-	jobs_ask(api_jobs(r->api), id, &c->ask);
+	request_prefer(r, &wait_sec, &c->is_async);
+	request_submit(r, job_request, &c->wish, false, on_requested);
 }
 
 static void run_plain(struct request *r, enum job_id id)
 {
-	struct job_ask terms = { 0 };
-
-	run_job(r, id, &terms);
+	run_job(r, &(struct job_request){ .id = id });
 }
 
 void handle_sync(struct request *r)
 {
-	struct job_ask terms = { 0 };
-	struct err     e = { 0 };
-	struct str     force;
+	struct job_request wish = { .id = JOB_SYNC };
+	struct err         e = { 0 };
+	struct str         force;
 
 	if (request_query(r, "force", &force, &e) ||
 	    (force.n && !str_eq(force, STR("true")) && !str_eq(force, STR("false")) &&
@@ -137,8 +174,8 @@ void handle_sync(struct request *r)
 		request_fail(r, &e);
 		return;
 	}
-	terms.is_forced = terms.has_own_terms = str_eq(force, STR("true"));
-	run_job(r, JOB_SYNC, &terms);
+	wish.is_forced = wish.has_own_terms = str_eq(force, STR("true"));
+	run_job(r, &wish);
 }
 
 void handle_cleanup(struct request *r)
@@ -153,29 +190,29 @@ void handle_expire(struct request *r)
 
 void handle_remove_stale(struct request *r)
 {
-	struct job_ask terms = { .has_own_terms = true };
-	struct err     e = { 0 };
+	struct job_request wish = { .id = JOB_STALE_REMOVAL, .has_own_terms = true };
+	struct err         e = { 0 };
 
-	if (request_query_int(r, "grace_period_hours", 1, SANDBOX_HOURS_MAX, 24, &terms.stale_hours, &e))
+	if (request_query_int(r, "grace_period_hours", 1, SANDBOX_HOURS_MAX, 24, &wish.stale_hours, &e))
 		request_fail(r, &e);
 	else
-		run_job(r, JOB_STALE_REMOVAL, &terms);
+		run_job(r, &wish);
 }
 
 void handle_bulk_delete(struct request *r)
 {
-	struct job_ask terms = { .has_own_terms = true };
-	struct err     e = { 0 };
-	struct str     status;
-	enum rc        rc = request_query(r, "status", &status, &e);
+	struct job_request wish = { .id = JOB_BULK_DELETE, .has_own_terms = true };
+	struct err         e = { 0 };
+	struct str         status;
+	enum rc            rc = request_query(r, "status", &status, &e);
 
-	if (!rc && !sandbox_state_parse(status, &terms.status))
+	if (!rc && !sandbox_state_parse(status, &wish.status))
 		rc = err_set(&e, RC_INVALID,
 		             "status is required: available, allocated, pending_deletion, stale or deletion_failed");
 	if (rc)
 		request_fail(r, &e);
 	else
-		run_job(r, JOB_BULK_DELETE, &terms);
+		run_job(r, &wish);
 }
 
 void handle_retry_failed(struct request *r)
@@ -193,53 +230,82 @@ static void put_time(struct json_out *o, const char *name, int64_t sec)
 		json_put_null(o, name);
 }
 
-static void put_job(struct json_out *o, struct request *r, enum job_id id)
+static void put_job(struct json_out *o, const struct job_status *s)
 {
 	static const char *const outcomes[] = { [JOB_SUCCESS] = "success", [JOB_ERROR] = "error" };
-	struct job_status        s;
 
-	jobs_status(api_jobs(r->api), id, &r->call->arena, &s);
-	json_put_str(o, "name", s.record.name);
-	json_put_bool(o, "paused", s.record.is_paused);
-	json_put_bool(o, "running", s.is_running);
-	json_put_int(o, "interval_sec", s.interval_sec);
-	put_time(o, "last_started_at", s.record.last_started_at);
-	put_time(o, "last_finished_at", s.record.last_finished_at);
-	if (s.record.last_outcome == JOB_NEVER_RAN)
+	json_put_str(o, "name", s->record.name);
+	json_put_bool(o, "paused", s->record.is_paused);
+	json_put_bool(o, "running", s->is_running);
+	json_put_int(o, "interval_sec", s->interval_sec);
+	put_time(o, "last_started_at", s->record.last_started_at);
+	put_time(o, "last_finished_at", s->record.last_finished_at);
+	if (s->record.last_outcome == JOB_NEVER_RAN)
 		json_put_null(o, "last_outcome");
 	else
-		json_put_str(o, "last_outcome", str_from(outcomes[s.record.last_outcome]));
-	if (s.record.last_error.n)
-		json_put_str(o, "last_error", s.record.last_error);
+		json_put_str(o, "last_outcome", str_from(outcomes[s->record.last_outcome]));
+	if (s->record.last_error.n)
+		json_put_str(o, "last_error", s->record.last_error);
 	else
 		json_put_null(o, "last_error");
-	json_put_raw(o, "last_result", s.record.last_result.n ? s.record.last_result : STR("null"));
-	put_time(o, "next_run_at", s.next_run_at);
+	json_put_raw(o, "last_result", s->record.last_result.n ? s->record.last_result : STR("null"));
+	put_time(o, "next_run_at", s->next_run_at);
 }
 
-void handle_jobs(struct request *r)
+static void on_listed(struct request *r)
 {
-	struct json_out o = reply_begin(r);
+	const struct job_list *l = r->arg;
+	struct json_out        o;
 
+	if (r->txn.rc) {
+		request_fail(r, &r->txn.e);
+		return;
+	}
+	o = reply_begin(r);
 	json_put_array(&o, "jobs");
-	for (int id = 0; id < JOB_SCHEDULED; id++) {
+	for (int i = 0; i < l->count; i++) {
 		json_open_object(&o);
-		put_job(&o, r, (enum job_id)id);
+		put_job(&o, &l->items[i]);
 		json_close_object(&o);
 	}
 	json_close_array(&o);
 	reply_send(r, 200);
 }
 
+void handle_jobs(struct request *r)
+{
+	struct job_list *l = arena_alloc(&r->call->arena, sizeof(*l));
+
+	l->jobs = api_jobs(r->api);
+	r->arg = l;
+	request_submit(r, job_list, l, true, on_listed);
+}
+
+/* "sync, cleanup and expiry" */
+static void list_names(const struct jobs *j, struct buf *b)
+{
+	int last = JOB_SCHEDULED - 1;
+
+	while (last > 0 && !jobs_has(j, (enum job_id)last))
+		last--;
+	for (int id = 0; id <= last; id++)
+		if (jobs_has(j, (enum job_id)id))
+			buf_addf(b, "%s%s", b->n == 0 ? "" : id == last ? " and " : ", ", jobs_name((enum job_id)id));
+}
+
 static bool find_job(struct request *r, enum job_id *ret)
 {
-	struct err e = { 0 };
+	struct jobs *j = api_jobs(r->api);
+	struct err   e = { 0 };
+	struct buf   names;
 
-	if (jobs_find(r->params[0], ret))
+	if (jobs_find(j, r->params[0], ret))
 		return true;
-	rc_ignore(err_set_code(&e, RC_NOT_FOUND, "JOB_NOT_FOUND",
-	                       "there is no job '%.*s'; there are sync, cleanup, expiry and stale-removal",
-	                       STR_ARG(r->params[0]))); /* noted in e */
+	buf_init(&names, NAMES_MAX);
+	list_names(j, &names);
+	rc_ignore(err_set_code(&e, RC_NOT_FOUND, "JOB_NOT_FOUND", "there is no job '%.*s'; there are %.*s",
+	                       STR_ARG(r->params[0]), (int)names.n, names.p)); /* noted in e */
+	buf_fini(&names);
 	request_fail(r, &e);
 	return false;
 }
@@ -256,28 +322,26 @@ static void on_paused(struct request *r)
 {
 	struct job_pause *p = r->arg;
 	struct json_out   o;
-	enum job_id       id;
 
 	if (r->txn.rc) {
 		request_fail(r, &r->txn.e);
 		return;
 	}
-	if (!find_job(r, &id))
-		return;
-	jobs_set_paused(api_jobs(r->api), id, p);
+	jobs_look_again(api_jobs(r->api));
 	o = reply_begin(r);
-	put_job(&o, r, id);
+	put_job(&o, &p->status);
 	reply_send(r, 200);
 }
 
 static void set_paused(struct request *r, bool is_paused)
 {
 	struct job_pause *p = arena_alloc(&r->call->arena, sizeof(*p));
-	enum job_id       id;
 
-	if (!find_job(r, &id))
+	if (!find_job(r, &p->id))
 		return;
-	*p = (struct job_pause){ .name = r->params[0], .is_paused = is_paused };
+	p->jobs = api_jobs(r->api);
+	p->is_paused = is_paused;
+	p->request_id = str_of(r->id, ID_UUID_SIZE - 1);
 	r->arg = p;
 	request_submit(r, job_pause, p, false, on_paused);
 }

@@ -225,6 +225,7 @@ static void *work_loop(void *arg)
 
 		if (may_go_on(p))
 			run_call(p, &item->work);
+		work_over(&item->work);
 		remove_item(item, true);
 	}
 	return NULL;

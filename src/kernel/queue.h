@@ -41,11 +41,15 @@ typedef enum rc queue_call_fn(struct call *c, struct err *e);
 /* After a call that succeeded: inside the transaction that removes the delivery. */
 typedef enum rc queue_settle_fn(struct session *s, const struct call *c, struct err *e);
 
+/* After a call and its settling, however they ended, on the worker thread: for those in this process who wait for it. */
+typedef void queue_over_fn(const struct call *c);
+
 struct queue {
 	const char      *name;
 	queue_handle_fn *handle; /* this one alone */
 	queue_call_fn   *call;   /* or this one, */
 	queue_settle_fn *settle; /* and this one, or NULL */
+	queue_over_fn   *over;   /* the same */
 	void            *arg;
 	bool             has_addressees; /* gets deliveries only while there is a webhook */
 

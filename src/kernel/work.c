@@ -146,6 +146,12 @@ enum rc work_refuse(struct session *s, void *arg, struct err *e)
 	return RC_INTERNAL;
 }
 
+void work_over(const struct work *w)
+{
+	if (w->kind == WORK_LANE && w->is_claimed && w->needs_call && w->queue->over)
+		w->queue->over(&w->call);
+}
+
 enum rc work_extend(struct session *s, void *arg, struct err *e)
 {
 	struct work *w = arg;

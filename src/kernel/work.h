@@ -76,5 +76,8 @@ txn_fn work_settle;
 /* A handler has refused: note the failed try. arg is the work. */
 txn_fn work_refuse;
 
+/* It was performed and settled, or that was tried: whoever waits for it in this process is told. The last stage, not in a transaction. */
+void work_over(const struct work *w);
+
 /* Keep a claimed one for longer. Sets is_lost. arg is the work. */
 txn_fn work_extend;

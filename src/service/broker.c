@@ -2,7 +2,8 @@
 /*
  * broker.c - the pool's transactions: load, decide, put.
  *
- * Every function here runs inside the store (see store.h) and may be run again; the rules are the domain's. That a
+ * Every function here runs inside the store (see store.h) and may be run again; the rules are the domain's. Whatever changes a
+ * sandbox emits one event in the same transaction; what changes nothing emits none. That a
  * track never holds two sandboxes is kept twice: broker_claim() looks for a live one first, and the unique TrackIndex
  * refuses a second even if it had not.
  */
@@ -67,28 +68,38 @@ static enum rc pick_free(struct session *s, struct claim *c, struct err *e)
 	return rc == RC_EXHAUSTED ? none_is_free(c, e) : rc;
 }
 
+/* The one it holds may be over, though nobody has noticed yet. */
+static enum rc end_expired(struct session *s, struct claim *c, const struct actor *by, struct err *e)
+{
+	enum rc rc = sandbox_apply(&c->sandbox, SANDBOX_ON_EXPIRE, session_now(s), e);
+
+	if (rc)
+		return rc;
+	session_put(s, &sandbox_type, &c->sandbox);
+	return sandbox_tell(s, NEWS_SANDBOX_EXPIRED, &c->sandbox, by, e);
+}
+
 enum rc broker_claim(struct session *s, void *arg, struct err *e)
 {
 	struct claim *c = arg;
+	struct actor  by;
 	enum rc rc = session_find_unique(s, &sandbox_type, SANDBOX_BY_TRACK, value_text(c->ask.owner), &c->sandbox, e);
 
 	c->is_new = false;
 	if (rc && rc != RC_NOT_FOUND)
 		return rc;
-	if (!rc) {
-		if (sandbox_is_live(&c->sandbox, session_now(s)))
-			return RC_OK;
-		if ((rc = sandbox_apply(&c->sandbox, SANDBOX_ON_EXPIRE, session_now(s), e)))
-			return rc;
-		session_put(s, &sandbox_type, &c->sandbox);
-	}
+	if (!rc && sandbox_is_live(&c->sandbox, session_now(s)))
+		return RC_OK;
+	by = actor_of_track(s, c->ask.owner, c->request_id);
+	if (!rc && (rc = end_expired(s, c, &by, e)))
+		return rc;
 	if ((rc = pick_free(s, c, e)))
 		return rc;
 	if ((rc = sandbox_claim(&c->sandbox, &c->ask, session_now(s), e)))
 		return rc;
 	session_put(s, &sandbox_type, &c->sandbox);
 	c->is_new = true;
-	return RC_OK;
+	return sandbox_tell(s, NEWS_SANDBOX_ALLOCATED, &c->sandbox, &by, e);
 }
 
 static enum rc load(struct session *s, struct sandbox_call *c, struct err *e)
@@ -118,6 +129,7 @@ enum rc broker_inspect(struct session *s, void *arg, struct err *e)
 enum rc broker_give_back(struct session *s, void *arg, struct err *e)
 {
 	struct sandbox_call *c = arg;
+	struct actor         by;
 	bool                 is_changed;
 	enum rc              rc = load(s, c, e);
 
@@ -125,9 +137,11 @@ enum rc broker_give_back(struct session *s, void *arg, struct err *e)
 		return rc;
 	if ((rc = sandbox_give_back(&c->sandbox, c->owner, session_now(s), &is_changed, e)))
 		return rc;
-	if (is_changed)
-		session_put(s, &sandbox_type, &c->sandbox);
-	return RC_OK;
+	if (!is_changed)
+		return RC_OK;
+	by = actor_of_track(s, c->owner, c->by.request_id);
+	session_put(s, &sandbox_type, &c->sandbox);
+	return sandbox_tell(s, NEWS_SANDBOX_MARKED, &c->sandbox, &by, e);
 }
 
 enum rc broker_quarantine(struct session *s, void *arg, struct err *e)
@@ -140,7 +154,7 @@ enum rc broker_quarantine(struct session *s, void *arg, struct err *e)
 	if ((rc = sandbox_quarantine(&c->sandbox, c->reason, session_now(s), e)))
 		return rc;
 	session_put(s, &sandbox_type, &c->sandbox);
-	return RC_OK;
+	return sandbox_tell(s, NEWS_SANDBOX_QUARANTINED, &c->sandbox, &c->by, e);
 }
 
 enum rc broker_release(struct session *s, void *arg, struct err *e)
@@ -153,7 +167,7 @@ enum rc broker_release(struct session *s, void *arg, struct err *e)
 	if ((rc = sandbox_release(&c->sandbox, session_now(s), e)))
 		return rc;
 	session_put(s, &sandbox_type, &c->sandbox);
-	return RC_OK;
+	return sandbox_tell(s, NEWS_SANDBOX_RELEASED, &c->sandbox, &c->by, e);
 }
 
 enum rc broker_retry_deletion(struct session *s, void *arg, struct err *e)
@@ -166,7 +180,7 @@ enum rc broker_retry_deletion(struct session *s, void *arg, struct err *e)
 	if ((rc = sandbox_retry_deletion(&c->sandbox, session_now(s), e)))
 		return rc;
 	session_put(s, &sandbox_type, &c->sandbox);
-	return RC_OK;
+	return sandbox_tell(s, NEWS_SANDBOX_DELETION_RETRIED, &c->sandbox, &c->by, e);
 }
 
 enum rc broker_list(struct session *s, void *arg, struct err *e)

@@ -1,4 +1,5 @@
-/* broker.h - what callers can do with the pool: transaction functions, each with its argument. See docs/broker.md. */
+/* broker.h - what callers can do with the pool: transaction functions, each with its argument; each change emits an event.
+ * See docs/broker.md. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,6 +7,7 @@
 #include <stdint.h>
 
 #include "domain/sandbox.h"
+#include "service/sandbox_events.h"
 #include "store/session.h"
 #include "store/store.h"
 
@@ -17,6 +19,7 @@ struct claim {
 	struct str           prefix;         /* of the name; empty: any */
 	const struct str    *reserved;       /* prefixes that people wait for: what they match is not for this caller */
 	size_t               reserved_count; /* 0: nobody waits, or this caller is first in line */
+	struct str           request_id;     /* for the event */
 
 	struct sandbox sandbox; /* the answer */
 	bool           is_new;  /* false: it had it already */
@@ -25,9 +28,10 @@ txn_fn broker_claim;
 
 /* One sandbox, by id. */
 struct sandbox_call {
-	struct str id;
-	struct str owner;  /* track calls */
-	struct str reason; /* quarantine */
+	struct str   id;
+	struct str   owner;  /* track calls */
+	struct str   reason; /* quarantine */
+	struct actor by;     /* an operator's call; of a track's, the request alone */
 
 	struct sandbox sandbox; /* the answer */
 };

@@ -1,122 +1,491 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jobs.c - when the passes run.
+ * jobs.c - runs the passes that are due.
  *
- * Each job has a thread that sleeps until its pass is due or asked for, so a slow cleanup never delays a sync, and a pass
- * is never run twice at the same time: not on this node (the thread), not on two (the lease, see job_lease.c). Whether a job is paused and how its last pass went are records of the store;
- * what is under way is known only here and is simply begun again after a crash, which every pass allows.
+ * When a job is due is stored (see job_schedule.c); the kernel's queue hands it to one node at a time, with a claim that runs out when
+ * the node is silent. Here the pass is run between two transactions: one that notes its beginning, and the one that takes the delivery
+ * away, keeps how it went and arms the next timer. A pass that fails has been run: the delivery is done with. A pass that was stopped,
+ * because this node ends or has lost its claim, has not: the delivery stays, and the job is run again, here or elsewhere.
  *
- * One mutex guards all of it. It is held for moments only, never while a pass runs.
+ * What is known only in this process: the passes under way here (a table by job), who waits for a result, and the last few results.
+ * One mutex guards it, held for moments, never while the store is asked. A thread, the heart, extends the claims of passes that wait
+ * for the vendor, stops scheduled ones that are paused, and looks whether another node has run what somebody here waits for.
  */
 #include "service/jobs.h"
 
+#include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/id.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "service/job_lease.h"
-#include "store/session.h"
+#include "service/job_schedule.h"
 
 enum {
 	DEFAULT_STALE_HOURS = 24,
-	LEASE_POLL_MS = 500,
-	STORE_RETRY_MS = 5000,
-	FAILED_RETRY_SEC = 10,
-	BEATS_PER_LEASE = 3
+	SLICE_MS = 100, /* a pass that waits looks so often whether it shall stop */
+	POLL_MS = 500,  /* for results of other nodes */
+	BEATS_PER_LEASE = 3,
+	RESULTS_KEPT = 32,
+	TRIES = 1000, /* a try that counts is one whose process ended */
+	RETRY_MS = 500,
 };
 
+static pass_fn run_alarms;
+
 static const struct {
-	const char *name;
+	const char *name, *actor;
 	pass_fn    *run;
 	const char *action; /* in the log */
 	enum metric outcome, duration;
 } table[JOB_COUNT] = {
 	/* clang-format off */
-	[JOB_SYNC]          = { "sync",          pass_sync,         "background_sync",              METRIC_SYNC,    METRIC_SYNC_DURATION },
-	[JOB_CLEANUP]       = { "cleanup",       pass_cleanup,      "background_cleanup",           METRIC_CLEANUP, METRIC_CLEANUP_DURATION },
-	[JOB_EXPIRY]        = { "expiry",        pass_expire,       "background_expiry",            METRIC_EXPIRY,  METRIC__COUNT },
-	[JOB_STALE_REMOVAL] = { "stale-removal", pass_remove_stale, "background_auto_delete_stale", METRIC__COUNT,  METRIC__COUNT },
-	[JOB_BULK_DELETE]   = { "bulk-delete",   pass_bulk_delete,  "bulk_delete",                  METRIC__COUNT,  METRIC__COUNT },
-	[JOB_RETRY_FAILED]  = { "retry-failed",  pass_retry_failed, "retry_failed_deletions",       METRIC__COUNT,  METRIC__COUNT },
+	[JOB_SYNC]            = { "sync",            "job/sync",            pass_sync,         "background_sync",              METRIC_SYNC,    METRIC_SYNC_DURATION },
+	[JOB_CLEANUP]         = { "cleanup",         "job/cleanup",         pass_cleanup,      "background_cleanup",           METRIC_CLEANUP, METRIC_CLEANUP_DURATION },
+	[JOB_EXPIRY]          = { "expiry",          "job/expiry",          pass_expire,       "background_expiry",            METRIC_EXPIRY,  METRIC__COUNT },
+	[JOB_STALE_REMOVAL]   = { "stale-removal",   "job/stale-removal",   pass_remove_stale, "background_auto_delete_stale", METRIC__COUNT,  METRIC__COUNT },
+	[JOB_EVENT_RETENTION] = { "event-retention", "job/event-retention", pass_prune_events, "background_event_retention",   METRIC__COUNT,  METRIC__COUNT },
+	[JOB_ALARMS]          = { "alarms",          "job/alarms",          run_alarms,        "background_alarms",            METRIC__COUNT,  METRIC__COUNT },
+	[JOB_BULK_DELETE]     = { "bulk-delete",     "job/bulk-delete",     pass_bulk_delete,  "bulk_delete",                  METRIC__COUNT,  METRIC__COUNT },
+	[JOB_RETRY_FAILED]    = { "retry-failed",    "job/retry-failed",    pass_retry_failed, "retry_failed_deletions",       METRIC__COUNT,  METRIC__COUNT },
 	/* clang-format on */
 };
 
-struct ask_list {
-	struct job_ask *first, *last;
+/* How a pass ended, for those who wait. */
+struct outcome {
+	char       event_id[KERNEL_ID_SIZE];
+	enum rc    rc;
+	struct err e;
+	char       result[JOB_RESULT_MAX + 1];
+	int64_t    duration_ms;
 };
 
-struct job {
-	struct jobs      *jobs;
-	enum job_id       id;
-	pthread_t         thread;
-	pthread_cond_t    is_changed;
-	struct ask_list   pending;                              /* wait for a pass of their own */
-	struct ask_list   joined;                               /* served by the pass under way */
-	bool              is_running, has_own_terms, was_asked; /* of the pass under way */
-	bool              has_lease;                            /* while a pass is under way */
-	bool              is_lost;                              /* but another node has taken over */
-	int               failures;                             /* passes that failed in a row */
-	int64_t           next_run_ms;                          /* monotonic */
-	struct arena      texts;                                /* of the record */
-	struct job_record record;
+/* One pass under way. Lives in the call's arena. */
+struct run {
+	struct jobs       *jobs;
+	struct call       *call;
+	enum job_id        id;
+	bool               was_asked;
+	struct job_request terms;
+	bool               is_asking;  /* somebody asks the kernel whether it may go on; one at a time */
+	bool               is_stopped; /* and it said no */
+	bool               is_paused;  /* an operator has paused the job */
+	bool               was_told;   /* the pass has heard that it shall stop, not because of a pause */
+	bool               is_skipped; /* nothing was run */
+	int64_t            started_ms, finished_ms;
+	struct outcome     outcome;
 };
 
 struct jobs {
 	struct jobs_options options;
 	pthread_mutex_t     lock;
-	bool                is_stopping;
-	char                node[ID_UUID_SIZE];
+	pthread_cond_t      is_changed;
+	struct run         *runs[JOB_COUNT];
+	struct job_ask     *asks;
+	struct outcome      results[RESULTS_KEPT];
+	size_t              result_count; /* ever */
 	pthread_t           heart;
-	pthread_cond_t      heart_wakes;
-	struct job          job[JOB_COUNT];
+	bool                has_heart, is_ending, must_look;
 };
+
+const struct jobs_options *jobs_options(const struct jobs *j)
+{
+	return &j->options;
+}
+
+int64_t jobs_interval_sec(const struct jobs *j, enum job_id id)
+{
+	return id < JOB_SCHEDULED ? j->options.interval_sec[id] : 0;
+}
 
 const char *jobs_name(enum job_id id)
 {
 	return table[id].name;
 }
 
-bool jobs_find(struct str name, enum job_id *ret)
+bool jobs_has(const struct jobs *j, enum job_id id)
+{
+	return jobs_interval_sec(j, id) > 0;
+}
+
+bool jobs_find(const struct jobs *j, struct str name, enum job_id *ret)
 {
 	for (int id = 0; id < JOB_SCHEDULED; id++)
-		if (str_eq(name, str_from(table[id].name))) {
+		if (jobs_has(j, (enum job_id)id) && str_eq(name, str_from(table[id].name))) {
 			*ret = (enum job_id)id;
 			return true;
 		}
 	return false;
 }
 
-static void ask_list_add(struct ask_list *l, struct job_ask *ask)
+/* With the lock held. */
+static void wait_until(struct jobs *j, int64_t mono_ms)
 {
-	ask->next = NULL;
-	if (l->last)
-		l->last->next = ask;
-	else
-		l->first = ask;
-	l->last = ask;
+	struct timespec until = { .tv_sec = mono_ms / 1000, .tv_nsec = mono_ms % 1000 * 1000000 };
+
+	pthread_cond_timedwait(&j->is_changed, &j->lock, &until);
 }
 
-static struct job_ask *ask_list_take(struct ask_list *l)
-{
-	struct job_ask *ask = l->first;
+/* --- who waits for a result --- */
 
-	if (!ask)
-		return NULL;
-	l->first = ask->next;
-	if (!l->first)
-		l->last = NULL;
-	return ask;
+static void answer(struct job_ask *ask, const struct outcome *o)
+{
+	ask->rc = o->rc;
+	ask->e = o->e;
+	ask->duration_ms = o->duration_ms;
+	memcpy(ask->result, o->result, sizeof(ask->result));
+	ask->done(ask);
 }
 
-/* --- records --- */
+/* With the lock held: take those who wait for this event (NULL: all) off the list. */
+static struct job_ask *take_asks(struct jobs *j, const char *event_id)
+{
+	struct job_ask **at = &j->asks, *taken = NULL;
+
+	while (*at) {
+		struct job_ask *ask = *at;
+
+		if (event_id && strcmp(ask->event_id, event_id) != 0) {
+			at = &ask->next;
+			continue;
+		}
+		*at = ask->next;
+		ask->next = taken;
+		taken = ask;
+	}
+	return taken;
+}
+
+static void answer_all(struct job_ask *asks, const struct outcome *o)
+{
+	while (asks) {
+		struct job_ask *next = asks->next;
+
+		answer(asks, o);
+		asks = next;
+	}
+}
+
+static void publish(struct jobs *j, const struct outcome *o)
+{
+	struct job_ask *asks;
+
+	pthread_mutex_lock(&j->lock);
+	j->results[j->result_count++ % RESULTS_KEPT] = *o;
+	asks = take_asks(j, o->event_id);
+	pthread_mutex_unlock(&j->lock);
+	answer_all(asks, o);
+}
+
+void jobs_expect(struct jobs *j, struct job_ask *ask)
+{
+	const struct outcome *known = NULL;
+	struct outcome        copy;
+
+	pthread_mutex_lock(&j->lock);
+	for (size_t i = 0; !known && i < RESULTS_KEPT; i++)
+		if (strcmp(j->results[i].event_id, ask->event_id) == 0)
+			known = &j->results[i];
+	if (known) {
+		copy = *known;
+	} else {
+		ask->next = j->asks;
+		j->asks = ask;
+		pthread_cond_broadcast(&j->is_changed);
+	}
+	pthread_mutex_unlock(&j->lock);
+	if (known)
+		answer(ask, &copy);
+}
+
+bool jobs_forget(struct jobs *j, struct job_ask *ask)
+{
+	struct job_ask **at;
+	bool             is_there;
+
+	pthread_mutex_lock(&j->lock);
+	for (at = &j->asks; *at && *at != ask; at = &(*at)->next)
+		;
+	is_there = *at != NULL;
+	if (is_there)
+		*at = ask->next;
+	pthread_mutex_unlock(&j->lock);
+	return is_there;
+}
+
+/* --- may it go on? --- */
+
+/* Ask the kernel, unless somebody does so at this moment. Extends the claim. With the lock held, which is given up meanwhile. */
+static void ask_kernel(struct run *r)
+{
+	struct jobs *j = r->jobs;
+	bool         may;
+
+	if (r->is_asking || r->is_stopped)
+		return;
+	r->is_asking = true;
+	pthread_mutex_unlock(&j->lock);
+	may = r->call->go_on(r->call);
+	pthread_mutex_lock(&j->lock);
+	r->is_asking = false;
+	r->is_stopped = !may;
+	pthread_cond_broadcast(&j->is_changed);
+}
+
+/* Between two steps of a pass. A pause stops a scheduled pass, not one that somebody asked for. */
+static bool wait_in_pass(void *arg, int64_t ms)
+{
+	struct run *r = arg;
+	int64_t     until_ms = mono_now().ms + ms;
+	bool        may;
+
+	pthread_mutex_lock(&r->jobs->lock);
+	for (;;) {
+		int64_t now_ms;
+
+		ask_kernel(r);
+		may = !r->is_stopped && !(r->is_paused && !r->was_asked);
+		now_ms = mono_now().ms;
+		if (!may || now_ms >= until_ms)
+			break;
+		wait_until(r->jobs, until_ms - now_ms > SLICE_MS ? now_ms + SLICE_MS : until_ms);
+	}
+	r->was_told |= r->is_stopped;
+	pthread_mutex_unlock(&r->jobs->lock);
+	return may;
+}
+
+/* --- a pass --- */
+
+static enum rc run_alarms(const struct pass *p, struct pass_result *ret, struct err *e)
+{
+	const struct jobs_options *o = &((struct run *)p->wait_arg)->jobs->options;
+
+	return o->check_alarms(o->alarms_arg, ret, e);
+}
+
+static void write_result(const struct pass_result *counts, char ret[JOB_RESULT_MAX + 1])
+{
+	struct buf      b = { .p = ret, .room = JOB_RESULT_MAX + 1, .max = JOB_RESULT_MAX };
+	struct json_out o;
+
+	json_out_init(&o, &b);
+	json_open_object(&o);
+	for (int i = 0; i < counts->count; i++)
+		json_put_int(&o, counts->counts[i].name, counts->counts[i].value);
+	json_close_object(&o);
+	assert(!b.is_full);
+}
+
+static void feed_metrics(const struct run *r, const struct pass_result *counts)
+{
+	struct metrics *m = r->jobs->options.metrics;
+
+	if (!m)
+		return;
+	if (table[r->id].outcome != METRIC__COUNT)
+		metrics_add(m, table[r->id].outcome, r->outcome.rc ? "error" : "success", 1);
+	if (table[r->id].duration != METRIC__COUNT)
+		metrics_observe(m, table[r->id].duration, "", (double)r->outcome.duration_ms / 1000);
+	for (int i = 0; i < counts->count; i++)
+		if (counts->counts[i].metric != METRIC__COUNT)
+			metrics_add(m, counts->counts[i].metric, "", counts->counts[i].value);
+}
+
+/* What runs every few seconds and finds nothing wrong is no news. */
+static void log_pass(const struct run *r)
+{
+	const struct outcome *o = &r->outcome;
+	struct log_field      fields[] = {
+		     LOG_STR("action", str_from(table[r->id].action)),
+		     LOG_STR("outcome", o->rc ? STR("failure") : STR("success")),
+		     LOG_NUM("latency_ms", o->duration_ms),
+		     LOG_STR("result", str_from(o->result)),
+		     LOG_STR("error", str_from(o->e.msg)),
+		     LOG_STR("request_id", r->call->delivery->event.request_id),
+	};
+	enum log_level level = o->rc ? LOG_WARNING : r->id == JOB_ALARMS ? LOG_DEBUG : LOG_INFO;
+
+	log_write(level, "jobs", fields, ARRAY_LEN(fields), "%s %s", table[r->id].name, o->rc ? "failed" : "done");
+}
+
+static void run_pass(struct run *r)
+{
+	const struct jobs_options *o = &r->jobs->options;
+	struct pass_result         counts = { 0 };
+	struct pass                p = {
+		               .store = o->store,
+		               .csp = o->csp,
+		               .settings = o->settings,
+		               .clock = o->clock,
+		               .by = { str_from(table[r->id].actor), r->call->delivery->event.request_id },
+		               .is_forced = r->terms.is_forced,
+		               .status = r->terms.status,
+		               .stale_hours = r->terms.stale_hours ? r->terms.stale_hours : DEFAULT_STALE_HOURS,
+		               .wait = wait_in_pass,
+		               .wait_arg = r,
+	};
+
+	if (!r->outcome.rc) /* the terms could be read */
+		r->outcome.rc = table[r->id].run(&p, &counts, &r->outcome.e);
+	r->finished_ms = clock_now(o->clock).ms;
+	r->outcome.duration_ms = r->finished_ms - r->started_ms;
+	write_result(&counts, r->outcome.result);
+	if (r->was_told)
+		return;
+	feed_metrics(r, &counts);
+	log_pass(r);
+}
+
+/* --- the call --- */
+
+/* Notes that a pass begins, unless the job is paused and nobody asked for it. */
+static enum rc begin(struct session *s, void *arg, struct err *e)
+{
+	struct run       *r = arg;
+	struct job_record record;
+	enum rc           rc = job_load(s, str_from(table[r->id].name), &record, e);
+
+	if (rc)
+		return rc;
+	r->is_skipped = record.is_paused && !r->was_asked;
+	r->started_ms = session_now(s).ms;
+	if (r->is_skipped)
+		return RC_OK;
+	record.owner = kernel_options(kernel_of(s))->node;
+	record.last_started_at = r->started_ms / 1000;
+	session_put(s, &job_type, &record);
+	return RC_OK;
+}
+
+static struct run *run_new(struct call *c, enum job_id id)
+{
+	const struct event *event = &c->delivery->event;
+	struct run         *r = arena_alloc(c->arena, sizeof(*r));
+
+	r->jobs = c->arg;
+	r->call = c;
+	r->id = id;
+	(void)snprintf(r->outcome.event_id, sizeof(r->outcome.event_id), "%.*s", STR_ARG(event->id)); /* fits */
+	r->was_asked = str_eq(event->type, STR(EVENT_JOB_REQUESTED));
+	if (r->was_asked)
+		r->outcome.rc = job_terms(event, &r->terms, &r->outcome.e);
+	return r;
+}
+
+static bool enter(struct run *r)
+{
+	struct jobs *j = r->jobs;
+	bool         is_free;
+
+	pthread_mutex_lock(&j->lock);
+	is_free = j->runs[r->id] == NULL;
+	if (is_free)
+		j->runs[r->id] = r;
+	pthread_mutex_unlock(&j->lock);
+	return is_free;
+}
+
+static void leave(struct run *r)
+{
+	struct jobs *j = r->jobs;
+
+	pthread_mutex_lock(&j->lock);
+	while (r->is_asking)
+		pthread_cond_wait(&j->is_changed, &j->lock);
+	j->runs[r->id] = NULL;
+	pthread_mutex_unlock(&j->lock);
+}
+
+static enum rc skip(struct run *r)
+{
+	r->outcome.rc = err_set(&r->outcome.e, RC_UNAVAILABLE, "%s was paused before the pass began",
+	                        table[r->id].name);
+	r->call->result = r;
+	return RC_OK;
+}
+
+enum rc jobs_call(struct call *c, struct err *e)
+{
+	struct jobs *j = c->arg;
+	struct run  *r;
+	enum job_id  id;
+	enum rc      rc;
+
+	if (!job_of_subject(c->delivery->event.subject, &id) || (id < JOB_SCHEDULED && !jobs_has(j, id)))
+		return RC_OK; /* of an older or newer program: nothing to run here, and nothing to keep */
+	r = run_new(c, id);
+	if ((rc = store_run(j->options.store, begin, r, c->arena, e)))
+		return err_wrap(e, rc, "%s cannot begin", table[id].name);
+	if (r->is_skipped)
+		return skip(r);
+	if (!enter(r))
+		return err_set(e, RC_UNAVAILABLE, "%s is under way here already", table[id].name);
+	run_pass(r);
+	leave(r);
+	if (r->was_told)
+		return err_set(e, RC_UNAVAILABLE, "the pass was stopped before its end");
+	c->result = r;
+	return RC_OK;
+}
+
+enum rc jobs_settle(struct session *s, const struct call *c, struct err *e)
+{
+	const struct run *r = c->result;
+	struct job_record record;
+	enum rc           rc;
+
+	if (!r || r->is_skipped)
+		return RC_OK;
+	if ((rc = job_load(s, str_from(table[r->id].name), &record, e)))
+		return rc;
+	record.owner = STR("");
+	record.ran_by = kernel_options(kernel_of(s))->node;
+	record.last_started_at = r->started_ms / 1000;
+	record.last_finished_at = r->finished_ms / 1000;
+	record.last_duration_ms = r->outcome.duration_ms;
+	record.last_outcome = r->outcome.rc ? JOB_ERROR : JOB_SUCCESS;
+	record.last_error = r->outcome.rc ? str_from(r->outcome.e.msg) : STR("");
+	record.last_result = str_from(r->outcome.result);
+	record.last_event_id = str_from(r->outcome.event_id);
+	record.failures = r->outcome.rc ? record.failures + 1 : 0;
+	record.interval_sec = jobs_interval_sec(r->jobs, r->id);
+	session_put(s, &job_type, &record);
+	return job_arm_next(s, r->id, &record, e);
+}
+
+void jobs_over(const struct call *c)
+{
+	const struct run *r = c->result;
+
+	if (!r)
+		return; /* stopped: it will be run again */
+	publish(r->jobs, &r->outcome);
+	if (!r->is_skipped && r->jobs->options.on_pass)
+		r->jobs->options.on_pass(r->jobs->options.on_pass_arg);
+}
+
+struct queue jobs_queue(struct jobs *j)
+{
+	return (struct queue){ .name = JOBS_QUEUE,
+		               .call = jobs_call,
+		               .settle = jobs_settle,
+		               .over = jobs_over,
+		               .arg = j,
+		               .tries = TRIES,
+		               .backoff_ms = RETRY_MS,
+		               .backoff_max_ms = RETRY_MS,
+		               .visibility_ms = j->options.lease_sec * 1000,
+		               .concurrency = JOB_COUNT };
+}
+
+/* --- the heart --- */
 
 static enum rc read_record(struct session *s, void *arg, struct err *e)
 {
@@ -125,527 +494,152 @@ static enum rc read_record(struct session *s, void *arg, struct err *e)
 	return job_load(s, record->name, record, e);
 }
 
-enum rc job_pause(struct session *s, void *arg, struct err *e)
+/* With the lock held, which is given up meanwhile. False: the store does not answer. */
+static bool read_unlocked(struct jobs *j, enum job_id id, struct arena *a, struct job_record *ret)
 {
-	struct job_pause *p = arg;
+	bool is_read;
+
+	*ret = (struct job_record){ .name = str_from(table[id].name) };
+	pthread_mutex_unlock(&j->lock);
+	arena_reset(a);
+	is_read = store_read(j->options.store, read_record, ret, a, NULL) == RC_OK;
+	pthread_mutex_lock(&j->lock);
+	return is_read;
+}
+
+/* With the lock held: keep the claim of a pass, and see whether it was paused, at whatever node. */
+static void beat_for(struct jobs *j, enum job_id id, struct arena *a)
+{
 	struct job_record record;
-	enum rc           rc = job_load(s, p->name, &record, e);
 
-	if (rc)
-		return rc;
-	record.is_paused = p->is_paused;
-	session_put(s, &job_type, &record);
-	p->version = record.version;
-	return RC_OK;
-}
-
-/* --- a pass --- */
-
-static void wait_until(struct job *job, int64_t mono_ms)
-{
-	struct timespec until = { .tv_sec = mono_ms / 1000, .tv_nsec = mono_ms % 1000 * 1000000 };
-
-	pthread_cond_timedwait(&job->is_changed, &job->jobs->lock, &until);
-}
-
-/* Between two deletions. A pause stops a scheduled pass, not one that somebody asked for. */
-static bool wait_in_pass(void *arg, int64_t ms)
-{
-	struct job *job = arg;
-	int64_t     until = mono_now().ms + ms;
-	bool        may_go_on;
-
-	pthread_mutex_lock(&job->jobs->lock);
-	for (;;) {
-		may_go_on = !job->jobs->is_stopping && !job->is_lost && (job->was_asked || !job->record.is_paused);
-		if (!may_go_on || mono_now().ms >= until)
-			break;
-		wait_until(job, until);
-	}
-	pthread_mutex_unlock(&job->jobs->lock);
-	return may_go_on;
-}
-
-static void write_result(const struct pass_result *r, struct buf *b)
-{
-	struct json_out o;
-
-	json_out_init(&o, b);
-	json_open_object(&o);
-	for (int i = 0; i < r->count; i++)
-		json_put_int(&o, r->counts[i].name, r->counts[i].value);
-	json_close_object(&o);
-}
-
-static void feed_metrics(struct job *job, const struct job_ask *a)
-{
-	struct metrics *m = job->jobs->options.metrics;
-
-	if (table[job->id].outcome != METRIC__COUNT)
-		metrics_add(m, table[job->id].outcome, a->rc ? "error" : "success", 1);
-	if (table[job->id].duration != METRIC__COUNT)
-		metrics_observe(m, table[job->id].duration, "", (double)a->duration_ms / 1000);
-	for (int i = 0; i < a->result.count; i++)
-		if (a->result.counts[i].metric != METRIC__COUNT)
-			metrics_add(m, a->result.counts[i].metric, "", a->result.counts[i].value);
-}
-
-static void log_pass(struct job *job, const struct job_ask *a, struct str result)
-{
-	struct log_field fields[] = {
-		LOG_STR("action", str_from(table[job->id].action)),
-		LOG_STR("outcome", a->rc ? STR("failure") : STR("success")),
-		LOG_NUM("latency_ms", a->duration_ms),
-		LOG_STR("result", result),
-		LOG_STR("error", str_from(a->e.msg)),
-	};
-
-	log_write(a->rc ? LOG_WARNING : LOG_INFO, "jobs", fields, ARRAY_LEN(fields), "%s %s", table[job->id].name,
-	          a->rc ? "failed" : "done");
-}
-
-/* What is known of the job from now on, unless something newer is known already. With the lock held. */
-static void remember_locked(struct job *job, const struct job_record *record)
-{
-	struct arena      old = job->texts;
-	struct job_record known = job->record;
-
-	if (record->version < known.version)
+	if (j->runs[id])
+		ask_kernel(j->runs[id]);
+	if (!j->runs[id] || j->runs[id]->was_asked || !read_unlocked(j, id, a, &record) || !j->runs[id])
 		return;
-	arena_init(&job->texts);
-	record_copy(&job_type, &job->record, record, &job->texts);
-	arena_fini(&old);
+	j->runs[id]->is_paused = record.is_paused;
+	pthread_cond_broadcast(&j->is_changed);
 }
 
-static void remember(struct job *job, const struct job_record *record)
+static void outcome_of(const struct job_record *record, struct outcome *ret)
 {
-	pthread_mutex_lock(&job->jobs->lock);
-	remember_locked(job, record);
-	pthread_mutex_unlock(&job->jobs->lock);
+	*ret = (struct outcome){ .duration_ms = record->last_duration_ms };
+	if (record->last_outcome == JOB_ERROR)
+		ret->rc = err_set(&ret->e, RC_UNAVAILABLE, "%.*s", STR_ARG(record->last_error));
+	(void)snprintf(ret->event_id, sizeof(ret->event_id), "%.*s", STR_ARG(record->last_event_id)); /* fits */
+	(void)snprintf(ret->result, sizeof(ret->result), "%.*s", STR_ARG(record->last_result));       /* fits */
 }
 
-static void keep_outcome(struct job *job, struct job_record *done)
+/* With the lock held: does anybody wait for a pass of this job? */
+static bool is_awaited(const struct jobs *j, enum job_id id)
 {
-	struct lease_end end = { .node = str_from(job->jobs->node), .outcome = *done };
-	struct arena     a = { 0 };
-	enum rc          rc = RC_UNAVAILABLE;
+	const struct job_ask *ask = j->asks;
 
-	pthread_mutex_lock(&job->jobs->lock);
-	end.fence = job->record.fence;
-	pthread_mutex_unlock(&job->jobs->lock);
-	if (job->id < JOB_SCHEDULED)
-		rc = store_run(job->jobs->options.store, lease_finish, &end, &a, NULL);
-	pthread_mutex_lock(&job->jobs->lock);
-	if (!rc && !end.is_lost) {
-		remember_locked(job, &end.record);
-	} else { /* the store is down or another node has it: at least this process shows what happened */
-		done->is_paused = job->record.is_paused;
-		done->fence = job->record.fence;
-		done->version = job->record.version;
-		remember_locked(job, done);
-	}
-	pthread_mutex_unlock(&job->jobs->lock);
-	arena_fini(&a);
+	while (ask && ask->id != id)
+		ask = ask->next;
+	return ask != NULL;
 }
 
-/* Run the pass on these terms and keep its outcome; the lock is not held. */
-static void run_pass(struct job *job, struct job_ask *terms)
+/* With the lock held: another node may have run what somebody here waits for. */
+static void look_elsewhere(struct jobs *j, enum job_id id, struct arena *a)
 {
-	const struct jobs_options *o = &job->jobs->options;
-	struct pass                p = { .store = o->store,
-		                         .csp = o->csp,
-		                         .settings = o->settings,
-		                         .clock = o->clock,
-		                         .is_forced = terms->is_forced,
-		                         .status = terms->status,
-		                         .stale_hours = terms->stale_hours ? terms->stale_hours : DEFAULT_STALE_HOURS,
-		                         .wait = wait_in_pass,
-		                         .wait_arg = job };
-	struct job_record          done = { .name = str_from(table[job->id].name) };
-	struct buf                 result;
-	int64_t                    started = mono_now().ms;
+	struct job_record record;
+	struct outcome    o;
+	struct job_ask   *asks;
 
-	done.last_started_at = wall_sec(clock_now(job->jobs->options.clock));
-	terms->rc = table[job->id].run(&p, &terms->result, &terms->e);
-	terms->duration_ms = mono_now().ms - started;
-	done.last_finished_at = wall_sec(clock_now(job->jobs->options.clock));
-	done.last_outcome = terms->rc ? JOB_ERROR : JOB_SUCCESS;
-	done.last_error = terms->rc ? str_from(terms->e.msg) : STR("");
-	buf_init(&result, JOB_RESULT_MAX);
-	write_result(&terms->result, &result);
-	done.last_result = buf_str(&result);
-	feed_metrics(job, terms);
-	log_pass(job, terms, done.last_result);
-	keep_outcome(job, &done);
-	buf_fini(&result);
-}
-
-static void answer(struct job_ask *ask, const struct job_ask *terms)
-{
-	ask->rc = terms->rc;
-	ask->e = terms->e;
-	ask->result = terms->result;
-	ask->duration_ms = terms->duration_ms;
-	ask->done(ask);
-}
-
-/* --- the thread --- */
-
-/* With the lock held: wait until there is a reason to run. False: stop. */
-static bool wait_for_work(struct job *job)
-{
-	for (;;) {
-		bool is_scheduled = job->id < JOB_SCHEDULED && !job->record.is_paused;
-
-		if (job->jobs->is_stopping)
-			return false;
-		if (job->pending.first || (is_scheduled && mono_now().ms >= job->next_run_ms))
-			return true;
-		if (is_scheduled)
-			wait_until(job, job->next_run_ms);
-		else
-			pthread_cond_wait(&job->is_changed, &job->jobs->lock);
-	}
-}
-
-/* With the lock held: on whose terms the next pass runs, and who joins it. */
-static struct job_ask take_terms(struct job *job)
-{
-	struct job_ask  terms = { 0 };
-	struct job_ask *ask = ask_list_take(&job->pending);
-
-	job->was_asked = ask != NULL;
-	job->has_own_terms = ask && ask->has_own_terms;
-	if (ask) {
-		terms.is_forced = ask->is_forced;
-		terms.stale_hours = ask->stale_hours;
-		terms.status = ask->status;
-		ask_list_add(&job->joined, ask);
-	}
-	while (!job->has_own_terms && job->pending.first && !job->pending.first->has_own_terms)
-		ask_list_add(&job->joined, ask_list_take(&job->pending));
-	return terms;
-}
-
-/* Without the lock: may this node run the pass? An ask waits for another node's pass to end. RC_UNAVAILABLE: stopping, or
- * the store does not answer. *ret_retry_ms: when to try again (monotonic), if not. */
-static enum rc obtain_lease(struct job *job, bool *ret_is_granted, int64_t *ret_retry_ms, struct err *e)
-{
-	const struct jobs_options *o = &job->jobs->options;
-	struct lease_claim         c = { .name = str_from(table[job->id].name),
-		                         .node = str_from(job->jobs->node),
-		                         .lease_sec = o->lease_sec,
-		                         .interval_sec = o->interval_sec[job->id],
-		                         .is_alone = o->is_alone,
-		                         .was_asked = job->was_asked };
-	struct arena               a = { 0 };
-	bool                       is_stopping = false;
-	enum rc                    rc;
-
-	do {
-		arena_reset(&a);
-		rc = store_run(o->store, lease_take, &c, &a, e);
-		if (rc || c.verdict != LEASE_HELD || !job->was_asked)
-			break;
-		pthread_mutex_lock(&job->jobs->lock);
-		wait_until(job, mono_now().ms + LEASE_POLL_MS);
-		is_stopping = job->jobs->is_stopping;
-		pthread_mutex_unlock(&job->jobs->lock);
-	} while (!is_stopping);
-	if (is_stopping)
-		rc = err_set(e, RC_UNAVAILABLE, "the server is stopping");
-	if (!rc)
-		remember(job, &c.record);
-	*ret_is_granted = !rc && c.verdict == LEASE_GRANTED;
-	*ret_retry_ms = mono_now().ms + (rc ? STORE_RETRY_MS : (c.retry_at - wall_sec(clock_now(o->clock))) * 1000);
-	arena_fini(&a);
-	return rc;
-}
-
-static void set_lease(struct job *job, bool has_lease)
-{
-	pthread_mutex_lock(&job->jobs->lock);
-	job->has_lease = has_lease && job->id < JOB_SCHEDULED;
-	job->is_lost = false;
-	pthread_mutex_unlock(&job->jobs->lock);
-}
-
-/* The store did not even say whether the job may run: told once, and visible until the next pass. */
-static void note_no_lease(struct job *job, const struct job_ask *terms)
-{
-	struct job_record failed;
-	struct arena      a = { 0 };
-	bool              is_news;
-
-	pthread_mutex_lock(&job->jobs->lock);
-	record_copy(&job_type, &failed, &job->record, &a);
-	is_news = !str_eq(failed.last_error, str_from(terms->e.msg));
-	failed.last_outcome = JOB_ERROR;
-	failed.last_error = str_from(terms->e.msg);
-	remember_locked(job, &failed);
-	pthread_mutex_unlock(&job->jobs->lock);
-	arena_fini(&a);
-	if (table[job->id].outcome != METRIC__COUNT)
-		metrics_add(job->jobs->options.metrics, table[job->id].outcome, "error", 1);
-	if (is_news)
-		log_write(LOG_WARNING, "jobs", NULL, 0, "%s cannot begin: %s", table[job->id].name, terms->e.msg);
-}
-
-/* Without the lock: run the pass if this node may. False: nothing was run; try again at *ret_retry_ms. */
-static bool run_leased(struct job *job, struct job_ask *terms, int64_t *ret_retry_ms)
-{
-	bool is_granted = true;
-
-	if (job->id < JOB_SCHEDULED)
-		terms->rc = obtain_lease(job, &is_granted, ret_retry_ms, &terms->e);
-	if (terms->rc)
-		note_no_lease(job, terms);
-	if (terms->rc || !is_granted)
-		return false;
-	set_lease(job, true);
-	run_pass(job, terms);
-	set_lease(job, false);
-	job->jobs->options.on_pass(job->jobs->options.on_pass_arg);
-	return true;
-}
-
-/* Until the next pass: the interval; after a failure sooner, twice as late each time. */
-static int64_t pause_sec(const struct job *job)
-{
-	int64_t interval = job->jobs->options.interval_sec[job->id];
-	int64_t sooner;
-
-	if (!job->failures)
-		return interval;
-	sooner = (int64_t)FAILED_RETRY_SEC << (job->failures < 10 ? job->failures - 1 : 10);
-	return sooner < interval ? sooner : interval;
-}
-
-static void *run_job(void *arg)
-{
-	struct job  *job = arg;
-	struct jobs *jobs = job->jobs;
-
-	pthread_mutex_lock(&jobs->lock);
-	while (wait_for_work(job)) {
-		struct job_ask  terms = take_terms(job);
-		struct job_ask *ask;
-		int64_t         retry_ms = 0;
-		bool            has_run;
-
-		job->is_running = true;
-		pthread_mutex_unlock(&jobs->lock);
-		has_run = run_leased(job, &terms, &retry_ms);
-		pthread_mutex_lock(&jobs->lock);
-		job->is_running = false;
-		if (has_run)
-			job->failures = terms.rc ? job->failures + 1 : 0;
-		if (job->id < JOB_SCHEDULED)
-			job->next_run_ms = has_run ? mono_now().ms + pause_sec(job) * 1000 : retry_ms;
-		while (!has_run && !terms.rc && (ask = ask_list_take(&job->joined)))
-			ask_list_add(&job->pending, ask); /* joined a pass that another node has: wants its own */
-		while ((ask = ask_list_take(&job->joined))) {
-			pthread_mutex_unlock(&jobs->lock);
-			answer(ask, &terms);
-			pthread_mutex_lock(&jobs->lock);
-		}
-	}
-	pthread_mutex_unlock(&jobs->lock);
-	return NULL;
-}
-
-/* --- the heart: holds the leases of running passes, and looks what other nodes did --- */
-
-static void extend_lease(struct job *job, int64_t fence, struct arena *a)
-{
-	struct lease_beat beat = { .name = str_from(table[job->id].name),
-		                   .node = str_from(job->jobs->node),
-		                   .lease_sec = job->jobs->options.lease_sec,
-		                   .fence = fence };
-
-	if (store_run(job->jobs->options.store, lease_extend, &beat, a, NULL))
-		return; /* the store does not answer; the lease lasts for two more beats */
-	pthread_mutex_lock(&job->jobs->lock);
-	if (beat.is_lost && job->has_lease && job->record.fence == fence)
-		job->is_lost = true;
-	pthread_cond_broadcast(&job->is_changed);
-	pthread_mutex_unlock(&job->jobs->lock);
-}
-
-static void look_at_record(struct job *job, struct arena *a)
-{
-	struct job_record record = { .name = str_from(table[job->id].name) };
-
-	if (job->jobs->options.is_alone || store_read(job->jobs->options.store, read_record, &record, a, NULL))
-		return; /* nobody else writes it, or the store does not answer */
-	pthread_mutex_lock(&job->jobs->lock);
-	if (!job->is_running)
-		remember_locked(job, &record);
-	pthread_mutex_unlock(&job->jobs->lock);
+	if (!is_awaited(j, id) || !read_unlocked(j, id, a, &record) || !record.last_event_id.n)
+		return;
+	outcome_of(&record, &o);
+	asks = take_asks(j, o.event_id);
+	pthread_mutex_unlock(&j->lock);
+	answer_all(asks, &o);
+	pthread_mutex_lock(&j->lock);
 }
 
 static void *beat(void *arg)
 {
-	struct jobs *jobs = arg;
+	struct jobs *j = arg;
 	struct arena a = { 0 };
+	int64_t      every_ms = j->options.lease_sec * 1000 / BEATS_PER_LEASE, next_beat_ms = 0, next_look_ms = 0;
 
-	pthread_mutex_lock(&jobs->lock);
-	while (!jobs->is_stopping) {
-		int64_t         until_ms = mono_now().ms + jobs->options.lease_sec * 1000 / BEATS_PER_LEASE;
-		struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+	pthread_mutex_lock(&j->lock);
+	while (!j->is_ending) {
+		int64_t now_ms = mono_now().ms;
+		bool    must_beat = j->must_look || now_ms >= next_beat_ms;
+		bool    must_poll = now_ms >= next_look_ms;
 
-		pthread_cond_timedwait(&jobs->heart_wakes, &jobs->lock, &until);
-		for (int id = 0; !jobs->is_stopping && id < JOB_SCHEDULED; id++) {
-			bool    has_lease = jobs->job[id].has_lease;
-			int64_t fence = jobs->job[id].record.fence;
-
-			pthread_mutex_unlock(&jobs->lock);
-			arena_reset(&a);
-			if (has_lease)
-				extend_lease(&jobs->job[id], fence, &a);
-			else
-				look_at_record(&jobs->job[id], &a);
-			pthread_mutex_lock(&jobs->lock);
+		j->must_look = false;
+		for (int id = 0; id < JOB_COUNT; id++) {
+			if (must_beat)
+				beat_for(j, (enum job_id)id, &a);
+			if (must_poll)
+				look_elsewhere(j, (enum job_id)id, &a);
 		}
+		if (must_beat)
+			next_beat_ms = now_ms + every_ms;
+		if (must_poll)
+			next_look_ms = now_ms + POLL_MS;
+		if (!j->must_look && !j->is_ending)
+			wait_until(j, j->asks && next_look_ms < next_beat_ms ? next_look_ms : next_beat_ms);
 	}
-	pthread_mutex_unlock(&jobs->lock);
+	pthread_mutex_unlock(&j->lock);
 	arena_fini(&a);
 	return NULL;
 }
 
-static enum rc load_job(struct jobs *jobs, struct job *job, struct err *e)
+void jobs_look_again(struct jobs *j)
 {
-	struct arena a = { 0 };
-	enum rc      rc;
-
-	job->record.name = str_from(table[job->id].name);
-	rc = store_read(jobs->options.store, read_record, &job->record, &a, e);
-	if (!rc) {
-		struct job_record loaded = job->record;
-
-		record_copy(&job_type, &job->record, &loaded, &job->texts);
-	} else if (!jobs->options
-	                    .is_alone) { /* the store is away: the heart will look again, and the lease asks anyway */
-		err_clear(e);
-		rc = RC_OK;
-	}
-	arena_fini(&a);
-	return rc;
+	pthread_mutex_lock(&j->lock);
+	j->must_look = true;
+	pthread_cond_broadcast(&j->is_changed);
+	pthread_mutex_unlock(&j->lock);
 }
 
-static void init_condition(pthread_cond_t *condition)
+/* --- start and end --- */
+
+struct jobs *jobs_new(const struct jobs_options *o)
 {
+	struct jobs       *j = mem_new(struct jobs);
 	pthread_condattr_t monotonic;
 
+	assert(!o->interval_sec[JOB_ALARMS] || o->check_alarms);
+	j->options = *o;
+	pthread_mutex_init(&j->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(condition, &monotonic);
+	pthread_cond_init(&j->is_changed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
+	return j;
 }
 
-static void init_job(struct jobs *jobs, enum job_id id)
+enum rc jobs_start(struct jobs *j, struct err *e)
 {
-	init_condition(&jobs->job[id].is_changed);
-	jobs->job[id].jobs = jobs;
-	jobs->job[id].id = id;
-}
+	struct arena a = { 0 };
+	enum rc      rc = store_run(j->options.store, jobs_arm, j, &a, e);
 
-static void free_jobs(struct jobs *j)
-{
-	for (int id = 0; id < JOB_COUNT; id++) {
-		pthread_cond_destroy(&j->job[id].is_changed);
-		arena_fini(&j->job[id].texts);
-	}
-	pthread_cond_destroy(&j->heart_wakes);
-	pthread_mutex_destroy(&j->lock);
-	free(j);
-}
-
-enum rc jobs_open(const struct jobs_options *o, struct jobs **ret, struct err *e)
-{
-	struct jobs *j = mem_new(struct jobs);
-	enum rc      rc = RC_OK;
-
-	j->options = *o;
-	id_uuid(j->node);
-	pthread_mutex_init(&j->lock, NULL);
-	init_condition(&j->heart_wakes);
-	for (int id = 0; id < JOB_COUNT; id++)
-		init_job(j, (enum job_id)id);
-	for (int id = 0; !rc && id < JOB_SCHEDULED; id++)
-		rc = load_job(j, &j->job[id], e);
-	if (rc) {
-		free_jobs(j);
-		return rc;
-	}
-	for (int id = 0; id < JOB_COUNT; id++)
-		if (pthread_create(&j->job[id].thread, NULL, run_job, &j->job[id]))
-			abort(); /* without threads there is no program */
-	if (pthread_create(&j->heart, NULL, beat, j))
-		abort();
-	*ret = j;
+	arena_fini(&a);
+	if (rc)
+		return err_wrap(e, rc, "the jobs' timers cannot be armed");
+	if (!j->has_heart && pthread_create(&j->heart, NULL, beat, j))
+		abort(); /* without threads there is no program */
+	j->has_heart = true;
 	return RC_OK;
 }
 
-void jobs_close(struct jobs *j)
+void jobs_free(struct jobs *j)
 {
-	struct job_ask  stopped = { .rc = RC_UNAVAILABLE };
-	struct job_ask *ask;
+	struct outcome stopped = { .rc = RC_UNAVAILABLE };
 
 	if (!j)
 		return;
+	pthread_mutex_lock(&j->lock);
+	j->is_ending = true;
+	pthread_cond_broadcast(&j->is_changed);
+	pthread_mutex_unlock(&j->lock);
+	if (j->has_heart)
+		pthread_join(j->heart, NULL);
 	rc_ignore(err_set(&stopped.e, RC_UNAVAILABLE, "the server is stopping")); /* noted in stopped.e */
-	pthread_mutex_lock(&j->lock);
-	j->is_stopping = true;
-	for (int id = 0; id < JOB_COUNT; id++)
-		pthread_cond_broadcast(&j->job[id].is_changed);
-	pthread_cond_broadcast(&j->heart_wakes);
-	pthread_mutex_unlock(&j->lock);
-	pthread_join(j->heart, NULL);
-	for (int id = 0; id < JOB_COUNT; id++) {
-		pthread_join(j->job[id].thread, NULL);
-		while ((ask = ask_list_take(&j->job[id].pending)))
-			answer(ask, &stopped);
-	}
-	free_jobs(j);
-}
-
-void jobs_ask(struct jobs *j, enum job_id id, struct job_ask *ask)
-{
-	struct job *job = &j->job[id];
-
-	pthread_mutex_lock(&j->lock);
-	if (job->is_running && !job->has_own_terms && !ask->has_own_terms)
-		ask_list_add(&job->joined, ask);
-	else
-		ask_list_add(&job->pending, ask);
-	pthread_cond_broadcast(&job->is_changed);
-	pthread_mutex_unlock(&j->lock);
-}
-
-void jobs_status(struct jobs *j, enum job_id id, struct arena *a, struct job_status *ret)
-{
-	struct job *job = &j->job[id];
-	int64_t     until_run;
-
-	pthread_mutex_lock(&j->lock);
-	record_copy(&job_type, &ret->record, &job->record, a);
-	ret->is_running = job->is_running;
-	ret->interval_sec = j->options.interval_sec[id];
-	until_run = job->next_run_ms - mono_now().ms;
-	pthread_mutex_unlock(&j->lock);
-	ret->next_run_at = 0;
-	if (!ret->is_running && !ret->record.is_paused)
-		ret->next_run_at = wall_sec(clock_now(j->options.clock)) + (until_run > 0 ? until_run / 1000 : 0);
-}
-
-void jobs_set_paused(struct jobs *j, enum job_id id, const struct job_pause *done)
-{
-	pthread_mutex_lock(&j->lock);
-	if (done->version >= j->job[id].record.version) {
-		j->job[id].record.is_paused = done->is_paused;
-		j->job[id].record.version = done->version;
-	}
-	pthread_cond_broadcast(&j->job[id].is_changed);
-	pthread_mutex_unlock(&j->lock);
+	answer_all(take_asks(j, NULL), &stopped);
+	pthread_cond_destroy(&j->is_changed);
+	pthread_mutex_destroy(&j->lock);
+	free(j);
 }

@@ -1,4 +1,16 @@
-/* jobs.h - runs the passes: on their schedule, on demand, one at a time each. Threads of its own. */
+/* jobs.h - the passes as scheduled work: a durable timer makes one due, an operator's wish does too, the kernel's queue runs it.
+ *
+ * Wiring, in this order:
+ *
+ *     jobs = jobs_new(&options);
+ *     queues[n] = jobs_queue(jobs);                routes: { "JobDue", JOBS_QUEUE }, { "JobRequested", JOBS_QUEUE }
+ *     kernel = kernel_new(...);                    with that queue and these routes; on a store of our own, kernel_recover()
+ *     jobs_start(jobs, &e);                        may fail while the store is away: try again
+ *     pump = pump_start(...);                      with at least JOB_COUNT workers for this queue
+ *     ...
+ *     pump_stop(pump);                             passes are asked to end
+ *     jobs_free(jobs);
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,11 +19,19 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "kernel/kernel.h"
+#include "kernel/queue.h"
 #include "service/passes.h"
 #include "service/records.h"
 #include "store/store.h"
 
 struct jobs;
+
+#define JOBS_QUEUE          "jobs"
+#define EVENT_JOB_DUE       "JobDue"
+#define EVENT_JOB_REQUESTED "JobRequested"
+#define EVENT_JOB_PAUSED    "JobPaused"
+#define EVENT_JOB_RESUMED   "JobResumed"
 
 /* Scheduled ones first; the rest run only when asked and are not listed. */
 enum job_id {
@@ -19,6 +39,8 @@ enum job_id {
 	JOB_CLEANUP,
 	JOB_EXPIRY,
 	JOB_STALE_REMOVAL,
+	JOB_EVENT_RETENTION,
+	JOB_ALARMS,
 	JOB_SCHEDULED,
 	JOB_BULK_DELETE = JOB_SCHEDULED,
 	JOB_RETRY_FAILED,
@@ -31,58 +53,103 @@ struct jobs_options {
 	const struct broker_settings *settings;
 	const struct clock           *clock;
 	struct metrics               *metrics;
-	int64_t                       interval_sec[JOB_SCHEDULED];
+	int64_t                       interval_sec[JOB_SCHEDULED]; /* 0: there is no such job */
 	int64_t                       lease_sec; /* how long a node may be silent before another runs its job */
-	bool                          is_alone;  /* no other node uses this store: leases of others are leftovers */
 
-	/* Called after each pass, on the job's thread. */
+	/* The pass of the job `alarms`. */
+	enum rc (*check_alarms)(void *arg, struct pass_result *ret, struct err *e);
+	void *alarms_arg;
+
+	/* Called after each pass, on the worker's thread; may be NULL. */
 	void (*on_pass)(void *arg);
 	void *on_pass_arg;
 };
 
-/* Reads what was paused, starts the threads; each scheduled job that is not paused runs at once. */
-MUST_CHECK enum rc jobs_open(const struct jobs_options *o, struct jobs **ret, struct err *e);
+/* Touches nothing but memory. */
+struct jobs *jobs_new(const struct jobs_options *o);
 
-/* Ends passes at their next wait and joins the threads. Asks that were not served get RC_UNAVAILABLE. */
-void jobs_close(struct jobs *j);
+/* The row of the table of queues. */
+struct queue    jobs_queue(struct jobs *j);
+queue_call_fn   jobs_call;
+queue_settle_fn jobs_settle;
+queue_over_fn   jobs_over;
+
+/* Arm the timers that are missing, and start the thread that holds claims of passes under way. Blocks. Repeat it when it fails. */
+MUST_CHECK enum rc jobs_start(struct jobs *j, struct err *e);
+
+/* The first half of it; arg is the jobs. */
+txn_fn jobs_arm;
+
+/* After pump_stop(). Whoever still waits for a result gets RC_UNAVAILABLE. */
+void jobs_free(struct jobs *j);
 
 const char *jobs_name(enum job_id id);
-bool        jobs_find(struct str name, enum job_id *ret); /* scheduled ones only */
+bool        jobs_has(const struct jobs *j, enum job_id id);                     /* scheduled, with an interval */
+bool        jobs_find(const struct jobs *j, struct str name, enum job_id *ret); /* of these */
 
-/* Somebody who wants a pass and its result. Caller-owned, hands off until done(), which comes on the job's thread. */
-struct job_ask {
+/* --- run now --- */
+
+/* The wish for a pass, paused or not: written as an event. Without own terms it joins a pass that is due or under way at any node.
+ * RC_UNAVAILABLE: too many wait already. */
+struct job_request {
+	enum job_id        id;
 	bool               has_own_terms; /* is_forced, stale_hours or status are set: not served by another's pass */
 	bool               is_forced;
 	int64_t            stale_hours;
 	enum sandbox_state status;
+	struct str         request_id;
 
-	enum rc            rc;
-	struct err         e;
-	struct pass_result result;
-	int64_t            duration_ms;
+	char event_id[KERNEL_ID_SIZE]; /* the answer: what the pass will be known by */
+	bool is_joined;
+};
+txn_fn job_request;
+
+/* Somebody who waits for the result of a requested pass. Caller-owned, hands off until done(), which comes on another thread. */
+struct job_ask {
+	enum job_id id;
+	char        event_id[KERNEL_ID_SIZE]; /* of the request */
+
+	enum rc    rc;
+	struct err e;
+	char       result[JOB_RESULT_MAX + 1]; /* JSON */
+	int64_t    duration_ms;
 
 	void (*done)(struct job_ask *ask);
 	struct job_ask *next; /* private */
 };
 
-/* Run it now, paused or not. Without own terms the ask joins a pass that is already under way. */
-void jobs_ask(struct jobs *j, enum job_id id, struct job_ask *ask);
+/* Have done() called when the pass is over, on whatever node; perhaps before this returns. */
+void jobs_expect(struct jobs *j, struct job_ask *ask);
 
-/* What is known about a job. Texts live in the arena. */
+/* No longer interested. False: too late, done() is called or will be. */
+MUST_CHECK bool jobs_forget(struct jobs *j, struct job_ask *ask);
+
+/* --- look, pause --- */
+
 struct job_status {
 	struct job_record record;
 	bool              is_running;
 	int64_t           interval_sec;
 	int64_t           next_run_at; /* 0: paused or running */
 };
-void jobs_status(struct jobs *j, enum job_id id, struct arena *a, struct job_status *ret);
 
-/* Pause or resume: a transaction for the record, then jobs_set_paused() once it is durable. */
+/* All scheduled jobs; read-only. */
+struct job_list {
+	const struct jobs *jobs;
+
+	struct job_status items[JOB_SCHEDULED]; /* the answer */
+	int               count;
+};
+txn_fn job_list;
+
+/* Pause or resume; when that is durable, jobs_look_again() stops a scheduled pass under way. */
 struct job_pause {
-	struct str name;
-	bool       is_paused;
+	const struct jobs *jobs;
+	enum job_id        id;
+	bool               is_paused;
+	struct str         request_id;
 
-	uint64_t version; /* the answer: of the record that says so */
+	struct job_status status; /* the answer */
 };
 txn_fn job_pause;
-void   jobs_set_paused(struct jobs *j, enum job_id id, const struct job_pause *done);
+void   jobs_look_again(struct jobs *j);

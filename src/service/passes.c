@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * passes.c - the passes that only look at our own records: expiry, removals, retries.
+ * passes.c - the passes that only look at our own records: expiry, removals, retries, old events.
  *
  * Sync and cleanup, which talk to the vendor, have files of their own.
  */
@@ -8,7 +8,10 @@
 
 #include <assert.h>
 
+#include "base/arena.h"
+#include "kernel/event.h"
 #include "service/sweep.h"
+#include "store/store.h"
 
 void pass_count(struct pass_result *r, const char *name, int64_t value, enum metric metric)
 {
@@ -28,7 +31,7 @@ static enum sweep_verdict expire_orphan(struct sandbox *s, const struct pass *p,
 enum rc pass_expire(const struct pass *p, struct pass_result *ret, struct err *e)
 {
 	int64_t expired;
-	enum rc rc = sweep(p, SANDBOX_ALLOCATED, expire_orphan, &expired, e);
+	enum rc rc = sweep(p, SANDBOX_ALLOCATED, expire_orphan, NEWS_SANDBOX_EXPIRED, &expired, e);
 
 	pass_count(ret, "expired", expired, METRIC_EXPIRY_ORPHANED);
 	return rc;
@@ -44,7 +47,7 @@ static enum sweep_verdict remove_if_old(struct sandbox *s, const struct pass *p,
 enum rc pass_remove_stale(const struct pass *p, struct pass_result *ret, struct err *e)
 {
 	int64_t removed;
-	enum rc rc = sweep(p, SANDBOX_STALE, remove_if_old, &removed, e);
+	enum rc rc = sweep(p, SANDBOX_STALE, remove_if_old, NEWS_SANDBOX_REMOVED, &removed, e);
 
 	pass_count(ret, "deleted", removed, METRIC__COUNT);
 	pass_count(ret, "grace_period_hours", p->stale_hours, METRIC__COUNT);
@@ -60,7 +63,7 @@ static enum sweep_verdict remove_any(struct sandbox *s, const struct pass *p, st
 enum rc pass_bulk_delete(const struct pass *p, struct pass_result *ret, struct err *e)
 {
 	int64_t removed;
-	enum rc rc = sweep(p, p->status, remove_any, &removed, e);
+	enum rc rc = sweep(p, p->status, remove_any, NEWS_SANDBOX_REMOVED, &removed, e);
 
 	pass_count(ret, "deleted", removed, METRIC__COUNT);
 	return rc;
@@ -75,8 +78,31 @@ static enum sweep_verdict retry(struct sandbox *s, const struct pass *p, struct 
 enum rc pass_retry_failed(const struct pass *p, struct pass_result *ret, struct err *e)
 {
 	int64_t retried;
-	enum rc rc = sweep(p, SANDBOX_DELETION_FAILED, retry, &retried, e);
+	enum rc rc = sweep(p, SANDBOX_DELETION_FAILED, retry, NEWS_SANDBOX_DELETION_RETRIED, &retried, e);
 
 	pass_count(ret, "retried", retried, METRIC__COUNT);
+	return rc;
+}
+
+enum { DAY_MS = 86400000 };
+
+enum rc pass_prune_events(const struct pass *p, struct pass_result *ret, struct err *e)
+{
+	struct event_prune prune = { .before_ms = clock_now(p->clock).ms - p->settings->event_days * DAY_MS };
+	struct arena       a = { 0 };
+	int64_t            removed = 0;
+	enum rc            rc = RC_OK;
+
+	do {
+		arena_reset(&a);
+		prune.removed = 0;
+		rc = go_on(p, e);
+		if (!rc && p->settings->event_days > 0)
+			rc = store_run(p->store, event_prune, &prune, &a, e);
+		if (!rc)
+			removed += (int64_t)prune.removed;
+	} while (!rc && prune.removed);
+	arena_fini(&a);
+	pass_count(ret, "removed", removed, METRIC__COUNT);
 	return rc;
 }

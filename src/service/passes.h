@@ -1,4 +1,4 @@
-/* passes.h - the broker's background work, one pass at a time: sync, cleanup, expiry, removals. Blocks: job threads. */
+/* passes.h - the broker's background work, one pass at a time: sync, cleanup, expiry, removals. Blocks: worker threads. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "domain/csp.h"
 #include "domain/sandbox.h"
+#include "service/sandbox_events.h"
 
 struct store;
 
@@ -21,7 +22,8 @@ struct broker_settings {
 	int64_t cleanup_batch_delay_ms;
 	int64_t cleanup_sandbox_delay_ms;
 	int64_t sync_max_stale_percent;
-	int64_t low_water; /* an alarm when fewer are free; 0: never */
+	int64_t low_water;  /* an alarm when fewer are free; 0: never */
+	int64_t event_days; /* events are kept so long; 0: for ever */
 };
 
 /* What a pass needs and is told. */
@@ -30,6 +32,7 @@ struct pass {
 	struct csp                   *csp;
 	const struct clock           *clock;
 	const struct broker_settings *settings;
+	struct actor                  by; /* for the events */
 
 	bool               is_forced;   /* sync: no limit on stale ones */
 	int64_t            stale_hours; /* stale removal: not younger than this */
@@ -71,6 +74,9 @@ pass_fn pass_bulk_delete;
 
 /* Puts every failed deletion back to be tried again. */
 pass_fn pass_retry_failed;
+
+/* Removes events that are older than event_days. */
+pass_fn pass_prune_events;
 
 /* For the passes themselves: add a count to the result. */
 void pass_count(struct pass_result *r, const char *name, int64_t value, enum metric metric);

@@ -59,11 +59,11 @@ static const struct record_field job_fields[] = {
 	[JOB_F_LAST_ERROR]       = { TEXT_OR_NONE(job_record, last_error, SANDBOX_TEXT_MAX) },
 	[JOB_F_LAST_RESULT]      = { TEXT_OR_NONE(job_record, last_result, JOB_RESULT_MAX) },
 	[JOB_F_OWNER]            = { TEXT_OR_NONE(job_record, owner, 64) },
-	[JOB_F_LEASE_UNTIL]      = { INT_OR_NONE(job_record, lease_until_ms) },
-	[JOB_F_FENCE]            = { INT(job_record, fence) },
 	[JOB_F_RAN_BY]           = { TEXT_OR_NONE(job_record, ran_by, 64) },
 	[JOB_F_FAILURES]         = { INT_OR_NONE(job_record, failures) },
 	[JOB_F_INTERVAL]         = { INT_OR_NONE(job_record, interval_sec) },
+	[JOB_F_LAST_EVENT_ID]    = { TEXT_OR_NONE(job_record, last_event_id, 64) },
+	[JOB_F_LAST_DURATION]    = { INT_OR_NONE(job_record, last_duration_ms) },
 };
 /* clang-format on */
 

@@ -60,13 +60,13 @@ struct job_record {
 	int64_t          last_finished_at;
 	enum job_outcome last_outcome;
 	struct str       last_error;
-	struct str       last_result;    /* JSON */
-	struct str       owner;          /* the node that runs it; empty: none */
-	int64_t          lease_until_ms; /* and how long it may be silent */
-	int64_t          fence;          /* number of the last grant */
-	struct str       ran_by;         /* the node of the last run */
-	int64_t          failures;       /* in a row, up to the last run */
-	int64_t          interval_sec;   /* between two runs; 0: only when asked */
+	struct str       last_result;   /* JSON */
+	struct str       owner;         /* the node that runs it, or died doing so; empty: none */
+	struct str       ran_by;        /* the node of the last run */
+	int64_t          failures;      /* in a row, up to the last run */
+	int64_t          interval_sec;  /* between two runs; 0: only when asked */
+	struct str       last_event_id; /* what made it run */
+	int64_t          last_duration_ms;
 	uint64_t         version;
 };
 
@@ -79,11 +79,11 @@ enum {
 	JOB_F_LAST_ERROR,
 	JOB_F_LAST_RESULT,
 	JOB_F_OWNER,
-	JOB_F_LEASE_UNTIL,
-	JOB_F_FENCE,
 	JOB_F_RAN_BY,
 	JOB_F_FAILURES,
 	JOB_F_INTERVAL,
+	JOB_F_LAST_EVENT_ID,
+	JOB_F_LAST_DURATION,
 };
 
 enum { JOB_RESULT_MAX = 1024 };

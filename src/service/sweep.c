@@ -11,14 +11,18 @@
 #include "base/arena.h"
 #include "store/store.h"
 
-enum { GROUP = 30 }; /* a removal is three actions (record, tombstone, unique value), a transaction takes 100 */
+/* A removal is three actions (record, tombstone, unique value) and its event; a record that is left alone is one, because it was read.
+ * So a transaction of 100 takes ten removals, or a page where there is little to do: it ends when the next one might not fit. */
+enum { PAGE = 60, REMOVAL_ACTIONS = 3 + NEWS_ACTIONS };
 
 struct group {
 	const struct pass *p;
 	enum sandbox_state state;
 	sweep_fn          *decide;
 	struct str         cursor;
+	enum sandbox_news  news;
 	struct page        page;
+	size_t             at, end; /* of the page: where the next transaction begins, and where the last one ended */
 	int64_t            changed;
 };
 
@@ -28,7 +32,7 @@ static enum rc read_group(struct session *s, void *arg, struct err *e)
 	struct query  q = { .type = &sandbox_type,
 		            .index = SANDBOX_BY_STATUS,
 		            .hash = value_int(g->state),
-		            .limit = GROUP,
+		            .limit = PAGE,
 		            .cursor = g->cursor };
 
 	return session_query(s, &q, &g->page, e);
@@ -55,48 +59,75 @@ enum rc remove_with_tombstone(struct session *s, const struct sandbox *sandbox, 
 	return RC_OK;
 }
 
-static enum rc change_one(struct session *s, struct group *g, struct str id, struct err *e)
+static enum rc remove_one(struct session *s, const struct sandbox *sandbox, struct err *e)
 {
-	struct sandbox sandbox;
-	enum rc        rc = session_get(s, &sandbox_type, id, &sandbox, NULL);
+	if (sandbox->allocated_at || sandbox->deletion_requested_at)
+		return remove_with_tombstone(s, sandbox, e);
+	session_delete(s, &sandbox_type, sandbox->sandbox_id);
+	return RC_OK;
+}
 
+static enum rc change_one(struct session *s, struct group *g, struct str id, bool *ret_is_changed, struct err *e)
+{
+	struct sandbox     sandbox;
+	enum sweep_verdict verdict;
+	enum rc            rc = session_get(s, &sandbox_type, id, &sandbox, NULL);
+
+	*ret_is_changed = false;
 	if (rc == RC_NOT_FOUND || (!rc && sandbox.status != g->state))
 		return RC_OK; /* somebody was faster */
 	if (rc)
 		return err_set(e, rc, "sandbox %.*s cannot be read", STR_ARG(id));
-	switch (g->decide(&sandbox, g->p, session_now(s))) {
-	case SWEEP_LEAVE: return RC_OK;
-	case SWEEP_PUT: session_put(s, &sandbox_type, &sandbox); break;
-	case SWEEP_REMOVE:
-		if (sandbox.allocated_at == 0 && sandbox.deletion_requested_at == 0)
-			session_delete(s, &sandbox_type, id);
-		else if ((rc = remove_with_tombstone(s, &sandbox, e)))
-			return rc;
-		break;
-	}
-	g->changed++;
-	return RC_OK;
+	verdict = g->decide(&sandbox, g->p, session_now(s));
+	if (verdict == SWEEP_LEAVE)
+		return RC_OK;
+	if (verdict == SWEEP_PUT)
+		session_put(s, &sandbox_type, &sandbox);
+	else if ((rc = remove_one(s, &sandbox, e)))
+		return rc;
+	*ret_is_changed = true;
+	return sandbox_tell(s, g->news, &sandbox, &g->p->by, e);
 }
 
 static enum rc change_group(struct session *s, void *arg, struct err *e)
 {
 	struct group *g = arg;
+	int           actions = 0;
 
 	g->changed = 0;
-	for (size_t i = 0; i < g->page.count; i++) {
-		struct sandbox *seen = page_record(&g->page, &sandbox_type, i);
-		enum rc         rc = change_one(s, g, seen->sandbox_id, e);
+	for (g->end = g->at; g->end < g->page.count && actions + REMOVAL_ACTIONS <= SESSION_ACTIONS_MAX; g->end++) {
+		struct sandbox *seen = page_record(&g->page, &sandbox_type, g->end);
+		bool            is_changed;
+		enum rc         rc = change_one(s, g, seen->sandbox_id, &is_changed, e);
 
 		if (rc)
 			return rc;
+		g->changed += is_changed;
+		actions += is_changed ? REMOVAL_ACTIONS : 1;
 	}
 	return RC_OK;
 }
 
-enum rc sweep(const struct pass *p, enum sandbox_state state, sweep_fn *decide, int64_t *ret_changed, struct err *e)
+/* One page, in as many transactions as it takes. */
+static enum rc change_page(struct group *g, struct arena *a, int64_t *changed, struct err *e)
+{
+	for (g->at = 0; g->at < g->page.count; g->at = g->end) {
+		enum rc rc = g->at ? go_on(g->p, e) : RC_OK;
+
+		if (!rc)
+			rc = store_run(g->p->store, change_group, g, a, e);
+		if (rc)
+			return rc;
+		*changed += g->changed;
+	}
+	return RC_OK;
+}
+
+enum rc sweep(const struct pass *p, enum sandbox_state state, sweep_fn *decide, enum sandbox_news news,
+              int64_t *ret_changed, struct err *e)
 {
 	struct arena now = { 0 }, next = { 0 };
-	struct group g = { .p = p, .state = state, .decide = decide };
+	struct group g = { .p = p, .state = state, .decide = decide, .news = news };
 	enum rc      rc;
 
 	*ret_changed = 0;
@@ -110,12 +141,10 @@ enum rc sweep(const struct pass *p, enum sandbox_state state, sweep_fn *decide, 
 		rc = go_on(p, e);
 		if (!rc)
 			rc = store_read(p->store, read_group, &g, &now, e);
-		if (!rc && g.page.count)
-			rc = store_run(p->store, change_group, &g, &now, e);
+		if (!rc)
+			rc = change_page(&g, &now, ret_changed, e);
 		if (rc)
 			break;
-		*ret_changed += g.changed;
-		g.changed = 0;
 		g.cursor = g.page.next;
 	} while (g.cursor.n);
 	arena_fini(&now);

@@ -3,6 +3,7 @@
 
 #include "service/passes.h"
 #include "service/records.h"
+#include "service/sandbox_events.h"
 #include "store/session.h"
 
 enum sweep_verdict { SWEEP_LEAVE, SWEEP_PUT, SWEEP_REMOVE };
@@ -10,9 +11,9 @@ enum sweep_verdict { SWEEP_LEAVE, SWEEP_PUT, SWEEP_REMOVE };
 /* Decides about one record inside a transaction; may change it. The state has been checked. */
 typedef enum sweep_verdict sweep_fn(struct sandbox *s, const struct pass *p, struct wall now);
 
-/* How many records were changed or removed. Records that were ever lent leave a tombstone. */
-MUST_CHECK enum rc sweep(const struct pass *p, enum sandbox_state state, sweep_fn *decide, int64_t *ret_changed,
-                         struct err *e);
+/* How many records were changed or removed; each of them is told as this news. Records that were ever lent leave a tombstone. */
+MUST_CHECK enum rc sweep(const struct pass *p, enum sandbox_state state, sweep_fn *decide, enum sandbox_news news,
+                         int64_t *ret_changed, struct err *e);
 
 /* Remove a record, with a tombstone. The record must have been read in this session. */
 MUST_CHECK enum rc remove_with_tombstone(struct session *s, const struct sandbox *sandbox, struct err *e);

@@ -21,7 +21,11 @@
 
 enum {
 	PAGE = 500,
-	GROUP = 45, /* an addition is two actions: record and tombstone */
+	/* A transaction takes 100 actions. An addition is two (record and tombstone) and its event: so eleven fit. An account that
+	 * is only refreshed is one; a group of accounts ends when the next one might not fit. */
+	ADD_ACTIONS = 2 + NEWS_ACTIONS,
+	GROUP = SESSION_ACTIONS_MAX / ADD_ACTIONS,
+	TOMBSTONE_GROUP = SESSION_ACTIONS_MAX - 10, /* one action each, no event */
 	TOMBSTONE_KEEP_SEC = 24 * 3600,
 };
 
@@ -52,7 +56,7 @@ struct sync {
 
 	const struct csp_account **group; /* of the transaction under way */
 	const struct str          *group_ids;
-	size_t                     group_count;
+	size_t                     group_count, group_done;
 	int64_t                    group_added, group_restored, group_changed;
 
 	int64_t synced, added, restored, marked_stale;
@@ -171,39 +175,54 @@ static void look_at_tombstone(struct sync *y, const void *record)
 		id_list_add(y, &y->old_tombstones, t->sandbox_id);
 }
 
-static enum rc add_or_refresh(struct session *s, struct sync *y, const struct csp_account *account, struct err *e)
+/* There is a record: take over what is new. */
+static enum rc refresh(struct session *s, struct sync *y, struct sandbox *sandbox, const struct csp_account *account,
+                       int *actions, struct err *e)
+{
+	bool was_stale = sandbox->status == SANDBOX_STALE;
+
+	*actions += 1;
+	if (!sandbox_see(sandbox, account, session_now(s)))
+		return RC_OK;
+	session_put(s, &sandbox_type, sandbox);
+	if (!was_stale)
+		return RC_OK;
+	*actions += NEWS_ACTIONS;
+	y->group_restored++;
+	return sandbox_tell(s, NEWS_SANDBOX_RESTORED, sandbox, &y->p->by, e);
+}
+
+static enum rc add_or_refresh(struct session *s, struct sync *y, const struct csp_account *account, int *actions,
+                              struct err *e)
 {
 	struct sandbox   sandbox;
 	struct tombstone tombstone;
-	bool             was_stale;
 	enum rc          rc = session_get(s, &sandbox_type, account->sandbox_id, &sandbox, NULL);
 
-	if (!rc) {
-		was_stale = sandbox.status == SANDBOX_STALE;
-		if (sandbox_see(&sandbox, account, session_now(s))) {
-			session_put(s, &sandbox_type, &sandbox);
-			y->group_restored += was_stale;
-		}
-		return RC_OK;
-	}
+	if (!rc)
+		return refresh(s, y, &sandbox, account, actions, e);
+	*actions += ADD_ACTIONS;
 	if (rc == RC_NOT_FOUND)
 		rc = session_get(s, &tombstone_type, account->sandbox_id, &tombstone, NULL);
 	if (rc == RC_NOT_FOUND) {
 		sandbox = sandbox_from_account(account, y->p->settings->lab_hours, session_now(s));
 		session_put(s, &sandbox_type, &sandbox);
 		y->group_added++;
-		return RC_OK;
+		return sandbox_tell(s, NEWS_SANDBOX_ADDED, &sandbox, &y->p->by, e);
 	}
 	return rc ? err_set(e, rc, "account %.*s cannot be looked up", STR_ARG(account->sandbox_id)) : RC_OK;
 }
 
+/* As many as fit. */
 static enum rc write_accounts(struct session *s, void *arg, struct err *e)
 {
 	struct sync *y = arg;
+	int          actions = 0;
 
 	y->group_added = y->group_restored = 0;
-	for (size_t i = 0; i < y->group_count; i++) {
-		enum rc rc = add_or_refresh(s, y, y->group[i], e);
+	y->group_done = 0;
+	while (y->group_done < y->group_count && actions + ADD_ACTIONS <= SESSION_ACTIONS_MAX) {
+		enum rc rc = add_or_refresh(s, y, y->group[y->group_done++], &actions, e);
 
 		if (rc)
 			return rc;
@@ -227,11 +246,11 @@ static enum rc add_and_refresh(struct sync *y, struct err *e)
 		if (!y->listed[i].is_dead && (!y->listed[i].is_known || y->listed[i].is_due))
 			todo[count++] = y->listed[i].account;
 	qsort(todo, count, sizeof(*todo), compare_names);
-	for (size_t at = 0; at < count; at += GROUP) {
+	for (size_t at = 0; at < count; at += y->group_done) {
 		enum rc rc;
 
 		y->group = todo + at;
-		y->group_count = count - at < GROUP ? count - at : GROUP;
+		y->group_count = count - at;
 		arena_reset(&y->work);
 		rc = go_on(y->p, e);
 		if (!rc)
@@ -249,7 +268,6 @@ static enum rc mark_missing(struct session *s, void *arg, struct err *e)
 {
 	struct sync *y = arg;
 
-	(void)e;
 	y->group_changed = 0;
 	for (size_t i = 0; i < y->group_count; i++) {
 		struct sandbox sandbox;
@@ -261,6 +279,8 @@ static enum rc mark_missing(struct session *s, void *arg, struct err *e)
 		    sandbox_apply(&sandbox, SANDBOX_ON_MISSED, session_now(s), NULL))
 			continue; /* claimed, gone or seen meanwhile */
 		session_put(s, &sandbox_type, &sandbox);
+		if ((rc = sandbox_tell(s, NEWS_SANDBOX_STALE, &sandbox, &y->p->by, e)))
+			return rc;
 		y->group_changed++;
 	}
 	return RC_OK;
@@ -313,13 +333,14 @@ static enum rc drop_tombstones(struct session *s, void *arg, struct err *e)
 	return RC_OK;
 }
 
-static enum rc in_groups(struct sync *y, const struct id_list *l, txn_fn *run, int64_t *ret_changed, struct err *e)
+static enum rc in_groups(struct sync *y, const struct id_list *l, size_t most, txn_fn *run, int64_t *ret_changed,
+                         struct err *e)
 {
-	for (size_t at = 0; at < l->count; at += GROUP) {
+	for (size_t at = 0; at < l->count; at += most) {
 		enum rc rc;
 
 		y->group_ids = l->ids + at;
-		y->group_count = l->count - at < GROUP ? l->count - at : GROUP;
+		y->group_count = l->count - at < most ? l->count - at : most;
 		arena_reset(&y->work);
 		rc = go_on(y->p, e);
 		if (!rc)
@@ -344,7 +365,7 @@ static enum rc set_missing_aside(struct sync *y, struct err *e)
 		        "the CSP no longer lists %zu of %lld free sandboxes; at most %lld may go at once "
 		        "(LEASEHOLD_SYNC_MAX_STALE_PERCENT), so none was set aside; force the sync if it is true",
 		        y->missing.count, (long long)y->free_known, (long long)allowed);
-	return in_groups(y, &y->missing, mark_missing, &y->marked_stale, e);
+	return in_groups(y, &y->missing, GROUP, mark_missing, &y->marked_stale, e);
 }
 
 static enum rc run_sync(struct sync *y, struct err *e)
@@ -359,13 +380,13 @@ static enum rc run_sync(struct sync *y, struct err *e)
 		return rc;
 	if ((rc = add_and_refresh(y, e)))
 		return rc;
-	if ((rc = in_groups(y, &y->found_tombstones, note_found, NULL, e)))
+	if ((rc = in_groups(y, &y->found_tombstones, TOMBSTONE_GROUP, note_found, NULL, e)))
 		return rc;
 	if ((rc = set_missing_aside(y, e)))
 		return rc; /* a listing that is not believed ends no tombstone either */
-	if ((rc = in_groups(y, &y->missed_tombstones, note_missed, NULL, e)))
+	if ((rc = in_groups(y, &y->missed_tombstones, TOMBSTONE_GROUP, note_missed, NULL, e)))
 		return rc;
-	return in_groups(y, &y->old_tombstones, drop_tombstones, NULL, e);
+	return in_groups(y, &y->old_tombstones, TOMBSTONE_GROUP, drop_tombstones, NULL, e);
 }
 
 enum rc pass_sync(const struct pass *p, struct pass_result *ret, struct err *e)

@@ -4,13 +4,33 @@
  *
  * Types of the source documents (those with a key_prefix) keep their form: PK is prefix and key, SK is "META", attributes have
  * the names of the fields, enums are text. An absent field has no attribute, unless it orders an index: those need a number in
- * every item. Ours alone is `version`; an item without it was written by another program and is taken as it is. Our own types
- * are kept in a table of ours, where PK is the type and SK the key, so that all of a type can be listed.
+ * every item. Ours alone is `version`; an item without it was written by another program and is taken as it is.
+ *
+ * Our own types are kept in a table of ours, where PK is the type and SK the key, so that all of a type can be listed in the
+ * order of keys. Its secondary indexes are for any type: an item that belongs into number n says so by two more attributes,
+ * g{n}h = "type.index#hash value" and g{n}s = what it is ordered by, as text whose order is the order of the values.
  */
 #include <assert.h>
 #include <stdio.h>
 
 #include "store/ddb_ops.h"
+
+/* What stands for an empty text, which cannot be a key: before all that is written by people. */
+#define EMPTY_SORT "\x01"
+
+const struct ddb_own_index ddb_own_indexes[DDB_KERNEL_GSI_MAX] = {
+	{ "Index1", "g1h", "g1s" },
+	{ "Index2", "g2h", "g2s" },
+	{ "Index3", "g3h", "g3s" },
+};
+
+void ddb_begin(struct buf *body, struct json_out *o, const char *table)
+{
+	buf_init(body, DDB_BODY_MAX);
+	json_out_init(o, body);
+	json_open_object(o);
+	json_put_str(o, "TableName", str_from(table));
+}
 
 const char *ddb_table(const struct ddb_store *d, const struct record_type *type)
 {
@@ -76,6 +96,65 @@ void ddb_put_marker_key(struct json_out *o, const struct record_type *type, int 
 	ddb_put_text(o, "SK", STR("META"));
 }
 
+const struct ddb_own_index *ddb_own_index(const struct record_type *type, const struct record_index *index)
+{
+	if (type->key_prefix || !index->gsi)
+		return NULL;
+	assert(index->gsi <= DDB_KERNEL_GSI_MAX);
+	return &ddb_own_indexes[index->gsi - 1];
+}
+
+int ddb_sort_field(const struct record_type *type, const struct record_index *index)
+{
+	return index->sort == NO_FIELD ? type->key : index->sort;
+}
+
+struct str ddb_sort_text(enum field_kind kind, struct value v, char number[DDB_NUMBER_SIZE])
+{
+	if (kind == FIELD_TEXT)
+		return v.text.n ? v.text : STR(EMPTY_SORT);
+	/* Shifted, so that the smallest number is 0: as many digits for all, and none has a sign. */
+	(void)snprintf(number, DDB_NUMBER_SIZE, "%020llu", (unsigned long long)v.number ^ 1ull << 63); /* fits */
+	return str_from(number);
+}
+
+void ddb_put_own_hash(struct json_out *o, const char *name, const struct record_type *type,
+                      const struct record_index *index, struct value v)
+{
+	char                       text[1024];
+	const struct record_field *field = &type->fields[index->hash];
+	int                        n;
+
+	if (field->kind == FIELD_TEXT)
+		n = snprintf(text, sizeof(text), "%s.%s#%.*s", type->name, index->name, STR_ARG(v.text));
+	else
+		n = snprintf(text, sizeof(text), "%s.%s#%lld", type->name, index->name, (long long)v.number);
+	assert(n > 0 && (size_t)n < sizeof(text)); /* values are limited by their type */
+	ddb_put_text(o, name, str_from(text));
+}
+
+void ddb_put_own_sort(struct json_out *o, const char *name, const struct record_type *type,
+                      const struct record_index *index, const void *record)
+{
+	int  field = ddb_sort_field(type, index);
+	char number[DDB_NUMBER_SIZE];
+
+	ddb_put_text(o, name, ddb_sort_text(type->fields[field].kind, record_value(type, field, record), number));
+}
+
+static void put_places(struct json_out *o, const struct record_type *type, const void *record)
+{
+	for (int i = 0; i < type->index_count; i++) {
+		const struct record_index  *index = &type->indexes[i];
+		const struct ddb_own_index *own = ddb_own_index(type, index);
+
+		if (!own || !record_is_in_index(type, index, record))
+			continue;
+		ddb_put_own_hash(o, own->hash, type, index, record_value(type, index->hash, record));
+		ddb_put_own_sort(o, own->sort, type, index, record);
+	}
+}
+
 bool ddb_is_kept(const struct record_type *type, int field)
 {
 	for (int i = 0; i < type->index_count; i++)
@@ -91,6 +170,7 @@ void ddb_put_item(struct json_out *o, const struct record_type *type, const void
 	for (int f = 0; f < type->field_count; f++)
 		if (!record_is_absent(type, f, record) || ddb_is_kept(type, f))
 			ddb_put_value(o, type->fields[f].name, &type->fields[f], record_value(type, f, record));
+	put_places(o, type, record);
 }
 
 static struct str attribute(const json_t *item, const char *name, const char *kind)

@@ -12,7 +12,7 @@
 #include "store/dynamodb.h"
 #include "store/store_ops.h"
 
-enum { DDB_BODY_MAX = 4 * 1024 * 1024, DDB_CANDIDATES_MAX = 100 };
+enum { DDB_BODY_MAX = 4 * 1024 * 1024, DDB_CANDIDATES_MAX = 100, DDB_KERNEL_GSI_MAX = 3, DDB_NUMBER_SIZE = 21 };
 
 /* Free records, read ahead for claims. */
 struct ddb_candidates {
@@ -50,17 +50,21 @@ struct ddb_session {
 	struct ddb_store *store;
 	bool              may_assume; /* a unique value that was not read may be taken for free: the commit will tell */
 	bool              has_assumed; /* and that was done */
+	bool is_taken; /* the commit failed only because a record that had to be new was there: no rerun helps */
 	struct ddb_marker *markers;
 };
 
 /* Call an operation, such as "GetItem". The reply is yours (json_decref) when RC_OK. RC_CONFLICT: a condition failed or
- * another transaction was in the way. RC_UNAVAILABLE: no answer, throttled to the last, circuit open, table missing. */
+ * another transaction was in the way; the reply is yours too, and says which. RC_UNAVAILABLE: no answer, throttled to the last, circuit open, table missing. */
 MUST_CHECK enum rc ddb_call(struct ddb_store *d, const char *operation, const struct buf *body, struct arena *a,
                             json_t **ret, struct err *e);
 
 /* --- items (ddb_item.c) --- */
 
 const char *ddb_table(const struct ddb_store *d, const struct record_type *type);
+
+/* The beginning of a request about a table. */
+void ddb_begin(struct buf *body, struct json_out *o, const char *table);
 
 /* "PK" and "SK" members of a record's key, into the open object. */
 void ddb_put_key(struct json_out *o, const struct record_type *type, struct str key);
@@ -71,7 +75,26 @@ void ddb_put_text(struct json_out *o, const char *name, struct str text);
 void ddb_put_number(struct json_out *o, const char *name, int64_t number);
 void ddb_put_value(struct json_out *o, const char *name, const struct record_field *field, struct value v);
 
-/* All attributes of a record, key and version included. */
+/* A secondary index of our own table: its name, and the attributes that are its keys. Any type may use it. */
+struct ddb_own_index {
+	const char *name, *hash, *sort;
+};
+extern const struct ddb_own_index ddb_own_indexes[DDB_KERNEL_GSI_MAX];
+
+/* The one that serves the index; NULL: none, or the type is kept in the documents' table. */
+const struct ddb_own_index *ddb_own_index(const struct record_type *type, const struct record_index *index);
+
+/* Which field orders it there: without one of its own, the key. And its value as text in the same order. */
+int        ddb_sort_field(const struct record_type *type, const struct record_index *index);
+struct str ddb_sort_text(enum field_kind kind, struct value v, char number[DDB_NUMBER_SIZE]);
+
+/* The attributes that place a record in it. */
+void ddb_put_own_hash(struct json_out *o, const char *name, const struct record_type *type,
+                      const struct record_index *index, struct value v);
+void ddb_put_own_sort(struct json_out *o, const char *name, const struct record_type *type,
+                      const struct record_index *index, const void *record);
+
+/* All attributes of a record, key, version and places in secondary indexes included. */
 void ddb_put_item(struct json_out *o, const struct record_type *type, const void *record);
 
 /* True when the field has an attribute although it is absent: it orders an index. */

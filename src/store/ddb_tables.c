@@ -3,8 +3,10 @@
  * ddb_tables.c - the tables themselves: make them, compare them, adopt what others wrote.
  *
  * The pool's table has the keys and secondary indexes of the source documents, so that an existing one is used as it is. Our own
- * table has two keys and nothing else. Tables are made on demand (no capacity to plan); nothing is ever deleted here.
+ * table has secondary indexes that any of our types may use; one that was made before they existed gets those that are missing.
+ * Tables are made on demand (no capacity to plan); nothing is ever deleted here.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -12,16 +14,33 @@
 #include "net/aws.h"
 #include "store/ddb_ops.h"
 
-enum { POLL_MS = 200, POLLS_MAX = 600, PAGE = 100, ACTIVE_SIZE = 16 };
+enum { POLL_MS = 200, TABLE_WAIT_S = 120, INDEX_WAIT_S = 3600, PAGE = 100, INDEXES_MAX = DDB_GSI_MAX };
 
-/* The secondary indexes of the pool's table, in the order of ddb_options.gsi. */
-static const struct {
-	const char *hash, *sort;
-} gsi_keys[DDB_GSI_MAX] = {
-	{ "status", "allocated_at" },
-	{ "allocated_to_track", "allocated_at" },
-	{ "idempotency_key", "allocated_at" },
+/* One of the two tables, as it must be. */
+struct table {
+	const char          *name;
+	const char          *sort_kind; /* of the attributes that order the indexes */
+	struct ddb_own_index indexes[INDEXES_MAX];
 };
+
+static struct table pool_table(const struct ddb_options *o)
+{
+	return (struct table){ o->pool_table,
+		               "N",
+		               { { o->gsi[0], "status", "allocated_at" },
+		                 { o->gsi[1], "allocated_to_track", "allocated_at" },
+		                 { o->gsi[2], "idempotency_key", "allocated_at" } } };
+}
+
+static struct table kernel_table(const struct ddb_options *o)
+{
+	struct table t = { .name = o->kernel_table, .sort_kind = "S" };
+
+	memcpy(t.indexes, ddb_own_indexes, sizeof(t.indexes));
+	return t;
+}
+
+static_assert((int)DDB_KERNEL_GSI_MAX == (int)INDEXES_MAX, "both tables have as many");
 
 /* --- describing --- */
 
@@ -47,40 +66,66 @@ static void put_schema(struct json_out *o, const char *hash, const char *sort)
 	json_close_array(o);
 }
 
-static void put_indexes(struct json_out *o, const struct ddb_options *options)
+static void put_index(struct json_out *o, const struct ddb_own_index *index)
 {
-	json_put_array(o, "GlobalSecondaryIndexes");
-	for (int i = 0; i < DDB_GSI_MAX; i++) {
-		json_open_object(o);
-		json_put_str(o, "IndexName", str_from(options->gsi[i]));
-		put_schema(o, gsi_keys[i].hash, gsi_keys[i].sort);
-		json_put_object(o, "Projection");
-		json_put_str(o, "ProjectionType", STR("ALL"));
-		json_close_object(o);
-		json_close_object(o);
+	json_put_str(o, "IndexName", str_from(index->name));
+	put_schema(o, index->hash, index->sort);
+	json_put_object(o, "Projection");
+	json_put_str(o, "ProjectionType", STR("ALL"));
+	json_close_object(o);
+}
+
+static void put_attributes(struct json_out *o, const struct table *t)
+{
+	json_put_array(o, "AttributeDefinitions");
+	put_attribute(o, "PK", "S");
+	put_attribute(o, "SK", "S");
+	for (int i = 0; i < INDEXES_MAX; i++) {
+		put_attribute(o, t->indexes[i].hash, "S");
+		if (i == 0 || strcmp(t->indexes[i].sort, t->indexes[0].sort) != 0) /* the documents have one for all */
+			put_attribute(o, t->indexes[i].sort, t->sort_kind);
 	}
 	json_close_array(o);
 }
 
-static void write_table(struct buf *b, const struct ddb_options *options, bool is_pool)
+static void write_table(struct buf *b, const struct table *t)
 {
 	struct json_out o;
 
 	json_out_init(&o, b);
 	json_open_object(&o);
-	json_put_str(&o, "TableName", str_from(is_pool ? options->pool_table : options->kernel_table));
+	json_put_str(&o, "TableName", str_from(t->name));
 	json_put_str(&o, "BillingMode", STR("PAY_PER_REQUEST"));
-	json_put_array(&o, "AttributeDefinitions");
-	put_attribute(&o, "PK", "S");
-	put_attribute(&o, "SK", "S");
-	for (int i = 0; is_pool && i < DDB_GSI_MAX; i++)
-		put_attribute(&o, gsi_keys[i].hash, "S");
-	if (is_pool)
-		put_attribute(&o, "allocated_at", "N");
-	json_close_array(&o);
+	put_attributes(&o, t);
 	put_schema(&o, "PK", "SK");
-	if (is_pool)
-		put_indexes(&o, options);
+	json_put_array(&o, "GlobalSecondaryIndexes");
+	for (int i = 0; i < INDEXES_MAX; i++) {
+		json_open_object(&o);
+		put_index(&o, &t->indexes[i]);
+		json_close_object(&o);
+	}
+	json_close_array(&o);
+	json_close_object(&o);
+}
+
+static void write_new_index(struct buf *b, const struct table *t, const struct ddb_own_index *index)
+{
+	struct json_out o;
+
+	json_out_init(&o, b);
+	json_open_object(&o);
+	json_put_str(&o, "TableName", str_from(t->name));
+	json_put_array(&o, "AttributeDefinitions");
+	put_attribute(&o, index->hash, "S");
+	put_attribute(&o, index->sort, t->sort_kind);
+	json_close_array(&o);
+	json_put_array(&o, "GlobalSecondaryIndexUpdates");
+	json_open_object(&o);
+	json_put_object(&o, "Create");
+	put_index(&o, index);
+	json_close_object(&o);
+	json_close_object(&o);
+	json_close_array(&o);
 	json_close_object(&o);
 }
 
@@ -134,6 +179,18 @@ static enum rc describe(const struct ddb_options *o, const char *table, struct a
 
 /* --- making --- */
 
+static const json_t *find_index(const json_t *table, const char *name)
+{
+	const json_t *indexes = json_object_get(table, "GlobalSecondaryIndexes");
+	json_t       *index;
+	struct str    is_name;
+	size_t        i;
+
+	json_array_foreach(indexes, i, index) if (json_get_text(index, "IndexName", &is_name) &&
+	                                          str_eq(is_name, str_from(name))) return index;
+	return NULL;
+}
+
 static bool is_active(const json_t *table)
 {
 	const json_t *indexes = json_object_get(table, "GlobalSecondaryIndexes");
@@ -148,20 +205,23 @@ static bool is_active(const json_t *table)
 	return true;
 }
 
-static enum rc wait_until_active(const struct ddb_options *o, const char *table, struct arena *a, struct err *e)
+static enum rc wait_until_active(const struct ddb_options *o, const char *table, int seconds, struct err *e)
 {
-	for (int i = 0; i < POLLS_MAX; i++) {
+	for (int i = 0; i < seconds * 1000 / POLL_MS; i++) {
 		CLEANUP(json_freep) json_t *description = NULL;
 		struct timespec             pause = { .tv_nsec = POLL_MS * 1000000l };
-		enum rc                     rc = describe(o, table, a, &description, e);
+		struct arena                a = { 0 };
+		enum rc                     rc = describe(o, table, &a, &description, e);
 
+		arena_fini(&a);
 		if (rc && rc != RC_NOT_FOUND)
 			return rc;
 		if (!rc && is_active(description))
 			return RC_OK;
 		nanosleep(&pause, NULL);
 	}
-	return err_set(e, RC_TIMEOUT, "table %s is still not ready", table);
+	return err_set(e, RC_TIMEOUT, "table %s is still not ready after %d s; run this again to go on waiting", table,
+	               seconds);
 }
 
 static enum rc set_ttl(const struct ddb_options *o, const char *table, struct arena *a, struct err *e)
@@ -187,28 +247,55 @@ static enum rc set_ttl(const struct ddb_options *o, const char *table, struct ar
 	return rc;
 }
 
-static enum rc create_if_missing(const struct ddb_options *o, bool is_pool, struct err *e)
+/* Somebody else does the same at this moment: then it is enough to wait. */
+static enum rc forgive_others(enum rc rc, struct str error, struct err *e)
+{
+	if (!rc || (!str_eq(error, STR("ResourceInUseException")) && !str_eq(error, STR("LimitExceededException"))))
+		return rc;
+	err_clear(e);
+	return RC_OK;
+}
+
+static enum rc create_if_missing(const struct ddb_options *o, const struct table *t, struct err *e)
 {
 	CLEANUP(json_freep) json_t *description = NULL, *reply = NULL;
-	const char                 *table = is_pool ? o->pool_table : o->kernel_table;
 	struct arena                a = { 0 };
 	struct buf                  body;
 	struct str                  error;
-	enum rc                     rc = describe(o, table, &a, &description, e);
+	enum rc                     rc = describe(o, t->name, &a, &description, e);
 
 	if (rc == RC_NOT_FOUND) {
 		buf_init(&body, 16384);
-		write_table(&body, o, is_pool);
+		write_table(&body, t);
 		rc = call(o, "CreateTable", &body, &a, &reply, &error, e);
+		rc = forgive_others(rc, error, e);
 		buf_fini(&body);
-		if (rc && str_eq(error, STR("ResourceInUseException"))) {
-			err_clear(e); /* somebody else makes it at this moment */
-			rc = RC_OK;
-		}
 		if (!rc)
-			rc = wait_until_active(o, table, &a, e);
+			rc = wait_until_active(o, t->name, TABLE_WAIT_S, e);
 		if (!rc)
-			rc = set_ttl(o, table, &a, e);
+			rc = set_ttl(o, t->name, &a, e);
+	}
+	arena_fini(&a);
+	return rc;
+}
+
+/* Index n of a table that is there. */
+static enum rc add_if_missing(const struct ddb_options *o, const struct table *t, int n, struct err *e)
+{
+	CLEANUP(json_freep) json_t *description = NULL, *reply = NULL;
+	struct arena                a = { 0 };
+	struct buf                  body;
+	struct str                  error;
+	enum rc                     rc = describe(o, t->name, &a, &description, e);
+
+	if (!rc && !find_index(description, t->indexes[n].name)) {
+		buf_init(&body, 16384);
+		write_new_index(&body, t, &t->indexes[n]);
+		rc = call(o, "UpdateTable", &body, &a, &reply, &error, e);
+		rc = forgive_others(rc, error, e);
+		buf_fini(&body);
+		if (!rc) /* one at a time is all that DynamoDB does */
+			rc = wait_until_active(o, t->name, INDEX_WAIT_S, e);
 	}
 	arena_fini(&a);
 	return rc;
@@ -216,9 +303,14 @@ static enum rc create_if_missing(const struct ddb_options *o, bool is_pool, stru
 
 enum rc ddb_create_tables(const struct ddb_options *o, struct err *e)
 {
-	enum rc rc = create_if_missing(o, true, e);
+	struct table pool = pool_table(o), kernel = kernel_table(o);
+	enum rc      rc = create_if_missing(o, &pool, e);
 
-	return rc ? rc : create_if_missing(o, false, e);
+	if (!rc)
+		rc = create_if_missing(o, &kernel, e);
+	for (int i = 0; !rc && i < DDB_KERNEL_GSI_MAX; i++)
+		rc = add_if_missing(o, &kernel, i, e);
+	return rc;
 }
 
 /* --- comparing --- */
@@ -246,55 +338,41 @@ static void compare_schema(struct buf *ret, const char *what, const json_t *desc
 		         STR_ARG(is_sort), hash, sort);
 }
 
-static const json_t *find_index(const json_t *table, const char *name)
+static void compare_indexes(const struct table *t, const json_t *described, struct buf *ret)
 {
-	const json_t *indexes = json_object_get(table, "GlobalSecondaryIndexes");
-	json_t       *index;
-	struct str    is_name;
-	size_t        i;
+	for (int i = 0; i < INDEXES_MAX; i++) {
+		const struct ddb_own_index *wanted = &t->indexes[i];
+		const json_t               *index = find_index(described, wanted->name);
+		struct str                  projection = STR("");
+		char                        what[600];
 
-	json_array_foreach(indexes, i, index) if (json_get_text(index, "IndexName", &is_name) &&
-	                                          str_eq(is_name, str_from(name))) return index;
-	return NULL;
-}
-
-/* Only the index that we read is needed; the others are the documents', and missed by those who use them. */
-static void compare_indexes(const struct ddb_options *o, const json_t *table, struct buf *ret)
-{
-	for (int i = 0; i < DDB_GSI_MAX; i++) {
-		const json_t *index = find_index(table, o->gsi[i]);
-		struct str    projection = STR("");
-		char          what[600];
-
-		(void)snprintf(what, sizeof(what), "table %s, index %s", o->pool_table,
-		               o->gsi[i]); /* a cut name is a name */
+		(void)snprintf(what, sizeof(what), "table %s, index %s", t->name,
+		               wanted->name); /* a cut name is a name */
 		if (!index) {
 			buf_addf(ret, "%s: is missing\n", what);
 			continue;
 		}
-		compare_schema(ret, what, index, gsi_keys[i].hash, gsi_keys[i].sort);
+		compare_schema(ret, what, index, wanted->hash, wanted->sort);
 		if (!json_get_text(json_object_get(index, "Projection"), "ProjectionType", &projection) ||
 		    !str_eq(projection, STR("ALL")))
 			buf_addf(ret, "%s: projects %.*s, it must project ALL\n", what, STR_ARG(projection));
 	}
 }
 
-static enum rc check_table(const struct ddb_options *o, bool is_pool, struct buf *ret, struct err *e)
+static enum rc check_table(const struct ddb_options *o, const struct table *t, struct buf *ret, struct err *e)
 {
-	CLEANUP(json_freep) json_t *table = NULL;
-	const char                 *name = is_pool ? o->pool_table : o->kernel_table;
+	CLEANUP(json_freep) json_t *described = NULL;
 	struct arena                a = { 0 };
 	char                        what[300];
-	enum rc                     rc = describe(o, name, &a, &table, e);
+	enum rc                     rc = describe(o, t->name, &a, &described, e);
 
-	(void)snprintf(what, sizeof(what), "table %s", name); /* a cut name is a name */
+	(void)snprintf(what, sizeof(what), "table %s", t->name); /* a cut name is a name */
 	if (rc == RC_NOT_FOUND) {
 		buf_addf(ret, "%s: is missing\n", what);
 		rc = RC_OK;
 	} else if (!rc) {
-		compare_schema(ret, what, table, "PK", "SK");
-		if (is_pool)
-			compare_indexes(o, table, ret);
+		compare_schema(ret, what, described, "PK", "SK");
+		compare_indexes(t, described, ret);
 	}
 	arena_fini(&a);
 	return rc;
@@ -302,10 +380,11 @@ static enum rc check_table(const struct ddb_options *o, bool is_pool, struct buf
 
 enum rc ddb_check_tables(const struct ddb_options *o, struct buf *ret, struct err *e)
 {
-	enum rc rc = check_table(o, true, ret, e);
+	struct table pool = pool_table(o), kernel = kernel_table(o);
+	enum rc      rc = check_table(o, &pool, ret, e);
 
 	if (!rc)
-		rc = check_table(o, false, ret, e);
+		rc = check_table(o, &kernel, ret, e);
 	if (rc)
 		return rc;
 	return ret->n ? err_set(e, RC_CORRUPT, "the tables differ from what is needed") : RC_OK;

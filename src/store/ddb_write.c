@@ -7,6 +7,10 @@
  * stays as it is, is checked the same way. Each unique value that is taken, given up or passed on is a marker item with a
  * condition of its own. One action alone is a PutItem, UpdateItem or DeleteItem; several are one TransactWriteItems.
  *
+ * A record that is certainly new is put without a look before, if it is not there. When it is, running the function again would
+ * only meet it again, so that is the answer. To be sure that it was not put by a first try of the same request whose answer was
+ * lost, such a record always travels in a transaction, which has a token.                          [note_taken()]
+ *
  * Existing items are updated, never replaced: attributes that we do not know stay.
  */
 #include <assert.h>
@@ -139,6 +143,24 @@ static bool is_written(const struct session_entry *entry, int f)
 	return !record_is_absent(entry->type, f, entry->after) || ddb_is_kept(entry->type, f);
 }
 
+/* ":g1h" and ":g1s": where the record will be in the secondary indexes of our own table. */
+static void put_places(struct writer *w, const struct session_entry *entry)
+{
+	const struct record_type *type = entry->type;
+
+	for (int i = 0; i < type->index_count; i++) {
+		const struct record_index  *index = &type->indexes[i];
+		const struct ddb_own_index *own = ddb_own_index(type, index);
+
+		if (!own || !record_is_in_index(type, index, entry->after))
+			continue;
+		(void)snprintf(w->name, sizeof(w->name), ":%s", own->hash); /* fits */
+		ddb_put_own_hash(&w->o, w->name, type, index, record_value(type, index->hash, entry->after));
+		(void)snprintf(w->name, sizeof(w->name), ":%s", own->sort); /* fits */
+		ddb_put_own_sort(&w->o, w->name, type, index, entry->after);
+	}
+}
+
 static void put_values(struct writer *w, const struct session_entry *entry, uint64_t changed)
 {
 	const struct record_type *type = entry->type;
@@ -158,24 +180,54 @@ static void put_values(struct writer *w, const struct session_entry *entry, uint
 			ddb_put_value(&w->o, short_name(w, ":n", f), &type->fields[f],
 			              record_value(type, f, entry->after));
 	}
+	if (changed)
+		put_places(w, entry);
 	json_close_object(&w->o);
+}
+
+static void add_settings(struct buf *text, const struct session_entry *entry, uint64_t changed)
+{
+	const struct record_type *type = entry->type;
+
+	buf_add_text(text, "SET #v = :nv");
+	for (int f = 0; f < type->field_count; f++)
+		if (changed >> f & 1 && is_written(entry, f))
+			buf_addf(text, ", #n%d = :n%d", f, f);
+	for (int i = 0; i < type->index_count; i++) {
+		const struct ddb_own_index *own = ddb_own_index(type, &type->indexes[i]);
+
+		if (own && record_is_in_index(type, &type->indexes[i], entry->after))
+			buf_addf(text, ", %s = :%s, %s = :%s", own->hash, own->hash, own->sort, own->sort);
+	}
+}
+
+static void add_removals(struct buf *text, const struct session_entry *entry, uint64_t changed)
+{
+	const struct record_type *type = entry->type;
+	const char               *word = " REMOVE ";
+
+	for (int f = 0; f < type->field_count; f++)
+		if (changed >> f & 1 && !is_written(entry, f)) {
+			buf_addf(text, "%s#n%d", word, f);
+			word = ", ";
+		}
+	for (int i = 0; i < type->index_count; i++) {
+		const struct ddb_own_index *own = ddb_own_index(type, &type->indexes[i]);
+
+		if (own && !record_is_in_index(type, &type->indexes[i], entry->after)) {
+			buf_addf(text, "%s%s, %s", word, own->hash, own->sort);
+			word = ", ";
+		}
+	}
 }
 
 static void put_update_expression(struct writer *w, const struct session_entry *entry, uint64_t changed)
 {
 	struct buf text;
-	bool       has_removals = false;
 
 	buf_init(&text, 8192);
-	buf_add_text(&text, "SET #v = :nv");
-	for (int f = 0; f < entry->type->field_count; f++)
-		if (changed >> f & 1 && is_written(entry, f))
-			buf_addf(&text, ", #n%d = :n%d", f, f);
-	for (int f = 0; f < entry->type->field_count; f++)
-		if (changed >> f & 1 && !is_written(entry, f)) {
-			buf_addf(&text, "%s#n%d", has_removals ? ", " : " REMOVE ", f);
-			has_removals = true;
-		}
+	add_settings(&text, entry, changed);
+	add_removals(&text, entry, changed);
 	assert(!text.is_full);
 	json_put_str(&w->o, "UpdateExpression", buf_str(&text));
 	buf_fini(&text);
@@ -323,6 +375,12 @@ static void write_entry(struct writer *w, const struct session_entry *entry)
 		write_update(w, entry);
 }
 
+/* Put by session_add(): nobody has looked whether it is there. */
+static bool is_unseen(const struct session_entry *entry)
+{
+	return is_write(entry) && !entry->before && !entry->is_decisive;
+}
+
 /* Gathers the handovers on the way. */
 static void count_actions(struct writer *w, size_t *ret_writes, size_t *ret_checks)
 {
@@ -349,6 +407,42 @@ static void write_all(struct writer *w)
 		write_handover(w, &w->handovers[i]);
 }
 
+static bool has_unseen(const struct writer *w)
+{
+	for (const struct session_entry *entry = w->s->first; entry; entry = entry->next)
+		if (is_unseen(entry))
+			return true;
+	return false;
+}
+
+/* Was the transaction cancelled because of records that had to be new, and of nothing else? Reasons are in the order of
+ * write_all(). */
+static void note_taken(struct writer *w, const json_t *reply, struct err *e)
+{
+	const json_t               *reasons = json_object_get(reply, "CancellationReasons");
+	const struct session_entry *taken = NULL;
+	const struct session_entry *entry = w->s->first;
+
+	for (size_t i = 0; i < json_array_size(reasons); i++) {
+		struct str code = STR("");
+
+		while (entry && !is_write(entry) && !entry->is_decisive)
+			entry = entry->next;
+		(void)json_get_text(json_array_get(reasons, i), "Code", &code); /* none is no reason */
+		if (code.n && !str_eq(code, STR("None"))) {
+			if (!entry || !is_unseen(entry) || !str_eq(code, STR("ConditionalCheckFailed")))
+				return;
+			taken = entry;
+		}
+		entry = entry ? entry->next : NULL;
+	}
+	if (!taken)
+		return;
+	of(w->s)->is_taken = true;
+	err_clear(e);
+	(void)err_set(e, RC_CONFLICT, "there is a %s '%.*s' already", taken->type->name, STR_ARG(taken->key));
+}
+
 enum rc ddb_apply(struct session *s, struct err *e)
 {
 	CLEANUP(json_freep) json_t *reply = NULL;
@@ -361,7 +455,7 @@ enum rc ddb_apply(struct session *s, struct err *e)
 	count_actions(w, &writes, &checks);
 	if (!writes)
 		return RC_OK; /* everything is as it was */
-	w->is_transaction = writes + checks > 1;
+	w->is_transaction = writes + checks > 1 || has_unseen(w);
 	buf_init(&w->body, DDB_BODY_MAX);
 	json_out_init(&w->o, &w->body);
 	json_open_object(&w->o);
@@ -380,5 +474,7 @@ enum rc ddb_apply(struct session *s, struct err *e)
 		rc = ddb_call(of(s)->store, w->is_transaction ? "TransactWriteItems" : w->operation, &w->body, s->arena,
 		              &reply, e);
 	buf_fini(&w->body);
+	if (rc == RC_CONFLICT)
+		note_taken(w, reply, e);
 	return rc;
 }

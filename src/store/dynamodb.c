@@ -81,7 +81,8 @@ static enum rc read_refusal(struct ddb_store *d, const json_t *reply, const stru
 		return err_set(e, RC_CONFLICT, "somebody else was faster");
 	if (str_eq(type, STR("TransactionCanceledException")))
 		return read_cancellation(reply, answer, e);
-	if (str_eq(type, STR("ResourceNotFoundException")))
+	if (str_eq(type, STR("ResourceNotFoundException")) ||
+	    str_starts_with(answer->error_message, STR("The table does not have the specified index")))
 		return err_set(e, RC_UNAVAILABLE,
 		               "a table or index is missing (%s, %s): 'leasehold store create-tables'",
 		               d->options.pool_table, d->options.kernel_table);
@@ -117,7 +118,10 @@ enum rc ddb_call(struct ddb_store *d, const char *operation, const struct buf *b
 		return err_set(e, RC_UNAVAILABLE, "DynamoDB's answer to %s cannot be understood", operation);
 	if (answer.status != 200) {
 		rc = read_refusal(d, reply, &answer, e);
-		json_decref(reply);
+		if (rc == RC_CONFLICT)
+			*ret = reply;
+		else
+			json_decref(reply);
 		return rc;
 	}
 	*ret = reply;
@@ -154,7 +158,7 @@ static bool try_once(struct ddb_store *d, struct txn *t, int tries)
 	(void)session_execute(&s, t, &was_applying); /* kept in the transaction */
 	if (t->rc == RC_OK || t->rc == RC_UNAVAILABLE)
 		return true;
-	if (was_applying && t->rc == RC_CONFLICT) {
+	if (was_applying && t->rc == RC_CONFLICT && !ddb.is_taken) {
 		atomic_fetch_add(&d->base.conflicts, 1);
 		ddb_doubt_candidates(d);
 		return false;

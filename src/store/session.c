@@ -187,6 +187,7 @@ enum rc session_query(struct session *s, const struct query *q, struct page *ret
 
 	assert(q->limit >= 1 && q->limit <= QUERY_LIMIT_MAX);
 	assert(q->index < 0 || !q->type->indexes[q->index].is_unique);
+	assert(q->index >= 0 || !q->type->key_prefix || (q->index == QUERY_ALL && !q->is_descending));
 	rc = s->store->ops->query(s, q, &stored, e);
 	if (rc)
 		return rc;

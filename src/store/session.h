@@ -16,7 +16,8 @@ struct session;
  * plus one for each unique value that it takes or gives up; one that was read by key and stays as it is counts one. */
 enum { SESSION_ACTIONS_MAX = 100, QUERY_LIMIT_MAX = 1000, CURSOR_MAX = 256 };
 
-/* Instead of an index: all records of the type, by age (DynamoDB: by key); all of them in the order of their keys. */
+/* Instead of an index: all records of the type, by age (DynamoDB: by key); all of them in the order of their keys. A type with a
+ * key_prefix has no such order: only QUERY_ALL, and not descending. */
 enum { QUERY_ALL = -1, QUERY_KEYS = -2 };
 
 /* The time of this transaction. */

@@ -79,7 +79,6 @@ enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e)
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_CANTOPEN: return err_set(e, RC_UNAVAILABLE, "the store cannot %s: %s", doing, why);
-	case SQLITE_CONSTRAINT: return err_set(e, RC_CONFLICT, "the store cannot %s: %s", doing, why);
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB: return sqlite_is_foreign(e);
 	default: return err_set(e, RC_INTERNAL, "the store cannot %s: %s", doing, why);
@@ -176,6 +175,8 @@ static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e
 
 		begin_session(&s, store, &store->writer_connection, store->batch[i]);
 		(void)session_execute(&s, store->batch[i], &is_torn); /* kept in the transaction */
+		if (is_torn && store->batch[i]->rc == RC_CONFLICT)
+			is_torn = false; /* sqlite_apply() has left nothing */
 		/* After some failures of the disk, also of a read, SQLite has undone the whole transaction by itself. */
 		if (is_torn || sqlite3_get_autocommit(store->writer_connection.db)) {
 			if (!store->batch[i]->rc)

@@ -119,7 +119,7 @@ static void build_insert(struct buf *sql, const struct statement_key *key)
 	buf_add_text(sql, ") VALUES (?1");
 	for (int f = 0; f < key->type->field_count; f++)
 		buf_addf(sql, ", ?%d", f + 2);
-	buf_add_char(sql, ')');
+	buf_add_text(sql, ") ON CONFLICT DO NOTHING");
 }
 
 static void build_update(struct buf *sql, const struct statement_key *key)
@@ -455,8 +455,10 @@ static enum rc run_write(struct session *s, sqlite3_stmt *stmt, struct err *e)
 	return rc;
 }
 
+/* RC_CONFLICT: there is one already, and nothing was written. */
 static enum rc apply_insert(struct session *s, const struct session_entry *entry, struct err *e)
 {
+	struct sqlite_connection *c = s->connection;
 	const struct record_type *type = entry->type;
 	sqlite3_stmt             *stmt;
 	enum rc                   rc = statement(s, (struct statement_key){ type, INSERT, 0, 0, 0 }, &stmt, e);
@@ -466,7 +468,10 @@ static enum rc apply_insert(struct session *s, const struct session_entry *entry
 	sqlite3_bind_int64(stmt, 1, (int64_t)record_version(type, entry->after));
 	for (int f = 0; f < type->field_count; f++)
 		bind_field(stmt, f + 2, type, f, entry->after);
-	return run_write(s, stmt, e);
+	rc = run_write(s, stmt, e);
+	if (!rc && !sqlite3_changes(c->db))
+		rc = err_set(e, RC_CONFLICT, "there is a %s '%.*s' already", type->name, STR_ARG(entry->key));
+	return rc;
 }
 
 static enum rc apply_update(struct session *s, const struct session_entry *entry, struct err *e)
@@ -489,15 +494,25 @@ static enum rc apply_update(struct session *s, const struct session_entry *entry
 	return run_write(s, stmt, e);
 }
 
-static enum rc apply_delete(struct session *s, const struct session_entry *entry, struct err *e)
+static enum rc apply_delete(struct session *s, const struct record_type *type, int64_t seq, struct err *e)
 {
 	sqlite3_stmt *stmt;
-	enum rc       rc = statement(s, (struct statement_key){ entry->type, DELETE, 0, 0, 0 }, &stmt, e);
+	enum rc       rc = statement(s, (struct statement_key){ type, DELETE, 0, 0, 0 }, &stmt, e);
 
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(stmt, 1, entry->handle);
+	sqlite3_bind_int64(stmt, 1, seq);
 	return run_write(s, stmt, e);
+}
+
+static void note_uniques(struct session *s, const struct record_type *type, int64_t seq, const void *before,
+                         const void *after)
+{
+	struct sqlite_connection *c = s->connection;
+
+	for (size_t i = 0; i < c->unique_count; i++)
+		if (c->uniques[i].type == type)
+			unique_note(&c->uniques[i], seq, before, after);
 }
 
 static enum rc apply_one(struct session *s, const struct session_entry *entry, struct err *e)
@@ -510,23 +525,57 @@ static enum rc apply_one(struct session *s, const struct session_entry *entry, s
 		rc = apply_insert(s, entry, e);
 		seq = sqlite3_last_insert_rowid(c->db);
 	} else if (!entry->after) {
-		rc = apply_delete(s, entry, e);
+		rc = apply_delete(s, entry->type, seq, e);
 	} else {
 		rc = apply_update(s, entry, e);
 	}
-	for (size_t i = 0; !rc && i < c->unique_count; i++)
-		if (c->uniques[i].type == entry->type)
-			unique_note(&c->uniques[i], seq, entry->before, entry->after);
+	if (!rc)
+		note_uniques(s, entry->type, seq, entry->before, entry->after);
 	return rc;
 }
 
-enum rc sqlite_apply(struct session *s, struct err *e)
+/* Take the inserts before `end` back: one of them is there already, and others of the same commit shall not pay for that. */
+static enum rc undo_inserts(struct session *s, const struct session_entry *end, struct err *e)
+{
+	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry)) != end;) {
+		struct stored stored;
+		enum rc       rc;
+
+		if (entry->before)
+			continue;
+		rc = sqlite_get(s, entry->type, entry->key, &stored, e);
+		if (!rc)
+			rc = apply_delete(s, entry->type, stored.handle, e);
+		if (rc)
+			return rc;
+		note_uniques(s, entry->type, stored.handle, entry->after, NULL);
+	}
+	return RC_OK;
+}
+
+static enum rc apply_inserts(struct session *s, struct err *e)
 {
 	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));) {
-		enum rc rc = apply_one(s, entry, e);
+		enum rc    rc = entry->before ? RC_OK : apply_one(s, entry, e);
+		struct err why = { 0 };
 
+		if (rc == RC_CONFLICT && undo_inserts(s, entry, &why)) {
+			*e = why;
+			return why.rc;
+		}
 		if (rc)
 			return rc;
 	}
 	return RC_OK;
+}
+
+/* Inserts come first: only they can meet a conflict, and then nothing of the session stays. */
+enum rc sqlite_apply(struct session *s, struct err *e)
+{
+	enum rc rc = apply_inserts(s, e);
+
+	for (const struct session_entry *entry = NULL; !rc && (entry = session_next_change(s, entry));)
+		if (entry->before)
+			rc = apply_one(s, entry, e);
+	return rc;
 }

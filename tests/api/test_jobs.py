@@ -9,7 +9,7 @@ import pytest
 from lib.crowd import Background, together
 from lib.wait import until
 
-NAMES = ["sync", "cleanup", "expiry", "stale-removal"]
+NAMES = ["sync", "cleanup", "expiry", "stale-removal", "event-retention"]
 FIELDS = {
     "name",
     "paused",
@@ -55,6 +55,7 @@ def test_every_job_is_listed_with_the_documented_fields(admin):
         "cleanup": 3600,
         "expiry": 3600,
         "stale-removal": 86400,
+        "event-retention": 3600,
     }
 
 
@@ -132,10 +133,52 @@ def test_pausing_survives_a_restart(server, csp, admin):
     admin = server.admin()
     assert admin.job("sync")["paused"] is True
     assert csp.lists() == asked
-    admin.act("jobs/sync/resume")
+    due = admin.act("jobs/sync/resume").json["next_run_at"]
+    assert abs(due - time.time() - 3600) < 60
     server.restart()
-    until(lambda: csp.lists() > asked, "after resume it runs at start")
-    assert server.admin().job("sync")["paused"] is False
+    job = server.admin().job("sync")
+    assert (job["paused"], job["next_run_at"]) == (False, due)
+
+
+def test_a_schedule_survives_a_restart(server, csp, admin):
+    """What is not due is not run because the program is started; the time that was set stays."""
+    asked = csp.lists()
+    before = {job["name"]: job["next_run_at"] for job in admin.jobs()}
+    server.restart()
+    assert {job["name"]: job["next_run_at"] for job in server.admin().jobs()} == before
+    assert csp.lists() == asked
+
+
+def test_what_became_due_while_nobody_was_there_is_run_once(make):
+    csp = make.csp(2)
+    server = make.server(csp=csp)
+    asked = csp.lists()
+    assert server.stop() == 0
+    assert server.sql("UPDATE timer SET due_ms = due_ms - 5 * 3600000 WHERE name = 'job/sync'") == 1
+    server.start().settle()
+    assert csp.lists() == asked + 1
+    assert server.admin().job("sync")["next_run_at"] > time.time() + 3000
+
+
+def test_a_shorter_interval_counts_from_the_start_on(server, csp):
+    asked = csp.lists()
+    server.restart(SYNC_INTERVAL_SEC=1)
+    until(lambda: csp.lists() > asked, "sync runs by its new interval", 10)
+
+
+def test_a_pass_that_a_kill_ended_is_run_again_at_the_start(make):
+    csp = make.csp(2)
+    server = make.server(csp=csp, CSP_TIMEOUT_READ_SEC=60)
+    csp.gate = threading.Event()
+    asked = csp.lists()
+    assert server.admin().act("sync", headers={"Prefer": "respond-async"}).status == 202
+    until(lambda: csp.lists() == asked + 1, "the pass is under way")
+    server.kill()
+    csp.gate.set()
+    csp.gate = None
+    csp.add(1)
+    server.start()
+    until(lambda: server.admin().stats()["available"] == 3, "the pass that was asked for is run")
 
 
 def test_pausing_survives_a_kill(server, admin):

@@ -3,6 +3,7 @@
 much in numbers and checksums that can be compared, and can be broken off and begun again."""
 
 import re
+import sqlite3
 import subprocess
 
 import pytest
@@ -12,6 +13,7 @@ from lib.server import binary, clean_env
 from lib.wait import until
 
 STOCK = 300
+FAR = 4000000000000  # ms: in the year 2096
 WRITES = ("PutItem", "UpdateItem", "TransactWriteItems", "BatchWriteItem")
 
 
@@ -39,6 +41,32 @@ class Source:
         self.records = {s["sandbox_id"]: self.bare(admin.record(s["sandbox_id"])) for s in admin.everything()}
         self.stats = admin.stats()
         assert node.stop() == 0
+        self.add_kernel_records()
+
+    def add_kernel_records(self):
+        """What the kernel keeps, due in a far future; dead letters so long that a page of them is no one transaction."""
+        with sqlite3.connect("%s/leasehold.db" % self.server.data) as db:
+            db.executemany(
+                "INSERT INTO timer (version, name, state, due_ms, type, subject, armed_ms)"
+                " VALUES (1, ?, 0, ?, 't', 's', 1)",
+                [("copied/%d" % n, FAR + n) for n in range(40)],
+            )
+            db.execute(
+                'INSERT INTO lane (version, "key", queue, subject, event_id, head, tail, since_ms, due_ms, tries, fence)'
+                " VALUES (1, 'q#copied', 'q', 'copied', 'e', 1, 1, ?, ?, 0, 0)",
+                (FAR, FAR),
+            )
+            db.executemany(
+                "INSERT INTO dead (version, id, queue, subject, event_id, event, tries, since_ms, died_ms)"
+                " VALUES (1, ?, 'q', 's', 'e', ?, 8, 1, 2)",
+                [("dead-%d" % n, '"' * (128 * 1024)) for n in range(30)],
+            )
+            names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            counts = {name: db.execute('SELECT count(*) FROM "%s"' % name).fetchone()[0] for name in names}
+        db.close()
+        self.counts = {name: count for name, count in counts.items() if not name.startswith("sqlite_")}
+        assert self.counts["sandbox"] == STOCK - 5 and self.counts["tombstone"] == 5 and self.counts["job"] == 4
+        assert self.counts["dead"] >= 30 and len(self.counts) >= 14
 
     def give_back(self, count, name):
         given = []
@@ -68,7 +96,7 @@ def assert_told(source, got):
     """A line for each kind of record: count and checksum of both sides, which agree. Returns {kind: checksum}."""
     assert got.returncode == 0, (got.stdout, got.stderr)
     sums = {}
-    for kind, count in (("sandbox", STOCK - 5), ("tombstone", 5), ("job", 4)):
+    for kind, count in source.counts.items():
         line = next((l for l in got.stdout.splitlines() if l.split()[:1] == [kind]), "")
         assert re.findall(r"\b(\d+) records\b", line) == [str(count)] * 2, (kind, got.stdout)
         found = re.findall(r"\b[0-9a-f]{16}\b", line)
@@ -111,6 +139,10 @@ def test_everything_is_moved(make, source, store):
     for item in store.sandboxes().values():
         assert item["PK"] == "SBX#" + item["sandbox_id"]
         assert (item["allocated_at"] == 0) == (item["status"] in ("available", "stale"))
+    (lane,) = [i for i in store.db.query(store.kernel, "Index1", "g1h", "lane.Due#q") if i["SK"] == "q#copied"]
+    assert (lane["PK"], lane["due_ms"], int(lane["g1s"])) == ("lane", FAR, FAR + 2**63)
+    timers = store.db.query(store.kernel, "Index1", "g1h", "timer.Due#0")
+    assert [t["name"] for t in timers if t["due_ms"] >= FAR] == ["copied/%d" % n for n in range(40)]
     assert_same(make, source, store)
 
 

@@ -8,10 +8,11 @@ import time
 import pytest
 
 from lib.crowd import together
-from lib.dynamodb import INDEXES, REGION, Dynamo, DynamoError
+from lib.dynamodb import INDEXES, REGION, Dynamo, DynamoError, Emulator, Store
 from lib.wait import until
 
 HOUR = 3600
+OWN_INDEXES = {"Index%d" % n: ("g%dh" % n, "g%ds" % n) for n in (1, 2, 3)}  # of our own table
 
 # Of the schema document: attributes that every item has, and those of some states.
 ALWAYS = {
@@ -390,6 +391,14 @@ def keys_of(described):
     return tuple(k["AttributeName"] for k in sorted(described["KeySchema"], key=lambda k: k["KeyType"]))
 
 
+def assert_own_indexes(kernel):
+    indexes = {i["IndexName"]: i for i in kernel["GlobalSecondaryIndexes"]}
+    assert {n: keys_of(i) for n, i in indexes.items()} == OWN_INDEXES
+    assert {i["Projection"]["ProjectionType"] for i in indexes.values()} == {"ALL"}
+    assert {i["IndexStatus"] for i in indexes.values()} == {"ACTIVE"}
+    assert {a["AttributeType"] for a in kernel["AttributeDefinitions"]} == {"S"}
+
+
 def test_missing_tables_are_made(bare_store):
     got = bare_store.run("store", "create-tables")
     assert got.returncode == 0, got.stderr
@@ -401,6 +410,7 @@ def test_missing_tables_are_made(bare_store):
     assert {i["Projection"]["ProjectionType"] for i in indexes.values()} == {"ALL"}
     kinds = {a["AttributeName"]: a["AttributeType"] for a in pool["AttributeDefinitions"]}
     assert kinds == {**dict.fromkeys(("PK", "SK", *INDEXES.values()), "S"), "allocated_at": "N"}
+    assert_own_indexes(kernel)
     for table in (pool, kernel):
         assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
         ttl = bare_store.db("DescribeTimeToLive", TableName=table["TableName"])["TimeToLiveDescription"]
@@ -416,6 +426,46 @@ def test_tables_that_are_there_stay_as_they_are(bare_store):
         assert got.returncode == 0, got.stderr
     assert bare_store.db.count(bare_store.pool) == 1
     assert bare_store.kernel in bare_store.db.tables()
+
+
+@pytest.fixture
+def fresh_store(emulator):
+    """Names and settings on an emulator that does nothing else: on one that has run for a while with other tables, an
+    added index may stay CREATING for good."""
+    own = Emulator()
+    store = Store(own.endpoint)
+    yield store
+    store.drop()
+    own.close()
+
+
+@pytest.mark.parametrize("there", [(), ("Index1",), ("Index1", "Index3")])
+def test_a_kernel_table_from_before_gets_the_indexes_that_are_missing(fresh_store, there):
+    db, kernel = fresh_store.db, fresh_store.kernel
+    db.create_pool(fresh_store.pool)
+    db.create(kernel, indexes={n: OWN_INDEXES[n] for n in there})
+    old = {"PK": "tombstone", "SK": "7", "sandbox_id": "7", "version": 1}
+    db.put(kernel, old)
+    got = fresh_store.run("store", "check")
+    said = got.stdout + got.stderr
+    assert got.returncode != 0
+    for name in OWN_INDEXES:
+        assert ("table %s, index %s: is missing" % (kernel, name) in said) == (name not in there), said
+    for _ in range(2):
+        got = fresh_store.run("store", "create-tables")
+        assert got.returncode == 0, got.stderr
+        assert_own_indexes(db.describe(kernel))
+    assert fresh_store.run("store", "check").returncode == 0
+    assert db.items(kernel) == [old]
+
+
+def test_check_names_a_kernel_index_with_other_keys(bare_store):
+    bare_store.db.create_pool(bare_store.pool)
+    bare_store.db.create(bare_store.kernel, indexes={**OWN_INDEXES, "Index2": ("g2h", "g1s")})
+    got = bare_store.run("store", "check")
+    said = got.stdout + got.stderr
+    assert got.returncode != 0 and "index Index2" in said and "it must be g2h and g2s" in said, said
+    assert "Index1" not in said and "Index3" not in said, said
 
 
 def test_other_names_of_indexes_are_used(make, bare_store, owner):

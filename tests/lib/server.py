@@ -212,13 +212,12 @@ class Server:
         return self
 
     def settle(self, timeout=60.0):
-        """The pass that every job makes at start is over: a call that runs a job would get that pass's result."""
+        """No pass is under way or due, as at the first start and after a long stop: a call that runs a job would join it."""
         admin = self.admin()
 
         def is_over(job):
-            return job["paused"] or (
-                job["last_finished_at"] and job["last_started_at"] >= self.started_at and not job["running"]
-            )
+            is_ahead = (job["next_run_at"] or 0) >= self.started_at
+            return job["paused"] or (job["last_finished_at"] and is_ahead and not job["running"])
 
         until(lambda: all(is_over(j) for j in admin.jobs()), "the jobs' passes at start are over", timeout, 0.02)
         admin.close()

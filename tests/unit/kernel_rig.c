@@ -76,6 +76,7 @@ static void do_work(struct kernel_rig *r, struct work *w)
 		else
 			CHECK(rc == RC_OK);
 	} while (!rc && w->has_more && w->kind != WORK_LANE);
+	work_over(w);
 }
 
 static int do_due(struct kernel_rig *r, int64_t *ret_next_due_ms)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernel/event.h"
+#include "kernel/queue.h"
 #include "service/broker.h"
 #include "store/memory.h"
 #include "store/sqlite.h"
@@ -26,33 +28,80 @@ static struct store *open_file(struct pool *p)
 	return store;
 }
 
+static uint64_t next_random(void *arg)
+{
+	uint64_t *seed = arg;
+
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed ^ *seed >> 29;
+}
+
+static void make_kernel(struct pool *p, size_t queues)
+{
+	static const struct queue   table[POOL_QUEUES_MAX] = { { .name = "a" }, { .name = "b" }, { .name = "c" } };
+	static const struct route   routes[POOL_QUEUES_MAX] = { { "Sandbox*", "a" },
+		                                                { "Sandbox*", "b" },
+		                                                { "Sandbox*", "c" } };
+	const struct kernel_options o = { .store = p->store,
+		                          .queues = table,
+		                          .queue_count = queues,
+		                          .routes = routes,
+		                          .route_count = queues,
+		                          .clock = &p->clock,
+		                          .node = STR("node-1"),
+		                          .source = STR("leasehold"),
+		                          .lease_ms = 30000,
+		                          .timers_per_sec = 1000,
+		                          .random = next_random,
+		                          .random_arg = &p->seed };
+
+	p->kernel = kernel_new(&o);
+}
+
+static void wrap(struct pool *p, struct store *backend)
+{
+	p->backend = backend;
+	p->store = store_fault_open(backend, &p->plan);
+	make_kernel(p, 0);
+}
+
+void pool_add_queues(struct pool *p, size_t count)
+{
+	CHECK(count <= POOL_QUEUES_MAX);
+	kernel_free(p->kernel);
+	make_kernel(p, count);
+}
+
+static void unwrap(struct pool *p)
+{
+	store_close(p->store);
+	kernel_free(p->kernel);
+}
+
 void pool_open_memory(struct pool *p)
 {
 	*p = (struct pool){ .clock = clock_test(POOL_NOW_SEC * 1000ll) };
-	p->backend = store_memory_open(service_types, service_type_count, &p->clock);
-	p->store = store_fault_open(p->backend, &p->plan);
+	wrap(p, store_memory_open(service_types, service_type_count, &p->clock));
 }
 
 void pool_open_sqlite(struct pool *p)
 {
 	*p = (struct pool){ .clock = clock_test(POOL_NOW_SEC * 1000ll), .folder = "/tmp/leasehold-test-XXXXXX" };
 	CHECK(mkdtemp(p->folder) != NULL);
-	p->backend = open_file(p);
-	p->store = store_fault_open(p->backend, &p->plan);
+	wrap(p, open_file(p));
 }
 
 void pool_reopen(struct pool *p)
 {
-	store_close(p->store);
-	p->backend = open_file(p);
-	p->store = store_fault_open(p->backend, &p->plan);
+	unwrap(p);
+	wrap(p, open_file(p));
 }
 
 void pool_close(struct pool *p)
 {
 	char command[96];
 
-	store_close(p->store);
+	unwrap(p);
 	arena_fini(&p->arena);
 	if (!p->folder[0])
 		return;
@@ -182,6 +231,27 @@ int64_t pool_count(struct pool *p, enum sandbox_state state)
 
 	CHECK(store_read(p->store, broker_count, &c, &p->arena, NULL) == RC_OK);
 	return c.by_state[state];
+}
+
+static struct event_list events_of(struct pool *p, const char *type)
+{
+	struct event_list l = { .type = str_from(type), .limit = EVENT_PAGE_MAX };
+
+	CHECK(store_read(p->store, event_list, &l, &p->arena, NULL) == RC_OK);
+	return l;
+}
+
+int pool_events(struct pool *p, const char *type)
+{
+	return (int)events_of(p, type).count;
+}
+
+struct event pool_event(struct pool *p, const char *type)
+{
+	struct event_list l = events_of(p, type);
+
+	CHECK(l.count > 0);
+	return l.events[l.count - 1];
 }
 
 /* --- the vendor --- */

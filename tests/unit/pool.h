@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "domain/csp.h"
 #include "domain/sandbox.h"
+#include "kernel/kernel.h"
+#include "kernel/records.h"
 #include "service/records.h"
 #include "store/fault.h"
 #include "store/store.h"
@@ -21,6 +23,8 @@ struct pool {
 	struct store     *store;   /* a fault store around the back end; quiet unless the plan is set */
 	struct store     *backend; /* its own health and figures */
 	struct fault_plan plan;
+	struct kernel    *kernel; /* without queues: events are only logged */
+	uint64_t          seed;
 	char              folder[64]; /* empty: memory */
 };
 
@@ -49,6 +53,14 @@ bool           pool_has(struct pool *p, struct str id);
 struct sandbox pool_get(struct pool *p, struct str id);
 bool           pool_has_tombstone(struct pool *p, struct str id);
 int64_t        pool_count(struct pool *p, enum sandbox_state state);
+
+/* How many events of this type are in the log ("*": of any type), and the last of them, which must be there. */
+int          pool_events(struct pool *p, const char *type);
+struct event pool_event(struct pool *p, const char *type);
+
+/* From now on so many queues want every event of a sandbox. Nobody takes anything out of them. */
+enum { POOL_QUEUES_MAX = 3 };
+void pool_add_queues(struct pool *p, size_t count);
 
 /* A vendor made of an array. */
 struct fake_csp {

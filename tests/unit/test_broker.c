@@ -555,3 +555,100 @@ TEST(an_available_record_with_an_owner_is_left_out)
 	CHECK(call(&p, broker_inspect, STR("sb-0000"), "", NULL, NULL) == RC_CORRUPT);
 	pool_close(&p);
 }
+
+/* --- events --- */
+
+static void check_told(struct pool *p, const char *type, const char *actor, const char *detail_part)
+{
+	struct event e = pool_event(p, type);
+
+	CASE(type);
+	CHECK(str_eq(e.actor, str_from(actor)));
+	CHECK(str_starts_with(e.subject, STR("sandbox/sb-")));
+	CHECK(strstr(e.detail.p, detail_part));
+	CHECK(strstr(e.detail.p, "\"sandboxId\":\"sb-"));
+	CASE("");
+}
+
+static void check_track_events(struct pool *p)
+{
+	struct claim   c = ask("t1");
+	struct sandbox second;
+
+	pool_fill(p, 0, 3);
+	c.request_id = STR("req-1");
+	CHECK(run_claim(p, &c, NULL) == RC_OK);
+	check_told(p, "SandboxAllocated", "track/t1", "\"track\":\"t1\",\"expiresAt\":1000014400}");
+	CHECK(str_eq(pool_event(p, "SandboxAllocated").request_id, STR("req-1")));
+	CHECK(run_claim(p, &c, NULL) == RC_OK && !c.is_new);
+	CHECK(pool_events(p, "*") == 1); /* the same again is no news */
+	p->clock.test_ms += LAB_SEC * 1000ll;
+	second = claim(p, "t1");
+	CHECK(pool_events(p, "*") == 3);
+	check_told(p, "SandboxExpired", "track/t1", "\"sandboxId\":\"sb-0000\"");
+	CHECK(call(p, broker_give_back, second.sandbox_id, "t1", NULL, NULL) == RC_OK);
+	CHECK(call(p, broker_give_back, second.sandbox_id, "t1", NULL, NULL) == RC_OK);
+	check_told(p, "SandboxMarkedForDeletion", "track/t1", "\"name\":\"");
+	CHECK(pool_events(p, "*") == 4);
+	CHECK(call(p, broker_give_back, second.sandbox_id, "t2", NULL, NULL) == RC_DENIED);
+	CHECK(pool_events(p, "*") == 4);
+}
+
+TEST(what_a_track_does_is_told_once)
+{
+	each_pool(check_track_events);
+}
+
+static enum rc operate(struct pool *p, txn_fn *run, struct str id)
+{
+	struct sandbox_call c = { .id = id, .reason = STR("because"), .by = { STR("admin"), STR("req-2") } };
+
+	return store_run(p->store, run, &c, &p->arena, NULL);
+}
+
+static void check_operator_events(struct pool *p)
+{
+	struct str     id = pool_id(&p->arena, 0);
+	struct sandbox failed;
+
+	pool_fill(p, 0, 1);
+	CHECK(operate(p, broker_quarantine, id) == RC_OK);
+	check_told(p, "SandboxQuarantined", "admin", "\"reason\":\"because\"");
+	CHECK(operate(p, broker_release, id) == RC_OK);
+	check_told(p, "SandboxReleased", "admin", "\"status\":\"available\"");
+	CHECK(operate(p, broker_retry_deletion, id) == RC_CONFLICT);
+	failed = pool_get(p, id);
+	failed.status = SANDBOX_DELETION_FAILED;
+	failed.allocated_at = failed.deletion_requested_at = POOL_NOW_SEC;
+	failed.allocated_to_track = STR("t1");
+	pool_put(p, failed);
+	CHECK(operate(p, broker_retry_deletion, id) == RC_OK);
+	check_told(p, "SandboxDeletionRetried", "admin", "\"track\":\"t1\"}");
+	CHECK(str_eq(pool_event(p, "SandboxDeletionRetried").request_id, STR("req-2")));
+	CHECK(pool_events(p, "*") == 3);
+}
+
+TEST(what_an_operator_does_is_told_once)
+{
+	each_pool(check_operator_events);
+}
+
+static void check_longest_detail(struct pool *p)
+{
+	struct csp_account account = pool_account(&p->arena, 0);
+	struct sandbox     s;
+	char               text[SANDBOX_EXTERNAL_ID_MAX];
+
+	memset(text, '\x01', sizeof(text));
+	account.name = str_of(text, SANDBOX_NAME_MAX);
+	account.external_id = str_of(text, SANDBOX_EXTERNAL_ID_MAX);
+	s = sandbox_from_account(&account, 4, (struct wall){ POOL_NOW_SEC * 1000ll });
+	pool_put(p, s);
+	CHECK(str_eq(claim(p, "t1").sandbox_id, account.sandbox_id));
+	CHECK(pool_event(p, "SandboxAllocated").detail.n > 6 * (SANDBOX_NAME_MAX + SANDBOX_EXTERNAL_ID_MAX));
+}
+
+TEST(the_longest_texts_fit_into_an_event)
+{
+	each_pool(check_longest_detail);
+}

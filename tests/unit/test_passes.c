@@ -945,3 +945,106 @@ TEST(every_record_of_a_large_pool_is_seen)
 	CHECK(!has_tombstone(&w, 0) && !has_tombstone(&w, MANY / 2) && has_tombstone(&w, MANY - 1));
 	pool_close(&p);
 }
+
+/* --- events --- */
+
+static void check_sync_events(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	w.pass.by = (struct actor){ STR("job/sync"), STR("req-1") };
+	fake_csp_list(&w.csp, &p->arena, 0, 4);
+	CHECK(run(&w, pass_sync) == RC_OK);
+	CHECK(pool_events(p, "SandboxAdded") == 4 && pool_events(p, "*") == 4);
+	CHECK(str_eq(pool_event(p, "SandboxAdded").actor, STR("job/sync")));
+	CHECK(str_eq(pool_event(p, "SandboxAdded").request_id, STR("req-1")));
+	pass_time(&w, HOUR);
+	CHECK(run(&w, pass_sync) == RC_OK);
+	CHECK(pool_events(p, "*") == 4); /* seen again: no news */
+	fake_csp_list(&w.csp, &p->arena, 1, 4);
+	pass_time(&w, HOUR);
+	CHECK(run(&w, pass_sync) == RC_OK);
+	CHECK(str_eq(pool_event(p, "SandboxStale").subject, STR("sandbox/sb-0000")));
+	fake_csp_list(&w.csp, &p->arena, 0, 4);
+	pass_time(&w, HOUR);
+	CHECK(run(&w, pass_sync) == RC_OK);
+	CHECK(str_eq(pool_event(p, "SandboxRestored").subject, STR("sandbox/sb-0000")));
+	CHECK(pool_events(p, "*") == 6);
+}
+
+TEST(sync_tells_what_is_added_missing_and_back)
+{
+	each_pool(check_sync_events);
+}
+
+static void check_cleanup_events(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	w.pass.by.name = STR("job/cleanup");
+	w.settings.deletion_max_attempts = 1;
+	make_pending(&w, 0, 1);
+	w.csp.delete_rc = RC_UNAVAILABLE;
+	CHECK(run(&w, pass_cleanup) == RC_OK);
+	CHECK(strstr(pool_event(p, "SandboxDeletionPostponed").detail.p, "\"attempts\":1,\"nextAttemptAt\":"));
+	CHECK(strstr(pool_event(p, "SandboxDeletionPostponed").detail.p, "\"error\":\"fake: will not delete acc/0\""));
+	pass_time(&w, HOUR);
+	CHECK(run(&w, pass_cleanup) == RC_OK);
+	CHECK(strstr(pool_event(p, "SandboxDeletionFailed").detail.p, "\"attempts\":2"));
+	CHECK(run(&w, pass_retry_failed) == RC_OK);
+	CHECK(pool_events(p, "SandboxDeletionRetried") == 1);
+	w.csp.delete_rc = RC_OK;
+	CHECK(run(&w, pass_cleanup) == RC_OK);
+	CHECK(str_eq(pool_event(p, "SandboxDeleted").actor, STR("job/cleanup")));
+	CHECK(pool_events(p, "*") == 6); /* with those of the claim and the giving back */
+}
+
+TEST(cleanup_tells_how_each_deletion_went)
+{
+	each_pool(check_cleanup_events);
+}
+
+static void check_sweep_events(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	pool_fill(p, 0, 2);
+	claim(&w, 0, "t");
+	pass_time(&w, DAY);
+	CHECK(run(&w, pass_expire) == RC_OK && run(&w, pass_expire) == RC_OK);
+	CHECK(pool_events(p, "SandboxExpired") == 1);
+	w.pass.status = SANDBOX_AVAILABLE;
+	CHECK(run(&w, pass_bulk_delete) == RC_OK);
+	CHECK(str_eq(pool_event(p, "SandboxRemoved").subject, STR("sandbox/sb-0001")));
+	CHECK(pool_events(p, "*") == 3);
+}
+
+TEST(expiry_and_removals_are_told)
+{
+	each_pool(check_sweep_events);
+}
+
+static void check_many_queues(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	pool_add_queues(p, NEWS_QUEUES_MAX);
+	fake_csp_list(&w.csp, &p->arena, 0, 60);
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 60);
+	for (int n = 0; n < 60; n++)
+		claim(&w, n, pool_id(&p->arena, n).p);
+	pass_time(&w, DAY);
+	CHECK(run(&w, pass_expire) == RC_OK && figure(&w, "expired") == 60);
+	w.pass.status = SANDBOX_PENDING_DELETION;
+	CHECK(run(&w, pass_bulk_delete) == RC_OK && figure(&w, "deleted") == 60);
+	CHECK(pool_events(p, "*") == 240);
+}
+
+TEST(each_transaction_of_a_pass_has_room_for_its_events)
+{
+	each_pool(check_many_queues);
+}

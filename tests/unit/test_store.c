@@ -10,12 +10,14 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "domain/sandbox.h"
+#include "kernel/records.h"
 #include "net/aws.h"
 #include "net/fetch.h"
 #include "service/records.h"
 #include "store/dynamodb.h"
 #include "store/fault.h"
 #include "store/memory.h"
+#include "store/record_rows.h"
 #include "store/session.h"
 #include "store/sqlite.h"
 #include "store/store.h"
@@ -24,9 +26,57 @@ static struct clock      test_clock;
 static char              folder[64];
 static struct fault_plan plan;
 
+/* A record type of our own table with all that an index there can have. */
+enum note_state { NOTE_IS_OPEN, NOTE_IS_CLOSED, NOTE_STATE_COUNT };
+struct note {
+	struct str      key, group, word;
+	int64_t         number;
+	enum note_state state;
+	uint64_t        version;
+};
+enum { NOTE_F_KEY, NOTE_F_GROUP, NOTE_F_WORD, NOTE_F_NUMBER, NOTE_F_STATE };
+enum { NOTE_BY_WORD, NOTE_BY_NUMBER, NOTE_OPEN };
+static const char *const note_state_names[NOTE_STATE_COUNT] = { "open", "closed" };
+
+/* clang-format off */
+static const struct record_field note_fields[] = {
+	[NOTE_F_KEY]    = { TEXT(note, key, 64) },
+	[NOTE_F_GROUP]  = { TEXT_OR_NONE(note, group, 64) },
+	[NOTE_F_WORD]   = { TEXT_OR_NONE(note, word, 64) },
+	[NOTE_F_NUMBER] = { INT(note, number) },
+	[NOTE_F_STATE]  = { ENUM(note, state, note_state_names, NOTE_STATE_COUNT) },
+};
+static const struct record_index note_indexes[] = {
+	[NOTE_BY_WORD]   = { "ByWord",   NOTE_F_GROUP, NOTE_F_WORD,   false, NO_FIELD,     0,            1 },
+	[NOTE_BY_NUMBER] = { "ByNumber", NOTE_F_GROUP, NOTE_F_NUMBER, false, NO_FIELD,     0,            2 },
+	[NOTE_OPEN]      = { "Open",     NOTE_F_GROUP, NOTE_F_KEY,    false, NOTE_F_STATE, NOTE_IS_OPEN, 3 },
+};
+/* clang-format on */
+static const struct record_type note_type = {
+	.name = "note",
+	.size = sizeof(struct note),
+	.fields = note_fields,
+	.field_count = ARRAY_LEN(note_fields),
+	.key = NOTE_F_KEY,
+	.version_offset = offsetof(struct note, version),
+	.indexes = note_indexes,
+	.index_count = ARRAY_LEN(note_indexes),
+};
+
+enum { TYPES_MAX = 32 };
+static const struct record_type *types[TYPES_MAX]; /* the service's, and this one */
+static size_t                    type_count;
+
+__attribute__((constructor)) static void list_types(void)
+{
+	for (size_t i = 0; i < service_type_count; i++)
+		types[type_count++] = service_types[i];
+	types[type_count++] = &note_type;
+}
+
 static struct store *open_memory(void)
 {
-	return store_memory_open(service_types, service_type_count, &test_clock);
+	return store_memory_open(types, type_count, &test_clock);
 }
 
 static struct store *open_sqlite_at(const char *name)
@@ -36,9 +86,7 @@ static struct store *open_sqlite_at(const char *name)
 	char          path[128];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	enum rc rc = store_sqlite_open(&(struct sqlite_options){ path, service_types, service_type_count, &test_clock,
-	                                                         0 },
-	                               &store, &e);
+	enum rc rc = store_sqlite_open(&(struct sqlite_options){ path, types, type_count, &test_clock, 0 }, &store, &e);
 
 	if (rc)
 		print_error("%s\n", e.msg);
@@ -104,8 +152,8 @@ static struct store *open_dynamodb(void)
 		                       .pool_table = pool,
 		                       .kernel_table = kernel,
 		                       .gsi = { "StatusIndex", "TrackIndex", "IdempotencyIndex" },
-		                       .types = service_types,
-		                       .type_count = service_type_count,
+		                       .types = types,
+		                       .type_count = type_count,
 		                       .clock = &test_clock,
 		                       .workers = 4,
 		                       .candidates = 15,
@@ -589,6 +637,594 @@ TEST(every_field_comes_back_as_it_was_stored)
 	each_backend(check_round_trip);
 }
 
+/* --- lists of the kernel's kind: secondary indexes of our own table --- */
+
+enum { NOTES = 60 };
+
+static const char *const words[] = { "", "a", "ab", "ab", "ab#1", "abc", "ac", "b", "b\xc3\xbc", "ba", "c" };
+
+static struct note make_note(struct arena *a, int i)
+{
+	return (struct note){ .key = str_format(a, "%s-%02d", i % 4 ? "n" : "na", i * 37 % NOTES),
+		              .group = i % 10 == 9 ? STR("") : str_format(a, "group %d", i % 2),
+		              .word = str_from(words[i % (int)ARRAY_LEN(words)]),
+		              .number = (i % 20 - 10) * 1000000000000000ll,
+		              .state = i % 3 ? NOTE_IS_OPEN : NOTE_IS_CLOSED };
+}
+
+static enum rc add_notes(struct session *s, void *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	for (int i = 0; i < NOTES; i++) {
+		struct note note = make_note(session_arena(s), i);
+
+		session_add(s, &note_type, &note);
+		CHECK(note.version == 1);
+	}
+	return RC_OK;
+}
+
+/* What the list should be, said again in other words. */
+static bool is_wanted(const struct query *q, const struct note *n)
+{
+	struct str sort = q->index == NOTE_BY_WORD ? n->word : n->key;
+
+	if (q->index >= 0 && (!n->group.n || !str_eq(n->group, q->hash.text)))
+		return false;
+	if (q->index == NOTE_OPEN && n->state != NOTE_IS_OPEN)
+		return false;
+	if (q->has_sort_max)
+		return n->number <= q->sort_max;
+	if (q->sort_prefix.n && (sort.n < q->sort_prefix.n || memcmp(sort.p, q->sort_prefix.p, q->sort_prefix.n)))
+		return false;
+	return str_cmp(sort, q->sort_from) >= 0 && (!q->sort_to.n || str_cmp(sort, q->sort_to) < 0);
+}
+
+static int compare_notes(const struct query *q, const struct note *a, const struct note *b)
+{
+	int order;
+
+	switch (q->index) {
+	case NOTE_BY_WORD: order = str_cmp(a->word, b->word); break;
+	case NOTE_BY_NUMBER: order = (a->number > b->number) - (a->number < b->number); break;
+	default: order = str_cmp(a->key, b->key); break;
+	}
+	return q->is_descending ? -order : order;
+}
+
+/* All pages of the query: in order, complete, nothing twice. */
+static void check_notes(struct store *store, struct query q)
+{
+	struct arena   a = { 0 };
+	struct listing l = { .q = q };
+	struct note    before = { 0 };
+	bool           was_seen[NOTES] = { 0 };
+	int            seen = 0, wanted = 0;
+
+	for (int i = 0; i < NOTES; i++) {
+		struct note note = make_note(&a, i);
+
+		wanted += is_wanted(&q, &note);
+	}
+	do {
+		CHECK(store_read(store, list, &l, &a, NULL) == RC_OK);
+		for (size_t i = 0; i < l.page.count; i++, seen++) {
+			struct note *n = page_record(&l.page, &note_type, i);
+			int64_t      number;
+
+			CHECK(is_wanted(&q, n));
+			CHECK(!seen || compare_notes(&q, &before, n) <= 0);
+			CHECK(str_to_int(str_of(n->key.p + n->key.n - 2, 2), 0, NOTES - 1, &number));
+			CHECK(!was_seen[number]);
+			was_seen[number] = true;
+			before = *n;
+		}
+		CHECK(l.page.count == q.limit || !l.page.next.n);
+		l.q.cursor = l.page.next;
+	} while (l.page.next.n);
+	CHECK(seen == wanted);
+	arena_fini(&a);
+}
+
+static void check_notes_both_ways(struct store *store, struct query q)
+{
+	static const size_t limits[] = { 1, 4, 100 };
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		q.limit = limits[i];
+		q.is_descending = false;
+		check_notes(store, q);
+		q.is_descending = true;
+		check_notes(store, q);
+	}
+}
+
+static const struct {
+	const char *prefix, *from, *to;
+} key_ranges[] = {
+	{ "", "", "" },      { "na-", "", "" },         { "n-0", "", "" },      { "x", "", "" },
+	{ "", "n-30", "" },  { "", "", "n-30" },        { "", "n-10", "na-1" }, { "", "n-30", "n-30" },
+	{ "", "z", "a" },    { "n-", "n-30", "" },      { "n-", "a", "" },      { "n-", "", "n-30" },
+	{ "n-", "", "z" },   { "n-", "n-1", "n-30" },   { "n-", "na", "" },     { "na", "", "n-30" },
+	{ "n", "n-5", "z" }, { "", "n-05x", "n-06xx" },
+};
+
+static void check_key_order(struct store *store, struct arena *a)
+{
+	CHECK(store_run(store, add_notes, NULL, a, NULL) == RC_OK);
+	for (size_t i = 0; i < ARRAY_LEN(key_ranges); i++) {
+		struct query q = { .type = &note_type,
+			           .index = QUERY_KEYS,
+			           .sort_prefix = str_from(key_ranges[i].prefix),
+			           .sort_from = str_from(key_ranges[i].from),
+			           .sort_to = str_from(key_ranges[i].to) };
+
+		check_notes_both_ways(store, q);
+		q.index = NOTE_OPEN;
+		q.hash = value_text(STR("group 1"));
+		check_notes_both_ways(store, q);
+	}
+}
+
+TEST(records_come_in_the_order_of_keys_within_limits)
+{
+	each_backend(check_key_order);
+}
+
+static void check_text_order(struct store *store, struct arena *a)
+{
+	static const char *const ranges[][3] = { { "", "", "" },    { "ab", "", "" },  { "", "ab", "" },
+		                                 { "", "", "ab" },  { "", "a", "b" },  { "a", "ab#", "ac" },
+		                                 { "b", "ba", "" }, { "", "ab", "ab" } };
+
+	CHECK(store_run(store, add_notes, NULL, a, NULL) == RC_OK);
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
+		for (int g = 0; g < 3; g++) /* there is no third group */
+			check_notes_both_ways(store, (struct query){ .type = &note_type,
+			                                             .index = NOTE_BY_WORD,
+			                                             .hash = value_text(str_format(a, "group %d", g)),
+			                                             .sort_prefix = str_from(ranges[i][0]),
+			                                             .sort_from = str_from(ranges[i][1]),
+			                                             .sort_to = str_from(ranges[i][2]) });
+}
+
+TEST(an_index_by_text_is_read_in_order_within_limits_with_equal_and_empty_texts)
+{
+	each_backend(check_text_order);
+}
+
+static void check_number_order(struct store *store, struct arena *a)
+{
+	static const int64_t most[] = { INT64_MIN,        -10000000000000000, -1,       0,
+		                        3000000000000000, 8999999999999999,   INT64_MAX };
+	struct query         q = { .type = &note_type, .index = NOTE_BY_NUMBER, .hash = value_text(STR("group 0")) };
+
+	CHECK(store_run(store, add_notes, NULL, a, NULL) == RC_OK);
+	check_notes_both_ways(store, q);
+	q.has_sort_max = true;
+	for (size_t i = 0; i < ARRAY_LEN(most); i++) {
+		q.sort_max = most[i];
+		check_notes_both_ways(store, q);
+	}
+}
+
+TEST(an_index_by_number_is_read_in_order_up_to_a_limit)
+{
+	each_backend(check_number_order);
+}
+
+static void check_cursor_of_other_limits(struct store *store, struct arena *a)
+{
+	struct listing l = { .q = { .type = &note_type, .index = QUERY_KEYS, .sort_from = STR("n-30"), .limit = 5 } };
+	enum rc        rc;
+
+	CHECK(store_run(store, add_notes, NULL, a, NULL) == RC_OK);
+	CHECK(store_read(store, list, &l, a, NULL) == RC_OK);
+	CHECK(l.page.count == 5 && l.page.next.n);
+	l.q.cursor = l.page.next;
+	l.q.sort_from = STR("");
+	l.q.sort_to = STR("n-1");
+	rc = store_read(store, list, &l, a, NULL);
+	CHECK(rc == RC_INVALID || (!rc && l.page.count == 0)); /* nothing is behind it */
+}
+
+TEST(a_cursor_outside_the_limits_finds_nothing)
+{
+	each_backend(check_cursor_of_other_limits);
+}
+
+static const int64_t dues[] = { INT64_MIN, INT64_MIN + 1, -1000,         -1,       0, 1, 9,
+	                        10,        1789000000000, INT64_MAX - 1, INT64_MAX };
+
+static enum rc arm_timers(struct session *s, void *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	for (size_t i = 0; i < ARRAY_LEN(dues); i++) {
+		size_t       at = i * 7 % ARRAY_LEN(dues);
+		struct timer t = { .name = str_format(session_arena(s), "timer/%zu", i),
+			           .due_ms = dues[at],
+			           .type = STR("t"),
+			           .subject = STR("s") };
+
+		session_add(s, &timer_type, &t);
+	}
+	return RC_OK;
+}
+
+static void check_timers(struct store *store, struct arena *a)
+{
+	struct listing l = { .q = { .type = &timer_type,
+		                    .index = TIMER_DUE,
+		                    .hash = value_int(TIMER_ARMED),
+		                    .has_sort_max = true,
+		                    .limit = QUERY_LIMIT_MAX } };
+
+	CHECK(store_run(store, arm_timers, NULL, a, NULL) == RC_OK);
+	for (size_t most = 0; most < ARRAY_LEN(dues); most++) {
+		l.q.sort_max = dues[most];
+		CHECK(store_read(store, list, &l, a, NULL) == RC_OK);
+		CHECK(l.page.count == most + 1 && !l.page.next.n);
+		for (size_t i = 0; i <= most; i++)
+			CHECK(((struct timer *)page_record(&l.page, &timer_type, i))->due_ms == dues[i]);
+	}
+	CHECK(store_read(store, count, &l, a, NULL) == RC_OK && l.count == (int64_t)ARRAY_LEN(dues));
+}
+
+TEST(timers_are_found_by_when_they_are_due_whatever_the_number)
+{
+	each_backend(check_timers);
+}
+
+struct lane_step {
+	struct str key;
+	int64_t    due_ms; /* 0: it goes */
+};
+
+static enum rc set_lane(struct session *s, void *arg, struct err *e)
+{
+	struct lane_step *step = arg;
+	struct lane       lane;
+	enum rc           rc = session_get(s, &lane_type, step->key, &lane, NULL);
+
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set(e, rc, "a lane cannot be read");
+	if (!step->due_ms) {
+		session_delete(s, &lane_type, step->key);
+		return RC_OK;
+	}
+	if (rc)
+		lane = (struct lane){ .key = step->key, .queue = STR("q"), .subject = STR("s"), .event_id = STR("e") };
+	lane.due_ms = step->due_ms;
+	session_put(s, &lane_type, &lane);
+	return RC_OK;
+}
+
+static void check_lanes(struct store *store, struct arena *a)
+{
+	static const struct {
+		struct lane_step step;
+		const char      *due; /* up to 20, in order */
+	} rows[] = {
+		{ { STR_INIT("q#a"), 10 }, "q#a " },     { { STR_INIT("q#b"), 20 }, "q#a q#b " },
+		{ { STR_INIT("q#c"), 30 }, "q#a q#b " }, { { STR_INIT("q#a"), 25 }, "q#b " },
+		{ { STR_INIT("q#c"), 1 }, "q#c q#b " },  { { STR_INIT("q#a"), 2 }, "q#c q#a q#b " },
+		{ { STR_INIT("q#c"), 0 }, "q#a q#b " },
+	};
+	struct listing l = { .q = { .type = &lane_type,
+		                    .index = LANE_DUE,
+		                    .hash = value_text(STR("q")),
+		                    .has_sort_max = true,
+		                    .sort_max = 20,
+		                    .limit = 10 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct lane_step step = rows[i].step;
+		char             due[64] = "";
+
+		CHECK(store_run(store, set_lane, &step, a, NULL) == RC_OK);
+		CHECK(store_read(store, list, &l, a, NULL) == RC_OK);
+		for (size_t n = 0; n < l.page.count; n++) {
+			struct lane *lane = page_record(&l.page, &lane_type, n);
+
+			snprintf(due + strlen(due), sizeof(due) - strlen(due), "%.*s ", STR_ARG(lane->key));
+		}
+		CHECK(strcmp(due, rows[i].due) == 0);
+	}
+}
+
+TEST(a_lane_is_due_by_its_newest_time)
+{
+	each_backend(check_lanes);
+}
+
+static enum rc set_note(struct session *s, void *arg, struct err *e)
+{
+	struct note *wanted = arg, old;
+	enum rc      rc = session_get(s, &note_type, wanted->key, &old, NULL);
+
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set(e, rc, "a note cannot be read");
+	session_put(s, &note_type, wanted);
+	return RC_OK;
+}
+
+/* Is the only note in group g: by word, by number, among the open ones? */
+static void check_places(struct store *store, struct arena *a, const char *group, bool is_there, bool is_open)
+{
+	for (int index = NOTE_BY_WORD; index <= NOTE_OPEN; index++) {
+		struct listing l = {
+			.q = { .type = &note_type, .index = index, .hash = value_text(str_from(group)), .limit = 9 }
+		};
+
+		CHECK(store_read(store, list, &l, a, NULL) == RC_OK);
+		CHECK(l.page.count == (index == NOTE_OPEN ? is_open : is_there));
+		CHECK(store_read(store, count, &l, a, NULL) == RC_OK && l.count == (int64_t)l.page.count);
+	}
+}
+
+static void check_comings_and_goings(struct store *store, struct arena *a)
+{
+	struct note n = { .key = STR("k"), .group = STR("g"), .word = STR("w"), .state = NOTE_IS_OPEN };
+
+	CHECK(store_run(store, set_note, &n, a, NULL) == RC_OK);
+	check_places(store, a, "g", true, true);
+	n.state = NOTE_IS_CLOSED;
+	CHECK(store_run(store, set_note, &n, a, NULL) == RC_OK);
+	check_places(store, a, "g", true, false);
+	n.group = STR("h");
+	n.state = NOTE_IS_OPEN;
+	CHECK(store_run(store, set_note, &n, a, NULL) == RC_OK);
+	check_places(store, a, "g", false, false);
+	check_places(store, a, "h", true, true);
+	n.group = n.word = STR("");
+	CHECK(store_run(store, set_note, &n, a, NULL) == RC_OK);
+	check_places(store, a, "h", false, false);
+	n.group = STR("g");
+	CHECK(store_run(store, set_note, &n, a, NULL) == RC_OK);
+	check_places(store, a, "g", true, true);
+	CHECK(n.version == 5);
+}
+
+TEST(a_changed_record_enters_and_leaves_indexes)
+{
+	each_backend(check_comings_and_goings);
+}
+
+/* Changes some of what add_notes() made, and reads it all, page by page, backwards. */
+static enum rc list_beside_own(struct session *s, void *arg, struct err *e)
+{
+	struct query q = { .type = &note_type, .index = QUERY_KEYS, .is_descending = true, .limit = 7 };
+	struct note  fresh = { .key = STR("n-00new"), .group = STR("g") }, moved, before = { 0 };
+	struct page  page;
+	int          seen = 0;
+
+	(void)arg;
+	CHECK(session_get(s, &note_type, STR("n-33"), &moved, e) == RC_OK);
+	moved.word = STR("moved");
+	session_put(s, &note_type, &moved);
+	CHECK(session_get(s, &note_type, STR("n-34"), &moved, e) == RC_OK);
+	session_delete(s, &note_type, STR("n-34"));
+	session_add(s, &note_type, &fresh);
+	do {
+		enum rc rc = session_query(s, &q, &page, e);
+
+		if (rc)
+			return rc;
+		for (size_t i = 0; i < page.count; i++, seen++) {
+			struct note *n = page_record(&page, &note_type, i);
+
+			CHECK(!str_eq(n->key, STR("n-34")));
+			CHECK(str_eq(n->word, STR("moved")) == str_eq(n->key, STR("n-33")));
+			CHECK(!seen || str_cmp(before.key, n->key) > 0 || str_eq(n->key, fresh.key));
+			before = *n;
+		}
+		q.cursor = page.next;
+	} while (page.next.n);
+	CHECK(seen == NOTES && str_eq(before.key, fresh.key)); /* one went, one came, and that is the last */
+	return RC_OK;
+}
+
+static void check_pages_beside_own(struct store *store, struct arena *a)
+{
+	CHECK(store_run(store, add_notes, NULL, a, NULL) == RC_OK);
+	CHECK(store_run(store, list_beside_own, NULL, a, NULL) == RC_OK);
+}
+
+TEST(pages_in_descending_order_show_the_sessions_own_writes)
+{
+	each_backend(check_pages_beside_own);
+}
+
+/* --- records that are certainly new --- */
+
+struct addition {
+	struct txn   txn;
+	struct arena arena;
+	struct str   keys[3]; /* as many as there are */
+	struct str   update;  /* a record to change beside */
+	atomic_int  *done;
+	enum rc      rc;
+	struct err   e;
+};
+
+static enum rc add_keys(struct session *s, void *arg, struct err *e)
+{
+	struct addition *add = arg;
+	struct note      note;
+
+	if (add->update.n) {
+		CHECK(session_get(s, &note_type, add->update, &note, e) == RC_OK);
+		note.number++;
+		session_put(s, &note_type, &note);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(add->keys) && add->keys[i].n; i++) {
+		note = (struct note){ .key = add->keys[i], .group = STR("g"), .number = 1 };
+		session_add(s, &note_type, &note);
+	}
+	return RC_OK;
+}
+
+static enum rc get_note(struct session *s, void *arg, struct err *e)
+{
+	struct note *n = arg;
+
+	return session_get(s, &note_type, n->key, n, e);
+}
+
+static enum rc note_is_there(struct store *store, struct arena *a, struct str key, int64_t *ret_number)
+{
+	struct note n = { .key = key };
+	enum rc     rc = store_read(store, get_note, &n, a, NULL);
+
+	*ret_number = n.number;
+	return rc;
+}
+
+enum { ADDED = 10 };
+
+static void check_adds(struct store *store, struct arena *a)
+{
+	for (int i = 0; i < ADDED; i++) {
+		struct addition add = { .keys = { str_format(a, "k%d", i),
+			                          i % 2 ? str_format(a, "l%d", i) : STR("") } };
+
+		CHECK(store_run(store, add_keys, &add, a, NULL) == RC_OK);
+	}
+}
+
+/* tests/ddb/test_conformance.py counts the requests of this one. */
+TEST(a_record_that_is_certainly_new_is_added)
+{
+	each_backend(check_adds);
+}
+
+static void check_add_twice(struct store *store, struct arena *a)
+{
+	struct addition first = { .keys = { STR("one"), STR("two") } };
+	struct addition alone = { .keys = { STR("one") } };
+	struct addition again = { .keys = { STR("three"), STR("two"), STR("four") }, .update = STR("one") };
+	struct err      e = { 0 };
+	int64_t         number;
+
+	CHECK(store_run(store, add_keys, &first, a, NULL) == RC_OK);
+	CHECK(store_run(store, add_keys, &alone, a, &e) == RC_CONFLICT);
+	CHECK(strstr(e.msg, "note 'one'"));
+	CHECK(store_run(store, add_keys, &again, a, &e) == RC_CONFLICT);
+	CHECK(strstr(e.msg, "note 'two'"));
+	CHECK(note_is_there(store, a, STR("three"), &number) == RC_NOT_FOUND);
+	CHECK(note_is_there(store, a, STR("four"), &number) == RC_NOT_FOUND);
+	CHECK(note_is_there(store, a, STR("one"), &number) == RC_OK && number == 1);
+	CHECK(store_health(store, NULL) == RC_OK && store_counts(store).failed_commits == 0);
+}
+
+TEST(a_second_record_with_the_same_key_is_refused_with_all_of_its_transaction)
+{
+	each_backend(check_add_twice);
+}
+
+static void note_outcome(struct txn *t, enum rc rc, const struct err *e)
+{
+	struct addition *add = CONTAINER_OF(t, struct addition, txn);
+
+	add->rc = rc;
+	add->e = *e;
+	atomic_fetch_add(add->done, 1);
+}
+
+static bool reaches(atomic_int *number, int expected)
+{
+	for (int i = 0; i < 20000 && atomic_load(number) < expected; i++)
+		usleep(1000);
+	return atomic_load(number) == expected;
+}
+
+/* Every fifth adds what is there. */
+static void check_neighbours(struct store *store, struct arena *a)
+{
+	enum { COUNT = 40 };
+	static struct addition adds[COUNT];
+	struct addition        first = { .keys = { STR("taken") } }, last = { .keys = { STR("last") } };
+	atomic_int             done = 0;
+	int64_t                number;
+
+	CHECK(store_run(store, add_keys, &first, a, NULL) == RC_OK);
+	for (int i = 0; i < COUNT; i++) {
+		adds[i] = (struct addition){ .keys = { str_format(a, "x%d", i), i % 5 ? STR("") : STR("taken") },
+			                     .done = &done };
+		adds[i].txn = (struct txn){
+			.run = add_keys, .arg = &adds[i], .arena = &adds[i].arena, .done = note_outcome
+		};
+		store_submit(store, &adds[i].txn);
+	}
+	CHECK(store_run(store, add_keys, &last, a, NULL) == RC_OK);
+	CHECK(reaches(&done, COUNT));
+	for (int i = 0; i < COUNT; i++) {
+		CHECK(adds[i].rc == (i % 5 ? RC_OK : RC_CONFLICT));
+		CHECK(note_is_there(store, a, adds[i].keys[0], &number) == (i % 5 ? RC_OK : RC_NOT_FOUND));
+		arena_fini(&adds[i].arena);
+	}
+}
+
+TEST(a_record_that_is_not_new_after_all_hurts_nobody_else)
+{
+	each_backend(check_neighbours);
+}
+
+/* --- context and news --- */
+
+struct listener {
+	atomic_int calls;
+};
+
+static void hear_news(void *context)
+{
+	atomic_fetch_add(&((struct listener *)context)->calls, 1);
+}
+
+struct poke {
+	struct listener *expected;
+	struct str       key; /* a record to add */
+	enum rc          rc;  /* how the function ends */
+};
+
+static enum rc poke(struct session *s, void *arg, struct err *e)
+{
+	struct poke *p = arg;
+	struct note  note = { .key = p->key, .group = STR("g") };
+
+	CHECK(session_context(s) == p->expected);
+	session_poke(s);
+	session_poke(s);
+	session_add(s, &note_type, &note);
+	return p->rc ? err_set(e, p->rc, "refused") : RC_OK;
+}
+
+static void check_news(struct store *store, struct arena *a)
+{
+	struct listener listener = { 0 };
+	struct poke     good = { &listener, STR("good"), RC_OK };
+	struct poke     refused = { &listener, STR("refused"), RC_INVALID };
+	struct poke     better = { &listener, STR("better"), RC_OK };
+	struct addition quiet = { .keys = { STR("quiet") } };
+
+	store_set_context(store, &listener, hear_news);
+	CHECK(store_run(store, poke, &good, a, NULL) == RC_OK);
+	CHECK(reaches(&listener.calls, 1));
+	CHECK(store_run(store, poke, &refused, a, NULL) == RC_INVALID);
+	CHECK(store_run(store, poke, &good, a, NULL) == RC_CONFLICT); /* fails at the commit */
+	CHECK(store_run(store, add_keys, &quiet, a, NULL) == RC_OK);
+	CHECK(store_run(store, poke, &better, a, NULL) == RC_OK);
+	CHECK(reaches(&listener.calls, 2));
+	store_set_context(store, NULL, NULL);
+}
+
+TEST(news_are_told_once_after_what_is_durable_and_only_then)
+{
+	each_backend(check_news);
+}
+
 /* --- faults --- */
 
 static void with_fault(enum fault fault, enum rc expected, int64_t expected_allocated)
@@ -687,7 +1323,7 @@ static void check_foreign_files(struct arena *a)
 	struct err                  e = { 0 };
 	char                        command[256];
 	const char                 *path = in_folder(a, "x.db");
-	const struct sqlite_options options = { path, service_types, service_type_count, &test_clock, 0 };
+	const struct sqlite_options options = { path, types, type_count, &test_clock, 0 };
 
 	snprintf(command, sizeof(command), "sqlite3 %s 'CREATE TABLE other(x)'", path);
 	CHECK(system(command) == 0);

@@ -1,0 +1,52 @@
+/* sandbox_events.h - what the world is told about a sandbox: one event for each change of its state, in the change's transaction. */
+#pragma once
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "domain/sandbox.h"
+
+struct session;
+
+/* What the detail says on top of sandboxId, name, externalId and track. */
+enum { NEWS_EXPIRY = 1, NEWS_REASON = 2, NEWS_FAILURE = 4, NEWS_STATUS = 8 };
+
+/* clang-format off */
+#define SANDBOX_NEWS_TABLE(X)                                                                        \
+	X(ALLOCATED,          "SandboxAllocated",          NEWS_EXPIRY)                              \
+	X(MARKED,             "SandboxMarkedForDeletion",  NEWS_EXPIRY)                              \
+	X(EXPIRED,            "SandboxExpired",            NEWS_EXPIRY)                              \
+	X(DELETED,            "SandboxDeleted",            0)                                        \
+	X(DELETION_POSTPONED, "SandboxDeletionPostponed",  NEWS_FAILURE) /* will be tried again */   \
+	X(DELETION_FAILED,    "SandboxDeletionFailed",     NEWS_FAILURE) /* for good */              \
+	X(DELETION_RETRIED,   "SandboxDeletionRetried",    0)                                        \
+	X(STALE,              "SandboxStale",              0)                                        \
+	X(QUARANTINED,        "SandboxQuarantined",        NEWS_REASON)                              \
+	X(RELEASED,           "SandboxReleased",           NEWS_STATUS)                              \
+	X(ADDED,              "SandboxAdded",              0)                                        \
+	X(RESTORED,           "SandboxRestored",           0)                                        \
+	X(REMOVED,            "SandboxRemoved",            0)  /* the record, not the sandbox at the CSP */
+/* clang-format on */
+
+enum sandbox_news {
+#define X(name, type, more) NEWS_SANDBOX_##name,
+	SANDBOX_NEWS_TABLE(X)
+#undef X
+	        SANDBOX_NEWS_COUNT
+};
+
+/* What an event costs at most in a transaction: itself, and a lane and a place in it for each of up to three queues. */
+enum { NEWS_QUEUES_MAX = 3, NEWS_ACTIONS = 1 + 2 * NEWS_QUEUES_MAX };
+
+/* Who did it. Texts must live as long as the session's arena. */
+struct actor {
+	struct str name;       /* "track/student-1", "admin", "job/expiry" */
+	struct str request_id; /* empty: no request */
+};
+
+/* Tell it; the sandbox is as it is after the change. */
+MUST_CHECK enum rc sandbox_tell(struct session *s, enum sandbox_news news, const struct sandbox *sandbox,
+                                const struct actor *by, struct err *e);
+
+/* The actor of a track's call. */
+struct actor actor_of_track(struct session *s, struct str owner, struct str request_id);
