@@ -85,10 +85,10 @@ void sim_interleave(struct sim *sim, const struct sim_node *n)
 		return;
 	sim->depth++;
 	other = any_node(sim, node_is_busy, n);
-	if (other)
+	if (other && chance_is(&sim->chance, 900))
 		node_step(other);
-	else if (chance_is(&sim->chance, 100) && (other = any_node(sim, node_is_up, NULL)))
-		operate(other);
+	else if (chance_is(&sim->chance, 200) && (other = any_node(sim, node_is_up, NULL)))
+		chance_is(&sim->chance, 500) ? sagas_operator(other) : operate(other);
 	sim->depth--;
 }
 

@@ -322,6 +322,16 @@ static void give_order(struct sim_node *n, txn_fn *order, const char *name, stru
 	sim_trace(n->sim, n, "operator %s saga %.*s: %s", name, STR_ARG(id), rc ? e.msg : "ok");
 }
 
+static void give_any_order(struct sim_node *n, struct str id, struct arena *a)
+{
+	switch (chance_below(&n->sim->chance, 5)) {
+	case 0:
+	case 1: give_order(n, saga_abort, "aborts", id, a); break;
+	case 2: give_order(n, saga_skip, "skips a step of", id, a); break;
+	default: give_order(n, saga_retry, "retries", id, a); break;
+	}
+}
+
 void sagas_operator(struct sim_node *n)
 {
 	static const enum saga_state states[] = { SAGA_RUNNING, SAGA_UNDOING, SAGA_PARKED };
@@ -333,11 +343,9 @@ void sagas_operator(struct sim_node *n)
 	l.state = states[chance_below(&sim->chance, ARRAY_LEN(states))];
 	if (!node_read(n, saga_list, &l, &a, NULL) && l.page.count) {
 		saga = page_record(&l.page, &saga_type, (size_t)chance_below(&sim->chance, (int64_t)l.page.count));
-		switch (chance_below(&sim->chance, 4)) {
-		case 0: give_order(n, saga_abort, "aborts", saga->id, &a); break;
-		case 1: give_order(n, saga_skip, "skips a step of", saga->id, &a); break;
-		default: give_order(n, saga_retry, "retries", saga->id, &a); break;
-		}
+		do
+			give_any_order(n, saga->id, &a);
+		while (chance_is(&sim->chance, 400)); /* some people press all buttons */
 	}
 	arena_fini(&a);
 }
