@@ -144,7 +144,7 @@ enum rc cli_refuse_command(const char *const *words, size_t count, struct err *e
 /* The command does not take this option; when c is NULL none was understood. */
 static enum rc refuse_option(const struct cli_command *c, struct str name, struct err *e)
 {
-	struct str  meant = suggest_option(name, c ? cli_command_options(c) : UINT32_MAX);
+	struct str  meant = suggest_option(name, c ? cli_command_options(c) : UINT64_MAX);
 	const char *who = c ? c->name : "leasehold", *in_help = c ? c->name : "";
 
 	if (name.n > SHOWN_MAX)
@@ -158,10 +158,10 @@ static enum rc refuse_option(const struct cli_command *c, struct str name, struc
 
 static enum rc check_options(const struct cli_args *args, struct err *e)
 {
-	uint32_t known = cli_command_options(args->command);
+	uint64_t known = cli_command_options(args->command);
 
 	for (int id = 0; id < CLI_OPTION__COUNT; id++)
-		if (args->values[id] && !(known & UINT32_C(1) << id))
+		if (args->values[id] && !(known & UINT64_C(1) << id))
 			return refuse_option(args->command, str_from(cli_options[id].name), e);
 	return RC_OK;
 }

@@ -2,9 +2,9 @@
 /* commands.c - commands.def turned into tables, and looking things up in them. Knows nothing of what commands do. */
 #include "cli/commands.h"
 
-#define O(id) (UINT32_C(1) << CLI_OPTION_##id)
+#define O(id) (UINT64_C(1) << CLI_OPTION_##id)
 
-_Static_assert(CLI_OPTION__COUNT <= 32, "options are kept as bits of 32");
+_Static_assert(CLI_OPTION__COUNT <= 64, "options are kept as bits of 64");
 
 const struct cli_option cli_options[CLI_OPTION__COUNT] = {
 #define OPTION(id, name, value, words, help) { name, value, words, help },
@@ -29,9 +29,9 @@ const struct cli_note cli_exit_codes[] = {
 };
 const size_t cli_exit_code_count = ARRAY_LEN(cli_exit_codes);
 
-uint32_t cli_command_options(const struct cli_command *c)
+uint64_t cli_command_options(const struct cli_command *c)
 {
-	uint32_t everywhere = O(HELP);
+	uint64_t everywhere = O(HELP);
 
 	if (c->place == CLI_PLACE_API)
 		everywhere |= O(JSON) | O(ADDRESS) | O(TOKEN_FILE) | O(CA);

@@ -33,8 +33,8 @@ struct cli_command {
 	const char    *name;     /* one or two words */
 	const char    *operands; /* for help */
 	size_t         min, max; /* of operands */
-	uint32_t       needed;   /* options that must be there (or their default), by bit */
-	uint32_t       optional;
+	uint64_t       needed;   /* options that must be there (or their default), by bit */
+	uint64_t       optional;
 	const char    *words; /* what may complete an operand */
 	const char    *summary;
 	const char    *details;
@@ -54,7 +54,7 @@ extern const struct cli_note    cli_exit_codes[];
 extern const size_t             cli_exit_code_count;
 
 /* All options a command takes, by bit, those of every API command included. */
-uint32_t cli_command_options(const struct cli_command *c);
+uint64_t cli_command_options(const struct cli_command *c);
 
 /* The command whose name is the first one or two words. NULL when there is none; *ret_used is how many it took. */
 const struct cli_command *cli_command_find(const char *const *words, size_t count, size_t *ret_used);

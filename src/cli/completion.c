@@ -26,10 +26,10 @@ static void print_value_options(FILE *out)
 
 static void print_option_names(FILE *out, const struct cli_command *c)
 {
-	uint32_t options = cli_command_options(c);
+	uint64_t options = cli_command_options(c);
 
 	for (int id = 0; id < CLI_OPTION__COUNT; id++)
-		if (options & UINT32_C(1) << id)
+		if (options & UINT64_C(1) << id)
 			fprintf(out, " %s", cli_options[id].name);
 }
 

@@ -17,12 +17,12 @@ static const char *const glossary[] = {
 	"sandbox is one that the CSP no longer lists, or that an operator has set aside (quarantine): nobody gets it.",
 };
 
-static void add_options(struct buf *b, uint32_t options, bool is_needed)
+static void add_options(struct buf *b, uint64_t options, bool is_needed)
 {
 	for (int id = 0; id < CLI_OPTION__COUNT; id++) {
 		const struct cli_option *o = &cli_options[id];
 
-		if (options & UINT32_C(1) << id)
+		if (options & UINT64_C(1) << id)
 			buf_addf(b, " %s%s%s%s%s", is_needed ? "" : "[", o->name, o->value[0] ? " " : "", o->value,
 			         is_needed ? "" : "]");
 	}
@@ -51,13 +51,13 @@ static void add_operand_words(struct buf *b, const struct cli_command *c)
 	}
 }
 
-static void print_options(FILE *out, uint32_t options)
+static void print_options(FILE *out, uint64_t options)
 {
 	for (int id = 0; id < CLI_OPTION__COUNT; id++) {
 		const struct cli_option *o = &cli_options[id];
 		int                      used;
 
-		if (!(options & UINT32_C(1) << id))
+		if (!(options & UINT64_C(1) << id))
 			continue;
 		used = fprintf(out, "  %s %s", o->name, o->value);
 		fprintf(out, "%*s%s\n", used < USAGE_WIDTH ? USAGE_WIDTH - used : 1, "", o->help);
@@ -72,7 +72,7 @@ static void print_notes(FILE *out, const char *title, const struct cli_note *not
 }
 
 /* The options that every API command has and nothing else. */
-static uint32_t common_options(void)
+static uint64_t common_options(void)
 {
 	return cli_command_options(&(struct cli_command){ .place = CLI_PLACE_API });
 }
@@ -166,10 +166,10 @@ static void man_entry(FILE *out, struct str term, const char *text)
 	man_line(out, str_from(text));
 }
 
-static void man_options(FILE *out, uint32_t options)
+static void man_options(FILE *out, uint64_t options)
 {
 	for (int id = 0; id < CLI_OPTION__COUNT; id++) {
-		if (!(options & UINT32_C(1) << id))
+		if (!(options & UINT64_C(1) << id))
 			continue;
 		fputs(".TP\n\\fB", out);
 		man_text(out, str_from(cli_options[id].name));

@@ -17,7 +17,13 @@
 #include "cli/progress.h"
 #include "cli/show.h"
 
-enum { ANSWER_MAX = 16 << 20, CONNECT_TIMEOUT_MS = 5000, TOTAL_TIMEOUT_MS = 30000, TOKEN_MAX = 4096 };
+enum {
+	ANSWER_MAX = 16 << 20,
+	CONNECT_TIMEOUT_MS = 5000,
+	TOTAL_TIMEOUT_MS = 30000,
+	IDLE_TIMEOUT_MS = 60000,
+	TOKEN_MAX = 4096
+};
 
 static const struct str default_address = STR_INIT("http://127.0.0.1:8080");
 
@@ -110,9 +116,17 @@ enum rc remote_track(const struct remote *remote, struct str *ret, struct err *e
 	return RC_OK;
 }
 
-enum rc remote_send(struct remote *remote, const struct remote_request *req, struct fetch_reply *ret, struct err *e)
+/* Everything of a request but how its answer is taken. */
+static enum rc prepare(struct remote *remote, const struct remote_request *req, struct fetch_request *out,
+                       struct err *e)
 {
-	struct fetch_request out = {
+	struct str token;
+	size_t     n = 0;
+	enum rc    rc = remote_token(remote, req->scope, &token, e);
+
+	if (rc)
+		return rc;
+	*out = (struct fetch_request){
 		.method = req->method,
 		.url = str_format(&remote->arena, "%.*s%.*s", STR_ARG(remote->base), STR_ARG(req->path)).p,
 		.body = req->body,
@@ -121,20 +135,37 @@ enum rc remote_send(struct remote *remote, const struct remote_request *req, str
 		.max_bytes = ANSWER_MAX,
 		.ca_file = remote->args->values[CLI_OPTION_CA],
 	};
-	struct progress progress;
-	struct str      token;
-	size_t          n = 0;
-	enum rc         rc;
-
-	if ((rc = remote_token(remote, req->scope, &token, e)))
-		return rc;
-	out.headers[n++] = str_format(&remote->arena, "Authorization: Bearer %.*s", STR_ARG(token)).p;
-	out.headers[n++] = "Accept: application/json";
+	out->headers[n++] = str_format(&remote->arena, "Authorization: Bearer %.*s", STR_ARG(token)).p;
+	out->headers[n++] = "Accept: application/json";
 	if (req->body.n)
-		out.headers[n++] = "Content-Type: application/json";
+		out->headers[n++] = "Content-Type: application/json";
 	for (size_t i = 0; i < REMOTE_HEADERS_MAX && req->headers[i]; i++)
-		out.headers[n++] = req->headers[i];
+		out->headers[n++] = req->headers[i];
+	return RC_OK;
+}
 
+enum rc remote_stream(struct remote *remote, const struct remote_request *req, remote_take_fn *take, void *arg,
+                      struct fetch_reply *ret, struct err *e)
+{
+	struct fetch_request out;
+	enum rc              rc = prepare(remote, req, &out, e);
+
+	if (rc)
+		return rc;
+	out.take = take;
+	out.take_arg = arg;
+	out.idle_timeout_ms = IDLE_TIMEOUT_MS;
+	return fetch(&out, &remote->arena, ret, e);
+}
+
+enum rc remote_send(struct remote *remote, const struct remote_request *req, struct fetch_reply *ret, struct err *e)
+{
+	struct fetch_request out;
+	struct progress      progress;
+	enum rc              rc = prepare(remote, req, &out, e);
+
+	if (rc)
+		return rc;
 	progress_start(&progress, remote->io, req->waiting_for ? req->waiting_for : "waiting for the server");
 	rc = fetch(&out, &remote->arena, ret, e);
 	progress_stop(&progress);
@@ -210,6 +241,14 @@ static void advise_unreachable(const struct remote *remote, const char *why)
 		fprintf(to, "Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
 }
 
+int remote_misused(const struct remote *remote, const char *why)
+{
+	struct err e = { 0 };
+
+	(void)err_set(&e, RC_INVALID, "%s", why); /* remote_fail() has the code */
+	return remote_fail(remote, &e);
+}
+
 int remote_fail(const struct remote *remote, const struct err *e)
 {
 	int code = exit_for(e->rc);
@@ -264,14 +303,16 @@ static const char *advice(struct str code)
 	return NULL;
 }
 
-/* The same, but who has waited in line is not told to. */
-static const char *advice_after(const struct remote *remote, struct str code)
+/* The same, but who has waited in line is not told to, and who asked for a thing that is not there, not about addresses. */
+static const char *advice_after(const struct remote *remote, struct str code, struct str message)
 {
 	int64_t waited;
 	bool has_waited = str_to_int(str_from(remote->args->values[CLI_OPTION_WAIT]), 1, REMOTE_WAIT_MAX_SEC, &waited);
 
 	if (has_waited && str_eq(code, STR("NO_SANDBOXES_AVAILABLE")))
 		return "Wait longer, or try again later.";
+	if (str_eq(code, STR("NOT_FOUND")) && message.n && !str_starts_with(message, STR("there is nothing at")))
+		return NULL;
 	return advice(code);
 }
 
@@ -327,8 +368,8 @@ int remote_refused(struct remote *remote, const struct fetch_reply *reply)
 		fputc(')', to);
 	}
 	fputc('\n', to);
-	if (advice_after(remote, r.code))
-		fprintf(to, "%s\n", advice_after(remote, r.code));
+	if (advice_after(remote, r.code, r.message))
+		fprintf(to, "%s\n", advice_after(remote, r.code, r.message));
 	if (r.retry_after > 0)
 		fprintf(to, "The server suggests to try again in %" PRId64 " s.\n", r.retry_after);
 	return remote_exit_code(reply->status, r.code);

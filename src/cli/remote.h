@@ -53,8 +53,16 @@ MUST_CHECK enum rc remote_track(const struct remote *remote, struct str *ret, st
 MUST_CHECK enum rc remote_send(struct remote *remote, const struct remote_request *req, struct fetch_reply *ret,
                                struct err *e);
 
+/* The same, but the body of a success is given to take() as it comes, however long it is; false: that is enough. */
+typedef bool       remote_take_fn(struct str bytes, void *arg);
+MUST_CHECK enum rc remote_stream(struct remote *remote, const struct remote_request *req, remote_take_fn *take,
+                                 void *arg, struct fetch_reply *ret, struct err *e);
+
 /* The JSON of an answer; yours. RC_CORRUPT when it is none. */
 MUST_CHECK enum rc remote_json(const struct fetch_reply *reply, json_t **ret, struct err *e);
+
+/* Explain what is wrong with the command line; returns the exit code. */
+int remote_misused(const struct remote *remote, const char *why);
 
 /* Explain a failure before any answer; returns the exit code. */
 int remote_fail(const struct remote *remote, const struct err *e);

@@ -9,6 +9,13 @@ cli_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sandb
         run_sandbox_quarantine, run_sandbox_release, run_sandbox_retry_deletion, run_sandbox_bulk_delete,
         run_sandbox_remove_stale;
 cli_run_fn run_job_list, run_job_run, run_job_pause, run_job_resume;
+cli_run_fn run_event_list, run_event_show, run_event_export, run_event_watch;
+cli_run_fn run_queue_list, run_queue_show;
+cli_run_fn run_dlq_list, run_dlq_show, run_dlq_replay, run_dlq_drop;
+cli_run_fn run_timer_list, run_timer_fire, run_timer_cancel;
+cli_run_fn run_saga_list, run_saga_show, run_saga_retry, run_saga_skip, run_saga_abort;
+cli_run_fn run_alarm_list;
+cli_run_fn run_webhook_list, run_webhook_create, run_webhook_change, run_webhook_remove, run_webhook_test;
 
 struct remote_request;
 

@@ -11,29 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/remote.h"
 #include "cli/args.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/show.h"
 
-enum { PATH_MAX_BYTES = 4096, RUN_WAIT_MAX_MS = 3600 * 1000 };
-
-static struct str job_path(struct remote *remote, const char *action)
-{
-	struct buf path;
-	struct str ret;
-
-	buf_init(&path, PATH_MAX_BYTES);
-	buf_add_text(&path, "/admin/jobs/");
-	fetch_escape(&path, str_from(remote->args->operands[0]));
-	buf_add_text(&path, action);
-	ret = str_dup(&remote->arena, buf_str(&path));
-	buf_fini(&path);
-	return ret;
-}
+enum { RUN_WAIT_MAX_MS = 3600 * 1000 };
 
 static struct str job_state(const json_t *job)
 {
@@ -185,7 +171,7 @@ int run_job_run(struct remote *remote)
 	const char *const    *values = remote->args->values;
 	const char           *name = remote->args->operands[0];
 	struct remote_request req = { .method = "POST",
-		                      .path = job_path(remote, "/run"),
+		                      .path = ask_path(remote, "/admin/jobs/", "/run"),
 		                      .scope = REMOTE_ADMIN,
 		                      .headers = { values[CLI_OPTION_ASYNC] ? "Prefer: respond-async" : NULL },
 		                      .waiting_for = "waiting for the end of the run" };
@@ -204,13 +190,13 @@ int run_job_run(struct remote *remote)
 int run_job_pause(struct remote *remote)
 {
 	return remote_run(remote, &(struct remote_request){ .method = "POST",
-	                                                    .path = job_path(remote, "/pause"),
+	                                                    .path = ask_path(remote, "/admin/jobs/", "/pause"),
 	                                                    .scope = REMOTE_ADMIN });
 }
 
 int run_job_resume(struct remote *remote)
 {
 	return remote_run(remote, &(struct remote_request){ .method = "POST",
-	                                                    .path = job_path(remote, "/resume"),
+	                                                    .path = ask_path(remote, "/admin/jobs/", "/resume"),
 	                                                    .scope = REMOTE_ADMIN });
 }

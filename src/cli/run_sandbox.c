@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "cli/remote.h"
 #include "cli/args.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/show.h"
 
@@ -27,21 +28,6 @@ void run_pause(int ms)
 	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
 
 	(void)nanosleep(&t, NULL); /* shorter is fine: the caller looks at the clock */
-}
-
-/* "/before/ID/after", the ID escaped. */
-static struct str id_path(struct remote *remote, const char *before, const char *after)
-{
-	struct buf path;
-	struct str ret;
-
-	buf_init(&path, PATH_MAX_BYTES);
-	buf_add_text(&path, before);
-	fetch_escape(&path, str_from(remote->args->operands[0]));
-	buf_add_text(&path, after);
-	ret = str_dup(&remote->arena, buf_str(&path));
-	buf_fini(&path);
-	return ret;
 }
 
 /* Adds "Name: value" at *n unless the value is empty. */
@@ -59,22 +45,6 @@ static enum rc add_track(struct remote *remote, struct remote_request *req, size
 	if (!rc)
 		add_header(remote, req, n, "X-Track-ID", track);
 	return rc;
-}
-
-/* A number from an option; fallback when it is not given. */
-static enum rc number_option(const struct remote *remote, enum cli_option_id id, int64_t min, int64_t max,
-                             int64_t fallback, int64_t *ret, struct err *e)
-{
-	const char *text = remote->args->values[id];
-
-	if (!text) {
-		*ret = fallback;
-		return RC_OK;
-	}
-	if (!str_to_int(str_from(text), min, max, ret))
-		return err_set(e, RC_INVALID, "%s must be a number from %" PRId64 " to %" PRId64, cli_options[id].name,
-		               min, max);
-	return RC_OK;
 }
 
 static bool is_out_of_stock(const struct fetch_reply *reply)
@@ -132,7 +102,7 @@ int run_sandbox_claim(struct remote *remote)
 	size_t                n = 0;
 	int                   code;
 
-	if (number_option(remote, CLI_OPTION_WAIT, 0, REMOTE_WAIT_MAX_SEC, 0, &wait_sec, &e) ||
+	if (ask_number(remote, CLI_OPTION_WAIT, 0, REMOTE_WAIT_MAX_SEC, 0, &wait_sec, &e) ||
 	    add_track(remote, &req, &n, &e))
 		return remote_fail(remote, &e);
 	add_header(remote, &req, &n, "Idempotency-Key", str_from(values[CLI_OPTION_KEY]));
@@ -169,11 +139,11 @@ int run_sandbox_show(struct remote *remote)
 	size_t                n = 0;
 
 	if (!wants_track_view(remote)) {
-		req.path = id_path(remote, "/admin/sandboxes/", "");
+		req.path = ask_path(remote, "/admin/sandboxes/", "");
 		return remote_run(remote, &req);
 	}
 	req.scope = REMOTE_TRACK;
-	req.path = id_path(remote, "/sandboxes/", "");
+	req.path = ask_path(remote, "/sandboxes/", "");
 	if (add_track(remote, &req, &n, &e))
 		return remote_fail(remote, &e);
 	return remote_run(remote, &req);
@@ -182,7 +152,7 @@ int run_sandbox_show(struct remote *remote)
 int run_sandbox_give_back(struct remote *remote)
 {
 	struct remote_request req = { .method = "POST",
-		                      .path = id_path(remote, "/sandboxes/", "/mark-for-deletion"),
+		                      .path = ask_path(remote, "/sandboxes/", "/mark-for-deletion"),
 		                      .scope = REMOTE_TRACK };
 	struct err            e = { 0 };
 	size_t                n = 0;
@@ -281,7 +251,7 @@ int run_sandbox_list(struct remote *remote)
 	int64_t      limit;
 	int          code, pages = 0;
 
-	if (number_option(remote, CLI_OPTION_LIMIT, 1, PAGE_MAX, is_all ? PAGE_MAX : 50, &limit, &e))
+	if (ask_number(remote, CLI_OPTION_LIMIT, 1, PAGE_MAX, is_all ? PAGE_MAX : 50, &limit, &e))
 		return remote_fail(remote, &e);
 	table_init(&t, &remote->arena, headings, ARRAY_LEN(headings));
 	do {
@@ -306,30 +276,19 @@ int run_sandbox_stats(struct remote *remote)
 int run_sandbox_quarantine(struct remote *remote)
 {
 	struct remote_request req = { .method = "POST",
-		                      .path = id_path(remote, "/admin/sandboxes/", "/quarantine"),
+		                      .path = ask_path(remote, "/admin/sandboxes/", "/quarantine"),
 		                      .scope = REMOTE_ADMIN };
-	struct str            reason = str_from(remote->args->values[CLI_OPTION_REASON]);
-	struct json_out       out;
-	struct buf            body;
-	int                   code;
+	const char           *reason = remote->args->values[CLI_OPTION_REASON];
 
-	buf_init(&body, PATH_MAX_BYTES + reason.n * 6);
-	if (reason.n) {
-		json_out_init(&out, &body);
-		json_open_object(&out);
-		json_put_str(&out, "reason", reason);
-		json_close_object(&out);
-		req.body = buf_str(&body);
-	}
-	code = remote_run(remote, &req);
-	buf_fini(&body);
-	return code;
+	if (reason && reason[0])
+		req.body = ask_body(remote, "reason", str_from(reason));
+	return remote_run(remote, &req);
 }
 
 int run_sandbox_release(struct remote *remote)
 {
 	return remote_run(remote, &(struct remote_request){ .method = "POST",
-	                                                    .path = id_path(remote, "/admin/sandboxes/", "/release"),
+	                                                    .path = ask_path(remote, "/admin/sandboxes/", "/release"),
 	                                                    .scope = REMOTE_ADMIN });
 }
 
@@ -346,7 +305,7 @@ int run_sandbox_retry_deletion(struct remote *remote)
 		return remote_fail(remote, &e);
 	}
 	if (!is_all)
-		req.path = id_path(remote, "/admin/sandboxes/", "/retry-deletion");
+		req.path = ask_path(remote, "/admin/sandboxes/", "/retry-deletion");
 	return remote_run(remote, &req);
 }
 
@@ -399,7 +358,7 @@ int run_sandbox_remove_stale(struct remote *remote)
 	struct err            e = { 0 };
 	int64_t               hours;
 
-	if (number_option(remote, CLI_OPTION_HOURS, 1, STALE_HOURS_MAX, STALE_HOURS, &hours, &e))
+	if (ask_number(remote, CLI_OPTION_HOURS, 1, STALE_HOURS_MAX, STALE_HOURS, &hours, &e))
 		return remote_fail(remote, &e);
 	req.path = str_format(&remote->arena, "/admin/auto-delete-stale?grace_period_hours=%" PRId64, hours);
 	return run_job_to_end(remote, &req, "stale-removal");

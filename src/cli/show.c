@@ -68,10 +68,18 @@ static const char *colour_of(struct str text)
 		struct str  text;
 		const char *colour;
 	} colours[] = {
-		{ STR_INIT("available"), "\033[32m" },       { STR_INIT("success"), "\033[32m" },
-		{ STR_INIT("allocated"), "\033[36m" },       { STR_INIT("stale"), "\033[33m" },
-		{ STR_INIT("paused"), "\033[33m" },          { STR_INIT("error"), "\033[31m" },
+		{ STR_INIT("available"), "\033[32m" },
+		{ STR_INIT("success"), "\033[32m" },
+		{ STR_INIT("allocated"), "\033[36m" },
+		{ STR_INIT("stale"), "\033[33m" },
+		{ STR_INIT("paused"), "\033[33m" },
+		{ STR_INIT("error"), "\033[31m" },
 		{ STR_INIT("deletion_failed"), "\033[31m" },
+		{ STR_INIT("parked"), "\033[31m" },
+		{ STR_INIT("page"), "\033[31m" },
+		{ STR_INIT("warning"), "\033[33m" },
+		{ STR_INIT("undoing"), "\033[33m" },
+		{ STR_INIT("done"), "\033[32m" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(colours); i++)
@@ -133,19 +141,49 @@ struct str show_relative(struct arena *a, int64_t seconds)
 	return str_format(a, seconds > 0 ? "in %.*s" : "%.*s ago", STR_ARG(duration));
 }
 
-struct str show_time(struct arena *a, int64_t sec, struct wall now)
+struct str show_age(struct arena *a, int64_t seconds)
 {
-	time_t     t = (time_t)sec;
-	struct str relative;
-	char       text[32];
-	struct tm  tm;
+	if (seconds < 60)
+		return str_format(a, "%" PRId64 "s", seconds < 0 ? 0 : seconds);
+	if (seconds < 3600)
+		return str_format(a, "%" PRId64 "m", seconds / 60);
+	if (seconds < 2 * 86400)
+		return str_format(a, "%" PRId64 "h", seconds / 3600);
+	return str_format(a, "%" PRId64 "d", seconds / 86400);
+}
+
+struct str show_cut(struct arena *a, struct str text, size_t characters)
+{
+	size_t at = 0, seen = 0;
+
+	if (width(text) <= characters)
+		return text;
+	while (at < text.n && (is_continuation(text.p[at]) || ++seen < characters))
+		at++;
+	return str_format(a, "%.*s\xe2\x80\xa6", (int)at, text.p);
+}
+
+struct str show_date(struct arena *a, int64_t sec)
+{
+	time_t    t = (time_t)sec;
+	char      text[32];
+	struct tm tm;
 
 	if (sec <= 0)
 		return STR("");
 	if (!localtime_r(&t, &tm) || strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) == 0)
 		return str_format(a, "%" PRId64, sec);
+	return str_dup(a, str_from(text));
+}
+
+struct str show_time(struct arena *a, int64_t sec, struct wall now)
+{
+	struct str date = show_date(a, sec), relative;
+
+	if (!date.n)
+		return date;
 	relative = show_relative(a, sec - wall_sec(now));
-	return str_format(a, "%s (%.*s)", text, STR_ARG(relative));
+	return str_format(a, "%.*s (%.*s)", STR_ARG(date), STR_ARG(relative));
 }
 
 static bool is_time_name(const char *name)

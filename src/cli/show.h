@@ -42,6 +42,15 @@ struct str show_relative(struct arena *a, int64_t seconds_from_now);
 /* "10 min", "3 h 59 min", "2 d". Not negative. */
 struct str show_duration(struct arena *a, int64_t seconds);
 
+/* "12s", "3m", "2h", "5d"; less than nothing counts as nothing. */
+struct str show_age(struct arena *a, int64_t seconds);
+
+/* At most so many characters; the last is an ellipsis when some are missing. */
+struct str show_cut(struct arena *a, struct str text, size_t width);
+
+/* "2026-11-15 18:03:43" in local time; empty for 0. */
+struct str show_date(struct arena *a, int64_t sec);
+
 /* "2026-11-15 18:03:43 (in 3 h 59 min)" in local time; empty for 0. */
 struct str show_time(struct arena *a, int64_t sec, struct wall now);
 

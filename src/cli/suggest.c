@@ -56,14 +56,14 @@ static void consider(struct nearest *best, struct str written, struct str name, 
 		*best = (struct nearest){ text, d };
 }
 
-struct str suggest_option(struct str name, uint32_t options)
+struct str suggest_option(struct str name, uint64_t options)
 {
 	struct nearest best = { .distance = FAR };
 
 	for (int id = 0; id < CLI_OPTION__COUNT; id++) {
 		struct str option = str_from(cli_options[id].name);
 
-		if (options & UINT32_C(1) << id)
+		if (options & UINT64_C(1) << id)
 			consider(&best, name, option, option);
 	}
 	return best.text;

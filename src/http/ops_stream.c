@@ -123,6 +123,8 @@ static void on_gone(struct http_call *call)
 
 static void say(struct stream *s, struct str bytes)
 {
+	if (!bytes.n)
+		return;
 	s->spoke_ms = mono_now().ms;
 	http_stream_send(s->request->call, bytes);
 }
@@ -168,8 +170,8 @@ static void begin(struct stream *s)
 {
 	s->has_begun = true;
 	request_stream(s->request, s->is_export ? "application/x-ndjson" : "text/event-stream");
-	if (!s->is_export)
-		say(s, str_format(&s->page, "retry: %d\n: events follow\n\n", RETRY_MS));
+	if (!s->is_export) /* with the id, a client that has seen no event yet can come back without missing one */
+		say(s, str_format(&s->page, "retry: %d\nid: %s\n: events follow\n\n", RETRY_MS, s->after));
 }
 
 /* --- reading --- */
@@ -311,8 +313,7 @@ static void on_newest(struct request *r)
 		on_failed(s);
 		return;
 	}
-	if (s->list.count)
-		move_to(s, s->list.events[0].id);
+	move_to(s, s->list.count ? s->list.events[0].id : floor_id(&s->page, 0));
 	begin(s);
 }
 

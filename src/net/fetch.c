@@ -8,7 +8,8 @@
  *
  * Always true:
  *   1. Only http and https, no redirect, no cookie, no .netrc, no signal, TLS 1.2 or later with its peer checked.
- *   2. Header bytes, body bytes and time have a limit; a request that names none gets the ones below.
+ *   2. Header bytes, body bytes and time have a limit; a request that names none gets the ones below. An answer that is taken in
+ *      pieces may be of any length and last for ever, as long as it does not fall silent.
  *   3. A message names method and URL, the URL without user, password and query [show_url()]. Header values, and so
  *      tokens, never get into a message.
  *   4. A request of limited reach is not sent to an address beyond it, whether its connection is new [open_socket()] or
@@ -41,6 +42,7 @@ enum {
 	KEPT_CONNECTIONS_MAX = 4,
 	DEFAULT_CONNECT_TIMEOUT_MS = 10000,
 	DEFAULT_TOTAL_TIMEOUT_MS = 60000,
+	DEFAULT_IDLE_TIMEOUT_MS = 60000,
 	DEFAULT_BODY_MAX = 1 << 20,
 };
 
@@ -51,9 +53,12 @@ struct transfer {
 	struct buf         head;
 	struct buf         body;
 	const char        *shown_url;
-	enum fetch_reach   reach;
-	char               denied[64]; /* the address beyond it */
-	char               why[CURL_ERROR_SIZE];
+
+	const struct fetch_request *req;
+	bool                        has_enough; /* take() said so */
+	enum fetch_reach            reach;
+	char                        denied[64]; /* the address beyond it */
+	char                        why[CURL_ERROR_SIZE];
 };
 
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
@@ -132,7 +137,13 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *arg)
 static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
 {
 	struct transfer *t = arg;
+	long             status = 0;
 
+	if (t->req->take && curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK &&
+	    status / 100 == 2) {
+		t->has_enough = !t->req->take(str_of(bytes, size * count), t->req->take_arg);
+		return t->has_enough ? 0 : size * count;
+	}
 	buf_add(&t->body, bytes, size * count);
 	return t->body.is_full ? 0 : size * count;
 }
@@ -191,11 +202,17 @@ static void set_limits(CURL *curl, const struct fetch_request *req, size_t body_
 {
 	long connect_ms = req->connect_timeout_ms > 0 ? req->connect_timeout_ms : DEFAULT_CONNECT_TIMEOUT_MS;
 	long total_ms = req->total_timeout_ms > 0 ? req->total_timeout_ms : DEFAULT_TOTAL_TIMEOUT_MS;
+	long idle_ms = req->idle_timeout_ms > 0 ? req->idle_timeout_ms : DEFAULT_IDLE_TIMEOUT_MS;
 
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
+	curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS_MAX);
+	if (req->take) {
+		curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (idle_ms + 999) / 1000);
+		return;
+	}
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, total_ms);
 	curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)body_max);
-	curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS_MAX);
 }
 
 static bool is_within(enum fetch_reach reach, enum addr_place place)
@@ -301,7 +318,7 @@ static enum rc perform(struct transfer *t, const struct fetch_request *req, stru
 	set_limits(t->curl, req, t->body.max);
 	set_sinks(t);
 	code = curl_easy_perform(t->curl);
-	if (code != CURLE_OK)
+	if (code != CURLE_OK && !t->has_enough)
 		return explain(t, req, code, e);
 
 	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
@@ -313,7 +330,7 @@ static enum rc perform(struct transfer *t, const struct fetch_request *req, stru
 
 enum rc fetch(const struct fetch_request *req, struct arena *a, struct fetch_reply *ret, struct err *e)
 {
-	struct transfer t = { .shown_url = show_url(req->url, a), .reach = req->reach };
+	struct transfer t = { .shown_url = show_url(req->url, a), .reach = req->reach, .req = req };
 	enum rc         rc;
 
 	if (!t.shown_url)

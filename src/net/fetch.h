@@ -32,6 +32,12 @@ struct fetch_request {
 	size_t           max_bytes;                      /* of the answer's body; more is RC_TOO_LARGE; 0: 1 MiB */
 	const char      *ca_file;                        /* NULL: the system's */
 	enum fetch_reach reach;                          /* an address beyond it is RC_DENIED */
+
+	/* When set, the body of a good answer (2xx) comes here, piece by piece, instead of into the reply; false: that is enough. Then
+	 * neither max_bytes nor total_timeout_ms count, but no byte for idle_timeout_ms is RC_TIMEOUT. */
+	bool (*take)(struct str bytes, void *arg);
+	void *take_arg;
+	long  idle_timeout_ms; /* 0: 60 s; whole seconds */
 };
 
 struct fetch_reply {
