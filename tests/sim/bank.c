@@ -14,6 +14,7 @@
 #include "kernel/timer.h"
 #include "model.h"
 #include "sagas.h"
+#include "service/jobs.h"
 #include "sim.h"
 #include "store/record_rows.h"
 #include "store/session.h"
@@ -52,6 +53,8 @@ const struct route bank_routes[] = {
 	{ "Saga*",     "courier" },
 	{ "world:*",   "courier" },
 	{ "cloudtrail:*", "ledger" },
+	{ EVENT_JOB_DUE, JOBS_QUEUE },
+	{ EVENT_JOB_REQUESTED, JOBS_QUEUE },
 };
 /* clang-format on */
 const size_t bank_route_count = ARRAY_LEN(bank_routes);
@@ -231,7 +234,7 @@ static void treat_dead_letter(struct sim_node *n, const struct dead *dead, bool 
 static void hurry_timer(struct sim_node *n, struct arena *a)
 {
 	struct sim       *sim = n->sim;
-	struct timer_list l = { .limit = DEAD_PAGE };
+	struct timer_list l = { .prefix = STR("account/"), .limit = DEAD_PAGE };
 	struct timer_call c = { .actor = STR("operator") };
 	bool              is_cancel = chance_is(&sim->chance, 300);
 	struct err        e = { 0 };

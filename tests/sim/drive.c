@@ -13,6 +13,7 @@
 #include "outside.h"
 #include "pool.h"
 #include "sagas.h"
+#include "schedule.h"
 #include "sim.h"
 
 enum { QUIET_STEPS_MAX = 200000, COUNT_EVERY = 64, BURST_PAUSE_MS = 3000 };
@@ -259,6 +260,7 @@ static void end_well(struct sim *sim)
 	for (int i = 0; i < sim->profile.nodes; i++)
 		sim->nodes[i].away_until_ms = sim->nodes[i].outage_until_ms = 0;
 	restart_nodes(sim);
+	schedule_pause_all(n, true);
 	while (outside_send_rest(n))
 		;
 	drive_to_quiet(sim);
@@ -271,6 +273,7 @@ static void end_well(struct sim *sim)
 	(void)sagas_retry_all(n);
 	drive_to_quiet(sim);
 	check_quiet(sim);
+	schedule_pause_all(n, false);
 	if (!sim->has_failed && bank_replay_all(n))
 		sim_broken(sim, "a dead letter can be replayed", "there are dead letters, although nothing fails any more");
 	if (!sim->has_failed && sagas_retry_all(n))
@@ -290,6 +293,7 @@ void sim_run(struct sim *sim, uint64_t seed)
 	bank_open(sim);
 	sagas_open(sim);
 	pool_open(sim);
+	schedule_open(sim);
 	outside_open(sim);
 	clouds_open(sim);
 	model_open(sim);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "kernel/defect.h"
 #include "sim.h"
@@ -197,6 +198,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "  %-22s %s\n", defects[d].name, defects[d].text);
 		return EXIT_FAILURE;
 	}
+	log_setup(LOG_ERROR, LOG_TEXT); /* what fails on purpose is no news */
 	if (o.defect_seeds)
 		return run_defects(&o);
 	if (o.same)

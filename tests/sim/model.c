@@ -22,6 +22,7 @@
 #include "outside.h"
 #include "pool.h"
 #include "sagas.h"
+#include "schedule.h"
 #include "sim.h"
 
 void model_open(struct sim *sim)
@@ -238,7 +239,8 @@ static void observe_timer(struct sim *sim, struct session *s, const struct sessi
 		return;
 	}
 	known->is_by_hand = commit_event(s, STR("TimerCancelled"), before->subject, STR("")) != NULL;
-	if (!known->is_by_hand && !commit_change(s, &bank_account_type, entry->key))
+	if (!known->is_by_hand && !commit_change(s, &bank_account_type, entry->key) &&
+	    !commit_event(s, STR("JobPaused"), before->subject, STR("")))
 		sim_broken(sim, "no timer is lost", "timer %.*s is removed without its event", STR_ARG(entry->key));
 }
 
@@ -276,6 +278,7 @@ static void observe_account(struct sim *sim, struct session *s, const struct ses
 
 static void observe_change(struct sim *sim, struct session *s, const struct session_entry *entry)
 {
+	schedule_observe(sim, entry);
 	if (entry->type == &event_type)
 		observe_event(sim, s, entry);
 	else if (entry->type == &timer_type)
@@ -304,6 +307,7 @@ void model_observe(struct sim *sim, struct session *s)
 	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));)
 		if (entry->type == &bank_account_type)
 			check_deadline(sim, entry->key, ((const struct bank_account *)entry->after)->deadline_ms);
+	schedule_check(sim);
 }
 
 static void check_event(struct sim *sim, const struct known_event *known)

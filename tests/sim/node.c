@@ -12,6 +12,8 @@
 #include "bank.h"
 #include "kernel/recover.h"
 #include "sagas.h"
+#include "schedule.h"
+#include "service/jobs.h"
 #include "sim.h"
 
 enum { FIND_LIMIT = 4, LEASE_MS = 60000, STORE_RETRY_MS = 5000 };
@@ -32,14 +34,15 @@ static void wake(void *arg)
 void node_start(struct sim_node *n)
 {
 	struct sim           *sim = n->sim;
+	struct queue          jobs;
 	struct kernel_options o = { .store = &n->base,
 		                    .clock = &sim->clock,
 		                    .node = str_from(n->name),
 		                    .source = STR("simulated"),
 		                    .account = STR("000000000000"),
 		                    .region = STR("nowhere"),
-		                    .queues = sim->bank->queues,
-		                    .queue_count = BANK_QUEUE_COUNT,
+		                    .queues = n->queues,
+		                    .queue_count = NODE_QUEUES,
 		                    .routes = bank_routes,
 		                    .route_count = bank_route_count,
 		                    .sagas = sagas_kinds(sim),
@@ -49,6 +52,12 @@ void node_start(struct sim_node *n)
 		                    .random = draw,
 		                    .random_arg = &n->chance };
 
+	n->jobs = schedule_start(n);
+	jobs = jobs_queue(n->jobs);
+	n->queues[BANK_LEDGER] = sim->bank->queues[BANK_LEDGER];
+	n->queues[BANK_COURIER] = sim->bank->queues[BANK_COURIER];
+	n->queues[BANK_QUEUE_COUNT] = jobs;
+	n->is_armed = false;
 	n->chance.state = chance_next(&sim->chance);
 	n->kernel = kernel_new(&o);
 	kernel_on_news(n->kernel, wake, n);
@@ -84,7 +93,9 @@ void node_crash(struct sim_node *n)
 	while (n->hand_count)
 		drop_work(n, n->hand_count - 1);
 	kernel_free(n->kernel);
+	schedule_end(n->jobs);
 	n->kernel = NULL;
+	n->jobs = NULL;
 }
 
 void node_close(struct sim_node *n)
@@ -160,6 +171,8 @@ static void find(struct sim_node *n)
 	int64_t          latest_ms = sim_now(sim) + NODE_POLL_MS;
 	enum rc          rc;
 
+	if (!n->is_armed)
+		schedule_arm(n);
 	arena_reset(&n->arena);
 	rc = work_find(n->kernel, FIND_LIMIT, &n->arena, &list, &e);
 	if (rc) {

@@ -15,7 +15,10 @@
 #include "base/arena.h"
 #include "domain/csp.h"
 #include "domain/sandbox.h"
+#include "model.h"
+#include "schedule.h"
 #include "service/broker.h"
+#include "kernel/event.h"
 #include "service/passes.h"
 #include "service/records.h"
 #include "sim.h"
@@ -73,7 +76,7 @@ static enum rc vendor_delete(struct csp *c, struct str external_id, struct err *
 	int64_t                     slot = 0, generation = 0;
 	const struct known_sandbox *k;
 
-	sim_pass(sim, chance_below(&sim->chance, 3000));
+	sim_pass(sim, chance_below(&sim->chance, chance_is(&sim->chance, 20) ? 200000 : 3000));
 	if (sim_fault(sim, SIM_VENDOR_FAILED, sim->profile.vendor))
 		return err_set(e, RC_UNAVAILABLE, "simulated: the vendor does not serve");
 	if (!str_to_int(str_cut(&rest, '/'), 0, SLOTS - 1, &slot) || !str_to_int(rest, 0, INT64_MAX, &generation))
@@ -105,10 +108,18 @@ void pool_open(struct sim *sim)
 		                                .deletion_max_attempts = 3,
 		                                .deletion_backoff_sec = 300,
 		                                .cleanup_batch_size = 10,
-		                                .cleanup_batch_delay_ms = 5000,
-		                                .cleanup_sandbox_delay_ms = 500,
 		                                .sync_max_stale_percent = 100 };
 	sim->pool = p;
+}
+
+struct csp *pool_vendor(struct sim *sim)
+{
+	return &sim->pool->csp;
+}
+
+const struct broker_settings *pool_settings(struct sim *sim)
+{
+	return &sim->pool->settings;
 }
 
 /* --- what must be so --- */
@@ -187,12 +198,39 @@ static void check_holders(struct sim *sim, struct session *s)
 	}
 }
 
+/* What may be told of a change to this state. */
+static const char *const news[SANDBOX_STATE_COUNT + 1][4] = {
+	[SANDBOX_AVAILABLE] = { "SandboxAdded", "SandboxRestored", "SandboxReleased" },
+	[SANDBOX_ALLOCATED] = { "SandboxAllocated" },
+	[SANDBOX_PENDING_DELETION] = { "SandboxMarkedForDeletion", "SandboxExpired", "SandboxReleased", "SandboxDeletionRetried" },
+	[SANDBOX_STALE] = { "SandboxStale", "SandboxQuarantined" },
+	[SANDBOX_DELETION_FAILED] = { "SandboxDeletionFailed" },
+	[SANDBOX_GONE] = { "SandboxDeleted", "SandboxRemoved" },
+};
+
+static void check_told(struct sim *sim, struct session *s, const struct session_entry *entry)
+{
+	const struct sandbox *before = entry->before, *after = entry->after;
+	enum sandbox_state    to = after ? after->status : SANDBOX_GONE;
+	struct str            subject = str_format(s->arena, "sandbox/%.*s", STR_ARG(entry->key));
+	int                   told = 0;
+
+	if (before && before->status == to)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(news[to]) && news[to][i]; i++)
+		told += commit_event(s, str_from(news[to][i]), subject, STR("")) != NULL;
+	if (told != 1)
+		sim_broken(sim, "no event is lost", "%.*s becomes %s with %d events of it in the commit", STR_ARG(subject),
+		           after ? sandbox_state_name(to) : "gone", told);
+}
+
 void pool_observe(struct sim *sim, struct session *s, const struct session_entry *entry)
 {
 	const struct session_entry *later = entry;
 
 	if (entry->type != &sandbox_type)
 		return;
+	check_told(sim, s, entry);
 	observe_sandbox(sim, sandbox_of(sim, entry->key), entry->after);
 	while ((later = session_next_change(s, later)) && later->type != &sandbox_type)
 		;
@@ -202,9 +240,16 @@ void pool_observe(struct sim *sim, struct session *s, const struct session_entry
 
 void pool_check_event(struct sim *sim, struct session *s, const struct event *event)
 {
-	(void)sim;
-	(void)s;
-	(void)event;
+	struct str id = event->subject;
+
+	if (!str_starts_with(event->type, STR("Sandbox")))
+		return;
+	(void)str_cut(&id, '/');
+	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));)
+		if (entry->type == &sandbox_type && str_eq(entry->key, id))
+			return;
+	sim_broken(sim, "no event is invented", "%.*s of %.*s, which does not change with it", STR_ARG(event->type),
+	           STR_ARG(event->subject));
 }
 
 void pool_check_counts(struct sim_node *n)
@@ -259,7 +304,7 @@ static void give_back(struct sim_node *n, int track, struct arena *a)
 	sim_trace(sim, n, "track %d gives back %.*s: %s", track, STR_ARG(c.id), rc ? e.msg : "ok");
 }
 
-/* --- operators and passes --- */
+/* --- operators --- */
 
 static void set_aside(struct sim_node *n, struct arena *a)
 {
@@ -270,42 +315,13 @@ static void set_aside(struct sim_node *n, struct arena *a)
 	struct sim         *sim = n->sim;
 	int                 slot = (int)chance_below(&sim->chance, SLOTS);
 	struct sandbox_call c = { .id = account_of(a, slot, sim->pool->generations[slot]).sandbox_id,
-		                  .reason = STR("simulated") };
+		                  .reason = STR("simulated"),
+		                  .by = { .name = STR("admin") } };
 	size_t              which = (size_t)chance_below(&sim->chance, ARRAY_LEN(orders));
 	struct err          e = { 0 };
 	enum rc             rc = node_run(n, orders[which].run, &c, a, &e);
 
 	sim_trace(sim, n, "operator %s %.*s: %s", orders[which].name, STR_ARG(c.id), rc ? e.msg : "ok");
-}
-
-static bool wait_in_pass(void *arg, int64_t ms)
-{
-	struct sim *sim = arg;
-
-	sim_pass(sim, ms);
-	return sim->is_calm || !chance_is(&sim->chance, sim->profile.crash);
-}
-
-static void run_pass(struct sim_node *n)
-{
-	static const struct {
-		pass_fn    *run;
-		const char *name;
-	} passes[] = { { pass_sync, "sync" }, { pass_cleanup, "cleanup" }, { pass_expire, "expiry" }, { pass_remove_stale, "stale" } };
-	struct sim        *sim = n->sim;
-	struct pass        p = { .store = &n->base,
-		                 .csp = &sim->pool->csp,
-		                 .clock = &sim->clock,
-		                 .settings = &sim->pool->settings,
-		                 .stale_hours = 24,
-		                 .wait = wait_in_pass,
-		                 .wait_arg = sim };
-	struct pass_result result = { 0 };
-	size_t             which = (size_t)chance_below(&sim->chance, ARRAY_LEN(passes));
-	struct err         e = { 0 };
-	enum rc            rc = passes[which].run(&p, &result, &e);
-
-	sim_trace(sim, n, "pass %s: %s", passes[which].name, rc ? e.msg : "ok");
 }
 
 void pool_operate(struct sim_node *n)
@@ -315,13 +331,13 @@ void pool_operate(struct sim_node *n)
 	int64_t      what = chance_below(&sim->chance, 100);
 	int          track = (int)chance_below(&sim->chance, TRACKS);
 
-	if (what < 35)
+	if (what < 50)
 		claim(n, track, &a);
-	else if (what < 55)
+	else if (what < 85)
 		give_back(n, track, &a);
-	else if (what < 60)
+	else if (what < 90)
 		set_aside(n, &a);
 	else
-		run_pass(n);
+		schedule_operate(n);
 	arena_fini(&a);
 }

@@ -1,6 +1,8 @@
 /* pool.h - the real broker over a simulated vendor, and what must be true of its pool. */
 #pragma once
 
+struct broker_settings;
+struct csp;
 struct event;
 struct session;
 struct session_entry;
@@ -8,6 +10,10 @@ struct sim;
 struct sim_node;
 
 void pool_open(struct sim *sim);
+
+/* What the passes of the jobs work with. */
+struct csp                   *pool_vendor(struct sim *sim);
+const struct broker_settings *pool_settings(struct sim *sim);
 
 /* A track, an operator or a background pass does something, by this node. */
 void pool_operate(struct sim_node *n);

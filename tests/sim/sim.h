@@ -56,7 +56,7 @@ enum fault_kind {
 
 extern const char *const fault_texts[FAULT_KIND_COUNT];
 
-enum { NODES_MAX = 3, HAND_MAX = 12, RECENT_MAX = 32, LAG_MS = 10000, NODE_POLL_MS = 20000 };
+enum { NODES_MAX = 3, NODE_QUEUES = 3, HAND_MAX = 12, RECENT_MAX = 32, LAG_MS = 10000, NODE_POLL_MS = 20000 };
 
 enum stage { STAGE_FOUND, STAGE_CLAIMED, STAGE_PERFORMED, STAGE_REFUSED };
 
@@ -68,6 +68,9 @@ struct sim_node {
 	struct sim    *sim;
 	char           name[24];
 	struct kernel *kernel; /* NULL: it is down */
+	struct jobs   *jobs;
+	bool           is_armed; /* its jobs have their timers */
+	struct queue   queues[NODE_QUEUES];
 	struct chance  chance; /* its own stream, for the kernel */
 	int64_t        away_until_ms;   /* paused or down until then */
 	int64_t        outage_until_ms; /* does not reach the store until then */
@@ -109,6 +112,7 @@ struct far_side;
 struct pool_world;
 struct outside;
 struct clouds;
+struct schedule;
 
 struct sim {
 	uint64_t        seed;
@@ -135,6 +139,7 @@ struct sim {
 	struct pool_world *pool;
 	struct outside    *outside;
 	struct clouds     *clouds;
+	struct schedule   *schedule;
 
 	uint64_t steps, commits;
 	uint64_t faults[FAULT_KIND_COUNT];
