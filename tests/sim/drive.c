@@ -34,7 +34,7 @@ static void draw_profile(struct sim *sim)
 	sim->profile = (struct profile){
 		.days = ONE_OF(c, 1, 1, 1, 1, 2, 2, 3, 7),
 		.nodes = (int)chance_from_to(c, 1, NODES_MAX),
-		.op_pause_ms = ONE_OF(c, 5, 15, 40) * 60000,
+		.op_pause_ms = ONE_OF(c, 8, 25, 60) * 60000,
 		.store = ONE_OF(c, 0, 5, 20, 60),
 		.lag = ONE_OF(c, 0, 0, 100, 400),
 		.interleave = ONE_OF(c, 0, 30, 150),

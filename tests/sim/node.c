@@ -226,13 +226,30 @@ static void claim(struct sim_node *n, size_t at)
 		n->hand[at].stage = STAGE_CLAIMED;
 }
 
+/* Now and then a process is asked to end while it calls. */
+static bool may_go_on(void *arg)
+{
+	struct sim *sim = arg;
+
+	return sim->is_calm || !chance_is(&sim->chance, sim->profile.crash);
+}
+
 static void perform(struct sim_node *n, size_t at)
 {
 	struct work *w = n->hand[at].work;
 
+	w->may_go_on = may_go_on;
+	w->may_go_on_arg = n->sim;
 	work_perform(w);
 	tell(n, w, "performs", RC_OK, NULL);
 	n->hand[at].stage = STAGE_PERFORMED;
+}
+
+/* The last word about a call: whoever waits for it is told. */
+static void end_work(struct sim_node *n, size_t at)
+{
+	work_over(n->hand[at].work);
+	drop_work(n, at);
 }
 
 static void settle(struct sim_node *n, size_t at)
@@ -247,7 +264,7 @@ static void settle(struct sim_node *n, size_t at)
 	else if (!rc && w->has_more && w->kind == WORK_SAGA)
 		n->hand[at].stage = STAGE_CLAIMED;
 	else if (rc || !w->has_more || w->needs_call)
-		drop_work(n, at);
+		end_work(n, at);
 }
 
 static void refuse(struct sim_node *n, size_t at)
@@ -257,7 +274,7 @@ static void refuse(struct sim_node *n, size_t at)
 	enum rc      rc = node_run(n, work_refuse, w, &w->arena, &e);
 
 	tell(n, w, "notes the failure of", rc, &e);
-	drop_work(n, at);
+	end_work(n, at);
 }
 
 static void extend(struct sim_node *n, size_t at)
