@@ -87,7 +87,8 @@ static enum rc end_deadline(struct session *s, const struct event *event, struct
 
 	if (rc)
 		return rc;
-	if (!str_to_int(str_of(event->detail.p + DETAIL_HEAD, event->detail.n - DETAIL_HEAD - 1), 0, INT64_MAX, &due_ms))
+	if (!str_to_int(str_of(event->detail.p + DETAIL_HEAD, event->detail.n - DETAIL_HEAD - 1), 0, INT64_MAX,
+	                &due_ms))
 		return err_set(e, RC_CORRUPT, "the deadline is no number");
 	if (account.deadline_ms != due_ms)
 		return RC_OK;
@@ -186,7 +187,8 @@ static enum rc operate(struct session *s, void *arg, struct err *e)
 	if ((rc = session_emit(s, &event, e)))
 		return rc;
 	if (op->is_start)
-		return sagas_start(s, str_format(session_arena(s), "op-%lld", (long long)op->number), op->id, op->number, e);
+		return sagas_start(s, str_format(session_arena(s), "op-%lld", (long long)op->number), op->id,
+		                   op->number, e);
 	return RC_OK;
 }
 
@@ -207,10 +209,11 @@ void bank_operate(struct sim_node *n)
 	op.is_start = chance_is(&sim->chance, 200);
 	rc = node_run(n, operate, &op, &a, &e);
 	sim_trace(sim, n, "operation %lld on %.*s%s%s%s: %s", (long long)op.number, STR_ARG(op.id),
-	          op.arm_ms ? ", timer armed" : "", op.is_disarm ? ", timer cancelled" : "", op.is_start ? ", saga started" : "",
-	          rc ? e.msg : "ok");
+	          op.arm_ms ? ", timer armed" : "", op.is_disarm ? ", timer cancelled" : "",
+	          op.is_start ? ", saga started" : "", rc ? e.msg : "ok");
 	if (!rc && sim->model->accounts[which].last_op != op.number)
-		sim_broken(sim, "what was answered is stored", "operation %lld was answered, but not stored", (long long)op.number);
+		sim_broken(sim, "what was answered is stored", "operation %lld was answered, but not stored",
+		           (long long)op.number);
 	arena_fini(&a);
 }
 
@@ -227,8 +230,8 @@ static void treat_dead_letter(struct sim_node *n, const struct dead *dead, bool 
 	sim->model->dropping = is_dropped ? dead->id : STR("");
 	rc = node_run(n, is_dropped ? dead_drop : dead_replay, &c, a, &e);
 	sim->model->dropping = outer;
-	sim_trace(sim, n, "operator %s dead letter of %.*s in %.*s: %s", is_dropped ? "drops" : "replays", STR_ARG(dead->subject),
-	          STR_ARG(dead->queue), rc ? e.msg : "ok");
+	sim_trace(sim, n, "operator %s dead letter of %.*s in %.*s: %s", is_dropped ? "drops" : "replays",
+	          STR_ARG(dead->subject), STR_ARG(dead->queue), rc ? e.msg : "ok");
 }
 
 static void hurry_timer(struct sim_node *n, struct arena *a)
@@ -242,9 +245,12 @@ static void hurry_timer(struct sim_node *n, struct arena *a)
 
 	if (node_read(n, timer_list, &l, a, NULL) || !l.page.count)
 		return;
-	c.name = ((struct timer *)page_record(&l.page, &timer_type, (size_t)chance_below(&sim->chance, (int64_t)l.page.count)))->name;
+	c.name = ((struct timer *)page_record(&l.page, &timer_type,
+	                                      (size_t)chance_below(&sim->chance, (int64_t)l.page.count)))
+	                 ->name;
 	rc = node_run(n, is_cancel ? timer_cancel : timer_fire_now, &c, a, &e);
-	sim_trace(sim, n, "operator %s timer %.*s: %s", is_cancel ? "cancels" : "fires", STR_ARG(c.name), rc ? e.msg : "ok");
+	sim_trace(sim, n, "operator %s timer %.*s: %s", is_cancel ? "cancels" : "fires", STR_ARG(c.name),
+	          rc ? e.msg : "ok");
 }
 
 void bank_operator(struct sim_node *n)
@@ -257,7 +263,8 @@ void bank_operator(struct sim_node *n)
 		hurry_timer(n, &a);
 	else if (!node_read(n, dead_list, &l, &a, NULL) && l.page.count)
 		treat_dead_letter(n,
-		                  page_record(&l.page, &dead_type, (size_t)chance_below(&sim->chance, (int64_t)l.page.count)),
+		                  page_record(&l.page, &dead_type,
+		                              (size_t)chance_below(&sim->chance, (int64_t)l.page.count)),
 		                  chance_is(&sim->chance, 300), &a);
 	arena_fini(&a);
 }

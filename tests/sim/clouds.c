@@ -119,9 +119,9 @@ static enum rc change_access(struct saga_call *c, bool is_grant, struct err *e)
 {
 	struct sim             *sim = c->world;
 	struct access          *x = sim->clouds->ports.access;
-	struct cloud_assignment a = {
-		.account_id = move_of(c)->account->id, .principal = c->saga->id, .permission_set = STR("user")
-	};
+	struct cloud_assignment a = { .account_id = move_of(c)->account->id,
+		                      .principal = c->saga->id,
+		                      .permission_set = STR("user") };
 
 	return is_grant ? x->ops->grant(x, &a, e) : x->ops->revoke(x, &a, e);
 }
@@ -149,15 +149,16 @@ const struct saga_kind clouds_kind = {
 
 static void set_rules(struct sim *sim)
 {
-	static const enum world_fault faults[] = { WORLD_OUTAGE,         WORLD_THROTTLE,       WORLD_TIMEOUT_BEFORE,
-		                                   WORLD_TIMEOUT_AFTER,  WORLD_DUPLICATE_EVENTS, WORLD_REORDER_EVENTS,
+	static const enum world_fault faults[] = { WORLD_OUTAGE,        WORLD_THROTTLE,         WORLD_TIMEOUT_BEFORE,
+		                                   WORLD_TIMEOUT_AFTER, WORLD_DUPLICATE_EVENTS, WORLD_REORDER_EVENTS,
 		                                   WORLD_LOSE_EVENTS };
 	struct world_rules            rules = { .count = 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(faults) && !sim->is_calm; i++)
 		rules.rules[rules.count++] = (struct world_rule){ .fault = faults[i],
 			                                          .call = WORLD_ANY_CALL,
-			                                          .per_mille = (int)sim->profile.step / (i < 4 ? 3 : 1) };
+			                                          .per_mille = (int)sim->profile.step /
+			                                                       (i < 4 ? 3 : 1) };
 	sim_faults_set(sim_cloud_faults(sim->clouds->cloud), &rules);
 }
 
@@ -218,8 +219,9 @@ void clouds_close(struct sim *sim)
 static void check_done(struct sim *sim, const struct move *m, const struct sim_truth *truth, struct str place)
 {
 	if (!str_eq(place, m->to) || truth->moves != m->moves_before + 1)
-		sim_broken(sim, "a saga that is done has all its effects, once each", "saga %.*s: the account was moved %lld times",
-		           STR_ARG(m->id), (long long)(truth->moves - m->moves_before));
+		sim_broken(sim, "a saga that is done has all its effects, once each",
+		           "saga %.*s: the account was moved %lld times", STR_ARG(m->id),
+		           (long long)(truth->moves - m->moves_before));
 }
 
 static void check_end(struct sim *sim, const struct move *m, const struct saga *saga)
@@ -232,10 +234,12 @@ static void check_end(struct sim *sim, const struct move *m, const struct saga *
 	if (m->state == SAGA_DONE)
 		check_done(sim, m, &truth, place);
 	if (m->state == SAGA_UNDONE && !str_eq(place, m->from))
-		sim_broken(sim, "a saga that is undone leaves nothing", "saga %.*s: the account is not back where it was", STR_ARG(m->id));
+		sim_broken(sim, "a saga that is undone leaves nothing",
+		           "saga %.*s: the account is not back where it was", STR_ARG(m->id));
 	if (m->state == SAGA_PARKED && !str_eq(place, m->from) &&
 	    !(saga->leftovers.n && memmem(saga->leftovers.p, saga->leftovers.n, "\"move\"", 6)))
-		sim_broken(sim, "a parked saga lists its leftovers", "saga %.*s: the move is not listed", STR_ARG(m->id));
+		sim_broken(sim, "a parked saga lists its leftovers", "saga %.*s: the move is not listed",
+		           STR_ARG(m->id));
 }
 
 void clouds_observe(struct sim *sim, const struct saga *saga, bool is_by_hand)
@@ -259,7 +263,8 @@ void clouds_check_event(struct sim *sim, const struct event *event)
 		struct account *account = &sim->clouds->accounts[i];
 
 		if (str_eq(account->id, id) && ++account->told > inspect(sim->clouds, account).moves)
-			sim_broken(sim, "an outside event is taken in once", "account %.*s has more events than moves", STR_ARG(id));
+			sim_broken(sim, "an outside event is taken in once", "account %.*s has more events than moves",
+			           STR_ARG(id));
 	}
 }
 
@@ -278,7 +283,8 @@ static void check_access(struct sim *sim, const struct account *account)
 	for (size_t i = 0; i < count; i++)
 		has_access |= str_eq(list[i].principal, m->id);
 	if (has_access != (m->state == SAGA_DONE))
-		sim_broken(sim, "the cloud is as the sagas say", "saga %.*s: there is %s access", STR_ARG(m->id), has_access ? "still" : "no");
+		sim_broken(sim, "the cloud is as the sagas say", "saga %.*s: there is %s access", STR_ARG(m->id),
+		           has_access ? "still" : "no");
 }
 
 void clouds_check_quiet(struct sim *sim)
@@ -289,8 +295,9 @@ void clouds_check_quiet(struct sim *sim)
 
 		check_access(sim, account);
 		if (account->told != moves)
-			sim_broken(sim, "an outside event is taken in once", "account %.*s has %lld events of %lld moves",
-			           STR_ARG(account->id), (long long)account->told, (long long)moves);
+			sim_broken(sim, "an outside event is taken in once",
+			           "account %.*s has %lld events of %lld moves", STR_ARG(account->id),
+			           (long long)account->told, (long long)moves);
 	}
 }
 
@@ -300,8 +307,9 @@ static enum rc start_move(struct session *s, void *arg, struct err *e)
 {
 	const struct move *m = arg;
 
-	return session_start(s, clouds_kind.name, m->id, str_format(session_arena(s), "account/%.*s", STR_ARG(m->account->id)),
-	                     STR("{}"), STR("admin"), e);
+	return session_start(s, clouds_kind.name, m->id,
+	                     str_format(session_arena(s), "account/%.*s", STR_ARG(m->account->id)), STR("{}"),
+	                     STR("admin"), e);
 }
 
 /* Nobody is at it; and nobody has confused it by hand. */
@@ -353,8 +361,8 @@ static bool take_in(struct sim_node *n, const struct sim_due_event *event, struc
 	}
 	call.record = &records[0];
 	rc = node_run(n, intake_store, &call, a, &e);
-	sim_trace(n->sim, n, "the trail sends %.*s of %.*s: %s", STR_ARG(records[0].event.type), STR_ARG(records[0].event.subject),
-	          rc ? e.msg : "ok");
+	sim_trace(n->sim, n, "the trail sends %.*s of %.*s: %s", STR_ARG(records[0].event.type),
+	          STR_ARG(records[0].event.subject), rc ? e.msg : "ok");
 	return rc == RC_OK;
 }
 

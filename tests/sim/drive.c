@@ -49,7 +49,8 @@ static void draw_profile(struct sim *sim)
 
 /* --- who is there --- */
 
-static struct sim_node *any_node(struct sim *sim, bool (*is_fit)(const struct sim_node *n), const struct sim_node *except)
+static struct sim_node *any_node(struct sim            *sim, bool (*is_fit)(const struct sim_node *n),
+                                 const struct sim_node *except)
 {
 	struct sim_node *fit[NODES_MAX];
 	int              count = 0;
@@ -97,8 +98,8 @@ void sim_interleave(struct sim *sim, const struct sim_node *n)
 
 static void lose_node(struct sim *sim, struct sim_node *n)
 {
-	int64_t away_ms = chance_is(&sim->chance, 500) ? chance_from_to(&sim->chance, 10, 5000) :
-	                                                 chance_from_to(&sim->chance, 5000, 600000);
+	int64_t away_ms = chance_is(&sim->chance, 500) ? chance_from_to(&sim->chance, 10, 5000)
+	                                               : chance_from_to(&sim->chance, 5000, 600000);
 
 	n->away_until_ms = sim_now(sim) + away_ms;
 	switch (chance_below(&sim->chance, 3)) {
@@ -123,7 +124,8 @@ static void lose_node(struct sim *sim, struct sim_node *n)
 static void jump_clock(struct sim *sim)
 {
 	bool    is_back = chance_is(&sim->chance, 400);
-	int64_t ms = is_back ? -chance_from_to(&sim->chance, 1000, 30 * 60000) : chance_from_to(&sim->chance, 1000, 6 * HOUR_MS);
+	int64_t ms = is_back ? -chance_from_to(&sim->chance, 1000, 30 * 60000)
+	                     : chance_from_to(&sim->chance, 1000, 6 * HOUR_MS);
 
 	sim->faults[is_back ? SIM_CLOCK_BACK : SIM_CLOCK_FORWARD]++;
 	sim->clock.test_ms += ms;
@@ -225,7 +227,8 @@ static void drive_until_idle(struct sim *sim)
 		sim->nodes[i].idle_until_ms = 0;
 	while (!sim->has_failed && turn(sim))
 		if (--left == 0) {
-			sim_broken(sim, "everything comes to an end", "still busy after %d steps without a fault", QUIET_STEPS_MAX);
+			sim_broken(sim, "everything comes to an end", "still busy after %d steps without a fault",
+			           QUIET_STEPS_MAX);
 			return;
 		}
 }
@@ -275,9 +278,11 @@ static void end_well(struct sim *sim)
 	check_quiet(sim);
 	schedule_pause_all(n, false);
 	if (!sim->has_failed && bank_replay_all(n))
-		sim_broken(sim, "a dead letter can be replayed", "there are dead letters, although nothing fails any more");
+		sim_broken(sim, "a dead letter can be replayed",
+		           "there are dead letters, although nothing fails any more");
 	if (!sim->has_failed && sagas_retry_all(n))
-		sim_broken(sim, "a parked saga can be retried", "there are parked sagas, although nothing fails any more");
+		sim_broken(sim, "a parked saga can be retried",
+		           "there are parked sagas, although nothing fails any more");
 }
 
 void sim_run(struct sim *sim, uint64_t seed)

@@ -32,10 +32,9 @@ struct options {
 
 static const struct {
 	const char *name, *text;
-} defects[DEFECT_COUNT] = {
-	{ "NONE", "" },
+} defects[DEFECT_COUNT] = { { "NONE", "" },
 #define X(name, text) { #name, text },
-	DEFECTS(X)
+	                    DEFECTS(X)
 #undef X
 };
 
@@ -43,9 +42,9 @@ static const struct {
 
 static void show_broken(const struct sim *sim)
 {
-	printf("BROKEN: %s\n  %s\n  seed %llu, step %llu\n  replay: make sim SEED=%llu TRACE=1%s%s\n", sim->promise, sim->evidence,
-	       (unsigned long long)sim->seed, (unsigned long long)sim->failed_step, (unsigned long long)sim->seed,
-	       defect_on ? " DEFECT=" : "", defect_on ? defects[defect_on].name : "");
+	printf("BROKEN: %s\n  %s\n  seed %llu, step %llu\n  replay: make sim SEED=%llu TRACE=1%s%s\n", sim->promise,
+	       sim->evidence, (unsigned long long)sim->seed, (unsigned long long)sim->failed_step,
+	       (unsigned long long)sim->seed, defect_on ? " DEFECT=" : "", defect_on ? defects[defect_on].name : "");
 }
 
 /* True when all promises were kept. */
@@ -80,9 +79,10 @@ static void report(const struct totals *t, double cpu_sec)
 {
 	double days = (double)t->lived_ms / DAY_MS;
 
-	printf("%llu seeds, %.0f simulated days, %.1f s of CPU: %.0f days a second\n", (unsigned long long)t->seeds, days, cpu_sec,
-	       cpu_sec > 0 ? days / cpu_sec : 0);
-	printf("%llu steps, %llu commits\nfaults injected:\n", (unsigned long long)t->steps, (unsigned long long)t->commits);
+	printf("%llu seeds, %.0f simulated days, %.1f s of CPU: %.0f days a second\n", (unsigned long long)t->seeds,
+	       days, cpu_sec, cpu_sec > 0 ? days / cpu_sec : 0);
+	printf("%llu steps, %llu commits\nfaults injected:\n", (unsigned long long)t->steps,
+	       (unsigned long long)t->commits);
 	for (int i = 0; i < FAULT_KIND_COUNT; i++)
 		printf("  %10llu  %s\n", (unsigned long long)t->faults[i], fault_texts[i]);
 	printf("promises broken: %llu\n", (unsigned long long)t->broken);
@@ -127,7 +127,8 @@ static int run_twice(const struct options *o)
 	for (uint64_t i = 0; i < o->same; i++) {
 		uint64_t first = 0, second = 0;
 
-		if (!run_seed(o->first_seed + i, o, false, &t, &first) || !run_seed(o->first_seed + i, o, false, &t, &second))
+		if (!run_seed(o->first_seed + i, o, false, &t, &first) ||
+		    !run_seed(o->first_seed + i, o, false, &t, &second))
 			return EXIT_FAILURE;
 		if (first != second) {
 			printf("seed %llu has two different traces: something decides by more than the seed\n",
@@ -193,7 +194,8 @@ int main(int argc, char **argv)
 	struct options o = { .seeds = 100, .first_seed = 1 };
 
 	if (!read_options(argc, argv, &o)) {
-		fprintf(stderr, "usage: sim [--seeds N] [--seed N] [--trace] [--defect NAME] | --defects N | --same N\nNAME is one of:\n");
+		fprintf(stderr,
+		        "usage: sim [--seeds N] [--seed N] [--trace] [--defect NAME] | --defects N | --same N\nNAME is one of:\n");
 		for (enum defect d = DEFECT_NONE + 1; d < DEFECT_COUNT; d++)
 			fprintf(stderr, "  %-22s %s\n", defects[d].name, defects[d].text);
 		return EXIT_FAILURE;

@@ -46,7 +46,8 @@ const struct event *commit_event(const struct session *s, struct str type, struc
 	return NULL;
 }
 
-static const struct session_entry *commit_change(const struct session *s, const struct record_type *type, struct str key)
+static const struct session_entry *commit_change(const struct session *s, const struct record_type *type,
+                                                 struct str key)
 {
 	const struct session_entry *entry = NULL;
 
@@ -103,13 +104,14 @@ static void check_cause(struct sim *sim, struct session *s, const struct event *
 	struct str actor = event->actor;
 
 	if (str_eq(event->type, STR("BalanceChanged")) && !commit_change(s, &bank_account_type, event->subject))
-		sim_broken(sim, "no event is invented", "BalanceChanged of %.*s without a change", STR_ARG(event->subject));
+		sim_broken(sim, "no event is invented", "BalanceChanged of %.*s without a change",
+		           STR_ARG(event->subject));
 	if (!str_starts_with(actor, STR("timer/")))
 		return;
 	str_cut(&actor, '/');
 	if (!commit_change(s, &timer_type, actor))
-		sim_broken(sim, "no event is invented", "%.*s by timer %.*s, which is not removed with it", STR_ARG(event->type),
-		           STR_ARG(actor));
+		sim_broken(sim, "no event is invented", "%.*s by timer %.*s, which is not removed with it",
+		           STR_ARG(event->type), STR_ARG(actor));
 }
 
 static void observe_event(struct sim *sim, struct session *s, const struct session_entry *entry)
@@ -133,7 +135,8 @@ void model_seen(struct sim *sim, int queue, struct str event_id)
 	int64_t            *last;
 
 	if (!known || !known->in[queue].is_routed) {
-		sim_broken(sim, "no event is invented", "queue %s delivers %.*s, which is not for it", name, STR_ARG(event_id));
+		sim_broken(sim, "no event is invented", "queue %s delivers %.*s, which is not for it", name,
+		           STR_ARG(event_id));
 		return;
 	}
 	last = &known->subject->last_seen[queue];
@@ -151,8 +154,8 @@ static void observe_effect(struct sim *sim, const struct session_entry *entry)
 	if (!effect)
 		return;
 	if (effect->count != 1)
-		sim_broken(sim, "each event has its effect once", "event %.*s was handled %lld times", STR_ARG(effect->id),
-		           (long long)effect->count);
+		sim_broken(sim, "each event has its effect once", "event %.*s was handled %lld times",
+		           STR_ARG(effect->id), (long long)effect->count);
 	model_seen(sim, BANK_LEDGER, effect->id);
 }
 
@@ -170,9 +173,10 @@ static int queue_number(const struct sim *sim, struct str name)
 static bool is_replayed(const struct session *s, struct str event_id)
 {
 	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));)
-		if (entry->after && ((entry->type == &lane_type && str_eq(((const struct lane *)entry->after)->event_id, event_id)) ||
-		                     (entry->type == &waiting_type &&
-		                      str_eq(((const struct waiting *)entry->after)->event_id, event_id))))
+		if (entry->after &&
+		    ((entry->type == &lane_type && str_eq(((const struct lane *)entry->after)->event_id, event_id)) ||
+		     (entry->type == &waiting_type &&
+		      str_eq(((const struct waiting *)entry->after)->event_id, event_id))))
 			return true;
 	return false;
 }
@@ -184,15 +188,15 @@ static void observe_dead(struct sim *sim, struct session *s, const struct sessio
 	int                 q = queue_number(sim, dead->queue);
 
 	if (!known || q < 0) {
-		sim_broken(sim, "no event is invented", "a dead letter of event %.*s in queue %.*s", STR_ARG(dead->event_id),
-		           STR_ARG(dead->queue));
+		sim_broken(sim, "no event is invented", "a dead letter of event %.*s in queue %.*s",
+		           STR_ARG(dead->event_id), STR_ARG(dead->queue));
 		return;
 	}
 	if (entry->after) {
 		known->in[q].is_dead = known->in[q].was_dead = true;
 		if (!dead->event.n || !dead->error.n)
-			sim_broken(sim, "a dead letter has the whole payload and the last error", "dead letter %.*s has not",
-			           STR_ARG(dead->id));
+			sim_broken(sim, "a dead letter has the whole payload and the last error",
+			           "dead letter %.*s has not", STR_ARG(dead->id));
 		return;
 	}
 	known->in[q].is_dead = false;
@@ -200,7 +204,8 @@ static void observe_dead(struct sim *sim, struct session *s, const struct sessio
 		return;
 	known->in[q].is_dropped = true;
 	if (!str_eq(sim->model->dropping, dead->id))
-		sim_broken(sim, "no event is lost", "dead letter %.*s is removed, and nobody asked for it", STR_ARG(dead->id));
+		sim_broken(sim, "no event is lost", "dead letter %.*s is removed, and nobody asked for it",
+		           STR_ARG(dead->id));
 }
 
 /* --- timers --- */
@@ -234,8 +239,8 @@ static void observe_timer(struct sim *sim, struct session *s, const struct sessi
 	if (commit_event(s, before->type, before->subject, actor)) {
 		known->fired_due_ms = before->due_ms;
 		if (s->now.ms < before->due_ms)
-			sim_broken(sim, "no timer early", "timer %.*s fires %lld ms before its time", STR_ARG(entry->key),
-			           (long long)(before->due_ms - s->now.ms));
+			sim_broken(sim, "no timer early", "timer %.*s fires %lld ms before its time",
+			           STR_ARG(entry->key), (long long)(before->due_ms - s->now.ms));
 		return;
 	}
 	known->is_by_hand = commit_event(s, STR("TimerCancelled"), before->subject, STR("")) != NULL;
@@ -256,7 +261,8 @@ static void check_deadline(struct sim *sim, struct str id, int64_t deadline_ms)
 	if (!deadline_ms && is_armed)
 		sim_broken(sim, "a timer is armed and cancelled with the change it belongs to",
 		           "%.*s has no deadline and a timer", STR_ARG(id));
-	if (deadline_ms && !(is_armed && timer->due_ms == deadline_ms) && !(timer && timer->fired_due_ms == deadline_ms))
+	if (deadline_ms && !(is_armed && timer->due_ms == deadline_ms) &&
+	    !(timer && timer->fired_due_ms == deadline_ms))
 		sim_broken(sim, "a timer is armed and cancelled with the change it belongs to",
 		           "%.*s has a deadline and no timer for it", STR_ARG(id));
 }
@@ -268,7 +274,8 @@ static void observe_account(struct sim *sim, struct session *s, const struct ses
 	struct known_account      *known = &sim->model->accounts[after->id.p[after->id.n - 1] - '0'];
 
 	if (after->changes != old && !commit_event(s, STR("BalanceChanged"), after->id, STR("")))
-		sim_broken(sim, "no event is lost", "%.*s changes without an event in the same commit", STR_ARG(after->id));
+		sim_broken(sim, "no event is lost", "%.*s changes without an event in the same commit",
+		           STR_ARG(after->id));
 	known->changes = after->changes;
 	known->deadline_ms = after->deadline_ms;
 	known->last_op = after->last_op;
@@ -325,5 +332,6 @@ void model_check_quiet(struct sim *sim)
 		check_event(sim, known);
 	for (const struct known_timer *timer = sim->model->first_timer; timer; timer = timer->next)
 		if (timer->is_armed && timer->due_ms <= sim_now(sim))
-			sim_broken(sim, "no timer is lost", "timer %.*s is overdue and does not fire", STR_ARG(timer->name));
+			sim_broken(sim, "no timer is lost", "timer %.*s is overdue and does not fire",
+			           STR_ARG(timer->name));
 }

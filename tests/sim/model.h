@@ -14,9 +14,9 @@ struct sim;
 
 /* An event, and how far it has come in each queue. */
 struct known_event {
-	struct str id, type;
+	struct str            id, type;
 	struct known_subject *subject;
-	int64_t    number; /* of its subject */
+	int64_t               number; /* of its subject */
 	struct {
 		bool is_routed;
 		int  seen;              /* how often it was handled or received */

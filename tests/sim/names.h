@@ -12,7 +12,7 @@ struct names {
 	struct name {
 		struct str name;
 		void      *thing;
-	} *slots;
+	} * slots;
 	size_t count, room;
 };
 

@@ -149,8 +149,8 @@ static void check_timer_order(struct sim *sim, const struct work_list *list)
 		if (w->kind != WORK_TIMER)
 			continue;
 		if (last && last->due_ms > w->due_ms)
-			sim_broken(sim, "overdue timers fire in due order", "timer %.*s is found before %.*s", STR_ARG(last->key),
-			           STR_ARG(w->key));
+			sim_broken(sim, "overdue timers fire in due order", "timer %.*s is found before %.*s",
+			           STR_ARG(last->key), STR_ARG(w->key));
 		last = w;
 	}
 }

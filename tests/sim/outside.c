@@ -24,10 +24,10 @@
 enum { EVENTS_MAX = 4096, BODY_EVENTS_MAX = 4, SUBJECTS = 5, OPEN_MAX = 8, BODY_TEXT_MAX = 8192, BAD = -1 };
 
 struct outside {
-	int  sent;               /* the first so many numbers have been used */
+	int  sent; /* the first so many numbers have been used */
 	bool is_acknowledged[EVENTS_MAX];
-	int  taken[EVENTS_MAX];  /* how often it has become an event of ours */
-	int  first_open;         /* all before it are acknowledged */
+	int  taken[EVENTS_MAX]; /* how often it has become an event of ours */
+	int  first_open;        /* all before it are acknowledged */
 };
 
 /* What one body holds: numbers of events, or BAD. */
@@ -78,12 +78,14 @@ static void note_verdict(struct sim *sim, int number, enum rc rc, const struct i
 		return;
 	}
 	if (record->verdict == INTAKE_REJECTED)
-		sim_broken(sim, "a bad record never fails its neighbours", "event out-%d is rejected: %s", number, record->e.msg);
+		sim_broken(sim, "a bad record never fails its neighbours", "event out-%d is rejected: %s", number,
+		           record->e.msg);
 	if (rc)
 		return; /* to be sent again */
 	o->is_acknowledged[number] = true;
 	if (!o->taken[number])
-		sim_broken(sim, "what was answered is stored", "event out-%d was acknowledged, and is not stored", number);
+		sim_broken(sim, "what was answered is stored", "event out-%d was acknowledged, and is not stored",
+		           number);
 	while (o->first_open < o->sent && o->is_acknowledged[o->first_open])
 		o->first_open++;
 }
@@ -102,8 +104,9 @@ static struct str write_event(struct arena *a, int number)
 {
 	if (number == BAD)
 		return STR("{\"id\":\"out-0\",\"detail\":{}}");
-	return str_format(a, "{\"id\":\"out-%d\",\"detail-type\":\"Happened\",\"subject\":\"outside/%d\",\"detail\":{\"n\":%d}}", number,
-	                  number % SUBJECTS, number);
+	return str_format(
+	        a, "{\"id\":\"out-%d\",\"detail-type\":\"Happened\",\"subject\":\"outside/%d\",\"detail\":{\"n\":%d}}",
+	        number, number % SUBJECTS, number);
 }
 
 static void write_record(struct json_out *o, struct arena *a, int number, bool is_wrapped)
@@ -158,10 +161,10 @@ static void send(struct sim_node *n, const struct parcel *parcel)
 		err_clear(&e);
 		rc = node_run(n, intake_store, &call, &a, &e);
 		sim_trace(sim, n, "outside sends event %d: %s", parcel->numbers[i],
-		          rc                                              ? e.msg :
-		          records[i].verdict == INTAKE_ACCEPTED  ? "accepted" :
-		          records[i].verdict == INTAKE_DUPLICATE ? "duplicate" :
-		                                                            "rejected");
+		          rc                                       ? e.msg
+		          : records[i].verdict == INTAKE_ACCEPTED  ? "accepted"
+		          : records[i].verdict == INTAKE_DUPLICATE ? "duplicate"
+		                                                   : "rejected");
 		note_verdict(sim, parcel->numbers[i], rc, &records[i]);
 	}
 	arena_fini(&a);

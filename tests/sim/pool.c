@@ -156,8 +156,9 @@ static void check_step(struct sim *sim, const struct known_sandbox *k, enum sand
 			return;
 	}
 	if (to != k->state)
-		sim_broken(sim, "a sandbox changes only as its table says", "sandbox %.*s goes from %s to %s", STR_ARG(k->id),
-		           sandbox_state_name(k->state), to == SANDBOX_GONE ? "gone" : sandbox_state_name(to));
+		sim_broken(sim, "a sandbox changes only as its table says", "sandbox %.*s goes from %s to %s",
+		           STR_ARG(k->id), sandbox_state_name(k->state),
+		           to == SANDBOX_GONE ? "gone" : sandbox_state_name(to));
 }
 
 static void leave_holder(struct sim *sim, struct known_sandbox *k)
@@ -174,8 +175,8 @@ static void observe_sandbox(struct sim *sim, struct known_sandbox *k, const stru
 	if (k->is_there)
 		check_step(sim, k, after ? after->status : SANDBOX_GONE);
 	if (k->track != NOBODY && track != NOBODY && track != k->track)
-		sim_broken(sim, "no sandbox has two holders", "sandbox %.*s goes from track %d to track %d", STR_ARG(k->id),
-		           k->track, track);
+		sim_broken(sim, "no sandbox has two holders", "sandbox %.*s goes from track %d to track %d",
+		           STR_ARG(k->id), k->track, track);
 	if (track == NOBODY)
 		leave_holder(sim, k);
 	k->is_there = after != NULL;
@@ -192,8 +193,8 @@ static void check_holders(struct sim *sim, struct session *s)
 		if (!k || k->track == NOBODY)
 			continue;
 		if (sim->pool->held[k->track] && sim->pool->held[k->track] != k)
-			sim_broken(sim, "no track has two sandboxes", "track %d gets %.*s and has %.*s", k->track, STR_ARG(k->id),
-			           STR_ARG(sim->pool->held[k->track]->id));
+			sim_broken(sim, "no track has two sandboxes", "track %d gets %.*s and has %.*s", k->track,
+			           STR_ARG(k->id), STR_ARG(sim->pool->held[k->track]->id));
 		sim->pool->held[k->track] = k;
 	}
 }
@@ -202,7 +203,8 @@ static void check_holders(struct sim *sim, struct session *s)
 static const char *const news[SANDBOX_STATE_COUNT + 1][4] = {
 	[SANDBOX_AVAILABLE] = { "SandboxAdded", "SandboxRestored", "SandboxReleased" },
 	[SANDBOX_ALLOCATED] = { "SandboxAllocated" },
-	[SANDBOX_PENDING_DELETION] = { "SandboxMarkedForDeletion", "SandboxExpired", "SandboxReleased", "SandboxDeletionRetried" },
+	[SANDBOX_PENDING_DELETION] = { "SandboxMarkedForDeletion", "SandboxExpired", "SandboxReleased",
+	                               "SandboxDeletionRetried" },
 	[SANDBOX_STALE] = { "SandboxStale", "SandboxQuarantined" },
 	[SANDBOX_DELETION_FAILED] = { "SandboxDeletionFailed" },
 	[SANDBOX_GONE] = { "SandboxDeleted", "SandboxRemoved" },
@@ -220,8 +222,8 @@ static void check_told(struct sim *sim, struct session *s, const struct session_
 	for (size_t i = 0; i < ARRAY_LEN(news[to]) && news[to][i]; i++)
 		told += commit_event(s, str_from(news[to][i]), subject, STR("")) != NULL;
 	if (told != 1)
-		sim_broken(sim, "no event is lost", "%.*s becomes %s with %d events of it in the commit", STR_ARG(subject),
-		           after ? sandbox_state_name(to) : "gone", told);
+		sim_broken(sim, "no event is lost", "%.*s becomes %s with %d events of it in the commit",
+		           STR_ARG(subject), after ? sandbox_state_name(to) : "gone", told);
 }
 
 void pool_observe(struct sim *sim, struct session *s, const struct session_entry *entry)
@@ -265,8 +267,9 @@ void pool_check_counts(struct sim_node *n)
 				known[k->state]++;
 		for (int i = 0; i < SANDBOX_STATE_COUNT; i++)
 			if (known[i] != c.by_state[i])
-				sim_broken(sim, "units are conserved", "%lld sandboxes are counted as %s, there are %lld",
-				           (long long)c.by_state[i], sandbox_state_names[i], (long long)known[i]);
+				sim_broken(sim, "units are conserved",
+				           "%lld sandboxes are counted as %s, there are %lld", (long long)c.by_state[i],
+				           sandbox_state_names[i], (long long)known[i]);
 	}
 	arena_fini(&a);
 }
@@ -311,7 +314,9 @@ static void set_aside(struct sim_node *n, struct arena *a)
 	static const struct {
 		txn_fn     *run;
 		const char *name;
-	} orders[] = { { broker_quarantine, "quarantines" }, { broker_release, "releases" }, { broker_retry_deletion, "retries" } };
+	} orders[] = { { broker_quarantine, "quarantines" },
+		       { broker_release, "releases" },
+		       { broker_retry_deletion, "retries" } };
 	struct sim         *sim = n->sim;
 	int                 slot = (int)chance_below(&sim->chance, SLOTS);
 	struct sandbox_call c = { .id = account_of(a, slot, sim->pool->generations[slot]).sandbox_id,

@@ -63,19 +63,19 @@ static void take_effect(struct sim *sim, struct known_saga *k, int step, bool is
 		return;
 	for (int i = 0; i < step && !k->is_changed_by_hand; i++)
 		if (leaves_something(i) && !k->effects[i])
-			sim_broken(sim, "the steps of a saga are done in order", "saga %.*s: step %d is done before step %d",
-			           STR_ARG(k->id), step + 1, i + 1);
+			sim_broken(sim, "the steps of a saga are done in order",
+			           "saga %.*s: step %d is done before step %d", STR_ARG(k->id), step + 1, i + 1);
 	if (++k->effects[step] > 1 && !k->is_changed_by_hand)
-		sim_broken(sim, "a step is checked before it is repeated", "saga %.*s: step %d was done twice", STR_ARG(k->id),
-		           step + 1);
+		sim_broken(sim, "a step is checked before it is repeated", "saga %.*s: step %d was done twice",
+		           STR_ARG(k->id), step + 1);
 }
 
 static void lose_effect(struct sim *sim, struct known_saga *k, int step)
 {
 	for (int i = step + 1; i < k->steps && k->effects[step] && !k->is_changed_by_hand; i++)
 		if (k->effects[i])
-			sim_broken(sim, "steps are undone in reverse order", "saga %.*s: step %d is undone before step %d",
-			           STR_ARG(k->id), step + 1, i + 1);
+			sim_broken(sim, "steps are undone in reverse order",
+			           "saga %.*s: step %d is undone before step %d", STR_ARG(k->id), step + 1, i + 1);
 	k->effects[step] = 0;
 }
 
@@ -88,7 +88,8 @@ static enum rc fail_before(struct sim *sim, int64_t refused_permille, struct err
 
 	sim_pass(sim, chance_below(&sim->chance, chance_is(&sim->chance, 50) ? 25000 : 1000));
 	if (sim_fault(sim, SIM_STEP_FAILED, sim->profile.step))
-		return err_set(e, kinds[chance_below(&sim->chance, ARRAY_LEN(kinds))], "simulated: the far side has trouble");
+		return err_set(e, kinds[chance_below(&sim->chance, ARRAY_LEN(kinds))],
+		               "simulated: the far side has trouble");
 	if (sim_fault(sim, SIM_STEP_REFUSED, refused_permille))
 		return err_set(e, RC_DENIED, "simulated: the far side refuses");
 	return RC_OK;
@@ -159,7 +160,12 @@ static const struct saga_step steps[STEPS] = {
 	{ .name = "first", .act = act_once, .check = check_step, .undo = undo_step },
 	{ .name = "second", .act = act_by_key, .undo = undo_step, .tries = 3 },
 	{ .name = "look", .act = act_by_key },
-	{ .name = "fourth", .act = act_once, .check = check_step, .undo = undo_step, .backoff_ms = 60000, .backoff_max_ms = 3600000 },
+	{ .name = "fourth",
+	  .act = act_once,
+	  .check = check_step,
+	  .undo = undo_step,
+	  .backoff_ms = 60000,
+	  .backoff_max_ms = 3600000 },
 	{ .name = "fifth", .act = act_once, .check = check_step, .undo = undo_step, .deadline_ms = 6 * 3600 * 1000 },
 	{ .name = "sixth", .act = act_by_key, .undo = undo_step },
 };
@@ -191,7 +197,8 @@ enum rc sagas_start(struct session *s, struct str id, struct str subject, int64_
 {
 	struct sim *sim = sim_of(s);
 
-	return session_start(s, sim->far_side->kinds[number % SAGA_KINDS].name, id, subject, STR("{}"), STR("teller"), e);
+	return session_start(s, sim->far_side->kinds[number % SAGA_KINDS].name, id, subject, STR("{}"), STR("teller"),
+	                     e);
 }
 
 /* --- what must be so --- */
@@ -221,18 +228,18 @@ static void check_step_end(struct sim *sim, const struct known_saga *k, int step
 	switch (k->state) {
 	case SAGA_DONE:
 		if (k->effects[step] != 1)
-			sim_broken(sim, "a saga that is done has all its effects, once each", "saga %.*s: step %d is there %d times",
-			           STR_ARG(k->id), step + 1, k->effects[step]);
+			sim_broken(sim, "a saga that is done has all its effects, once each",
+			           "saga %.*s: step %d is there %d times", STR_ARG(k->id), step + 1, k->effects[step]);
 		return;
 	case SAGA_UNDONE:
 		if (k->effects[step])
-			sim_broken(sim, "a saga that is undone leaves nothing", "saga %.*s: step %d is still there", STR_ARG(k->id),
-			           step + 1);
+			sim_broken(sim, "a saga that is undone leaves nothing", "saga %.*s: step %d is still there",
+			           STR_ARG(k->id), step + 1);
 		return;
 	case SAGA_PARKED:
 		if (k->effects[step] && !is_listed(sim, k, step))
-			sim_broken(sim, "a parked saga lists its leftovers", "saga %.*s: step %d is there, and not listed",
-			           STR_ARG(k->id), step + 1);
+			sim_broken(sim, "a parked saga lists its leftovers",
+			           "saga %.*s: step %d is there, and not listed", STR_ARG(k->id), step + 1);
 		return;
 	case SAGA_RUNNING:
 	case SAGA_UNDOING:
@@ -265,7 +272,8 @@ static void check_end(struct sim *sim, struct session *s, const struct known_sag
 	const char *type = end_event(saga->state);
 
 	if (type && !commit_event(s, str_from(type), saga->subject, STR("")))
-		sim_broken(sim, "no event is lost", "saga %.*s ends without %s in the same commit", STR_ARG(k->id), type);
+		sim_broken(sim, "no event is lost", "saga %.*s ends without %s in the same commit", STR_ARG(k->id),
+		           type);
 	check_far_side(sim, k);
 }
 
@@ -279,7 +287,8 @@ void sagas_observe(struct sim *sim, struct session *s, const struct session_entr
 	if (!k)
 		k = learn(sim, after);
 	if (!before && !commit_event(s, STR("SagaStarted"), after->subject, STR("")))
-		sim_broken(sim, "no event is lost", "saga %.*s starts without SagaStarted in the same commit", STR_ARG(k->id));
+		sim_broken(sim, "no event is lost", "saga %.*s starts without SagaStarted in the same commit",
+		           STR_ARG(k->id));
 	if (before && commit_event(s, STR("SagaSkipped"), after->subject, STR("")))
 		k->is_changed_by_hand = k->is_skipped[before->step] = true;
 	k->state = after->state;
@@ -295,7 +304,8 @@ void sagas_check_event(struct sim *sim, struct session *s, const struct event *e
 	if (!str_starts_with(event->type, STR("Saga")))
 		return;
 	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));)
-		if (entry->type == &saga_type && entry->after && str_eq(((const struct saga *)entry->after)->subject, event->subject))
+		if (entry->type == &saga_type && entry->after &&
+		    str_eq(((const struct saga *)entry->after)->subject, event->subject))
 			return;
 	sim_broken(sim, "no event is invented", "%.*s of %.*s without a saga in the commit", STR_ARG(event->type),
 	           STR_ARG(event->subject));
@@ -358,7 +368,8 @@ bool sagas_retry_all(struct sim_node *n)
 
 	if (!node_read(n, saga_list, &l, &a, NULL))
 		for (count = 0; count < l.page.count; count++)
-			give_order(n, saga_retry, "retries", ((struct saga *)page_record(&l.page, &saga_type, count))->id, &a);
+			give_order(n, saga_retry, "retries",
+			           ((struct saga *)page_record(&l.page, &saga_type, count))->id, &a);
 	arena_fini(&a);
 	return count > 0;
 }

@@ -95,7 +95,8 @@ void schedule_check(struct sim *sim)
 		const struct known_job *job = &sim->schedule->jobs[i];
 
 		if (job->is_known && !job->is_paused && !job->is_armed && !job->is_in_lane)
-			sim_broken(sim, "a job is never forgotten", "job %s is not paused, and has neither a timer nor a delivery",
+			sim_broken(sim, "a job is never forgotten",
+			           "job %s is not paused, and has neither a timer nor a delivery",
 			           jobs_name((enum job_id)i));
 	}
 	sim->schedule->is_changed = false;
@@ -110,7 +111,8 @@ static enum rc pause(struct sim_node *n, enum job_id id, bool is_paused)
 	struct err       e = { 0 };
 	enum rc          rc = node_run(n, job_pause, &p, &a, &e);
 
-	sim_trace(n->sim, n, "operator %s job %s: %s", is_paused ? "pauses" : "resumes", jobs_name(id), rc ? e.msg : "ok");
+	sim_trace(n->sim, n, "operator %s job %s: %s", is_paused ? "pauses" : "resumes", jobs_name(id),
+	          rc ? e.msg : "ok");
 	arena_fini(&a);
 	return rc;
 }
@@ -140,6 +142,6 @@ void schedule_pause_all(struct sim_node *n, bool is_paused)
 {
 	for (int i = 0; i < JOB_SCHEDULED; i++)
 		if (interval_sec[i] && pause(n, (enum job_id)i, is_paused))
-			sim_broken(n->sim, "a job can be paused and resumed", "job %s cannot, although nothing fails any more",
-			           jobs_name((enum job_id)i));
+			sim_broken(n->sim, "a job can be paused and resumed",
+			           "job %s cannot, although nothing fails any more", jobs_name((enum job_id)i));
 }

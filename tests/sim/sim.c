@@ -34,7 +34,8 @@ static void write_time(const struct sim *sim, char *to, size_t size)
 	int64_t ms = sim_now(sim) - sim->start_ms;
 
 	(void)snprintf(to, size, "day %2lld %02d:%02d:%02d.%03d", (long long)(ms / DAY_MS), (int)(ms / HOUR_MS % 24),
-	               (int)(ms / 60000 % 60), (int)(ms / 1000 % 60), (int)(ms % 1000)); /* fits, or is cut: it is only read */
+	               (int)(ms / 60000 % 60), (int)(ms / 1000 % 60),
+	               (int)(ms % 1000)); /* fits, or is cut: it is only read */
 }
 
 void sim_trace(struct sim *sim, const struct sim_node *n, const char *fmt, ...)
@@ -46,7 +47,8 @@ void sim_trace(struct sim *sim, const struct sim_node *n, const char *fmt, ...)
 	if (!sim_is_heard(sim))
 		return;
 	write_time(sim, time, sizeof(time));
-	length = snprintf(line, sizeof(line), "%6llu  %s  %-7s ", (unsigned long long)sim->steps, time, n ? n->name : "world");
+	length = snprintf(line, sizeof(line), "%6llu  %s  %-7s ", (unsigned long long)sim->steps, time,
+	                  n ? n->name : "world");
 	va_start(args, fmt);
 	(void)vsnprintf(line + length, sizeof(line) - (size_t)length, fmt, args); /* cut when too long */
 	va_end(args);

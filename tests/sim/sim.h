@@ -19,32 +19,32 @@
 enum { HOUR_MS = 3600 * 1000, DAY_MS = 24 * HOUR_MS };
 
 /* What the simulator does to the program. */
-#define FAULTS(X)                                                                 \
-	X(STORE_REFUSED, "store: transaction refused")                            \
-	X(STORE_RERUN, "store: conflict, function run again")                     \
-	X(STORE_ANSWER_LOST, "store: written, but the answer was lost")           \
-	X(STORE_OUTAGE, "store: out of reach for a while")                        \
-	X(STORE_STALE, "store: index query answered from an old state")           \
-	X(STORE_OUTDATED, "store: commit refused, it was based on an old state")  \
-	X(INTERLEAVED, "another transaction came in between")                     \
-	X(CRASH, "node crashed and restarted")                                    \
-	X(PAUSE, "node paused")                                                   \
-	X(CLOCK_FORWARD, "clock jumped forward")                                  \
-	X(CLOCK_BACK, "clock set back")                                           \
-	X(HANDLER_FAILED, "queue: handler failed")                                \
-	X(CALL_FAILED, "queue: call failed")                                      \
-	X(CALL_ANSWER_LOST, "queue: received, but the answer was lost")           \
-	X(STEP_FAILED, "saga: step failed before its effect")                     \
-	X(STEP_ANSWER_LOST, "saga: step timed out after its effect")              \
-	X(STEP_REFUSED, "saga: step refused for good")                            \
-	X(CHECK_FAILED, "saga: check could not tell")                             \
-	X(EVENT_REPEATED, "inbox: event sent again")                              \
-	X(EVENT_REORDERED, "inbox: event overtaken by a later one")               \
-	X(EVENT_BAD, "inbox: bad record beside good ones")                        \
-	X(EVENT_LATE, "inbox: event lost and sent again much later")              \
-	X(CLOUD_FAILED, "cloud: outage, throttling, time-out before the effect")  \
-	X(CLOUD_ANSWER_LOST, "cloud: time-out after the effect")                  \
-	X(VENDOR_FAILED, "vendor: call failed")                                   \
+#define FAULTS(X)                                                                \
+	X(STORE_REFUSED, "store: transaction refused")                           \
+	X(STORE_RERUN, "store: conflict, function run again")                    \
+	X(STORE_ANSWER_LOST, "store: written, but the answer was lost")          \
+	X(STORE_OUTAGE, "store: out of reach for a while")                       \
+	X(STORE_STALE, "store: index query answered from an old state")          \
+	X(STORE_OUTDATED, "store: commit refused, it was based on an old state") \
+	X(INTERLEAVED, "another transaction came in between")                    \
+	X(CRASH, "node crashed and restarted")                                   \
+	X(PAUSE, "node paused")                                                  \
+	X(CLOCK_FORWARD, "clock jumped forward")                                 \
+	X(CLOCK_BACK, "clock set back")                                          \
+	X(HANDLER_FAILED, "queue: handler failed")                               \
+	X(CALL_FAILED, "queue: call failed")                                     \
+	X(CALL_ANSWER_LOST, "queue: received, but the answer was lost")          \
+	X(STEP_FAILED, "saga: step failed before its effect")                    \
+	X(STEP_ANSWER_LOST, "saga: step timed out after its effect")             \
+	X(STEP_REFUSED, "saga: step refused for good")                           \
+	X(CHECK_FAILED, "saga: check could not tell")                            \
+	X(EVENT_REPEATED, "inbox: event sent again")                             \
+	X(EVENT_REORDERED, "inbox: event overtaken by a later one")              \
+	X(EVENT_BAD, "inbox: bad record beside good ones")                       \
+	X(EVENT_LATE, "inbox: event lost and sent again much later")             \
+	X(CLOUD_FAILED, "cloud: outage, throttling, time-out before the effect") \
+	X(CLOUD_ANSWER_LOST, "cloud: time-out after the effect")                 \
+	X(VENDOR_FAILED, "vendor: call failed")                                  \
 	X(VENDOR_ANSWER_LOST, "vendor: done, but the answer was lost")
 
 enum fault_kind {
@@ -71,7 +71,7 @@ struct sim_node {
 	struct jobs   *jobs;
 	bool           is_armed; /* its jobs have their timers */
 	struct queue   queues[NODE_QUEUES];
-	struct chance  chance; /* its own stream, for the kernel */
+	struct chance  chance;          /* its own stream, for the kernel */
 	int64_t        away_until_ms;   /* paused or down until then */
 	int64_t        outage_until_ms; /* does not reach the store until then */
 	int64_t        idle_until_ms;   /* has found nothing to do before then */
@@ -115,23 +115,23 @@ struct clouds;
 struct schedule;
 
 struct sim {
-	uint64_t        seed;
-	struct chance   chance;
-	struct profile  profile;
-	struct clock    clock;
-	int64_t         start_ms, end_ms, lived_ms; /* lived: time that has passed, jumps aside */
-	struct arena    arena;                      /* as long as the seed */
-	struct store   *shared;
+	uint64_t                seed;
+	struct chance           chance;
+	struct profile          profile;
+	struct clock            clock;
+	int64_t                 start_ms, end_ms, lived_ms; /* lived: time that has passed, jumps aside */
+	struct arena            arena;                      /* as long as the seed */
+	struct store           *shared;
 	struct watched_ops      ops;    /* the shared store's, watched */
 	const struct store_ops *memory; /* its own */
 	struct sim_node         nodes[NODES_MAX];
 	struct recent           recent[RECENT_MAX];
 	size_t                  recent_count;
 	/* Of the transaction under way: an answer was old; so its commit was refused; and now it runs again, on fresh ones. */
-	bool                    has_lagged, is_outdated, is_fresh;
-	int                     depth;                   /* steps within steps */
-	int64_t                 next_op_ms;
-	bool                    is_calm; /* no more faults */
+	bool    has_lagged, is_outdated, is_fresh;
+	int     depth; /* steps within steps */
+	int64_t next_op_ms;
+	bool    is_calm; /* no more faults */
 
 	struct model      *model;
 	struct bank       *bank;
@@ -162,7 +162,7 @@ static inline struct sim *sim_of(const struct session *s)
 void sim_broken(struct sim *sim, const char *promise, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* One readable line of what happens. n may be NULL: the world. */
-void sim_trace(struct sim *sim, const struct sim_node *n, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void               sim_trace(struct sim *sim, const struct sim_node *n, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static inline bool sim_is_heard(const struct sim *sim)
 {
 	return sim->is_traced || sim->is_hashed;

@@ -148,7 +148,8 @@ static bool is_current(struct session *s, const struct session_entry *entry)
 		return true;
 	if (sim_of(s)->memory->get(s, entry->type, entry->key, &stored, NULL))
 		return !entry->before;
-	return entry->before && record_version(entry->type, entry->before) == record_version(entry->type, stored.record);
+	return entry->before &&
+	       record_version(entry->type, entry->before) == record_version(entry->type, stored.record);
 }
 
 /* The others look for what somebody else has left behind only now and then. */
@@ -179,8 +180,7 @@ static enum rc apply(struct session *s, struct err *e)
 	sim->commits++;
 	model_observe(sim, s);
 	wake_nodes(sim, s);
-	for (const struct session_entry *entry = NULL;
-	     sim->profile.lag && (entry = session_next_change(s, entry));)
+	for (const struct session_entry *entry = NULL; sim->profile.lag && (entry = session_next_change(s, entry));)
 		remember(sim, entry);
 	return RC_OK;
 }
@@ -301,7 +301,7 @@ void world_open_view(struct sim_node *n)
 
 void world_open(struct sim *sim)
 {
-	static const struct record_type *const types[] = { &sandbox_type, &tombstone_type,   &job_type,
+	static const struct record_type *const types[] = { &sandbox_type, &tombstone_type,    &job_type,
 		                                           KERNEL_TYPES,  &bank_account_type, &bank_effect_type };
 
 	sim->shared = store_memory_open(types, ARRAY_LEN(types), &sim->clock);
