@@ -2,9 +2,9 @@
 /*
  * bank.c - operations on accounts, and the two queues that carry their events.
  *
- * One operation is one transaction: it changes an account, emits an event, arms or cancels the account's timer and may start a saga.
- * The ledger handles events inside the store and notes each one; the courier calls a receiver that is the model itself. One
- * account is poisoned: its deliveries always fail, until it is healed at the end.
+ * One operation is one transaction: it changes an account, emits an event, arms or cancels the account's timer and
+ * may start a saga. The ledger handles events inside the store and notes each one; the courier calls a receiver that
+ * is the model itself. One account is poisoned: its deliveries always fail, until it is healed at the end.
  */
 #include "bank.h"
 
@@ -36,11 +36,13 @@ static const struct record_field effect_fields[] = {
 };
 
 const struct record_type bank_account_type = {
-	.name = "account", .size = sizeof(struct bank_account), .fields = account_fields, .field_count = ARRAY_LEN(account_fields),
+	.name = "account", .size = sizeof(struct bank_account),
+	.fields = account_fields, .field_count = ARRAY_LEN(account_fields),
 	.key = ACCOUNT_F_ID, .version_offset = offsetof(struct bank_account, version),
 };
 const struct record_type bank_effect_type = {
-	.name = "effect", .size = sizeof(struct bank_effect), .fields = effect_fields, .field_count = ARRAY_LEN(effect_fields),
+	.name = "effect", .size = sizeof(struct bank_effect),
+	.fields = effect_fields, .field_count = ARRAY_LEN(effect_fields),
 	.key = EFFECT_F_ID, .version_offset = offsetof(struct bank_effect, version),
 };
 

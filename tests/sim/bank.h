@@ -1,5 +1,4 @@
-/* bank.h - what runs on the kernel in the simulation: accounts that change, with events, timers, a queue that handles and one that
- * calls. */
+/* bank.h - what runs on the kernel in the simulation: accounts with events and timers, a queue that handles, one that calls. */
 #pragma once
 
 #include <stdbool.h>

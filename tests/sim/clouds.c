@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clouds.c - moves an account from one OU to another and gives somebody access to it, as a saga over the ports of the simulated cloud.
+ * clouds.c - moves an account from one OU to another and gives somebody access to it, as a saga over the ports of the
+ * simulated cloud.
  *
- * The cloud is the product's own (providers/sim), on a store of its own, with throttling, outages, and time-outs before and after the
- * effect; its CloudTrail events come back through the intake, doubled, late and out of order. An account has one saga at a time.
+ * The cloud is the product's own (providers/sim), on a store of its own, with throttling, outages, and time-outs
+ * before and after the effect; its CloudTrail events come back through the intake, doubled, late and out of order. An
+ * account has one saga at a time.
  *
  * Promises checked here:
- *   done: the account was moved once and is there, with access; undone: it is where it was, without; parked: what is there is listed
+ *   done: the account was moved once and is there, with access; undone: it is where it was, without;
+ *   parked: what is there is listed
  *   each move is one event in our log, however often the trail tells of it
  */
 #include "clouds.h"

@@ -2,10 +2,10 @@
 /*
  * drive.c - the life of one seed: who does what next, what goes wrong, how time passes, and how it ends.
  *
- * Each turn one thing happens: an operation whose time has come, a mishap, one stage of one node's work; or, when nobody has anything
- * to do, time passes until somebody has. After the last day there are no more faults; everything is driven until it is quiet, and all
- * promises are checked. Then what was poisoned is healed, dead letters are replayed and parked sagas retried, and after that
- * nothing at all may be left.
+ * Each turn one thing happens: an operation whose time has come, a mishap, one stage of one node's work; or, when
+ * nobody has anything to do, time passes until somebody has. After the last day there are no more faults; everything
+ * is driven until it is quiet, and all promises are checked. Then what was poisoned is healed, dead letters are
+ * replayed and parked sagas retried, and after that nothing at all may be left.
  */
 #include "bank.h"
 #include "clouds.h"

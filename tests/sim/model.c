@@ -2,8 +2,9 @@
 /*
  * model.c - the reference: what was committed, and what follows from it.
  *
- * The model sees every commit as it happens, also those whose caller was told otherwise. It knows nothing of how the kernel
- * works: only which records belong together in one commit, how often an event may be handled, and in which order.
+ * The model sees every commit as it happens, also those whose caller was told otherwise. It knows nothing of how the
+ * kernel works: only which records belong together in one commit, how often an event may be handled, and in which
+ * order.
  *
  * Promises checked here:
  *   no event is lost, none is invented     an account's change and its event are one commit, the same for timers

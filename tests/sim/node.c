@@ -2,9 +2,9 @@
 /*
  * node.c - a process of the simulation: it does what the pump does with threads, one stage of one work at a time.
  *
- * A node looks for work, takes some of it in hand, and with each step brings one of them one stage further. Between any two steps it
- * may be paused for longer than its claims last, or crash and lose everything it had in hand. Timers are settled in the order in
- * which they were found; all else in any order.
+ * A node looks for work, takes some of it in hand, and with each step brings one of them one stage further. Between
+ * any two steps it may be paused for longer than its claims last, or crash and lose everything it had in hand. Timers
+ * are settled in the order in which they were found; all else in any order.
  */
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 /*
  * outside.c - somebody outside sends events, and sends each one again until it is acknowledged.
  *
- * A body has one event or several, sometimes a bad one among them, and comes as a list or as a queue wraps it. Events overtake each
- * other; those that were acknowledged come again now and then.
+ * A body has one event or several, sometimes a bad one among them, and comes as a list or as a queue wraps it. Events
+ * overtake each other; those that were acknowledged come again now and then.
  *
  * Promises checked here:
  *   an outside event is taken in once           at every commit     [outside_check_event()]

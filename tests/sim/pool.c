@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.c - tracks that claim and give back, operators, the background passes, and a vendor that deletes and makes new accounts.
+ * pool.c - tracks that claim and give back, operators, the background passes, and a vendor that deletes and makes new
+ * accounts.
  *
  * Promises checked here:
  *   no sandbox has two holders, no track two sandboxes     at every commit                  [observe_sandbox()]

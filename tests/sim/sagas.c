@@ -2,8 +2,9 @@
 /*
  * sagas.c - the far side of the sagas, and what must be true of it.
  *
- * The far side is an array: how often each step of each saga is in effect. A step that has a check must not be done twice, and the far
- * side does not help; one without a check is recognised by its key. One step in the middle only looks and leaves nothing behind.
+ * The far side is an array: how often each step of each saga is in effect. A step that has a check must not be done
+ * twice, and the far side does not help; one without a check is recognised by its key. One step in the middle only
+ * looks and leaves nothing behind.
  *
  * Promises checked here:
  *   a step is done once                                      [take_effect()]

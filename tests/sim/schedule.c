@@ -2,8 +2,8 @@
 /*
  * schedule.c - the jobs of the product in the simulation: sync, cleanup, expiry, the removal of stale ones.
  *
- * Promise checked here, after every commit: a job that is not paused has a timer, or something in its lane; so it is never forgotten,
- * whoever crashes when.
+ * Promise checked here, after every commit: a job that is not paused has a timer, or something in its lane; so it is
+ * never forgotten, whoever crashes when.
  */
 #include "schedule.h"
 

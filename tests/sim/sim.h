@@ -1,4 +1,4 @@
-/* sim.h - the simulated world: several nodes on one store, one virtual clock, one source of chance. See docs/simulator.md. */
+/* sim.h - the simulated world: several nodes on one store, one clock, one source of chance. See docs/simulator.md. */
 #pragma once
 
 #include <stdbool.h>
@@ -127,7 +127,7 @@ struct sim {
 	struct sim_node         nodes[NODES_MAX];
 	struct recent           recent[RECENT_MAX];
 	size_t                  recent_count;
-	/* Of the transaction under way: an answer was old; so its commit was refused; and now it runs again, on fresh ones. */
+	/* Of the transaction under way: an answer was old; its commit was refused; it runs again, on fresh ones. */
 	bool    has_lagged, is_outdated, is_fresh;
 	int     depth; /* steps within steps */
 	int64_t next_op_ms;

@@ -2,13 +2,14 @@
 /*
  * world.c - the store that all nodes share, watched, and each node's own unreliable view of it.
  *
- * The shared store is the memory back end with two functions of its table replaced: apply() shows every commit to the model, so
- * that the model knows what was written whether or not anybody was told; query() sometimes answers an index query from the
- * state of some changes ago, as an eventually consistent index does. What was decided on such an answer is refused at the commit
- * when it no longer holds, and the function runs again: as on DynamoDB.
+ * The shared store is the memory back end with two functions of its table replaced: apply() shows every commit to the
+ * model, so that the model knows what was written whether or not anybody was told; query() sometimes answers an index
+ * query from the state of some changes ago, as an eventually consistent index does. What was decided on such an
+ * answer is refused at the commit when it no longer holds, and the function runs again: as on DynamoDB.
  *
- * A node's view is a store around the shared one. It makes the node's kernel the context of each transaction and decides what
- * becomes of it: refused, run twice, written with the answer lost; or another node's step comes in between.
+ * A node's view is a store around the shared one. It makes the node's kernel the context of each transaction and
+ * decides what becomes of it: refused, run twice, written with the answer lost; or another node's step comes in
+ * between.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static void insert_sorted(struct old_page *old, struct stored item)
 	old->page->count++;
 }
 
-/* The page as it was some changes ago: without what has changed since, with what it was then. False when that is the same. */
+/* The page as it was some changes ago: what has changed since is as it was then. False when that is the same. */
 static bool turn_back(struct session *s, size_t changes, const struct query *q, struct stored_page *page)
 {
 	struct sim        *sim = sim_of(s);
