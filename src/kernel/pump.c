@@ -13,12 +13,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/inbox.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "kernel/kernel.h"
 #include "kernel/work.h"
 
@@ -27,6 +29,7 @@ enum {
 	ENOUGH_IN_HAND = 64, /* look again when fewer are under way */
 	BUCKETS = 1024,
 	SPARE_MAX = 256,
+	TURNS_MAX = 32,
 	DEFAULT_CONCURRENCY = 4,
 	STORE_RETRY_MS = 1000,
 };
@@ -37,7 +40,8 @@ struct item {                   /* one work under way */
 	struct pump      *pump;
 	struct work       work;
 	struct txn        txn;
-	struct inbox_item turn; /* at the workers */
+	unsigned          turns; /* deliveries of one lane in a row: each takes some of the arena */
+	struct inbox_item turn;  /* at the workers */
 };
 
 struct pump {
@@ -103,6 +107,7 @@ static struct item *add_item(struct pump *p, const struct work *w)
 
 	item->hash = hash_of(w);
 	item->pump = p;
+	item->turns = 0;
 	work_copy(&item->work, w);
 	item->next = p->buckets[item->hash % BUCKETS];
 	p->buckets[item->hash % BUCKETS] = item;
@@ -149,6 +154,21 @@ static void remove_item(struct item *item, bool must_look_again)
 		free_item(item);
 }
 
+/* A stage is durable: what it was goes into the figures. */
+static void count(const struct pump *p, const struct work *w)
+{
+	char labels[QUEUE_NAME_MAX + 16];
+
+	if (!w->outcome || !p->kernel->metrics)
+		return;
+	if (w->kind == WORK_TIMER) {
+		metrics_add(p->kernel->metrics, METRIC_TIMERS_FIRED, "", 1);
+	} else if (w->kind == WORK_LANE) {
+		(void)snprintf(labels, sizeof(labels), "%s,%s", w->queue->name, w->outcome); /* fits */
+		metrics_add(p->kernel->metrics, METRIC_DELIVERIES, labels, 1);
+	}
+}
+
 /* --- without a worker --- */
 
 static void on_settled(struct txn *t, enum rc rc, const struct err *e);
@@ -168,11 +188,13 @@ static void on_settled(struct txn *t, enum rc rc, const struct err *e)
 		submit_stage(item, work_refuse);
 		return;
 	}
-	if (!rc && item->work.has_more) {
+	if (!rc)
+		count(item->pump, &item->work);
+	if (!rc && item->work.has_more && ++item->turns < TURNS_MAX) {
 		submit_stage(item, work_settle);
 		return;
 	}
-	remove_item(item, false);
+	remove_item(item, item->work.has_more);
 }
 
 /* --- with a worker --- */
@@ -195,6 +217,8 @@ static enum rc run_stage(struct pump *p, struct work *w, txn_fn *stage)
 
 	if (rc && !w->is_refused)
 		log_write(LOG_WARNING, "kernel", NULL, 0, "%.*s: %s", STR_ARG(w->key), e.msg);
+	if (!rc && stage != work_claim)
+		count(p, w);
 	return rc;
 }
 

@@ -182,6 +182,7 @@ static enum rc note_failure(struct session *s, struct work *w, struct lane *lane
 	const struct queue *q = w->queue;
 	struct str          why = str_dup(session_arena(s), str_from(w->failure.msg));
 
+	w->outcome = lane->tries >= queue_tries(q) ? "dead" : "failed";
 	if (lane->tries >= queue_tries(q))
 		return bury(s, lane, &w->delivery.event, why, &w->has_more, e);
 	if (HAS_DEFECT(SKIP_LANE_ORDER) && lane->head < lane->tail) {
@@ -338,6 +339,7 @@ static enum rc settle_call(struct session *s, struct work *w, struct err *e)
 		return note_failure(s, w, &lane, e);
 	if (w->queue->settle && (rc = w->queue->settle(s, &w->call, e)))
 		return refuse(w, rc, e);
+	w->outcome = "delivered";
 	return advance(s, &lane, &w->has_more, e);
 }
 
@@ -364,6 +366,7 @@ static enum rc settle_alone(struct session *s, struct work *w, struct err *e)
 	w->delivery.tries = ++lane.tries;
 	if ((rc = handle(s, w, e)))
 		return rc;
+	w->outcome = "delivered";
 	return advance(s, &lane, &w->has_more, e);
 }
 

@@ -107,6 +107,7 @@ enum rc timer_settle(struct session *s, struct work *w, struct err *e)
 		                .actor = str_format(session_arena(s), "timer/%.*s",
 		                                    (int)(timer.name.n > 150 ? 150 : timer.name.n), timer.name.p) };
 	session_delete(s, &timer_type, timer.name);
+	w->outcome = "fired";
 	return session_emit(s, &event, e);
 }
 

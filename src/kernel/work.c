@@ -125,6 +125,7 @@ enum rc work_settle(struct session *s, void *arg, struct err *e)
 	struct work *w = arg;
 
 	w->has_more = w->is_lost = w->is_refused = false;
+	w->outcome = NULL;
 	switch (w->kind) {
 	case WORK_TIMER: return timer_settle(s, w, e);
 	case WORK_LANE: return lane_settle(s, w, e);
