@@ -35,6 +35,7 @@ static const struct {
 	{ 409, "Conflict" },
 	{ 413, "Content Too Large" },
 	{ 414, "URI Too Long" },
+	{ 415, "Unsupported Media Type" },
 	{ 417, "Expectation Failed" },
 	{ 429, "Too Many Requests" },
 	{ 431, "Request Header Fields Too Large" },
