@@ -3,9 +3,8 @@
  * lease_records.c - the record types of leases, accounts and templates: one row per field.
  *
  * What orders an index is never absent, for a record without it is in no index on DynamoDB: so an account that was never cleaned has the
- * time 0, and is the longest rested. is_queued and is_over are there for their indexes alone and follow from queued_ms and ttl_sec
- * [lease_store()]; while they are 0 the record is not in the index, so the line and the removal cost what is in line and what is to be
- * removed, not what was ever lent. Rows may be added at the end of a table.
+ * time 0, and is the longest rested. is_queued is there for its index alone and follows from queued_ms [lease_store()]; while it is 0
+ * the lease is not in the index, so the line costs what is in it. Rows may be added at the end of a table.
  */
 #include "service/lease_records.h"
 
@@ -26,7 +25,7 @@ enum {
 	LEASE_F_DURATION_THRESHOLDS, LEASE_F_COST_GROUP, LEASE_F_ACCOUNT_ID, LEASE_F_APPROVED_BY, LEASE_F_START, LEASE_F_LAST_CHECKED,
 	LEASE_F_EXPIRES, LEASE_F_COST, LEASE_F_COST_AT, LEASE_F_END, LEASE_F_TTL, LEASE_F_QUEUED, LEASE_F_QUEUED_BY, LEASE_F_DECIDED_BY,
 	LEASE_F_DECISION_REASON, LEASE_F_ENDED_BY, LEASE_F_END_REASON, LEASE_F_FREEZE_REASON, LEASE_F_CREATED, LEASE_F_EDITED,
-	LEASE_F_RATE_FROM, LEASE_F_RATE_FROM_COST, LEASE_F_IS_QUEUED, LEASE_F_IS_OVER,
+	LEASE_F_RATE_FROM, LEASE_F_RATE_FROM_COST, LEASE_F_IS_QUEUED,
 };
 
 static const struct record_field lease_fields[] = {
@@ -66,13 +65,11 @@ static const struct record_field lease_fields[] = {
 	[LEASE_F_RATE_FROM]           = { INT_OR_NONE(lease, rate_from_ms) },
 	[LEASE_F_RATE_FROM_COST]      = { INT(lease, rate_from_cost) },
 	[LEASE_F_IS_QUEUED]           = { INT_OR_NONE(lease, is_queued) },
-	[LEASE_F_IS_OVER]             = { INT_OR_NONE(lease, is_over) },
 };
 static const struct record_index lease_indexes[] = {
 	[LEASE_BY_OWNER]  = INDEX("ByOwner",  LEASE_F_USER_KEY,  LEASE_F_CREATED, 1),
 	[LEASE_BY_STATUS] = INDEX("ByStatus", LEASE_F_STATUS,    LEASE_F_CREATED, 2),
 	[LEASE_IN_LINE]   = INDEX("InLine",   LEASE_F_IS_QUEUED, LEASE_F_QUEUED,  3),
-	[LEASE_BY_TTL]    = INDEX("ByTtl",    LEASE_F_IS_OVER,   LEASE_F_TTL,     4),
 };
 
 enum {

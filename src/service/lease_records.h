@@ -19,7 +19,6 @@ enum lease_index {
 	LEASE_BY_OWNER,  /* hash user_key, sort created_ms */
 	LEASE_BY_STATUS, /* hash status, sort created_ms */
 	LEASE_IN_LINE,   /* hash is_queued (1), sort queued_ms; only those in line */
-	LEASE_BY_TTL,    /* hash is_over (1), sort ttl_sec; only those that will be removed */
 };
 enum account_index {
 	ACCOUNT_BY_STATUS, /* hash status, sort cleaned_ms: the longest rested first */
