@@ -120,6 +120,7 @@ struct lease {
 	int64_t           cost, cost_at_ms; /* spend, and up to when it is complete */
 	int64_t           end_ms;
 	int64_t           ttl_sec;   /* removed after this */
+	int64_t           ttl_days;  /* how long it is kept after its end: the policy's, when it was last asked */
 	int64_t           queued_ms; /* approved, and waits in line for an account since; 0: does not */
 	struct str        queued_by; /* who approved it */
 	int64_t           is_queued; /* 1: queued_ms is set; for the index of the line */
@@ -129,8 +130,8 @@ struct lease {
 	struct str        freeze_reason; /* JSON: the reason object of LeaseFrozen */
 	int64_t           created_ms, edited_ms;
 	int64_t           rate_from_ms, rate_from_cost; /* an earlier observation, for the projection */
-	int64_t  projected_ms; /* since when the projected spend passes the budget, and its owner was told; 0: not */
-	uint64_t version;
+	int64_t           projected_ms; /* since when the projected spend passes the budget, and its owner was told; 0: not */
+	uint64_t          version;
 };
 
 /* What always holds: per status, which fields are there. */
