@@ -134,7 +134,9 @@ static const json_t *find(const struct part *at, const char *name, enum need nee
 	if (need == NULLABLE)
 		*ret = CLEARED;
 	else
-		part_problem(at, name, need == REQUIRED ? "is required and must not be null" : "must not be null; leave it out instead");
+		part_problem(at, name,
+		             need == REQUIRED ? "is required and must not be null"
+		                              : "must not be null; leave it out instead");
 	return NULL;
 }
 
@@ -143,7 +145,8 @@ static struct str text_of(const json_t *member)
 	return str_of(json_string_value(member), json_string_length(member));
 }
 
-enum given part_text(const struct part *at, const char *name, enum need need, size_t least, size_t most, struct str *ret)
+enum given part_text(const struct part *at, const char *name, enum need need, size_t least, size_t most,
+                     struct str *ret)
 {
 	enum given    given;
 	const json_t *member = find(at, name, need, &given);
@@ -160,8 +163,8 @@ enum given part_text(const struct part *at, const char *name, enum need need, si
 	return ABSENT;
 }
 
-enum given part_checked(const struct part *at, const char *name, enum need need, bool (*is_ok)(struct str s), const char *what,
-                        struct str *ret)
+enum given part_checked(const struct part *at, const char *name, enum need need, bool (*is_ok)(struct str s),
+                        const char *what, struct str *ret)
 {
 	enum given    given;
 	const json_t *member = find(at, name, need, &given);
@@ -176,7 +179,8 @@ enum given part_checked(const struct part *at, const char *name, enum need need,
 	return ABSENT;
 }
 
-enum given part_choice(const struct part *at, const char *name, enum need need, const char *const *names, int count, int *ret)
+enum given part_choice(const struct part *at, const char *name, enum need need, const char *const *names, int count,
+                       int *ret)
 {
 	enum given    given;
 	const json_t *member = find(at, name, need, &given);

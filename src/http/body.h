@@ -48,17 +48,20 @@ struct part body_whole(struct body *b);
 void part_expect(const struct part *at, const char *words);
 
 /* The members. Texts are copied and live as long as the request. What is not given leaves *ret alone. */
-enum given part_text(const struct part *at, const char *name, enum need need, size_t least, size_t most, struct str *ret);
+enum given part_text(const struct part *at, const char *name, enum need need, size_t least, size_t most,
+                     struct str *ret);
 
 /* A text that a rule accepts; what: "must be ..." */
-enum given part_checked(const struct part *at, const char *name, enum need need, bool (*is_ok)(struct str s), const char *what,
-                        struct str *ret);
-enum given part_choice(const struct part *at, const char *name, enum need need, const char *const *names, int count, int *ret);
+enum given part_checked(const struct part *at, const char *name, enum need need, bool (*is_ok)(struct str s),
+                        const char *what, struct str *ret);
+enum given part_choice(const struct part *at, const char *name, enum need need, const char *const *names, int count,
+                       int *ret);
 enum given part_bool(const struct part *at, const char *name, enum need need, int64_t *ret);
 enum given part_int(const struct part *at, const char *name, enum need need, int64_t least, int64_t most, int64_t *ret);
 
 /* A number above 0 and up to most, in units of which it has so many: 50.5 with scale 1,000,000 is 50,500,000. */
-enum given part_amount(const struct part *at, const char *name, enum need need, double scale, double most, int64_t *ret);
+enum given part_amount(const struct part *at, const char *name, enum need need, double scale, double most,
+                       int64_t *ret);
 
 /* ISO 8601 with Z, in milliseconds since 1970. */
 enum given part_time(const struct part *at, const char *name, enum need need, int64_t *ret_ms);

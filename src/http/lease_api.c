@@ -115,7 +115,9 @@ static void read_status(struct request *r, struct lease_list *l, struct problems
 /* The list's name for its tokens: with its filters. */
 static const char *list_name(struct request *r, const struct lease_list *l)
 {
-	return str_format(&r->call->arena, "leases/%.*s/%d", STR_ARG(l->owner_email), l->has_status ? (int)l->status : -1).p;
+	return str_format(&r->call->arena, "leases/%.*s/%d", STR_ARG(l->owner_email),
+	                  l->has_status ? (int)l->status : -1)
+	        .p;
 }
 
 static bool read_list(struct request *r, struct lease_list *l)
@@ -178,9 +180,9 @@ static bool read_request(struct request *r, struct lease_request *q, struct str 
 	(void)part_checked(&whole, "leaseTemplateUuid", REQUIRED, uuid_is_ok, "must be a uuid",
 	                   &q->template_uuid); /* problems are in the body */
 	(void)part_text(&whole, "comments", OPTIONAL, 0, COMMENTS_MAX, &q->comments);
-	q->is_assigned =
-	        part_checked(&whole, "userEmail", OPTIONAL, email_is_ok, "must be an email address", ret_owner) == GIVEN &&
-	        !caller_is_only_user(&q->by);
+	q->is_assigned = part_checked(&whole, "userEmail", OPTIONAL, email_is_ok, "must be an email address",
+	                              ret_owner) == GIVEN &&
+	                 !caller_is_only_user(&q->by);
 	return body_is_good(&body);
 }
 
@@ -268,12 +270,13 @@ static bool read_change(struct request *r, struct lease_change *c)
 		return false;
 	whole = body_whole(&body);
 	part_expect(&whole, "maxSpend budgetThresholds expirationDate durationThresholds costReportGroup");
-	edit->sets_max_spend =
-	        part_amount(&whole, "maxSpend", NULLABLE, MICROS_PER_DOLLAR, DOLLARS_MOST, &edit->max_spend) != ABSENT;
+	edit->sets_max_spend = part_amount(&whole, "maxSpend", NULLABLE, MICROS_PER_DOLLAR, DOLLARS_MOST,
+	                                   &edit->max_spend) != ABSENT;
 	edit->sets_budget = part_budget_thresholds(&whole, &c->budget) != ABSENT;
 	edit->sets_expiry = part_time(&whole, "expirationDate", NULLABLE, &edit->expires_ms) != ABSENT;
 	edit->sets_duration = part_duration_thresholds(&whole, &c->duration) != ABSENT;
-	edit->sets_group = part_text(&whole, "costReportGroup", NULLABLE, 1, COST_GROUP_MAX, &edit->cost_group) != ABSENT;
+	edit->sets_group = part_text(&whole, "costReportGroup", NULLABLE, 1, COST_GROUP_MAX, &edit->cost_group) !=
+	                   ABSENT;
 	return body_is_good(&body);
 }
 
@@ -352,7 +355,7 @@ static bool read_review(struct request *r, struct lease_call *c, int *ret_action
 			part_problem(&whole, "decision", "says something else than action");
 		*ret_action = decision;
 	}
-	(void)part_text(&whole, "reason", OPTIONAL, 0, REASON_MAX, &c->reason); /* problems are in the body */
+	(void)part_text(&whole, "reason", OPTIONAL, 0, REASON_MAX, &c->reason);     /* problems are in the body */
 	(void)part_text(&whole, "approverEmail", OPTIONAL, 0, EMAIL_MAX, &ignored); /* who it is says the token */
 	return body_is_good(&body);
 }

@@ -66,7 +66,8 @@ static void read_alias(const struct part *at, const struct threshold_kind *kind,
 	ret->items[i].percentage = (double)share / 1e6;
 }
 
-static void read_threshold(const struct part *at, const struct threshold_kind *kind, size_t i, struct threshold_form *ret)
+static void read_threshold(const struct part *at, const struct threshold_kind *kind, size_t i,
+                           struct threshold_form *ret)
 {
 	bool is_alias = json_object_get(at->object, kind->alias) != NULL;
 

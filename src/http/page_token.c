@@ -38,7 +38,8 @@ static struct str read_token(struct request *r, struct problems *p)
 	return token.n ? token : other;
 }
 
-void page_token_read(struct request *r, const char *list, size_t most, size_t *ret_limit, struct str *ret_cursor, struct problems *p)
+void page_token_read(struct request *r, const char *list, size_t most, size_t *ret_limit, struct str *ret_cursor,
+                     struct problems *p)
 {
 	struct str token = read_token(r, p);
 	struct str size = page_query(r, "pageSize", p);

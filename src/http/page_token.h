@@ -13,7 +13,8 @@ struct str page_query(struct request *r, const char *name, struct problems *p);
 
 /* What page is wanted: how many records (most when not said) and the store's cursor (empty: from the start). The list's name, with its
  * filter, is part of the token, so that one of another list is refused. */
-void page_token_read(struct request *r, const char *list, size_t most, size_t *ret_limit, struct str *ret_cursor, struct problems *p);
+void page_token_read(struct request *r, const char *list, size_t most, size_t *ret_limit, struct str *ret_cursor,
+                     struct problems *p);
 
 /* No problem with the query? Otherwise they have been answered. */
 bool page_is_good(struct request *r, const struct problems *p);

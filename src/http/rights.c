@@ -127,8 +127,9 @@ bool rights_own_only(struct request *r, const struct caller *c, struct str email
 
 	if (!caller_is_only_user(c) || rights_is_own(c, email))
 		return true;
-	rc_ignore(err_set(&e, RC_DENIED,
-	                  "this belongs to somebody else; with the role User you can reach only your own")); /* noted in e */
+	rc_ignore(err_set(
+	        &e, RC_DENIED,
+	        "this belongs to somebody else; with the role User you can reach only your own")); /* noted in e */
 	request_fail(r, &e);
 	return false;
 }

@@ -202,13 +202,15 @@ static bool read_template(struct request *r, struct template_call *c)
 	(void)part_text(&whole, "name", REQUIRED, 1, TEMPLATE_NAME_MAX, &t->name); /* problems are in the body */
 	(void)part_text(&whole, "description", OPTIONAL, 0, DESCRIPTION_MOST, &t->description);
 	(void)part_bool(&whole, "requiresApproval", REQUIRED, &t->requires_approval);
-	(void)part_choice(&whole, "visibility", OPTIONAL, template_visibility_names, TEMPLATE_VISIBILITY_COUNT, &visibility);
+	(void)part_choice(&whole, "visibility", OPTIONAL, template_visibility_names, TEMPLATE_VISIBILITY_COUNT,
+	                  &visibility);
 	(void)part_text(&whole, "costReportGroup", OPTIONAL, 1, COST_GROUP_MAX, &t->cost_group);
 	(void)part_checked(&whole, "blueprintId", NULLABLE, uuid_is_ok, "must be a uuid, or null", &t->blueprint_id);
 	t->visibility = (enum template_visibility)visibility;
 	t->created_by = c->by.email;
 	if (!c->is_new)
-		(void)part_checked(&whole, "createdBy", REQUIRED, email_is_ok, "must be an email address", &t->created_by);
+		(void)part_checked(&whole, "createdBy", REQUIRED, email_is_ok, "must be an email address",
+		                   &t->created_by);
 	read_budget(&whole, t);
 	read_meta(&whole, t);
 	return body_is_good(&body);
