@@ -42,8 +42,8 @@ struct saga_kind      account_follow_kind(struct account_world *w);
  * that it is ready, the cleanup is asked for, the line is served, or the record is gone (Exit). */
 MUST_CHECK enum rc account_save(struct session *s, struct account *account, struct str actor, struct err *e);
 
-/* As much of it as fits as the actor of an event or a saga. */
-struct str account_actor(struct str actor);
+/* As much of a text as fits, in whole characters. */
+struct str account_clip(struct str text, size_t max);
 
 /* "account/ID". */
 struct str account_subject(struct session *s, struct str id);

@@ -71,8 +71,10 @@ static enum rc ask(struct organisation *o, struct arena *a, char ret[OU_COUNT][C
 		while (j < count && (!str_eq(list[j].name, name) || list[j].id.n > CLOUD_ID_MAX))
 			j++;
 		if (j == count)
-			return err_set(e, RC_NOT_FOUND, "the organisation has no OU '%.*s'; the pool needs one for each status, and " OU_ENTRY,
-			               STR_ARG(name));
+			return err_set(
+			        e, RC_NOT_FOUND,
+			        "the organisation has no OU '%.*s'; the pool needs one for each status, and " OU_ENTRY,
+			        STR_ARG(name));
 		memcpy(ret[i], list[j].id.p, list[j].id.n);
 		ret[i][list[j].id.n] = '\0';
 	}

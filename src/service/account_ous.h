@@ -16,7 +16,8 @@ struct account_ous *account_ous_new(struct organisation *o);
 void                account_ous_free(struct account_ous *o);
 
 /* The id of the pool's OU with this name. Blocks when it has to ask. RC_NOT_FOUND: the organisation has none, or what list_ous answers. */
-MUST_CHECK enum rc account_ous_find(struct account_ous *o, struct str name, struct arena *a, struct str *ret_id, struct err *e);
+MUST_CHECK enum rc account_ous_find(struct account_ous *o, struct str name, struct arena *a, struct str *ret_id,
+                                    struct err *e);
 
 /* For messages: the name of the pool's OU with this id, or the id. Never asks. */
 struct str account_ous_name(struct account_ous *o, struct str id, struct arena *a);

@@ -257,7 +257,8 @@ static enum rc move(struct saga_call *c, struct err *e)
 		return rc;
 	here = account_ous_name(st.world->ous, w.here, st.arena);
 	if (!is_where_expected(&w) && !account_wish_is_final(&st.wish))
-		return err_set(e, RC_CONFLICT, "account %.*s is in %.*s, but should be in %.*s: somebody else has moved it",
+		return err_set(e, RC_CONFLICT,
+		               "account %.*s is in %.*s, but should be in %.*s: somebody else has moved it",
 		               STR_ARG(st.wish.account), STR_ARG(here), STR_ARG(st.wish.from));
 	return move_to(&st, w.here, w.to, e);
 }
