@@ -50,7 +50,8 @@ def test_an_envelope_is_on_one_line_whatever_is_in_it(make):
     server = make.server(0)
     server.stop()
     detail = '{\n"a": "x\\ny",\r\n "b": 1}'
-    insert(server, "event", id=str(uuid.UUID(int=7)), type="Lines", time_ms=now_ms(), subject="x", schema=1, detail=detail)
+    event_id = str(uuid.UUID(int=7))
+    insert(server, "event", id=event_id, type="Lines", time_ms=now_ms(), subject="x", schema=1, detail=detail)
     ops = Ops(server.start())
     stream = Stream(server, "?type=Lines", str(uuid.UUID(int=1))).begin()
     assert stream.event()[1]["detail"] == {"a": "x\ny", "b": 1}
