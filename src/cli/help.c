@@ -251,7 +251,7 @@ void help_man(FILE *out)
 	fputs(".SH COMMANDS\n", out);
 	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
 		man_command(out, &cli_commands[i]);
-	fputs(".SH OPTIONS\nOf all sandbox and job commands:\n", out);
+	fputs(".SH OPTIONS\nOf all commands that ask a server:\n", out);
 	man_options(out, common_options());
 	man_notes(out, "ENVIRONMENT", cli_variables, cli_variable_count);
 	man_configuration(out);
