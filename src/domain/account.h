@@ -10,15 +10,15 @@
 #include "base/str.h"
 
 /* The first five are upstream's; the last is on the way out of the pool. Names are those of the OUs. */
-#define ACCOUNT_STATUSES(X)                                                                                              \
-	X(AVAILABLE, "Available") X(ACTIVE, "Active") X(CLEANUP, "CleanUp") X(QUARANTINE, "Quarantine") X(FROZEN, "Frozen") \
-	        X(EXIT, "Exit")
+#define ACCOUNT_STATUSES(X)       \
+	X(AVAILABLE, "Available") \
+	X(ACTIVE, "Active") X(CLEANUP, "CleanUp") X(QUARANTINE, "Quarantine") X(FROZEN, "Frozen") X(EXIT, "Exit")
 
 enum account_status {
 #define X(name, text) ACCOUNT_##name,
 	ACCOUNT_STATUSES(X)
 #undef X
-	ACCOUNT_STATUS_COUNT
+	        ACCOUNT_STATUS_COUNT
 };
 extern const char *const account_status_names[ACCOUNT_STATUS_COUNT];
 
@@ -28,21 +28,21 @@ struct account {
 	struct str          id; /* 12 digits */
 	struct str          name, email;
 	enum account_status status;
-	struct str          placed_ou;  /* name of the OU, "Entry" before it was registered */
-	struct str          holder;     /* who should have access; empty: nobody */
-	struct str          granted;    /* who has; empty: nobody */
-	struct str          lease_uuid; /* the live lease on it */
-	int64_t             follow_number; /* of the last saga that follows it */
-	int64_t             is_following;  /* 1: it is under way */
-	int64_t             has_drifted;   /* at the last scan */
-	struct str          clean_run;     /* id of the last cleanup */
-	int64_t             clean_started_ms, cleaned_ms; /* cleaned_ms: the last one that succeeded; orders the free ones */
-	int64_t             clean_successes, clean_failures; /* of the run under way */
-	struct str          clean_reason;   /* why it was asked for: ACCOUNT_REGISTRATION, LEASE_TERMINATION, ... */
-	struct str          clean_log;      /* the last run's own words */
-	struct str          reason;         /* why it is in quarantine */
-	int64_t             created_ms, edited_ms;
-	uint64_t            version;
+	struct str          placed_ou;              /* name of the OU, "Entry" before it was registered */
+	struct str          holder;                 /* who should have access; empty: nobody */
+	struct str          granted;                /* who has; empty: nobody */
+	struct str          lease_uuid;             /* the live lease on it */
+	int64_t             follow_number;          /* of the last saga that follows it */
+	int64_t             is_following;           /* 1: it is under way */
+	int64_t             has_drifted;            /* at the last scan */
+	struct str          clean_run;              /* id of the last cleanup */
+	int64_t    clean_started_ms, cleaned_ms;    /* cleaned_ms: the last one that succeeded; orders the free ones */
+	int64_t    clean_successes, clean_failures; /* of the run under way */
+	struct str clean_reason; /* why it was asked for: ACCOUNT_REGISTRATION, LEASE_TERMINATION, ... */
+	struct str clean_log;    /* the last run's own words */
+	struct str reason;       /* why it is in quarantine */
+	int64_t    created_ms, edited_ms;
+	uint64_t   version;
 };
 
 bool account_ok(const struct account *a);

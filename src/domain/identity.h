@@ -12,7 +12,8 @@ struct arena;
 struct identity;
 
 /* The person with this email (compared without case), with the email as the directory writes it. RC_NOT_FOUND. */
-typedef enum rc identity_find_fn(struct identity *i, struct str email, struct arena *a, struct caller *ret, struct err *e);
+typedef enum rc identity_find_fn(struct identity *i, struct str email, struct arena *a, struct caller *ret,
+                                 struct err *e);
 
 /* Emails of everybody with one of these roles, for notices; at most max. */
 typedef size_t identity_list_fn(struct identity *i, unsigned roles, struct arena *a, struct str *ret, size_t max);

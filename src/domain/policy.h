@@ -34,10 +34,10 @@ struct policy {
 	int64_t leases_per_user;
 	int64_t ttl_days;
 
-	int64_t clean_failures_max;    /* numberOfFailedAttemptsToCancelCleanup */
-	int64_t clean_retry_wait_sec;  /* waitBeforeRetryFailedAttemptSeconds */
-	int64_t clean_successes;       /* numberOfSuccessfulAttemptsToFinishCleanup */
-	int64_t clean_rerun_wait_sec;  /* waitBeforeRerunSuccessfulAttemptSeconds */
+	int64_t clean_failures_max;   /* numberOfFailedAttemptsToCancelCleanup */
+	int64_t clean_retry_wait_sec; /* waitBeforeRetryFailedAttemptSeconds */
+	int64_t clean_successes;      /* numberOfSuccessfulAttemptsToFinishCleanup */
+	int64_t clean_rerun_wait_sec; /* waitBeforeRerunSuccessfulAttemptSeconds */
 
 	struct str access_portal_url, web_app_url, idp_sign_in_url, idp_sign_out_url, idp_audience;
 	int64_t    session_minutes;

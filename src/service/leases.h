@@ -41,11 +41,11 @@ struct lease_call {
 	struct str           owner_email, uuid;
 	struct str           reason; /* deny, freeze, terminate, withdraw: may be empty */
 
-	struct lease lease; /* the answer */
-	int64_t      position; /* in line, from 1; 0: not in line. Of lease_get only */
+	struct lease lease;       /* the answer */
+	int64_t      position;    /* in line, from 1; 0: not in line. Of lease_get only */
 	int64_t      estimate_ms; /* when its turn may come; 0: cannot be told */
 };
-txn_fn lease_get; /* read-only */
+txn_fn lease_get;     /* read-only */
 txn_fn lease_approve; /* no account free: waits in line. RC_CONFLICT: not pending, or already in line */
 txn_fn lease_deny;
 txn_fn lease_withdraw; /* by its owner, while pending */
@@ -57,7 +57,7 @@ txn_fn lease_terminate;
 struct lease_edit {
 	struct lease_call call;
 	bool              sets_max_spend, sets_budget, sets_expiry, sets_duration, sets_group;
-	int64_t           max_spend, expires_ms;                    /* 0: none any more */
+	int64_t           max_spend, expires_ms;                              /* 0: none any more */
 	struct str        budget_thresholds, duration_thresholds, cost_group; /* stored forms; empty: none any more */
 
 	struct problems problems;
@@ -81,12 +81,12 @@ txn_fn lease_list;
 struct template_call {
 	struct caller         by;
 	const struct policy  *policy;
-	struct str            uuid; /* get also takes a name */
+	struct str            uuid;   /* get also takes a name */
 	struct lease_template fields; /* put: all of them but uuid; created_ms is kept when it is set */
 	bool                  is_new;
 
 	struct lease_template template; /* the answer */
-	struct problems       problems; /* put: RC_INVALID */
+	struct problems problems;       /* put: RC_INVALID */
 };
 txn_fn template_get;    /* read-only */
 txn_fn template_put;    /* RC_NOT_FOUND unless is_new */
