@@ -68,8 +68,6 @@ struct wiring {
 	struct mail_server    mail_server;
 	struct kernel        *kernel;
 	struct pump          *pump;
-	void (*on_news)(void *arg);
-	void *news_arg;
 
 	pthread_t       pulse;
 	pthread_mutex_t lock;
@@ -340,12 +338,9 @@ static void *pulse_loop(void *arg)
 
 /* --- start and stop --- */
 
-static void on_kernel_news(void *arg)
+static void poke_pump(void *arg)
 {
-	struct wiring *w = arg;
-
-	pump_poke(w->pump);
-	w->on_news(w->news_arg);
+	pump_poke(arg);
 }
 
 static void init_pulse(struct wiring *w)
@@ -359,15 +354,14 @@ static void init_pulse(struct wiring *w)
 	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(&clock_real).ms };
 }
 
-void wiring_start(struct wiring *w, void (*on_news)(void *arg), void *arg)
+void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg)
 {
-	w->on_news = on_news;
-	w->news_arg = arg;
 	w->pump = pump_start(
 	        &(struct pump_options){ .kernel = w->kernel,
 	                                .workers = (unsigned)config_number(w->o.config, CONFIG_WORKERS) + JOB_COUNT,
 	                                .poll_ms = config_number(w->o.config, CONFIG_POLL) });
-	kernel_on_news(w->kernel, on_kernel_news, w);
+	kernel_on_news(w->kernel, poke_pump, w->pump);
+	kernel_on_events(w->kernel, on_events, arg);
 	init_pulse(w);
 	if (pthread_create(&w->pulse, NULL, pulse_loop, w))
 		abort(); /* without threads there is no program */
@@ -383,6 +377,7 @@ void wiring_stop(struct wiring *w)
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->pulse, NULL);
 	kernel_on_news(w->kernel, NULL, NULL);
+	kernel_on_events(w->kernel, NULL, NULL);
 	pump_stop(w->pump);
 	w->pump = NULL;
 	try_now(w, node_leave, &w->self);
