@@ -32,6 +32,8 @@ struct jobs;
 #define EVENT_JOB_REQUESTED "JobRequested"
 #define EVENT_JOB_PAUSED    "JobPaused"
 #define EVENT_JOB_RESUMED   "JobResumed"
+#define EVENT_JOB_FINISHED  "JobFinished" /* detail: job, event (what made it run), durationMs, result, */
+#define EVENT_JOB_FAILED    "JobFailed"   /* and error */
 
 /* Scheduled ones first; the rest run only when asked and are not listed. */
 enum job_id {
