@@ -23,7 +23,7 @@ export TSAN_OPTIONS  := halt_on_error=1:second_deadlock_stack=1
 # The unit tests that use threads.
 THREADED := $(foreach t,aws aws_identity broker csp disk fetch http_server jobs store,$(if $(wildcard tests/unit/test_$(t).c),$(t)))
 
-.PHONY: all build run test t check fmt bench fuzz install docs setup clean help
+.PHONY: all build run test t sim check fmt bench fuzz install docs setup clean help
 all: build
 
 build: build/build.ninja ## build the program: build/leasehold
@@ -39,6 +39,7 @@ test: ## install what is missing, run all tests
 	@scripts/setup test
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory build
+	meson test -C build --no-rebuild --print-errorlogs --suite sim
 	LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests
 
 .PHONY: unit
@@ -49,6 +50,14 @@ unit: build-asan/build.ninja
 t: build-asan/build.ninja ## run the unit tests whose name contains T: make t T=store
 	@ninja -C build-asan --quiet
 	@scripts/unit-tests build-asan '$(T)'
+
+# One seed when it is named, a thousand otherwise.
+SEEDS ?= $(if $(SEED),1,1000)
+sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME for one with a mistake
+	@scripts/setup test
+	@$(MAKE) --no-print-directory build/build.ninja
+	@ninja -C build --quiet tests/sim/sim
+	@build/tests/sim/sim --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace) $(if $(DEFECT),--defect $(DEFECT))
 
 # In the order of what fails first.
 CHECKS := check-format check-layers check-headers check-banned check-gcc check-clang check-docs check-cppcheck check-asan \

@@ -19,11 +19,22 @@ static struct wall read_test_clock(const struct clock *c)
 	return (struct wall){ c->test_ms };
 }
 
-const struct clock clock_real = { .wall = read_system_clock };
+static struct mono read_system_mono(const struct clock *c)
+{
+	(void)c;
+	return mono_now();
+}
+
+static struct mono read_test_mono(const struct clock *c)
+{
+	return (struct mono){ c->test_mono_ms };
+}
+
+const struct clock clock_real = { .wall = read_system_clock, .mono = read_system_mono };
 
 struct clock clock_test(int64_t ms)
 {
-	return (struct clock){ .wall = read_test_clock, .test_ms = ms };
+	return (struct clock){ .wall = read_test_clock, .mono = read_test_mono, .test_ms = ms };
 }
 
 int64_t mono_ns(void)

@@ -17,18 +17,25 @@ struct mono { /* milliseconds since boot; never stored */
 /* Where time comes from. The real one, or one that a test moves by hand. */
 struct clock {
 	struct wall (*wall)(const struct clock *c);
-	int64_t test_ms; /* used by clock_test only */
+	struct mono (*mono)(const struct clock *c);
+	int64_t test_ms, test_mono_ms; /* used by clock_test only */
 };
 
 /* The machine's own clock. */
 extern const struct clock clock_real;
 
-/* A clock that stands still at ms until the test changes test_ms. */
+/* A clock that stands still at ms until the test changes test_ms, and test_mono_ms. */
 struct clock clock_test(int64_t ms);
 
 static inline struct wall clock_now(const struct clock *c)
 {
 	return c->wall(c);
+}
+
+/* For how long something has lasted, also when the clock was set meanwhile. */
+static inline struct mono clock_mono(const struct clock *c)
+{
+	return c->mono(c);
 }
 
 static inline int64_t wall_sec(struct wall t)

@@ -463,11 +463,15 @@ enum rc saga_rule_abort(const struct saga_rule *r, struct str reason, enum saga_
 		return refuse(saga, "aborted", "", e);
 	if (saga->state == SAGA_UNDOING)
 		return refuse(saga, "aborted", " already", e);
-	/* Undoing waits for the end of the lease: before it, the call under way could still happen after its own undoing. */
-	if (!saga_rule_is_owned(saga, r->now_ms))
+	/* Undoing waits for the end of the lease: before it, the call under way could still happen after its own undoing. Its owner stays
+	 * named, so that nobody makes it due earlier. */
+	if (saga_rule_is_owned(saga, r->now_ms)) {
+		saga->fence++;
+	} else {
 		saga->due_ms = r->now_ms;
-	unpark(r);
-	take_away(r);
+		unpark(r);
+		take_away(r);
+	}
 	turn_back(r, reason);
 	*ret = go_on(r, saga->step);
 	return RC_OK;

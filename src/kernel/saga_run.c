@@ -77,6 +77,15 @@ static struct saga_rule rule_for(struct session *s, const struct work *w, struct
 		                   .arena = session_arena(s) };
 }
 
+/* Also by the clock that is never set back: otherwise a node that slept could take a lease for its own that another has got since. */
+static void note_lease(struct work *w, const struct saga_rule *r)
+{
+	int64_t lease_ms = r->saga->due_ms - r->now_ms;
+
+	w->claimed_until_ms = r->saga->due_ms;
+	w->claimed_until = (struct mono){ clock_mono(kernel_options(w->kernel)->clock).ms + lease_ms };
+}
+
 /* Store the intent of the next call; the work keeps a copy to call with. */
 static void put_intent(struct session *s, struct work *w, const struct saga_rule *r)
 {
@@ -88,7 +97,7 @@ static void put_intent(struct session *s, struct work *w, const struct saga_rule
 	} else {
 		w->saga_todo = saga_rule_intend(r);
 	}
-	w->claimed_until_ms = r->saga->due_ms;
+	note_lease(w, r);
 	session_put(s, &saga_type, r->saga);
 	record_copy(&saga_type, &w->saga, r->saga, &w->arena);
 }
@@ -122,7 +131,7 @@ enum rc saga_extend(struct session *s, struct work *w, struct err *e)
 		return rc;
 	r = rule_for(s, w, &saga);
 	saga.due_ms = r.now_ms + (saga_rule_fits(&saga, r.kind, NULL) ? r.lease_ms : saga_rule_lease(&r, w->saga_todo));
-	w->claimed_until_ms = saga.due_ms;
+	note_lease(w, &r);
 	session_put(s, &saga_type, &saga);
 	return RC_OK;
 }
@@ -174,7 +183,7 @@ static enum rc call_step(struct work *w, const struct saga_step *step)
 {
 	enum rc rc;
 
-	if (now_of(w) >= w->claimed_until_ms)
+	if (now_of(w) >= w->claimed_until_ms || clock_mono(kernel_options(w->kernel)->clock).ms >= w->claimed_until.ms)
 		return err_set(&w->failure, RC_UNAVAILABLE, "the lease ran out before the call was made");
 	if (w->saga_todo == SAGA_TODO_UNDO)
 		return step->undo(&w->saga_call, &w->failure);

@@ -40,6 +40,7 @@ struct work {
 	struct arena     arena;
 	int64_t          fence;
 	int64_t          claimed_until_ms;
+	struct mono      claimed_until; /* the same, should the clock be set back */
 	struct delivery  delivery;
 	struct call      call;
 	struct saga      saga;

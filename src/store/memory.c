@@ -2,12 +2,13 @@
 /*
  * memory.c - the smallest back end, and the one to copy for a new one.
  *
- * Each type is a shelf. On it are the records, each packed with its texts into one piece of memory, and the orders in which
- * they are looked for: by age, by key, and one for each index. An order is a sorted array of pointers, so that a look is a
- * binary search and a query a walk over neighbours. That is fast for the thousands of records that tests and the simulator
- * have, and right for any number.
+ * Each type is a shelf. On it are the records, each packed with its texts into one piece of memory, and the orders in
+ * which they are looked for: by age, by key, and one for each index. An order is a sorted array of pointers, so that a
+ * look is a binary search and a query a walk over neighbours. That is fast for the thousands of records that tests and
+ * the simulator have, and right for any number.
  *
- * Always true: every record is in the orders by age and by key, and in that of an index when it belongs into it. [place()]
+ * Always true: every record is in the orders by age and by key, and in that of an index when it belongs there.
+ *                                                                                    [add(), change(), drop()]
  *
  * Transactions run one after the other when the caller turns the store, so a run is repeatable.
  */
