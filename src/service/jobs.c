@@ -41,8 +41,6 @@ enum {
 	END_MAX = JOB_RESULT_MAX + 6 * 240 + 512, /* an error may be all escapes */
 };
 
-static pass_fn run_alarms;
-
 static const struct {
 	const char *name, *actor;
 	pass_fn    *run;
@@ -55,7 +53,6 @@ static const struct {
 	[JOB_EXPIRY]          = { "expiry",          "job/expiry",          pass_expire,       "background_expiry",            METRIC_EXPIRY,  METRIC__COUNT },
 	[JOB_STALE_REMOVAL]   = { "stale-removal",   "job/stale-removal",   pass_remove_stale, "background_auto_delete_stale", METRIC__COUNT,  METRIC__COUNT },
 	[JOB_EVENT_RETENTION] = { "event-retention", "job/event-retention", pass_prune_events, "background_event_retention",   METRIC__COUNT,  METRIC__COUNT },
-	[JOB_ALARMS]          = { "alarms",          "job/alarms",          run_alarms,        "background_alarms",            METRIC__COUNT,  METRIC__COUNT },
 	[JOB_BULK_DELETE]     = { "bulk-delete",     "job/bulk-delete",     pass_bulk_delete,  "bulk_delete",                  METRIC__COUNT,  METRIC__COUNT },
 	[JOB_RETRY_FAILED]    = { "retry-failed",    "job/retry-failed",    pass_retry_failed, "retry_failed_deletions",       METRIC__COUNT,  METRIC__COUNT },
 	/* clang-format on */
@@ -267,13 +264,6 @@ static bool wait_in_pass(void *arg, int64_t ms)
 
 /* --- a pass --- */
 
-static enum rc run_alarms(const struct pass *p, struct pass_result *ret, struct err *e)
-{
-	const struct jobs_options *o = &((struct run *)p->wait_arg)->jobs->options;
-
-	return o->check_alarms(o->alarms_arg, ret, e);
-}
-
 static void write_result(const struct pass_result *counts, char ret[JOB_RESULT_MAX + 1])
 {
 	struct buf      b = { .p = ret, .room = JOB_RESULT_MAX + 1, .max = JOB_RESULT_MAX };
@@ -302,7 +292,6 @@ static void feed_metrics(const struct run *r, const struct pass_result *counts)
 			metrics_add(m, counts->counts[i].metric, "", counts->counts[i].value);
 }
 
-/* What runs every few seconds and finds nothing wrong is no news. */
 static void log_pass(const struct run *r)
 {
 	const struct outcome *o = &r->outcome;
@@ -314,9 +303,9 @@ static void log_pass(const struct run *r)
 		     LOG_STR("error", str_from(o->e.msg)),
 		     LOG_STR("request_id", r->call->delivery->event.request_id),
 	};
-	enum log_level level = o->rc ? LOG_WARNING : r->id == JOB_ALARMS ? LOG_DEBUG : LOG_INFO;
 
-	log_write(level, "jobs", fields, ARRAY_LEN(fields), "%s %s", table[r->id].name, o->rc ? "failed" : "done");
+	log_write(o->rc ? LOG_WARNING : LOG_INFO, "jobs", fields, ARRAY_LEN(fields), "%s %s", table[r->id].name,
+	          o->rc ? "failed" : "done");
 }
 
 static void run_pass(struct run *r)
@@ -665,7 +654,6 @@ struct jobs *jobs_new(const struct jobs_options *o)
 	struct jobs       *j = mem_new(struct jobs);
 	pthread_condattr_t monotonic;
 
-	assert(!o->interval_sec[JOB_ALARMS] || o->check_alarms);
 	j->options = *o;
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_condattr_init(&monotonic);

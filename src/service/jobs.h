@@ -42,7 +42,6 @@ enum job_id {
 	JOB_EXPIRY,
 	JOB_STALE_REMOVAL,
 	JOB_EVENT_RETENTION,
-	JOB_ALARMS,
 	JOB_SCHEDULED,
 	JOB_BULK_DELETE = JOB_SCHEDULED,
 	JOB_RETRY_FAILED,
@@ -57,10 +56,6 @@ struct jobs_options {
 	struct metrics               *metrics;
 	int64_t                       interval_sec[JOB_SCHEDULED]; /* 0: there is no such job */
 	int64_t                       lease_sec; /* how long a node may be silent before another runs its job */
-
-	/* The pass of the job `alarms`. */
-	enum rc (*check_alarms)(void *arg, struct pass_result *ret, struct err *e);
-	void *alarms_arg;
 
 	/* Called after each pass, on the worker's thread; may be NULL. */
 	void (*on_pass)(void *arg);

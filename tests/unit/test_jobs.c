@@ -105,7 +105,7 @@ static void make_jobs(struct floor *f)
 		                  .on_pass = on_pass,
 		                  .on_pass_arg = f };
 
-	for (int id = 0; id < JOB_ALARMS; id++)
+	for (int id = 0; id < JOB_SCHEDULED; id++)
 		o.interval_sec[id] = INTERVAL_SEC;
 	f->jobs = jobs_new(&o);
 }
@@ -249,7 +249,7 @@ static enum rc emit(struct session *s, void *arg, struct err *e)
 
 static void pause_all(struct floor *f)
 {
-	for (int id = 0; id < JOB_ALARMS; id++)
+	for (int id = 0; id < JOB_SCHEDULED; id++)
 		pause_job(f, (enum job_id)id, true);
 }
 
@@ -276,8 +276,8 @@ TEST(every_scheduled_job_runs_at_the_first_start)
 
 	floor_open(&f);
 	start(&f);
-	wait_for(&f, &f.passes, JOB_ALARMS);
-	for (int id = 0; id < JOB_ALARMS; id++) {
+	wait_for(&f, &f.passes, JOB_SCHEDULED);
+	for (int id = 0; id < JOB_SCHEDULED; id++) {
 		CASE(jobs_name((enum job_id)id));
 		s = status_of(&f, (enum job_id)id);
 		CHECK(s.record.last_outcome == JOB_SUCCESS && s.interval_sec == INTERVAL_SEC);
@@ -287,7 +287,7 @@ TEST(every_scheduled_job_runs_at_the_first_start)
 	CHECK(pool_count(&f.pool, SANDBOX_AVAILABLE) == 4);
 	start_anew(&f);
 	CHECK(ask_and_wait(&f, JOB_EXPIRY) == RC_OK);
-	CHECK(f.passes == JOB_ALARMS + 1); /* nothing was due, so nothing ran but what was asked for */
+	CHECK(f.passes == JOB_SCHEDULED + 1); /* nothing was due, so nothing ran but what was asked for */
 	floor_close(&f);
 }
 
@@ -297,12 +297,11 @@ TEST(names_are_found_of_scheduled_jobs_only)
 	enum job_id  id;
 
 	floor_open(&f);
-	for (int i = 0; i < JOB_ALARMS; i++) {
+	for (int i = 0; i < JOB_SCHEDULED; i++) {
 		CHECK(jobs_find(f.jobs, str_from(jobs_name((enum job_id)i)), &id));
 		CHECK(id == (enum job_id)i);
 	}
 	CHECK(!jobs_find(f.jobs, STR("bulk-delete"), &id) && !jobs_find(f.jobs, STR(""), &id));
-	CHECK(!jobs_find(f.jobs, STR("alarms"), &id)); /* it has no interval here */
 	start(&f);
 	floor_close(&f);
 }
