@@ -38,9 +38,6 @@
 enum {
 	TICK_MS = 1000,
 	BEAT_TICKS = 10,
-	ALARM_TICKS = 30,
-	SINK_TRIES = 8,
-	SINK_BACKOFF_MS = 2000,
 	SAGA_LEASE_MS = 30000,
 };
 
@@ -109,11 +106,13 @@ static void lay_routes(struct wiring *w)
 		add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
 }
 
-static struct queue sink(const char *name, queue_call_fn *call, void *arg)
+static struct queue sink(const struct wiring *w, const char *name, queue_call_fn *call, void *arg)
 {
-	return (struct queue){
-		.name = name, .call = call, .arg = arg, .tries = SINK_TRIES, .backoff_ms = SINK_BACKOFF_MS
-	};
+	return (struct queue){ .name = name,
+		               .call = call,
+		               .arg = arg,
+		               .tries = config_number(w->o.config, CONFIG_SINK_TRIES),
+		               .backoff_ms = config_number(w->o.config, CONFIG_SINK_BACKOFF) };
 }
 
 static void make_queues(struct wiring *w)
@@ -122,9 +121,9 @@ static void make_queues(struct wiring *w)
 	w->queues[QUEUE_WEBHOOK] = (struct queue){ .name = "webhook",
 		                                   .handle = webhook_fan_out,
 		                                   .has_addressees = true };
-	w->queues[QUEUE_WEBHOOK_OUT] = sink("webhook-out", webhook_out_call, &w->webhook_out);
+	w->queues[QUEUE_WEBHOOK_OUT] = sink(w, "webhook-out", webhook_out_call, &w->webhook_out);
 	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
-	w->queues[QUEUE_MAIL_OUT] = sink("mail-out", mail_out_call, &w->mail_server);
+	w->queues[QUEUE_MAIL_OUT] = sink(w, "mail-out", mail_out_call, &w->mail_server);
 	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
 	w->queues[QUEUE_CLOUDTRAIL] = (struct queue){ .name = "cloudtrail", .handle = cloudtrail_note, .tries = 5 };
 }
@@ -325,13 +324,14 @@ static bool wait_tick(struct wiring *w)
 static void *pulse_loop(void *arg)
 {
 	struct wiring *w = arg;
+	unsigned       alarm_ticks = (unsigned)config_number(w->o.config, CONFIG_ALARM_INTERVAL);
 
 	for (unsigned tick = 0;; tick++) {
 		if (tick % BEAT_TICKS == 0)
 			beat(w);
 		state_circuit(w);
 		bring_events(w);
-		if (tick % ALARM_TICKS == 1)
+		if (tick % alarm_ticks == alarm_ticks - 1)
 			check_alarms(w);
 		if (!wait_tick(w))
 			return NULL;
