@@ -2,14 +2,16 @@
 /*
  * jobs.c - runs the passes that are due.
  *
- * When a job is due is stored (see job_schedule.c); the kernel's queue hands it to one node at a time, with a claim that runs out when
- * the node is silent. Here the pass is run between two transactions: one that notes its beginning, and the one that takes the delivery
- * away, keeps how it went and arms the next timer. A pass that fails has been run: the delivery is done with. A pass that was stopped,
- * because this node ends or has lost its claim, has not: the delivery stays, and the job is run again, here or elsewhere.
+ * When a job is due is stored (see job_schedule.c); the kernel's queue hands it to one node at a time, with a claim
+ * that runs out when the node is silent. Here the pass is run between two transactions: one that notes its beginning,
+ * and the one that takes the delivery away, keeps how it went and arms the next timer. A pass that fails has been
+ * run: the delivery is done with. A pass that was stopped, because this node ends or has lost its claim, has not: the
+ * delivery stays, and the job is run again, here or elsewhere.
  *
- * What is known only in this process: the passes under way here (a table by job), who waits for a result, and the last few results.
- * One mutex guards it, held for moments, never while the store is asked. A thread, the heart, extends the claims of passes that wait
- * for the vendor, stops scheduled ones that are paused, and looks whether another node has run what somebody here waits for.
+ * What is known only in this process: the passes under way here (a table by job), who waits for a result, and the
+ * last few results. One mutex guards it, held for moments, never while the store is asked. A thread, the heart,
+ * extends the claims of passes that wait for the vendor, stops scheduled ones that are paused, and looks whether
+ * another node has run what somebody here waits for.
  */
 #include "service/jobs.h"
 
@@ -222,7 +224,8 @@ bool jobs_forget(struct jobs *j, struct job_ask *ask)
 
 /* --- may it go on? --- */
 
-/* Ask the kernel, unless somebody does so at this moment. Extends the claim. With the lock held, which is given up meanwhile. */
+/* Ask the kernel, unless somebody does so at this moment. Extends the claim. With the lock held, which is given up
+ * meanwhile. */
 static void ask_kernel(struct run *r)
 {
 	struct jobs *j = r->jobs;

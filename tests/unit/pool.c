@@ -36,7 +36,8 @@ static uint64_t next_random(void *arg)
 	return *seed ^ *seed >> 29;
 }
 
-/* Its tables are there from the start, with rows that nothing matches: a kernel is not replaced under a store that runs. */
+/* Its tables are there from the start, with rows that nothing matches: a kernel is not replaced under a store that
+ * runs. */
 static void make_kernel(struct pool *p)
 {
 	struct kernel_options o = { .store = p->store,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jobs.c - passes on the pump's threads, and who gets their result. The vendor stops at a gate that the test opens; see
- * test_schedule.c for when they run. */
+/* test_jobs.c - passes on the pump's threads, and who gets their result. The vendor stops at a gate that the test
+ * opens; see test_schedule.c for when they run. */
 #include "test.h"
 
 #include <pthread.h>

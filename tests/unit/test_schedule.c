@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule.c - when jobs run, on a clock that the test moves: timers, jitter, catching up, pauses, failures, dead and slow nodes. */
+/* test_schedule.c - when jobs run, on a clock that the test moves: timers, jitter, catching up, pauses, failures,
+ * dead and slow nodes. */
 #include "test.h"
 
 #include <stdlib.h>
