@@ -421,7 +421,7 @@ static struct stream *stream_new(struct request *r, const struct event_list *fil
 	return s;
 }
 
-/* RC_OK when there is room for one more. HEAD is answered here: with nothing, as it wants. */
+/* True when there is room for one more; otherwise the request is answered. HEAD gets its headers here, and no stream. */
 static bool admit(struct request *r, const char *content_type)
 {
 	struct streams *all = api_streams(r->api);
