@@ -75,6 +75,13 @@ static const struct spec_body bodies[] = {
 	{ .route = "sim_add", .description = "How many, 1 to 1000.", .is_required = true, .schema = "SimCount" },
 	{ .route = "sim_move", .description = "OUs by name or id.", .is_required = true, .schema = "SimMove" },
 	{ .route = "sim_rate", .description = "Dollars, 0 to 1000.", .is_required = true, .schema = "SimRate" },
+	{ .route = "service_account_create",
+	  .description = "`scopes` are some of read, approve, pool-admin, cost, with commas between them.",
+	  .is_required = true,
+	  .schema = "ServiceAccountFields" },
+	{ .route = "service_account_rotate",
+	  .description = "How long the old key is still accepted: 0 to 43200 minutes; 60 when not given.",
+	  .schema = "KeyOverlap" },
 	{ .route = "inbox",
 	  .description =
 	          "One event, a list of events, or {\"Records\": [...]} as queues wrap them. At most 100 events.",
@@ -90,6 +97,7 @@ static const char *const scope_errors[] = {
 	[SCOPE_TRACK] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
 	[SCOPE_ADMIN] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
 	[SCOPE_INBOX] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
+	[SCOPE_SESSION] = "400:Fail 401:Fail 403:Fail 413:Error 429:Fail 500:Failure 503:Failure",
 };
 
 static const struct {
@@ -99,6 +107,7 @@ static const struct {
 	{ 200, "Done." },
 	{ 201, "Newly claimed, or made." },
 	{ 202, "Taken in, or it goes on; GET admin/jobs shows the end of a job." },
+	{ 302, "Go to the address in the Location header." },
 	{ 400,
 	  "A parameter is missing, malformed, out of range or not known; or there is a body where none is taken." },
 	{ 401, "No token, or not a known one." },
@@ -303,6 +312,7 @@ const char *spec_media_type(struct str schema)
 		const char *type;
 	} texts[] = {
 		{ STR_INIT("Text"), "text/plain" },
+		{ STR_INIT("Page"), "text/html" },
 		{ STR_INIT("JsonLines"), "application/x-ndjson" },
 		{ STR_INIT("EventStream"), "text/event-stream" },
 	};
