@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "app/config.h"
+#include "app/signin.h"
 #include "base/arena.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -237,6 +238,7 @@ static void beat(struct wiring *w)
 	w->failed_commits = failed;
 	try_now(w, node_beat, &w->self);
 	rc_ignore(webhook_refresh(w->kernel, NULL));
+	signin_refresh_keys(w->o.signin);
 }
 
 static void state_circuit(struct wiring *w)
@@ -329,6 +331,7 @@ static void *pulse_loop(void *arg)
 			beat(w);
 		state_circuit(w);
 		bring_events(w);
+		signin_refresh_users(w->o.signin);
 		if (tick % alarm_ticks == alarm_ticks - 1)
 			check_alarms(w);
 		if (!wait_tick(w))

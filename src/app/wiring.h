@@ -13,6 +13,7 @@ struct csp;
 struct jobs;
 struct kernel;
 struct metrics;
+struct signin;
 struct sim_cloud;
 struct store;
 struct wiring;
@@ -25,6 +26,7 @@ struct wiring_options {
 	const struct broker_settings *settings;
 	struct jobs                  *jobs;
 	struct sim_cloud             *cloud;    /* whose CloudTrail events are brought to the inbox; NULL: none */
+	struct signin                *signin;   /* looked after by the pulse */
 	bool                          is_alone; /* no other node can use this store */
 	bool                          is_dev;
 };

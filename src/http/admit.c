@@ -133,6 +133,8 @@ static enum rc find_route(struct request *r, struct err *e)
 
 	if (!api_split_path(req->path, segments, &count))
 		return fail_path(r, e);
+	if (str_starts_with(req->path, STR("/api/auth/")) && !segments[count - 1].n)
+		count--; /* a slash too many, which the original passes over */
 	for (size_t i = 0; i < api_route_count; i++) {
 		if (!is_path_match(&r->api->matchers[i], segments, count))
 			continue;

@@ -104,7 +104,7 @@ static struct matcher *matcher_of(struct request *r)
 
 static size_t status_slot(int status)
 {
-	static const int known[API_STATUS_SLOTS - 1] = { 200, 201, 202, 204, 400, 401, 403, 404,
+	static const int known[API_STATUS_SLOTS - 1] = { 200, 201, 202, 204, 302, 400, 401, 403, 404,
 		                                         405, 409, 413, 415, 429, 500, 503, 504 };
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)

@@ -15,6 +15,7 @@
 #include "store/store.h"
 
 struct api;
+struct auth;
 struct cloud;
 struct identity;
 struct jobs;
@@ -85,6 +86,7 @@ struct api_options {
 	void *policy_arg;
 	struct str
 	        admin_accounts; /* comma-separated: accounts of the organisation that are never taken into the pool */
+	struct auth *auth;      /* sign-in, see session.h; NULL: there is none */
 };
 
 /* Something to be done on the loop, handed over from another thread. */

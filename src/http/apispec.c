@@ -121,6 +121,13 @@ static const struct spec_body bodies[] = {
 	  .is_required = true,
 	  .schema = "BlueprintChange",
 	  .bytes_most = API_BODY_MAX },
+	{ .route = "service_account_create",
+	  .description = "`scopes` are some of read, approve, pool-admin, cost, with commas between them.",
+	  .is_required = true,
+	  .schema = "ServiceAccountFields" },
+	{ .route = "service_account_rotate",
+	  .description = "How long the old key is still accepted: 0 to 43200 minutes; 60 when not given.",
+	  .schema = "KeyOverlap" },
 	{ .route = "inbox",
 	  .description =
 	          "One event, a list of events, or {\"Records\": [...]} as queues wrap them. At most 100 events.",
@@ -146,6 +153,7 @@ static const struct {
 	{ 200, "Done." },
 	{ 201, "Newly claimed, or made." },
 	{ 202, "Taken in, or it goes on; GET admin/jobs shows the end of a job." },
+	{ 302, "Go to the address in the Location header." },
 	{ 400,
 	  "A parameter is missing, malformed, out of range or not known; or there is a body where none is taken." },
 	{ 401, "No token, or not a known one." },
@@ -351,6 +359,7 @@ const char *spec_media_type(struct str schema)
 		const char *type;
 	} texts[] = {
 		{ STR_INIT("Text"), "text/plain" },
+		{ STR_INIT("Page"), "text/html" },
 		{ STR_INIT("JsonLines"), "application/x-ndjson" },
 		{ STR_INIT("EventStream"), "text/event-stream" },
 	};

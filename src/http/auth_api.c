@@ -62,7 +62,6 @@ struct auth_work {
 
 static void redirect(struct request *r, struct str url)
 {
-	request_header(r, "Cache-Control", "no-store");
 	buf_addf(&r->call->headers, "Location: %.*s\r\n", STR_ARG(url));
 	request_reply_as(r, 302, NULL, STR(""));
 }
@@ -75,7 +74,6 @@ static void reply_message(struct request *r, int status, const char *message, st
 	json_put_str(&o, "message", str_from(message));
 	if (error.n)
 		json_put_str(&o, "error", error);
-	request_header(r, "Cache-Control", "no-store");
 	reply_send(r, status);
 }
 
@@ -185,8 +183,7 @@ static void show_page(struct request *r, int status, struct str message, struct 
 
 	id_token(random);
 	set_cookie(r, FORM_COOKIE, str_from(random), FORM_SEC, "Strict");
-	request_header(r, "Cache-Control", "no-store");
-	r->content_policy = signin_page_policy(a->o.web_app_url, arena).p;
+	request_header(r, "Content-Security-Policy", "%s", signin_page_policy(a->o.web_app_url, arena).p);
 	buf_init(&b, PAGE_MAX);
 	signin_page_write(&b, message, email, jwt_mac(a->o.secrets.current, "form", str_from(random), arena));
 	assert(!b.is_full);
@@ -520,6 +517,5 @@ void handle_auth_status(struct request *r)
 		json_put_str(&o, "message", str_from(e.msg));
 	else
 		put_session(&o, &proof, &r->call->arena);
-	request_header(r, "Cache-Control", "no-store");
 	reply_send(r, 200);
 }
