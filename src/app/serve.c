@@ -40,7 +40,10 @@
 #include "providers/sim/cloud.h"
 #include "providers/sim/csp_sim.h"
 #include "providers/sim/records.h"
+#include "domain/policy.h"
 #include "service/jobs.h"
+#include "service/lease_records.h"
+#include "service/leases.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -66,6 +69,8 @@ struct server {
 	struct sim_cloud      *sim;
 	struct wiring         *wiring;
 	struct signin         *signin;
+	struct policy          policy;
+	struct cloud           cloud;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
 	struct broker_settings settings;
@@ -165,7 +170,7 @@ static enum rc open_sim(struct server *s, struct err *e)
 {
 	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &clock_real, SIM_CACHE_MB };
 	struct sim_cloud_options options = {
-		.clock = &clock_real, .random = draw, .waits = true, .available = SIM_ACCOUNTS_DEFAULT / 2
+		.clock = &clock_real, .random = draw, .waits = true, .accounts = 60, .available = 20
 	};
 	enum rc rc = store_sqlite_open(&file, &s->sim_store, e);
 
@@ -259,6 +264,38 @@ static void make_jobs(struct server *s)
 	s->jobs = jobs_new(&options);
 }
 
+static const struct policy *policy_now(void *arg)
+{
+	return &((struct server *)arg)->policy;
+}
+
+static enum rc seed_account(struct session *se, void *arg, struct err *e)
+{
+	struct cloud_account *c = arg;
+	struct account        a, old;
+	enum rc               rc = session_get(se, &account_type, c->id, &old, NULL);
+
+	(void)e;
+	if (rc != RC_NOT_FOUND)
+		return rc;
+	a = (struct account){ .id = c->id, .name = c->name, .email = c->email, .status = ACCOUNT_AVAILABLE, .placed_ou = STR("Available"),
+		              .cleaned_ms = session_now(se).ms, .created_ms = session_now(se).ms, .edited_ms = session_now(se).ms };
+	session_put(se, &account_type, &a);
+	return RC_OK;
+}
+
+static enum rc seed(struct server *s, struct err *e)
+{
+	struct arena              a = { 0 };
+	struct cloud_account_page page = { 0 };
+	enum rc rc = s->cloud.organisation->ops->list_accounts(s->cloud.organisation, sim_cloud_ou(s->sim, SIM_OU_AVAILABLE), STR(""), &a, &page, e);
+
+	for (size_t i = 0; !rc && i < page.count; i++)
+		rc = store_run(s->store.store, seed_account, &page.items[i], &a, e);
+	arena_fini(&a);
+	return rc;
+}
+
 static enum rc open_wiring(struct server *s, struct err *e)
 {
 	struct wiring_options options = { .config = s->config,
@@ -270,7 +307,9 @@ static enum rc open_wiring(struct server *s, struct err *e)
 		                          .cloud = s->sim,
 		                          .signin = s->signin,
 		                          .is_alone = s->store.kind == APP_SQLITE,
-		                          .is_dev = s->is_dev };
+		                          .is_dev = s->is_dev,
+		                          .policy = policy_now,
+		                          .policy_arg = s };
 
 	return wiring_open(&options, &s->wiring, e);
 }
@@ -313,6 +352,9 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
 		  .identity = signin_identity(s->signin),
 		  .auth = signin_auth(s->signin),
+		  .cloud = &s->cloud,
+		  .policy = policy_now,
+		  .policy_arg = s,
 	};
 	enum rc rc = tokens_read(c, &tokens, e);
 
@@ -383,7 +425,11 @@ static enum rc start(struct server *s, struct err *e)
 	make_jobs(s);
 	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
 		return rc;
+	policy_defaults(&s->policy);
+	s->cloud = sim_cloud_ports(s->sim);
 	if ((rc = open_wiring(s, e)))
+		return rc;
+	if ((rc = seed(s, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
 		return rc;
