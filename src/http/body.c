@@ -36,13 +36,22 @@ static bool is_json_type(struct str type)
 	       (name.n > 5 && str_eq_nocase(str_of(name.p + name.n - 5, 5), STR("+json")));
 }
 
+/* A number, a text, true ...: JSON, though json_parse() takes only lists and objects. */
+static bool is_scalar(struct str text)
+{
+	CLEANUP(json_freep) json_t *value = json_loadb(text.p, text.n, JSON_DECODE_ANY, NULL);
+
+	return value && !json_is_object(value) && !json_is_array(value);
+}
+
+/* *ret stays NULL for JSON that has no members. */
 static enum rc parse(struct request *r, json_t **ret, struct err *e)
 {
 	if (!is_json_type(request_header_value(r, STR("Content-Type"))))
 		return err_set(e, RC_INVALID, "the body must be JSON, with Content-Type: application/json");
 	if (!r->call->req.body.n)
 		return err_set(e, RC_INVALID, "there is no body; send a JSON object");
-	return json_parse(r->call->req.body, ret, e);
+	return is_scalar(r->call->req.body) ? RC_OK : json_parse(r->call->req.body, ret, e);
 }
 
 bool body_open(struct request *r, struct body *ret)

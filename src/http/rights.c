@@ -4,7 +4,7 @@
  *
  * Always true:
  *   1. A route that has no row is closed to everybody.                                  [rights_of()]
- *   2. In maintenance nobody but an admin comes in, except to read the configuration.   [check_maintenance()]
+ *   2. In maintenance nobody but an admin comes in, except to read the configuration.   [rights_check()]
  *
  * What depends on whose lease it is cannot stand in the table: the handlers of leases ask rights_own_only().
  *
@@ -85,30 +85,24 @@ const struct policy *rights_policy(struct request *r)
 	return o->policy(o->policy_arg);
 }
 
-static enum rc check_role(const struct request *r, const struct caller *c, struct err *e)
+enum rc rights_check(const struct api_route *route, const struct caller *c, const struct policy *p, struct err *e)
 {
-	unsigned roles = rights_of(r->route->name);
+	size_t   row = find_row(route->name);
+	unsigned roles = rights_of(route->name);
 
-	if (c->roles & roles)
-		return RC_OK;
-	return err_set(e, RC_DENIED, "%s %s is for %s%s; ask one of them, or have the role added to your account",
-	               r->route->method, r->route->path, roles & ROLE_MANAGER ? "managers and " : "", "admins");
-}
-
-static enum rc check_maintenance(struct request *r, const struct caller *c, struct err *e)
-{
-	size_t row = find_row(r->route->name);
-
-	if (!rights_policy(r)->is_maintenance || c->roles & ROLE_ADMIN || rights[row].is_open_in_maintenance)
-		return RC_OK;
-	return err_set(e, RC_DENIED, "maintenance is under way: until it ends only admins can do this");
+	if (!(c->roles & roles))
+		return err_set(e, RC_DENIED, "%s %s is for %sadmins; ask one of them, or for the role", route->method,
+		               route->path, roles & ROLE_MANAGER ? "managers and " : "");
+	if (p->is_maintenance && !(c->roles & ROLE_ADMIN) && !rights[row].is_open_in_maintenance)
+		return err_set(e, RC_DENIED, "maintenance is under way: until it ends only admins can do this");
+	return RC_OK;
 }
 
 bool rights_enter(struct request *r, struct caller *ret)
 {
 	struct err e = { 0 };
 
-	if (session_caller(r, ret, &e) || check_role(r, ret, &e) || check_maintenance(r, ret, &e)) {
+	if (session_caller(r, ret, &e) || rights_check(r->route, ret, rights_policy(r), &e)) {
 		request_fail(r, &e);
 		return false;
 	}

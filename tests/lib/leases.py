@@ -13,10 +13,10 @@ from lib.wait import until
 
 ADMIN, MANAGER, USER = "admin@example.com", "manager@example.com", "user@example.com"
 ROLES = {ADMIN: ["Admin"], MANAGER: ["Manager"], USER: ["User"]}
-names = itertools.count(1)
+names, persons = itertools.count(1), itertools.count(1)
 
 
-def write_people(folder, count=80):
+def write_people(folder, count=300):
     """A file of people: one of each role, and users whom each test takes fresh."""
     path = folder / "people.jsonl"
     people = [(email, roles) for email, roles in ROLES.items()]
@@ -88,7 +88,7 @@ class Pool:
 
     def person(self):
         """A user whom nobody else has; the token writes his email in lower case, the directory does not."""
-        return Api(self.server, "person-%d@example.com" % next(names), "User")
+        return Api(self.server, "person-%d@example.com" % next(persons), "User")
 
     def template(self, **fields):
         body = {"name": "t-%d" % next(names), "requiresApproval": True, "visibility": "PUBLIC", "maxSpend": 40,
