@@ -309,6 +309,23 @@ def test_bad_reviews(pool, body, fields):
     assert pool.manager.fields("POST", "/leases/%s/review" % nowhere(USER), body) == fields
 
 
+def test_who_is_approved_without_a_free_account_waits_in_line(make):
+    pool = Pool(make.server(args=["--dev"], **leases.env(make.folder)))
+    for account in pool.admin.everything("/accounts", 100):
+        pool.admin.call("POST", "/accounts/%s/eject" % account["awsAccountId"])
+    waiting = [pool.pending(pool.person()) for _ in range(2)]
+    for place, lease in enumerate(waiting, 1):
+        path = "/leases/%s/review" % lease["leaseId"]
+        assert pool.manager.data("POST", path, {"action": "Approve"})["status"] == "PendingApproval"
+        shown = pool.show(lease)
+        assert shown["status"] == "PendingApproval" and shown["queuePosition"] == place and shown["queuedSince"]
+        assert pool.manager.errors("POST", path, {"action": "Approve"}, 409)
+    owner = Api(pool.server, waiting[0]["userEmail"], "User")
+    assert owner.data("POST", "/leases/%s/withdraw" % waiting[0]["leaseId"])["leaseId"] == waiting[0]["leaseId"]
+    assert pool.show(waiting[1])["queuePosition"] == 1
+    assert pool.server.stop() == 0
+
+
 # A running lease.
 
 
