@@ -7,9 +7,8 @@
  * read.
  *
  * Always true:
- *   1. Who is only a user reaches no lease but his own, and asks only for himself.           [rights_own_only(), find_owner()]
- *   2. An assignment (approved at once) is made only by managers and admins: a user who names himself asks like anybody else.
- *                                                                                             [read_request()]
+ *   1. Who is only a user reaches no lease but his own, and asks only for himself.           [rights_own_only()]
+ *   2. A user who names himself in a request asks like anybody else: only managers and admins assign.       [lease_request()]
  */
 #include "base/json.h"
 #include "domain/identity.h"
@@ -181,8 +180,7 @@ static bool read_request(struct request *r, struct lease_request *q, struct str 
 	                   &q->template_uuid); /* problems are in the body */
 	(void)part_text(&whole, "comments", OPTIONAL, 0, COMMENTS_MAX, &q->comments);
 	q->is_assigned = part_checked(&whole, "userEmail", OPTIONAL, email_is_ok, "must be an email address",
-	                              ret_owner) == GIVEN &&
-	                 !caller_is_only_user(&q->by);
+	                              ret_owner) == GIVEN;
 	return body_is_good(&body);
 }
 
@@ -305,7 +303,6 @@ static enum rc change_lease(struct session *s, void *arg, struct err *e)
 	return lease_edit(s, edit, e);
 }
 
-/* That a lease has ended is, for this call alone, a mistake of the request. */
 static void on_changed(struct request *r)
 {
 	const struct lease_change *c = r->arg;
@@ -314,8 +311,6 @@ static void on_changed(struct request *r)
 		jsend_refuse(r, 400, &c->edit.problems);
 		return;
 	}
-	if (r->txn.rc == RC_CONFLICT)
-		r->txn.rc = r->txn.e.rc = RC_INVALID;
 	if (!jsend_failed(r))
 		reply_lease(r, &c->edit.call.lease);
 }
