@@ -294,6 +294,7 @@ int64_t run_pass(struct lease_rig *r, lease_pass_fn *pass, const char *count)
 	struct lease_pass  p = { .store = r->k.store,
 		                 .clock = &r->k.clock,
 		                 .costs = &r->costs,
+		                 .projects = r->projects,
 		                 .policy = &r->policy,
 		                 .line_limit_ms = 24 * HOUR_MS };
 	struct pass_result result = { 0 };

@@ -42,6 +42,7 @@ struct lease_rig {
 	struct costs costs; /* answers what is here */
 	int64_t      cost, cost_at_ms;
 	struct str   cost_fails_for; /* account */
+	bool         projects;
 	void (*before_cost)(struct lease_rig *r);
 };
 

@@ -455,6 +455,21 @@ TEST(a_quarantined_account_ends_its_lease_without_a_cleanup)
 	lease_rig_close(&r);
 }
 
+TEST(an_ejected_account_ends_its_lease)
+{
+	struct lease_rig    r;
+	struct account_call c = { .by = manager };
+	struct str          uuid;
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	c.id = r.accounts[0];
+	rig_run(&r.k, account_eject, &c);
+	check_ended(&r, uuid, LEASE_EJECTED);
+	CHECK(says(last_detail(&r, "LeaseTerminated", uuid), "\"type\":\"Ejected\""));
+	lease_rig_close(&r);
+}
+
 /* --- change --- */
 
 static enum rc edit(struct lease_rig *r, struct str uuid, struct lease_edit *change)
@@ -608,6 +623,32 @@ static enum rc emit_timer(struct session *s, void *arg, struct err *e)
 	return session_emit(s, &event, e);
 }
 
+TEST(a_duration_threshold_freezes_at_its_moment)
+{
+	struct lease_rig  r;
+	struct str        uuid;
+	struct lease_edit freezing = { .sets_duration = true,
+		                       .duration_thresholds = STR(
+		                               "[{\"hoursRemaining\":1.5,\"action\":\"FREEZE_ACCOUNT\"}]") };
+	int64_t           moment_ms;
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	CHECK(edit(&r, uuid, &freezing) == RC_OK);
+	moment_ms = lease_of(&r, uuid).expires_ms - HOUR_MS * 3 / 2;
+	rig_pass(&r.k, moment_ms - 1 - r.k.clock.test_ms);
+	CHECK(status_of(&r, uuid) == LEASE_ACTIVE);
+	rig_pass(&r.k, 1);
+	CHECK(status_of(&r, uuid) == LEASE_FROZEN && told(&r, "LeaseDurationThresholdAlert", uuid) == 0);
+	CHECK(says(last_detail(&r, "LeaseFreezingThresholdAlert", uuid),
+	           "\"reason\":{\"type\":\"Expired\",\"triggeredDurationThreshold\":1.5,\"leaseDurationInHours\":48}"));
+	CHECK(told(&r, "LeaseFrozen", uuid) == 1 && !is_armed(&r, "moment", uuid) && is_armed(&r, "expiry", uuid));
+	CHECK(order(&r, lease_unfreeze, uuid, &manager, NULL) == RC_OK);
+	rig_pass(&r.k, HOUR_MS);
+	CHECK(status_of(&r, uuid) == LEASE_ACTIVE && told(&r, "LeaseFrozen", uuid) == 1);
+	lease_rig_close(&r);
+}
+
 TEST(a_timer_that_comes_late_does_nothing)
 {
 	struct lease_rig r;
@@ -752,6 +793,25 @@ TEST(an_older_figure_is_not_used)
 	r.cost_at_ms -= HOUR_MS;
 	(void)run_pass(&r, pass_watch_leases, "watched");
 	CHECK(lease_of(&r, uuid).cost == 8 * USD);
+	lease_rig_close(&r);
+}
+
+TEST(a_projected_spend_over_the_budget_is_told_once_and_only_when_it_is_wanted)
+{
+	struct lease_rig r;
+	struct str       uuid;
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	r.k.clock.test_ms += 2 * HOUR_MS;
+	r.cost = 5 * USD; /* 2.50 an hour for 48 hours: 120 */
+	(void)run_pass(&r, pass_watch_leases, "watched");
+	CHECK(told(&r, "LeaseProjectedSpendAlert", uuid) == 0);
+	r.projects = true;
+	(void)run_pass(&r, pass_watch_leases, "watched");
+	(void)run_pass(&r, pass_watch_leases, "watched");
+	CHECK(told(&r, "LeaseProjectedSpendAlert", uuid) == 1);
+	CHECK(says(last_detail(&r, "LeaseProjectedSpendAlert", uuid), "\"totalSpend\":5,\"projectedSpend\":120"));
 	lease_rig_close(&r);
 }
 
@@ -901,15 +961,92 @@ TEST(what_is_over_is_removed_after_its_time_and_not_before)
 
 	lease_rig_open(&r, 1);
 	ended = make_active(&r, &ann);
-	CHECK(order(&r, lease_terminate, ended, &manager, NULL) == RC_OK);
 	denied = ask(&r, &ann, r.by_request);
 	CHECK(order(&r, lease_deny, denied, &manager, NULL) == RC_OK);
 	pending = ask(&r, &ann, r.by_request);
-	r.k.clock.test_ms += 30 * 24 * HOUR_MS - SECOND_MS;
+	r.k.clock.test_ms += 24 * HOUR_MS;
+	CHECK(order(&r, lease_terminate, ended, &manager, NULL) == RC_OK);
+	r.k.clock.test_ms += 29 * 24 * HOUR_MS - SECOND_MS;
 	CHECK(run_pass(&r, pass_purge_leases, "removed") == 0);
 	r.k.clock.test_ms += SECOND_MS;
-	CHECK(run_pass(&r, pass_purge_leases, "removed") == 2);
-	CHECK(order(&r, lease_approve, pending, &manager, NULL) == RC_OK);
-	CHECK(run_pass(&r, pass_purge_leases, "removed") == 0);
+	CHECK(run_pass(&r, pass_purge_leases, "removed") == 1);
+	CHECK(status_of(&r, ended) == LEASE_MANUALLY_TERMINATED);
+	r.k.clock.test_ms += 24 * HOUR_MS;
+	CHECK(run_pass(&r, pass_purge_leases, "removed") == 1);
+	CHECK(status_of(&r, pending) == LEASE_PENDING_APPROVAL);
+	lease_rig_close(&r);
+}
+
+/* --- many --- */
+
+enum { MANY = 120 };
+
+static enum rc add_many(struct session *s, void *arg, struct err *e)
+{
+	int *from = arg;
+
+	(void)e;
+	for (int i = *from; i < *from + 40; i++) {
+		struct lease   l = { .uuid = str_format(session_arena(s), "00000000-0000-0000-0000-%012d", i),
+			             .user_email = STR("ann@example.com"),
+			             .user_key = STR("ann@example.com"),
+			             .status = i % 2 ? LEASE_ACTIVE : LEASE_FROZEN,
+			             .template_uuid = STR("t"),
+			             .template_name = STR("t"),
+			             .approved_by = STR("x"),
+			             .account_id = str_format(session_arena(s), "%012d", i),
+			             .start_ms = session_now(s).ms,
+			             .last_checked_ms = session_now(s).ms,
+			             .created_ms = i / 7 };
+		struct account a = { .id = l.account_id,
+			             .status = i % 2 ? ACCOUNT_ACTIVE : ACCOUNT_FROZEN,
+			             .holder = i % 2 ? l.user_email : STR(""),
+			             .lease_uuid = l.uuid };
+
+		session_add(s, &lease_type, &l);
+		session_add(s, &account_type, &a);
+	}
+	return RC_OK;
+}
+
+TEST(a_pass_sees_all_leases_whatever_their_number)
+{
+	struct lease_rig  r;
+	struct lease_list list = { .limit = 1000, .has_status = true, .status = LEASE_ACTIVE };
+
+	lease_rig_open(&r, 0);
+	for (int from = 0; from < MANY; from += 40)
+		rig_run(&r.k, add_many, &from);
+	r.cost = 7 * USD;
+	CHECK(run_pass(&r, pass_watch_leases, "watched") == MANY);
+	CHECK(run_pass(&r, pass_find_orphans, "ended") == 0);
+	rig_run(&r.k, lease_list, &list);
+	CHECK(list.page.count == MANY / 2);
+	for (size_t i = 0; i < list.page.count; i++)
+		CHECK(((struct lease *)page_record(&list.page, &lease_type, i))->cost == 7 * USD);
+	lease_rig_close(&r);
+}
+
+static bool stop(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+TEST(a_pass_stops_when_it_is_told_to)
+{
+	struct lease_rig   r;
+	struct lease_pass  p = { .may_go_on = stop };
+	struct pass_result result = { 0 };
+	struct str         uuid;
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	p.store = r.k.store;
+	p.clock = &r.k.clock;
+	p.costs = &r.costs;
+	r.cost = 60 * USD;
+	CHECK(pass_watch_leases(&p, &result, NULL) == RC_UNAVAILABLE);
+	CHECK(status_of(&r, uuid) == LEASE_ACTIVE);
 	lease_rig_close(&r);
 }
