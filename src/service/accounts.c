@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "kernel/event.h"
 #include "service/account_clean.h"
 #include "service/account_follow.h"
@@ -31,7 +32,7 @@ enum rc account_emit(struct session *s, const char *type, const struct account *
 {
 	struct event event = { .type = str_from(type),
 		               .subject = account_subject(s, account->id),
-		               .actor = account_clip(actor, ACTOR_MAX),
+		               .actor = utf8_line(session_arena(s), actor, ACTOR_MAX),
 		               .request_id = request_id,
 		               .detail = detail };
 
@@ -179,7 +180,7 @@ enum rc account_lock_away(struct session *s, struct account *account, struct str
 		return rc;
 	if ((rc = lose_lease(s, &a, LEASE_ON_QUARANTINE, reason, actor, e)))
 		return rc;
-	a.reason = account_clip(reason, REASON_MAX);
+	a.reason = utf8_line(session_arena(s), reason, REASON_MAX);
 	if ((rc = tell_of_quarantine(s, &a, actor, request_id, e)))
 		return rc;
 	*account = a;
