@@ -130,8 +130,8 @@ struct lease {
 	struct str        freeze_reason; /* JSON: the reason object of LeaseFrozen */
 	int64_t           created_ms, edited_ms;
 	int64_t           rate_from_ms, rate_from_cost; /* an earlier observation, for the projection */
-	int64_t           projected_ms; /* since when the projected spend passes the budget, and its owner was told; 0: not */
-	uint64_t          version;
+	int64_t  projected_ms; /* since when the projected spend passes the budget, and its owner was told; 0: not */
+	uint64_t version;
 };
 
 /* What always holds: per status, which fields are there. */

@@ -60,11 +60,14 @@ static void put_if_any(struct json_out *o, const char *name, struct str text)
 		json_put_str(o, name, text);
 }
 
-/* Of a whole lease, rounded as the contract has it; for one that has no end, nothing. */
+/* Of a whole lease, rounded as the contract has it, unless that would be nothing; for one that has no end it is left out. */
 static void put_lease_hours(struct json_out *o, const struct lease *l)
 {
 	if (lease_hours(l))
 		json_put_int(o, "leaseDurationInHours", lease_hours(l));
+	else if (l->expires_ms || l->duration_ms)
+		put_hours(o, "leaseDurationInHours",
+		          l->expires_ms > l->start_ms ? l->expires_ms - l->start_ms : l->duration_ms);
 }
 
 void lease_put_key(struct json_out *o, const char *name, const struct lease *lease)
@@ -146,7 +149,8 @@ static void put_budget_alert(struct json_out *o, const struct lease *l, const st
 	put_usd(o, "budgetThresholdTriggered", t->micro_usd);
 	json_put_str(o, "actionRequested", str_from(threshold_action_names[t->action]));
 	if (l->max_spend)
-		json_put_real(o, "threshold", (double)(t->micro_usd * 100 / (l->max_spend / 100 ? l->max_spend / 100 : 1)) / 100);
+		json_put_real(o, "threshold",
+		              (double)(t->micro_usd * 100 / (l->max_spend / 100 ? l->max_spend / 100 : 1)) / 100);
 	put_usd(o, "alertThreshold", t->micro_usd);
 	put_usd(o, "currentSpend", l->cost);
 }
@@ -203,8 +207,8 @@ enum rc lease_tell(struct session *s, enum lease_news news, const struct lease *
 	return lease_emit(s, table[news].type, l, by->name, by->request_id, str_dup(session_arena(s), buf_str(&b)), e);
 }
 
-enum rc lease_emit(struct session *s, const char *type, const struct lease *lease, struct str actor, struct str request_id,
-                   struct str detail, struct err *e)
+enum rc lease_emit(struct session *s, const char *type, const struct lease *lease, struct str actor,
+                   struct str request_id, struct str detail, struct err *e)
 {
 	struct event event = { .type = str_from(type),
 		               .subject = str_format(session_arena(s), "lease/%.*s", STR_ARG(lease->uuid)),

@@ -12,22 +12,22 @@ struct session;
 
 /* What a detail says. */
 enum {
-	TELLS_KEY = 1 << 0,          /* leaseId: {userEmail, uuid} */
-	TELLS_UUID = 1 << 1,         /* leaseId: the uuid alone */
-	TELLS_USER = 1 << 2,         /* userEmail */
-	TELLS_ACCOUNT = 1 << 3,      /* accountId */
-	TELLS_AWS_ACCOUNT = 1 << 4,  /* awsAccountId, as the seed has it */
-	TELLS_REQUEST = 1 << 5,      /* requiresManualApproval, comments, templateId, templateName */
-	TELLS_APPROVER = 1 << 6,     /* approvedBy */
-	TELLS_QUEUED_BY = 1 << 7,    /* approvedBy, of one in line */
-	TELLS_DENIER = 1 << 8,       /* deniedBy, reason as text */
+	TELLS_KEY = 1 << 0,           /* leaseId: {userEmail, uuid} */
+	TELLS_UUID = 1 << 1,          /* leaseId: the uuid alone */
+	TELLS_USER = 1 << 2,          /* userEmail */
+	TELLS_ACCOUNT = 1 << 3,       /* accountId */
+	TELLS_AWS_ACCOUNT = 1 << 4,   /* awsAccountId, as the seed has it */
+	TELLS_REQUEST = 1 << 5,       /* requiresManualApproval, comments, templateId, templateName */
+	TELLS_APPROVER = 1 << 6,      /* approvedBy */
+	TELLS_QUEUED_BY = 1 << 7,     /* approvedBy, of one in line */
+	TELLS_DENIER = 1 << 8,        /* deniedBy, reason as text */
 	TELLS_FREEZE_REASON = 1 << 9, /* reason: the object */
-	TELLS_END_REASON = 1 << 10,  /* reason: the object; terminatedBy */
-	TELLS_LIMITS = 1 << 11,      /* maxBudget, leaseDurationInHours */
-	TELLS_SPEND = 1 << 12,       /* budget, totalSpend */
-	TELLS_EXPIRY = 1 << 13,      /* leaseExpirationDate, expirationDate */
-	TELLS_BLUEPRINT = 1 << 14,   /* blueprintName */
-	TELLS_TEXT = 1 << 15,        /* reason: a text */
+	TELLS_END_REASON = 1 << 10,   /* reason: the object; terminatedBy */
+	TELLS_LIMITS = 1 << 11,       /* maxBudget, leaseDurationInHours */
+	TELLS_SPEND = 1 << 12,        /* budget, totalSpend */
+	TELLS_EXPIRY = 1 << 13,       /* leaseExpirationDate, expirationDate */
+	TELLS_BLUEPRINT = 1 << 14,    /* blueprintName */
+	TELLS_TEXT = 1 << 15,         /* reason: a text */
 	TELLS_BUDGET_ALERT = 1 << 16,
 	TELLS_DURATION_ALERT = 1 << 17,
 	TELLS_PROJECTION = 1 << 18,
@@ -73,11 +73,11 @@ struct lease_fact {
 };
 
 /* Tell it; the lease is as it is after the change. fact may be NULL. */
-MUST_CHECK enum rc lease_tell(struct session *s, enum lease_news news, const struct lease *l, const struct lease_fact *fact,
-                              const struct actor *by, struct err *e);
+MUST_CHECK enum rc lease_tell(struct session *s, enum lease_news news, const struct lease *l,
+                              const struct lease_fact *fact, const struct actor *by, struct err *e);
 
 /* Reasons, as JSON in the arena. */
-struct str reason_of_comment(struct arena *a, const char *type, struct str comment); /* {type, comment} */
+struct str reason_of_comment(struct arena *a, const char *type, struct str comment);      /* {type, comment} */
 struct str reason_of_end(struct arena *a, const struct lease *l, enum lease_event event); /* EXPIRE, EXCEED */
 struct str reason_of_budget_freeze(struct arena *a, const struct lease *l, const struct budget_threshold *by);
 struct str reason_of_duration_freeze(struct arena *a, const struct lease *l, const struct duration_threshold *by);
