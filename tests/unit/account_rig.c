@@ -22,6 +22,14 @@ static const struct route routes[] = {
 	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },
 };
 
+static uint64_t draw(void *arg)
+{
+	uint64_t *chance = arg;
+
+	*chance = *chance * 6364136223846793005ull + 1442695040888963407ull;
+	return *chance >> 11;
+}
+
 static const struct policy *policy_of(void *arg)
 {
 	return &((struct account_rig *)arg)->policy;
@@ -33,6 +41,8 @@ static void open_cloud(struct account_rig *r)
 	r->sim_store = store_memory_open(sim_types, sim_type_count, &r->rig.clock);
 	r->sim_options.store = r->sim_store;
 	r->sim_options.clock = &r->rig.clock;
+	r->sim_options.random = draw;
+	r->sim_options.random_arg = &r->chance;
 	if (!r->sim_options.accounts)
 		r->sim_options.accounts = ENTRY_ACCOUNTS;
 	CHECK(sim_cloud_open(&r->sim_options, &r->sim, &r->err) == RC_OK);
@@ -77,11 +87,12 @@ void account_rig_close(struct account_rig *r)
 
 struct str nth_account(struct account_rig *r, size_t n)
 {
-	static const struct str none = STR_INIT("");
+	static const struct str   none = STR_INIT("");
 	struct organisation      *o = r->cloud.organisation;
 	struct cloud_account_page page;
 
-	CHECK(o->ops->list_accounts(o, sim_cloud_ou(r->sim, SIM_OU_ENTRY), none, &r->rig.arena, &page, &r->err) == RC_OK);
+	CHECK(o->ops->list_accounts(o, sim_cloud_ou(r->sim, SIM_OU_ENTRY), none, &r->rig.arena, &page, &r->err) ==
+	      RC_OK);
 	CHECK(n < page.count);
 	return page.items[n].id;
 }
@@ -309,9 +320,8 @@ void outsider_moves(struct account_rig *r, struct str id, enum sim_ou_name to)
 void goes_wrong(struct account_rig *r, enum world_fault fault, enum world_call call, int64_t count)
 {
 	struct world      *w = sim_cloud_world(r->sim);
-	struct world_rules rules = {
-		.rules = { { .fault = fault, .call = call, .per_mille = 1000, .count = count } }, .count = 1
-	};
+	struct world_rules rules = { .rules = { { .fault = fault, .call = call, .per_mille = 1000, .count = count } },
+		                     .count = 1 };
 
 	w->ops->set_rules(w, &rules);
 }

@@ -22,6 +22,7 @@
 struct account_rig {
 	struct kernel_rig            rig;
 	struct sim_cloud_options     sim_options; /* what is not set here before opening is filled in */
+	uint64_t                     chance;
 	struct store                *sim_store;
 	struct sim_cloud            *sim;
 	struct cloud                 cloud;
