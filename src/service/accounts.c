@@ -148,14 +148,16 @@ enum rc account_register(struct session *s, void *arg, struct err *e)
 enum rc account_retry_cleanup(struct session *s, void *arg, struct err *e)
 {
 	struct account_call *c = arg;
+	bool                 is_running;
 	enum rc              rc = load(s, c->id, &c->account, e);
 
 	if (rc)
 		return rc;
+	is_running = account_clean_is_running(&c->account, session_now(s));
 	if ((rc = account_apply(&c->account, ACCOUNT_ON_RETRY, session_now(s), e)))
 		return rc;
 	c->account.reason = STR("");
-	if (!account_clean_is_running(&c->account, session_now(s)))
+	if (!is_running)
 		want_cleanup(&c->account, STR(CLEAN_AFTER_FAILURE));
 	return save(s, c, e);
 }

@@ -370,25 +370,37 @@ int64_t count_sagas(struct account_rig *r, enum saga_state state)
 	return counts[state];
 }
 
-bool crash_after_call(struct account_rig *r)
+/* One round over what is due. *ret_settled: how many were done that need no call. */
+static bool crash_once(struct account_rig *r, size_t *ret_settled)
 {
 	struct arena     a = { 0 };
 	struct work_list list;
 	bool             has_crashed = false;
 
+	*ret_settled = 0;
 	CHECK(work_find(r->rig.kernel, 100, &a, &list, &r->err) == RC_OK);
 	for (size_t i = 0; i < list.count && !has_crashed; i++) {
 		struct work w = { 0 };
 
 		work_copy(&w, &list.items[i]);
-		if (w.needs_call) {
-			rig_run(&r->rig, work_claim, &w);
-			has_crashed = w.is_claimed;
-			if (has_crashed)
-				work_perform(&w);
-		}
+		rig_run(&r->rig, w.needs_call ? work_claim : work_settle, &w);
+		*ret_settled += !w.needs_call;
+		has_crashed = w.is_claimed;
+		if (has_crashed)
+			work_perform(&w);
 		work_fini(&w);
 	}
 	arena_fini(&a);
 	return has_crashed;
+}
+
+bool crash_after_call(struct account_rig *r)
+{
+	size_t settled;
+
+	do {
+		if (crash_once(r, &settled))
+			return true;
+	} while (settled);
+	return false;
 }
