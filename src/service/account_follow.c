@@ -105,7 +105,7 @@ static enum rc leave_pool(struct session *s, const struct account *a, struct str
 	struct str detail = str_format(session_arena(s), "{\"accountId\":\"%.*s\"}", STR_ARG(a->id));
 
 	session_delete(s, &account_type, a->id);
-	return account_emit(s, "AccountEjected", a, actor, STR(""), detail, e);
+	return account_emit(s, "AccountRemoved", a, actor, STR(""), detail, e);
 }
 
 /* The world is where the record wants it. */

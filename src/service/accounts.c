@@ -113,10 +113,25 @@ enum rc account_counts(struct session *s, void *arg, struct err *e)
 
 /* --- what operators do --- */
 
-/* The answer is what was stored, with the saga that follows it. */
-static enum rc save(struct session *s, struct account_call *c, struct err *e)
+/* Whoever comes for the first time is in Entry, as far as we know. Sagas of an earlier life of the account are still there: their numbers
+ * are lower, for a saga takes longer than a millisecond. */
+static struct account newcomer(struct session *s, const struct account_call *c)
 {
-	return account_save(s, &c->account, c->by.email, e);
+	return (struct account){ .id = c->id,
+		                 .name = c->name,
+		                 .email = c->email,
+		                 .placed_ou = STR(OU_ENTRY),
+		                 .follow_number = session_now(s).ms,
+		                 .created_ms = session_now(s).ms };
+}
+
+/* Store it and tell who wanted it. */
+static enum rc save(struct session *s, struct account_call *c, const char *type, struct err *e)
+{
+	struct str detail = str_format(session_arena(s), "{\"accountId\":\"%.*s\"}", STR_ARG(c->account.id));
+	enum rc    rc = account_emit(s, type, &c->account, c->by.email, c->by.request_id, detail, e);
+
+	return rc ? rc : account_save(s, &c->account, c->by.email, e);
 }
 
 /* It is to be cleaned, as soon as it is in CleanUp. */
@@ -136,13 +151,11 @@ enum rc account_register(struct session *s, void *arg, struct err *e)
 	if (rc)
 		return rc;
 	if (!is_known)
-		c->account = (struct account){
-			.id = c->id, .name = c->name, .email = c->email, .placed_ou = STR(OU_ENTRY)
-		};
+		c->account = newcomer(s, c);
 	if ((rc = account_apply(&c->account, ACCOUNT_ON_REGISTER, session_now(s), e)))
 		return rc;
 	want_cleanup(&c->account, STR(CLEAN_FOR_REGISTRATION));
-	return save(s, c, e);
+	return save(s, c, "AccountRegistered", e);
 }
 
 enum rc account_retry_cleanup(struct session *s, void *arg, struct err *e)
@@ -159,7 +172,7 @@ enum rc account_retry_cleanup(struct session *s, void *arg, struct err *e)
 	c->account.reason = STR("");
 	if (!is_running)
 		want_cleanup(&c->account, STR(CLEAN_AFTER_FAILURE));
-	return save(s, c, e);
+	return save(s, c, "AccountCleanupRetried", e);
 }
 
 /* The lease on it ends, if there is one; before the account forgets it. */
@@ -197,13 +210,10 @@ enum rc account_quarantine(struct session *s, void *arg, struct err *e)
 
 	if (rc)
 		return rc;
-	if (!is_known)
-		c->account = (struct account){ .id = c->id,
-			                       .name = c->name,
-			                       .email = c->email,
-			                       .placed_ou = STR(OU_ENTRY),
-			                       .has_drifted = 1,
-			                       .created_ms = session_now(s).ms };
+	if (!is_known) {
+		c->account = newcomer(s, c);
+		c->account.has_drifted = 1;
+	}
 	return account_lock_away(s, &c->account, c->reason, c->by.email, c->by.request_id, e);
 }
 
@@ -218,7 +228,7 @@ enum rc account_eject(struct session *s, void *arg, struct err *e)
 		return rc;
 	if ((rc = lose_lease(s, &c->account, LEASE_ON_EJECT, STR("the account was ejected"), c->by.email, e)))
 		return rc;
-	return save(s, c, e);
+	return save(s, c, "AccountEjected", e);
 }
 
 /* --- for leases --- */

@@ -6,6 +6,8 @@
 
 #include "account_rig.h"
 #include "kernel/saga.h"
+#include "service/lease_records.h"
+#include "store/session.h"
 
 static bool is_settled(struct account_rig *r, struct str id, enum account_status status, enum sim_ou_name ou)
 {
@@ -342,6 +344,39 @@ TEST(an_ejected_account_is_in_exit_without_access_and_forgotten)
 	rig_pass(&r.rig, 5 * MINUTE_MS);
 	CHECK(!has_account(&r, id));
 	CHECK(where_is(&r, id) == SIM_OU_EXIT && count_access(&r, id) == 0);
+	CHECK(str_eq(last_event(&r, "AccountEjected").actor, STR("root@example.com")));
+
+	outsider_moves(&r, id, SIM_OU_ENTRY); /* and it may come again */
+	do_account(&r, account_register, id);
+	rig_pass(&r.rig, 2 * HOUR_MS);
+	CHECK(is_settled(&r, id, ACCOUNT_AVAILABLE, SIM_OU_AVAILABLE));
+	account_rig_close(&r);
+}
+
+/* A record that waits for a saga that is not there: as after an upgrade that no longer knows it. */
+static enum rc lose_saga(struct session *s, void *arg, struct err *e)
+{
+	struct account *a = arg;
+	enum rc         rc = session_get(s, &account_type, a->id, a, e);
+
+	a->is_following = 1;
+	a->follow_number++;
+	if (!rc)
+		session_put(s, &account_type, a);
+	return rc;
+}
+
+TEST(a_saga_that_is_over_does_not_keep_the_next_from_starting)
+{
+	struct account_rig r = { 0 };
+	struct account     a;
+
+	account_rig_open(&r);
+	a = (struct account){ .id = add_free_account(&r, 0) };
+	rig_run(&r.rig, lose_saga, &a);
+	do_account(&r, account_quarantine, a.id);
+	(void)rig_turn(&r.rig);
+	CHECK(is_settled(&r, a.id, ACCOUNT_QUARANTINE, SIM_OU_QUARANTINE));
 	account_rig_close(&r);
 }
 
