@@ -513,6 +513,7 @@ TEST(an_id_is_read_in_every_form_that_clients_send)
 		for (bare = id; bare.p[bare.n - 1] == '=';)
 			bare.n--;
 		CHECK(lease_id_parse(bare, &a, &email, &uuid, NULL) == RC_OK && str_eq(email, l.user_email));
+		CHECK(lease_id_parse(str_format(&a, "%.*s=", STR_ARG(id)), &a, &email, &uuid, NULL) == RC_INVALID);
 		urlsafe = base64url_encode(&a, str_format(&a, "{\"userEmail\":\"%.*s\",\"uuid\":\"" UUID "\"}",
 		                                          STR_ARG(l.user_email)));
 		CHECK(lease_id_parse(urlsafe, &a, &email, &uuid, NULL) == RC_OK && str_eq(uuid, STR(UUID)));
