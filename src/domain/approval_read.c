@@ -124,11 +124,11 @@ static bool is_role(struct str text, struct arena *a)
 static void read_limit(struct reading *r, json_t *when, const char *name, int64_t max, int64_t unit, int64_t *ret)
 {
 	const json_t *value = json_object_get(when, name);
-	double        number = json_number_value(value);
+	double        number = json_number_value(value); /* 0 when it is none */
 
 	if (!value)
 		return;
-	if (!json_is_number(value) || !(number * (double)unit >= 1) || number > (double)max)
+	if (!(number * (double)unit >= 1) || number > (double)max)
 		problems_add(r->problems, path_to(r, name), "must be a number above 0, at most %lld", (long long)max);
 	else
 		*ret = llround(number * (double)unit);

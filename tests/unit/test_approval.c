@@ -106,9 +106,17 @@ TEST(a_wildcard_stops_at_a_label)
 		const char *email;
 		bool        matches;
 	} cases[] = {
-		{ "a@x.gov.uk", true },     { "a@x.y.GOV.uk", true },    { "a@gov.uk", false },
-		{ "a@evilgov.uk", false },  { "a@x.evilgov.uk", false }, { "a@gov.uk.evil.com", false },
-		{ "a@x.gov.uk.co", false }, { "x.gov.uk", false },       { "", false },
+		{ "a@x.gov.uk", true },
+		{ "a@x.y.GOV.uk", true },
+		{ "a@gov.uk", false },
+		{ "a@evilgov.uk", false },
+		{ "a@x.evilgov.uk", false },
+		{ "a@gov.uk.evil.com", false },
+		{ "a@x.gov.uk.co", false },
+		{ "x.gov.uk", false },
+		{ "a@.gov.uk", false },
+		{ "a@", false },
+		{ "", false },
 	};
 	struct arena           a = { 0 };
 	struct approval_policy policy = approve_when("{\"domain\":\"*.gov.uk\"}", &a);
