@@ -122,7 +122,7 @@ static enum rc call_receiver(struct call *c, struct err *e)
 	struct sim *sim = c->arg;
 	struct str  id = c->delivery->event.id;
 
-	sim_pass(sim, chance_below(&sim->chance, 2000));
+	sim_call_takes(sim, chance_below(&sim->chance, chance_is(&sim->chance, 10) ? 200000 : 2000));
 	if (chance_is(&sim->chance, 50) && !c->go_on(c))
 		return err_set(e, RC_UNAVAILABLE, "simulated: told to stop");
 	if (!sim->bank->is_healed && str_eq(c->delivery->event.subject, poisoned_subject()))

@@ -83,7 +83,7 @@ static enum rc act_move(struct saga_call *c, struct err *e)
 	const struct move   *m = move_of(c);
 	struct organisation *o = sim->clouds->ports.organisation;
 
-	sim_pass(sim, chance_below(&sim->chance, 2000));
+	sim_call_takes(sim, chance_below(&sim->chance, chance_is(&sim->chance, 100) ? 29000 : 2000));
 	return o->ops->move(o, m->account->id, m->from, m->to, e);
 }
 

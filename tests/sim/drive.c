@@ -190,6 +190,25 @@ static int64_t draw_pause(struct sim *sim)
 	return chance_below(&sim->chance, chance_is(&sim->chance, 600) ? BURST_PAUSE_MS : 4 * sim->profile.op_pause_ms);
 }
 
+void sim_call_takes(struct sim *sim, int64_t ms)
+{
+	int64_t          until_ms = sim->lived_ms + ms;
+	struct sim_node *other;
+
+	if (sim->depth || sim->is_calm || !sim->caller) {
+		sim_pass(sim, ms);
+		return;
+	}
+	sim->depth++;
+	while (!sim->has_failed && sim->lived_ms < until_ms) {
+		restart_nodes(sim);
+		if ((other = any_node(sim, node_is_busy, sim->caller)))
+			node_step(other);
+		sim_pass(sim, chance_below(&sim->chance, other ? 100 : 2000));
+	}
+	sim->depth--;
+}
+
 /* False: nothing will ever happen. */
 static bool turn(struct sim *sim)
 {

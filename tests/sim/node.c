@@ -213,6 +213,17 @@ static void tell(struct sim_node *n, const struct work *w, const char *what, enu
 	sim_trace(n->sim, n, "%s %s %.*s: %s", what, kind_name(w), STR_ARG(w->key), outcome);
 }
 
+/* The worst moments to be paused are before and after a call, for about as long as a claim lasts. */
+static void doze(struct sim_node *n)
+{
+	struct sim *sim = n->sim;
+
+	if (!sim_fault(sim, SIM_PAUSE, 4 * sim->profile.crash))
+		return;
+	n->away_until_ms = sim_now(sim) + chance_below(&sim->chance, 2 * LEASE_MS);
+	sim_trace(sim, n, "is paused for %lld ms", (long long)(n->away_until_ms - sim_now(sim)));
+}
+
 static void claim(struct sim_node *n, size_t at)
 {
 	struct work *w = n->hand[at].work;
@@ -224,6 +235,7 @@ static void claim(struct sim_node *n, size_t at)
 		drop_work(n, at);
 	else
 		n->hand[at].stage = STAGE_CLAIMED;
+	doze(n);
 }
 
 /* Now and then a process is asked to end while it calls. */
@@ -236,13 +248,17 @@ static bool may_go_on(void *arg)
 
 static void perform(struct sim_node *n, size_t at)
 {
-	struct work *w = n->hand[at].work;
+	const struct sim_node *outer = n->sim->caller; /* in whose call this one came */
+	struct work           *w = n->hand[at].work;
 
 	w->may_go_on = may_go_on;
 	w->may_go_on_arg = n->sim;
+	n->sim->caller = n;
 	work_perform(w);
+	n->sim->caller = outer;
 	tell(n, w, "performs", RC_OK, NULL);
 	n->hand[at].stage = STAGE_PERFORMED;
+	doze(n);
 }
 
 /* The last word about a call: whoever waits for it is told. */

@@ -77,7 +77,7 @@ static enum rc vendor_delete(struct csp *c, struct str external_id, struct err *
 	int64_t                     slot = 0, generation = 0;
 	const struct known_sandbox *k;
 
-	sim_pass(sim, chance_below(&sim->chance, chance_is(&sim->chance, 20) ? 200000 : 3000));
+	sim_call_takes(sim, chance_below(&sim->chance, chance_is(&sim->chance, 20) ? 200000 : 3000));
 	if (sim_fault(sim, SIM_VENDOR_FAILED, sim->profile.vendor))
 		return err_set(e, RC_UNAVAILABLE, "simulated: the vendor does not serve");
 	if (!str_to_int(str_cut(&rest, '/'), 0, SLOTS - 1, &slot) || !str_to_int(rest, 0, INT64_MAX, &generation))

@@ -87,7 +87,7 @@ static enum rc fail_before(struct sim *sim, int64_t refused_permille, struct err
 {
 	static const enum rc kinds[] = { RC_UNAVAILABLE, RC_TIMEOUT, RC_LIMITED };
 
-	sim_pass(sim, chance_below(&sim->chance, chance_is(&sim->chance, 50) ? 25000 : 1000));
+	sim_call_takes(sim, chance_below(&sim->chance, chance_is(&sim->chance, 100) ? 29000 : 1000));
 	if (sim_fault(sim, SIM_STEP_FAILED, sim->profile.step))
 		return err_set(e, kinds[chance_below(&sim->chance, ARRAY_LEN(kinds))],
 		               "simulated: the far side has trouble");

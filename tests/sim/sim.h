@@ -128,10 +128,11 @@ struct sim {
 	struct recent           recent[RECENT_MAX];
 	size_t                  recent_count;
 	/* Of the transaction under way: an answer was old; its commit was refused; it runs again, on fresh ones. */
-	bool    has_lagged, is_outdated, is_fresh;
-	int     depth; /* steps within steps */
-	int64_t next_op_ms;
-	bool    is_calm; /* no more faults */
+	bool                   has_lagged, is_outdated, is_fresh;
+	int                    depth;  /* steps within steps */
+	const struct sim_node *caller; /* who is in a call */
+	int64_t                next_op_ms;
+	bool                   is_calm; /* no more faults */
 
 	struct model      *model;
 	struct bank       *bank;
@@ -187,6 +188,9 @@ void sim_end(struct sim *sim);
 
 /* One step of somebody other than n, in the middle of what n does. */
 void sim_interleave(struct sim *sim, const struct sim_node *n);
+
+/* The call under way takes so long; the other nodes go on meanwhile. */
+void sim_call_takes(struct sim *sim, int64_t ms);
 
 /* --- world.c: the watched store --- */
 void world_open(struct sim *sim);
