@@ -80,9 +80,9 @@ int run_event_export(struct remote *remote)
 
 struct watch {
 	struct remote *remote;
-	struct arena   arena; /* of one event */
-	struct buf     line;  /* the one under way */
-	char           last_id[EVENT_ID_ROOM];
+	struct arena   arena;                                          /* of one event */
+	struct buf     line;                                           /* the one under way */
+	char           last_id[EVENT_ID_ROOM], next_id[EVENT_ID_ROOM]; /* of what is whole; of what is under way */
 	bool           is_answered; /* the connection under way has brought something */
 	int64_t        shown, limit;
 	struct err     e; /* what came was no stream of events */
@@ -124,16 +124,18 @@ static bool take_event(struct watch *w, struct str json)
 	return ++w->shown != w->limit;
 }
 
-/* One line of the stream. An event of ours has its data on one. */
+/* One line of the stream. An event of ours has its data on one, and counts as seen when the empty line behind it has come. */
 static bool take_line(struct watch *w, struct str line)
 {
 	struct str value = line;
 	struct str field = str_cut(&value, ':');
 
 	value = str_trim(value);
-	if (str_eq(field, STR("id")) && value.n < sizeof(w->last_id)) {
-		memcpy(w->last_id, value.p, value.n);
-		w->last_id[value.n] = '\0';
+	if (!line.n)
+		memcpy(w->last_id, w->next_id, sizeof(w->last_id));
+	if (str_eq(field, STR("id")) && value.n < sizeof(w->next_id)) {
+		memcpy(w->next_id, value.p, value.n);
+		w->next_id[value.n] = '\0';
 	}
 	return !str_eq(field, STR("data")) || take_event(w, value);
 }
@@ -172,6 +174,7 @@ static enum rc follow(struct watch *w, struct fetch_reply *ret, struct err *e)
 	if (w->last_id[0])
 		req.headers[0] = str_format(&remote->arena, "Last-Event-ID: %s", w->last_id).p;
 	buf_reset(&w->line);
+	memcpy(w->next_id, w->last_id, sizeof(w->next_id));
 	w->is_answered = false;
 	return remote_stream(remote, &req, take_bytes, w, ret, e);
 }

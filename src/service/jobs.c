@@ -420,6 +420,8 @@ enum rc jobs_call(struct call *c, struct err *e)
 
 	if (!job_of_subject(c->delivery->event.subject, &id) || (id < JOB_SCHEDULED && !jobs_has(j, id)))
 		return RC_OK; /* of an older or newer program: nothing to run here, and nothing to keep */
+	if (!c->go_on(c))     /* before the record says that this node is at it */
+		return err_set(e, RC_UNAVAILABLE, "the claim is lost, or this node ends");
 	r = run_new(c, id);
 	if ((rc = store_run(j->options.store, begin, r, c->arena, e)))
 		return err_wrap(e, rc, "%s cannot begin", table[id].name);

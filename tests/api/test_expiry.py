@@ -115,10 +115,10 @@ def test_the_grace_can_be_set(make, new_owner):
     assert [old.status(0), old.status(1)] == ["pending_deletion", "allocated"]
 
 
-def test_expiry_runs_by_itself_at_start(make, new_owner):
+def test_expiry_runs_by_itself(make, new_owner):
     old = Old(make, new_owner, [90 * HOUR])
     assert old.admin.act("jobs/expiry/resume").status == 200
-    old.server.restart()
+    old.server.restart(AUTO_EXPIRY_INTERVAL_SEC=1)
     old.admin = old.server.admin()
     until(lambda: old.status() == "pending_deletion", "the expiry job ended it")
 

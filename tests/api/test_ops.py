@@ -299,6 +299,12 @@ def test_a_timer_with_any_name_is_found(ops, name):
     assert shown["due_at"] > now_ms() / 1000
 
 
+@pytest.mark.parametrize("path", ["timers/%zz", "timers/%", "timers/a%00b", "timers/a%0Ab/fire", "sagas/%g1"])
+def test_a_name_with_a_broken_escape_is_400(ops, path):
+    reply = ops.act(path) if path.endswith("/fire") else ops.get("/v1/ops/" + path)
+    assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+
+
 def test_a_timer_is_fired_or_cancelled(make):
     server = make.server(0)
     server.stop()

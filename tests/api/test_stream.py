@@ -3,11 +3,12 @@
 
 import json
 import time
+import uuid
 
 import pytest
 
 from lib.http import Broken, exchange
-from lib.ops import Ops, Stream
+from lib.ops import Ops, Stream, insert, now_ms
 from lib.server import TRACK_TOKEN, run
 from lib.wait import until
 
@@ -45,11 +46,15 @@ def test_events_come_as_they_happen_and_not_before(server, ops):
     stream.close()
 
 
-def test_an_envelope_is_on_one_line_whatever_is_in_it(server, ops):
-    stream = Stream(server, "?type=cloudtrail:Lines").begin()
-    body = b'{"id": "lines-1", "detail-type": "Lines",\r\n "detail": {\n"a": "x\\ny",\r\n "b": 1}}'
-    assert ops.post("/v1/inbox/cloudtrail", body=body).status == 202
-    assert stream.event()[1]["detail"]["detail"] == {"a": "x\ny", "b": 1}
+def test_an_envelope_is_on_one_line_whatever_is_in_it(make):
+    server = make.server(0)
+    server.stop()
+    detail = '{\n"a": "x\\ny",\r\n "b": 1}'
+    insert(server, "event", id=str(uuid.UUID(int=7)), type="Lines", time_ms=now_ms(), subject="x", schema=1, detail=detail)
+    ops = Ops(server.start())
+    stream = Stream(server, "?type=Lines", str(uuid.UUID(int=1))).begin()
+    assert stream.event()[1]["detail"] == {"a": "x\ny", "b": 1}
+    assert [e["detail"] for e in export(ops, "?type=Lines")] == [{"a": "x\ny", "b": 1}]
     stream.close()
 
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "kernel/event.h"
-#include "kernel/queue.h"
 #include "service/broker.h"
 #include "store/memory.h"
 #include "store/sqlite.h"
@@ -36,40 +35,37 @@ static uint64_t next_random(void *arg)
 	return *seed ^ *seed >> 29;
 }
 
-static void make_kernel(struct pool *p, size_t queues)
+static void make_kernel(struct pool *p)
 {
-	static const struct queue   table[POOL_QUEUES_MAX] = { { .name = "a" }, { .name = "b" }, { .name = "c" } };
-	static const struct route   routes[POOL_QUEUES_MAX] = { { "Sandbox*", "a" },
-		                                                { "Sandbox*", "b" },
-		                                                { "Sandbox*", "c" } };
-	const struct kernel_options o = { .store = p->store,
-		                          .queues = table,
-		                          .queue_count = queues,
-		                          .routes = routes,
-		                          .route_count = queues,
-		                          .clock = &p->clock,
-		                          .node = STR("node-1"),
-		                          .source = STR("leasehold"),
-		                          .lease_ms = 30000,
-		                          .timers_per_sec = 1000,
-		                          .random = next_random,
-		                          .random_arg = &p->seed };
+	struct kernel_options *o = &p->options;
 
-	p->kernel = kernel_new(&o);
+	o->store = p->store;
+	o->clock = &p->clock;
+	o->node = STR("node-1");
+	o->source = STR("leasehold");
+	o->lease_ms = 30000;
+	o->timers_per_sec = 1000;
+	o->random = next_random;
+	o->random_arg = &p->seed;
+	p->kernel = kernel_new(o);
 }
 
 static void wrap(struct pool *p, struct store *backend)
 {
 	p->backend = backend;
 	p->store = store_fault_open(backend, &p->plan);
-	make_kernel(p, 0);
+	make_kernel(p);
 }
 
-void pool_add_queues(struct pool *p, size_t count)
+void pool_route(struct pool *p, const struct queue *queues, size_t queue_count, const struct route *routes,
+                size_t route_count)
 {
-	CHECK(count <= POOL_QUEUES_MAX);
+	p->options.queues = queues;
+	p->options.queue_count = queue_count;
+	p->options.routes = routes;
+	p->options.route_count = route_count;
 	kernel_free(p->kernel);
-	make_kernel(p, count);
+	make_kernel(p);
 }
 
 static void unwrap(struct pool *p)

@@ -10,6 +10,7 @@
 #include "domain/csp.h"
 #include "domain/sandbox.h"
 #include "kernel/kernel.h"
+#include "kernel/queue.h"
 #include "kernel/records.h"
 #include "service/records.h"
 #include "store/fault.h"
@@ -18,14 +19,15 @@
 enum { POOL_NOW_SEC = 1000000000 };
 
 struct pool {
-	struct clock      clock; /* moved by the test, while no transaction runs */
-	struct arena      arena;
-	struct store     *store;   /* a fault store around the back end; quiet unless the plan is set */
-	struct store     *backend; /* its own health and figures */
-	struct fault_plan plan;
-	struct kernel    *kernel; /* without queues: events are only logged */
-	uint64_t          seed;
-	char              folder[64]; /* empty: memory */
+	struct clock          clock; /* moved by the test, while no transaction runs */
+	struct arena          arena;
+	struct store         *store;   /* a fault store around the back end; quiet unless the plan is set */
+	struct store         *backend; /* its own health and figures */
+	struct fault_plan     plan;
+	struct kernel        *kernel; /* without queues, until pool_route(): events are only logged */
+	struct kernel_options options;
+	uint64_t              seed;
+	char                  folder[64]; /* empty: memory */
 };
 
 void pool_open_memory(struct pool *p);
@@ -58,9 +60,9 @@ int64_t        pool_count(struct pool *p, enum sandbox_state state);
 int          pool_events(struct pool *p, const char *type);
 struct event pool_event(struct pool *p, const char *type);
 
-/* From now on so many queues want every event of a sandbox. Nobody takes anything out of them. */
-enum { POOL_QUEUES_MAX = 3 };
-void pool_add_queues(struct pool *p, size_t count);
+/* The kernel's tables from now on; borrowed. */
+void pool_route(struct pool *p, const struct queue *queues, size_t queue_count, const struct route *routes,
+                size_t route_count);
 
 /* A vendor made of an array. */
 struct fake_csp {

@@ -18,7 +18,7 @@
 #include "cli/show.h"
 #include "fake_server.h"
 
-enum { ARGS_MAX = 16, NOW_SEC = 1800000000 };
+enum { ARGS_MAX = 24, NOW_SEC = 1800000000 };
 
 /* ---- the command line ---- */
 
@@ -382,6 +382,32 @@ TEST(each_command_is_one_call_of_the_api)
 		{ "job run sync --force --async", "POST /v1/admin/sync?force=true", "Prefer: respond-async" },
 		{ "job pause sync", "POST /v1/admin/jobs/sync/pause", NULL },
 		{ "job resume sync", "POST /v1/admin/jobs/sync/resume", NULL },
+		{ "event list", "GET /v1/ops/events?limit=50", "Authorization: Bearer admin-t0ken" },
+		{ "event list --type S* --subject a/b --actor me --since 1 --until 2 --oldest --limit 3",
+		  "GET /v1/ops/events?limit=3&type=S%2A&subject=a%2Fb&actor=me&since=1&until=2&order=oldest", NULL },
+		{ "event show e-1", "GET /v1/ops/events/e-1", NULL },
+		{ "event export --type A*", "GET /v1/ops/events/export?type=A%2A", NULL },
+		{ "queue list", "GET /v1/ops/queues", NULL },
+		{ "queue show a/b", "GET /v1/ops/queues/a%2Fb/lanes?limit=50", NULL },
+		{ "dlq list --queue q", "GET /v1/ops/dead-letters?limit=50&queue=q", NULL },
+		{ "dlq show d", "GET /v1/ops/dead-letters/d", NULL },
+		{ "dlq replay d", "POST /v1/ops/dead-letters/d/replay", NULL },
+		{ "dlq replay --all --queue q", "POST /v1/ops/dead-letters/replay?queue=q", NULL },
+		{ "dlq drop d --reason x", "POST /v1/ops/dead-letters/d/drop", "Content-Type: application/json" },
+		{ "timer list --prefix a/", "GET /v1/ops/timers?limit=50&prefix=a%2F", NULL },
+		{ "timer fire a/b#c", "POST /v1/ops/timers/a%2Fb%23c/fire", NULL },
+		{ "timer cancel a/b#c", "DELETE /v1/ops/timers/a%2Fb%23c", NULL },
+		{ "saga list --state parked", "GET /v1/ops/sagas?limit=50&state=parked", NULL },
+		{ "saga show a/1", "GET /v1/ops/sagas/a%2F1", NULL },
+		{ "saga retry a/1", "POST /v1/ops/sagas/a%2F1/retry", NULL },
+		{ "saga skip a/1 --reason x", "POST /v1/ops/sagas/a%2F1/skip", "Content-Type: application/json" },
+		{ "saga abort a/1 --reason x", "POST /v1/ops/sagas/a%2F1/abort", "Content-Type: application/json" },
+		{ "alarm list", "GET /v1/ops/alarms", NULL },
+		{ "webhook list", "GET /v1/ops/webhooks", NULL },
+		{ "webhook create --url https://x", "POST /v1/ops/webhooks", "Content-Type: application/json" },
+		{ "webhook change w --pause", "PATCH /v1/ops/webhooks/w", "Content-Type: application/json" },
+		{ "webhook remove w", "DELETE /v1/ops/webhooks/w", NULL },
+		{ "webhook test w", "POST /v1/ops/webhooks/w/test", NULL },
 	};
 
 	env_table = both_tokens;
@@ -566,6 +592,17 @@ TEST(mistakes_found_before_sending_send_nothing)
 		{ "sandbox bulk-delete --status stale", both_tokens, CLI_EXIT_USAGE, "add --yes" },
 		{ "sandbox remove-stale --hours 0", both_tokens, CLI_EXIT_USAGE, "1 to 8760" },
 		{ "job run cleanup --force", both_tokens, CLI_EXIT_USAGE, "--force is for sync only, not for cleanup" },
+		{ "dlq replay", both_tokens, CLI_EXIT_USAGE, "either an ID, or --all and --queue" },
+		{ "dlq replay d --all --queue q", both_tokens, CLI_EXIT_USAGE, "either an ID, or --all and --queue" },
+		{ "dlq replay --all", both_tokens, CLI_EXIT_USAGE, "either an ID, or --all and --queue" },
+		{ "dlq replay d --queue q", both_tokens, CLI_EXIT_USAGE, "either an ID, or --all and --queue" },
+		{ "dlq drop d", both_tokens, CLI_EXIT_USAGE, "--reason TEXT is needed" },
+		{ "saga abort s --reason=", both_tokens, CLI_EXIT_USAGE, "--reason TEXT is needed" },
+		{ "webhook create", both_tokens, CLI_EXIT_USAGE, "--url URL is needed" },
+		{ "webhook change w", both_tokens, CLI_EXIT_USAGE, "nothing to change" },
+		{ "webhook change w --pause --resume", both_tokens, CLI_EXIT_USAGE, "not both" },
+		{ "event list --limit 101", both_tokens, CLI_EXIT_USAGE, "1 to 100" },
+		{ "event watch --limit 0", both_tokens, CLI_EXIT_USAGE, "--limit must be a number" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -900,6 +937,161 @@ static bool has_escaped(const char *text, const char *name)
 
 	arena_fini(&a);
 	return has;
+}
+
+/* ---- the operators' commands ---- */
+
+TEST(ages_are_short_and_long_texts_are_cut)
+{
+	static const struct {
+		int64_t     seconds;
+		const char *text;
+	} cases[] = { { -5, "0s" },   { 0, "0s" },       { 59, "59s" },    { 60, "1m" },       { 3599, "59m" },
+		      { 7260, "2h" }, { 172799, "47h" }, { 172800, "2d" }, { 8640000, "100d" } };
+	struct arena a = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CASE(cases[i].text);
+		CHECK(str_eq(show_age(&a, cases[i].seconds), str_from(cases[i].text)));
+	}
+	CHECK(str_eq(show_cut(&a, STR("twelve chars"), 12), STR("twelve chars")));
+	CHECK(str_eq(show_cut(&a, STR("twelve chars"), 7), STR("twelve\xe2\x80\xa6")));
+	CHECK(str_eq(show_cut(&a, STR("\xc3\xa9t\xc3\xa9s"), 4), STR("\xc3\xa9t\xc3\xa9s")));
+	CHECK(str_eq(show_cut(&a, STR("\xc3\xa9t\xc3\xa9s"), 3), STR("\xc3\xa9t\xe2\x80\xa6")));
+	CHECK(str_eq(show_cut(&a, STR(""), 3), STR("")));
+	arena_fini(&a);
+}
+
+TEST(a_page_that_is_empty_but_not_the_last_is_passed_over)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 200, "{\"events\": [], \"count\": 0, \"cursor\": \"c1\"}");
+	r.script.replies[1] = (struct fake_reply){
+		.status = 200,
+		.body = "{\"events\": [{\"id\": \"e-1\", \"time\": \"2027-01-15T07:58:00.123Z\", \"detail-type\": \"T\", "
+		        "\"subject\": \"s\"}], \"count\": 1, \"cursor\": \"c2\"}"
+	};
+	r.script.reply_count = 2;
+	run(&r, "event list");
+	CHECK(r.code == CLI_EXIT_OK && r.script.count == 2);
+	CHECK(strcmp(r.script.asked[1], "GET /v1/ops/events?limit=50&cursor=c1") == 0);
+	CHECK(strcmp(r.out, "ID   AGE  TYPE  SUBJECT  ACTOR\ne-1  2m   T     s        -\n") == 0);
+	CHECK(strstr(r.err, "--all"));
+	close_run(&r);
+}
+
+TEST(all_letters_are_replayed_but_none_that_dies_again)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 200, "{\"replayed\": 100, \"left\": 30}");
+	r.script.replies[1] = (struct fake_reply){ .status = 200, .body = "{\"replayed\": 100, \"left\": 5}" };
+	r.script.reply_count = 2;
+	run(&r, "dlq replay --all --queue q");
+	CHECK(r.code == CLI_EXIT_OK && r.script.count == 2);
+	CHECK(strcmp(r.out, "200 replayed, 5 left\n") == 0);
+	close_run(&r);
+
+	CASE("the server fails halfway");
+	open_run(&r, 200, "{\"replayed\": 100, \"left\": 30}");
+	r.script.replies[1] = (struct fake_reply){ .status = 503, .body = ERROR("SERVICE_UNAVAILABLE") };
+	r.script.reply_count = 2;
+	run(&r, "dlq replay --all --queue q");
+	CHECK(r.code == CLI_EXIT_UNREACHABLE && strstr(r.out, "100 replayed"));
+	close_run(&r);
+}
+
+TEST(a_webhook_is_described_by_what_was_given)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 201, "{\"id\": \"w\", \"secret\": \"s\"}");
+	run(&r, "webhook create --url https://x --filter A*,B --description for&all --pause");
+	CHECK(strcmp(r.script.body,
+	             "{\"url\":\"https://x\",\"filter\":\"A*,B\",\"description\":\"for&all\",\"paused\":true}") == 0);
+	CHECK(r.code == CLI_EXIT_OK && strstr(r.err, "not shown again"));
+	close_run(&r);
+	open_run(&r, 200, "{}");
+	run(&r, "webhook change w --resume");
+	CHECK(strcmp(r.script.body, "{\"paused\":false}") == 0);
+	close_run(&r);
+}
+
+#define STREAM "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+#define EVENT(n)                                                    \
+	"id: id-" n "\nevent: T" n "\ndata: {\"detail-type\":\"T" n \
+	"\",\"time\":\"2027-01-15T08:00:00.000Z\",\"subject\":\"s\"}\n\n"
+
+TEST(watching_goes_on_where_it_was_when_the_connection_ends)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	setenv("TZ", "UTC", 1);
+	open_run(&r, 200, "");
+	r.script.replies[0] = (struct fake_reply){ .raw = STREAM "retry: 2000\nid: id-0\n: events follow\n\n" };
+	r.script.replies[1] = (struct fake_reply){ .raw = STREAM EVENT("1") ":\n\nid: id-2\ndata: {\"cut" };
+	r.script.replies[2] = (struct fake_reply){ .status = 503, .body = ERROR("SERVICE_UNAVAILABLE") };
+	r.script.replies[3] = (struct fake_reply){ .raw = STREAM EVENT("3") EVENT("4") EVENT("5") };
+	r.script.reply_count = 4;
+	run(&r, "event watch --type T* --limit 3");
+	CHECK(r.code == CLI_EXIT_OK);
+	CHECK(strcmp(r.script.asked[0], "GET /v1/ops/events/stream?type=T%2A") == 0);
+	CHECK(!strstr(r.script.headers[0], "Last-Event-ID"));
+	CHECK(was_sent(&r, 1, "Last-Event-ID: id-0"));
+	CHECK(strcmp(r.out, "2027-01-15 08:00:00  T1                        s                             \n"
+	                    "2027-01-15 08:00:00  T3                        s                             \n"
+	                    "2027-01-15 08:00:00  T4                        s                             \n") == 0);
+	CHECK(strstr(r.err, "making it again"));
+	close_run(&r);
+}
+
+TEST(an_event_that_was_cut_off_is_asked_for_again)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 200, "");
+	r.script.replies[0] = (struct fake_reply){ .raw = STREAM EVENT(
+		                                           "1") "id: id-2\nevent: T2\ndata: {\"detail-type\":" };
+	r.script.replies[1] = (struct fake_reply){ .raw = STREAM EVENT("2") };
+	r.script.reply_count = 2;
+	run(&r, "event watch --json --limit 2 --after id-x");
+	CHECK(was_sent(&r, 0, "Last-Event-ID: id-x"));
+	CHECK(was_sent(&r, 1, "Last-Event-ID: id-1"));
+	CHECK(r.code == CLI_EXIT_OK && strstr(r.out, "\"T1\"") && strstr(r.out, "\"T2\""));
+	close_run(&r);
+}
+
+TEST(watching_what_cannot_be_watched_ends_with_the_reason)
+{
+	static const struct {
+		struct fake_reply reply;
+		int               code;
+		const char       *said;
+	} cases[] = {
+		{ { .status = 403, .body = ERROR("FORBIDDEN") }, CLI_EXIT_NOT_ALLOWED, "said why" },
+		{ { .status = 503, .body = ERROR("SERVICE_UNAVAILABLE") }, CLI_EXIT_UNREACHABLE, "said why" },
+		{ { .raw = STREAM "data: nonsense\n\n" }, CLI_EXIT_REFUSED, "cannot be understood" },
+		{ { .raw = "" }, CLI_EXIT_UNREACHABLE, "HTTPS" },
+	};
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].said);
+		open_run(&r, 200, "");
+		r.script.replies[0] = cases[i].reply;
+		run(&r, "event watch");
+		CHECK(r.code == cases[i].code && r.script.count == 1);
+		CHECK(strstr(r.err, cases[i].said));
+		close_run(&r);
+	}
 }
 
 TEST(help_manual_and_completion_cover_every_command)

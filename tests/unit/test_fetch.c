@@ -331,6 +331,75 @@ static enum rc get_within(struct fixture *f, enum fetch_reach reach)
 	return fetch(&req, &f->arena, &f->reply, &f->err);
 }
 
+/* Takes at most so many bytes. */
+struct taker {
+	struct buf got;
+	size_t     enough;
+	unsigned   pieces;
+};
+
+static bool take(struct str bytes, void *arg)
+{
+	struct taker *t = arg;
+
+	t->pieces++;
+	buf_add_str(&t->got, bytes);
+	return t->got.n < t->enough;
+}
+
+static enum rc take_from(struct fixture *f, const char *path, struct taker *t)
+{
+	struct fetch_request req = {
+		.method = "GET", .url = fake_server_url(f->server, path), .max_bytes = 8, .take = take, .take_arg = t
+	};
+
+	buf_reset(&t->got);
+	t->pieces = 0;
+	err_clear(&f->err);
+	return fetch(&req, &f->arena, &f->reply, &f->err);
+}
+
+TEST(an_answer_may_be_taken_in_pieces_of_any_length)
+{
+	struct taker   t = { .enough = SIZE_MAX };
+	struct fixture f;
+
+	set_up(&f);
+	buf_init(&t.got, 1024);
+	CHECK(take_from(&f, "/large", &t) == RC_OK && f.reply.status == 200);
+	CHECK(str_eq(buf_str(&t.got), STR(large_body)) && f.reply.body.n == 0);
+
+	CASE("broken off: what came was taken, and the end is told");
+	CHECK(take_from(&f, "/broken", &t) == RC_UNAVAILABLE);
+	CHECK(str_eq(buf_str(&t.got), STR("only this")));
+
+	CASE("a refusal is kept whole, within the limit");
+	CHECK(take_from(&f, "/moved", &t) == RC_TOO_LARGE && t.pieces == 0);
+
+	CASE("who has enough says so");
+	t.enough = 1;
+	CHECK(take_from(&f, "/large-unannounced", &t) == RC_OK && f.reply.status == 200);
+	CHECK(t.pieces == 1 && t.got.n > 0);
+	buf_fini(&t.got);
+	tear_down(&f);
+}
+
+TEST(an_answer_in_pieces_that_falls_silent_is_given_up)
+{
+	struct taker         t = { .enough = SIZE_MAX };
+	struct fixture       f;
+	struct fetch_request req;
+
+	set_up(&f);
+	req = (struct fetch_request){ .method = "GET",
+		                      .url = fake_server_url(f.server, "/silent"),
+		                      .take = take,
+		                      .take_arg = &t,
+		                      .idle_timeout_ms = 1 };
+	CHECK(fetch(&req, &f.arena, &f.reply, &f.err) == RC_TIMEOUT && t.pieces == 0);
+	tear_down(&f);
+}
+
 TEST(a_request_of_limited_reach_does_not_leave_it)
 {
 	struct fixture f;

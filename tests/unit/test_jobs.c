@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jobs.c - when passes run, and who gets their result. The vendor stops at a gate that the test opens. */
+/* test_jobs.c - passes on the pump's threads, and who gets their result. The vendor stops at a gate that the test opens; see
+ * test_schedule.c for when they run. */
 #include "test.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "kernel/pump.h"
 #include "pool.h"
 #include "service/broker.h"
 #include "service/jobs.h"
+#include "store/session.h"
 
 enum { INTERVAL_SEC = 3600, DEADLINE_SEC = 30, AN_HOUR_MS = 3600 * 1000 };
 
@@ -20,7 +24,9 @@ struct floor {
 	struct fake_csp        csp;
 	struct broker_settings settings;
 	struct metrics        *metrics;
+	struct queue           queue;
 	struct jobs           *jobs;
+	struct pump           *pump;
 	pthread_mutex_t        lock;
 	pthread_cond_t         is_changed;
 	bool                   is_shut; /* the gate at the vendor */
@@ -87,6 +93,22 @@ static void wait_for(struct floor *f, const int *what, int least)
 	CHECK(seen >= least);
 }
 
+static void make_jobs(struct floor *f)
+{
+	struct jobs_options o = { .store = f->pool.store,
+		                  .csp = &f->csp.csp,
+		                  .settings = &f->settings,
+		                  .clock = &f->pool.clock,
+		                  .lease_sec = 30,
+		                  .metrics = f->metrics,
+		                  .on_pass = on_pass,
+		                  .on_pass_arg = f };
+
+	for (int id = 0; id < JOB_ALARMS; id++)
+		o.interval_sec[id] = INTERVAL_SEC;
+	f->jobs = jobs_new(&o);
+}
+
 static void floor_open(struct floor *f)
 {
 	memset(f, 0, sizeof(*f));
@@ -105,33 +127,47 @@ static void floor_open(struct floor *f)
 		                                .sync_max_stale_percent = 25 };
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->is_changed, NULL);
+	make_jobs(f);
+}
+
+static void poke(void *arg)
+{
+	pump_poke(arg);
 }
 
 static void start(struct floor *f)
 {
-	struct jobs_options o = { .store = f->pool.store,
-		                  .csp = &f->csp.csp,
-		                  .settings = &f->settings,
-		                  .clock = &clock_real,
-		                  .lease_sec = 30,
-		                  .is_alone = true,
-		                  .metrics = f->metrics,
-		                  .interval_sec = { INTERVAL_SEC, INTERVAL_SEC, INTERVAL_SEC, INTERVAL_SEC },
-		                  .on_pass = on_pass,
-		                  .on_pass_arg = f };
+	static const struct route routes[] = { { EVENT_JOB_DUE, JOBS_QUEUE }, { EVENT_JOB_REQUESTED, JOBS_QUEUE } };
 
-	CHECK(jobs_open(&o, &f->jobs, NULL) == RC_OK);
+	f->queue = jobs_queue(f->jobs);
+	pool_route(&f->pool, &f->queue, 1, routes, ARRAY_LEN(routes));
+	CHECK(jobs_start(f->jobs, NULL) == RC_OK);
+	f->pump = pump_start(&(struct pump_options){ f->pool.kernel, JOB_COUNT, 1000 });
+	kernel_on_news(f->pool.kernel, poke, f->pump);
 }
 
 static void stop(struct floor *f)
 {
-	jobs_close(f->jobs);
+	kernel_on_news(f->pool.kernel, NULL, NULL);
+	pump_stop(f->pump);
+	f->pump = NULL;
+	jobs_free(f->jobs);
 	f->jobs = NULL;
+}
+
+/* As after a restart of the program. */
+static void start_anew(struct floor *f)
+{
+	stop(f);
+	pool_reopen(&f->pool);
+	make_jobs(f);
+	start(f);
 }
 
 static void floor_close(struct floor *f)
 {
-	stop(f);
+	if (f->jobs)
+		stop(f);
 	metrics_free(f->metrics);
 	pool_close(&f->pool);
 	pthread_mutex_destroy(&f->lock);
@@ -139,9 +175,10 @@ static void floor_close(struct floor *f)
 }
 
 struct asker {
-	struct job_ask ask;
-	struct floor  *floor;
-	int            times_done;
+	struct job_request wish;
+	struct job_ask     ask;
+	struct floor      *floor;
+	int                times_done;
 };
 
 static void on_done(struct job_ask *ask)
@@ -154,8 +191,11 @@ static void on_done(struct job_ask *ask)
 static void send(struct floor *f, enum job_id id, struct asker *a)
 {
 	a->floor = f;
+	a->wish.id = a->ask.id = id;
+	CHECK(store_run(f->pool.store, job_request, &a->wish, &f->pool.arena, NULL) == RC_OK);
+	memcpy(a->ask.event_id, a->wish.event_id, sizeof(a->ask.event_id));
 	a->ask.done = on_done;
-	jobs_ask(f->jobs, id, &a->ask);
+	jobs_expect(f->jobs, &a->ask);
 }
 
 static void await(struct asker *a)
@@ -175,32 +215,47 @@ static enum rc ask_and_wait(struct floor *f, enum job_id id)
 
 static int64_t figure(const struct asker *a, const char *name)
 {
-	for (int i = 0; i < a->ask.result.count; i++)
-		if (strcmp(a->ask.result.counts[i].name, name) == 0)
-			return a->ask.result.counts[i].value;
-	return -1;
+	CLEANUP(json_freep) json_t *result = NULL;
+	json_t                     *value;
+
+	CHECK(json_parse(str_from(a->ask.result), &result, NULL) == RC_OK);
+	value = json_object_get(result, name);
+	return value ? json_integer_value(value) : -1;
 }
 
 static struct job_status status_of(struct floor *f, enum job_id id)
 {
-	struct job_status s;
+	struct job_list l = { .jobs = f->jobs };
 
-	jobs_status(f->jobs, id, &f->pool.arena, &s);
-	return s;
+	CHECK(store_read(f->pool.store, job_list, &l, &f->pool.arena, NULL) == RC_OK);
+	CHECK((int)id < l.count);
+	return l.items[id];
 }
 
 static void pause_job(struct floor *f, enum job_id id, bool is_paused)
 {
-	struct job_pause p = { .name = str_from(jobs_name(id)), .is_paused = is_paused };
+	struct job_pause p = { .jobs = f->jobs, .id = id, .is_paused = is_paused };
 
 	CHECK(store_run(f->pool.store, job_pause, &p, &f->pool.arena, NULL) == RC_OK);
-	if (f->jobs)
-		jobs_set_paused(f->jobs, id, &p);
+	CHECK(!!p.status.record.is_paused == is_paused);
+	jobs_look_again(f->jobs);
+}
+
+static enum rc put_record(struct session *s, void *arg, struct err *e)
+{
+	struct job_record old, *record = arg;
+	enum rc           rc = session_get(s, &job_type, record->name, &old, NULL);
+
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set(e, rc, "cannot be read");
+	record->version = rc ? 0 : old.version;
+	session_put(s, &job_type, record);
+	return RC_OK;
 }
 
 static void pause_all(struct floor *f)
 {
-	for (int id = 0; id < JOB_SCHEDULED; id++)
+	for (int id = 0; id < JOB_ALARMS; id++)
 		pause_job(f, (enum job_id)id, true);
 }
 
@@ -220,51 +275,42 @@ static void make_pending(struct floor *f, int count)
 
 /* --- schedule --- */
 
-TEST(every_scheduled_job_runs_at_the_start)
+TEST(every_scheduled_job_runs_at_the_first_start)
 {
 	struct floor      f;
 	struct job_status s;
-	int64_t           now = wall_sec(clock_now(&clock_real));
 
 	floor_open(&f);
 	start(&f);
-	wait_for(&f, &f.passes, JOB_SCHEDULED);
-	for (int id = 0; id < JOB_SCHEDULED; id++) {
+	wait_for(&f, &f.passes, JOB_ALARMS);
+	for (int id = 0; id < JOB_ALARMS; id++) {
 		CASE(jobs_name((enum job_id)id));
 		s = status_of(&f, (enum job_id)id);
 		CHECK(s.record.last_outcome == JOB_SUCCESS && s.interval_sec == INTERVAL_SEC);
-		CHECK(s.record.last_started_at >= now && s.record.last_finished_at >= s.record.last_started_at);
+		CHECK(s.record.last_started_at == POOL_NOW_SEC && s.record.last_finished_at == POOL_NOW_SEC);
+		CHECK(!s.is_running && s.next_run_at >= POOL_NOW_SEC + INTERVAL_SEC * 9 / 10);
 	}
 	CHECK(pool_count(&f.pool, SANDBOX_AVAILABLE) == 4);
-	floor_close(&f);
-}
-
-TEST(after_a_pass_the_next_one_is_an_interval_away)
-{
-	struct floor      f;
-	struct job_status s;
-	int64_t           before, after;
-
-	floor_open(&f);
-	start(&f);
-	before = wall_sec(clock_now(&clock_real));
+	start_anew(&f);
 	CHECK(ask_and_wait(&f, JOB_EXPIRY) == RC_OK);
-	s = status_of(&f, JOB_EXPIRY);
-	after = wall_sec(clock_now(&clock_real));
-	CHECK(!s.is_running);
-	CHECK(s.next_run_at >= before + INTERVAL_SEC - 1 && s.next_run_at <= after + INTERVAL_SEC);
+	CHECK(f.passes == JOB_ALARMS + 1); /* nothing was due, so nothing ran but what was asked for */
 	floor_close(&f);
 }
 
 TEST(names_are_found_of_scheduled_jobs_only)
 {
-	enum job_id id;
+	struct floor f;
+	enum job_id  id;
 
-	for (int i = 0; i < JOB_SCHEDULED; i++) {
-		CHECK(jobs_find(str_from(jobs_name((enum job_id)i)), &id));
+	floor_open(&f);
+	for (int i = 0; i < JOB_ALARMS; i++) {
+		CHECK(jobs_find(f.jobs, str_from(jobs_name((enum job_id)i)), &id));
 		CHECK(id == (enum job_id)i);
 	}
-	CHECK(!jobs_find(STR("bulk-delete"), &id) && !jobs_find(STR(""), &id) && !jobs_find(STR("Sync"), &id));
+	CHECK(!jobs_find(f.jobs, STR("bulk-delete"), &id) && !jobs_find(f.jobs, STR(""), &id));
+	CHECK(!jobs_find(f.jobs, STR("alarms"), &id)); /* it has no interval here */
+	start(&f);
+	floor_close(&f);
 }
 
 /* --- asks --- */
@@ -294,7 +340,7 @@ TEST(who_asks_during_a_pass_gets_its_result)
 TEST(who_asks_on_own_terms_gets_a_pass_of_its_own)
 {
 	struct floor f;
-	struct asker forced = { .ask = { .has_own_terms = true, .is_forced = true } }, plain = { 0 };
+	struct asker forced = { .wish = { .has_own_terms = true, .is_forced = true } }, plain = { 0 };
 
 	floor_open(&f);
 	pool_fill(&f.pool, 0, 12);
@@ -316,7 +362,7 @@ TEST(who_asks_on_own_terms_gets_a_pass_of_its_own)
 TEST(nobody_joins_a_pass_on_anothers_terms)
 {
 	struct floor f;
-	struct asker forced = { .ask = { .has_own_terms = true, .is_forced = true } }, plain = { 0 };
+	struct asker forced = { .wish = { .has_own_terms = true, .is_forced = true } }, plain = { 0 };
 
 	floor_open(&f);
 	pause_all(&f);
@@ -336,8 +382,8 @@ TEST(nobody_joins_a_pass_on_anothers_terms)
 TEST(terms_reach_the_pass)
 {
 	struct floor f;
-	struct asker stale = { .ask = { .has_own_terms = true, .stale_hours = 7 } }, by_default = { 0 };
-	struct asker bulk = { .ask = { .has_own_terms = true, .status = SANDBOX_PENDING_DELETION } };
+	struct asker stale = { .wish = { .has_own_terms = true, .stale_hours = 7 } }, by_default = { 0 };
+	struct asker bulk = { .wish = { .has_own_terms = true, .status = SANDBOX_PENDING_DELETION } };
 
 	floor_open(&f);
 	make_pending(&f, 3);
@@ -366,8 +412,8 @@ TEST(a_paused_job_stays_paused_when_everything_is_opened_again)
 	floor_open(&f);
 	pause_all(&f);
 	pause_job(&f, JOB_EXPIRY, false);
-	pool_reopen(&f.pool);
 	start(&f);
+	start_anew(&f);
 	wait_for(&f, &f.passes, 1);
 	CHECK(ask_and_wait(&f, JOB_STALE_REMOVAL) == RC_OK);
 	s = status_of(&f, JOB_SYNC);
@@ -388,8 +434,7 @@ TEST(a_paused_job_runs_when_asked_and_stays_paused)
 	start(&f);
 	CHECK(ask_and_wait(&f, JOB_SYNC) == RC_OK);
 	CHECK(status_of(&f, JOB_SYNC).record.is_paused && status_of(&f, JOB_SYNC).next_run_at == 0);
-	stop(&f);
-	start(&f);
+	start_anew(&f);
 	CHECK(status_of(&f, JOB_SYNC).record.is_paused);
 	CHECK(status_of(&f, JOB_SYNC).record.last_outcome == JOB_SUCCESS);
 	floor_close(&f);
@@ -454,33 +499,76 @@ static void *close_jobs(void *arg)
 	return NULL;
 }
 
-TEST(whoever_is_not_served_before_the_end_is_told)
+TEST(who_waits_at_the_end_is_told_and_the_pass_is_run_at_the_next_start)
 {
 	struct floor f;
-	struct asker joined = { 0 }, waiting = { .ask = { .has_own_terms = true, .is_forced = true } };
+	struct asker waiting = { .wish = { .has_own_terms = true, .is_forced = true } };
 	pthread_t    closer;
 
 	floor_open(&f);
 	make_pending(&f, 2);
 	f.settings.cleanup_sandbox_delay_ms = AN_HOUR_MS;
+	pause_all(&f);
+	pause_job(&f, JOB_CLEANUP, false);
 	start(&f);
-	wait_for(&f, &f.at_gate, 2); /* the listing is over and the first deletion */
-	CHECK(ask_and_wait(&f, JOB_SYNC) == RC_OK);
-	CHECK(ask_and_wait(&f, JOB_EXPIRY) == RC_OK && ask_and_wait(&f, JOB_STALE_REMOVAL) == RC_OK);
+	wait_for(&f, &f.at_gate, 1); /* the first deletion; now it waits for an hour */
 	set_gate(&f, true);
-	pthread_mutex_lock(&f.lock);
-	int passes = f.passes, at_gate = f.at_gate;
-	pthread_mutex_unlock(&f.lock);
-	send(&f, JOB_SYNC, &joined);
-	wait_for(&f, &f.at_gate, at_gate + 1);
 	send(&f, JOB_SYNC, &waiting);
+	wait_for(&f, &f.at_gate, 2);
 	CHECK(pthread_create(&closer, NULL, close_jobs, &f) == 0);
-	wait_for(&f, &f.passes, passes + 1); /* cleanup has left its wait of an hour: the end has begun */
-	set_gate(&f, false);
+	set_gate(&f, false); /* the listing is over; the sync finds out at its next step, or is over before */
 	CHECK(pthread_join(closer, NULL) == 0);
-	CHECK(joined.times_done == 1 && joined.ask.rc == RC_UNAVAILABLE && strstr(joined.ask.e.msg, "stopped"));
-	CHECK(waiting.times_done == 1 && waiting.ask.rc == RC_UNAVAILABLE && strstr(waiting.ask.e.msg, "stopping"));
+	CHECK(waiting.times_done == 1);
 	CHECK(pool_count(&f.pool, SANDBOX_PENDING_DELETION) == 1);
+	f.settings.cleanup_sandbox_delay_ms = 0;
+	f.pool.clock.test_ms += 1000;
+	pool_reopen(&f.pool);
+	make_jobs(&f);
+	start(&f);
+	wait_for(&f, &f.at_gate, 3); /* by itself: its delivery was not taken away */
+	CHECK(ask_and_wait(&f, JOB_CLEANUP) == RC_OK);
+	CHECK(pool_count(&f.pool, SANDBOX_PENDING_DELETION) == 0);
+	floor_close(&f);
+}
+
+TEST(who_asked_is_told_also_when_another_node_ran_the_pass)
+{
+	struct floor      f;
+	struct asker      a = { 0 };
+	struct job_record record = { .name = STR("sync"),
+		                     .last_outcome = JOB_ERROR,
+		                     .last_error = STR("no listing over there"),
+		                     .last_duration_ms = 7,
+		                     .last_result = STR("{\"synced\":3}") };
+
+	floor_open(&f);
+	CHECK(jobs_start(f.jobs, NULL) == RC_OK); /* and nobody here who would run it */
+	send(&f, JOB_SYNC, &a);
+	record.last_event_id = str_from(a.wish.event_id);
+	CHECK(store_run(f.pool.store, put_record, &record, &f.pool.arena, NULL) == RC_OK);
+	await(&a);
+	CHECK(a.ask.rc == RC_UNAVAILABLE && strcmp(a.ask.e.msg, "no listing over there") == 0);
+	CHECK(figure(&a, "synced") == 3 && a.ask.duration_ms == 7);
+	floor_close(&f);
+}
+
+TEST(who_no_longer_waits_is_not_told)
+{
+	struct floor f;
+	struct asker a = { 0 };
+
+	floor_open(&f);
+	pause_all(&f);
+	f.is_shut = true;
+	start(&f);
+	send(&f, JOB_SYNC, &a);
+	wait_for(&f, &f.at_gate, 1);
+	CHECK(jobs_forget(f.jobs, &a.ask));
+	CHECK(!jobs_forget(f.jobs, &a.ask));
+	set_gate(&f, false);
+	wait_for(&f, &f.passes, 1);
+	stop(&f);
+	CHECK(a.times_done == 0);
 	floor_close(&f);
 }
 
@@ -501,9 +589,7 @@ TEST(how_the_last_pass_went_is_kept)
 		CHECK(s.record.last_outcome == JOB_ERROR && strstr(s.record.last_error.p, "no listing today"));
 		CHECK(str_eq(s.record.last_result,
 		             STR("{\"synced\":0,\"added\":0,\"restored\":0,\"marked_stale\":0}")));
-		stop(&f);
-		pool_reopen(&f.pool);
-		start(&f);
+		start_anew(&f);
 	}
 	f.csp.list_rc = RC_OK;
 	CHECK(ask_and_wait(&f, JOB_SYNC) == RC_OK);

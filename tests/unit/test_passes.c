@@ -1029,10 +1029,12 @@ TEST(expiry_and_removals_are_told)
 
 static void check_many_queues(struct pool *p)
 {
-	struct work w;
+	static const struct queue queues[NEWS_QUEUES_MAX] = { { .name = "a" }, { .name = "b" }, { .name = "c" } };
+	static const struct route routes[] = { { "Sandbox*", "a" }, { "Sandbox*", "b" }, { "Sandbox*", "c" } };
+	struct work               w;
 
 	work_init(&w, p);
-	pool_add_queues(p, NEWS_QUEUES_MAX);
+	pool_route(p, queues, ARRAY_LEN(queues), routes, ARRAY_LEN(routes));
 	fake_csp_list(&w.csp, &p->arena, 0, 60);
 	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 60);
 	for (int n = 0; n < 60; n++)
@@ -1042,6 +1044,29 @@ static void check_many_queues(struct pool *p)
 	w.pass.status = SANDBOX_PENDING_DELETION;
 	CHECK(run(&w, pass_bulk_delete) == RC_OK && figure(&w, "deleted") == 60);
 	CHECK(pool_events(p, "*") == 240);
+}
+
+static void check_pruned(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	w.settings.event_days = 30;
+	fake_csp_list(&w.csp, &p->arena, 0, 100);
+	CHECK(run(&w, pass_sync) == RC_OK && pool_events(p, "*") == 100);
+	pass_time(&w, 29 * DAY);
+	claim(&w, 1, "t");
+	pass_time(&w, 2 * DAY);
+	CHECK(run(&w, pass_prune_events) == RC_OK && figure(&w, "removed") == 100);
+	CHECK(pool_events(p, "*") == 1 && pool_events(p, "SandboxAllocated") == 1);
+	w.settings.event_days = 0;
+	pass_time(&w, 1000 * DAY);
+	CHECK(run(&w, pass_prune_events) == RC_OK && pool_events(p, "*") == 1); /* kept for ever */
+}
+
+TEST(old_events_are_removed_and_no_others)
+{
+	each_pool(check_pruned);
 }
 
 TEST(each_transaction_of_a_pass_has_room_for_its_events)

@@ -1,0 +1,67 @@
+/* account.h - an account of the pool: where it should be (its status is its OU), where it was last seen, whose it is. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/* The first five are upstream's; the last is on the way out of the pool. Names are those of the OUs. */
+#define ACCOUNT_STATUSES(X)       \
+	X(AVAILABLE, "Available") \
+	X(ACTIVE, "Active") X(CLEANUP, "CleanUp") X(QUARANTINE, "Quarantine") X(FROZEN, "Frozen") X(EXIT, "Exit")
+
+enum account_status {
+#define X(name, text) ACCOUNT_##name,
+	ACCOUNT_STATUSES(X)
+#undef X
+	        ACCOUNT_STATUS_COUNT
+};
+extern const char *const account_status_names[ACCOUNT_STATUS_COUNT];
+
+/* The status is where it should be. `placed` is where it last was, for certain; `granted` who has access, for certain. While they differ
+ * from the wish, a saga brings the world behind the record: one at a time for an account. */
+struct account {
+	struct str          id; /* 12 digits */
+	struct str          name, email;
+	enum account_status status;
+	struct str          placed_ou;              /* name of the OU, "Entry" before it was registered */
+	struct str          holder;                 /* who should have access; empty: nobody */
+	struct str          granted;                /* who has; empty: nobody */
+	struct str          lease_uuid;             /* the live lease on it */
+	int64_t             follow_number;          /* of the last saga that follows it */
+	int64_t             is_following;           /* 1: it is under way */
+	int64_t             has_drifted;            /* at the last scan */
+	struct str          clean_run;              /* id of the last cleanup */
+	int64_t    clean_started_ms, cleaned_ms;    /* cleaned_ms: the last one that succeeded; orders the free ones */
+	int64_t    clean_successes, clean_failures; /* of the run under way */
+	struct str clean_reason; /* why it was asked for: ACCOUNT_REGISTRATION, LEASE_TERMINATION, ... */
+	struct str clean_log;    /* the last run's own words */
+	struct str reason;       /* why it is in quarantine */
+	int64_t    created_ms, edited_ms;
+	uint64_t   version;
+};
+
+bool account_ok(const struct account *a);
+
+enum account_event {
+	ACCOUNT_ON_REGISTER,   /* (new) -> CleanUp */
+	ACCOUNT_ON_LEND,       /* Available -> Active */
+	ACCOUNT_ON_FREEZE,     /* Active -> Frozen */
+	ACCOUNT_ON_UNFREEZE,   /* Frozen -> Active */
+	ACCOUNT_ON_TAKE_BACK,  /* Active, Frozen -> CleanUp */
+	ACCOUNT_ON_CLEANED,    /* CleanUp -> Available */
+	ACCOUNT_ON_QUARANTINE, /* any but Exit -> Quarantine */
+	ACCOUNT_ON_RETRY,      /* Quarantine, CleanUp -> CleanUp */
+	ACCOUNT_ON_EJECT,      /* any but CleanUp -> Exit */
+	ACCOUNT_EVENT_COUNT
+};
+
+/* The only writer of status. RC_CONFLICT. */
+MUST_CHECK enum rc account_apply(struct account *a, enum account_event on, struct wall now, struct err *e);
+
+/* Does the world still have to follow? */
+bool account_must_follow(const struct account *a);

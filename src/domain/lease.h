@@ -1,0 +1,168 @@
+/* lease.h - a lease: one person, one account, for a time and a budget. The states, and every decision about it. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "domain/policy.h"
+
+enum {
+	LEASE_UUID_MAX = 36,
+	EMAIL_MAX = 254,
+	TEMPLATE_NAME_MAX = 50,
+	COMMENTS_MAX = 1000,
+	REASON_MAX = 1000,
+	THRESHOLDS_MAX = 20,
+	ACCOUNT_ID_MAX = 12,
+};
+
+/* Group: which fields a status has, see contract 2.1. */
+#define LEASE_STATUSES(X)                                   \
+	X(PENDING_APPROVAL, "PendingApproval", PENDING)     \
+	X(APPROVAL_DENIED, "ApprovalDenied", DENIED)        \
+	X(PROVISIONING, "Provisioning", MONITORED)          \
+	X(ACTIVE, "Active", MONITORED)                      \
+	X(FROZEN, "Frozen", MONITORED)                      \
+	X(EXPIRED, "Expired", ENDED)                        \
+	X(BUDGET_EXCEEDED, "BudgetExceeded", ENDED)         \
+	X(MANUALLY_TERMINATED, "ManuallyTerminated", ENDED) \
+	X(ACCOUNT_QUARANTINED, "AccountQuarantined", ENDED) \
+	X(EJECTED, "Ejected", ENDED)                        \
+	X(PROVISIONING_FAILED, "ProvisioningFailed", ENDED)
+
+enum lease_status {
+#define X(name, text, group) LEASE_##name,
+	LEASE_STATUSES(X)
+#undef X
+	        LEASE_STATUS_COUNT
+};
+enum lease_group { LEASE_GROUP_PENDING, LEASE_GROUP_DENIED, LEASE_GROUP_MONITORED, LEASE_GROUP_ENDED };
+
+extern const char *const lease_status_names[LEASE_STATUS_COUNT];
+enum lease_group         lease_group(enum lease_status status);
+bool lease_is_live(enum lease_status status); /* counts against the limit per user: pending or monitored */
+
+#define LEASE_EVENTS(X)                                                                          \
+	X(APPROVE, "approve") /* an account is claimed, access follows */                        \
+	X(PUBLISH, "publish") /* access works */                                                 \
+	X(DENY, "deny")                                                                          \
+	X(WITHDRAW, "withdraw") /* by its owner, while pending */                                \
+	X(RESET, "reset")       /* provisioning failed, approved by a person: back to pending */ \
+	X(FAIL, "fail")         /* provisioning failed, approved by rule */                      \
+	X(FREEZE, "freeze")                                                                      \
+	X(UNFREEZE, "unfreeze")                                                                  \
+	X(EXPIRE, "expire")                                                                      \
+	X(EXCEED, "exceed the budget")                                                           \
+	X(TERMINATE, "terminate")                                                                \
+	X(QUARANTINE, "quarantine")                                                              \
+	X(EJECT, "eject")
+
+enum lease_event {
+#define X(name, text) LEASE_ON_##name,
+	LEASE_EVENTS(X)
+#undef X
+	        LEASE_EVENT_COUNT
+};
+
+enum threshold_action { THRESHOLD_ALERT, THRESHOLD_FREEZE, THRESHOLD_ACTION_COUNT };
+extern const char *const threshold_action_names[THRESHOLD_ACTION_COUNT]; /* ALERT, FREEZE_ACCOUNT */
+
+struct budget_threshold {
+	int64_t               micro_usd;
+	enum threshold_action action;
+};
+struct duration_threshold {
+	int64_t               remaining_ms;
+	enum threshold_action action;
+};
+struct thresholds {
+	struct budget_threshold   budget[THRESHOLDS_MAX];
+	size_t                    budget_count;
+	struct duration_threshold duration[THRESHOLDS_MAX];
+	size_t                    duration_count;
+};
+
+/* As stored. Amounts in millionths of a dollar, times in ms, 0: none. */
+struct lease {
+	struct str        uuid;
+	struct str        user_email; /* as it was given */
+	struct str        user_key;   /* lower case: what is compared */
+	enum lease_status status;
+	struct str        template_uuid, template_name;
+	struct str        comments, created_by;
+	struct str        blueprint_id, blueprint_name;
+	int64_t           max_spend;
+	struct str        budget_thresholds; /* JSON: [{"dollarsSpent", "action"}] */
+	int64_t           duration_ms;
+	struct str        duration_thresholds; /* JSON: [{"hoursRemaining", "action"}] */
+	struct str        cost_group;
+	struct str        account_id;
+	struct str        approved_by; /* an email, or AUTO_APPROVED */
+	int64_t           start_ms, last_checked_ms, expires_ms;
+	int64_t           cost, cost_at_ms; /* spend, and up to when it is complete */
+	int64_t           end_ms;
+	int64_t           ttl_sec;   /* removed after this */
+	int64_t           queued_ms; /* approved, and waits in line for an account since; 0: does not */
+	struct str        queued_by; /* who approved it */
+	struct str        decided_by, decision_reason; /* of a denial, a withdrawal */
+	struct str        ended_by;
+	struct str        end_reason;    /* JSON: the reason object of LeaseTerminated */
+	struct str        freeze_reason; /* JSON: the reason object of LeaseFrozen */
+	int64_t           created_ms, edited_ms;
+	int64_t           rate_from_ms, rate_from_cost; /* an earlier observation, for the projection */
+	uint64_t          version;
+};
+
+/* What always holds: per status, which fields are there. */
+bool lease_ok(const struct lease *l);
+
+/* The only writer of status. RC_CONFLICT: not from this status, with a sentence that says what it is. */
+MUST_CHECK enum rc lease_apply(struct lease *l, enum lease_event on, struct wall now, struct err *e);
+
+/* Text from and to the JSON of the API; lists that are too long or malformed add problems. */
+void thresholds_parse(struct str budget_json, struct str duration_json,
+                      struct thresholds *ret); /* stored ones: known to be good */
+
+/* --- the monitor's rule (contract 4.2), one lease at a time --- */
+
+struct lease_watch {
+	struct lease *lease; /* gets the new figures: cost, cost_at_ms, last_checked_ms */
+	int64_t       cost, cost_at_ms;
+	struct wall   now;
+	bool          projects; /* PROJECTED alerts are on */
+
+	/* What follows, first match wins: */
+	bool                      is_over_budget, is_expired;
+	bool                      freezes; /* a threshold wants it frozen: by which */
+	bool                      freezes_by_budget;
+	struct budget_threshold   freeze_budget;
+	struct duration_threshold freeze_duration;
+	bool                      alerts_budget, alerts_duration, alerts_projection;
+	struct budget_threshold   alert_budget;
+	struct duration_threshold alert_duration;
+	int64_t                   projected; /* spend at its end */
+};
+void lease_watch(struct lease_watch *w);
+
+/* When the exact timer for its next duration threshold, or its end, is due; 0: none. */
+int64_t lease_next_moment_ms(const struct lease *l, struct wall now);
+
+/* --- ids --- */
+
+/* base64 of {"userEmail":"...","uuid":"..."}. */
+struct str lease_id(const struct lease *l, struct arena *a);
+
+/* Both alphabets of base64, padded or not. RC_INVALID. */
+MUST_CHECK enum rc lease_id_parse(struct str id, struct arena *a, struct str *ret_email, struct str *ret_uuid,
+                                  struct err *e);
+
+/* Rules for texts: an email (ASCII local part without double dots, host with a dot), a uuid, an account id. */
+bool       email_is_ok(struct str s);
+struct str email_key(struct str s, struct arena *a); /* lower case */
+bool       uuid_is_ok(struct str s);
+bool       account_id_is_ok(struct str s);

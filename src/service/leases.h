@@ -1,0 +1,148 @@
+/* leases.h - what people can do with leases, templates and accounts: transaction functions, each with its argument.
+ *
+ * Who may do it is decided before (http/); what may be done is the domain's. Each change is one transaction for records, events and
+ * timers; what must happen outside follows by a saga that the same transaction starts (see account_follow.h). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "domain/account.h"
+#include "domain/caller.h"
+#include "domain/lease.h"
+#include "domain/lease_template.h"
+#include "domain/policy.h"
+#include "store/session.h"
+#include "store/store.h"
+
+#define AUTO_APPROVED "AUTO_APPROVED"
+
+/* --- leases --- */
+
+/* Ask for a lease, for oneself or (assigned) for another. Approved at once when the template or the assignment says so: then an account
+ * is claimed, or, when none is free, the lease waits in line (queued_ms). RC_NOT_FOUND: no such template, or a private one that the
+ * caller may not see; RC_CONFLICT: the owner has as many as he may. */
+struct lease_request {
+	struct caller        by;
+	const struct policy *policy;
+	struct str           template_uuid, comments;
+	struct str           owner_email; /* as the directory writes it */
+	bool                 is_assigned;
+
+	struct lease lease; /* the answer */
+};
+txn_fn lease_request;
+
+/* One lease, by uuid; owner_email must be its owner (any case), as in a lease id. RC_NOT_FOUND. */
+struct lease_call {
+	struct caller        by;
+	const struct policy *policy;
+	struct str           owner_email, uuid;
+	struct str           reason; /* deny, freeze, terminate, withdraw: may be empty */
+
+	struct lease lease;       /* the answer */
+	int64_t      position;    /* in line, from 1; 0: not in line. Of lease_get only */
+	int64_t      estimate_ms; /* when its turn may come; 0: cannot be told */
+};
+txn_fn lease_get;     /* read-only */
+txn_fn lease_approve; /* no account free: waits in line. RC_CONFLICT: not pending, or already in line */
+txn_fn lease_deny;
+txn_fn lease_withdraw; /* by its owner, while pending */
+txn_fn lease_freeze;
+txn_fn lease_unfreeze;
+txn_fn lease_terminate;
+
+/* Change what may be changed while it is monitored. Problems with the limits are in `problems` (then RC_INVALID). */
+struct lease_edit {
+	struct lease_call call;
+	bool              sets_max_spend, sets_budget, sets_expiry, sets_duration, sets_group;
+	int64_t           max_spend, expires_ms;                              /* 0: none any more */
+	struct str        budget_thresholds, duration_thresholds, cost_group; /* stored forms; empty: none any more */
+
+	struct problems problems;
+};
+txn_fn lease_edit;
+
+/* A page, the newest first; of one owner (email) or all, of one status or all. Read-only. */
+struct lease_list {
+	struct str        owner_email;
+	bool              has_status;
+	enum lease_status status;
+	size_t            limit; /* up to 1,000 */
+	struct str        cursor;
+
+	struct page page; /* the answer: struct lease records */
+};
+txn_fn lease_list;
+
+/* --- templates --- */
+
+struct template_call {
+	struct caller         by;
+	const struct policy  *policy;
+	struct str            uuid;   /* get also takes a name */
+	struct lease_template fields; /* put: all of them but uuid; created_ms is kept when it is set */
+	bool                  is_new;
+
+	struct lease_template template; /* the answer */
+	struct problems problems;       /* put: RC_INVALID */
+};
+txn_fn template_get;    /* read-only */
+txn_fn template_put;    /* RC_NOT_FOUND unless is_new */
+txn_fn template_delete; /* RC_OK also when there is none */
+
+struct template_list {
+	size_t     limit;
+	struct str cursor;
+
+	struct page page; /* the answer: struct lease_template records */
+};
+txn_fn template_list; /* read-only */
+
+/* --- accounts --- */
+
+struct account_call {
+	struct caller by;
+	struct str    id;
+	struct str    name, email; /* register: as the organisation has them */
+	struct str    reason;      /* quarantine */
+
+	struct account account; /* the answer */
+};
+txn_fn account_get;           /* read-only */
+txn_fn account_register;      /* it is in Entry. RC_CONFLICT: known already */
+txn_fn account_retry_cleanup; /* RC_CONFLICT unless in Quarantine or CleanUp */
+txn_fn account_quarantine;    /* ends its lease as AccountQuarantined */
+txn_fn account_eject;         /* ends its lease as Ejected. RC_CONFLICT while in CleanUp */
+
+struct account_list {
+	bool                has_status;
+	enum account_status status;
+	size_t              limit;
+	struct str          cursor;
+
+	struct page page; /* the answer: struct account records */
+};
+txn_fn account_list; /* read-only */
+
+/* How many are in each status; read-only. arg is int64_t[ACCOUNT_STATUS_COUNT]. */
+txn_fn account_counts;
+
+/* --- for the system itself --- */
+
+/* End a lease because of what was found: event is EXPIRE, EXCEED, QUARANTINE, EJECT, FAIL. RC_CONFLICT when it has ended already. */
+struct lease_end {
+	struct str       uuid;
+	enum lease_event event;
+	struct str       actor;
+	struct str       reason_json; /* of LeaseTerminated */
+};
+txn_fn lease_end;
+
+/* Serve the line: give the next in line an account, when there is both. *ret: how many were served (0 or 1). */
+struct line_serve {
+	const struct policy *policy;
+	int64_t              served;
+};
+txn_fn line_serve;
