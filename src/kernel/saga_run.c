@@ -182,10 +182,10 @@ static enum rc check(struct work *w, const struct saga_step *step)
 /* A call may last as long as its time-out, and whoever takes over must not meet it: is the lease long enough still? */
 static enum rc check_time(struct work *w, const struct saga_step *step)
 {
-	int64_t timeout_ms = saga_step_timeout(step);
+	int64_t needed_ms = saga_step_timeout(step) + SAGA_SKEW_MAX_MS;
 
-	if (now_of(w) + timeout_ms > w->claimed_until_ms ||
-	    clock_mono(kernel_options(w->kernel)->clock).ms + timeout_ms > w->claimed_until.ms)
+	if (now_of(w) + needed_ms > w->claimed_until_ms ||
+	    clock_mono(kernel_options(w->kernel)->clock).ms + needed_ms > w->claimed_until.ms)
 		return err_set(&w->failure, RC_UNAVAILABLE, "too little of the lease was left for the call");
 	return RC_OK;
 }
