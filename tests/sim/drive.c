@@ -128,7 +128,7 @@ static void jump_clock(struct sim *sim)
 	                     : chance_from_to(&sim->chance, 1000, 6 * HOUR_MS);
 
 	sim->faults[is_back ? SIM_CLOCK_BACK : SIM_CLOCK_FORWARD]++;
-	sim->clock.test_ms += ms;
+	sim_set_clock(sim, ms);
 	sim->next_op_ms += ms;
 	for (int i = 0; i < sim->profile.nodes; i++) {
 		sim->nodes[i].away_until_ms += sim->nodes[i].away_until_ms ? ms : 0;

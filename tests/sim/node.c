@@ -16,7 +16,7 @@
 #include "service/jobs.h"
 #include "sim.h"
 
-enum { FIND_LIMIT = 4, LEASE_MS = 60000, STORE_RETRY_MS = 5000 };
+enum { FIND_LIMIT = 4, LEASE_MS = 60000, STORE_RETRY_MS = 5000, SKEW_MAX_MS = 1000 };
 
 static uint64_t draw(void *arg)
 {
@@ -36,7 +36,7 @@ void node_start(struct sim_node *n)
 	struct sim           *sim = n->sim;
 	struct queue          jobs;
 	struct kernel_options o = { .store = &n->base,
-		                    .clock = &sim->clock,
+		                    .clock = &n->clock,
 		                    .node = str_from(n->name),
 		                    .source = STR("simulated"),
 		                    .account = STR("000000000000"),
@@ -71,7 +71,9 @@ void node_open(struct sim *sim, int number)
 {
 	struct sim_node *n = &sim->nodes[number];
 
-	*n = (struct sim_node){ .sim = sim };
+	*n = (struct sim_node){ .sim = sim, .clock = sim->clock };
+	n->skew_ms = chance_from_to(&sim->chance, -SKEW_MAX_MS, SKEW_MAX_MS);
+	sim_set_clock(sim, 0);
 	(void)snprintf(n->name, sizeof(n->name), "node-%d", number + 1);
 	world_open_view(n);
 	node_start(n);
@@ -184,7 +186,7 @@ static void find(struct sim_node *n)
 	for (size_t i = 0; i < list.count && n->hand_count < HAND_MAX; i++)
 		if (!has_in_hand(n, &list.items[i]))
 			take(n, &list.items[i]);
-	n->idle_until_ms = list.next_due_ms;
+	n->idle_until_ms = list.next_due_ms == INT64_MAX ? INT64_MAX : list.next_due_ms - n->skew_ms;
 	if (n->idle_until_ms > latest_ms && sim->has_lagged)
 		n->idle_until_ms = latest_ms; /* what it has just seen is old */
 	if (list.count)

@@ -37,7 +37,7 @@ struct jobs *schedule_start(struct sim_node *n)
 	struct jobs_options o = { .store = &n->base,
 		                  .csp = pool_vendor(sim),
 		                  .settings = pool_settings(sim),
-		                  .clock = &sim->clock,
+		                  .clock = &n->clock,
 		                  .lease_sec = LEASE_SEC };
 
 	for (int i = 0; i < JOB_SCHEDULED; i++)

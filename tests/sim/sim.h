@@ -71,7 +71,9 @@ struct sim_node {
 	struct jobs   *jobs;
 	bool           is_armed; /* its jobs have their timers */
 	struct queue   queues[NODE_QUEUES];
-	struct chance  chance;          /* its own stream, for the kernel */
+	struct chance  chance; /* its own stream, for the kernel */
+	struct clock   clock;
+	int64_t        skew_ms;         /* of its clock */
 	int64_t        away_until_ms;   /* paused or down until then */
 	int64_t        outage_until_ms; /* does not reach the store until then */
 	int64_t        idle_until_ms;   /* has found nothing to do before then */
@@ -179,6 +181,9 @@ static inline int64_t sim_now(const struct sim *sim)
 
 /* Time passes. */
 void sim_pass(struct sim *sim, int64_t ms);
+
+/* The clock is set, by so much. */
+void sim_set_clock(struct sim *sim, int64_t ms);
 
 /* --- drive.c --- */
 
