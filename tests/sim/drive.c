@@ -7,6 +7,7 @@
  * is driven until it is quiet, and all promises are checked. Then what was poisoned is healed, dead letters are
  * replayed and parked sagas retried, and after that nothing at all may be left.
  */
+#include "alarms.h"
 #include "bank.h"
 #include "clouds.h"
 #include "model.h"
@@ -73,8 +74,10 @@ static void operate(struct sim_node *n)
 		outside_send(n);
 	else if (what < 86)
 		clouds_operate(n);
-	else if (what < 93)
+	else if (what < 92)
 		bank_operator(n);
+	else if (what < 94)
+		alarms_compute(n);
 	else
 		sagas_operator(n);
 }
@@ -270,6 +273,7 @@ static void check_quiet(struct sim *sim)
 	pool_check_counts(&sim->nodes[0]);
 	outside_check_quiet(sim);
 	clouds_check_quiet(sim);
+	alarms_check_quiet(&sim->nodes[0]);
 }
 
 static void end_well(struct sim *sim)
@@ -318,6 +322,7 @@ void sim_run(struct sim *sim, uint64_t seed)
 	sagas_open(sim);
 	pool_open(sim);
 	schedule_open(sim);
+	alarms_open(sim);
 	outside_open(sim);
 	clouds_open(sim);
 	model_open(sim);

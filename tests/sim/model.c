@@ -16,6 +16,8 @@
 
 #include <stdlib.h>
 
+#include "alarms.h"
+
 #include "base/arena.h"
 #include "clouds.h"
 #include "kernel/event.h"
@@ -127,6 +129,7 @@ static void observe_event(struct sim *sim, struct session *s, const struct sessi
 	pool_check_event(sim, s, entry->after);
 	outside_check_event(sim, s, entry->after);
 	clouds_check_event(sim, entry->after);
+	alarms_check_event(sim, s, entry->after);
 }
 
 void model_seen(struct sim *sim, int queue, struct str event_id)
@@ -297,6 +300,8 @@ static void observe_change(struct sim *sim, struct session *s, const struct sess
 		observe_effect(sim, entry);
 	else if (entry->type == &bank_account_type)
 		observe_account(sim, s, entry);
+	else if (entry->type == &alarm_type)
+		alarms_observe(sim, s, entry);
 	else if (entry->type == &saga_type)
 		sagas_observe(sim, s, entry);
 	else
@@ -325,6 +330,15 @@ static void check_event(struct sim *sim, const struct known_event *known)
 			sim_broken(sim, "no event is lost", "%.*s, event %lld of %.*s, never came out of queue %s",
 			           STR_ARG(known->type), (long long)known->number, STR_ARG(known->subject->name),
 			           sim->bank->queues[q].name);
+}
+
+int64_t model_count_dead(const struct sim *sim, int queue)
+{
+	int64_t count = 0;
+
+	for (const struct known_event *known = sim->model->first_event; known; known = known->next)
+		count += known->in[queue].is_dead;
+	return count;
 }
 
 void model_check_quiet(struct sim *sim)

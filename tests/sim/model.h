@@ -66,3 +66,6 @@ const struct event *commit_event(const struct session *s, struct str type, struc
 
 /* The program says that it is done with everything: is it? */
 void model_check_quiet(struct sim *sim);
+
+/* How many dead letters there are in this queue. */
+int64_t model_count_dead(const struct sim *sim, int queue);

@@ -322,6 +322,15 @@ void sagas_check_quiet(struct sim *sim)
 	}
 }
 
+int64_t sagas_count_parked(const struct sim *sim)
+{
+	int64_t count = 0;
+
+	for (const struct known_saga *k = sim->far_side->first; k; k = k->next)
+		count += k->state == SAGA_PARKED;
+	return count;
+}
+
 /* --- operators --- */
 
 static void give_order(struct sim_node *n, txn_fn *order, const char *name, struct str id, struct arena *a)

@@ -115,6 +115,7 @@ struct pool_world;
 struct outside;
 struct clouds;
 struct schedule;
+struct alarms;
 
 struct sim {
 	uint64_t                seed;
@@ -143,6 +144,7 @@ struct sim {
 	struct outside    *outside;
 	struct clouds     *clouds;
 	struct schedule   *schedule;
+	struct alarms     *alarms;
 
 	uint64_t steps, commits;
 	uint64_t faults[FAULT_KIND_COUNT];
