@@ -17,7 +17,7 @@
 #include "schedule.h"
 #include "sim.h"
 
-enum { QUIET_STEPS_MAX = 200000, COUNT_EVERY = 64, BURST_PAUSE_MS = 3000 };
+enum { QUIET_STEPS_MAX = 200000, COUNT_EVERY = 64, BURST_PAUSE_MS = 3000, FEED_PAUSE_MS = 30 * 60000 };
 
 /* --- how rough this world is --- */
 
@@ -72,7 +72,7 @@ static void operate(struct sim_node *n)
 		pool_operate(n);
 	else if (what < 78)
 		outside_send(n);
-	else if (what < 86)
+	else if (what < 83)
 		clouds_operate(n);
 	else if (what < 92)
 		bank_operator(n);
@@ -133,6 +133,7 @@ static void jump_clock(struct sim *sim)
 	sim->faults[is_back ? SIM_CLOCK_BACK : SIM_CLOCK_FORWARD]++;
 	sim_set_clock(sim, ms);
 	sim->next_op_ms += ms;
+	sim->next_feed_ms += ms;
 	for (int i = 0; i < sim->profile.nodes; i++) {
 		sim->nodes[i].away_until_ms += sim->nodes[i].away_until_ms ? ms : 0;
 		sim->nodes[i].outage_until_ms += sim->nodes[i].outage_until_ms ? ms : 0;
@@ -173,7 +174,7 @@ static void restart_nodes(struct sim *sim)
 /* When somebody will have something to do; INT64_MAX: never. */
 static int64_t next_moment(const struct sim *sim)
 {
-	int64_t next = sim->next_op_ms;
+	int64_t next = sim->next_op_ms < sim->next_feed_ms ? sim->next_op_ms : sim->next_feed_ms;
 
 	for (int i = 0; i < sim->profile.nodes; i++) {
 		const struct sim_node *n = &sim->nodes[i];
@@ -225,6 +226,11 @@ static bool turn(struct sim *sim)
 	if (sim_now(sim) >= sim->next_op_ms && (n = any_node(sim, node_is_up, NULL))) {
 		sim->next_op_ms = sim_now(sim) + draw_pause(sim);
 		operate(n);
+		return true;
+	}
+	if (sim_now(sim) >= sim->next_feed_ms && (n = any_node(sim, node_is_up, NULL))) {
+		sim->next_feed_ms = sim_now(sim) + FEED_PAUSE_MS;
+		clouds_feed(n);
 		return true;
 	}
 	if ((n = any_node(sim, node_is_busy, NULL))) {
@@ -281,7 +287,7 @@ static void end_well(struct sim *sim)
 	struct sim_node *n = &sim->nodes[0];
 
 	sim->is_calm = true;
-	sim->next_op_ms = INT64_MAX;
+	sim->next_op_ms = sim->next_feed_ms = INT64_MAX; /* fed by drive_to_quiet() */
 	clouds_calm(sim);
 	for (int i = 0; i < sim->profile.nodes; i++)
 		sim->nodes[i].away_until_ms = sim->nodes[i].outage_until_ms = 0;

@@ -26,6 +26,7 @@
 #include "pool.h"
 #include "sagas.h"
 #include "schedule.h"
+#include "service/passes.h"
 #include "sim.h"
 
 void model_open(struct sim *sim)
@@ -117,11 +118,37 @@ static void check_cause(struct sim *sim, struct session *s, const struct event *
 		           STR_ARG(event->type), STR_ARG(actor));
 }
 
+/* Removed from the log: only by age. */
+static void forget_event(struct sim *sim, const struct session *s, const struct event *event)
+{
+	struct known_event *known = names_find(&sim->model->events, event->id);
+
+	known->is_pruned = true;
+	if (s->now.ms - event->time_ms < pool_settings(sim)->event_days * DAY_MS)
+		sim_broken(sim, "an event leaves the log only by age", "event %.*s is removed too early",
+		           STR_ARG(event->id));
+}
+
+/* A dead letter was replayed whose event had left the log. */
+static bool is_recalled(struct sim *sim, struct str id)
+{
+	struct known_event *known = names_find(&sim->model->events, id);
+
+	if (!known || !known->is_pruned)
+		return false;
+	known->is_pruned = false;
+	return true;
+}
+
 static void observe_event(struct sim *sim, struct session *s, const struct session_entry *entry)
 {
 	if (entry->before && entry->after)
 		sim_broken(sim, "an event is never changed", "event %.*s is changed", STR_ARG(entry->key));
+	if (entry->before && !entry->after)
+		forget_event(sim, s, entry->before);
 	if (entry->before || !entry->after)
+		return;
+	if (is_recalled(sim, entry->key))
 		return;
 	learn_event(sim, entry->after);
 	check_cause(sim, s, entry->after);
@@ -198,7 +225,7 @@ static void observe_dead(struct sim *sim, struct session *s, const struct sessio
 	}
 	if (entry->after) {
 		known->in[q].is_dead = known->in[q].was_dead = true;
-		if (!dead->event.n || !dead->error.n)
+		if ((!dead->event.n && !known->is_pruned) || !dead->error.n)
 			sim_broken(sim, "a dead letter has the whole payload and the last error",
 			           "dead letter %.*s has not", STR_ARG(dead->id));
 		return;

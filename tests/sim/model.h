@@ -17,6 +17,7 @@ struct known_event {
 	struct str            id, type;
 	struct known_subject *subject;
 	int64_t               number; /* of its subject */
+	bool                  is_pruned;
 	struct {
 		bool is_routed;
 		int  seen;              /* how often it was handled or received */

@@ -299,7 +299,7 @@ static void extend(struct sim_node *n, size_t at)
 {
 	struct work *w = n->hand[at].work;
 	struct err   e = { 0 };
-	enum rc      rc = node_run(n, work_extend, w, &w->arena, &e);
+	enum rc      rc = work_keep(w, &e);
 
 	tell(n, w, "keeps", rc, &e);
 	if (!rc && w->is_lost)

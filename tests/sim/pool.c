@@ -109,7 +109,8 @@ void pool_open(struct sim *sim)
 		                                .deletion_max_attempts = 3,
 		                                .deletion_backoff_sec = 300,
 		                                .cleanup_batch_size = 10,
-		                                .sync_max_stale_percent = 100 };
+		                                .sync_max_stale_percent = 100,
+		                                .event_days = 3 };
 	sim->pool = p;
 }
 

@@ -134,7 +134,7 @@ struct sim {
 	bool                   has_lagged, is_outdated, is_fresh;
 	int                    depth;  /* steps within steps */
 	const struct sim_node *caller; /* who is in a call */
-	int64_t                next_op_ms;
+	int64_t                next_op_ms, next_feed_ms;
 	bool                   is_calm; /* no more faults */
 
 	struct model      *model;
