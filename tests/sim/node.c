@@ -337,7 +337,7 @@ void node_step(struct sim_node *n)
 {
 	bool looks = sim_now(n->sim) >= n->idle_until_ms;
 
-	if (n->hand_count && !(looks && n->hand_count < HAND_MAX / 2 && chance_is(&n->sim->chance, 200)))
+	if (n->hand_count && !(looks && n->hand_count < HAND_MAX / 2 && chance_is(&n->sim->chance, 60)))
 		go_on(n, choose(n));
 	else if (looks)
 		find(n);
