@@ -17,7 +17,13 @@
 #include "schedule.h"
 #include "sim.h"
 
-enum { QUIET_STEPS_MAX = 200000, COUNT_EVERY = 64, BURST_PAUSE_MS = 3000, FEED_PAUSE_MS = 30 * 60000 };
+enum {
+	QUIET_STEPS_MAX = 200000,
+	COUNT_EVERY = 64,
+	REPLAYS_MAX = 20,
+	BURST_PAUSE_MS = 3000,
+	FEED_PAUSE_MS = 30 * 60000
+};
 
 /* --- how rough this world is --- */
 
@@ -300,7 +306,7 @@ static void end_well(struct sim *sim)
 	if (sim->has_failed)
 		return;
 	sim->bank->is_healed = true;
-	while (bank_replay_all(n))
+	for (int i = 0; i < REPLAYS_MAX && bank_replay_all(n); i++)
 		;
 	(void)sagas_retry_all(n);
 	drive_to_quiet(sim);

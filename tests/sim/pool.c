@@ -6,7 +6,7 @@
  * Promises checked here:
  *   no sandbox has two holders, no track two sandboxes     at every commit                  [observe_sandbox()]
  *   a sandbox that was lent once is never lent again       until the vendor has deleted it  [observe_sandbox()]
- *   what somebody holds is not deleted                     when the vendor is called        [vendor_delete()]
+ *   only what is marked for deletion is deleted            when the vendor is called        [check_deletable()]
  *   what was answered is stored                            after each claim                 [claim()]
  *   units are conserved                                    the counts by state add up       [pool_check_counts()]
  *   every change of state is in the table of the domain                                     [check_step()]
@@ -69,23 +69,30 @@ static enum rc vendor_list(struct csp *c, struct arena *a, struct csp_account **
 	return RC_OK;
 }
 
+/* Just before the call, somebody has looked at the record: nothing else may be deleted. */
+static void check_deletable(struct sim *sim, int64_t slot, int64_t generation)
+{
+	struct str id = str_format(&sim->arena, "sb-%lld-%lld", (long long)slot, (long long)generation);
+	const struct known_sandbox *k = names_find(&sim->pool->sandboxes, id);
+
+	if (k && k->is_there && k->state != SANDBOX_PENDING_DELETION)
+		sim_broken(sim, "only what is marked for deletion is deleted", "sandbox %.*s is deleted while it is %s",
+		           STR_ARG(id), sandbox_state_name(k->state));
+}
+
 static enum rc vendor_delete(struct csp *c, struct str external_id, struct err *e)
 {
-	struct pool_world          *p = CONTAINER_OF(c, struct pool_world, csp);
-	struct sim                 *sim = p->sim;
-	struct str                  rest = external_id;
-	int64_t                     slot = 0, generation = 0;
-	const struct known_sandbox *k;
+	struct pool_world *p = CONTAINER_OF(c, struct pool_world, csp);
+	struct sim        *sim = p->sim;
+	struct str         rest = external_id;
+	int64_t            slot = 0, generation = 0;
 
+	if (!str_to_int(str_cut(&rest, '/'), 0, SLOTS - 1, &slot) || !str_to_int(rest, 0, INT64_MAX, &generation))
+		return err_set(e, RC_DENIED, "simulated: no such account");
+	check_deletable(sim, slot, generation);
 	sim_call_takes(sim, chance_below(&sim->chance, chance_is(&sim->chance, 20) ? 200000 : 3000));
 	if (sim_fault(sim, SIM_VENDOR_FAILED, sim->profile.vendor))
 		return err_set(e, RC_UNAVAILABLE, "simulated: the vendor does not serve");
-	if (!str_to_int(str_cut(&rest, '/'), 0, SLOTS - 1, &slot) || !str_to_int(rest, 0, INT64_MAX, &generation))
-		return err_set(e, RC_DENIED, "simulated: no such account");
-	k = names_find(&p->sandboxes, str_format(&sim->arena, "sb-%lld-%lld", (long long)slot, (long long)generation));
-	if (k && k->is_there && k->state == SANDBOX_ALLOCATED)
-		sim_broken(sim, "what somebody holds is not deleted", "sandbox %.*s is deleted while track %d holds it",
-		           STR_ARG(k->id), k->track);
 	if (p->generations[slot] == generation)
 		p->generations[slot]++;
 	if (sim_fault(sim, SIM_VENDOR_ANSWER_LOST, sim->profile.vendor))
