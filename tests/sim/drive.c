@@ -202,8 +202,9 @@ static int64_t draw_pause(struct sim *sim)
 
 void sim_call_takes(struct sim *sim, int64_t ms)
 {
-	int64_t          until_ms = sim->lived_ms + ms;
-	struct sim_node *other;
+	const struct sim_node *caller = sim->caller;
+	int64_t                until_ms = sim->lived_ms + ms;
+	struct sim_node       *other;
 
 	if (sim->depth || sim->is_calm || !sim->caller) {
 		sim_pass(sim, ms);
@@ -212,7 +213,10 @@ void sim_call_takes(struct sim *sim, int64_t ms)
 	sim->depth++;
 	while (!sim->has_failed && sim->lived_ms < until_ms) {
 		restart_nodes(sim);
-		if ((other = any_node(sim, node_is_busy, sim->caller)))
+		other = any_node(sim, node_is_busy, caller);
+		if (chance_is(&sim->chance, 20) && any_node(sim, node_is_up, NULL))
+			operate(any_node(sim, node_is_up, NULL));
+		else if (other)
 			node_step(other);
 		sim_pass(sim, chance_below(&sim->chance, other ? 100 : 2000));
 	}
