@@ -286,7 +286,7 @@ static enum rc save(struct session *s, struct work *w, const struct saga_rule *r
 		return RC_OK;
 	case SAGA_NEXT_WAIT:
 		session_put(s, &saga_type, r->saga);
-		session_poke(s); /* whoever sleeps until something is due has something new to consider */
+		session_poke(s, NEWS_TO_DO); /* whoever sleeps until something is due has something new to consider */
 		return RC_OK;
 	case SAGA_NEXT_END: return finish(s, w, r, asks_on_end, e);
 	}
