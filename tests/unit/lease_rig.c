@@ -310,3 +310,29 @@ int64_t run_pass(struct lease_rig *r, lease_pass_fn *pass, const char *count)
 	CHECK(!"a count of this name");
 	return -1;
 }
+
+void check_ended(struct lease_rig *r, struct str uuid, enum lease_status status)
+{
+	struct lease l = lease_of(r, uuid);
+
+	CHECK(l.status == status && l.end_ms > 0 && l.ttl_sec > 0 && l.account_id.n > 0);
+	CHECK(told(r, "LeaseTerminated", uuid) == 1);
+	CHECK(!is_armed(r, "expiry", uuid) && !is_armed(r, "moment", uuid));
+	CHECK(live_of(r, &ann) == 0);
+}
+
+enum rc edit(struct lease_rig *r, struct str uuid, struct lease_edit *change)
+{
+	change->call = (struct lease_call){
+		.by = manager, .policy = &r->policy, .owner_email = ann.email, .uuid = uuid
+	};
+	return rig_try(&r->k, lease_edit, change, NULL);
+}
+
+int free_accounts(struct lease_rig *r)
+{
+	int64_t counts[ACCOUNT_STATUS_COUNT];
+
+	CHECK(store_read(r->k.store, account_counts, counts, &r->k.arena, NULL) == RC_OK);
+	return (int)counts[ACCOUNT_AVAILABLE];
+}

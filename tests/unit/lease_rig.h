@@ -77,3 +77,11 @@ bool       is_armed(struct lease_rig *r, const char *kind, struct str uuid);
 
 /* A pass, expected to succeed; the count of this name. */
 int64_t run_pass(struct lease_rig *r, lease_pass_fn *pass, const char *count);
+
+/* It has ended with this status, and everything that must follow has: told once, no timer, its owner (Ann) has no other. */
+void check_ended(struct lease_rig *r, struct str uuid, enum lease_status status);
+
+/* A manager changes a lease of Ann's. */
+enum rc edit(struct lease_rig *r, struct str uuid, struct lease_edit *change);
+
+int free_accounts(struct lease_rig *r);
