@@ -273,12 +273,12 @@ struct str last_detail(struct lease_rig *r, const char *type, struct str uuid)
 	return l.events[l.count - 1].detail;
 }
 
-bool says(struct str text, const char *part)
+bool mentions(struct str text, const char *part)
 {
 	bool is_there = strstr(text.p, part) != NULL; /* texts of an arena end with NUL */
 
 	if (!is_there)
-		print_error("%.*s does not say %s\n", STR_ARG(text), part);
+		print_error("%.*s does not mention %s\n", STR_ARG(text), part);
 	return is_there;
 }
 
