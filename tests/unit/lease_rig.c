@@ -139,8 +139,10 @@ void lease_rig_open(struct lease_rig *r, int accounts)
 	lay_tables(r);
 	rig_open(&r->k);
 	open_sim(r, accounts);
-	r->world = account_world_new(&(struct account_world_options){
-	        .store = r->k.store, .cloud = r->cloud, .user_permissions = STR("user") });
+	r->world_options = (struct account_world_options){ .store = r->k.store,
+		                                           .cloud = r->cloud,
+		                                           .user_permissions = STR("user") };
+	r->world = account_world_new(&r->world_options);
 	r->kind = account_follow_kind(r->world);
 	r->clean.store = r->k.store;
 	r->clean.cleaner = r->cloud.cleaner;

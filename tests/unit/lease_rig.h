@@ -29,6 +29,7 @@ struct lease_rig {
 	struct store                *sim_store;
 	struct sim_cloud            *sim;
 	struct cloud                 cloud;
+	struct account_world_options world_options;
 	struct account_world        *world;
 	struct account_clean_options clean;
 	struct saga_kind             kind;
