@@ -213,15 +213,19 @@ TEST(an_account_that_an_outsider_moved_is_quarantined_and_its_lease_is_told)
 TEST(access_that_cannot_be_granted_is_taken_back_and_the_account_quarantined)
 {
 	struct account_rig r = { 0 };
+	struct sim_truth   before, after;
 	struct lease       lease;
 	struct str         id;
 
 	account_rig_open(&r);
 	id = add_free_account(&r, 0);
+	CHECK(sim_cloud_inspect(r.sim, id, &before, &r.err) == RC_OK);
 	CHECK(try_lend(&r, ANN, STR(AUTO_APPROVED), &lease) == RC_OK);
 	goes_wrong(&r, WORLD_OUTAGE, WORLD_GRANT, 0);
 	rig_pass(&r.rig, 3 * HOUR_MS);
 	CHECK(is_settled(&r, id, ACCOUNT_QUARANTINE, SIM_OU_QUARANTINE) && !may_use(&r, id, CLOUD_USER, ANN));
+	CHECK(sim_cloud_inspect(r.sim, id, &after, &r.err) == RC_OK);
+	CHECK(after.moves == before.moves + 3); /* there, back, and away */
 	CHECK(get_lease(&r, lease.uuid).status == LEASE_PROVISIONING_FAILED);
 	account_rig_close(&r);
 }
