@@ -272,7 +272,7 @@ static enum rc open_wiring(struct server *s, struct err *e)
 	return wiring_open(&options, &s->wiring, e);
 }
 
-static void on_news(void *arg)
+static void on_events(void *arg)
 {
 	api_poke_streams(arg);
 }
@@ -385,7 +385,7 @@ static enum rc start(struct server *s, struct err *e)
 	if (s->store.kind == APP_SQLITE && (rc = jobs_start(s->jobs, e)))
 		return rc;
 	start_adopting(s);
-	wiring_start(s->wiring, on_news, s->api);
+	wiring_start(s->wiring, on_events, s->api);
 	return RC_OK;
 }
 

@@ -38,9 +38,6 @@
 enum {
 	TICK_MS = 1000,
 	BEAT_TICKS = 10,
-	ALARM_TICKS = 30,
-	SINK_TRIES = 8,
-	SINK_BACKOFF_MS = 2000,
 	SAGA_LEASE_MS = 30000,
 };
 
@@ -71,8 +68,6 @@ struct wiring {
 	struct mail_server    mail_server;
 	struct kernel        *kernel;
 	struct pump          *pump;
-	void (*on_news)(void *arg);
-	void *news_arg;
 
 	pthread_t       pulse;
 	pthread_mutex_t lock;
@@ -109,11 +104,13 @@ static void lay_routes(struct wiring *w)
 		add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
 }
 
-static struct queue sink(const char *name, queue_call_fn *call, void *arg)
+static struct queue sink(const struct wiring *w, const char *name, queue_call_fn *call, void *arg)
 {
-	return (struct queue){
-		.name = name, .call = call, .arg = arg, .tries = SINK_TRIES, .backoff_ms = SINK_BACKOFF_MS
-	};
+	return (struct queue){ .name = name,
+		               .call = call,
+		               .arg = arg,
+		               .tries = config_number(w->o.config, CONFIG_SINK_TRIES),
+		               .backoff_ms = config_number(w->o.config, CONFIG_SINK_BACKOFF) };
 }
 
 static void make_queues(struct wiring *w)
@@ -122,9 +119,9 @@ static void make_queues(struct wiring *w)
 	w->queues[QUEUE_WEBHOOK] = (struct queue){ .name = "webhook",
 		                                   .handle = webhook_fan_out,
 		                                   .has_addressees = true };
-	w->queues[QUEUE_WEBHOOK_OUT] = sink("webhook-out", webhook_out_call, &w->webhook_out);
+	w->queues[QUEUE_WEBHOOK_OUT] = sink(w, "webhook-out", webhook_out_call, &w->webhook_out);
 	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
-	w->queues[QUEUE_MAIL_OUT] = sink("mail-out", mail_out_call, &w->mail_server);
+	w->queues[QUEUE_MAIL_OUT] = sink(w, "mail-out", mail_out_call, &w->mail_server);
 	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
 	w->queues[QUEUE_CLOUDTRAIL] = (struct queue){ .name = "cloudtrail", .handle = cloudtrail_note, .tries = 5 };
 }
@@ -325,13 +322,14 @@ static bool wait_tick(struct wiring *w)
 static void *pulse_loop(void *arg)
 {
 	struct wiring *w = arg;
+	unsigned       alarm_ticks = (unsigned)config_number(w->o.config, CONFIG_ALARM_INTERVAL);
 
 	for (unsigned tick = 0;; tick++) {
 		if (tick % BEAT_TICKS == 0)
 			beat(w);
 		state_circuit(w);
 		bring_events(w);
-		if (tick % ALARM_TICKS == 1)
+		if (tick % alarm_ticks == alarm_ticks - 1)
 			check_alarms(w);
 		if (!wait_tick(w))
 			return NULL;
@@ -340,12 +338,9 @@ static void *pulse_loop(void *arg)
 
 /* --- start and stop --- */
 
-static void on_kernel_news(void *arg)
+static void poke_pump(void *arg)
 {
-	struct wiring *w = arg;
-
-	pump_poke(w->pump);
-	w->on_news(w->news_arg);
+	pump_poke(arg);
 }
 
 static void init_pulse(struct wiring *w)
@@ -359,15 +354,14 @@ static void init_pulse(struct wiring *w)
 	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(&clock_real).ms };
 }
 
-void wiring_start(struct wiring *w, void (*on_news)(void *arg), void *arg)
+void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg)
 {
-	w->on_news = on_news;
-	w->news_arg = arg;
 	w->pump = pump_start(
 	        &(struct pump_options){ .kernel = w->kernel,
 	                                .workers = (unsigned)config_number(w->o.config, CONFIG_WORKERS) + JOB_COUNT,
 	                                .poll_ms = config_number(w->o.config, CONFIG_POLL) });
-	kernel_on_news(w->kernel, on_kernel_news, w);
+	kernel_on_news(w->kernel, poke_pump, w->pump);
+	kernel_on_events(w->kernel, on_events, arg);
 	init_pulse(w);
 	if (pthread_create(&w->pulse, NULL, pulse_loop, w))
 		abort(); /* without threads there is no program */
@@ -383,6 +377,7 @@ void wiring_stop(struct wiring *w)
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->pulse, NULL);
 	kernel_on_news(w->kernel, NULL, NULL);
+	kernel_on_events(w->kernel, NULL, NULL);
 	pump_stop(w->pump);
 	w->pump = NULL;
 	try_now(w, node_leave, &w->self);

@@ -40,8 +40,8 @@ struct kernel     *wiring_kernel(struct wiring *w);
 extern const char *const wiring_inboxes[];
 extern const size_t      wiring_inbox_count;
 
-/* From here on work is done. on_news: after each commit that left something to do or to see, on any thread. */
-void wiring_start(struct wiring *w, void (*on_news)(void *arg), void *arg);
+/* From here on work is done. on_events: after each commit that emitted an event, on any thread. */
+void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg);
 
 /* No work is begun any more; what is under way has ended. */
 void wiring_stop(struct wiring *w);

@@ -85,7 +85,7 @@ void help_all(FILE *out)
 	fprintf(out, "\nusage: leasehold COMMAND [OPTION...]\n\ncommands:\n");
 	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
 		fprintf(out, "  %-22s  %s\n", cli_commands[i].name, cli_commands[i].summary);
-	fprintf(out, "\noptions of all sandbox and job commands:\n");
+	fprintf(out, "\noptions of all commands that ask a server:\n");
 	print_options(out, common_options());
 	print_notes(out, "environment (or KEY=VALUE lines in ~/.config/leasehold/client, mode 600)", cli_variables,
 	            cli_variable_count);
@@ -251,7 +251,7 @@ void help_man(FILE *out)
 	fputs(".SH COMMANDS\n", out);
 	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
 		man_command(out, &cli_commands[i]);
-	fputs(".SH OPTIONS\nOf all sandbox and job commands:\n", out);
+	fputs(".SH OPTIONS\nOf all commands that ask a server:\n", out);
 	man_options(out, common_options());
 	man_notes(out, "ENVIRONMENT", cli_variables, cli_variable_count);
 	man_configuration(out);

@@ -18,6 +18,7 @@
 #include "http/ops_stream.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ struct streams {
 	const struct kernel *kernel;
 	int64_t              lag_ms;
 	struct stream       *first;
-	unsigned             count;
+	atomic_uint          count; /* other threads ask whether there are any */
 	uv_timer_t           tick;
 	uv_async_t           wake;
 	struct buf           piece;
@@ -355,7 +356,8 @@ static void on_wake(uv_async_t *wake)
 
 void streams_poke_later(struct streams *all)
 {
-	uv_async_send(&all->wake);
+	if (atomic_load(&all->count))
+		uv_async_send(&all->wake);
 }
 
 void streams_stop(struct streams *all)
@@ -421,7 +423,7 @@ static struct stream *stream_new(struct request *r, const struct event_list *fil
 	return s;
 }
 
-/* RC_OK when there is room for one more. HEAD is answered here: with nothing, as it wants. */
+/* True when there is room for one more; otherwise the request is answered. HEAD gets its headers here, and no stream. */
 static bool admit(struct request *r, const char *content_type)
 {
 	struct streams *all = api_streams(r->api);

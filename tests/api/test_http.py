@@ -135,7 +135,7 @@ def fits(spec, schema, value):
     )
 
 
-@pytest.mark.parametrize("job", ["sync", "cleanup", "expiry", "stale-removal"])
+@pytest.mark.parametrize("job", ["sync", "cleanup", "expiry", "stale-removal", "event-retention"])
 def test_the_result_of_each_job_is_exactly_one_of_those_described(server, client, job):
     spec = client.get("/v1/openapi.json").json
     result = server.admin().run("jobs/%s/run" % job)

@@ -3,7 +3,6 @@
 
 import json
 import time
-import uuid
 
 import pytest
 
@@ -25,6 +24,11 @@ def ops(server):
     client = Ops(server)
     yield client
     client.close()
+
+
+def id_of(ms):
+    """The first id of that time."""
+    return "%08x-%04x-7000-8000-000000000000" % (ms >> 16, ms & 0xFFFF)
 
 
 def names(stream, count):
@@ -50,9 +54,10 @@ def test_an_envelope_is_on_one_line_whatever_is_in_it(make):
     server = make.server(0)
     server.stop()
     detail = '{\n"a": "x\\ny",\r\n "b": 1}'
-    insert(server, "event", id=str(uuid.UUID(int=7)), type="Lines", time_ms=now_ms(), subject="x", schema=1, detail=detail)
+    at = now_ms() - 1000
+    insert(server, "event", id=id_of(at), type="Lines", time_ms=at, subject="x", schema=1, detail=detail)
     ops = Ops(server.start())
-    stream = Stream(server, "?type=Lines", str(uuid.UUID(int=1))).begin()
+    stream = Stream(server, "?type=Lines", id_of(now_ms() - 60000)).begin()
     assert stream.event()[1]["detail"] == {"a": "x\ny", "b": 1}
     assert [e["detail"] for e in export(ops, "?type=Lines")] == [{"a": "x\ny", "b": 1}]
     stream.close()

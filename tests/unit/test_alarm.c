@@ -79,17 +79,14 @@ static void fixture_open(struct fixture *f, struct pool *p, bool has_routes)
 	                                                 .saga_count = ARRAY_LEN(sagas),
 	                                                 .random = count_up,
 	                                                 .random_arg = &number });
+	kernel_free(p->kernel); /* nothing has run on it */
+	p->kernel = f->kernel;  /* ended with the pool, after its store */
 	f->context.settings = &f->settings;
 }
 
 static void fixture_init(struct fixture *f, struct pool *p)
 {
 	fixture_open(f, p, false);
-}
-
-static void fixture_fini(struct fixture *f)
-{
-	kernel_free(f->kernel);
 }
 
 static enum rc find_one(struct session *s, void *arg, struct findings *ret, struct err *e)
@@ -274,7 +271,6 @@ static void check_life(struct pool *p)
 	CHECK(check_fakes(&f) == RC_OK && f.check.cleared == 1 && !find_alarm(&f, "one"));
 	CHECK(check_fakes(&f) == RC_OK && f.check.cleared == 0);
 	CHECK(told(&f, "AlarmCleared") == 1 && told(&f, NULL) == 3);
-	fixture_fini(&f);
 }
 
 TEST(an_alarm_is_raised_after_it_held_changed_and_cleared_each_told_once)
@@ -296,7 +292,6 @@ static void check_flapping(struct pool *p)
 		pass_time(&f, MINUTE / 2);
 	}
 	CHECK(told(&f, NULL) == 0);
-	fixture_fini(&f);
 }
 
 TEST(what_stops_before_it_held_is_forgotten_and_not_told)
@@ -315,7 +310,6 @@ TEST(without_a_hold_time_it_is_raised_at_once)
 	CHECK(check_fakes(&f) == RC_OK && f.check.raised == 1);
 	CHECK(find_alarm(&f, "one-more#mail")->state == ALARM_RAISED);
 	CHECK(told_of(&f, "AlarmRaised", "alarm/one-more#mail").count == 1);
-	fixture_fini(&f);
 	pool_close(&p);
 }
 
@@ -333,7 +327,6 @@ TEST(a_pending_alarm_that_gets_worse_is_not_told_yet)
 	CHECK(find_alarm(&f, "one")->severity == ALARM_PAGE && find_alarm(&f, "one")->state == ALARM_PENDING);
 	pass_time(&f, MINUTE);
 	CHECK(check_fakes(&f) == RC_OK && told(&f, "AlarmRaised") == 1 && told(&f, NULL) == 1);
-	fixture_fini(&f);
 	pool_close(&p);
 }
 
@@ -350,7 +343,6 @@ TEST(an_alarm_that_stays_as_it_is_is_not_written_again)
 	version = find_alarm(&f, "one-more")->version;
 	pass_time(&f, MINUTE);
 	CHECK(check_fakes(&f) == RC_OK && find_alarm(&f, "one-more")->version == version);
-	fixture_fini(&f);
 	pool_close(&p);
 }
 
@@ -379,7 +371,6 @@ TEST(the_event_says_which_alarm_since_when_why_and_what_to_read)
 	CHECK(json_get_text(detail, "evidence", &text) && str_eq(text, STR("a \"quoted\" reason")));
 	CHECK(json_get_text(detail, "runbook", &text) && str_eq(text, STR("docs/runbook.md#one")));
 	CHECK(json_get_number(detail, "value", -1, &value) && value == 7);
-	fixture_fini(&f);
 	pool_close(&p);
 }
 
@@ -422,7 +413,6 @@ static void check_two_at_once(struct pool *p)
 	f.fake.one_count = 0;
 	check_raced(&f);
 	CHECK(told(&f, "AlarmCleared") == 1 && told(&f, NULL) == 3 && alarms(&f).count == 0);
-	fixture_fini(&f);
 }
 
 TEST(two_nodes_that_check_at_once_tell_each_change_once)
@@ -452,7 +442,6 @@ TEST(a_change_whose_commit_failed_is_told_by_the_next_check_and_one_whose_answer
 		CHECK(check_fakes(&f) == RC_UNAVAILABLE && f.check.failed == 1 && f.check.raised == 0);
 		CHECK(told(&f, "AlarmRaised") == rows[i].told);
 		CHECK(check_fakes(&f) == RC_OK && told(&f, "AlarmRaised") == 1);
-		fixture_fini(&f);
 		pool_close(&p);
 	}
 }
@@ -473,7 +462,6 @@ static void check_failing_rule(struct pool *p)
 	CHECK(strstr(f.e.msg, "alarm rule one: cannot look today"));
 	CHECK(find_alarm(&f, "one") && !find_alarm(&f, "one-more"));
 	CHECK(told_of(&f, "AlarmCleared", "alarm/one").count == 0);
-	fixture_fini(&f);
 }
 
 TEST(a_rule_that_fails_keeps_its_alarms_and_the_others_go_on)
@@ -496,7 +484,6 @@ TEST(a_name_that_is_too_long_fails_its_rule)
 	longest[230] = 0;
 	CHECK((f.fake.two[0].instance = str_from(longest)).n == 230);
 	CHECK(check_fakes(&f) == RC_OK && alarms(&f).count == 1 && told(&f, "AlarmRaised") == 1);
-	fixture_fini(&f);
 	pool_close(&p);
 }
 
@@ -516,7 +503,6 @@ TEST(a_long_evidence_is_cut_between_two_characters)
 	f.fake.two[0].evidence = str_from(text);
 	CHECK(check_fakes(&f) == RC_OK);
 	CHECK(find_alarm(&f, "one-more")->evidence.n == ERROR_MAX - 1);
-	fixture_fini(&f);
 	pool_close(&p);
 }
 
@@ -544,7 +530,6 @@ static void check_flood(struct pool *p)
 	CHECK(check_fakes(&f) == RC_OK && f.check.cleared == 22 && f.check.raised == 20 && alarms(&f).count == 30);
 	say_range(&f, 0, 0);
 	CHECK(check_fakes(&f) == RC_OK && f.check.cleared == 30 && alarms(&f).count == 0);
-	fixture_fini(&f);
 }
 
 TEST(a_flood_has_a_limit_and_does_not_make_old_alarms_look_cleared)
@@ -567,7 +552,6 @@ static void check_many_queues(struct pool *p)
 	CHECK(store_read(p->store, queue_counts, &counts, &p->arena, &f.e) == RC_OK);
 	for (size_t i = 0; i < ARRAY_LEN(queues); i++)
 		CHECK(counts.counts[i].lanes == FINDINGS_MAX);
-	fixture_fini(&f);
 }
 
 TEST(a_flood_that_is_told_to_five_queues_fits_into_its_transactions)
@@ -629,7 +613,6 @@ static void check_dead_letters(struct pool *p)
 	           "dead-1 of sandbox/7, died 2001-09-09T01:46:41Z after 3 tries: no answer 1"));
 	CHECK(says(find_alarm(&f, "rule#hooks"), ALARM_WARNING, 1, "no answer 4"));
 	CHECK(told(&f, "AlarmRaised") == 2 && told(&f, "AlarmChanged") == 1);
-	fixture_fini(&f);
 }
 
 TEST(dead_letters_warn_from_one_and_page_from_three_for_each_queue)
@@ -664,7 +647,6 @@ static void check_queue_stuck(struct pool *p)
 	CHECK(says(try_rule(&f, alarm_queue_stuck, "rule#mail"), ALARM_PAGE, 2,
 	           "2 subjects; the first is abandoned, due since 2001-09-09T01:26:40Z"));
 	CHECK(is_quiet(find_alarm(&f, "rule#hooks")));
-	fixture_fini(&f);
 }
 
 TEST(a_queue_is_stuck_when_nobody_takes_what_is_due)
@@ -714,7 +696,6 @@ TEST(each_parked_saga_is_an_alarm_and_no_other_one)
 		put_saga(&f, saga);
 		alarm = try_rule(&f, alarm_saga_parked, "rule#lend/1");
 		CHECK(rows[i].evidence ? says(alarm, ALARM_WARNING, saga.step + 1, rows[i].evidence) : is_quiet(alarm));
-		fixture_fini(&f);
 		pool_close(&p);
 	}
 }
@@ -751,7 +732,6 @@ TEST(a_saga_over_its_deadline_is_an_alarm_until_it_has_ended)
 		                            .deadline_ms = rows[i].deadline_ms ? now_ms + rows[i].deadline_ms : 0 });
 		alarm = try_rule(&f, alarm_saga_overdue, "rule#lend/1");
 		CHECK(rows[i].evidence ? says(alarm, ALARM_WARNING, 2, rows[i].evidence) : is_quiet(alarm));
-		fixture_fini(&f);
 		pool_close(&p);
 	}
 }
@@ -767,7 +747,6 @@ static void check_many_sagas(struct pool *p)
 		                            .due_ms = now_ms + i,
 		                            .deadline_ms = i == 449 ? now_ms - 1 : 0 });
 	CHECK(try_rule(&f, alarm_saga_overdue, "rule#lend/449"));
-	fixture_fini(&f);
 }
 
 TEST(the_late_saga_is_found_on_the_third_page)
@@ -802,7 +781,6 @@ static void check_timers(struct pool *p)
 	CHECK(says(
 	        try_rule(&f, alarm_timer_overdue, "rule"), ALARM_PAGE, 2,
 	        "2 timers are overdue for more than a minute; the oldest, later-still, was due 2001-09-09T01:35:40Z"));
-	fixture_fini(&f);
 }
 
 TEST(timers_are_overdue_after_a_minute_and_page_after_ten)
@@ -844,7 +822,6 @@ TEST(a_node_that_is_silent_or_says_that_its_store_fails_is_an_alarm)
 		alarm = try_rule(&f, alarm_store_trouble, "rule#n-1");
 		CHECK(rows[i].trouble ? says(alarm, rows[i].severity, rows[i].failed ? 2 : 1001, rows[i].trouble)
 		                      : is_quiet(alarm));
-		fixture_fini(&f);
 		pool_close(&p);
 	}
 }
@@ -871,7 +848,6 @@ static void check_circuits(struct pool *p)
 	CHECK(alarms(&f).count == 1);
 	state_fact(&f, "circuit/csp", 0, "");
 	CHECK(is_quiet(try_rule(&f, alarm_circuit_open, "rule#csp")));
-	fixture_fini(&f);
 }
 
 TEST(an_open_circuit_is_an_alarm_until_it_closes)
@@ -904,7 +880,6 @@ TEST(the_pool_is_low_below_its_mark_and_pages_when_nothing_is_left)
 		alarm = try_rule(&f, alarm_pool_low, "rule");
 		CHECK(rows[i].severity < 0 ? is_quiet(alarm)
 		                           : says(alarm, rows[i].severity, rows[i].free, "the low-water mark is 3"));
-		fixture_fini(&f);
 		pool_close(&p);
 	}
 }
@@ -992,7 +967,6 @@ TEST(a_job_fails_or_is_silent_as_its_record_says)
 		if (rows[i].is_silent)
 			CHECK(has_text(find_alarm(&f, "rule#sync")->evidence,
 			               "job sync, every 600 s, has not ended a run since"));
-		fixture_fini(&f);
 		pool_close(&p);
 	}
 }
@@ -1009,7 +983,6 @@ static void check_empty(struct pool *p)
 	};
 	CHECK(alarm_check(&f.check, &f.e) == RC_OK && f.check.failed == 0 && f.check.raised == 0);
 	CHECK(alarms(&f).count == 0 && told(&f, NULL) == 0);
-	fixture_fini(&f);
 }
 
 TEST(an_empty_store_has_no_alarms)
@@ -1096,7 +1069,6 @@ static void check_nodes(struct pool *p)
 	pass_time(&f, 1);
 	beat(&f, "c", 0);
 	CHECK(nodes(&f).count == 1);
-	fixture_fini(&f);
 }
 
 TEST(a_node_is_there_from_its_first_beat_until_it_leaves_or_is_forgotten)
@@ -1116,7 +1088,6 @@ TEST(a_node_that_left_is_not_silent)
 	leave(&f, "a");
 	pass_time(&f, NODE_SILENT_MS + 1);
 	CHECK(!try_rule(&f, alarm_node_silent, "rule#a") && find_alarm(&f, "rule#b"));
-	fixture_fini(&f);
 	pool_close(&p);
 }
 
@@ -1145,7 +1116,6 @@ static void check_facts(struct pool *p)
 	state_fact(&f, "circuit/csp", 0, "");
 	fact = get_fact(&f, "circuit/csp");
 	CHECK(fact.since_ms == now_ms + MINUTE && fact.value == 0 && told(&f, "FactChanged") == 2);
-	fixture_fini(&f);
 }
 
 TEST(a_fact_is_told_when_its_value_changes_and_only_then)

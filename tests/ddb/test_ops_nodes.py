@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live stream with several nodes: what happens at one is seen at another, once and in the order of ids."""
+"""The operators' API on DynamoDB: a stream of all nodes' events in order, lists, and what an outage does to both ends."""
 
 import time
 
 from lib.crowd import Background
-from lib.ops import Ops, Stream
+from lib.ops import Ops, Stream, outside
+from lib.wait import until
 
 ROUNDS, AT_ONCE, LAG_SEC = 10, 3, 2
 
@@ -53,3 +54,31 @@ def test_lists_and_figures_work_on_this_store(make, nodes):
         assert ops.read(path), path
     assert len(ops.read("nodes")["nodes"]) == 1
     assert ops.get("/metrics").status == 200
+
+
+def test_senders_are_asked_to_repeat_while_the_store_is_away_and_nothing_is_taken_twice(make, proxy, nodes):
+    (server,) = nodes(1, make.csp(1), via=proxy)
+    ops = Ops(server)
+    events = [outside("Sent%d" % n, subject="thing/outage") for n in range(3)]
+    stream = Stream(server, "?subject=thing/outage").begin()
+    proxy.fault("error", operations=("TransactWriteItems",))
+    reply = ops.send(*events)
+    assert (reply.status, reply.code) == (503, "SERVICE_UNAVAILABLE") and int(reply.header("Retry-After")) >= 1
+    proxy.clear()
+    until(lambda: ops.send(events[0]).status == 202, "the store is back", 20, 0.1)
+    reply = ops.send(*events)
+    assert (reply.status, reply.json) == (202, {"accepted": 2, "duplicates": 1, "rejected": []})
+    assert [stream.event(30)[0] for _ in events] == ["cloudtrail:Sent%d" % n for n in range(3)]
+    stream.close()
+
+
+def test_a_stream_outlives_an_outage_and_a_new_one_is_refused(make, proxy, nodes):
+    (server,) = nodes(1, make.csp(1), via=proxy)
+    ops = Ops(server)
+    stream = Stream(server, "?subject=thing/after").begin()
+    proxy.stop()
+    until(lambda: Stream(server).head() == 503, "without the store no stream begins", 20, 0.1)
+    proxy.start()
+    until(lambda: ops.send(outside("After", subject="thing/after")).status == 202, "the store is back", 20, 0.1)
+    assert stream.event(30)[0] == "cloudtrail:After"
+    stream.close()
