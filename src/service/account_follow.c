@@ -38,7 +38,7 @@ struct account_world *account_world_new(const struct account_world_options *o)
 {
 	struct account_world *w = mem_new(struct account_world);
 
-	w->options = o;
+	w->options = *o;
 	w->ous = account_ous_new(o->cloud.organisation);
 	return w;
 }

@@ -22,7 +22,7 @@ struct store;
 
 #define ACCOUNT_FOLLOW "account-follow" /* the kind; an id is "account-follow/ACCOUNT/NUMBER" */
 
-/* Everything stays the caller's, and is there as long as the world. */
+/* Copied; what it points to stays the caller's, and is there as long as the world. */
 struct account_world_options {
 	struct store *store;
 	struct cloud  cloud;            /* organisation and access are used */

@@ -120,7 +120,7 @@ static enum rc begin(struct saga_call *c, struct step *ret, struct err *e)
 	*ret = (struct step){ .world = c->world, .arena = c->arena };
 	if ((rc = account_wish_read(c->saga->input, c->arena, &ret->wish, e)))
 		return rc;
-	return store_read(ret->world->options->store, see_if_stale, ret, c->arena, e);
+	return store_read(ret->world->options.store, see_if_stale, ret, c->arena, e);
 }
 
 /* The same for an act, which must not happen late. */
@@ -153,7 +153,7 @@ static enum rc begin_undo(struct saga_call *c, struct step *ret, bool *ret_has_w
 
 static enum rc list_access(const struct step *st, struct cloud_assignment **ret, size_t *ret_count, struct err *e)
 {
-	struct access *x = st->world->options->cloud.access;
+	struct access *x = st->world->options.cloud.access;
 	enum rc        rc = x->ops->list(x, st->wish.account, st->arena, ret, ret_count, e);
 
 	return rc ? err_wrap(e, rc, "access to account %.*s", STR_ARG(st->wish.account)) : RC_OK;
@@ -164,7 +164,7 @@ static bool may_stay(const struct step *st, const struct cloud_assignment *x)
 	if (x->kind == CLOUD_GROUP)
 		return !is_named(st->wish.to, ACCOUNT_EXIT);
 	return st->wish.holder.n && str_eq_nocase(x->principal, st->wish.holder) &&
-	       str_eq(x->permission_set, st->world->options->user_permissions);
+	       str_eq(x->permission_set, st->world->options.user_permissions);
 }
 
 static enum rc revoke(struct saga_call *c, struct err *e)
@@ -177,7 +177,7 @@ static enum rc revoke(struct saga_call *c, struct err *e)
 
 	if (rc || !st.wish.revokes)
 		return rc;
-	access = st.world->options->cloud.access;
+	access = st.world->options.cloud.access;
 	rc = list_access(&st, &list, &count, e);
 	for (size_t i = 0; !rc && i < count; i++)
 		if (!may_stay(&st, &list[i]) && (rc = access->ops->revoke(access, &list[i], e)))
@@ -202,7 +202,7 @@ struct whereabouts {
 
 static enum rc locate_once(const struct step *st, struct whereabouts *ret, struct err *e)
 {
-	struct organisation *o = st->world->options->cloud.organisation;
+	struct organisation *o = st->world->options.cloud.organisation;
 	enum rc              rc = o->ops->find_parent(o, st->wish.account, st->arena, &ret->here, e);
 
 	if (!rc)
@@ -232,7 +232,7 @@ static enum rc locate(const struct step *st, struct whereabouts *ret, struct err
 
 static enum rc move_to(const struct step *st, struct str from, struct str to, struct err *e)
 {
-	struct organisation *o = st->world->options->cloud.organisation;
+	struct organisation *o = st->world->options.cloud.organisation;
 	enum rc              rc = o->ops->move(o, st->wish.account, from, to, e);
 
 	if (rc == RC_NOT_FOUND)
@@ -293,7 +293,7 @@ static enum rc move_back(struct saga_call *c, struct err *e)
 
 static size_t list_wanted(const struct step *st, struct cloud_assignment ret[WANTED_MAX])
 {
-	const struct account_world_options *o = st->world->options;
+	const struct account_world_options *o = &st->world->options;
 	struct str                          id = st->wish.account;
 	size_t                              n = 0;
 
@@ -314,7 +314,7 @@ static enum rc grant(struct saga_call *c, struct err *e)
 	enum rc                 rc = begin_act(c, &st, e);
 	size_t                  count = rc ? 0 : list_wanted(&st, wanted);
 
-	access = st.world->options->cloud.access;
+	access = st.world->options.cloud.access;
 	for (size_t i = 0; i < count; i++)
 		if ((rc = access->ops->grant(access, &wanted[i], e)))
 			return err_wrap(e, rc, "access of %.*s to account %.*s", STR_ARG(wanted[i].principal),
@@ -358,7 +358,7 @@ static enum rc take_away(struct saga_call *c, struct err *e)
 	enum rc                 rc = begin_undo(c, &st, &has_work, e);
 	size_t                  count = has_work ? list_wanted(&st, wanted) : 0;
 
-	access = st.world->options->cloud.access;
+	access = st.world->options.cloud.access;
 	for (size_t i = 0; !rc && i < count; i++)
 		if (wanted[i].kind == CLOUD_USER)
 			rc = access->ops->revoke(access, &wanted[i], e);

@@ -11,8 +11,8 @@ struct account_ous;
 struct arena;
 
 struct account_world {
-	const struct account_world_options *options;
-	struct account_ous                 *ous;
+	struct account_world_options options;
+	struct account_ous          *ous;
 };
 
 /* What one saga is to bring about: the wish as it was when the saga began. */

@@ -49,32 +49,38 @@ static void open_cloud(struct account_rig *r)
 	r->cloud = sim_cloud_ports(r->sim);
 }
 
-void account_rig_open(struct account_rig *r)
+/* The kernel has the addresses of queues and kind before they are filled in: the store is made with it. */
+static void open_kernel(struct account_rig *r)
 {
-	open_cloud(r);
-	policy_defaults(&r->policy);
-	r->world_options = (struct account_world_options){ .cloud = r->cloud,
-		                                           .user_permissions = STR("SandboxUser"),
-		                                           .manager_group = STR("managers"),
-		                                           .manager_permissions = STR("SandboxManager"),
-		                                           .admin_group = STR("admins"),
-		                                           .admin_permissions = STR("SandboxAdmin") };
-	r->world = account_world_new(&r->world_options);
-	r->kind = account_follow_kind(r->world);
 	r->kinds[0] = &r->kind;
-	r->clean.cleaner = r->cloud.cleaner;
-	r->clean.policy = policy_of;
-	r->clean.policy_arg = r;
-	r->queues[0] = account_clean_queue(&r->clean);
-	r->queues[1] = account_drift_queue();
 	r->rig.options.queues = r->queues;
 	r->rig.options.queue_count = ARRAY_LEN(r->queues);
 	r->rig.options.routes = routes;
 	r->rig.options.route_count = ARRAY_LEN(routes);
 	r->rig.options.sagas = r->kinds;
 	r->rig.options.saga_count = 1;
+	r->queues[0] = account_clean_queue(&r->clean);
+	r->queues[1] = account_drift_queue();
 	rig_open(&r->rig);
-	r->world_options.store = r->clean.store = r->rig.store;
+}
+
+void account_rig_open(struct account_rig *r)
+{
+	open_cloud(r);
+	policy_defaults(&r->policy);
+	open_kernel(r);
+	r->world = account_world_new(&(struct account_world_options){ .store = r->rig.store,
+	                                                              .cloud = r->cloud,
+	                                                              .user_permissions = STR("SandboxUser"),
+	                                                              .manager_group = STR("managers"),
+	                                                              .manager_permissions = STR("SandboxManager"),
+	                                                              .admin_group = STR("admins"),
+	                                                              .admin_permissions = STR("SandboxAdmin") });
+	r->kind = account_follow_kind(r->world);
+	r->clean.store = r->rig.store;
+	r->clean.cleaner = r->cloud.cleaner;
+	r->clean.policy = policy_of;
+	r->clean.policy_arg = r;
 }
 
 void account_rig_close(struct account_rig *r)
@@ -87,11 +93,10 @@ void account_rig_close(struct account_rig *r)
 
 struct str nth_account(struct account_rig *r, size_t n)
 {
-	static const struct str   none = STR_INIT("");
 	struct organisation      *o = r->cloud.organisation;
 	struct cloud_account_page page;
 
-	CHECK(o->ops->list_accounts(o, sim_cloud_ou(r->sim, SIM_OU_ENTRY), none, &r->rig.arena, &page, &r->err) ==
+	CHECK(o->ops->list_accounts(o, sim_cloud_ou(r->sim, SIM_OU_ENTRY), STR(""), &r->rig.arena, &page, &r->err) ==
 	      RC_OK);
 	CHECK(n < page.count);
 	return page.items[n].id;
@@ -357,7 +362,7 @@ struct event last_event(struct account_rig *r, const char *type)
 	return l.events[0];
 }
 
-bool says(struct str text, const char *part)
+bool text_has(struct str text, const char *part)
 {
 	return text.n && memmem(text.p, text.n, part, strlen(part)) != NULL;
 }

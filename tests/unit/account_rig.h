@@ -26,7 +26,6 @@ struct account_rig {
 	struct store                *sim_store;
 	struct sim_cloud            *sim;
 	struct cloud                 cloud;
-	struct account_world_options world_options;
 	struct account_world        *world;
 	struct account_clean_options clean;
 	struct policy                policy;
@@ -74,7 +73,7 @@ void goes_well(struct account_rig *r);
 /* Events of this type, and the newest of them, which must be there. */
 size_t       count_events(struct account_rig *r, const char *type);
 struct event last_event(struct account_rig *r, const char *type);
-bool         says(struct str text, const char *part);
+bool         text_has(struct str text, const char *part);
 
 /* How many sagas are in this state. */
 int64_t count_sagas(struct account_rig *r, enum saga_state state);

@@ -58,8 +58,8 @@ TEST(two_failures_are_forgiven_and_the_successes_must_be_in_a_row)
 	a = finish_cleanup(&r, id, 300);
 	CHECK(a.status == ACCOUNT_AVAILABLE && where_is(&r, id) == SIM_OU_AVAILABLE);
 	CHECK(a.clean_failures == 2 && a.clean_successes == 3);
-	CHECK(says(a.clean_log, "attempt 2 failed: 3 resources could not be deleted\nattempt 3 succeeded\n"));
-	CHECK(says(a.clean_log, "attempt 5 succeeded\n") && !says(a.clean_log, "attempt 6"));
+	CHECK(text_has(a.clean_log, "attempt 2 failed: 3 resources could not be deleted\nattempt 3 succeeded\n"));
+	CHECK(text_has(a.clean_log, "attempt 5 succeeded\n") && !text_has(a.clean_log, "attempt 6"));
 	CHECK(count_runs(&r) == 5);
 	CHECK(count_events(&r, "AccountCleanupSucceeded") == 1 && count_events(&r, "AccountCleanupFailed") == 0);
 	account_rig_close(&r);
@@ -78,7 +78,8 @@ TEST(a_failure_between_two_successes_begins_the_row_anew)
 	goes_wrong(&r, WORLD_CLEAN_FAILS, WORLD_ANY_CALL, 1);
 	a = finish_cleanup(&r, id, 300);
 	CHECK(a.status == ACCOUNT_AVAILABLE && a.clean_failures == 1 && a.clean_successes == 2);
-	CHECK(says(a.clean_log, "attempt 1 succeeded\nattempt 2 failed") && says(a.clean_log, "attempt 4 succeeded"));
+	CHECK(text_has(a.clean_log, "attempt 1 succeeded\nattempt 2 failed") &&
+	      text_has(a.clean_log, "attempt 4 succeeded"));
 	account_rig_close(&r);
 }
 
@@ -94,17 +95,17 @@ TEST(what_fails_too_often_is_quarantined_with_the_reason)
 	id = begin_cleanup(&r, 0);
 	a = finish_cleanup(&r, id, 300);
 	CHECK(a.status == ACCOUNT_QUARANTINE && where_is(&r, id) == SIM_OU_QUARANTINE);
-	CHECK(says(a.reason, "3 attempts failed") && says(a.reason, "3 resources could not be deleted"));
+	CHECK(text_has(a.reason, "3 attempts failed") && text_has(a.reason, "3 resources could not be deleted"));
 	told = last_event(&r, "AccountCleanupFailed");
-	CHECK(str_eq(told.source, STR("account-cleaner")) && says(told.detail, "ACCOUNT_REGISTRATION"));
-	CHECK(says(told.detail, "stateMachineExecutionStartTime\":\"2023-11-14T22:13:2"));
+	CHECK(str_eq(told.source, STR("account-cleaner")) && text_has(told.detail, "ACCOUNT_REGISTRATION"));
+	CHECK(text_has(told.detail, "stateMachineExecutionStartTime\":\"2023-11-14T22:13:2"));
 	CHECK(count_events(&r, "AccountCleanupSucceeded") == 0);
 
 	goes_well(&r);
 	do_account(&r, account_retry_cleanup, id);
 	a = finish_cleanup(&r, id, 300);
 	CHECK(a.status == ACCOUNT_AVAILABLE && a.reason.n == 0 && a.clean_failures == 0);
-	CHECK(says(last_event(&r, "CleanAccountRequest").detail, "RETRY_FAILED_CLEANUP"));
+	CHECK(text_has(last_event(&r, "CleanAccountRequest").detail, "RETRY_FAILED_CLEANUP"));
 	CHECK(try_account(&r, account_retry_cleanup, id) == RC_CONFLICT);
 	account_rig_close(&r);
 }
@@ -122,7 +123,7 @@ TEST(a_run_that_does_not_end_counts_as_failed_after_an_hour)
 	rig_pass(&r.rig, 2 * MINUTE_MS);
 	CHECK(get_account(&r, id).clean_failures == 1);
 	a = finish_cleanup(&r, id, 150);
-	CHECK(a.status == ACCOUNT_QUARANTINE && says(a.reason, "did not end within 60 min"));
+	CHECK(a.status == ACCOUNT_QUARANTINE && text_has(a.reason, "did not end within 60 min"));
 	account_rig_close(&r);
 }
 
@@ -138,7 +139,7 @@ TEST(a_cleanup_that_never_ends_is_given_up_after_twelve_hours)
 	rig_pass(&r.rig, 12 * HOUR_MS - MINUTE_MS);
 	CHECK(get_account(&r, id).status == ACCOUNT_CLEANUP && count_events(&r, "AccountCleanupFailed") == 0);
 	a = finish_cleanup(&r, id, 5);
-	CHECK(a.status == ACCOUNT_QUARANTINE && says(a.reason, "not clean within 12 h"));
+	CHECK(a.status == ACCOUNT_QUARANTINE && text_has(a.reason, "not clean within 12 h"));
 	CHECK(count_events(&r, "AccountCleanupFailed") == 1);
 	account_rig_close(&r);
 }
@@ -197,7 +198,7 @@ TEST(a_start_that_timed_out_after_its_effect_is_the_same_run)
 	a = finish_cleanup(&r, id, 120);
 	CHECK(a.status == ACCOUNT_AVAILABLE && a.clean_failures == 0);
 	CHECK(count_runs(&r) == 2);
-	CHECK(says(a.clean_log, "attempt 2 succeeded") && !says(a.clean_log, "attempt 3"));
+	CHECK(text_has(a.clean_log, "attempt 2 succeeded") && !text_has(a.clean_log, "attempt 3"));
 	account_rig_close(&r);
 }
 

@@ -37,10 +37,10 @@ TEST(an_account_in_the_wrong_ou_is_quarantined_at_the_second_look)
 	CHECK(count_events(&r, "AccountDriftDetected") == 0);
 
 	CHECK(scan(&r, "drifted") == 1);
-	CHECK(says(last_event(&r, "AccountDriftDetected").detail,
-	           "\"actualOu\":\"Frozen\",\"expectedOu\":\"Available\""));
+	CHECK(text_has(last_event(&r, "AccountDriftDetected").detail,
+	               "\"actualOu\":\"Frozen\",\"expectedOu\":\"Available\""));
 	CHECK(get_account(&r, id).status == ACCOUNT_QUARANTINE && where_is(&r, id) == SIM_OU_QUARANTINE);
-	CHECK(says(get_account(&r, id).reason, "found in Frozen, but should be in Available"));
+	CHECK(text_has(get_account(&r, id).reason, "found in Frozen, but should be in Available"));
 	CHECK(scan(&r, "drifted") == 0 && scan(&r, "suspected") == 0);
 	account_rig_close(&r);
 }
@@ -105,7 +105,7 @@ TEST(strangers_in_the_pool_are_taken_in_at_once_but_not_those_in_entry_and_exit)
 	outsider_moves(&r, stranger, SIM_OU_AVAILABLE);
 	outsider_moves(&r, leaver, SIM_OU_EXIT);
 	CHECK(scan(&r, "unknown") == 1);
-	CHECK(!says(last_event(&r, "AccountDriftDetected").detail, "expectedOu"));
+	CHECK(!text_has(last_event(&r, "AccountDriftDetected").detail, "expectedOu"));
 	CHECK(get_account(&r, stranger).status == ACCOUNT_QUARANTINE && where_is(&r, stranger) == SIM_OU_QUARANTINE);
 	CHECK(get_account(&r, stranger).name.n > 0);
 	CHECK(!has_account(&r, leaver) && !has_account(&r, nth_account(&r, 0)));

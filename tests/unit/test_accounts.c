@@ -33,7 +33,7 @@ TEST(a_registered_account_is_cleaned_and_becomes_available)
 
 	(void)rig_turn(&r.rig);
 	CHECK(is_settled(&r, id, ACCOUNT_CLEANUP, SIM_OU_CLEANUP));
-	CHECK(says(last_event(&r, "CleanAccountRequest").detail, "ACCOUNT_REGISTRATION"));
+	CHECK(text_has(last_event(&r, "CleanAccountRequest").detail, "ACCOUNT_REGISTRATION"));
 	CHECK(may_use(&r, id, CLOUD_GROUP, STR("managers")) && may_use(&r, id, CLOUD_GROUP, STR("admins")));
 
 	rig_pass(&r.rig, 2 * HOUR_MS);
@@ -85,7 +85,7 @@ TEST(the_longest_rested_is_lent_first_and_none_twice)
 	two = lend(&r, BOB);
 	CHECK(str_eq(one.account_id, first) && str_eq(two.account_id, second));
 	CHECK(try_lend(&r, ANN, BOB, &three) == RC_EXHAUSTED);
-	CHECK(says(str_from(r.err.msg), "no account is free"));
+	CHECK(text_has(str_from(r.err.msg), "no account is free"));
 	(void)rig_turn(&r.rig);
 	CHECK(may_use(&r, first, CLOUD_USER, ANN) && !may_use(&r, first, CLOUD_USER, BOB));
 	CHECK(may_use(&r, second, CLOUD_USER, BOB) && !may_use(&r, second, CLOUD_USER, ANN));
@@ -137,7 +137,7 @@ TEST(freezing_ends_access_unfreezing_gives_it_back_and_taking_back_cleans)
 	take_back(&r, lease.uuid);
 	(void)rig_turn(&r.rig);
 	CHECK(is_settled(&r, id, ACCOUNT_CLEANUP, SIM_OU_CLEANUP) && !may_use(&r, id, CLOUD_USER, ANN));
-	CHECK(says(last_event(&r, "CleanAccountRequest").detail, "LEASE_TERMINATION"));
+	CHECK(text_has(last_event(&r, "CleanAccountRequest").detail, "LEASE_TERMINATION"));
 	CHECK(get_account(&r, id).lease_uuid.n == 0);
 	rig_pass(&r.rig, 2 * HOUR_MS);
 	CHECK(is_settled(&r, id, ACCOUNT_AVAILABLE, SIM_OU_AVAILABLE));
@@ -202,10 +202,10 @@ TEST(an_account_that_an_outsider_moved_is_quarantined_and_its_lease_is_told)
 	(void)rig_turn(&r.rig);
 	CHECK(is_settled(&r, id, ACCOUNT_QUARANTINE, SIM_OU_QUARANTINE));
 	a = get_account(&r, id);
-	CHECK(says(a.reason, "is in Entry") && says(a.reason, "should be in Available"));
+	CHECK(text_has(a.reason, "is in Entry") && text_has(a.reason, "should be in Available"));
 	CHECK(a.lease_uuid.n == 0 && a.granted.n == 0);
 	CHECK(get_lease(&r, lease.uuid).status == LEASE_PENDING_APPROVAL); /* a person had approved it */
-	CHECK(says(last_event(&r, "AccountQuarantined").detail, "should be in Available"));
+	CHECK(text_has(last_event(&r, "AccountQuarantined").detail, "should be in Available"));
 	CHECK(count_sagas(&r, SAGA_PARKED) == 0);
 	account_rig_close(&r);
 }
@@ -213,15 +213,19 @@ TEST(an_account_that_an_outsider_moved_is_quarantined_and_its_lease_is_told)
 TEST(access_that_cannot_be_granted_is_taken_back_and_the_account_quarantined)
 {
 	struct account_rig r = { 0 };
+	struct sim_truth   before, after;
 	struct lease       lease;
 	struct str         id;
 
 	account_rig_open(&r);
 	id = add_free_account(&r, 0);
+	CHECK(sim_cloud_inspect(r.sim, id, &before, &r.err) == RC_OK);
 	CHECK(try_lend(&r, ANN, STR(AUTO_APPROVED), &lease) == RC_OK);
 	goes_wrong(&r, WORLD_OUTAGE, WORLD_GRANT, 0);
 	rig_pass(&r.rig, 3 * HOUR_MS);
 	CHECK(is_settled(&r, id, ACCOUNT_QUARANTINE, SIM_OU_QUARANTINE) && !may_use(&r, id, CLOUD_USER, ANN));
+	CHECK(sim_cloud_inspect(r.sim, id, &after, &r.err) == RC_OK);
+	CHECK(after.moves == before.moves + 3); /* there, back, and away */
 	CHECK(get_lease(&r, lease.uuid).status == LEASE_PROVISIONING_FAILED);
 	account_rig_close(&r);
 }
