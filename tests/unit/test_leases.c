@@ -102,6 +102,45 @@ TEST(a_private_template_is_there_for_managers_only)
 	lease_rig_close(&r);
 }
 
+TEST(rules_of_the_operator_decide_instead_of_the_template_but_not_over_an_assignment)
+{
+	static const struct {
+		const char *label;
+		const char *rules;
+		bool        is_assigned;
+		enum rc     rc;
+		int         status;
+	} cases[] = {
+		{ "approved by rule", "{\"rules\":[{\"id\":\"r\",\"when\":{\"maxBudget\":50},\"then\":\"approve\"}]}",
+		  false, RC_OK, LEASE_PROVISIONING },
+		{ "no rule matches: a person is asked",
+		  "{\"rules\":[{\"id\":\"r\",\"when\":{\"maxBudget\":9},\"then\":\"approve\"}]}", false, RC_OK,
+		  LEASE_PENDING_APPROVAL },
+		{ "denied by rule", "{\"rules\":[{\"id\":\"r\",\"when\":{},\"then\":\"deny\"}]}", false, RC_DENIED,
+		  -1 },
+		{ "assigned", "{\"rules\":[{\"id\":\"r\",\"when\":{},\"then\":\"deny\"}]}", true, RC_OK,
+		  LEASE_PROVISIONING },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct lease_rig       r;
+		struct lease_request   request = { .by = manager, .is_assigned = cases[i].is_assigned };
+		struct approval_policy rules;
+		struct problems        problems = { 0 };
+
+		CASE(cases[i].label);
+		lease_rig_open(&r, 1);
+		problems.arena = &r.k.arena;
+		CHECK(approval_parse(str_from(cases[i].rules), &r.k.arena, &rules, &problems) == RC_OK);
+		request.template_uuid = r.by_request;
+		request.approval = &rules;
+		CHECK(try_ask(&r, &request, NULL) == cases[i].rc);
+		CHECK(cases[i].rc || (int)request.lease.status == cases[i].status);
+		CHECK(live_of(&r, &manager) == (cases[i].rc ? 0 : 1));
+		lease_rig_close(&r);
+	}
+}
+
 TEST(an_unknown_template_is_not_found)
 {
 	struct lease_rig     r;
