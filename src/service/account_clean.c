@@ -26,6 +26,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"
 #include "kernel/timer.h"
@@ -350,7 +351,7 @@ static bool is_for_later(enum rc rc)
 
 static enum rc judge(struct cleanup *c, const struct answer *answer, struct err *e)
 {
-	struct str words = str_dup(session_arena(c->s), account_clip(answer->words, WORDS_MAX));
+	struct str words = utf8_line(session_arena(c->s), answer->words, WORDS_MAX);
 
 	if (!answer->was_asked || is_for_later(answer->rc))
 		return c->stage.run.n ? note_running(c, e) : next(c, &c->stage, CLEAN_POLL_MS, e);

@@ -24,6 +24,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "kernel/event.h"
 #include "service/account_clean.h"
 #include "service/account_ous.h"
@@ -57,15 +58,6 @@ struct saga_kind account_follow_kind(struct account_world *w)
 		                   .step_count = ACCOUNT_STEP_COUNT,
 		                   .on_end = on_end,
 		                   .world = w };
-}
-
-struct str account_clip(struct str text, size_t max)
-{
-	size_t n = text.n < max ? text.n : max;
-
-	while (n < text.n && n > 0 && ((unsigned char)text.p[n] & 0xC0) == 0x80)
-		n--;
-	return str_of(text.p, n);
 }
 
 struct str account_subject(struct session *s, struct str id)
@@ -104,7 +96,8 @@ static enum rc start(struct session *s, struct account *a, struct str actor, str
 	wish = account_wish_of(a);
 	session_put(s, &account_type, a);
 	return session_start(s, ACCOUNT_FOLLOW, saga_id(s, a), account_subject(s, a->id),
-	                     account_wish_write(&wish, session_arena(s)), account_clip(actor, ACTOR_MAX), e);
+	                     account_wish_write(&wish, session_arena(s)), utf8_line(session_arena(s), actor, ACTOR_MAX),
+	                     e);
 }
 
 static enum rc leave_pool(struct session *s, const struct account *a, struct str actor, struct err *e)
@@ -112,7 +105,7 @@ static enum rc leave_pool(struct session *s, const struct account *a, struct str
 	struct str detail = str_format(session_arena(s), "{\"accountId\":\"%.*s\"}", STR_ARG(a->id));
 
 	session_delete(s, &account_type, a->id);
-	return account_emit(s, "AccountEjected", a, actor, STR(""), detail, e);
+	return account_emit(s, "AccountRemoved", a, actor, STR(""), detail, e);
 }
 
 /* The world is where the record wants it. */
@@ -149,32 +142,6 @@ enum rc account_save(struct session *s, struct account *a, struct str actor, str
 
 /* --- end --- */
 
-static enum rc reload(struct session *s, struct account *a, struct err *e)
-{
-	struct str id = a->id;
-	enum rc    rc = session_get(s, &account_type, id, a, NULL);
-
-	return rc ? err_set(e, rc, "account %.*s cannot be read", STR_ARG(id)) : RC_OK;
-}
-
-/* A lease that waits for this account hears that it will not get it. The account may have been changed by that. */
-static enum rc fail_lease(struct session *s, struct account *a, struct str why, struct err *e)
-{
-	struct lease lease;
-	enum rc      rc;
-
-	session_put(s, &account_type, a);
-	if (!a->lease_uuid.n)
-		return RC_OK;
-	rc = session_get(s, &lease_type, a->lease_uuid, &lease, NULL);
-	if (rc == RC_NOT_FOUND || (!rc && lease.status != LEASE_PROVISIONING))
-		return RC_OK;
-	if (rc)
-		return err_set(e, rc, "lease %.*s cannot be read", STR_ARG(a->lease_uuid));
-	rc = lease_on_failed(s, a, why, e);
-	return rc ? rc : reload(s, a, e);
-}
-
 static enum rc note_failure(struct session *s, const struct saga *saga, const struct account_wish *wish,
                             struct account *a, struct str actor, struct err *e)
 {
@@ -189,7 +156,7 @@ static enum rc note_failure(struct session *s, const struct saga *saga, const st
 	}
 	if (account_wish_is_final(&now))
 		return account_save(s, a, actor, e);
-	if ((rc = fail_lease(s, a, why, e)))
+	if ((rc = lease_on_failed(s, a, why, e))) /* one that waits for it; any other hears that the account is lost */
 		return rc;
 	return account_lock_away(s, a, why, actor, STR(""), e);
 }

@@ -22,7 +22,7 @@ struct store;
 
 #define ACCOUNT_FOLLOW "account-follow" /* the kind; an id is "account-follow/ACCOUNT/NUMBER" */
 
-/* Everything stays the caller's. */
+/* Copied; what it points to stays the caller's, and is there as long as the world. */
 struct account_world_options {
 	struct store *store;
 	struct cloud  cloud;            /* organisation and access are used */
@@ -41,9 +41,6 @@ struct saga_kind      account_follow_kind(struct account_world *w);
  * under way will be followed by another. When the world is there already, what comes after an arrival happens at once: the lease hears
  * that it is ready, the cleanup is asked for, the line is served, or the record is gone (Exit). */
 MUST_CHECK enum rc account_save(struct session *s, struct account *account, struct str actor, struct err *e);
-
-/* As much of a text as fits, in whole characters. */
-struct str account_clip(struct str text, size_t max);
 
 /* "account/ID". */
 struct str account_subject(struct session *s, struct str id);

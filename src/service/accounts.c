@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "kernel/event.h"
 #include "service/account_clean.h"
 #include "service/account_follow.h"
@@ -31,7 +32,7 @@ enum rc account_emit(struct session *s, const char *type, const struct account *
 {
 	struct event event = { .type = str_from(type),
 		               .subject = account_subject(s, account->id),
-		               .actor = account_clip(actor, ACTOR_MAX),
+		               .actor = utf8_line(session_arena(s), actor, ACTOR_MAX),
 		               .request_id = request_id,
 		               .detail = detail };
 
@@ -112,10 +113,25 @@ enum rc account_counts(struct session *s, void *arg, struct err *e)
 
 /* --- what operators do --- */
 
-/* The answer is what was stored, with the saga that follows it. */
-static enum rc save(struct session *s, struct account_call *c, struct err *e)
+/* Whoever comes for the first time is in Entry, as far as we know. Sagas of an earlier life of the account are still there: their numbers
+ * are lower, for a saga takes longer than a millisecond. */
+static struct account newcomer(struct session *s, const struct account_call *c)
 {
-	return account_save(s, &c->account, c->by.email, e);
+	return (struct account){ .id = c->id,
+		                 .name = c->name,
+		                 .email = c->email,
+		                 .placed_ou = STR(OU_ENTRY),
+		                 .follow_number = session_now(s).ms,
+		                 .created_ms = session_now(s).ms };
+}
+
+/* Store it and tell who wanted it. */
+static enum rc save(struct session *s, struct account_call *c, const char *type, struct err *e)
+{
+	struct str detail = str_format(session_arena(s), "{\"accountId\":\"%.*s\"}", STR_ARG(c->account.id));
+	enum rc    rc = account_emit(s, type, &c->account, c->by.email, c->by.request_id, detail, e);
+
+	return rc ? rc : account_save(s, &c->account, c->by.email, e);
 }
 
 /* It is to be cleaned, as soon as it is in CleanUp. */
@@ -135,28 +151,28 @@ enum rc account_register(struct session *s, void *arg, struct err *e)
 	if (rc)
 		return rc;
 	if (!is_known)
-		c->account = (struct account){
-			.id = c->id, .name = c->name, .email = c->email, .placed_ou = STR(OU_ENTRY)
-		};
+		c->account = newcomer(s, c);
 	if ((rc = account_apply(&c->account, ACCOUNT_ON_REGISTER, session_now(s), e)))
 		return rc;
 	want_cleanup(&c->account, STR(CLEAN_FOR_REGISTRATION));
-	return save(s, c, e);
+	return save(s, c, "AccountRegistered", e);
 }
 
 enum rc account_retry_cleanup(struct session *s, void *arg, struct err *e)
 {
 	struct account_call *c = arg;
+	bool                 is_running;
 	enum rc              rc = load(s, c->id, &c->account, e);
 
 	if (rc)
 		return rc;
+	is_running = account_clean_is_running(&c->account, session_now(s));
 	if ((rc = account_apply(&c->account, ACCOUNT_ON_RETRY, session_now(s), e)))
 		return rc;
 	c->account.reason = STR("");
-	if (!account_clean_is_running(&c->account, session_now(s)))
+	if (!is_running)
 		want_cleanup(&c->account, STR(CLEAN_AFTER_FAILURE));
-	return save(s, c, e);
+	return save(s, c, "AccountCleanupRetried", e);
 }
 
 /* The lease on it ends, if there is one; before the account forgets it. */
@@ -179,7 +195,7 @@ enum rc account_lock_away(struct session *s, struct account *account, struct str
 		return rc;
 	if ((rc = lose_lease(s, &a, LEASE_ON_QUARANTINE, reason, actor, e)))
 		return rc;
-	a.reason = account_clip(reason, REASON_MAX);
+	a.reason = utf8_line(session_arena(s), reason, REASON_MAX);
 	if ((rc = tell_of_quarantine(s, &a, actor, request_id, e)))
 		return rc;
 	*account = a;
@@ -194,13 +210,10 @@ enum rc account_quarantine(struct session *s, void *arg, struct err *e)
 
 	if (rc)
 		return rc;
-	if (!is_known)
-		c->account = (struct account){ .id = c->id,
-			                       .name = c->name,
-			                       .email = c->email,
-			                       .placed_ou = STR(OU_ENTRY),
-			                       .has_drifted = 1,
-			                       .created_ms = session_now(s).ms };
+	if (!is_known) {
+		c->account = newcomer(s, c);
+		c->account.has_drifted = 1;
+	}
 	return account_lock_away(s, &c->account, c->reason, c->by.email, c->by.request_id, e);
 }
 
@@ -215,7 +228,7 @@ enum rc account_eject(struct session *s, void *arg, struct err *e)
 		return rc;
 	if ((rc = lose_lease(s, &c->account, LEASE_ON_EJECT, STR("the account was ejected"), c->by.email, e)))
 		return rc;
-	return save(s, c, e);
+	return save(s, c, "AccountEjected", e);
 }
 
 /* --- for leases --- */

@@ -37,7 +37,7 @@ MUST_CHECK enum rc account_lock_away(struct session *s, struct account *account,
 MUST_CHECK enum rc lease_on_ready(struct session *s, const struct account *account, struct err *e);
 
 /* The account could not be made ready: the lease is reset to PendingApproval (approved by a person) or ended as ProvisioningFailed; the
- * account is no longer its. */
+ * account is no longer its. Anything else is left alone. */
 MUST_CHECK enum rc lease_on_failed(struct session *s, const struct account *account, struct str why, struct err *e);
 
 /* The account is being quarantined or ejected: its live lease ends (QUARANTINE, EJECT) without a cleanup. RC_OK also when there is none. */
