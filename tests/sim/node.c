@@ -62,9 +62,12 @@ void node_start(struct sim_node *n)
 	n->kernel = kernel_new(&o);
 	kernel_on_news(n->kernel, wake, n);
 	n->idle_until_ms = 0;
-	rc_ignore(kernel_prime(n->kernel, NULL)); /* a store that cannot be read now: ids start with the clock */
-	if (sim->profile.nodes == 1)
+	if (kernel_prime(n->kernel, NULL)) { /* nothing is done before that is known */
+		node_crash(n);
+		n->away_until_ms = sim_now(sim) + STORE_RETRY_MS;
+	} else if (sim->profile.nodes == 1) {
 		rc_ignore(kernel_recover(n->kernel, NULL)); /* else the claims run out */
+	}
 }
 
 void node_open(struct sim *sim, int number)
