@@ -35,6 +35,7 @@ void node_start(struct sim_node *n)
 {
 	struct sim           *sim = n->sim;
 	struct queue          jobs;
+	enum rc               rc;
 	struct kernel_options o = { .store = &n->base,
 		                    .clock = &n->clock,
 		                    .node = str_from(n->name),
@@ -62,7 +63,10 @@ void node_start(struct sim_node *n)
 	n->kernel = kernel_new(&o);
 	kernel_on_news(n->kernel, wake, n);
 	n->idle_until_ms = 0;
-	if (kernel_prime(n->kernel, NULL)) { /* nothing is done before that is known */
+	n->away_until_ms = INT64_MAX; /* nobody is served before the newest id is known */
+	rc = kernel_prime(n->kernel, NULL);
+	n->away_until_ms = 0;
+	if (rc) {
 		node_crash(n);
 		n->away_until_ms = sim_now(sim) + STORE_RETRY_MS;
 	} else if (sim->profile.nodes == 1) {
