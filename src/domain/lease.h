@@ -109,6 +109,7 @@ struct lease {
 	int64_t           ttl_sec;   /* removed after this */
 	int64_t           queued_ms; /* approved, and waits in line for an account since; 0: does not */
 	struct str        queued_by; /* who approved it */
+	int64_t           is_queued; /* 1: queued_ms is set; for the index of the line */
 	struct str        decided_by, decision_reason; /* of a denial, a withdrawal */
 	struct str        ended_by;
 	struct str        end_reason;    /* JSON: the reason object of LeaseTerminated */

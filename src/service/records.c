@@ -10,6 +10,7 @@
 #include "base/attr.h"
 #include "domain/sandbox.h"
 #include "kernel/records.h"
+#include "service/lease_records.h"
 #include "store/record_rows.h"
 
 /* clang-format off */
@@ -103,5 +104,5 @@ const struct record_type job_type = {
 	.version_offset = offsetof(struct job_record, version),
 };
 
-const struct record_type *const service_types[] = { &sandbox_type, &tombstone_type, &job_type, KERNEL_TYPES };
+const struct record_type *const service_types[] = { &sandbox_type, &tombstone_type, &job_type, KERNEL_TYPES, LEASE_TYPES };
 const size_t                    service_type_count = ARRAY_LEN(service_types);
