@@ -102,7 +102,8 @@ static json_t *resolve(struct str s)
 
 static enum rc refuse(struct reader *r, const yaml_mark_t *at, const char *why)
 {
-	return err_set(r->e, RC_INVALID, "not valid YAML at line %zu column %zu: %s", at->line + 1, at->column + 1, why);
+	return err_set(r->e, RC_INVALID, "not valid YAML at line %zu column %zu: %s", at->line + 1, at->column + 1,
+	               why);
 }
 
 static enum rc next_event(struct reader *r, yaml_event_t *ret)
@@ -304,8 +305,8 @@ enum rc yaml_parse(struct str text, json_t **ret, struct err *e)
 
 bool yaml_is_plain(struct str text)
 {
-	static const char *const old_words[] = { "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF",
-		                                 "y", "Y", "n", "N", NULL };
+	static const char *const    old_words[] = { "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON",
+		                                    "off", "Off", "OFF", "y",  "Y",  "n",  "N",  NULL };
 	CLEANUP(json_freep) json_t *value = NULL;
 
 	if (!text.n || is_one_of(text, old_words) || memchr(text.p, '\n', text.n))

@@ -13,14 +13,15 @@
 /* --- accounts, for leases (accounts.c) --- */
 
 /* Claim the longest rested free account for this lease: Active, its holder the owner, and the world follows. RC_EXHAUSTED: none is free. */
-MUST_CHECK enum rc account_lend(struct session *s, const struct lease *lease, struct str actor, struct account *ret, struct err *e);
+MUST_CHECK enum rc account_lend(struct session *s, const struct lease *lease, struct str actor, struct account *ret,
+                                struct err *e);
 
 /* Freeze, unfreeze, take back: change the account of a lease, and have the world follow. Taking back asks for a cleanup
  * (CleanAccountRequest with this reason) once the account is in CleanUp. */
 MUST_CHECK enum rc account_freeze(struct session *s, const struct lease *lease, struct str actor, struct err *e);
 MUST_CHECK enum rc account_unfreeze(struct session *s, const struct lease *lease, struct str actor, struct err *e);
-MUST_CHECK enum rc account_take_back(struct session *s, const struct lease *lease, struct str clean_reason, struct str actor,
-                                     struct err *e);
+MUST_CHECK enum rc account_take_back(struct session *s, const struct lease *lease, struct str clean_reason,
+                                     struct str actor, struct err *e);
 
 /* --- leases, for accounts (leases.c) --- */
 
@@ -33,8 +34,8 @@ MUST_CHECK enum rc lease_on_ready(struct session *s, const struct account *accou
 MUST_CHECK enum rc lease_on_failed(struct session *s, const struct account *account, struct str why, struct err *e);
 
 /* The account is being quarantined or ejected: its live lease ends (QUARANTINE, EJECT) without a cleanup. RC_OK also when there is none. */
-MUST_CHECK enum rc lease_on_lost(struct session *s, const struct account *account, enum lease_event event, struct str comment,
-                                 struct str actor, struct err *e);
+MUST_CHECK enum rc lease_on_lost(struct session *s, const struct account *account, enum lease_event event,
+                                 struct str comment, struct str actor, struct err *e);
 
 /* An account became free: whoever is next in line should hear of it. */
 MUST_CHECK enum rc line_poke(struct session *s, struct err *e);
@@ -46,7 +47,7 @@ struct json_out;
 void lease_put_key(struct json_out *o, const char *name, const struct lease *lease);
 
 /* Emit with subject "lease/UUID" (or "account/ID"), detail as text. */
-MUST_CHECK enum rc lease_emit(struct session *s, const char *type, const struct lease *lease, struct str actor, struct str request_id,
-                              struct str detail, struct err *e);
+MUST_CHECK enum rc lease_emit(struct session *s, const char *type, const struct lease *lease, struct str actor,
+                              struct str request_id, struct str detail, struct err *e);
 MUST_CHECK enum rc account_emit(struct session *s, const char *type, const struct account *account, struct str actor,
                                 struct str request_id, struct str detail, struct err *e);

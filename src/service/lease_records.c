@@ -14,7 +14,13 @@
 #include "domain/lease_template.h"
 #include "store/record_rows.h"
 
-enum { ACCOUNT_NAME_MAX = 128, OU_NAME_MAX = 128, BLUEPRINT_NAME_MAX = 50, CLEAN_REASON_MAX = 64, DOCUMENT_NAME_MAX = 64 };
+enum {
+	ACCOUNT_NAME_MAX = 128,
+	OU_NAME_MAX = 128,
+	BLUEPRINT_NAME_MAX = 50,
+	CLEAN_REASON_MAX = 64,
+	DOCUMENT_NAME_MAX = 64
+};
 
 /* clang-format off */
 #define INDEX(name, hash, sort, gsi) { name, hash, sort, false, NO_FIELD, 0, gsi }

@@ -14,10 +14,8 @@ static void check_depth(json_t *value, int depth)
 	size_t      i;
 
 	must(depth <= YAML_DEPTH_MAX + 1);
-	json_object_foreach(value, name, member)
-		check_depth(member, depth + 1);
-	json_array_foreach(value, i, member)
-		check_depth(member, depth + 1);
+	json_object_foreach(value, name, member) check_depth(member, depth + 1);
+	json_array_foreach(value, i, member) check_depth(member, depth + 1);
 	if (json_is_string(value))
 		must(!memchr(json_string_value(value), '\0', json_string_length(value)));
 }

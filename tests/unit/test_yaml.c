@@ -57,10 +57,20 @@ TEST(texts_become_the_values_that_they_look_like)
 /* Norway, octal numbers, sexagesimal numbers, numbers with underscores, versions, dates, and what is too large for a number. */
 TEST(what_only_looks_like_something_else_is_text)
 {
-	static const char *const words[] = { "no",   "No",    "NO",  "yes",    "on",         "off",   "y",
-		                             "n",    "007",   "0o7", "0x1F",   "1_000",      "12:30", "1.",
-		                             ".5",   "+1",    ".inf", ".nan",  "2026-11-15", "1.2.3", "-",
-		                             "nulL", "tRUE",  "=",   "1e999",  "99999999999999999999", "<<" };
+	static const char *const words[] = { "no",         "No",
+		                             "NO",         "yes",
+		                             "on",         "off",
+		                             "y",          "n",
+		                             "007",        "0o7",
+		                             "0x1F",       "1_000",
+		                             "12:30",      "1.",
+		                             ".5",         "+1",
+		                             ".inf",       ".nan",
+		                             "2026-11-15", "1.2.3",
+		                             "-",          "nulL",
+		                             "tRUE",       "=",
+		                             "1e999",      "99999999999999999999",
+		                             "<<" };
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		char  text[64], wanted[64];
@@ -154,11 +164,12 @@ TEST(depth_and_size_have_a_limit)
 
 TEST(plain_is_what_needs_no_quotes)
 {
-	static const char *const plain[] = { "alpha", "a b", "https://example.org/x?y=1", "team-1", "gr\xc3\xbc\xc3\x9f" };
-	static const char *const quoted[] = { "",     "no",   "true",  "null", "12",   "1st",  " a",  "a ", "a: b",
-		                              "- a",  "#x",   "a #b",  "'x'",  "a\nb", "[x]",  "{x}", "*x", "&x",
-		                              "!x",   "%x",   "@x",    "`x",   "|",    ">",    "? a", "-",  "a:",
-		                              "~",    "x,y",  "---",   "..." };
+	static const char *const plain[] = { "alpha", "a b", "https://example.org/x?y=1", "team-1",
+		                             "gr\xc3\xbc\xc3\x9f" };
+	static const char *const quoted[] = { "",     "no",  "true", "null", "12",  "1st",  " a",  "a ",
+		                              "a: b", "- a", "#x",   "a #b", "'x'", "a\nb", "[x]", "{x}",
+		                              "*x",   "&x",  "!x",   "%x",   "@x",  "`x",   "|",   ">",
+		                              "? a",  "-",   "a:",   "~",    "x,y", "---",  "..." };
 
 	for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
 		CASE(plain[i]);
