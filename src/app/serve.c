@@ -40,6 +40,7 @@
 #include "providers/sim/csp_sim.h"
 #include "providers/sim/records.h"
 #include "service/jobs.h"
+#include "service/policy_store.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -66,6 +67,7 @@ struct server {
 	struct wiring         *wiring;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
+	struct policy_holder  *policy;
 	struct broker_settings settings;
 	struct api            *api;
 	struct jobs           *jobs;
@@ -94,10 +96,20 @@ static enum rc open_store(struct server *s, struct err *e)
 	return RC_OK;
 }
 
+/* A document that this program cannot read must not keep the admin out who can put it right. */
+static enum rc read_policy(struct server *s, struct err *e)
+{
+	enum rc rc = policy_holder_refresh(s->policy, e);
+
+	return rc == RC_CORRUPT ? RC_OK : rc; /* told by the wiring */
+}
+
 static enum rc begin_work(struct server *s, struct err *e)
 {
 	enum rc rc = ddb_adopt(s->store.store, e);
 
+	if (!rc)
+		rc = read_policy(s, e);
 	if (!rc)
 		rc = jobs_start(s->jobs, e);
 	if (!rc)
@@ -265,6 +277,7 @@ static enum rc open_wiring(struct server *s, struct err *e)
 		                          .csp = s->csp,
 		                          .settings = &s->settings,
 		                          .jobs = s->jobs,
+		                          .policy = s->policy,
 		                          .cloud = s->sim,
 		                          .is_alone = s->store.kind == APP_SQLITE,
 		                          .is_dev = s->is_dev };
@@ -308,6 +321,8 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .is_csp_open = is_csp_open,
 		  .csp_arg = s->csp,
 		  .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
+		  .policy = s->policy,
+		  .costs = s->sim ? sim_cloud_ports(s->sim).costs : NULL,
 	};
 	enum rc rc = tokens_read(c, &tokens, e);
 
@@ -376,6 +391,9 @@ static enum rc start(struct server *s, struct err *e)
 	if ((rc = open_csp(s, e)))
 		return rc;
 	make_jobs(s);
+	s->policy = policy_holder_new(s->store.store, &clock_real);
+	if (s->store.kind == APP_SQLITE && (rc = read_policy(s, e)))
+		return rc;
 	if ((rc = open_wiring(s, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
@@ -438,6 +456,7 @@ static void close_all(struct server *s)
 	api_free(s->api);
 	app_store_close(&s->store);
 	wiring_free(s->wiring);
+	policy_holder_free(s->policy);
 	csp_close(s->csp);
 	sim_cloud_close(s->sim);
 	store_close(s->sim_store);

@@ -4,7 +4,7 @@
  *
  * The tables here are the answer to "who hears of it". The pulse is one thread that does what has to be done every now and then by each
  * process: say that it lives, compute the alarms, look whether other nodes have made webhooks, state what only this process sees, bring
- * the simulated cloud's events to the inbox. None of it is needed for anything to be right, only for it to be noticed.
+ * the simulated cloud's events to the inbox, look whether other nodes have changed the policy. None of it is needed for anything to be right, only for it to be noticed.
  */
 #include "app/wiring.h"
 
@@ -33,12 +33,14 @@
 #include "service/broker_alarms.h"
 #include "service/cloudtrail.h"
 #include "service/jobs.h"
+#include "service/policy_store.h"
 #include "store/store.h"
 
 enum {
 	TICK_MS = 1000,
 	BEAT_TICKS = 10,
 	ALARM_TICKS = 30,
+	POLICY_TICKS = 5,
 	SINK_TRIES = 8,
 	SINK_BACKOFF_MS = 2000,
 	SAGA_LEASE_MS = 30000,
@@ -81,6 +83,7 @@ struct wiring {
 	struct node     self;
 	uint64_t        failed_commits; /* at the last beat */
 	bool            was_circuit_stated, was_circuit_open;
+	bool            was_policy_bad;
 };
 
 /* --- tables --- */
@@ -257,6 +260,17 @@ static void state_circuit(struct wiring *w)
 	try_now(w, fact_state, &fact);
 }
 
+/* What other nodes have written. */
+static void refresh_policy(struct wiring *w)
+{
+	struct err e = { 0 };
+	bool       is_bad = policy_holder_refresh(w->o.policy, &e) == RC_CORRUPT;
+
+	if (is_bad && !w->was_policy_bad)
+		log_write(LOG_ERROR, "policy", NULL, 0, "the stored configuration cannot be used: %s", e.msg);
+	w->was_policy_bad = is_bad;
+}
+
 static void check_alarms(struct wiring *w)
 {
 	struct broker_alarm_context context = { .settings = w->o.settings };
@@ -329,6 +343,8 @@ static void *pulse_loop(void *arg)
 	for (unsigned tick = 0;; tick++) {
 		if (tick % BEAT_TICKS == 0)
 			beat(w);
+		if (tick % POLICY_TICKS == 0)
+			refresh_policy(w);
 		state_circuit(w);
 		bring_events(w);
 		if (tick % ALARM_TICKS == 1)

@@ -13,6 +13,7 @@ struct csp;
 struct jobs;
 struct kernel;
 struct metrics;
+struct policy_holder;
 struct sim_cloud;
 struct store;
 struct wiring;
@@ -24,6 +25,7 @@ struct wiring_options {
 	struct csp                   *csp; /* guarded: its circuit is a fact */
 	const struct broker_settings *settings;
 	struct jobs                  *jobs;
+	struct policy_holder         *policy;   /* refreshed for what other nodes have written */
 	struct sim_cloud             *cloud;    /* whose CloudTrail events are brought to the inbox; NULL: none */
 	bool                          is_alone; /* no other node can use this store */
 	bool                          is_dev;

@@ -15,9 +15,11 @@
 #include "store/store.h"
 
 struct api;
+struct costs;
 struct jobs;
 struct kernel;
 struct metrics;
+struct policy_holder;
 struct ratelimit;
 struct world;
 
@@ -68,8 +70,10 @@ struct api_options {
 	size_t             inbox_count;
 	bool               webhooks_may_be_private; /* their URLs may name this machine or a private network */
 	bool (*is_csp_open)(void *arg);             /* is the circuit open? for the metric */
-	void         *csp_arg;
-	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
+	void                 *csp_arg;
+	struct world         *world;  /* the simulated cloud, for development; NULL: its routes are not there */
+	struct policy_holder *policy; /* the policy in force; told of changes that are made here */
+	struct costs         *costs;  /* what accounts spend, for reports; NULL: there are none */
 };
 
 /* Something to be done on the loop, handed over from another thread. */

@@ -6,8 +6,9 @@
  * takes its place, and the old one stays where it is for POLICY_VALID_MS, for those who are still reading it. A generation has the texts
  * of both documents, because each of its policies is read from both.
  *
- * Always true: versions only grow; a text that cannot be read changes nothing; there are never more than POLICY_GENERATIONS_MAX
- * generations.
+ * Always true: versions only grow; a text that cannot be read changes nothing, or, when there was none before it that could, leads to
+ * the defaults in maintenance, so that nobody is lent anything under rules that nobody made [lock_down()]; there are never more than
+ * POLICY_GENERATIONS_MAX generations.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -109,6 +110,28 @@ static enum rc make_next(const struct generation *current, enum document_kind ki
 	return RC_OK;
 }
 
+static void put_in_place(struct policy_holder *h, struct generation *next)
+{
+	struct generation *current = atomic_load(&h->current);
+
+	current->replaced = clock_mono(h->clock);
+	next->older = current;
+	atomic_store(&h->current, next);
+}
+
+/* There is a configuration, but we cannot read it: an admin may come in and put it right. */
+static void lock_down(struct policy_holder *h)
+{
+	struct generation *next;
+
+	if (policy_current(h)->is_maintenance)
+		return;
+	next = mem_new(struct generation);
+	policy_defaults(&next->policy);
+	next->policy.is_maintenance = true;
+	put_in_place(h, next);
+}
+
 static enum rc replace(struct policy_holder *h, enum document_kind kind, const struct document *d, struct err *e)
 {
 	struct generation *current = atomic_load(&h->current), *next;
@@ -122,11 +145,11 @@ static enum rc replace(struct policy_holder *h, enum document_kind kind, const s
 	next = mem_new(struct generation);
 	if ((rc = make_next(current, kind, d, next, e))) {
 		generation_free(next);
+		if (kind == DOCUMENT_GLOBAL && !current->versions[kind])
+			lock_down(h);
 		return rc;
 	}
-	current->replaced = clock_mono(h->clock);
-	next->older = current;
-	atomic_store(&h->current, next);
+	put_in_place(h, next);
 	return RC_OK;
 }
 

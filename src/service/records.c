@@ -11,6 +11,7 @@
 #include "domain/sandbox.h"
 #include "kernel/records.h"
 #include "service/lease_records.h"
+#include "service/statement.h"
 #include "store/record_rows.h"
 
 /* clang-format off */
@@ -104,6 +105,6 @@ const struct record_type job_type = {
 	.version_offset = offsetof(struct job_record, version),
 };
 
-const struct record_type *const service_types[] = { &sandbox_type, &tombstone_type, &job_type, KERNEL_TYPES,
-	                                            LEASE_TYPES };
+const struct record_type *const service_types[] = { &sandbox_type, &tombstone_type, &job_type,
+	                                            KERNEL_TYPES,  LEASE_TYPES,     &statement_type };
 const size_t                    service_type_count = ARRAY_LEN(service_types);

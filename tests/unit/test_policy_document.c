@@ -605,6 +605,23 @@ TEST(the_policy_in_force_follows_the_store)
 	rig_close(&rig);
 }
 
+TEST(a_configuration_that_cannot_be_read_locks_the_doors)
+{
+	struct policy_holder *h = policy_holder_new(NULL, &clock_real);
+	struct document       d = { .text = STR("leases: {maxBudget: 75, added: later}"), .version = 7 };
+	const struct policy  *locked;
+	struct err            e = { 0 };
+
+	CHECK(policy_holder_take(h, DOCUMENT_GLOBAL, &d, &e) == RC_CORRUPT && strstr(e.msg, "leases.added") != NULL);
+	locked = policy_current(h);
+	CHECK(locked->is_maintenance && locked->budget_max_usd == 50);
+	CHECK(policy_holder_take(h, DOCUMENT_GLOBAL, &d, NULL) == RC_CORRUPT && policy_current(h) == locked);
+	d = (struct document){ .text = STR("leases: {maxBudget: 75}"), .version = 8 };
+	CHECK(policy_holder_take(h, DOCUMENT_GLOBAL, &d, NULL) == RC_OK);
+	CHECK(!policy_current(h)->is_maintenance && policy_current(h)->budget_max_usd == 75);
+	policy_holder_free(h);
+}
+
 TEST(old_policies_stay_for_a_minute_and_are_not_too_many)
 {
 	struct clock          clock = clock_test(0);
