@@ -32,8 +32,8 @@ enum { REPORT_TRIES = 8, EVENT_DETAIL_MAX = 4096, HASH_BYTES = 32, HASH_HEX = 64
 
 /* What a call found out, for its settling. */
 struct findings {
-	struct statement  statement; /* its figures are new */
-	bool              is_there;
+	struct statement  statement;         /* its figures are new */
+	bool              is_there, is_over; /* over: kept for long enough */
 	struct cost_month month;
 	bool              has_failed;
 };
@@ -124,6 +124,10 @@ static enum rc make_statement(struct call *c, struct findings *f, struct err *e)
 	if (rc)
 		return rc;
 	f->is_there = true;
+	f->is_over = f->statement.state >= STATEMENT_FINAL &&
+	             clock_now(c->clock).ms >= f->statement.end_ms + STATEMENT_KEPT_MS;
+	if (f->is_over)
+		return RC_OK;
 	buf_init(&rows, STATEMENT_TEXT_MAX);
 	buf_add_char(&rows, '[');
 	rc = ask_rows(c, &f->statement, &rows, e);
@@ -284,7 +288,7 @@ static enum rc note_statement(struct session *s, const struct call *c, struct er
 		return RC_OK;
 	if (rc)
 		return err_set(e, rc, "the statement cannot be read");
-	if (st.state >= STATEMENT_FINAL && session_now(s).ms >= st.end_ms + STATEMENT_KEPT_MS) {
+	if (f->is_over) {
 		session_delete(s, &statement_type, st.uuid);
 		return RC_OK;
 	}
