@@ -23,6 +23,7 @@
 #include <uv.h>
 
 #include "app/config.h"
+#include "app/lending.h"
 #include "app/preflight.h"
 #include "app/signin.h"
 #include "app/stores.h"
@@ -40,10 +41,7 @@
 #include "providers/sim/cloud.h"
 #include "providers/sim/csp_sim.h"
 #include "providers/sim/records.h"
-#include "domain/policy.h"
 #include "service/jobs.h"
-#include "service/lease_records.h"
-#include "service/leases.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -54,6 +52,8 @@ enum {
 	SIM_CACHE_MB = 16,
 	DDB_STREAM_LAG_MS = 2000,
 	RETENTION_SEC = 3600,
+	LINE_SEC = 60,
+	DAY_SEC = 86400,
 	EXIT_CONFIG = 2,
 	EXIT_FAILED = 1
 };
@@ -69,10 +69,9 @@ struct server {
 	struct sim_cloud      *sim;
 	struct wiring         *wiring;
 	struct signin         *signin;
-	struct policy          policy;
-	struct cloud           cloud;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
+	struct lending        *lending; /* NULL: no leases here */
 	struct broker_settings settings;
 	struct api            *api;
 	struct jobs           *jobs;
@@ -105,6 +104,8 @@ static enum rc begin_work(struct server *s, struct err *e)
 {
 	enum rc rc = ddb_adopt(s->store.store, e);
 
+	if (!rc)
+		rc = s->lending ? lending_start(s->lending, e) : RC_OK;
 	if (!rc)
 		rc = jobs_start(s->jobs, e);
 	if (!rc)
@@ -169,10 +170,13 @@ static uint64_t draw(void *arg)
 static enum rc open_sim(struct server *s, struct err *e)
 {
 	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &clock_real, SIM_CACHE_MB };
-	struct sim_cloud_options options = {
-		.clock = &clock_real, .random = draw, .waits = true, .accounts = 60, .available = 20
-	};
-	enum rc rc = store_sqlite_open(&file, &s->sim_store, e);
+	struct sim_cloud_options options = { .clock = &clock_real,
+		                             .random = draw,
+		                             .waits = true,
+		                             .available = config_number(s->config, CONFIG_SIM_ACCOUNTS),
+		                             .accounts = config_number(s->config, CONFIG_SIM_ACCOUNTS) +
+		                                         config_number(s->config, CONFIG_SIM_ENTRY) };
+	enum rc                  rc = store_sqlite_open(&file, &s->sim_store, e);
 
 	if (rc)
 		return rc;
@@ -182,10 +186,6 @@ static enum rc open_sim(struct server *s, struct err *e)
 
 static enum rc open_sim_csp(struct server *s, struct csp **ret, struct err *e)
 {
-	enum rc rc = open_sim(s, e);
-
-	if (rc)
-		return rc;
 	return csp_sim_open(&(struct csp_sim_options){ s->sim_store, sim_cloud_faults(s->sim),
 	                                               config_number(s->config, CONFIG_SIM_SANDBOXES) },
 	                    ret, e);
@@ -209,6 +209,8 @@ static enum rc open_csp(struct server *s, struct err *e)
 	};
 	enum rc rc;
 
+	if ((!http.base_url || lending_is_wanted(c)) && (rc = open_sim(s, e)))
+		return rc;
 	if (http.base_url) {
 		inner = csp_http_open(&http);
 	} else if ((rc = open_sim_csp(s, &inner, e))) {
@@ -248,6 +250,7 @@ static void make_jobs(struct server *s)
 		 .store = s->store.store,
 		 .csp = s->csp,
 		 .settings = &s->settings,
+		 .leases = s->lending ? lending_world(s->lending) : NULL,
 		 .clock = &clock_real,
 		 .metrics = s->metrics,
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
@@ -260,48 +263,21 @@ static void make_jobs(struct server *s)
 		 .on_pass_arg = s,
 	};
 
+	if (s->lending) {
+		options.interval_sec[JOB_LEASE_MONITOR] = config_number(c, CONFIG_MONITOR_INTERVAL);
+		options.interval_sec[JOB_LEASE_LINE] = LINE_SEC;
+		options.interval_sec[JOB_LEASE_ORPHANS] = DAY_SEC;
+		options.interval_sec[JOB_LEASE_PURGE] = DAY_SEC;
+		options.interval_sec[JOB_ACCOUNT_DRIFT] = config_number(c, CONFIG_DRIFT_INTERVAL);
+	}
 	s->settings = broker_settings(c);
 	s->jobs = jobs_new(&options);
 }
 
-static const struct policy *policy_now(void *arg)
+static void open_lending(struct server *s)
 {
-	return &((struct server *)arg)->policy;
-}
-
-static enum rc seed_account(struct session *se, void *arg, struct err *e)
-{
-	struct cloud_account *c = arg;
-	struct account        a, old;
-	enum rc               rc = session_get(se, &account_type, c->id, &old, NULL);
-
-	(void)e;
-	if (rc != RC_NOT_FOUND)
-		return rc;
-	a = (struct account){ .id = c->id,
-		              .name = c->name,
-		              .email = c->email,
-		              .status = ACCOUNT_AVAILABLE,
-		              .placed_ou = STR("Available"),
-		              .cleaned_ms = session_now(se).ms,
-		              .created_ms = session_now(se).ms,
-		              .edited_ms = session_now(se).ms };
-	session_put(se, &account_type, &a);
-	return RC_OK;
-}
-
-static enum rc seed(struct server *s, struct err *e)
-{
-	struct arena              a = { 0 };
-	struct cloud_account_page page = { 0 };
-	enum rc                   rc = s->cloud.organisation->ops->list_accounts(s->cloud.organisation,
-	                                                                         sim_cloud_ou(s->sim, SIM_OU_AVAILABLE), STR(""), &a,
-	                                                                         &page, e);
-
-	for (size_t i = 0; !rc && i < page.count; i++)
-		rc = store_run(s->store.store, seed_account, &page.items[i], &a, e);
-	arena_fini(&a);
-	return rc;
+	if (lending_is_wanted(s->config))
+		s->lending = lending_new(s->config, s->store.store, s->sim);
 }
 
 static enum rc open_wiring(struct server *s, struct err *e)
@@ -316,8 +292,7 @@ static enum rc open_wiring(struct server *s, struct err *e)
 		                          .signin = s->signin,
 		                          .is_alone = s->store.kind == APP_SQLITE,
 		                          .is_dev = s->is_dev,
-		                          .policy = policy_now,
-		                          .policy_arg = s };
+		                          .lending = s->lending };
 
 	return wiring_open(&options, &s->wiring, e);
 }
@@ -360,14 +335,18 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
 		  .identity = signin_identity(s->signin),
 		  .auth = signin_auth(s->signin),
-		  .cloud = &s->cloud,
-		  .policy = policy_now,
-		  .policy_arg = s,
 	};
 	enum rc rc = tokens_read(c, &tokens, e);
 
 	if (rc)
 		return rc;
+	if (s->lending) {
+		options.cloud = lending_cloud(s->lending);
+		options.costs = lending_cloud(s->lending)->costs;
+		options.policy = lending_policy;
+		options.policy_arg = s->lending;
+		options.policy_holder = lending_policies(s->lending);
+	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);
 	api_set_tokens(s->api, &tokens);
@@ -430,14 +409,13 @@ static enum rc start(struct server *s, struct err *e)
 		return rc;
 	if ((rc = open_csp(s, e)))
 		return rc;
-	make_jobs(s);
 	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
 		return rc;
-	policy_defaults(&s->policy);
-	s->cloud = sim_cloud_ports(s->sim);
+	open_lending(s);
+	make_jobs(s);
 	if ((rc = open_wiring(s, e)))
 		return rc;
-	if ((rc = seed(s, e)))
+	if (s->lending && s->store.kind == APP_SQLITE && (rc = lending_start(s->lending, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
 		return rc;
@@ -500,6 +478,7 @@ static void close_all(struct server *s)
 	app_store_close(&s->store);
 	wiring_free(s->wiring);
 	signin_close(s->signin);
+	lending_free(s->lending);
 	csp_close(s->csp);
 	sim_cloud_close(s->sim);
 	store_close(s->sim_store);
@@ -662,6 +641,9 @@ static void announce(struct server *s)
 	log_write(LOG_INFO, "serve", fields, ARRAY_LEN(fields), "listening");
 	if (!log_wants(LOG_INFO)) /* whoever started us waits for this line, whatever the level */
 		printf("{\"message\":\"listening\",\"address\":\"%s\"}\n", address.p), fflush(stdout);
+	if (!s->is_dev && s->lending)
+		log_write(LOG_WARNING, "serve", NULL, 0, "%s is set: lending accounts of a simulated organisation",
+		          config_name(CONFIG_JWT_SECRET));
 	if (!s->is_dev && !config_text(s->config, CONFIG_CSP_URL))
 		log_write(LOG_WARNING, "serve", NULL, 0, "no %s: lending simulated sandboxes",
 		          config_name(CONFIG_CSP_URL));

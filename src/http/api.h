@@ -17,11 +17,13 @@
 struct api;
 struct auth;
 struct cloud;
+struct costs;
 struct identity;
 struct jobs;
 struct kernel;
 struct metrics;
 struct policy;
+struct policy_holder;
 struct ratelimit;
 struct world;
 
@@ -86,7 +88,9 @@ struct api_options {
 	void *policy_arg;
 	struct str
 	        admin_accounts; /* comma-separated: accounts of the organisation that are never taken into the pool */
-	struct auth *auth;      /* sign-in, see session.h; NULL: there is none */
+	struct auth          *auth;          /* sign-in, see session.h; NULL: there is none */
+	struct policy_holder *policy_holder; /* told of changes of the policy that are made here */
+	struct costs         *costs;         /* what accounts spend, for reports; NULL: there are none */
 };
 
 /* Something to be done on the loop, handed over from another thread. */
