@@ -1,6 +1,8 @@
 /* run.h - what each command does. Each returns the exit code and has said why when it is not 0. */
 #pragma once
 
+struct cli_args;
+struct cli_io;
 struct remote;
 
 typedef int cli_run_fn(struct remote *remote);
@@ -16,6 +18,12 @@ cli_run_fn run_timer_list, run_timer_fire, run_timer_cancel;
 cli_run_fn run_saga_list, run_saga_show, run_saga_retry, run_saga_skip, run_saga_abort;
 cli_run_fn run_alarm_list;
 cli_run_fn run_webhook_list, run_webhook_create, run_webhook_change, run_webhook_remove, run_webhook_test;
+
+cli_run_fn run_service_account_list, run_service_account_create, run_service_account_rotate, run_service_account_revoke;
+
+/* Without a server. */
+typedef int  cli_local_fn(const struct cli_io *io, const struct cli_args *args);
+cli_local_fn run_token_issue, run_token_hash_password;
 
 struct remote_request;
 

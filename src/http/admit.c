@@ -343,7 +343,8 @@ static struct request *request_new(struct api *a, struct http_call *call)
 static void answer_no_path(struct request *r)
 {
 	buf_reset(&r->call->headers);
-	answer_send(r, 403, "application/json", STR("{\"message\":\"Missing Authentication Token\"}"), "no such path or method");
+	answer_send(r, 403, "application/json", STR("{\"message\":\"Missing Authentication Token\"}"),
+	            "no such path or method");
 }
 
 /* A browser asks before it sends: CORS. */

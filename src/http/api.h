@@ -32,7 +32,7 @@ enum scope {
 	SCOPE_PROBE,  /* anybody, also on the metrics port; never limited */
 	SCOPE_TRACK,
 	SCOPE_ADMIN,
-	SCOPE_INBOX, /* those who send events from outside; operators too */
+	SCOPE_INBOX,   /* those who send events from outside; operators too */
 	SCOPE_SESSION, /* people and their programs, under /api: the handler asks who it is, see rights.h */
 };
 
@@ -80,12 +80,13 @@ struct api_options {
 	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
 
 	/* For /api. */
-	struct identity *identity; /* who the people are */
-	struct cloud    *cloud;    /* where accounts come from */
+	struct identity *identity;                 /* who the people are */
+	struct cloud    *cloud;                    /* where accounts come from */
 	const struct policy *(*policy)(void *arg); /* the one in force; it stays valid until the api is freed */
-	void      *policy_arg;
+	void        *policy_arg;
 	struct auth *auth; /* sign-in, see session.h; NULL: there is none */
-	struct str admin_accounts; /* comma-separated: accounts of the organisation that are never taken into the pool */
+	struct str
+	        admin_accounts; /* comma-separated: accounts of the organisation that are never taken into the pool */
 };
 
 /* Something to be done on the loop, handed over from another thread. */

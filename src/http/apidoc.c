@@ -17,12 +17,13 @@ static const char *const callers[] = {
 	[SCOPE_ADMIN] = "an operator: `Authorization: Bearer` with one of `BROKER_ADMIN_TOKEN`",
 	[SCOPE_INBOX] =
 	        "a sender of events: `Authorization: Bearer` with one of `LEASEHOLD_INBOX_TOKENS`; an operator too",
-	[SCOPE_SESSION] = "a person or a service account with the role for it: `Authorization: Bearer` with a session token",
+	[SCOPE_SESSION] =
+	        "a person or a service account with the role for it: `Authorization: Bearer` with a session token",
 };
 
 static const char *const callers_short[] = {
 	[SCOPE_PUBLIC] = "anybody", [SCOPE_PROBE] = "anybody", [SCOPE_TRACK] = "track",
-	[SCOPE_ADMIN] = "operator", [SCOPE_INBOX] = "sender", [SCOPE_SESSION] = "person",
+	[SCOPE_ADMIN] = "operator", [SCOPE_INBOX] = "sender",  [SCOPE_SESSION] = "person",
 };
 
 /* The calls that have an example. Path parameters stand in it as variables of the shell. */

@@ -17,9 +17,9 @@
  * Not here: passwords (providers/identity/users_file.c), what a provider's token is worth (providers/identity/oidc.c).
  */
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "http/auth_ops.h"
@@ -151,7 +151,8 @@ static void start_work(struct auth_work *w, enum rc (*act)(struct auth_work *w),
 /* What a provider's failure looks like to a browser. */
 static void reply_failure(struct auth_work *w, const char *what)
 {
-	struct log_field fields[] = { LOG_STR("request_id", str_from(w->request->id)), LOG_STR("error", str_from(w->e.msg)) };
+	struct log_field fields[] = { LOG_STR("request_id", str_from(w->request->id)),
+		                      LOG_STR("error", str_from(w->e.msg)) };
 
 	log_write(LOG_WARNING, "auth", fields, ARRAY_LEN(fields), "%s", what);
 	if (w->rc == RC_UNKNOWN)
@@ -173,19 +174,37 @@ static void finish_signin(struct request *r, const struct caller *c)
 
 /* --- the page --- */
 
+static struct str random_text(struct arena *a)
+{
+	char text[ID_TOKEN_SIZE];
+
+	id_token(text);
+	return str_dup(a, str_from(text));
+}
+
+/* The browser's own, when it has one: two pages that are open at once both work. */
+static struct str form_cookie(struct request *r)
+{
+	struct str cookie = find_cookie(r, FORM_COOKIE);
+	bool       is_ours = cookie.n == ID_TOKEN_SIZE - 1;
+
+	for (size_t i = 0; is_ours && i < cookie.n; i++)
+		is_ours = isalnum((unsigned char)cookie.p[i]) || cookie.p[i] == '-' || cookie.p[i] == '_';
+	return is_ours ? cookie : random_text(&r->call->arena);
+}
+
 /* message: what went wrong, or empty. */
 static void show_page(struct request *r, int status, struct str message, struct str email)
 {
 	struct auth  *a = auth_of(r);
 	struct arena *arena = &r->call->arena;
-	char          random[ID_TOKEN_SIZE];
+	struct str    cookie = form_cookie(r);
 	struct buf    b;
 
-	id_token(random);
-	set_cookie(r, FORM_COOKIE, str_from(random), FORM_SEC, "Strict");
+	set_cookie(r, FORM_COOKIE, cookie, FORM_SEC, "Strict");
 	request_header(r, "Content-Security-Policy", "%s", signin_page_policy(a->o.web_app_url, arena).p);
 	buf_init(&b, PAGE_MAX);
-	signin_page_write(&b, message, email, jwt_mac(a->o.secrets.current, "form", str_from(random), arena));
+	signin_page_write(&b, message, email, jwt_mac(a->o.secrets.current, "form", cookie, arena));
 	assert(!b.is_full);
 	request_reply_as(r, status, HTML, buf_str(&b));
 	buf_fini(&b);
@@ -342,14 +361,6 @@ static bool unpack_trip(struct auth *a, struct str cookie, struct arena *arena, 
 	       str_to_int(until, 0, INT64_MAX, &sec) && wall_sec(clock_now(a->o.clock)) < sec;
 }
 
-static struct str random_text(struct arena *a)
-{
-	char text[ID_TOKEN_SIZE];
-
-	id_token(text);
-	return str_dup(a, str_from(text));
-}
-
 static enum rc act_begin(struct auth_work *w)
 {
 	struct signin_provider *p = w->auth->o.provider;
@@ -436,7 +447,8 @@ void handle_auth_callback(struct request *r)
 		return;
 	}
 	if (error.n || !w->code.n)
-		reply_message(r, 400, "the provider did not sign you in", error.n ? shown_error(error) : STR("no code"));
+		reply_message(r, 400, "the provider did not sign you in",
+		              error.n ? shown_error(error) : STR("no code"));
 	else if (is_busy(a))
 		reply_message(r, 503, "many people sign in just now; try again in a moment", STR(""));
 	else

@@ -104,5 +104,6 @@ const struct record_type job_type = {
 	.version_offset = offsetof(struct job_record, version),
 };
 
-const struct record_type *const service_types[] = { &sandbox_type, &tombstone_type, &job_type, SERVICE_ACCOUNT_TYPES, KERNEL_TYPES };
+const struct record_type *const service_types[] = { &sandbox_type, &tombstone_type, &job_type, SERVICE_ACCOUNT_TYPES,
+	                                            KERNEL_TYPES };
 const size_t                    service_type_count = ARRAY_LEN(service_types);
