@@ -207,6 +207,7 @@ static enum rc seed_templates(struct lending *l, struct arena *a, struct err *e)
 		call->by = (struct caller){ .email = STR("admin@example.com"), .roles = ROLE_ADMIN };
 		call->policy = policy_current(l->policies);
 		call->fields = templates[i];
+		call->fields.created_by = call->by.email;
 		call->is_new = true;
 		call->problems.arena = a;
 		rc = store_run(l->store, template_put, call, a, e);
