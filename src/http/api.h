@@ -15,9 +15,13 @@
 #include "store/store.h"
 
 struct api;
+struct auth;
+struct cloud;
+struct identity;
 struct jobs;
 struct kernel;
 struct metrics;
+struct policy;
 struct ratelimit;
 struct world;
 
@@ -28,7 +32,8 @@ enum scope {
 	SCOPE_PROBE,  /* anybody, also on the metrics port; never limited */
 	SCOPE_TRACK,
 	SCOPE_ADMIN,
-	SCOPE_INBOX, /* those who send events from outside; operators too */
+	SCOPE_INBOX,   /* those who send events from outside; operators too */
+	SCOPE_SESSION, /* people and their programs, under /api: the handler asks who it is, see rights.h */
 };
 
 struct api_route {
@@ -42,6 +47,9 @@ struct api_route {
 
 extern const struct api_route api_routes[];
 extern const size_t           api_route_count;
+
+/* Is this a path of /api? Its answers have an envelope and headers of their own. */
+bool api_is_under(const struct api *a, struct str path);
 
 struct api_tokens {
 	struct str track[API_TOKENS_MAX], admin[API_TOKENS_MAX], inbox[API_TOKENS_MAX];
@@ -70,6 +78,15 @@ struct api_options {
 	bool (*is_csp_open)(void *arg);             /* is the circuit open? for the metric */
 	void         *csp_arg;
 	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
+
+	/* For /api. */
+	struct identity *identity;                 /* who the people are */
+	struct cloud    *cloud;                    /* where accounts come from */
+	const struct policy *(*policy)(void *arg); /* the one in force; it stays valid until the api is freed */
+	void *policy_arg;
+	struct str
+	        admin_accounts; /* comma-separated: accounts of the organisation that are never taken into the pool */
+	struct auth *auth;      /* sign-in, see session.h; NULL: there is none */
 };
 
 /* Something to be done on the loop, handed over from another thread. */

@@ -208,11 +208,11 @@ enum rc lease_grant(struct session *s, struct lease *l, struct str approver, con
 	if ((rc = line_is_empty(s, &is_next, e)))
 		return rc;
 	if (!is_next)
-		return line_join(s, l, approver, by, e);
+		return lease_line_join(s, l, approver, by, e);
 	rc = account_lend(s, l, by->name, &account, e);
 	if (rc == RC_EXHAUSTED) {
 		err_clear(e);
-		return line_join(s, l, approver, by, e);
+		return lease_line_join(s, l, approver, by, e);
 	}
 	if (rc || (rc = lease_apply(l, LEASE_ON_APPROVE, session_now(s), e)))
 		return rc;

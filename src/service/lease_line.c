@@ -7,7 +7,7 @@
  *
  * Always true:
  *   1. First come, first served: places are handed out in the order of commits, also when the clock stands still or goes back
- *      [line_join()]; only the first is ever given an account [serve_next()].
+ *      [lease_line_join()]; only the first is ever given an account [serve_next()].
  *   2. Nobody waits while an account is free: a free account tells the queue "line" [line_poke()], and so does whoever joins. So it does
  *      not matter which of two that do not see each other commits first.
  *
@@ -55,7 +55,7 @@ enum rc line_is_empty(struct session *s, bool *ret, struct err *e)
 	return rc;
 }
 
-enum rc line_join(struct session *s, struct lease *l, struct str approver, const struct actor *by, struct err *e)
+enum rc lease_line_join(struct session *s, struct lease *l, struct str approver, const struct actor *by, struct err *e)
 {
 	struct query q = line_query(1);
 	struct page  page;

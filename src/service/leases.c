@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/id.h"
+#include "domain/approval.h"
 #include "service/lease_flow.h"
 #include "service/lease_ops.h"
 #include "service/lease_records.h"
@@ -68,10 +69,45 @@ static struct lease make_lease(struct session *s, const struct lease_request *r,
 	};
 }
 
+/* By assignment, by the operator's rules when there are any, or by the template. */
+static enum approval_verdict decide(const struct lease_request *r, const struct lease_template *t, struct str *ret_rule)
+{
+	const struct lease      *l = &r->lease;
+	struct approval_question question = { .template_uuid = l->template_uuid,
+		                              .template_name = l->template_name,
+		                              .email = l->user_email,
+		                              .roles = r->owner_roles,
+		                              .cost_group = l->cost_group,
+		                              .max_spend = l->max_spend,
+		                              .duration_ms = l->duration_ms };
+	struct approval_answer   answer;
+
+	if (is_assignment(r))
+		return APPROVAL_APPROVE;
+	if (!r->approval || !r->approval->count)
+		return t->requires_approval ? APPROVAL_ASK : APPROVAL_APPROVE;
+	approval_evaluate(r->approval, &question, NULL, &answer);
+	*ret_rule = answer.rule;
+	return answer.verdict;
+}
+
+static enum rc begin(struct session *s, struct lease_request *r, const struct lease_template *t, struct err *e)
+{
+	struct actor by = actor_of_caller(&r->by);
+	struct str   rule = { 0 };
+
+	switch (decide(r, t, &rule)) {
+	case APPROVAL_APPROVE: return lease_grant(s, &r->lease, STR(AUTO_APPROVED), &by, e);
+	case APPROVAL_ASK: return lease_tell(s, NEWS_LEASE_REQUESTED, &r->lease, NULL, &by, e);
+	case APPROVAL_DENY:
+	case APPROVAL_VERDICT_COUNT: break;
+	}
+	return err_set(e, RC_DENIED, "the operator's rule \"%.*s\" denies this request", STR_ARG(rule));
+}
+
 enum rc lease_request(struct session *s, void *arg, struct err *e)
 {
 	struct lease_request *r = arg;
-	struct actor          by = actor_of_caller(&r->by);
 	struct lease_template template;
 	enum rc rc;
 
@@ -80,13 +116,7 @@ enum rc lease_request(struct session *s, void *arg, struct err *e)
 	if ((rc = load_template(s, r, &template, e)))
 		return rc;
 	r->lease = make_lease(s, r, &template);
-	if ((rc = lessee_add(s, &r->lease, r->policy->leases_per_user, e)))
-		return rc;
-	if (!template.requires_approval || is_assignment(r))
-		rc = lease_grant(s, &r->lease, STR(AUTO_APPROVED), &by, e);
-	else
-		rc = lease_tell(s, NEWS_LEASE_REQUESTED, &r->lease, NULL, &by, e);
-	if (rc)
+	if ((rc = lessee_add(s, &r->lease, r->policy->leases_per_user, e)) || (rc = begin(s, r, &template, e)))
 		return rc;
 	r->lease.is_queued = r->lease.queued_ms > 0;
 	assert(lease_ok(&r->lease));

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "domain/account.h"
+#include "domain/approval.h"
 #include "domain/caller.h"
 #include "domain/lease.h"
 #include "domain/lease_template.h"
@@ -24,13 +25,16 @@
 
 /* Ask for a lease, for oneself or (assigned) for another. Approved at once when the template or the assignment says so: then an account
  * is claimed, or, when none is free, the lease waits in line (queued_ms). RC_NOT_FOUND: no such template, or a private one that the
- * caller may not see; RC_CONFLICT: the owner has as many as he may. */
+ * caller may not see; RC_CONFLICT: the owner has as many as he may; RC_DENIED: for somebody else, or a rule denies it. */
 struct lease_request {
 	struct caller        by;
 	const struct policy *policy;
 	struct str           template_uuid, comments;
 	struct str           owner_email; /* as the directory writes it */
+	unsigned             owner_roles; /* for the rules: enum role */
 	bool                 is_assigned;
+
+	const struct approval_policy *approval; /* the operator's rules; NULL or empty: the template decides */
 
 	struct lease lease; /* the answer */
 };

@@ -139,8 +139,10 @@ void lease_rig_open(struct lease_rig *r, int accounts)
 	lay_tables(r);
 	rig_open(&r->k);
 	open_sim(r, accounts);
-	r->world = account_world_new(&(struct account_world_options){
-	        .store = r->k.store, .cloud = r->cloud, .user_permissions = STR("user") });
+	r->world_options = (struct account_world_options){ .store = r->k.store,
+		                                           .cloud = r->cloud,
+		                                           .user_permissions = STR("user") };
+	r->world = account_world_new(&r->world_options);
 	r->kind = account_follow_kind(r->world);
 	r->clean.store = r->k.store;
 	r->clean.cleaner = r->cloud.cleaner;
@@ -273,12 +275,12 @@ struct str last_detail(struct lease_rig *r, const char *type, struct str uuid)
 	return l.events[l.count - 1].detail;
 }
 
-bool says(struct str text, const char *part)
+bool mentions(struct str text, const char *part)
 {
 	bool is_there = strstr(text.p, part) != NULL; /* texts of an arena end with NUL */
 
 	if (!is_there)
-		print_error("%.*s does not say %s\n", STR_ARG(text), part);
+		print_error("%.*s does not mention %s\n", STR_ARG(text), part);
 	return is_there;
 }
 

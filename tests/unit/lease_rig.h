@@ -29,6 +29,7 @@ struct lease_rig {
 	struct store                *sim_store;
 	struct sim_cloud            *sim;
 	struct cloud                 cloud;
+	struct account_world_options world_options;
 	struct account_world        *world;
 	struct account_clean_options clean;
 	struct saga_kind             kind;
@@ -72,7 +73,7 @@ int64_t           live_of(struct lease_rig *r, const struct caller *who); /* the
 /* Events of this type, of one lease (uuid) or all (empty); the detail of the last one. */
 int        told(struct lease_rig *r, const char *type, struct str uuid);
 struct str last_detail(struct lease_rig *r, const char *type, struct str uuid);
-bool       says(struct str text, const char *part);
+bool       mentions(struct str text, const char *part);
 bool       is_armed(struct lease_rig *r, const char *kind, struct str uuid);
 
 /* A pass, expected to succeed; the count of this name. */

@@ -211,7 +211,7 @@ TEST(who_waits_for_too_long_is_denied_and_told_why)
 	r.k.clock.test_ms += 1;
 	CHECK(run_pass(&r, pass_tend_line, "expired") == 1);
 	CHECK(status_of(&r, old) == LEASE_APPROVAL_DENIED && status_of(&r, young) == LEASE_PENDING_APPROVAL);
-	CHECK(says(last_detail(&r, "LeaseDenied", old), "\"deniedBy\":\"line\",\"reason\":\"queue_timeout\""));
+	CHECK(mentions(last_detail(&r, "LeaseDenied", old), "\"deniedBy\":\"line\",\"reason\":\"queue_timeout\""));
 	CHECK(live_of(&r, &ann) == 0 && look(&r, young).position == 1);
 	lease_rig_close(&r);
 }

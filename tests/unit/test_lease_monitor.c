@@ -21,13 +21,13 @@ TEST(a_lease_ends_within_the_second_of_its_end)
 	rig_pass(&r.k, expires_ms - r.k.clock.test_ms);
 	CHECK(status_of(&r, uuid) == LEASE_ACTIVE);
 	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 1);
-	CHECK(says(last_detail(&r, "LeaseDurationThresholdAlert", uuid),
-	           "\"triggeredDurationThreshold\":4,\"leaseDurationInHours\":48,\"actionRequested\":\"ALERT\""));
+	CHECK(mentions(last_detail(&r, "LeaseDurationThresholdAlert", uuid),
+	               "\"triggeredDurationThreshold\":4,\"leaseDurationInHours\":48,\"actionRequested\":\"ALERT\""));
 	rig_pass(&r.k, SECOND_MS);
 	check_ended(&r, uuid, LEASE_EXPIRED);
 	CHECK(lease_of(&r, uuid).end_ms - expires_ms < SECOND_MS);
 	CHECK(told(&r, "LeaseExpired", uuid) == 1 &&
-	      says(last_detail(&r, "LeaseExpired", uuid), "\"leaseExpirationDate\":\"20"));
+	      mentions(last_detail(&r, "LeaseExpired", uuid), "\"leaseExpirationDate\":\"20"));
 	lease_rig_close(&r);
 }
 
@@ -52,6 +52,30 @@ static enum rc emit_timer(struct session *s, void *arg, struct err *e)
 	return session_emit(s, &event, e);
 }
 
+TEST(each_of_several_thresholds_is_told_at_its_moment)
+{
+	struct lease_rig  r;
+	struct str        uuid;
+	struct lease_edit three = { .sets_duration = true,
+		                    .duration_thresholds = STR("[{\"hoursRemaining\":24,\"action\":\"ALERT\"},"
+		                                               "{\"hoursRemaining\":1,\"action\":\"ALERT\"},"
+		                                               "{\"hoursRemaining\":4,\"action\":\"ALERT\"}]") };
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	CHECK(edit(&r, uuid, &three) == RC_OK);
+	rig_pass(&r.k, 24 * HOUR_MS - 1);
+	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 0);
+	rig_pass(&r.k, 1);
+	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 1);
+	rig_pass(&r.k, 20 * HOUR_MS);
+	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 2);
+	rig_pass(&r.k, 3 * HOUR_MS);
+	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 3);
+	CHECK(mentions(last_detail(&r, "LeaseDurationThresholdAlert", uuid), "\"triggeredDurationThreshold\":1,"));
+	lease_rig_close(&r);
+}
+
 TEST(a_duration_threshold_freezes_at_its_moment)
 {
 	struct lease_rig  r;
@@ -69,8 +93,9 @@ TEST(a_duration_threshold_freezes_at_its_moment)
 	CHECK(status_of(&r, uuid) == LEASE_ACTIVE);
 	rig_pass(&r.k, 1);
 	CHECK(status_of(&r, uuid) == LEASE_FROZEN && told(&r, "LeaseDurationThresholdAlert", uuid) == 0);
-	CHECK(says(last_detail(&r, "LeaseFreezingThresholdAlert", uuid),
-	           "\"reason\":{\"type\":\"Expired\",\"triggeredDurationThreshold\":1.5,\"leaseDurationInHours\":48}"));
+	CHECK(mentions(
+	        last_detail(&r, "LeaseFreezingThresholdAlert", uuid),
+	        "\"reason\":{\"type\":\"Expired\",\"triggeredDurationThreshold\":1.5,\"leaseDurationInHours\":48}"));
 	CHECK(told(&r, "LeaseFrozen", uuid) == 1 && !is_armed(&r, "moment", uuid) && is_armed(&r, "expiry", uuid));
 	CHECK(order(&r, lease_unfreeze, uuid, &manager, NULL) == RC_OK);
 	rig_pass(&r.k, HOUR_MS);
@@ -119,20 +144,21 @@ TEST(each_crossing_is_told_once)
 	r.cost = 20 * USD;
 	CHECK(run_pass(&r, pass_watch_leases, "acted") == 0);
 	CHECK(told(&r, "LeaseBudgetThresholdAlert", uuid) == 1);
-	CHECK(says(
+	CHECK(mentions(
 	        last_detail(&r, "LeaseBudgetThresholdAlert", uuid),
 	        "\"budget\":50,\"totalSpend\":10.5,\"budgetThresholdTriggered\":10,\"actionRequested\":\"ALERT\",\"threshold\":20,"));
 	r.cost = 41 * USD;
 	CHECK(run_pass(&r, pass_watch_leases, "acted") == 1);
 	CHECK(status_of(&r, uuid) == LEASE_FROZEN && account_of(&r, r.accounts[0]).status == ACCOUNT_FROZEN);
 	CHECK(told(&r, "LeaseFreezingThresholdAlert", uuid) == 1 && told(&r, "LeaseFrozen", uuid) == 1);
-	CHECK(says(last_detail(&r, "LeaseFrozen", uuid),
-	           "{\"type\":\"BudgetExceeded\",\"triggeredBudgetThreshold\":40,\"budget\":50,\"totalSpend\":41}"));
+	CHECK(mentions(
+	        last_detail(&r, "LeaseFrozen", uuid),
+	        "{\"type\":\"BudgetExceeded\",\"triggeredBudgetThreshold\":40,\"budget\":50,\"totalSpend\":41}"));
 	CHECK(run_pass(&r, pass_watch_leases, "acted") == 0);
 	r.cost = 50 * USD;
 	CHECK(run_pass(&r, pass_watch_leases, "acted") == 1);
 	check_ended(&r, uuid, LEASE_BUDGET_EXCEEDED);
-	CHECK(says(last_detail(&r, "LeaseBudgetExceeded", uuid), "\"budget\":50,\"totalSpend\":50"));
+	CHECK(mentions(last_detail(&r, "LeaseBudgetExceeded", uuid), "\"budget\":50,\"totalSpend\":50"));
 	CHECK(run_pass(&r, pass_watch_leases, "watched") == 0);
 	lease_rig_close(&r);
 }
@@ -240,7 +266,7 @@ TEST(a_projected_spend_over_the_budget_is_told_once_and_only_when_it_is_wanted)
 	(void)run_pass(&r, pass_watch_leases, "watched");
 	(void)run_pass(&r, pass_watch_leases, "watched");
 	CHECK(told(&r, "LeaseProjectedSpendAlert", uuid) == 1);
-	CHECK(says(last_detail(&r, "LeaseProjectedSpendAlert", uuid), "\"totalSpend\":5,\"projectedSpend\":120"));
+	CHECK(mentions(last_detail(&r, "LeaseProjectedSpendAlert", uuid), "\"totalSpend\":5,\"projectedSpend\":120"));
 	lease_rig_close(&r);
 }
 

@@ -109,7 +109,7 @@ TEST(every_reply_has_a_status_with_a_meaning_and_a_schema)
 		while (spec_next_reply(&spec_routes[i], &at, &reply)) {
 			CHECK(spec_status_text(reply.status)[0]);
 			CHECK(spec_find_schema(reply.schema) != NULL);
-			good += reply.status >= 200 && reply.status < 300;
+			good += reply.status >= 200 && reply.status < 400;
 		}
 		CHECK(good > 0);
 	}
