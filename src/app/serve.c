@@ -44,6 +44,7 @@
 #include "service/jobs.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
+#include "service/policy_store.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -69,10 +70,10 @@ struct server {
 	struct sim_cloud      *sim;
 	struct wiring         *wiring;
 	struct signin         *signin;
-	struct policy          policy;
 	struct cloud           cloud;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
+	struct policy_holder  *policy;
 	struct broker_settings settings;
 	struct api            *api;
 	struct jobs           *jobs;
@@ -101,10 +102,20 @@ static enum rc open_store(struct server *s, struct err *e)
 	return RC_OK;
 }
 
+/* A document that this program cannot read must not keep the admin out who can put it right. */
+static enum rc read_policy(struct server *s, struct err *e)
+{
+	enum rc rc = policy_holder_refresh(s->policy, e);
+
+	return rc == RC_CORRUPT ? RC_OK : rc; /* told by the wiring */
+}
+
 static enum rc begin_work(struct server *s, struct err *e)
 {
 	enum rc rc = ddb_adopt(s->store.store, e);
 
+	if (!rc)
+		rc = read_policy(s, e);
 	if (!rc)
 		rc = jobs_start(s->jobs, e);
 	if (!rc)
@@ -264,11 +275,6 @@ static void make_jobs(struct server *s)
 	s->jobs = jobs_new(&options);
 }
 
-static const struct policy *policy_now(void *arg)
-{
-	return &((struct server *)arg)->policy;
-}
-
 static enum rc seed_account(struct session *se, void *arg, struct err *e)
 {
 	struct cloud_account *c = arg;
@@ -304,12 +310,11 @@ static enum rc open_wiring(struct server *s, struct err *e)
 		                          .csp = s->csp,
 		                          .settings = &s->settings,
 		                          .jobs = s->jobs,
+		                          .policy = s->policy,
 		                          .cloud = s->sim,
 		                          .signin = s->signin,
 		                          .is_alone = s->store.kind == APP_SQLITE,
-		                          .is_dev = s->is_dev,
-		                          .policy = policy_now,
-		                          .policy_arg = s };
+		                          .is_dev = s->is_dev };
 
 	return wiring_open(&options, &s->wiring, e);
 }
@@ -352,9 +357,9 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
 		  .identity = signin_identity(s->signin),
 		  .auth = signin_auth(s->signin),
-		  .cloud = &s->cloud,
-		  .policy = policy_now,
-		  .policy_arg = s,
+		  .cloud = s->sim ? &s->cloud : NULL,
+		  .policy = s->policy,
+		  .costs = s->sim ? sim_cloud_ports(s->sim).costs : NULL,
 	};
 	enum rc rc = tokens_read(c, &tokens, e);
 
@@ -423,13 +428,16 @@ static enum rc start(struct server *s, struct err *e)
 	if ((rc = open_csp(s, e)))
 		return rc;
 	make_jobs(s);
+	s->policy = policy_holder_new(s->store.store, &clock_real);
+	if (s->store.kind == APP_SQLITE && (rc = read_policy(s, e)))
+		return rc;
 	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
 		return rc;
-	policy_defaults(&s->policy);
-	s->cloud = sim_cloud_ports(s->sim);
+	if (s->sim)
+		s->cloud = sim_cloud_ports(s->sim);
 	if ((rc = open_wiring(s, e)))
 		return rc;
-	if ((rc = seed(s, e)))
+	if (s->sim && (rc = seed(s, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
 		return rc;
@@ -492,6 +500,7 @@ static void close_all(struct server *s)
 	app_store_close(&s->store);
 	wiring_free(s->wiring);
 	signin_close(s->signin);
+	policy_holder_free(s->policy);
 	csp_close(s->csp);
 	sim_cloud_close(s->sim);
 	store_close(s->sim_store);

@@ -4,7 +4,7 @@
  *
  * The tables here are the answer to "who hears of it". The pulse is one thread that does what has to be done every now and then by each
  * process: say that it lives, compute the alarms, look whether other nodes have made webhooks, state what only this process sees, bring
- * the simulated cloud's events to the inbox. None of it is needed for anything to be right, only for it to be noticed.
+ * the simulated cloud's events to the inbox, look whether other nodes have changed the policy. None of it is needed for anything to be right, only for it to be noticed.
  */
 #include "app/wiring.h"
 
@@ -37,11 +37,13 @@
 #include "service/cloudtrail.h"
 #include "service/jobs.h"
 #include "service/leases.h"
+#include "service/policy_store.h"
 #include "store/store.h"
 
 enum {
 	TICK_MS = 1000,
 	BEAT_TICKS = 10,
+	POLICY_TICKS = 5,
 	SAGA_LEASE_MS = 30000,
 };
 
@@ -86,6 +88,7 @@ struct wiring {
 	struct node     self;
 	uint64_t        failed_commits; /* at the last beat */
 	bool            was_circuit_stated, was_circuit_open;
+	bool            was_policy_bad;
 };
 
 /* --- tables --- */
@@ -195,7 +198,7 @@ static void make_kernel(struct wiring *w)
 		.routes = w->routes,
 		.route_count = w->route_count,
 		.sagas = w->sagas,
-		.saga_count = 1,
+		.saga_count = w->accounts ? 1 : 0,
 		.lease_ms = SAGA_LEASE_MS,
 		.timers_per_sec = config_number(c, CONFIG_TIMERS_PER_SEC),
 		.random = draw,
@@ -209,6 +212,21 @@ static void make_kernel(struct wiring *w)
 		                               .ca_file = config_text(c, CONFIG_WEBHOOK_CA) };
 }
 
+static const struct policy *policy_now(void *arg)
+{
+	return policy_current(arg);
+}
+
+static void open_pool(struct wiring *w)
+{
+	const struct wiring_options *o = &w->o;
+
+	w->clean = (struct account_clean_options){ .store = o->store, .cleaner = sim_cloud_ports(o->cloud).cleaner, .policy = policy_now, .policy_arg = o->policy };
+	w->accounts = account_world_new(&(struct account_world_options){ .store = o->store, .cloud = sim_cloud_ports(o->cloud), .user_permissions = STR("user"), .manager_group = STR("managers"), .manager_permissions = STR("manager"), .admin_group = STR("admins"), .admin_permissions = STR("admin") });
+	w->follow = account_follow_kind(w->accounts);
+	w->sagas[0] = &w->follow;
+}
+
 enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct err *e)
 {
 	struct wiring *w = mem_new(struct wiring);
@@ -220,10 +238,8 @@ enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct 
 	w->mail_server = mail_server(o->config);
 	w->mail_rule = mail_rule(o->config);
 	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
-	w->clean = (struct account_clean_options){ .store = o->store, .cleaner = sim_cloud_ports(o->cloud).cleaner, .policy = o->policy, .policy_arg = o->policy_arg };
-	w->accounts = account_world_new(&(struct account_world_options){ .store = o->store, .cloud = sim_cloud_ports(o->cloud), .user_permissions = STR("user"), .manager_group = STR("managers"), .manager_permissions = STR("manager"), .admin_group = STR("admins"), .admin_permissions = STR("admin") });
-	w->follow = account_follow_kind(w->accounts);
-	w->sagas[0] = &w->follow;
+	if (o->cloud)
+		open_pool(w);
 	lay_routes(w);
 	make_queues(w);
 	make_kernel(w);
@@ -276,6 +292,17 @@ static void state_circuit(struct wiring *w)
 	w->was_circuit_stated = true;
 	w->was_circuit_open = is_open;
 	try_now(w, fact_state, &fact);
+}
+
+/* What other nodes have written. */
+static void refresh_policy(struct wiring *w)
+{
+	struct err e = { 0 };
+	bool       is_bad = policy_holder_refresh(w->o.policy, &e) == RC_CORRUPT;
+
+	if (is_bad && !w->was_policy_bad)
+		log_write(LOG_ERROR, "policy", NULL, 0, "the stored configuration cannot be used: %s", e.msg);
+	w->was_policy_bad = is_bad;
 }
 
 static void check_alarms(struct wiring *w)
@@ -351,6 +378,8 @@ static void *pulse_loop(void *arg)
 	for (unsigned tick = 0;; tick++) {
 		if (tick % BEAT_TICKS == 0)
 			beat(w);
+		if (tick % POLICY_TICKS == 0)
+			refresh_policy(w);
 		state_circuit(w);
 		bring_events(w);
 		signin_refresh_users(w->o.signin);
@@ -414,7 +443,8 @@ void wiring_free(struct wiring *w)
 	if (!w)
 		return;
 	kernel_free(w->kernel);
-	account_world_free(w->accounts);
+	if (w->accounts)
+		account_world_free(w->accounts);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

@@ -57,6 +57,13 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_WEBHOOK_CHANGE] = run_webhook_change,
 	[CLI_COMMAND_WEBHOOK_REMOVE] = run_webhook_remove,
 	[CLI_COMMAND_WEBHOOK_TEST] = run_webhook_test,
+	[CLI_COMMAND_POLICY_SHOW] = run_policy_show,
+	[CLI_COMMAND_POLICY_CHECK] = run_policy_check,
+	[CLI_COMMAND_POLICY_SET] = run_policy_set,
+	[CLI_COMMAND_POLICY_EDIT] = run_policy_edit,
+	[CLI_COMMAND_POLICY_HISTORY] = run_policy_history,
+	[CLI_COMMAND_REPORT_COSTS] = run_report_costs,
+	[CLI_COMMAND_REPORT_STATEMENT] = run_report_statement,
 };
 
 static int run_help(const struct cli_io *io, const struct cli_args *args)

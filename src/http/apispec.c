@@ -38,6 +38,9 @@ const struct spec_schema spec_schemas[] = {
 };
 const size_t spec_schema_count = ARRAY_LEN(spec_schemas);
 
+static const char document_body[] =
+        "`document` is the text, YAML or JSON. Or the body is the text itself; then the version goes into If-Match.";
+
 static const struct spec_body bodies[] = {
 	{ .route = "quarantine",
 	  .member = "reason",
@@ -69,6 +72,26 @@ static const struct spec_body bodies[] = {
 	  .is_required = true,
 	  .schema = "WebhookFields",
 	  .bytes_most = WEBHOOK_BODY_MAX },
+	{ .route = "policy_check",
+	  .description = document_body,
+	  .is_required = true,
+	  .schema = "PolicyText",
+	  .bytes_most = DOCUMENT_BODY_MAX },
+	{ .route = "policy_put",
+	  .description = document_body,
+	  .is_required = true,
+	  .schema = "PolicyText",
+	  .bytes_most = DOCUMENT_BODY_MAX },
+	{ .route = "reporting_check",
+	  .description = document_body,
+	  .is_required = true,
+	  .schema = "PolicyText",
+	  .bytes_most = DOCUMENT_BODY_MAX },
+	{ .route = "reporting_put",
+	  .description = document_body,
+	  .is_required = true,
+	  .schema = "PolicyText",
+	  .bytes_most = DOCUMENT_BODY_MAX },
 	{ .route = "sim_faults",
 	  .description = "The faults and calls there are: docs/sim-cloud.md. An empty list ends all.",
 	  .is_required = true,
@@ -162,7 +185,7 @@ static const struct {
 	{ 405, "Not with this method; the Allow header names the right ones." },
 	{ 409, "The state does not allow it, or no sandbox is free." },
 	{ 413,
-	  "The body is larger than this call takes: 4096 bytes, webhooks 16384, the inbox 1048576 with a valid token." },
+	  "The body is larger than this call takes: 4096 bytes, webhooks 16384, documents 262144, the inbox 1048576 with a valid token." },
 	{ 415, "The body is missing, is not JSON, or says that it is something else." },
 	{ 429, "Too many requests; Retry-After says when to come again." },
 	{ 500, "Something went wrong here; the log has the details under the request_id." },
@@ -360,6 +383,7 @@ const char *spec_media_type(struct str schema)
 	} texts[] = {
 		{ STR_INIT("Text"), "text/plain" },
 		{ STR_INIT("Page"), "text/html" },
+		{ STR_INIT("Csv"), "text/csv" },
 		{ STR_INIT("JsonLines"), "application/x-ndjson" },
 		{ STR_INIT("EventStream"), "text/event-stream" },
 	};
