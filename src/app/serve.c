@@ -284,8 +284,14 @@ static enum rc seed_account(struct session *se, void *arg, struct err *e)
 	(void)e;
 	if (rc != RC_NOT_FOUND)
 		return rc;
-	a = (struct account){ .id = c->id, .name = c->name, .email = c->email, .status = ACCOUNT_AVAILABLE, .placed_ou = STR("Available"),
-		              .cleaned_ms = session_now(se).ms, .created_ms = session_now(se).ms, .edited_ms = session_now(se).ms };
+	a = (struct account){ .id = c->id,
+		              .name = c->name,
+		              .email = c->email,
+		              .status = ACCOUNT_AVAILABLE,
+		              .placed_ou = STR("Available"),
+		              .cleaned_ms = session_now(se).ms,
+		              .created_ms = session_now(se).ms,
+		              .edited_ms = session_now(se).ms };
 	session_put(se, &account_type, &a);
 	return RC_OK;
 }
@@ -294,7 +300,9 @@ static enum rc seed(struct server *s, struct err *e)
 {
 	struct arena              a = { 0 };
 	struct cloud_account_page page = { 0 };
-	enum rc rc = s->cloud.organisation->ops->list_accounts(s->cloud.organisation, sim_cloud_ou(s->sim, SIM_OU_AVAILABLE), STR(""), &a, &page, e);
+	enum rc                   rc = s->cloud.organisation->ops->list_accounts(s->cloud.organisation,
+	                                                                         sim_cloud_ou(s->sim, SIM_OU_AVAILABLE), STR(""), &a,
+	                                                                         &page, e);
 
 	for (size_t i = 0; !rc && i < page.count; i++)
 		rc = store_run(s->store.store, seed_account, &page.items[i], &a, e);

@@ -49,9 +49,9 @@ static bool read_until(struct str text, int64_t *ret)
 
 static enum rc read_secrets(const struct config *c, struct jwt_secrets *ret, struct err *e)
 {
-	struct str          until = config_str(c, CONFIG_JWT_OLD_UNTIL);
-	struct jwt_secrets  s = { config_str(c, CONFIG_JWT_SECRET), config_str(c, CONFIG_JWT_SECRET_OLD), 0 };
-	static const char  *what = "must have at least 32 bytes, such as from 'openssl rand -base64 32'";
+	struct str         until = config_str(c, CONFIG_JWT_OLD_UNTIL);
+	struct jwt_secrets s = { config_str(c, CONFIG_JWT_SECRET), config_str(c, CONFIG_JWT_SECRET_OLD), 0 };
+	static const char *what = "must have at least 32 bytes, such as from 'openssl rand -base64 32'";
 
 	if (s.current.n && s.current.n < JWT_SECRET_MIN)
 		return err_set(e, RC_INVALID, "%s: %s", config_name(CONFIG_JWT_SECRET), what);
@@ -64,7 +64,8 @@ static enum rc read_secrets(const struct config *c, struct jwt_secrets *ret, str
 		return err_set(e, RC_INVALID, "%s: needs %s", config_name(CONFIG_JWT_SECRET_OLD),
 		               config_name(CONFIG_JWT_SECRET));
 	if (until.n && !read_until(until, &s.old_until))
-		return err_set(e, RC_INVALID, "%s: must be a date such as 2026-12-01, or a time such as 2026-12-01T06:00:00Z",
+		return err_set(e, RC_INVALID,
+		               "%s: must be a date such as 2026-12-01, or a time such as 2026-12-01T06:00:00Z",
 		               config_name(CONFIG_JWT_OLD_UNTIL));
 	*ret = s;
 	return RC_OK;
@@ -113,7 +114,8 @@ void signin_check(const struct config *c, struct buf *problems)
 		         config_name(CONFIG_WEB_APP_URL));
 	err_clear(&e);
 	if (oidc.issuer.n && oidc_check(&oidc, &e))
-		buf_addf(problems, "sign-in provider (LEASEHOLD_OIDC_*, %s): %s\n", config_name(CONFIG_WEB_APP_URL), e.msg);
+		buf_addf(problems, "sign-in provider (LEASEHOLD_OIDC_*, %s): %s\n", config_name(CONFIG_WEB_APP_URL),
+		         e.msg);
 	arena_fini(&a);
 }
 
@@ -184,9 +186,10 @@ static enum rc make_users(struct config *c, const char *users_path, const char *
 		password[DEV_PASSWORD_SIZE - 1] = 0;
 		if ((rc = password_hash(str_from(password), hash, e)))
 			return rc;
-		users = str_format(&c->arena,
-		                   "%.*s{\"email\":\"%s\",\"displayName\":\"%s\",\"roles\":[\"%s\"],\"password\":\"%s\"}\n",
-		                   STR_ARG(users), people[i].email, people[i].name, people[i].role, hash);
+		users = str_format(
+		        &c->arena,
+		        "%.*s{\"email\":\"%s\",\"displayName\":\"%s\",\"roles\":[\"%s\"],\"password\":\"%s\"}\n",
+		        STR_ARG(users), people[i].email, people[i].name, people[i].role, hash);
 		passwords = str_format(&c->arena, "%.*s%s %s\n", STR_ARG(passwords), people[i].email, password);
 	}
 	(void)unlink(passwords_path); /* of users that are gone */
@@ -260,7 +263,8 @@ enum rc signin_open(struct config *c, struct store *store, struct signin **ret, 
 		s->provider = oidc_open(&oidc);
 	}
 	s->keyring = keyring_new();
-	rc_ignore(keyring_load(s->keyring, store, NULL)); /* the store may be away now; signin_refresh_keys() sees to it */
+	rc_ignore(keyring_load(s->keyring, store,
+	                       NULL)); /* the store may be away now; signin_refresh_keys() sees to it */
 	make_auth(s, c, &secrets);
 	return RC_OK;
 }

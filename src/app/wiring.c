@@ -65,21 +65,21 @@ const char *const wiring_inboxes[] = { "cloudtrail" };
 const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
 
 struct wiring {
-	struct wiring_options o;
-	char                  node[ID_UUID_SIZE];
-	struct queue          queues[QUEUE_COUNT];
-	struct route          routes[ROUTES_MAX];
-	size_t                route_count;
-	struct webhook_out    webhook_out;
-	struct mail_rule      mail_rule;
-	struct mail_routes    mail_routes;
-	struct mail_server    mail_server;
+	struct wiring_options        o;
+	char                         node[ID_UUID_SIZE];
+	struct queue                 queues[QUEUE_COUNT];
+	struct route                 routes[ROUTES_MAX];
+	size_t                       route_count;
+	struct webhook_out           webhook_out;
+	struct mail_rule             mail_rule;
+	struct mail_routes           mail_routes;
+	struct mail_server           mail_server;
 	struct account_clean_options clean;
-	struct account_world *accounts;
-	struct saga_kind      follow;
-	const struct saga_kind *sagas[1];
-	struct kernel        *kernel;
-	struct pump          *pump;
+	struct account_world        *accounts;
+	struct saga_kind             follow;
+	const struct saga_kind      *sagas[1];
+	struct kernel               *kernel;
+	struct pump                 *pump;
 
 	pthread_t       pulse;
 	pthread_mutex_t lock;
@@ -221,8 +221,17 @@ static void open_pool(struct wiring *w)
 {
 	const struct wiring_options *o = &w->o;
 
-	w->clean = (struct account_clean_options){ .store = o->store, .cleaner = sim_cloud_ports(o->cloud).cleaner, .policy = policy_now, .policy_arg = o->policy };
-	w->accounts = account_world_new(&(struct account_world_options){ .store = o->store, .cloud = sim_cloud_ports(o->cloud), .user_permissions = STR("user"), .manager_group = STR("managers"), .manager_permissions = STR("manager"), .admin_group = STR("admins"), .admin_permissions = STR("admin") });
+	w->clean = (struct account_clean_options){ .store = o->store,
+		                                   .cleaner = sim_cloud_ports(o->cloud).cleaner,
+		                                   .policy = policy_now,
+		                                   .policy_arg = o->policy };
+	w->accounts = account_world_new(&(struct account_world_options){ .store = o->store,
+	                                                                 .cloud = sim_cloud_ports(o->cloud),
+	                                                                 .user_permissions = STR("user"),
+	                                                                 .manager_group = STR("managers"),
+	                                                                 .manager_permissions = STR("manager"),
+	                                                                 .admin_group = STR("admins"),
+	                                                                 .admin_permissions = STR("admin") });
 	w->follow = account_follow_kind(w->accounts);
 	w->sagas[0] = &w->follow;
 }

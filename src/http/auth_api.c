@@ -151,7 +151,8 @@ static void start_work(struct auth_work *w, enum rc (*act)(struct auth_work *w),
 /* What a provider's failure looks like to a browser. */
 static void reply_failure(struct auth_work *w, const char *what)
 {
-	struct log_field fields[] = { LOG_STR("request_id", str_from(w->request->id)), LOG_STR("error", str_from(w->e.msg)) };
+	struct log_field fields[] = { LOG_STR("request_id", str_from(w->request->id)),
+		                      LOG_STR("error", str_from(w->e.msg)) };
 
 	log_write(LOG_WARNING, "auth", fields, ARRAY_LEN(fields), "%s", what);
 	if (w->rc == RC_UNKNOWN)
@@ -436,7 +437,8 @@ void handle_auth_callback(struct request *r)
 		return;
 	}
 	if (error.n || !w->code.n)
-		reply_message(r, 400, "the provider did not sign you in", error.n ? shown_error(error) : STR("no code"));
+		reply_message(r, 400, "the provider did not sign you in",
+		              error.n ? shown_error(error) : STR("no code"));
 	else if (is_busy(a))
 		reply_message(r, 503, "many people sign in just now; try again in a moment", STR(""));
 	else

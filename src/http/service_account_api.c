@@ -66,7 +66,7 @@ static enum rc read_new(struct request *r, struct service_account_call *c, struc
 {
 	CLEANUP(json_freep) json_t *body = NULL;
 	struct str                  name, description, scopes;
-	enum rc                     rc = read_object(r, "{\"name\": \"portal\", \"scopes\": \"read,approve\"}", &body, e);
+	enum rc rc = read_object(r, "{\"name\": \"portal\", \"scopes\": \"read,approve\"}", &body, e);
 
 	if (rc || (rc = check_members(body, "name scopes description", e)))
 		return rc;

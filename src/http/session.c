@@ -57,7 +57,8 @@ void auth_free(struct auth *a)
 void auth_set_secrets(struct auth *a, const struct jwt_secrets *secrets)
 {
 	struct arena       fresh = { 0 };
-	struct jwt_secrets copy = { str_dup(&fresh, secrets->current), str_dup(&fresh, secrets->old), secrets->old_until };
+	struct jwt_secrets copy = { str_dup(&fresh, secrets->current), str_dup(&fresh, secrets->old),
+		                    secrets->old_until };
 
 	arena_fini(&a->secret_arena);
 	a->secret_arena = fresh;
@@ -136,11 +137,11 @@ static enum rc service_caller(const struct request *r, const struct service_acco
 	unsigned                   roles = service_scope_roles(account->scopes, method, req->path);
 
 	if (!roles)
-		return err_set(e, RC_DENIED, "the scopes of service account %.*s do not reach here", STR_ARG(account->name));
-	*ret = (struct caller){ .email = account->email,
-		                .display_name = account->name,
-		                .roles = roles,
-		                .request_id = str_from(r->id) };
+		return err_set(e, RC_DENIED, "the scopes of service account %.*s do not reach here",
+		               STR_ARG(account->name));
+	*ret = (struct caller){
+		.email = account->email, .display_name = account->name, .roles = roles, .request_id = str_from(r->id)
+	};
 	return RC_OK;
 }
 

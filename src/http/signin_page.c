@@ -13,16 +13,17 @@
 
 enum { HASH_SIZE = 32, HASH_TEXT = 45 };
 
-static const char style[] = "body{font:16px/1.5 system-ui,sans-serif;background:#f4f5f7;color:#16191f;margin:0}"
-                            "main{max-width:22rem;margin:12vh auto;padding:2rem;background:#fff;border:1px solid #d5dbdb;"
-                            "border-radius:8px}h1{font-size:1.25rem;margin:0 0 1rem}label{display:block;margin:1rem 0 .25rem}"
-                            "input{width:100%;box-sizing:border-box;font:inherit;padding:.5rem;border:1px solid #687078;"
-                            "border-radius:4px}button{margin-top:1.5rem;width:100%;font:inherit;padding:.6rem;border:0;"
-                            "border-radius:4px;background:#0b5cad;color:#fff;cursor:pointer}"
-                            "p{margin:0;padding:.5rem .75rem;border-left:4px solid #b3261e;background:#fdf1f0}"
-                            "@media(prefers-color-scheme:dark){body{background:#16191f;color:#eee}"
-                            "main{background:#21252c;border-color:#414750}input{background:#16191f;color:#eee}"
-                            "p{background:#3a2020}}";
+static const char style[] =
+        "body{font:16px/1.5 system-ui,sans-serif;background:#f4f5f7;color:#16191f;margin:0}"
+        "main{max-width:22rem;margin:12vh auto;padding:2rem;background:#fff;border:1px solid #d5dbdb;"
+        "border-radius:8px}h1{font-size:1.25rem;margin:0 0 1rem}label{display:block;margin:1rem 0 .25rem}"
+        "input{width:100%;box-sizing:border-box;font:inherit;padding:.5rem;border:1px solid #687078;"
+        "border-radius:4px}button{margin-top:1.5rem;width:100%;font:inherit;padding:.6rem;border:0;"
+        "border-radius:4px;background:#0b5cad;color:#fff;cursor:pointer}"
+        "p{margin:0;padding:.5rem .75rem;border-left:4px solid #b3261e;background:#fdf1f0}"
+        "@media(prefers-color-scheme:dark){body{background:#16191f;color:#eee}"
+        "main{background:#21252c;border-color:#414750}input{background:#16191f;color:#eee}"
+        "p{background:#3a2020}}";
 
 static void add_escaped(struct buf *b, struct str text)
 {
@@ -49,7 +50,8 @@ void signin_page_write(struct buf *b, struct str message, struct str email, stru
 		add_escaped(b, message);
 		buf_add_text(b, "</p>\n");
 	}
-	buf_add_text(b, "<form method=\"post\" action=\"/api/auth/signin\"><input type=\"hidden\" name=\"form\" value=\"");
+	buf_add_text(b,
+	             "<form method=\"post\" action=\"/api/auth/signin\"><input type=\"hidden\" name=\"form\" value=\"");
 	add_escaped(b, form);
 	buf_add_text(b, "\">\n<label for=\"email\">Email</label><input id=\"email\" name=\"email\" type=\"email\" "
 	                "autocomplete=\"username\" maxlength=\"254\" required autofocus value=\"");

@@ -32,7 +32,7 @@ enum key_kind { KEY_RSA, KEY_EC };
 struct key {
 	enum key_kind kind;
 	struct str    kid; /* may be empty */
-	EVP_PKEY     *public;
+	EVP_PKEY *public;
 };
 
 struct jwks {
@@ -89,7 +89,8 @@ static EVP_PKEY *read_rsa(const json_t *object, struct arena *a)
 	BIGNUM         *n, *e;
 	EVP_PKEY       *key;
 
-	if (!read_bytes(object, "n", RSA_BYTES_MAX, a, &modulus) || !read_bytes(object, "e", sizeof(uint32_t), a, &exponent))
+	if (!read_bytes(object, "n", RSA_BYTES_MAX, a, &modulus) ||
+	    !read_bytes(object, "e", sizeof(uint32_t), a, &exponent))
 		return NULL;
 	n = to_number(modulus);
 	e = to_number(exponent);
@@ -160,7 +161,8 @@ enum rc jwks_open(struct str json, struct jwks **ret, struct err *e)
 		set->count += read_key(json_array_get(list, i), &set->arena, &set->keys[set->count]);
 	if (set->count == 0) {
 		jwks_close(set);
-		return err_set(e, RC_INVALID, "the key set has no key for signatures that we take (RSA from 2048 bits, P-256)");
+		return err_set(e, RC_INVALID,
+		               "the key set has no key for signatures that we take (RSA from 2048 bits, P-256)");
 	}
 	*ret = set;
 	return RC_OK;
@@ -207,7 +209,8 @@ static int to_der(struct str raw, unsigned char ret[DER_MAX])
 	if (raw.n != 2 * EC_SIZE)
 		return 0;
 	sig = ECDSA_SIG_new();
-	must(sig && ECDSA_SIG_set0(sig, to_number(str_of(raw.p, EC_SIZE)), to_number(str_of(raw.p + EC_SIZE, EC_SIZE))));
+	must(sig &&
+	     ECDSA_SIG_set0(sig, to_number(str_of(raw.p, EC_SIZE)), to_number(str_of(raw.p + EC_SIZE, EC_SIZE))));
 	size = i2d_ECDSA_SIG(sig, NULL);
 	if (size > 0 && size <= DER_MAX)
 		size = i2d_ECDSA_SIG(sig, &at);

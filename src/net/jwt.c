@@ -57,7 +57,8 @@ static void mac(struct str secret, struct str text, unsigned char ret[JWT_MAC_SI
 {
 	unsigned size = 0;
 
-	if (secret.n <= INT_MAX && HMAC(EVP_sha256(), secret.p, (int)secret.n, (const unsigned char *)text.p, text.n, ret, &size) &&
+	if (secret.n <= INT_MAX &&
+	    HMAC(EVP_sha256(), secret.p, (int)secret.n, (const unsigned char *)text.p, text.n, ret, &size) &&
 	    size == JWT_MAC_SIZE)
 		return;
 	fprintf(stderr, "leasehold: OpenSSL has no memory or no SHA-256\n");
@@ -254,7 +255,8 @@ static enum rc read_user(const json_t *user, struct arena *a, struct jwt_session
 		return err_set(e, RC_INVALID, "the token's user.email must be an email address");
 	if (!json_get_text(user, "displayName", &display_name) || display_name.n > JWT_NAME_MAX ||
 	    !json_get_text(user, "userName", &user_name) || user_name.n > JWT_NAME_MAX)
-		return err_set(e, RC_INVALID, "the token's user.displayName and user.userName must be texts of at most %d bytes",
+		return err_set(e, RC_INVALID,
+		               "the token's user.displayName and user.userName must be texts of at most %d bytes",
 		               JWT_NAME_MAX);
 	if (!read_roles(json_object_get(user, "roles"), &s->roles))
 		return err_set(e, RC_INVALID, "the token's user.roles must be a list of Admin, Manager and User");
@@ -274,7 +276,8 @@ enum rc jwt_read(struct str token, const struct jwt_secrets *secrets, int64_t no
 
 	if ((rc = jwt_split(token, a, &parts, e)) || (rc = check_header(&parts, e)))
 		return rc;
-	if (!is_signed_by(&parts, secrets->current) && !(now < secrets->old_until && is_signed_by(&parts, secrets->old)))
+	if (!is_signed_by(&parts, secrets->current) &&
+	    !(now < secrets->old_until && is_signed_by(&parts, secrets->old)))
 		return err_set(e, RC_UNKNOWN, "the token's signature is not good here; sign in again");
 	if (json_parse(parts.payload, &payload, NULL) || !json_is_object(payload))
 		return err_set(e, RC_UNKNOWN, "the token's payload is not a JSON object");

@@ -61,7 +61,7 @@ MUST_CHECK enum rc line_is_empty(struct session *s, bool *ret, struct err *e);
 
 /* To the end of it; does not store. */
 MUST_CHECK enum rc lease_line_join(struct session *s, struct lease *l, struct str approver, const struct actor *by,
-                             struct err *e);
+                                   struct err *e);
 
 /* Its place from 1 on, 0 when it is not in line, and when its turn may come (0: cannot be told). */
 MUST_CHECK enum rc line_place(struct session *s, const struct lease *l, int64_t *ret_position, int64_t *ret_estimate_ms,

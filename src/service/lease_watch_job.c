@@ -177,14 +177,13 @@ static void ask_cost(const struct lease_pass *p, struct watched *item)
 	}
 }
 
-/* The lease as it is now, and what follows. *ret_is_there is false when it is not the one that was asked for any more. */
+/* The lease as it is now, and what follows. *ret_is_there is false when it has ended meanwhile. */
 static enum rc watch_again(struct session *s, const struct watch_page *page, const struct watched *item,
                            struct lease *l, struct lease_watch *w, bool *ret_is_there, struct err *e)
 {
 	enum rc rc = session_get(s, &lease_type, item->uuid, l, NULL);
 
-	*ret_is_there = !rc && is_watched(l) && l->start_ms == item->start_ms &&
-	                str_eq(l->account_id, item->account_id);
+	*ret_is_there = !rc && is_watched(l); /* then it still has the account that was asked about */
 	if (rc && rc != RC_NOT_FOUND)
 		return err_set(e, rc, "lease %.*s cannot be read", STR_ARG(item->uuid));
 	if (!*ret_is_there)

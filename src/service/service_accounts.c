@@ -193,7 +193,8 @@ static bool is_name(struct str name)
 	if (name.n == 0 || name.n > SERVICE_NAME_MAX || !(name.p[0] >= 'a' && name.p[0] <= 'z'))
 		return false;
 	for (size_t i = 0; i < name.n; i++)
-		if (!((name.p[i] >= 'a' && name.p[i] <= 'z') || (name.p[i] >= '0' && name.p[i] <= '9') || name.p[i] == '-'))
+		if (!((name.p[i] >= 'a' && name.p[i] <= 'z') || (name.p[i] >= '0' && name.p[i] <= '9') ||
+		      name.p[i] == '-'))
 			return false;
 	return true;
 }
@@ -209,10 +210,11 @@ static bool is_line(struct str text)
 static enum rc check_new(const struct service_account_call *call, struct err *e)
 {
 	if (!is_name(call->name))
-		return err_set(e, RC_INVALID,
-		               "name: must be 1 to %d of a-z, 0-9 and '-', and begin with a letter", SERVICE_NAME_MAX);
+		return err_set(e, RC_INVALID, "name: must be 1 to %d of a-z, 0-9 and '-', and begin with a letter",
+		               SERVICE_NAME_MAX);
 	if (!is_line(call->description))
-		return err_set(e, RC_INVALID, "description: must be one line of at most %d bytes", SERVICE_DESCRIPTION_MAX);
+		return err_set(e, RC_INVALID, "description: must be one line of at most %d bytes",
+		               SERVICE_DESCRIPTION_MAX);
 	if (call->scopes <= 0)
 		return err_set(e, RC_INVALID, "scopes: must be at least one of read, approve, pool-admin, cost");
 	return RC_OK;
@@ -258,8 +260,10 @@ static enum rc check_room(struct session *s, struct err *e)
 	enum rc     rc = read_all(s, &page, e);
 
 	if (!rc && page.count >= SERVICE_ACCOUNTS_MAX)
-		return err_set(e, RC_CONFLICT, "there are %d service accounts, revoked ones included, and no more are "
-		                               "allowed; make a revoked one again", SERVICE_ACCOUNTS_MAX);
+		return err_set(e, RC_CONFLICT,
+		               "there are %d service accounts, revoked ones included, and no more are "
+		               "allowed; make a revoked one again",
+		               SERVICE_ACCOUNTS_MAX);
 	return rc;
 }
 
@@ -280,7 +284,8 @@ enum rc service_account_create(struct session *s, void *arg, struct err *e)
 	if (rc == RC_NOT_FOUND && (rc = check_room(s, e)))
 		return rc;
 	account = (struct service_account){ .name = call->name,
-		                            .email = str_format(session_arena(s), "%.*s@" EMAIL_HOST, STR_ARG(call->name)),
+		                            .email = str_format(session_arena(s), "%.*s@" EMAIL_HOST,
+		                                                STR_ARG(call->name)),
 		                            .description = call->description,
 		                            .scopes = call->scopes,
 		                            .created_ms = session_now(s).ms,
@@ -442,5 +447,6 @@ enum rc keyring_find(struct keyring *k, struct str key, int64_t now_ms, struct a
 		is_good = true;
 	}
 	pthread_mutex_unlock(&k->lock);
-	return is_good ? RC_OK : err_set(e, RC_UNKNOWN, "the key is not that of a service account, or it is no longer valid");
+	return is_good ? RC_OK
+	               : err_set(e, RC_UNKNOWN, "the key is not that of a service account, or it is no longer valid");
 }

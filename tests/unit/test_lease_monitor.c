@@ -52,6 +52,30 @@ static enum rc emit_timer(struct session *s, void *arg, struct err *e)
 	return session_emit(s, &event, e);
 }
 
+TEST(each_of_several_thresholds_is_told_at_its_moment)
+{
+	struct lease_rig  r;
+	struct str        uuid;
+	struct lease_edit three = { .sets_duration = true,
+		                    .duration_thresholds = STR("[{\"hoursRemaining\":24,\"action\":\"ALERT\"},"
+		                                               "{\"hoursRemaining\":1,\"action\":\"ALERT\"},"
+		                                               "{\"hoursRemaining\":4,\"action\":\"ALERT\"}]") };
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	CHECK(edit(&r, uuid, &three) == RC_OK);
+	rig_pass(&r.k, 24 * HOUR_MS - 1);
+	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 0);
+	rig_pass(&r.k, 1);
+	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 1);
+	rig_pass(&r.k, 20 * HOUR_MS);
+	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 2);
+	rig_pass(&r.k, 3 * HOUR_MS);
+	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 3);
+	CHECK(mentions(last_detail(&r, "LeaseDurationThresholdAlert", uuid), "\"triggeredDurationThreshold\":1,"));
+	lease_rig_close(&r);
+}
+
 TEST(a_duration_threshold_freezes_at_its_moment)
 {
 	struct lease_rig  r;

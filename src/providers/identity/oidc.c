@@ -90,7 +90,8 @@ static bool is_url_ok(struct str url)
 enum rc oidc_check(const struct oidc_options *o, struct err *e)
 {
 	if (!is_url_ok(o->issuer))
-		return err_set(e, RC_INVALID, "the issuer must be an https:// URL (http:// only on this machine), not '%.*s'",
+		return err_set(e, RC_INVALID,
+		               "the issuer must be an https:// URL (http:// only on this machine), not '%.*s'",
 		               STR_ARG(o->issuer));
 	if (!o->client_id.n)
 		return err_set(e, RC_INVALID, "the client id is missing");
@@ -119,7 +120,8 @@ static enum rc fetch_document(const struct oidc *p, struct str url, struct arena
 	if (rc)
 		return err_wrap(e, rc, "sign-in provider");
 	if (reply.status != 200)
-		return err_set(e, RC_UNAVAILABLE, "the sign-in provider answered %.*s with %d", STR_ARG(url), reply.status);
+		return err_set(e, RC_UNAVAILABLE, "the sign-in provider answered %.*s with %d", STR_ARG(url),
+		               reply.status);
 	*ret = reply.body;
 	return RC_OK;
 }
@@ -172,7 +174,8 @@ static enum rc read_description(const struct oidc *p, struct str text, struct ar
 	    !read_url(document, "token_endpoint", a, &ret->token) || !ret->token.n ||
 	    !read_url(document, "jwks_uri", a, &ret->keys) || !ret->keys.n ||
 	    !read_url(document, "end_session_endpoint", a, &ret->sign_out))
-		return err_set(e, RC_INVALID, "the sign-in provider's description has an address that is missing or not https");
+		return err_set(e, RC_INVALID,
+		               "the sign-in provider's description has an address that is missing or not https");
 	return RC_OK;
 }
 
@@ -185,8 +188,8 @@ static enum rc find_endpoints(struct oidc *p, struct arena *a, struct endpoints 
 
 	while (issuer.n && issuer.p[issuer.n - 1] == '/')
 		issuer.n--;
-	if (!is_kept &&
-	    (rc = fetch_document(p, str_format(a, "%.*s/.well-known/openid-configuration", STR_ARG(issuer)), a, &text, e)))
+	if (!is_kept && (rc = fetch_document(p, str_format(a, "%.*s/.well-known/openid-configuration", STR_ARG(issuer)),
+	                                     a, &text, e)))
 		return rc;
 	if ((rc = read_description(p, text, a, ret, e)))
 		return rc;
@@ -380,8 +383,9 @@ static enum rc verify(struct oidc *p, const struct endpoints *at, struct str tok
 	}
 	if (!rc)
 		return RC_OK;
-	return err_set(e, RC_INVALID, "the provider's token %s", rc == RC_NOT_FOUND ? "is signed with a key that it does not publish"
-	                                                                           : "is not signed as it must be");
+	return err_set(e, RC_INVALID, "the provider's token %s",
+	               rc == RC_NOT_FOUND ? "is signed with a key that it does not publish"
+	                                  : "is not signed as it must be");
 }
 
 /* --- what the token says --- */

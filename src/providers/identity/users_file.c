@@ -107,9 +107,10 @@ static enum rc check_members(json_t *line, struct err *e)
 		for (size_t i = 0; i < ARRAY_LEN(known); i++)
 			is_known = is_known || strcmp(name, known[i]) == 0;
 		if (!is_known)
-			return err_set(e, RC_INVALID,
-			               "there is no '%.40s'; a person has email, displayName, userName, roles and password",
-			               name);
+			return err_set(
+			        e, RC_INVALID,
+			        "there is no '%.40s'; a person has email, displayName, userName, roles and password",
+			        name);
 	}
 	return RC_OK;
 }
@@ -130,9 +131,11 @@ static enum rc read_person(struct str text, struct arena *a, struct person *ret,
 		return err_set(e, RC_INVALID, "email must be an address such as ann@example.com");
 	if (!json_get_text(line, "displayName", &display_name) || display_name.n > JWT_NAME_MAX ||
 	    !json_get_text(line, "userName", &user_name) || user_name.n > JWT_NAME_MAX)
-		return err_set(e, RC_INVALID, "displayName and userName must be texts of at most %d bytes", JWT_NAME_MAX);
+		return err_set(e, RC_INVALID, "displayName and userName must be texts of at most %d bytes",
+		               JWT_NAME_MAX);
 	if (!read_roles(json_object_get(line, "roles"), &ret->caller.roles))
-		return err_set(e, RC_INVALID, "roles must be a list of User, Manager, Admin, with at least one of them");
+		return err_set(e, RC_INVALID,
+		               "roles must be a list of User, Manager, Admin, with at least one of them");
 	if (!json_get_text(line, "password", &hash) || (hash.n && !password_is_hash(hash)))
 		return err_set(e, RC_INVALID, "password must be what 'leasehold token hash-password' prints");
 	ret->caller.email = str_dup(a, email);
