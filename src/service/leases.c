@@ -13,7 +13,6 @@
 #include <assert.h>
 
 #include "base/arena.h"
-#include "base/id.h"
 #include "domain/approval.h"
 #include "service/lease_flow.h"
 #include "service/lease_ops.h"
@@ -43,10 +42,10 @@ static enum rc load_template(struct session *s, const struct lease_request *r, s
 /* The lease has the template's values as they are now; what becomes of the template later does not touch it. */
 static struct lease make_lease(struct session *s, const struct lease_request *r, const struct lease_template *t)
 {
-	char    uuid[ID_UUID_SIZE];
+	char    uuid[KERNEL_ID_SIZE];
 	int64_t now_ms = session_now(s).ms;
 
-	id_uuid(uuid);
+	kernel_id(kernel_of(s), now_ms, uuid);
 	return (struct lease){
 		.uuid = str_dup(session_arena(s), str_from(uuid)),
 		.user_email = r->owner_email,

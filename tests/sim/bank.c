@@ -36,7 +36,7 @@ static const struct record_field effect_fields[] = {
 };
 
 const struct record_type bank_account_type = {
-	.name = "account", .size = sizeof(struct bank_account),
+	.name = "bank_account", .size = sizeof(struct bank_account),
 	.fields = account_fields, .field_count = ARRAY_LEN(account_fields),
 	.key = ACCOUNT_F_ID, .version_offset = offsetof(struct bank_account, version),
 };
@@ -271,7 +271,7 @@ void bank_operator(struct sim_node *n)
 		treat_dead_letter(n,
 		                  page_record(&l.page, &dead_type,
 		                              (size_t)chance_below(&sim->chance, (int64_t)l.page.count)),
-		                  chance_is(&sim->chance, 300), &a);
+		                  !sim->leases && chance_is(&sim->chance, 300), &a);
 	arena_fini(&a);
 }
 

@@ -10,6 +10,7 @@
 #include "alarms.h"
 #include "bank.h"
 #include "clouds.h"
+#include "leases.h"
 #include "model.h"
 #include "outside.h"
 #include "pool.h"
@@ -22,7 +23,8 @@ enum {
 	COUNT_EVERY = 64,
 	REPLAYS_MAX = 20,
 	BURST_PAUSE_MS = 3000,
-	FEED_PAUSE_MS = 30 * 60000
+	FEED_PAUSE_MS = 30 * 60000,
+	LEASES_PERMILLE = 700 /* of the operations, where there are leases */
 };
 
 /* --- how rough this world is --- */
@@ -72,7 +74,9 @@ static void operate(struct sim_node *n)
 {
 	int64_t what = chance_below(&n->sim->chance, 100);
 
-	if (what < 40)
+	if (n->sim->leases && chance_is(&n->sim->chance, LEASES_PERMILLE))
+		leases_operate(n);
+	else if (what < 40)
 		bank_operate(n);
 	else if (what < 70)
 		pool_operate(n);
@@ -282,7 +286,7 @@ static void drive_to_quiet(struct sim *sim)
 {
 	do
 		drive_until_idle(sim);
-	while (!sim->has_failed && clouds_feed_rest(&sim->nodes[0]));
+	while (!sim->has_failed && (clouds_feed_rest(&sim->nodes[0]) || leases_settle(&sim->nodes[0])));
 }
 
 static void check_quiet(struct sim *sim)
@@ -295,6 +299,7 @@ static void check_quiet(struct sim *sim)
 	pool_check_counts(&sim->nodes[0]);
 	outside_check_quiet(sim);
 	clouds_check_quiet(sim);
+	leases_check_quiet(&sim->nodes[0]);
 	alarms_check_quiet(&sim->nodes[0]);
 }
 
@@ -305,6 +310,7 @@ static void end_well(struct sim *sim)
 	sim->is_calm = true;
 	sim->next_op_ms = sim->next_feed_ms = INT64_MAX; /* fed by drive_to_quiet() */
 	clouds_calm(sim);
+	leases_calm(sim);
 	for (int i = 0; i < sim->profile.nodes; i++)
 		sim->nodes[i].away_until_ms = sim->nodes[i].outage_until_ms = 0;
 	restart_nodes(sim);
@@ -347,14 +353,19 @@ void sim_run(struct sim *sim, uint64_t seed)
 	alarms_open(sim);
 	outside_open(sim);
 	clouds_open(sim);
+	leases_open(sim);
 	model_open(sim);
 	world_open(sim);
+	if (sim->leases)
+		leases_seed(sim);
 	for (int i = 0; i < sim->profile.nodes; i++)
 		node_open(sim, i);
 	while (!sim->has_failed && sim_now(sim) < sim->end_ms) {
 		(void)turn(sim); /* there is always a next operation */
-		if (sim->steps % COUNT_EVERY == 0 && node_is_up(&sim->nodes[0]))
+		if (sim->steps % COUNT_EVERY == 0 && node_is_up(&sim->nodes[0])) {
 			pool_check_counts(&sim->nodes[0]);
+			leases_check_counts(&sim->nodes[0]);
+		}
 	}
 	if (!sim->has_failed)
 		end_well(sim);
@@ -366,5 +377,6 @@ void sim_end(struct sim *sim)
 		node_close(&sim->nodes[i]);
 	world_close(sim);
 	clouds_close(sim);
+	leases_close(sim);
 	arena_fini(&sim->arena);
 }

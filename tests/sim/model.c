@@ -22,10 +22,12 @@
 #include "clouds.h"
 #include "kernel/event.h"
 #include "kernel/records.h"
+#include "leases.h"
 #include "outside.h"
 #include "pool.h"
 #include "sagas.h"
 #include "schedule.h"
+#include "service/lease_records.h"
 #include "service/passes.h"
 #include "sim.h"
 
@@ -222,6 +224,8 @@ static void observe_dead(struct sim *sim, struct session *s, const struct sessio
 	struct known_event *known = names_find(&sim->model->events, dead->event_id);
 	int                 q = queue_number(sim, dead->queue);
 
+	if (known && q < 0 && sim->leases)
+		return; /* of the queues of leases: nothing is said but that nothing is left at the end */
 	if (!known || q < 0) {
 		sim_broken(sim, "no event is invented", "a dead letter of event %.*s in queue %.*s",
 		           STR_ARG(dead->event_id), STR_ARG(dead->queue));
@@ -259,6 +263,12 @@ static struct known_timer *timer_of(struct sim *sim, struct str name)
 	return known;
 }
 
+/* A timer "lease-KIND/UUID" goes with a change of its lease. */
+static bool is_of_lease(const struct session *s, struct str name)
+{
+	return str_starts_with(str_cut(&name, '/'), STR("lease-")) && commit_change(s, &lease_type, name);
+}
+
 static void observe_timer(struct sim *sim, struct session *s, const struct session_entry *entry)
 {
 	const struct timer *before = entry->before, *after = entry->after;
@@ -279,7 +289,7 @@ static void observe_timer(struct sim *sim, struct session *s, const struct sessi
 		return;
 	}
 	known->is_by_hand = commit_event(s, STR("TimerCancelled"), before->subject, STR("")) != NULL;
-	if (!known->is_by_hand && !commit_change(s, &bank_account_type, entry->key) &&
+	if (!known->is_by_hand && !commit_change(s, &bank_account_type, entry->key) && !is_of_lease(s, entry->key) &&
 	    !commit_event(s, STR("JobPaused"), before->subject, STR("")))
 		sim_broken(sim, "no timer is lost", "timer %.*s is removed without its event", STR_ARG(entry->key));
 }
@@ -351,6 +361,8 @@ void model_observe(struct sim *sim, struct session *s)
 	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));)
 		if (entry->type == &bank_account_type)
 			check_deadline(sim, entry->key, ((const struct bank_account *)entry->after)->deadline_ms);
+	if (sim->leases)
+		leases_observe(sim, s);
 	schedule_check(sim);
 }
 

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "bank.h"
 #include "kernel/recover.h"
+#include "leases.h"
 #include "sagas.h"
 #include "schedule.h"
 #include "service/jobs.h"
@@ -41,7 +42,7 @@ static void make_kernel(struct sim_node *n)
 		                    .account = STR("000000000000"),
 		                    .region = STR("nowhere"),
 		                    .queues = n->queues,
-		                    .queue_count = NODE_QUEUES,
+		                    .queue_count = NODE_QUEUES - LEASE_QUEUES,
 		                    .routes = bank_routes,
 		                    .route_count = bank_route_count,
 		                    .sagas = sagas_kinds(sim),
@@ -55,6 +56,7 @@ static void make_kernel(struct sim_node *n)
 	n->queues[BANK_LEDGER] = sim->bank->queues[BANK_LEDGER];
 	n->queues[BANK_COURIER] = sim->bank->queues[BANK_COURIER];
 	n->queues[BANK_QUEUE_COUNT] = jobs_queue(n->jobs);
+	leases_start(n, &o);
 	n->chance.state = chance_next(&sim->chance);
 	n->kernel = kernel_new(&o);
 	kernel_on_news(n->kernel, wake, n);
@@ -107,6 +109,7 @@ void node_crash(struct sim_node *n)
 		drop_work(n, n->hand_count - 1);
 	kernel_free(n->kernel);
 	schedule_end(n->jobs);
+	leases_end(n);
 	n->kernel = NULL;
 	n->jobs = NULL;
 }

@@ -22,6 +22,7 @@
 #include "kernel/records.h"
 #include "kernel/saga.h"
 #include "model.h"
+#include "service/account_follow.h"
 #include "sim.h"
 #include "store/session.h"
 
@@ -36,6 +37,7 @@ struct known_saga {
 	bool               is_skipped[STEPS];
 	int                effects[STEPS];
 	bool               is_cloud; /* its far side is the simulated cloud: see clouds.c */
+	bool               is_lease; /* the same, of leases.c */
 	struct known_saga *next;
 };
 
@@ -211,6 +213,7 @@ static struct known_saga *learn(struct sim *sim, const struct saga *saga)
 	k->id = str_dup(&sim->arena, saga->id);
 	k->steps = (int)saga->marks.n;
 	k->is_cloud = str_eq(saga->kind, str_from(clouds_kind.name));
+	k->is_lease = str_eq(saga->kind, STR(ACCOUNT_FOLLOW));
 	k->next = sim->far_side->first;
 	sim->far_side->first = k;
 	names_add(&sim->far_side->sagas, k->id, k);
@@ -250,7 +253,7 @@ static void check_step_end(struct sim *sim, const struct known_saga *k, int step
 
 static void check_far_side(struct sim *sim, const struct known_saga *k)
 {
-	for (int i = 0; i < k->steps && !k->is_cloud; i++)
+	for (int i = 0; i < k->steps && !k->is_cloud && !k->is_lease; i++)
 		if (leaves_something(i) && !k->is_skipped[i])
 			check_step_end(sim, k, i);
 }
@@ -347,7 +350,10 @@ static void give_any_order(struct sim_node *n, struct str id, struct arena *a)
 	switch (chance_below(&n->sim->chance, 5)) {
 	case 0:
 	case 1: give_order(n, saga_abort, "aborts", id, a); break;
-	case 2: give_order(n, saga_skip, "skips a step of", id, a); break;
+	case 2:
+		if (!find(n->sim, id)->is_lease) /* there what he claims is believed */
+			give_order(n, saga_skip, "skips a step of", id, a);
+		break;
 	default: give_order(n, saga_retry, "retries", id, a); break;
 	}
 }

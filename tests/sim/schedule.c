@@ -8,6 +8,7 @@
 #include "schedule.h"
 
 #include "base/arena.h"
+#include "leases.h"
 #include "pool.h"
 #include "service/jobs.h"
 #include "sim.h"
@@ -28,7 +29,18 @@ static const int64_t interval_sec[JOB_SCHEDULED] = {
 	[JOB_EXPIRY] = 3600,
 	[JOB_STALE_REMOVAL] = 6 * 3600,
 	[JOB_EVENT_RETENTION] = 12 * 3600,
+	[JOB_LEASE_MONITOR] = 3600,
+	[JOB_LEASE_LINE] = 3 * 3600,
+	[JOB_LEASE_ORPHANS] = 6 * 3600,
+	[JOB_LEASE_PURGE] = 12 * 3600,
+	[JOB_ACCOUNT_DRIFT] = 3 * 3600,
 };
+
+/* Does this seed have it? */
+static bool has_job(const struct sim *sim, int id)
+{
+	return interval_sec[id] && (id < JOB_LEASE_MONITOR || sim->leases);
+}
 
 void schedule_open(struct sim *sim)
 {
@@ -41,11 +53,12 @@ struct jobs *schedule_start(struct sim_node *n)
 	struct jobs_options o = { .store = &n->base,
 		                  .csp = pool_vendor(sim),
 		                  .settings = pool_settings(sim),
+		                  .leases = sim->leases ? &sim->leases->world : NULL,
 		                  .clock = &n->clock,
 		                  .lease_sec = LEASE_SEC };
 
 	for (int i = 0; i < JOB_SCHEDULED; i++)
-		o.interval_sec[i] = interval_sec[i];
+		o.interval_sec[i] = has_job(sim, i) ? interval_sec[i] : 0;
 	return jobs_new(&o);
 }
 
@@ -67,7 +80,7 @@ void schedule_arm(struct sim_node *n)
 static struct known_job *job_of(struct sim *sim, struct str name)
 {
 	for (int i = 0; i < JOB_SCHEDULED; i++)
-		if (interval_sec[i] && str_eq(name, str_from(jobs_name((enum job_id)i))))
+		if (has_job(sim, i) && str_eq(name, str_from(jobs_name((enum job_id)i))))
 			return &sim->schedule->jobs[i];
 	return NULL;
 }
@@ -134,7 +147,8 @@ static void request(struct sim_node *n, enum job_id id)
 
 void schedule_operate(struct sim_node *n)
 {
-	enum job_id id = (enum job_id)chance_below(&n->sim->chance, JOB_EVENT_RETENTION + 1);
+	int64_t     count = n->sim->leases ? JOB_SCHEDULED : JOB_LEASE_MONITOR;
+	enum job_id id = (enum job_id)chance_below(&n->sim->chance, count);
 
 	if (chance_is(&n->sim->chance, 500))
 		request(n, id);
@@ -145,7 +159,7 @@ void schedule_operate(struct sim_node *n)
 void schedule_pause_all(struct sim_node *n, bool is_paused)
 {
 	for (int i = 0; i < JOB_SCHEDULED; i++)
-		if (interval_sec[i] && pause(n, (enum job_id)i, is_paused))
+		if (has_job(n->sim, i) && pause(n, (enum job_id)i, is_paused))
 			sim_broken(n->sim, "a job can be paused and resumed",
 			           "job %s cannot, although nothing fails any more", jobs_name((enum job_id)i));
 }

@@ -44,6 +44,8 @@ enum { HOUR_MS = 3600 * 1000, DAY_MS = 24 * HOUR_MS };
 	X(EVENT_LATE, "inbox: event lost and sent again much later")             \
 	X(CLOUD_FAILED, "cloud: outage, throttling, time-out before the effect") \
 	X(CLOUD_ANSWER_LOST, "cloud: time-out after the effect")                 \
+	X(CLEAN_FAILED, "cloud: cleanup failed")                                 \
+	X(CLEAN_LIED, "cloud: cleanup left something and said it had not")       \
 	X(VENDOR_FAILED, "vendor: call failed")                                  \
 	X(VENDOR_ANSWER_LOST, "vendor: done, but the answer was lost")
 
@@ -56,7 +58,7 @@ enum fault_kind {
 
 extern const char *const fault_texts[FAULT_KIND_COUNT];
 
-enum { NODES_MAX = 3, NODE_QUEUES = 3, HAND_MAX = 12, RECENT_MAX = 32, LAG_MS = 10000, NODE_POLL_MS = 20000 };
+enum { NODES_MAX = 3, NODE_QUEUES = 7, HAND_MAX = 12, RECENT_MAX = 32, LAG_MS = 10000, NODE_POLL_MS = 20000 };
 
 enum stage { STAGE_FOUND, STAGE_CLAIMED, STAGE_PERFORMED, STAGE_REFUSED };
 
@@ -64,19 +66,20 @@ struct sim;
 
 /* A process: its view of the store, its kernel, what it is busy with. */
 struct sim_node {
-	struct store   base; /* first: the wrapper around the shared store */
-	struct sim    *sim;
-	char           name[24];
-	struct kernel *kernel; /* NULL: it is down */
-	struct jobs   *jobs;
-	bool           is_armed; /* its jobs have their timers */
-	struct queue   queues[NODE_QUEUES];
-	struct chance  chance; /* its own stream, for the kernel */
-	struct clock   clock;
-	int64_t        skew_ms;         /* of its clock */
-	int64_t        away_until_ms;   /* paused or down until then */
-	int64_t        outage_until_ms; /* does not reach the store until then */
-	int64_t        idle_until_ms;   /* has found nothing to do before then */
+	struct store        base; /* first: the wrapper around the shared store */
+	struct sim         *sim;
+	char                name[24];
+	struct kernel      *kernel; /* NULL: it is down */
+	struct jobs        *jobs;
+	struct leases_node *leases;   /* NULL: this seed has none */
+	bool                is_armed; /* its jobs have their timers */
+	struct queue        queues[NODE_QUEUES];
+	struct chance       chance; /* its own stream, for the kernel */
+	struct clock        clock;
+	int64_t             skew_ms;         /* of its clock */
+	int64_t             away_until_ms;   /* paused or down until then */
+	int64_t             outage_until_ms; /* does not reach the store until then */
+	int64_t             idle_until_ms;   /* has found nothing to do before then */
 	struct {
 		struct work *work; /* those behind the last are kept for the next ones */
 		enum stage   stage;
@@ -116,6 +119,8 @@ struct outside;
 struct clouds;
 struct schedule;
 struct alarms;
+struct leases;
+struct leases_node;
 
 struct sim {
 	uint64_t                seed;
@@ -145,6 +150,7 @@ struct sim {
 	struct clouds     *clouds;
 	struct schedule   *schedule;
 	struct alarms     *alarms;
+	struct leases     *leases; /* NULL: this seed has none */
 
 	uint64_t steps, commits;
 	uint64_t faults[FAULT_KIND_COUNT];
