@@ -107,13 +107,14 @@ enum rc account_slots_enter(struct session *s, struct str id, size_t max, bool *
 	return RC_OK;
 }
 
-static bool is_waiting(const struct account *a)
+/* The index may be behind: who has a slot is being cleaned, even if it shows him without. */
+static bool is_waiting(const struct slots *slots, const struct account *a)
 {
-	return !a->clean_run.n && !a->is_following && !account_must_follow(a);
+	return !a->clean_run.n && !a->is_following && !account_must_follow(a) && find(slots, a->id) == slots->count;
 }
 
 /* The index has them in the order of their last cleanup. */
-static enum rc find_next(struct session *s, struct str *ret, struct err *e)
+static enum rc find_next(struct session *s, const struct slots *slots, struct str *ret, struct err *e)
 {
 	struct query q = { .type = &account_type,
 		           .index = ACCOUNT_BY_STATUS,
@@ -129,7 +130,7 @@ static enum rc find_next(struct session *s, struct str *ret, struct err *e)
 		for (size_t j = 0; j < page.count; j++) {
 			const struct account *a = page_record(&page, &account_type, j);
 
-			if (is_waiting(a)) {
+			if (is_waiting(slots, a)) {
 				*ret = a->id;
 				return RC_OK;
 			}
@@ -155,5 +156,5 @@ enum rc account_slots_leave(struct session *s, struct str id, struct str *ret_ne
 		return RC_OK;
 	slots.ids[at] = slots.ids[--slots.count];
 	store(s, &slots);
-	return find_next(s, ret_next, e);
+	return find_next(s, &slots, ret_next, e);
 }

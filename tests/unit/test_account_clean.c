@@ -6,6 +6,8 @@
 
 #include "account_rig.h"
 #include "providers/sim/records.h"
+#include "service/account_slots.h"
+#include "service/lease_records.h"
 #include "store/session.h"
 
 static enum rc read_runs(struct session *s, void *arg, struct err *e)
@@ -282,5 +284,36 @@ TEST(so_many_at_once_and_everyone_s_turn_comes)
 		CHECK(running == AT_ONCE || free + AT_ONCE > ACCOUNTS); /* no slot is idle while somebody waits */
 	}
 	CHECK(free == ACCOUNTS && most == AT_ONCE);
+	account_rig_close(&r);
+}
+
+struct leaving {
+	struct str id, behind, next;
+};
+
+/* One leaves its slot while the index is behind: it shows the other as it was before its cleanup began. */
+static enum rc leave_with_old_index(struct session *s, void *arg, struct err *e)
+{
+	struct leaving *l = arg;
+	struct account  a;
+	enum rc         rc = session_get(s, &account_type, l->behind, &a, e);
+
+	if (rc)
+		return rc;
+	a.clean_run = STR("");
+	session_put(s, &account_type, &a);
+	return account_slots_leave(s, l->id, &l->next, e);
+}
+
+TEST(who_has_a_slot_is_not_called_again_when_the_index_is_behind)
+{
+	struct account_rig r = { .clean = { .at_once = 2 } };
+	struct leaving     l;
+
+	account_rig_open(&r);
+	l.id = begin_cleanup(&r, 0);
+	l.behind = begin_cleanup(&r, 1);
+	rig_run(&r.rig, leave_with_old_index, &l);
+	CHECK(l.next.n == 0);
 	account_rig_close(&r);
 }
