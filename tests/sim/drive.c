@@ -24,7 +24,7 @@ enum {
 	REPLAYS_MAX = 20,
 	BURST_PAUSE_MS = 3000,
 	FEED_PAUSE_MS = 30 * 60000,
-	LEASES_PERMILLE = 700 /* of the operations, where there are leases */
+	LEASES_PERMILLE = 850 /* of the operations, where there are leases */
 };
 
 /* --- how rough this world is --- */

@@ -27,7 +27,7 @@
 #include "store/memory.h"
 #include "store/session.h"
 
-enum { ROUNDS_MAX = 20, CLEAN_MIN_MS = 60000, CLEAN_MAX_MS = 4 * 60000, CALL_MAX_MS = 1500, CALL_SLOW_MS = 29000 };
+enum { ROUNDS_MAX = 20, CLEAN_MIN_MS = 30000, CLEAN_MAX_MS = 90000, CALL_MAX_MS = 1500, CALL_SLOW_MS = 29000 };
 
 static const struct lease_template templates[] = {
 	{ .uuid = STR_INIT("10000000-0000-4000-8000-000000000001"),
@@ -206,6 +206,8 @@ static void open_cloud(struct sim *sim, struct leases *l)
 		                       .random_arg = &l->chance,
 		                       .accounts = LENT_ACCOUNTS,
 		                       .available = LENT_FREE,
+		                       .cost_delay_min_ms = HOUR_MS / 2,
+		                       .cost_delay_max_ms = 2 * HOUR_MS,
 		                       .clean_min_ms = CLEAN_MIN_MS,
 		                       .clean_max_ms = CLEAN_MAX_MS };
 
@@ -305,7 +307,8 @@ static enum rc seed(struct session *s, void *arg, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
 		struct lease_template template = templates[i];
 
-		template.created_by = manager.email;		session_add(s, &template_type, &template);
+		template.created_by = manager.email;
+		session_add(s, &template_type, &template);
 	}
 	return RC_OK;
 }
@@ -538,7 +541,7 @@ static void spend(struct sim *sim)
 	struct world        *world = sim_cloud_world(l->cloud);
 	struct lent_account *k = &l->accounts[chance_below(&sim->chance, LENT_ACCOUNTS)];
 
-	if (world->ops->set_rate(world, k->id, chance_from_to(&sim->chance, 0, 6) * LEASE_USD, NULL))
+	if (world->ops->set_rate(world, k->id, chance_from_to(&sim->chance, 0, 8) * LEASE_USD, NULL))
 		abort(); /* it is there */
 }
 

@@ -134,11 +134,6 @@ static void check_left(struct sim *sim, const struct session *s, const struct kn
 		           after ? account_status_names[after->status] : "left as it was");
 }
 
-struct access_list {
-	struct cloud_assignment *items;
-	size_t                   count;
-};
-
 static int count_users(struct sim *sim, const struct lent_account *k, struct str email)
 {
 	struct access           *x = sim->leases->real.access;
@@ -182,10 +177,11 @@ static void check_ended(struct sim *sim, const struct known_lease *k)
 		           "lease %.*s has expired, and nobody was told before", STR_ARG(k->uuid));
 }
 
-/* An earlier one in line than this place, that everybody could know of. */
-static const struct known_lease *earlier_in_line(const struct sim *sim, const struct known_lease *than, int64_t place)
+/* An earlier one in line, who could be known of when this one joined. */
+static const struct known_lease *earlier_in_line(const struct sim *sim, const struct known_lease *than)
 {
-	int64_t known_ms = sim->profile.lag ? sim->lived_ms - 2 * LAG_MS : sim->lived_ms;
+	int64_t place = than->place ? than->place : sim->leases->commits;
+	int64_t known_ms = (than->place ? than->joined_ms : sim->lived_ms) - (sim->profile.lag ? 2 * LAG_MS : 0);
 
 	for (const struct known_lease *k = sim->leases->first; k; k = k->next)
 		if (k != than && k->is_there && k->place && k->place < place && k->joined_ms <= known_ms)
@@ -193,9 +189,9 @@ static const struct known_lease *earlier_in_line(const struct sim *sim, const st
 	return NULL;
 }
 
-static void check_line(struct sim *sim, const struct known_lease *k, int64_t place)
+static void check_line(struct sim *sim, const struct known_lease *k)
 {
-	const struct known_lease *other = earlier_in_line(sim, k, place ? place : sim->leases->commits);
+	const struct known_lease *other = earlier_in_line(sim, k);
 
 	if (other)
 		sim_broken(sim, "who is first in line is served first", "lease %.*s gets an account before %.*s",
@@ -231,12 +227,13 @@ static void note_status(struct sim *sim, struct session *s, struct known_lease *
 		k->account = lent_account(l, after->account_id);
 		k->account->live++;
 		k->account->is_moved = false;
-		check_line(sim, k, k->place);
+		check_line(sim, k);
 	}
 	if (after->status == LEASE_ACTIVE && k->is_there && k->status == LEASE_PROVISIONING)
 		check_begun(sim, k);
 	k->owner->live += lease_is_live(after->status) - (k->is_there && lease_is_live(k->status));
 	k->status = after->status;
+	sim_trace(sim, NULL, "lease %.*s is %s", STR_ARG(k->uuid), lease_status_names[k->status]);
 	check_ended(sim, k);
 }
 
@@ -283,6 +280,8 @@ static void count_told(struct sim *sim, const struct event *event)
 		told = &k->told_duration;
 	if (str_eq(event->type, STR("LeaseFreezingThresholdAlert")))
 		told = &k->told_freeze;
+	if (told)
+		sim_trace(sim, NULL, "%.*s of lease %.*s", STR_ARG(event->type), STR_ARG(uuid));
 	if (told && ++*told > 1)
 		sim_broken(sim, "each crossing of a threshold is told once", "lease %.*s: %.*s is told again",
 		           STR_ARG(uuid), STR_ARG(event->type));
@@ -311,7 +310,7 @@ static void check_freed(struct sim *sim, const struct session *s, const struct l
 		sim_broken(sim, "no account is free before it was cleaned after its last lease",
 		           "account %.*s is Available after %lld successful runs", STR_ARG(k->id),
 		           (long long)k->good_runs);
-	if (!l->lies && !k->is_moved && truth_of(sim, k).dirty)
+	if (!l->lies && !sim->profile.jump && !k->is_moved && truth_of(sim, k).dirty)
 		sim_broken(sim, "no account is free before it was cleaned after its last lease",
 		           "account %.*s is Available, and something is left in it", STR_ARG(k->id));
 }
@@ -336,6 +335,8 @@ static void observe_account(struct sim *sim, const struct session *s, const stru
 		k->is_following = false;
 		return;
 	}
+	if (k->status != after->status)
+		sim_trace(sim, NULL, "account %.*s is %s", STR_ARG(k->id), account_status_names[after->status]);
 	k->status = after->status;
 	k->is_following = after->is_following;
 	if (!str_eq(k->lease_uuid, after->lease_uuid))
