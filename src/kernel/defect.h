@@ -14,7 +14,11 @@
 	X(SKIP_LANE_ORDER, "a delivery overtakes the one before it after a failure")                \
 	X(DROP_AFTER_TRIES, "a delivery that failed too often is dropped")                          \
 	X(NO_DEDUP, "an outside event is taken in as often as it comes")                            \
-	X(FORGET_LEFTOVERS, "a parked saga does not list what is left over")
+	X(FORGET_LEFTOVERS, "a parked saga does not list what is left over")                        \
+	X(PASS_THE_LINE, "a lease gets an account although others wait for one")                    \
+	X(NO_TAKE_BACK, "a lease ends, and its account is left as it was")                          \
+	X(FAILED_IS_DONE, "an account counts as arrived although the way there failed")             \
+	X(TELL_AGAIN, "what was told of a lease is not noted")
 
 enum defect {
 	DEFECT_NONE,

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "domain/account.h"
+#include "kernel/defect.h"
 #include "kernel/timer.h"
 #include "service/lease_flow.h"
 #include "service/lease_ops.h"
@@ -150,7 +151,7 @@ enum rc lease_finish(struct session *s, struct lease *l, const struct lease_endi
 	struct lease before = *l;
 	enum rc      rc;
 
-	if (lease_group(l->status) == LEASE_GROUP_MONITORED && end->clean_reason.n &&
+	if (lease_group(l->status) == LEASE_GROUP_MONITORED && end->clean_reason.n && !HAS_DEFECT(NO_TAKE_BACK) &&
 	    (rc = account_take_back(s, &before, end->clean_reason, end->by->name, e)))
 		return rc;
 	if ((rc = lease_apply(l, end->event, session_now(s), e)))
@@ -207,7 +208,7 @@ enum rc lease_grant(struct session *s, struct lease *l, struct str approver, con
 		return lease_apply(l, LEASE_ON_APPROVE, session_now(s), e); /* refused, in its own words */
 	if ((rc = line_is_empty(s, &is_next, e)))
 		return rc;
-	if (!is_next)
+	if (!is_next && !HAS_DEFECT(PASS_THE_LINE))
 		return lease_line_join(s, l, approver, by, e);
 	rc = account_lend(s, l, by->name, &account, e);
 	if (rc == RC_EXHAUSTED) {

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "domain/cloud.h"
+#include "kernel/defect.h"
 #include "service/lease_flow.h"
 #include "service/lease_ops.h"
 #include "service/lease_passes.h"
@@ -104,6 +105,8 @@ static enum rc act(struct session *s, const struct lease_watch *w, struct err *e
 		return end_it(s, w, e);
 	if ((rc = alert(s, w, e)))
 		return rc;
+	if (HAS_DEFECT(TELL_AGAIN) && !w->freezes)
+		return RC_OK;
 	if (!w->freezes)
 		lease_store(s, w->lease);
 	else if ((rc = freeze_it(s, w, e)))

@@ -34,7 +34,7 @@ enum {
 	LEASES_EACH = 2,    /* at most */
 	LEASE_QUEUES = 4,   /* cleanup, drift, leases, line */
 	LEASE_ROUTES = 24,  /* room */
-	SEEDS_PER_LEASE = 4 /* one seed in so many has leases */
+	SEEDS_PER_LEASE = 5 /* one seed in so many has leases */
 };
 
 /* --- what is known --- */

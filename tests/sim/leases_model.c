@@ -391,15 +391,13 @@ void leases_observe(struct sim *sim, struct session *s)
 		else if (entry->type == &lessee_type)
 			person_of(l, entry->key)->counted = entry->after ? ((const struct lessee *)entry->after)->live
 			                                                 : 0;
-		else
-			continue;
-		is_ours = true;
+		is_ours |= entry->type == &lease_type || entry->type == &account_type || entry->type == &lessee_type;
 	}
-	if (!is_ours)
-		return;
 	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));)
 		if (entry->type == &event_type && entry->after && !entry->before)
 			count_told(sim, entry->after);
+	if (!is_ours)
+		return;
 	for (int i = 0; i < LENT_ACCOUNTS; i++)
 		check_pair(sim, &l->accounts[i]);
 	for (int i = 0; i < PEOPLE; i++)
