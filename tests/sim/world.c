@@ -122,18 +122,38 @@ static bool turn_back(struct session *s, size_t changes, const struct query *q, 
 	return is_other;
 }
 
+/* What has come into the page since has pushed out others: they are needed too. */
+static enum rc query_old(struct session *s, size_t changes, const struct query *q, struct stored_page *ret,
+                         bool *ret_is_other, struct err *e)
+{
+	struct query       more = *q;
+	struct stored_page page = { 0 };
+	enum rc            rc;
+
+	more.limit = q->limit + changes < QUERY_LIMIT_MAX ? q->limit + changes : QUERY_LIMIT_MAX;
+	if ((rc = sim_of(s)->memory->query(s, &more, &page, e)))
+		return rc;
+	*ret_is_other = turn_back(s, changes, q, &page);
+	ret->items = page.items;
+	ret->count = page.count;
+	return RC_OK;
+}
+
 static enum rc query(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
 {
 	struct sim *sim = sim_of(s);
+	bool        is_other = false;
 	enum rc     rc = sim->memory->query(s, q, ret, e);
 	size_t      changes;
 
 	if (rc || q->index < 0 || q->cursor.n || sim->is_fresh)
 		return rc;
 	changes = count_recent(sim);
-	if (!changes || sim->is_calm || !chance_is(&sim->chance, sim->profile.lag) ||
-	    !turn_back(s, (size_t)chance_from_to(&sim->chance, 1, (int64_t)changes), q, ret))
+	if (!changes || sim->is_calm || !chance_is(&sim->chance, sim->profile.lag))
 		return RC_OK;
+	rc = query_old(s, (size_t)chance_from_to(&sim->chance, 1, (int64_t)changes), q, ret, &is_other, e);
+	if (rc || !is_other)
+		return rc;
 	sim->faults[SIM_STORE_STALE]++;
 	sim->has_lagged = true;
 	return RC_OK;
