@@ -23,6 +23,7 @@
 #include <uv.h>
 
 #include "app/config.h"
+#include "app/lending.h"
 #include "app/preflight.h"
 #include "app/signin.h"
 #include "app/stores.h"
@@ -51,6 +52,8 @@ enum {
 	SIM_CACHE_MB = 16,
 	DDB_STREAM_LAG_MS = 2000,
 	RETENTION_SEC = 3600,
+	LINE_SEC = 60,
+	DAY_SEC = 86400,
 	EXIT_CONFIG = 2,
 	EXIT_FAILED = 1
 };
@@ -68,6 +71,7 @@ struct server {
 	struct signin         *signin;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
+	struct lending        *lending; /* NULL: no leases here */
 	struct broker_settings settings;
 	struct api            *api;
 	struct jobs           *jobs;
@@ -100,6 +104,8 @@ static enum rc begin_work(struct server *s, struct err *e)
 {
 	enum rc rc = ddb_adopt(s->store.store, e);
 
+	if (!rc)
+		rc = s->lending ? lending_start(s->lending, e) : RC_OK;
 	if (!rc)
 		rc = jobs_start(s->jobs, e);
 	if (!rc)
@@ -164,10 +170,13 @@ static uint64_t draw(void *arg)
 static enum rc open_sim(struct server *s, struct err *e)
 {
 	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &clock_real, SIM_CACHE_MB };
-	struct sim_cloud_options options = {
-		.clock = &clock_real, .random = draw, .waits = true, .available = SIM_ACCOUNTS_DEFAULT / 2
-	};
-	enum rc rc = store_sqlite_open(&file, &s->sim_store, e);
+	struct sim_cloud_options options = { .clock = &clock_real,
+		                             .random = draw,
+		                             .waits = true,
+		                             .available = config_number(s->config, CONFIG_SIM_ACCOUNTS),
+		                             .accounts = config_number(s->config, CONFIG_SIM_ACCOUNTS) +
+		                                         config_number(s->config, CONFIG_SIM_ENTRY) };
+	enum rc                  rc = store_sqlite_open(&file, &s->sim_store, e);
 
 	if (rc)
 		return rc;
@@ -177,10 +186,6 @@ static enum rc open_sim(struct server *s, struct err *e)
 
 static enum rc open_sim_csp(struct server *s, struct csp **ret, struct err *e)
 {
-	enum rc rc = open_sim(s, e);
-
-	if (rc)
-		return rc;
 	return csp_sim_open(&(struct csp_sim_options){ s->sim_store, sim_cloud_faults(s->sim),
 	                                               config_number(s->config, CONFIG_SIM_SANDBOXES) },
 	                    ret, e);
@@ -204,6 +209,8 @@ static enum rc open_csp(struct server *s, struct err *e)
 	};
 	enum rc rc;
 
+	if ((!http.base_url || lending_is_wanted(c)) && (rc = open_sim(s, e)))
+		return rc;
 	if (http.base_url) {
 		inner = csp_http_open(&http);
 	} else if ((rc = open_sim_csp(s, &inner, e))) {
@@ -243,6 +250,7 @@ static void make_jobs(struct server *s)
 		 .store = s->store.store,
 		 .csp = s->csp,
 		 .settings = &s->settings,
+		 .leases = s->lending ? lending_world(s->lending) : NULL,
 		 .clock = &clock_real,
 		 .metrics = s->metrics,
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
@@ -255,8 +263,21 @@ static void make_jobs(struct server *s)
 		 .on_pass_arg = s,
 	};
 
+	if (s->lending) {
+		options.interval_sec[JOB_LEASE_MONITOR] = config_number(c, CONFIG_MONITOR_INTERVAL);
+		options.interval_sec[JOB_LEASE_LINE] = LINE_SEC;
+		options.interval_sec[JOB_LEASE_ORPHANS] = DAY_SEC;
+		options.interval_sec[JOB_LEASE_PURGE] = DAY_SEC;
+		options.interval_sec[JOB_ACCOUNT_DRIFT] = config_number(c, CONFIG_DRIFT_INTERVAL);
+	}
 	s->settings = broker_settings(c);
 	s->jobs = jobs_new(&options);
+}
+
+static void open_lending(struct server *s)
+{
+	if (lending_is_wanted(s->config))
+		s->lending = lending_new(s->config, s->store.store, s->sim);
 }
 
 static enum rc open_wiring(struct server *s, struct err *e)
@@ -270,7 +291,8 @@ static enum rc open_wiring(struct server *s, struct err *e)
 		                          .cloud = s->sim,
 		                          .signin = s->signin,
 		                          .is_alone = s->store.kind == APP_SQLITE,
-		                          .is_dev = s->is_dev };
+		                          .is_dev = s->is_dev,
+		                          .lending = s->lending };
 
 	return wiring_open(&options, &s->wiring, e);
 }
@@ -318,6 +340,13 @@ static enum rc open_api(struct server *s, struct err *e)
 
 	if (rc)
 		return rc;
+	if (s->lending) {
+		options.cloud = lending_cloud(s->lending);
+		options.costs = lending_cloud(s->lending)->costs;
+		options.policy = lending_policy;
+		options.policy_arg = s->lending;
+		options.policy_holder = lending_policies(s->lending);
+	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);
 	api_set_tokens(s->api, &tokens);
@@ -380,10 +409,13 @@ static enum rc start(struct server *s, struct err *e)
 		return rc;
 	if ((rc = open_csp(s, e)))
 		return rc;
-	make_jobs(s);
 	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
 		return rc;
+	open_lending(s);
+	make_jobs(s);
 	if ((rc = open_wiring(s, e)))
+		return rc;
+	if (s->lending && s->store.kind == APP_SQLITE && (rc = lending_start(s->lending, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
 		return rc;
@@ -446,6 +478,7 @@ static void close_all(struct server *s)
 	app_store_close(&s->store);
 	wiring_free(s->wiring);
 	signin_close(s->signin);
+	lending_free(s->lending);
 	csp_close(s->csp);
 	sim_cloud_close(s->sim);
 	store_close(s->sim_store);
@@ -611,6 +644,9 @@ static void announce(struct server *s)
 	log_write(LOG_INFO, "serve", fields, ARRAY_LEN(fields), "listening");
 	if (!log_wants(LOG_INFO)) /* whoever started us waits for this line, whatever the level */
 		printf("{\"message\":\"listening\",\"address\":\"%s\"}\n", address.p), fflush(stdout);
+	if (!s->is_dev && s->lending)
+		log_write(LOG_WARNING, "serve", NULL, 0, "%s is set: lending accounts of a simulated organisation",
+		          config_name(CONFIG_JWT_SECRET));
 	if (!s->is_dev && !config_text(s->config, CONFIG_CSP_URL))
 		log_write(LOG_WARNING, "serve", NULL, 0, "no %s: lending simulated sandboxes",
 		          config_name(CONFIG_CSP_URL));

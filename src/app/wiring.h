@@ -13,6 +13,7 @@ struct csp;
 struct jobs;
 struct kernel;
 struct metrics;
+struct lending;
 struct signin;
 struct sim_cloud;
 struct store;
@@ -29,6 +30,7 @@ struct wiring_options {
 	struct signin                *signin;   /* looked after by the pulse */
 	bool                          is_alone; /* no other node can use this store */
 	bool                          is_dev;
+	struct lending               *lending; /* NULL: no leases */
 };
 
 /* What can be said against the settings of mail; every problem at once is the configuration's business. RC_INVALID. */

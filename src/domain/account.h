@@ -45,6 +45,7 @@ struct account {
 	uint64_t   version;
 };
 
+/* What always holds: Active has a holder and a lease, Frozen a lease, all others neither. */
 bool account_ok(const struct account *a);
 
 enum account_event {
@@ -60,7 +61,18 @@ enum account_event {
 	ACCOUNT_EVENT_COUNT
 };
 
-/* The only writer of status. RC_CONFLICT. */
+struct account_step {
+	enum account_status from;
+	enum account_event  on;
+	enum account_status to;
+};
+
+/* The row for this event in this status; NULL when it is not allowed. Registering has no row: it is for what is not stored yet. */
+const struct account_step *account_step(enum account_status from, enum account_event on);
+
+/* The only writer of status. Whoever leaves Active has no holder any more; who is lent gets holder and lease_uuid from the caller, who also
+ * takes lease_uuid away when the lease is over. REGISTER is for an account that was never stored (version 0).
+ * RC_CONFLICT: not from this status. */
 MUST_CHECK enum rc account_apply(struct account *a, enum account_event on, struct wall now, struct err *e);
 
 /* Does the world still have to follow? */

@@ -19,6 +19,9 @@ enum {
 	REASON_MAX = 1000,
 	THRESHOLDS_MAX = 20,
 	ACCOUNT_ID_MAX = 12,
+	LEASE_ID_MAX = 512, /* base64 of the longest email and a uuid, with room for blanks */
+	LEASE_USD = 1000000,
+	LEASE_HOUR_MS = 3600000,
 };
 
 /* Group: which fields a status has, see contract 2.1. */
@@ -68,6 +71,16 @@ enum lease_event {
 #undef X
 	        LEASE_EVENT_COUNT
 };
+extern const char *const lease_event_names[LEASE_EVENT_COUNT];
+
+struct lease_step {
+	enum lease_status from;
+	enum lease_event  on;
+	enum lease_status to;
+};
+
+/* The row for this event in this status; NULL when it is not allowed. */
+const struct lease_step *lease_step(enum lease_status from, enum lease_event on);
 
 enum threshold_action { THRESHOLD_ALERT, THRESHOLD_FREEZE, THRESHOLD_ACTION_COUNT };
 extern const char *const threshold_action_names[THRESHOLD_ACTION_COUNT]; /* ALERT, FREEZE_ACCOUNT */
@@ -107,26 +120,33 @@ struct lease {
 	int64_t           cost, cost_at_ms; /* spend, and up to when it is complete */
 	int64_t           end_ms;
 	int64_t           ttl_sec;   /* removed after this */
+	int64_t           ttl_days;  /* how long it is kept after its end: the policy's, when it was last asked */
 	int64_t           queued_ms; /* approved, and waits in line for an account since; 0: does not */
 	struct str        queued_by; /* who approved it */
+	int64_t           is_queued; /* 1: queued_ms is set; for the index of the line */
 	struct str        decided_by, decision_reason; /* of a denial, a withdrawal */
 	struct str        ended_by;
 	struct str        end_reason;    /* JSON: the reason object of LeaseTerminated */
 	struct str        freeze_reason; /* JSON: the reason object of LeaseFrozen */
 	int64_t           created_ms, edited_ms;
 	int64_t           rate_from_ms, rate_from_cost; /* an earlier observation, for the projection */
-	uint64_t          version;
+	int64_t  projected_ms; /* since when the projected spend passes the budget, and its owner was told; 0: not */
+	uint64_t version;
 };
 
 /* What always holds: per status, which fields are there. */
 bool lease_ok(const struct lease *l);
 
-/* The only writer of status. RC_CONFLICT: not from this status, with a sentence that says what it is. */
+/* The only writer of status. Writes also what follows from the time alone: start, check and end; RESET forgets account, approver, dates and
+ * cost. The caller gives the account and the approver with APPROVE, and ttl_sec with an end or a denial; then lease_ok() holds.
+ * RC_CONFLICT: not from this status, with a sentence that says which one it is and which it should be. */
 MUST_CHECK enum rc lease_apply(struct lease *l, enum lease_event on, struct wall now, struct err *e);
 
-/* Text from and to the JSON of the API; lists that are too long or malformed add problems. */
-void thresholds_parse(struct str budget_json, struct str duration_json,
-                      struct thresholds *ret); /* stored ones: known to be good */
+/* Hours of its life, as events tell them: from its start to its end, rounded; without an end, what was agreed. 0: neither. */
+int64_t lease_hours(const struct lease *l);
+
+/* The stored lists. They were checked when they came in: what is not a threshold nevertheless is left out. */
+void thresholds_parse(struct str budget_json, struct str duration_json, struct thresholds *ret);
 
 /* --- the monitor's rule (contract 4.2), one lease at a time --- */
 
@@ -136,7 +156,7 @@ struct lease_watch {
 	struct wall   now;
 	bool          projects; /* PROJECTED alerts are on */
 
-	/* What follows, first match wins: */
+	/* What follows. One that is over its budget or expired has nothing else. */
 	bool                      is_over_budget, is_expired;
 	bool                      freezes; /* a threshold wants it frozen: by which */
 	bool                      freezes_by_budget;
@@ -145,11 +165,15 @@ struct lease_watch {
 	bool                      alerts_budget, alerts_duration, alerts_projection;
 	struct budget_threshold   alert_budget;
 	struct duration_threshold alert_duration;
-	int64_t                   projected; /* spend at its end */
+	int64_t                   projected; /* spend at its end, or a day from now; 0: cannot be told */
 };
+
+/* Only an Active or Frozen lease is watched; any other is left as it is, and nothing follows. Each crossing is told once, because the lease
+ * gets the new figures: store it together with what follows. */
 void lease_watch(struct lease_watch *w);
 
-/* When the exact timer for its next duration threshold, or its end, is due; 0: none. */
+/* When lease_watch() has something new to say by time alone: at a duration threshold after now, or just behind its end (which may have passed).
+ * 0: never. */
 int64_t lease_next_moment_ms(const struct lease *l, struct wall now);
 
 /* --- ids --- */

@@ -17,11 +17,13 @@
 struct api;
 struct auth;
 struct cloud;
+struct costs;
 struct identity;
 struct jobs;
 struct kernel;
 struct metrics;
 struct policy;
+struct policy_holder;
 struct ratelimit;
 struct world;
 
@@ -83,10 +85,12 @@ struct api_options {
 	struct identity *identity;                 /* who the people are */
 	struct cloud    *cloud;                    /* where accounts come from */
 	const struct policy *(*policy)(void *arg); /* the one in force; it stays valid until the api is freed */
-	void        *policy_arg;
-	struct auth *auth; /* sign-in, see session.h; NULL: there is none */
+	void *policy_arg;
 	struct str
 	        admin_accounts; /* comma-separated: accounts of the organisation that are never taken into the pool */
+	struct auth          *auth;          /* sign-in, see session.h; NULL: there is none */
+	struct policy_holder *policy_holder; /* told of changes of the policy that are made here */
+	struct costs         *costs;         /* what accounts spend, for reports; NULL: there are none */
 };
 
 /* Something to be done on the loop, handed over from another thread. */

@@ -257,7 +257,7 @@ static bool go_on(struct call *c)
 	if (now_ms < w->claimed_until_ms - queue_visibility_ms(w->queue) / 2)
 		return true;
 	/* A store that cannot be reached is no reason to stop: the claim stands until it runs out. */
-	if (store_run(kernel_options(w->kernel)->store, work_extend, w, &w->arena, NULL))
+	if (work_keep(w, NULL))
 		return now_ms < w->claimed_until_ms;
 	return !w->is_lost;
 }

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lease.c - the life of a lease.
+ *
+ * PendingApproval -> Provisioning -> Active <-> Frozen -> one of six ends. Approving claims an account; the lease is Active only
+ * when access works. A provisioning that fails leads back to PendingApproval when a person had approved it.
+ *
+ * Always true:
+ *   1. status changes only in lease_apply(), only along the table below.
+ *   2. Nothing leads out of ApprovalDenied and the six ends.
+ *   3. Who is monitored (Provisioning, Active, Frozen) or has ended has an account, an approver and a start; who is
+ *      pending or denied has none of them.                                                          [lease_ok()]
+ *
+ * Not here: who may ask (http/), which account (service/), when the monitor finds that something is over (lease_watch.c).
+ */
+#include "domain/lease.h"
+
+#include <assert.h>
+
+#include "base/buf.h"
+
+/* clang-format off */
+static const struct lease_step steps[] = {
+	/* from                    on                   to                        */
+	{ LEASE_PENDING_APPROVAL, LEASE_ON_APPROVE,    LEASE_PROVISIONING        },
+	{ LEASE_PENDING_APPROVAL, LEASE_ON_DENY,       LEASE_APPROVAL_DENIED     },
+	{ LEASE_PENDING_APPROVAL, LEASE_ON_WITHDRAW,   LEASE_APPROVAL_DENIED     },
+	{ LEASE_PROVISIONING,     LEASE_ON_PUBLISH,    LEASE_ACTIVE              },
+	{ LEASE_PROVISIONING,     LEASE_ON_RESET,      LEASE_PENDING_APPROVAL    },
+	{ LEASE_PROVISIONING,     LEASE_ON_FAIL,       LEASE_PROVISIONING_FAILED },
+	{ LEASE_PROVISIONING,     LEASE_ON_EXPIRE,     LEASE_EXPIRED             },
+	{ LEASE_PROVISIONING,     LEASE_ON_EXCEED,     LEASE_BUDGET_EXCEEDED     },
+	{ LEASE_PROVISIONING,     LEASE_ON_TERMINATE,  LEASE_MANUALLY_TERMINATED },
+	{ LEASE_PROVISIONING,     LEASE_ON_QUARANTINE, LEASE_ACCOUNT_QUARANTINED },
+	{ LEASE_PROVISIONING,     LEASE_ON_EJECT,      LEASE_EJECTED             },
+	{ LEASE_ACTIVE,           LEASE_ON_FREEZE,     LEASE_FROZEN              },
+	{ LEASE_ACTIVE,           LEASE_ON_EXPIRE,     LEASE_EXPIRED             },
+	{ LEASE_ACTIVE,           LEASE_ON_EXCEED,     LEASE_BUDGET_EXCEEDED     },
+	{ LEASE_ACTIVE,           LEASE_ON_TERMINATE,  LEASE_MANUALLY_TERMINATED },
+	{ LEASE_ACTIVE,           LEASE_ON_QUARANTINE, LEASE_ACCOUNT_QUARANTINED },
+	{ LEASE_ACTIVE,           LEASE_ON_EJECT,      LEASE_EJECTED             },
+	{ LEASE_FROZEN,           LEASE_ON_UNFREEZE,   LEASE_ACTIVE              },
+	{ LEASE_FROZEN,           LEASE_ON_EXPIRE,     LEASE_EXPIRED             },
+	{ LEASE_FROZEN,           LEASE_ON_EXCEED,     LEASE_BUDGET_EXCEEDED     },
+	{ LEASE_FROZEN,           LEASE_ON_TERMINATE,  LEASE_MANUALLY_TERMINATED },
+	{ LEASE_FROZEN,           LEASE_ON_QUARANTINE, LEASE_ACCOUNT_QUARANTINED },
+	{ LEASE_FROZEN,           LEASE_ON_EJECT,      LEASE_EJECTED             },
+};
+/* clang-format on */
+
+const char *const lease_status_names[LEASE_STATUS_COUNT] = {
+#define X(name, text, group) text,
+	LEASE_STATUSES(X)
+#undef X
+};
+
+const char *const lease_event_names[LEASE_EVENT_COUNT] = {
+#define X(name, text) text,
+	LEASE_EVENTS(X)
+#undef X
+};
+
+static const enum lease_group groups[LEASE_STATUS_COUNT] = {
+#define X(name, text, group) LEASE_GROUP_##group,
+	LEASE_STATUSES(X)
+#undef X
+};
+
+enum lease_group lease_group(enum lease_status status)
+{
+	assert(status < LEASE_STATUS_COUNT);
+	return groups[status];
+}
+
+bool lease_is_live(enum lease_status status)
+{
+	return lease_group(status) == LEASE_GROUP_PENDING || lease_group(status) == LEASE_GROUP_MONITORED;
+}
+
+const struct lease_step *lease_step(enum lease_status from, enum lease_event on)
+{
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+		if (steps[i].from == from && steps[i].on == on)
+			return &steps[i];
+	return NULL;
+}
+
+static bool has_what_all_have(const struct lease *l)
+{
+	return l->uuid.n > 0 && l->user_email.n > 0 && str_eq_nocase(l->user_email, l->user_key) &&
+	       l->template_uuid.n > 0 && l->template_name.n > 0 && l->max_spend >= 0 && l->duration_ms >= 0;
+}
+
+/* What only a lease has that was given an account. */
+static bool has_account(const struct lease *l)
+{
+	return l->account_id.n > 0 && l->approved_by.n > 0 && l->start_ms > 0 && l->last_checked_ms > 0 &&
+	       l->queued_ms == 0;
+}
+
+static bool has_nothing_of_an_account(const struct lease *l)
+{
+	return l->account_id.n == 0 && l->approved_by.n == 0 && l->start_ms == 0 && l->last_checked_ms == 0 &&
+	       l->expires_ms == 0 && l->cost == 0 && l->end_ms == 0;
+}
+
+bool lease_ok(const struct lease *l)
+{
+	if (l->status >= LEASE_STATUS_COUNT || !has_what_all_have(l))
+		return false;
+	switch (lease_group(l->status)) {
+	case LEASE_GROUP_PENDING: return has_nothing_of_an_account(l) && l->ttl_sec == 0;
+	case LEASE_GROUP_DENIED: return has_nothing_of_an_account(l) && l->ttl_sec > 0 && l->queued_ms == 0;
+	case LEASE_GROUP_MONITORED: return has_account(l) && l->end_ms == 0 && l->ttl_sec == 0;
+	case LEASE_GROUP_ENDED: return has_account(l) && l->end_ms > 0 && l->ttl_sec > 0;
+	}
+	return false;
+}
+
+/* "Active, Frozen or Provisioning": from where the event leads anywhere. */
+static struct str allowed_from(enum lease_event on, struct buf *b)
+{
+	enum lease_status from[LEASE_STATUS_COUNT];
+	size_t            count = 0;
+
+	for (int status = 0; status < LEASE_STATUS_COUNT; status++)
+		if (lease_step((enum lease_status)status, on))
+			from[count++] = (enum lease_status)status;
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			buf_add_text(b, i + 1 < count ? ", " : " or ");
+		buf_add_text(b, lease_status_names[from[i]]);
+	}
+	return buf_str(b);
+}
+
+static enum rc refuse(const struct lease *l, enum lease_event on, struct err *e)
+{
+	CLEANUP(buf_fini) struct buf b;
+	struct str                   allowed;
+
+	buf_init(&b, 256);
+	allowed = allowed_from(on, &b);
+	return err_set(e, RC_CONFLICT, "lease %.*s is %s; to %s, it must be %.*s", STR_ARG(l->uuid),
+	               lease_status_names[l->status], lease_event_names[on], STR_ARG(allowed));
+}
+
+static void forget_account(struct lease *l)
+{
+	l->account_id = l->approved_by = l->freeze_reason = STR("");
+	l->start_ms = l->last_checked_ms = l->expires_ms = 0;
+	l->cost = l->cost_at_ms = l->rate_from_ms = l->rate_from_cost = l->projected_ms = 0;
+}
+
+/* A lease begins when it can be used: what was agreed as its duration counts from then on. An end that a manager has set meanwhile stays. */
+static void begin(struct lease *l, struct wall now)
+{
+	l->start_ms = l->last_checked_ms = now.ms;
+	if (l->expires_ms == 0 && l->duration_ms > 0)
+		l->expires_ms = now.ms + l->duration_ms;
+}
+
+static void leave_line(struct lease *l)
+{
+	l->queued_ms = 0;
+	l->queued_by = STR("");
+}
+
+static void note(struct lease *l, enum lease_event on, struct wall now)
+{
+	switch (on) {
+	case LEASE_ON_APPROVE:
+		leave_line(l);
+		l->start_ms = l->last_checked_ms = now.ms;
+		break;
+	case LEASE_ON_DENY:
+	case LEASE_ON_WITHDRAW: leave_line(l); break;
+	case LEASE_ON_PUBLISH: begin(l, now); break;
+	case LEASE_ON_RESET: forget_account(l); break;
+	case LEASE_ON_UNFREEZE: l->freeze_reason = STR(""); break;
+	case LEASE_ON_FREEZE: break;
+	case LEASE_ON_FAIL:
+	case LEASE_ON_EXPIRE:
+	case LEASE_ON_EXCEED:
+	case LEASE_ON_TERMINATE:
+	case LEASE_ON_QUARANTINE:
+	case LEASE_ON_EJECT: l->end_ms = now.ms; break;
+	case LEASE_EVENT_COUNT: break;
+	}
+}
+
+enum rc lease_apply(struct lease *l, enum lease_event on, struct wall now, struct err *e)
+{
+	const struct lease_step *step = lease_step(l->status, on);
+
+	assert(on < LEASE_EVENT_COUNT);
+	if (!step)
+		return refuse(l, on, e);
+	note(l, on, now);
+	l->status = step->to;
+	l->edited_ms = now.ms;
+	return RC_OK;
+}
+
+int64_t lease_hours(const struct lease *l)
+{
+	int64_t span = l->expires_ms > l->start_ms && l->start_ms > 0 ? l->expires_ms - l->start_ms : l->duration_ms;
+
+	return (span + LEASE_HOUR_MS / 2) / LEASE_HOUR_MS;
+}
