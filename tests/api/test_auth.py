@@ -199,6 +199,25 @@ def test_the_old_secret_is_accepted_until_its_date(make):
     assert status(server.client(), fresh)["authenticated"] is True
 
 
+def test_a_new_secret_is_taken_over_on_sighup(make, tmp_path):
+    config = tmp_path / "conf"
+    config.write_text("LEASEHOLD_JWT_SECRET=%s\n" % SECRET)
+    server = make.server(args=["--file", str(config)])
+    client, token = server.client(), admin_token()
+    assert status(client, token)["authenticated"] is True
+    config.write_text("LEASEHOLD_JWT_SECRET=too-short\n")
+    server.signal(signal.SIGHUP)
+    until(lambda: "reload failed" in server.output(), "the bad secret is told of")
+    assert status(client, token)["authenticated"] is True
+    overlap = "LEASEHOLD_JWT_SECRET_OLD=%s\nLEASEHOLD_JWT_OLD_UNTIL=2999-01-01\n" % SECRET
+    for text, expected in ((overlap, True), ("", False)):
+        config.write_text("LEASEHOLD_JWT_SECRET=%s\n%s" % (OTHER, text))
+        seen = server.output().count("are read again")
+        server.signal(signal.SIGHUP)
+        until(lambda: server.output().count("are read again") > seen, "the settings are read again")
+        assert status(client, token)["authenticated"] is expected
+
+
 @pytest.mark.parametrize(
     "env, why",
     [
