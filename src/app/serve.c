@@ -343,9 +343,7 @@ static enum rc open_api(struct server *s, struct err *e)
 	if (s->lending) {
 		options.cloud = lending_cloud(s->lending);
 		options.costs = lending_cloud(s->lending)->costs;
-		options.policy = lending_policy;
-		options.policy_arg = s->lending;
-		options.policy_holder = lending_policies(s->lending);
+		options.policy = lending_policies(s->lending);
 	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);

@@ -15,6 +15,7 @@
 #include "store/store.h"
 
 struct api;
+struct approval_policy;
 struct auth;
 struct cloud;
 struct costs;
@@ -22,7 +23,6 @@ struct identity;
 struct jobs;
 struct kernel;
 struct metrics;
-struct policy;
 struct policy_holder;
 struct ratelimit;
 struct world;
@@ -78,19 +78,18 @@ struct api_options {
 	size_t             inbox_count;
 	bool               webhooks_may_be_private; /* their URLs may name this machine or a private network */
 	bool (*is_csp_open)(void *arg);             /* is the circuit open? for the metric */
-	void         *csp_arg;
-	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
+	void                 *csp_arg;
+	struct world         *world;  /* the simulated cloud, for development; NULL: its routes are not there */
+	struct policy_holder *policy; /* the policy in force; told of changes that are made here */
+	struct costs         *costs;  /* what accounts spend, for reports; NULL: there are none */
 
 	/* For /api. */
-	struct identity *identity;                 /* who the people are */
-	struct cloud    *cloud;                    /* where accounts come from */
-	const struct policy *(*policy)(void *arg); /* the one in force; it stays valid until the api is freed */
-	void *policy_arg;
-	struct str
-	        admin_accounts; /* comma-separated: accounts of the organisation that are never taken into the pool */
-	struct auth          *auth;          /* sign-in, see session.h; NULL: there is none */
-	struct policy_holder *policy_holder; /* told of changes of the policy that are made here */
-	struct costs         *costs;         /* what accounts spend, for reports; NULL: there are none */
+	struct auth     *auth;           /* sign-in, see session.h; NULL: there is none */
+	struct identity *identity;       /* who the people are */
+	struct cloud    *cloud;          /* where accounts come from */
+	struct str       admin_accounts; /* comma-separated: those that the organisation is run from are never lent */
+	const struct approval_policy *(*approval)(void *arg); /* the operator's rules; NULL: the templates decide */
+	void *approval_arg;
 };
 
 /* Something to be done on the loop, handed over from another thread. */
