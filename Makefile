@@ -55,7 +55,7 @@ t: build-asan/build.ninja ## run the unit tests whose name contains T: make t T=
 SEEDS ?= $(if $(SEED),1,1000)
 sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME for one with a mistake
 	@scripts/setup test
-	@$(MAKE) --no-print-directory build/build.ninja
+	@$(MAKE) --no-print-directory --silent build/build.ninja
 	@ninja -C build --quiet tests/sim/sim
 	@build/tests/sim/sim --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace) $(if $(DEFECT),--defect $(DEFECT))
 

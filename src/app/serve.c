@@ -24,6 +24,7 @@
 
 #include "app/config.h"
 #include "app/preflight.h"
+#include "app/signin.h"
 #include "app/stores.h"
 #include "app/tokens.h"
 #include "app/wiring.h"
@@ -40,6 +41,8 @@
 #include "providers/sim/csp_sim.h"
 #include "providers/sim/records.h"
 #include "service/jobs.h"
+#include "service/lease_records.h"
+#include "service/leases.h"
 #include "service/policy_store.h"
 #include "store/sqlite.h"
 #include "store/store.h"
@@ -65,6 +68,8 @@ struct server {
 	struct store          *sim_store; /* of the simulated vendor and cloud; NULL when there is a real vendor */
 	struct sim_cloud      *sim;
 	struct wiring         *wiring;
+	struct signin         *signin;
+	struct cloud           cloud;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
 	struct policy_holder  *policy;
@@ -175,7 +180,7 @@ static enum rc open_sim(struct server *s, struct err *e)
 {
 	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &clock_real, SIM_CACHE_MB };
 	struct sim_cloud_options options = {
-		.clock = &clock_real, .random = draw, .waits = true, .available = SIM_ACCOUNTS_DEFAULT / 2
+		.clock = &clock_real, .random = draw, .waits = true, .accounts = 60, .available = 20
 	};
 	enum rc rc = store_sqlite_open(&file, &s->sim_store, e);
 
@@ -269,6 +274,46 @@ static void make_jobs(struct server *s)
 	s->jobs = jobs_new(&options);
 }
 
+static const struct policy *policy_now(void *arg)
+{
+	return policy_current(((struct server *)arg)->policy);
+}
+
+static enum rc seed_account(struct session *se, void *arg, struct err *e)
+{
+	struct cloud_account *c = arg;
+	struct account        a, old;
+	enum rc               rc = session_get(se, &account_type, c->id, &old, NULL);
+
+	(void)e;
+	if (rc != RC_NOT_FOUND)
+		return rc;
+	a = (struct account){ .id = c->id,
+		              .name = c->name,
+		              .email = c->email,
+		              .status = ACCOUNT_AVAILABLE,
+		              .placed_ou = STR("Available"),
+		              .cleaned_ms = session_now(se).ms,
+		              .created_ms = session_now(se).ms,
+		              .edited_ms = session_now(se).ms };
+	session_put(se, &account_type, &a);
+	return RC_OK;
+}
+
+static enum rc seed(struct server *s, struct err *e)
+{
+	struct arena              a = { 0 };
+	struct cloud_account_page page = { 0 };
+	enum rc                   rc = s->cloud.organisation->ops->list_accounts(s->cloud.organisation,
+	                                                                         sim_cloud_ou(s->sim, SIM_OU_AVAILABLE), STR(""), &a,
+	                                                                         &page, e);
+
+	for (size_t i = 0; !rc && i < page.count; i++)
+		rc = store_run(s->store.store, seed_account, &page.items[i], &a, e);
+	arena_fini(&a);
+	return rc;
+}
+
 static enum rc open_wiring(struct server *s, struct err *e)
 {
 	struct wiring_options options = { .config = s->config,
@@ -277,15 +322,18 @@ static enum rc open_wiring(struct server *s, struct err *e)
 		                          .csp = s->csp,
 		                          .settings = &s->settings,
 		                          .jobs = s->jobs,
-		                          .policy = s->policy,
+		                          .holder = s->policy,
 		                          .cloud = s->sim,
+		                          .signin = s->signin,
 		                          .is_alone = s->store.kind == APP_SQLITE,
-		                          .is_dev = s->is_dev };
+		                          .is_dev = s->is_dev,
+		                          .policy = policy_now,
+		                          .policy_arg = s };
 
 	return wiring_open(&options, &s->wiring, e);
 }
 
-static void on_news(void *arg)
+static void on_events(void *arg)
 {
 	api_poke_streams(arg);
 }
@@ -321,8 +369,12 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .is_csp_open = is_csp_open,
 		  .csp_arg = s->csp,
 		  .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
-		  .policy = s->policy,
-		  .costs = s->sim ? sim_cloud_ports(s->sim).costs : NULL,
+		  .identity = signin_identity(s->signin),
+		  .auth = signin_auth(s->signin),
+		  .cloud = &s->cloud,
+		  .policy = policy_now,
+		  .policy_arg = s,
+		  .holder = s->policy,
 	};
 	enum rc rc = tokens_read(c, &tokens, e);
 
@@ -383,7 +435,7 @@ static enum rc start(struct server *s, struct err *e)
 
 	if ((rc = app_take_folder(config_text(s->config, CONFIG_DATA), &s->lock_fd, e)))
 		return rc;
-	if (s->is_dev && (rc = tokens_prepare_dev(s->config, e)))
+	if (s->is_dev && ((rc = tokens_prepare_dev(s->config, e)) || (rc = signin_prepare_dev(s->config, e))))
 		return rc;
 	s->metrics = metrics_new();
 	if ((rc = open_store(s, e)))
@@ -394,7 +446,12 @@ static enum rc start(struct server *s, struct err *e)
 	s->policy = policy_holder_new(s->store.store, &clock_real);
 	if (s->store.kind == APP_SQLITE && (rc = read_policy(s, e)))
 		return rc;
+	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
+		return rc;
+	s->cloud = sim_cloud_ports(s->sim);
 	if ((rc = open_wiring(s, e)))
+		return rc;
+	if ((rc = seed(s, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
 		return rc;
@@ -403,7 +460,7 @@ static enum rc start(struct server *s, struct err *e)
 	if (s->store.kind == APP_SQLITE && (rc = jobs_start(s->jobs, e)))
 		return rc;
 	start_adopting(s);
-	wiring_start(s->wiring, on_news, s->api);
+	wiring_start(s->wiring, on_events, s->api);
 	return RC_OK;
 }
 
@@ -456,6 +513,7 @@ static void close_all(struct server *s)
 	api_free(s->api);
 	app_store_close(&s->store);
 	wiring_free(s->wiring);
+	signin_close(s->signin);
 	policy_holder_free(s->policy);
 	csp_close(s->csp);
 	sim_cloud_close(s->sim);
@@ -470,7 +528,8 @@ static void close_all(struct server *s)
 /* What the environment said at the start is all this process will ever see of it. */
 static void warn_of_fixed_tokens(const struct config *c)
 {
-	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN, CONFIG_INBOX_TOKENS };
+	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN, CONFIG_INBOX_TOKENS,
+		                            CONFIG_JWT_SECRET };
 
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
 		if (c->values[ids[i]].origin == FROM_ENVIRONMENT)
@@ -490,6 +549,8 @@ static void read_again(struct server *s, struct config *fresh, struct api_tokens
 	if (!rc && s->is_dev) {
 		config_set(fresh, CONFIG_DATA, config_str(s->config, CONFIG_DATA), FROM_COMMAND_LINE);
 		rc = tokens_prepare_dev(fresh, &e);
+		if (!rc)
+			rc = signin_prepare_dev(fresh, &e);
 	}
 	if (!rc)
 		rc = tokens_read(fresh, ret, &e);
@@ -499,13 +560,16 @@ static void read_again(struct server *s, struct config *fresh, struct api_tokens
 }
 
 /* Certificates first: they can still fail. Both servers have the same files. */
-static void take_over(struct server *s, const struct api_tokens *tokens, struct buf *problems)
+static void take_over(struct server *s, const struct config *fresh, const struct api_tokens *tokens,
+                      struct buf *problems)
 {
 	struct err e = { 0 };
 	enum rc    rc = http_server_reload_tls(s->http, &e);
 
 	if (!rc && s->probe)
 		rc = http_server_reload_tls(s->probe, &e);
+	if (!rc)
+		rc = signin_reload(s->signin, fresh, &e);
 	if (rc)
 		buf_addf(problems, "%s\n", e.msg);
 	else
@@ -536,13 +600,13 @@ static void on_reload(uv_signal_t *signal, int number)
 	buf_init(&problems, 65536);
 	read_again(s, &fresh, &tokens, &problems);
 	if (!problems.n)
-		take_over(s, &tokens, &problems);
+		take_over(s, &fresh, &tokens, &problems);
 	if (problems.n) {
 		struct str all = join_lines(&fresh.arena, buf_str(&problems));
 
 		log_write(LOG_ERROR, "serve", NULL, 0, "reload failed, the old settings stay: %.*s", STR_ARG(all));
 	} else {
-		log_write(LOG_INFO, "serve", NULL, 0, "tokens and certificates are read again");
+		log_write(LOG_INFO, "serve", NULL, 0, "tokens, users and certificates are read again");
 	}
 	warn_of_fixed_tokens(&fresh);
 	buf_fini(&problems);
@@ -586,7 +650,10 @@ static void print_welcome(const struct server *s, const char *address)
 	printf("Claim a sandbox:\n");
 	printf("  curl -X POST -H \"Authorization: Bearer $BROKER_API_TOKEN\" -H 'X-Track-ID: student-1' %s%.*s/allocate\n",
 	       address, STR_ARG(base));
-	printf("See the pool:\n  build/leasehold sandbox stats\n\n%s Ctrl-C stops.\n\n", where_tokens_are(s->config).p);
+	printf("See the pool:\n  build/leasehold sandbox stats\n");
+	printf("Sign in for leases: %s/api/auth/login\n", address);
+	signin_print_dev(c);
+	printf("\n%s Ctrl-C stops.\n\n", where_tokens_are(s->config).p);
 	fflush(stdout);
 }
 

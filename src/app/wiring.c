@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "app/config.h"
+#include "app/signin.h"
 #include "base/arena.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -29,20 +30,20 @@
 #include "providers/notify/mail.h"
 #include "providers/notify/webhook_out.h"
 #include "providers/sim/cloud.h"
+#include "service/account_clean.h"
+#include "service/account_follow.h"
 #include "service/alarms.h"
 #include "service/broker_alarms.h"
 #include "service/cloudtrail.h"
 #include "service/jobs.h"
+#include "service/leases.h"
 #include "service/policy_store.h"
 #include "store/store.h"
 
 enum {
 	TICK_MS = 1000,
 	BEAT_TICKS = 10,
-	ALARM_TICKS = 30,
 	POLICY_TICKS = 5,
-	SINK_TRIES = 8,
-	SINK_BACKOFF_MS = 2000,
 	SAGA_LEASE_MS = 30000,
 };
 
@@ -54,27 +55,31 @@ enum {
 	QUEUE_MAIL_OUT,
 	QUEUE_LOG,
 	QUEUE_CLOUDTRAIL,
-	QUEUE_COUNT
+	QUEUE_CLEANUP,
+	QUEUE_LEASES,
+	QUEUE_COUNT = QUEUE_LEASES + LEASE_QUEUE_COUNT
 };
-enum { ROUTES_MAX = 8 };
+enum { ROUTES_MAX = 20 };
 
 const char *const wiring_inboxes[] = { "cloudtrail" };
 const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
 
 struct wiring {
-	struct wiring_options o;
-	char                  node[ID_UUID_SIZE];
-	struct queue          queues[QUEUE_COUNT];
-	struct route          routes[ROUTES_MAX];
-	size_t                route_count;
-	struct webhook_out    webhook_out;
-	struct mail_rule      mail_rule;
-	struct mail_routes    mail_routes;
-	struct mail_server    mail_server;
-	struct kernel        *kernel;
-	struct pump          *pump;
-	void (*on_news)(void *arg);
-	void *news_arg;
+	struct wiring_options        o;
+	char                         node[ID_UUID_SIZE];
+	struct queue                 queues[QUEUE_COUNT];
+	struct route                 routes[ROUTES_MAX];
+	size_t                       route_count;
+	struct webhook_out           webhook_out;
+	struct mail_rule             mail_rule;
+	struct mail_routes           mail_routes;
+	struct mail_server           mail_server;
+	struct account_clean_options clean;
+	struct account_world        *accounts;
+	struct saga_kind             follow;
+	const struct saga_kind      *sagas[1];
+	struct kernel               *kernel;
+	struct pump                 *pump;
 
 	pthread_t       pulse;
 	pthread_mutex_t lock;
@@ -107,16 +112,22 @@ static void lay_routes(struct wiring *w)
 	add_route(w, EVENT_JOB_REQUESTED, JOBS_QUEUE);
 	add_route(w, "*", "webhook");
 	add_route(w, "cloudtrail:*", "cloudtrail");
+	add_route(w, EVENT_CLEAN_REQUEST, CLEANUP_QUEUE);
+	add_route(w, EVENT_CLEANUP_DUE, CLEANUP_QUEUE);
+	for (size_t i = 0; i < LEASE_ROUTE_COUNT; i++)
+		w->routes[w->route_count++] = lease_routes[i];
 	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
 	if (has_mail(c))
 		add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
 }
 
-static struct queue sink(const char *name, queue_call_fn *call, void *arg)
+static struct queue sink(const struct wiring *w, const char *name, queue_call_fn *call, void *arg)
 {
-	return (struct queue){
-		.name = name, .call = call, .arg = arg, .tries = SINK_TRIES, .backoff_ms = SINK_BACKOFF_MS
-	};
+	return (struct queue){ .name = name,
+		               .call = call,
+		               .arg = arg,
+		               .tries = config_number(w->o.config, CONFIG_SINK_TRIES),
+		               .backoff_ms = config_number(w->o.config, CONFIG_SINK_BACKOFF) };
 }
 
 static void make_queues(struct wiring *w)
@@ -125,10 +136,13 @@ static void make_queues(struct wiring *w)
 	w->queues[QUEUE_WEBHOOK] = (struct queue){ .name = "webhook",
 		                                   .handle = webhook_fan_out,
 		                                   .has_addressees = true };
-	w->queues[QUEUE_WEBHOOK_OUT] = sink("webhook-out", webhook_out_call, &w->webhook_out);
+	w->queues[QUEUE_WEBHOOK_OUT] = sink(w, "webhook-out", webhook_out_call, &w->webhook_out);
 	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
-	w->queues[QUEUE_MAIL_OUT] = sink("mail-out", mail_out_call, &w->mail_server);
+	w->queues[QUEUE_MAIL_OUT] = sink(w, "mail-out", mail_out_call, &w->mail_server);
 	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
+	w->queues[QUEUE_CLEANUP] = account_clean_queue(&w->clean);
+	for (size_t i = 0; i < LEASE_QUEUE_COUNT; i++)
+		w->queues[QUEUE_LEASES + i] = lease_queues[i];
 	w->queues[QUEUE_CLOUDTRAIL] = (struct queue){ .name = "cloudtrail", .handle = cloudtrail_note, .tries = 5 };
 }
 
@@ -183,6 +197,8 @@ static void make_kernel(struct wiring *w)
 		.queue_count = QUEUE_COUNT,
 		.routes = w->routes,
 		.route_count = w->route_count,
+		.sagas = w->sagas,
+		.saga_count = 1,
 		.lease_ms = SAGA_LEASE_MS,
 		.timers_per_sec = config_number(c, CONFIG_TIMERS_PER_SEC),
 		.random = draw,
@@ -207,6 +223,19 @@ enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct 
 	w->mail_server = mail_server(o->config);
 	w->mail_rule = mail_rule(o->config);
 	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
+	w->clean = (struct account_clean_options){ .store = o->store,
+		                                   .cleaner = sim_cloud_ports(o->cloud).cleaner,
+		                                   .policy = o->policy,
+		                                   .policy_arg = o->policy_arg };
+	w->accounts = account_world_new(&(struct account_world_options){ .store = o->store,
+	                                                                 .cloud = sim_cloud_ports(o->cloud),
+	                                                                 .user_permissions = STR("user"),
+	                                                                 .manager_group = STR("managers"),
+	                                                                 .manager_permissions = STR("manager"),
+	                                                                 .admin_group = STR("admins"),
+	                                                                 .admin_permissions = STR("admin") });
+	w->follow = account_follow_kind(w->accounts);
+	w->sagas[0] = &w->follow;
 	lay_routes(w);
 	make_queues(w);
 	make_kernel(w);
@@ -243,6 +272,7 @@ static void beat(struct wiring *w)
 	w->failed_commits = failed;
 	try_now(w, node_beat, &w->self);
 	rc_ignore(webhook_refresh(w->kernel, NULL));
+	signin_refresh_keys(w->o.signin);
 }
 
 static void state_circuit(struct wiring *w)
@@ -264,7 +294,7 @@ static void state_circuit(struct wiring *w)
 static void refresh_policy(struct wiring *w)
 {
 	struct err e = { 0 };
-	bool       is_bad = policy_holder_refresh(w->o.policy, &e) == RC_CORRUPT;
+	bool       is_bad = policy_holder_refresh(w->o.holder, &e) == RC_CORRUPT;
 
 	if (is_bad && !w->was_policy_bad)
 		log_write(LOG_ERROR, "policy", NULL, 0, "the stored configuration cannot be used: %s", e.msg);
@@ -339,6 +369,7 @@ static bool wait_tick(struct wiring *w)
 static void *pulse_loop(void *arg)
 {
 	struct wiring *w = arg;
+	unsigned       alarm_ticks = (unsigned)config_number(w->o.config, CONFIG_ALARM_INTERVAL);
 
 	for (unsigned tick = 0;; tick++) {
 		if (tick % BEAT_TICKS == 0)
@@ -347,7 +378,8 @@ static void *pulse_loop(void *arg)
 			refresh_policy(w);
 		state_circuit(w);
 		bring_events(w);
-		if (tick % ALARM_TICKS == 1)
+		signin_refresh_users(w->o.signin);
+		if (tick % alarm_ticks == alarm_ticks - 1)
 			check_alarms(w);
 		if (!wait_tick(w))
 			return NULL;
@@ -356,12 +388,9 @@ static void *pulse_loop(void *arg)
 
 /* --- start and stop --- */
 
-static void on_kernel_news(void *arg)
+static void poke_pump(void *arg)
 {
-	struct wiring *w = arg;
-
-	pump_poke(w->pump);
-	w->on_news(w->news_arg);
+	pump_poke(arg);
 }
 
 static void init_pulse(struct wiring *w)
@@ -375,15 +404,14 @@ static void init_pulse(struct wiring *w)
 	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(&clock_real).ms };
 }
 
-void wiring_start(struct wiring *w, void (*on_news)(void *arg), void *arg)
+void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg)
 {
-	w->on_news = on_news;
-	w->news_arg = arg;
 	w->pump = pump_start(
 	        &(struct pump_options){ .kernel = w->kernel,
 	                                .workers = (unsigned)config_number(w->o.config, CONFIG_WORKERS) + JOB_COUNT,
 	                                .poll_ms = config_number(w->o.config, CONFIG_POLL) });
-	kernel_on_news(w->kernel, on_kernel_news, w);
+	kernel_on_news(w->kernel, poke_pump, w->pump);
+	kernel_on_events(w->kernel, on_events, arg);
 	init_pulse(w);
 	if (pthread_create(&w->pulse, NULL, pulse_loop, w))
 		abort(); /* without threads there is no program */
@@ -399,6 +427,7 @@ void wiring_stop(struct wiring *w)
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->pulse, NULL);
 	kernel_on_news(w->kernel, NULL, NULL);
+	kernel_on_events(w->kernel, NULL, NULL);
 	pump_stop(w->pump);
 	w->pump = NULL;
 	try_now(w, node_leave, &w->self);
@@ -410,6 +439,7 @@ void wiring_free(struct wiring *w)
 	if (!w)
 		return;
 	kernel_free(w->kernel);
+	account_world_free(w->accounts);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

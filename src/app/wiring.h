@@ -13,7 +13,9 @@ struct csp;
 struct jobs;
 struct kernel;
 struct metrics;
+struct policy;
 struct policy_holder;
+struct signin;
 struct sim_cloud;
 struct store;
 struct wiring;
@@ -25,10 +27,13 @@ struct wiring_options {
 	struct csp                   *csp; /* guarded: its circuit is a fact */
 	const struct broker_settings *settings;
 	struct jobs                  *jobs;
-	struct policy_holder         *policy;   /* refreshed for what other nodes have written */
+	struct policy_holder         *holder;   /* refreshed for what other nodes have written */
 	struct sim_cloud             *cloud;    /* whose CloudTrail events are brought to the inbox; NULL: none */
+	struct signin                *signin;   /* looked after by the pulse */
 	bool                          is_alone; /* no other node can use this store */
 	bool                          is_dev;
+	const struct policy *(*policy)(void *arg);
+	void *policy_arg;
 };
 
 /* What can be said against the settings of mail; every problem at once is the configuration's business. RC_INVALID. */
@@ -42,8 +47,8 @@ struct kernel     *wiring_kernel(struct wiring *w);
 extern const char *const wiring_inboxes[];
 extern const size_t      wiring_inbox_count;
 
-/* From here on work is done. on_news: after each commit that left something to do or to see, on any thread. */
-void wiring_start(struct wiring *w, void (*on_news)(void *arg), void *arg);
+/* From here on work is done. on_events: after each commit that emitted an event, on any thread. */
+void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg);
 
 /* No work is begun any more; what is under way has ended. */
 void wiring_stop(struct wiring *w);

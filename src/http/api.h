@@ -15,10 +15,13 @@
 #include "store/store.h"
 
 struct api;
-struct costs;
+struct auth;
+struct cloud;
+struct identity;
 struct jobs;
 struct kernel;
 struct metrics;
+struct policy;
 struct policy_holder;
 struct ratelimit;
 struct world;
@@ -30,7 +33,8 @@ enum scope {
 	SCOPE_PROBE,  /* anybody, also on the metrics port; never limited */
 	SCOPE_TRACK,
 	SCOPE_ADMIN,
-	SCOPE_INBOX, /* those who send events from outside; operators too */
+	SCOPE_INBOX,   /* those who send events from outside; operators too */
+	SCOPE_SESSION, /* people and their programs, under /api: the handler asks who it is, see rights.h */
 };
 
 struct api_route {
@@ -44,6 +48,9 @@ struct api_route {
 
 extern const struct api_route api_routes[];
 extern const size_t           api_route_count;
+
+/* Is this a path of /api? Its answers have an envelope and headers of their own. */
+bool api_is_under(const struct api *a, struct str path);
 
 struct api_tokens {
 	struct str track[API_TOKENS_MAX], admin[API_TOKENS_MAX], inbox[API_TOKENS_MAX];
@@ -70,10 +77,18 @@ struct api_options {
 	size_t             inbox_count;
 	bool               webhooks_may_be_private; /* their URLs may name this machine or a private network */
 	bool (*is_csp_open)(void *arg);             /* is the circuit open? for the metric */
-	void                 *csp_arg;
-	struct world         *world;  /* the simulated cloud, for development; NULL: its routes are not there */
-	struct policy_holder *policy; /* the policy in force; told of changes that are made here */
-	struct costs         *costs;  /* what accounts spend, for reports; NULL: there are none */
+	void         *csp_arg;
+	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
+
+	/* For /api. */
+	struct identity *identity;                 /* who the people are */
+	struct cloud    *cloud;                    /* where accounts come from */
+	const struct policy *(*policy)(void *arg); /* the one in force; valid for POLICY_VALID_MS and more */
+	void                 *policy_arg;
+	struct policy_holder *holder; /* of it: told of changes that are made here */
+	struct str
+	        admin_accounts; /* comma-separated: accounts of the organisation that are never taken into the pool */
+	struct auth *auth;      /* sign-in, see session.h; NULL: there is none */
 };
 
 /* Something to be done on the loop, handed over from another thread. */

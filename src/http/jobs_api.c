@@ -2,9 +2,10 @@
 /*
  * jobs_api.c - the routes that run, pause and show jobs.
  *
- * A call that runs a job writes down that it shall be run, then waits for the end of the pass, but not longer than API_JOB_WAIT_MS: then
- * it is answered 202, and the pass goes on, whatever becomes of this process. What waits (struct job_call) is told on the loop; it is
- * freed when it was told, or has been answered before and is no longer expected to be.
+ * A call that runs a job writes down that it shall be run, then waits for the end of the pass, but not longer than
+ * API_JOB_WAIT_MS: then it is answered 202, and the pass goes on, whatever becomes of this process. What waits
+ * (struct job_call) is told on the loop; it is freed when it was told, or has been answered before and is no longer
+ * expected to be.
  */
 #include <stdlib.h>
 

@@ -18,6 +18,7 @@
 #include "http/ops_stream.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ struct streams {
 	const struct kernel *kernel;
 	int64_t              lag_ms;
 	struct stream       *first;
-	unsigned             count;
+	atomic_uint          count; /* other threads ask whether there are any */
 	uv_timer_t           tick;
 	uv_async_t           wake;
 	struct buf           piece;
@@ -355,7 +356,8 @@ static void on_wake(uv_async_t *wake)
 
 void streams_poke_later(struct streams *all)
 {
-	uv_async_send(&all->wake);
+	if (atomic_load(&all->count))
+		uv_async_send(&all->wake);
 }
 
 void streams_stop(struct streams *all)

@@ -75,7 +75,7 @@ enum rc session_emit(struct session *s, struct event *event, struct err *e)
 #endif
 	complete(s, event);
 	session_add(s, &event_type, event);
-	session_poke(s); /* somebody may be watching the log */
+	session_poke(s, NEWS_TO_SEE); /* somebody may be watching the log */
 	if (str_eq(event->type, STR(EVENT_DEAD_LETTERED)))
 		return RC_OK;
 	return route_event(s, event, e);

@@ -36,15 +36,19 @@ struct kernel {
 	pthread_mutex_t       news_lock; /* held while it is told, so that nobody is told after he asked not to be */
 	void (*on_news)(void *arg);
 	void *news_arg;
+	void (*on_events)(void *arg);
+	void *events_arg;
 };
 
-static void tell_news(void *context)
+static void tell_news(void *context, unsigned news)
 {
 	struct kernel *k = context;
 
 	pthread_mutex_lock(&k->news_lock);
-	if (k->on_news)
+	if (k->on_news && (news & NEWS_TO_DO))
 		k->on_news(k->news_arg);
+	if (k->on_events && (news & NEWS_TO_SEE))
+		k->on_events(k->events_arg);
 	pthread_mutex_unlock(&k->news_lock);
 }
 
@@ -86,6 +90,14 @@ void kernel_on_news(struct kernel *k, void (*on_news)(void *arg), void *arg)
 	pthread_mutex_lock(&k->news_lock);
 	k->news_arg = arg;
 	k->on_news = on_news;
+	pthread_mutex_unlock(&k->news_lock);
+}
+
+void kernel_on_events(struct kernel *k, void (*on_events)(void *arg), void *arg)
+{
+	pthread_mutex_lock(&k->news_lock);
+	k->events_arg = arg;
+	k->on_events = on_events;
 	pthread_mutex_unlock(&k->news_lock);
 }
 

@@ -73,3 +73,6 @@ bool kernel_matches(struct str patterns, struct str type);
 /* Called after each durable transaction that left something to do. Any thread, must not wait. NULL: no more; when this has returned,
  * the one before is not called any longer. */
 void kernel_on_news(struct kernel *k, void (*on_news)(void *arg), void *arg);
+
+/* The same after each that emitted an event. */
+void kernel_on_events(struct kernel *k, void (*on_events)(void *arg), void *arg);

@@ -62,7 +62,7 @@ static void open_lane(struct session *s, struct lane *lane, const struct event *
 	lane->since_ms = lane->due_ms = session_now(s).ms;
 	/* Another number than that of an earlier lane of this name: whoever claimed that one must not settle this one. */
 	lane->fence = (int64_t)(kernel_random(kernel_of(s)) >> 2);
-	session_poke(s);
+	session_poke(s, NEWS_TO_DO);
 }
 
 static void join_lane(struct session *s, struct lane *lane, const struct event *event)
@@ -120,7 +120,7 @@ static enum rc advance(struct session *s, struct lane *lane, bool *ret_has_more,
 	lane->tries = 0;
 	lane->owner = lane->last_error = STR("");
 	session_put(s, &lane_type, lane);
-	session_poke(s);
+	session_poke(s, NEWS_TO_DO);
 	return RC_OK;
 }
 
@@ -195,7 +195,7 @@ static enum rc note_failure(struct session *s, struct work *w, struct lane *lane
 	               kernel_backoff(w->kernel, q->backoff_ms ? q->backoff_ms : DEFAULT_BACKOFF_MS,
 	                              q->backoff_max_ms ? q->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS, lane->tries - 1);
 	session_put(s, &lane_type, lane);
-	session_poke(s); /* whoever sleeps until something is due has something new to consider */
+	session_poke(s, NEWS_TO_DO); /* whoever sleeps until something is due has something new to consider */
 	return RC_OK;
 }
 
@@ -257,7 +257,7 @@ static bool go_on(struct call *c)
 	if (now_ms < w->claimed_until_ms - queue_visibility_ms(w->queue) / 2)
 		return true;
 	/* A store that cannot be reached is no reason to stop: the claim stands until it runs out. */
-	if (store_run(kernel_options(w->kernel)->store, work_extend, w, &w->arena, NULL))
+	if (work_keep(w, NULL))
 		return now_ms < w->claimed_until_ms;
 	return !w->is_lost;
 }

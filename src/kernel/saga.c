@@ -165,7 +165,7 @@ enum rc session_start(struct session *s, const char *kind, struct str id, struct
 		return err_set(e, rc, "saga %.*s cannot be read", STR_ARG(id));
 	saga_rule_start(&r);
 	session_put(s, &saga_type, &saga);
-	session_poke(s);
+	session_poke(s, NEWS_TO_DO);
 	return saga_tell(s, &saga,
 	                 &(struct saga_news){ .type = "SagaStarted",
 	                                      .step = saga_rule_step_name(&saga, r.kind, a),
@@ -264,7 +264,7 @@ static enum rc save_order(struct session *s, struct saga_order *o, const struct 
 	news->request_id = o->request_id;
 	news->reason = o->reason;
 	session_put(s, &saga_type, &o->saga);
-	session_poke(s);
+	session_poke(s, NEWS_TO_DO);
 	if ((rc = saga_tell(s, &o->saga, news, e)))
 		return rc;
 	if (next != SAGA_NEXT_END)

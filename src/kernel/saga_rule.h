@@ -15,8 +15,9 @@ struct saga_step;
 
 enum { SAGA_TIMEOUT_MS = 30000, SAGA_TRIES = 5, SAGA_BACKOFF_MS = 1000, SAGA_BACKOFF_MAX_MS = 60000 };
 
-/* The lease outlives the calls of a step by this much, so that the next owner does not meet one still under way. */
-enum { SAGA_LEASE_MARGIN_MS = 5000 };
+/* The lease outlives the calls of a step by this much, so that the next owner does not meet one that is still under
+ * way. Half of it is for what passes between claim and call, half for clocks that do not agree. */
+enum { SAGA_LEASE_MARGIN_MS = 5000, SAGA_SKEW_MAX_MS = SAGA_LEASE_MARGIN_MS / 2 };
 
 /* Names of all steps must fit into saga.leftovers. */
 enum { SAGA_STEP_NAME_MAX = 64 };

@@ -179,16 +179,29 @@ static enum rc check(struct work *w, const struct saga_step *step)
 	return err_wrap(&w->failure, rc, "cannot tell whether it has happened");
 }
 
+/* A call may last as long as its time-out, and whoever takes over must not meet it: is the lease long enough still? */
+static enum rc check_time(struct work *w, const struct saga_step *step)
+{
+	int64_t needed_ms = saga_step_timeout(step) + SAGA_SKEW_MAX_MS;
+
+	if (now_of(w) + needed_ms > w->claimed_until_ms ||
+	    clock_mono(kernel_options(w->kernel)->clock).ms + needed_ms > w->claimed_until.ms)
+		return err_set(&w->failure, RC_UNAVAILABLE, "too little of the lease was left for the call");
+	return RC_OK;
+}
+
 static enum rc call_step(struct work *w, const struct saga_step *step)
 {
-	enum rc rc;
+	enum rc rc = check_time(w, step);
 
-	if (now_of(w) >= w->claimed_until_ms || clock_mono(kernel_options(w->kernel)->clock).ms >= w->claimed_until.ms)
-		return err_set(&w->failure, RC_UNAVAILABLE, "the lease ran out before the call was made");
+	if (rc)
+		return rc;
 	if (w->saga_todo == SAGA_TODO_UNDO)
 		return step->undo(&w->saga_call, &w->failure);
 	if (w->saga_todo == SAGA_TODO_CHECK) {
 		if ((rc = check(w, step)) || w->has_happened)
+			return rc;
+		if ((rc = check_time(w, step)))
 			return rc;
 		w->saga_call.now_ms = now_of(w);
 	}
@@ -273,7 +286,7 @@ static enum rc save(struct session *s, struct work *w, const struct saga_rule *r
 		return RC_OK;
 	case SAGA_NEXT_WAIT:
 		session_put(s, &saga_type, r->saga);
-		session_poke(s); /* whoever sleeps until something is due has something new to consider */
+		session_poke(s, NEWS_TO_DO); /* whoever sleeps until something is due has something new to consider */
 		return RC_OK;
 	case SAGA_NEXT_END: return finish(s, w, r, asks_on_end, e);
 	}

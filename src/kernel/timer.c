@@ -51,7 +51,7 @@ enum rc session_arm(struct session *s, struct timer *timer, struct err *e)
 	timer->state = TIMER_ARMED;
 	timer->armed_ms = session_now(s).ms;
 	session_put(s, &timer_type, timer);
-	session_poke(s);
+	session_poke(s, NEWS_TO_DO);
 	return RC_OK;
 }
 
@@ -182,7 +182,7 @@ enum rc timer_fire_now(struct session *s, void *arg, struct err *e)
 	if (sooner.due_ms > session_now(s).ms)
 		sooner.due_ms = session_now(s).ms;
 	session_put(s, &timer_type, &sooner);
-	session_poke(s);
+	session_poke(s, NEWS_TO_DO);
 	return audit(s, c, "TimerFiredByHand", e);
 }
 

@@ -159,3 +159,16 @@ enum rc work_extend(struct session *s, void *arg, struct err *e)
 
 	return w->kind == WORK_SAGA ? saga_extend(s, w, e) : lane_extend(s, w, e);
 }
+
+enum rc work_keep(struct work *w, struct err *e)
+{
+	int64_t     until_ms = w->claimed_until_ms;
+	struct mono until = w->claimed_until;
+	enum rc     rc = store_run(kernel_options(w->kernel)->store, work_extend, w, &w->arena, e);
+
+	if (rc) {
+		w->claimed_until_ms = until_ms;
+		w->claimed_until = until;
+	}
+	return rc;
+}

@@ -80,5 +80,8 @@ txn_fn work_refuse;
 /* It was performed and settled, or that was tried: whoever waits for it in this process is told. The last stage, not in a transaction. */
 void work_over(const struct work *w);
 
-/* Keep a claimed one for longer. Sets is_lost. arg is the work. */
+/* Keep a claimed one for longer. Sets is_lost. arg is the work. Right only when it is known to be written: use work_keep(). */
 txn_fn work_extend;
+
+/* The same in a transaction of its own. When that fails, the claim stands as long as it did before. Blocks. */
+MUST_CHECK enum rc work_keep(struct work *w, struct err *e);

@@ -2,10 +2,10 @@
 /*
  * broker.c - the pool's transactions: load, decide, put.
  *
- * Every function here runs inside the store (see store.h) and may be run again; the rules are the domain's. Whatever changes a
- * sandbox emits one event in the same transaction; what changes nothing emits none. That a
- * track never holds two sandboxes is kept twice: broker_claim() looks for a live one first, and the unique TrackIndex
- * refuses a second even if it had not.
+ * Every function here runs inside the store (see store.h) and may be run again; the rules are the domain's. Whatever
+ * changes a sandbox emits one event in the same transaction; what changes nothing emits none. That a track never
+ * holds two sandboxes is kept twice: broker_claim() looks for a live one first, and the unique TrackIndex refuses a
+ * second even if it had not.
  */
 #include "service/broker.h"
 

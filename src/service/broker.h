@@ -1,5 +1,5 @@
-/* broker.h - what callers can do with the pool: transaction functions, each with its argument; each change emits an event.
- * See docs/broker.md. */
+/* broker.h - what callers can do with the pool: transaction functions, each with its argument; each change emits an
+ * event. See docs/broker.md. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,12 +2,13 @@
 /*
  * job_schedule.c - when jobs are due: their timers, requests and pauses.
  *
- * A scheduled job has a timer "job/NAME". When it fires, the event JobDue goes into the queue of the jobs; a request goes there too, as
- * JobRequested. Both have the subject "job/NAME", so all of one job stand in one lane: one pass at a time on all nodes, in turn. The
- * next timer is armed by the transaction that takes the delivery of the last pass away (jobs_settle()), or by a resume; being one-shot
- * it catches up once, however long nobody was there.
+ * A scheduled job has a timer "job/NAME". When it fires, the event JobDue goes into the queue of the jobs; a request
+ * goes there too, as JobRequested. Both have the subject "job/NAME", so all of one job stand in one lane: one pass at
+ * a time on all nodes, in turn. The next timer is armed by the transaction that takes the delivery of the last pass
+ * away (jobs_settle()), or by a resume; being one-shot it catches up once, however long nobody was there.
  *
- * Always true: a job that is not paused has an armed timer, or something in its lane.   [jobs_arm(), job_pause(), jobs_settle()]
+ * Always true: a job that is not paused has an armed timer, or something in its lane.   [jobs_arm(), job_pause(),
+ * jobs_settle()]
  */
 #include "service/job_schedule.h"
 
@@ -118,7 +119,8 @@ enum rc job_arm_next(struct session *s, enum job_id id, const struct job_record 
 	return arm(s, id, session_now(s).ms + with_jitter(s, pause_ms), e);
 }
 
-/* When a job without a timer is due: an interval after its last pass; at once when that is over, or when it has never run. */
+/* When a job without a timer is due: an interval after its last pass; at once when that is over, or when it has never
+ * run. */
 static int64_t overdue_ms(struct session *s, const struct job_record *record)
 {
 	int64_t due_ms = record->last_finished_at ? (record->last_finished_at + record->interval_sec) * 1000 : 0;

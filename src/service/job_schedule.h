@@ -15,7 +15,8 @@ bool job_of_subject(struct str subject, enum job_id *ret);
 /* A job's record, or a fresh one when there is none yet. */
 MUST_CHECK enum rc job_load(struct session *s, struct str name, struct job_record *ret, struct err *e);
 
-/* Set the job's timer to when its next pass is due, from how the last one went. Nothing when it is paused or not scheduled. */
+/* Set the job's timer to when its next pass is due, from how the last one went. Nothing when it is paused or not
+ * scheduled. */
 MUST_CHECK enum rc job_arm_next(struct session *s, enum job_id id, const struct job_record *record, struct err *e);
 
 /* The terms of a request's event. RC_CORRUPT: it makes no sense. */

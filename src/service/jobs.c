@@ -2,14 +2,16 @@
 /*
  * jobs.c - runs the passes that are due.
  *
- * When a job is due is stored (see job_schedule.c); the kernel's queue hands it to one node at a time, with a claim that runs out when
- * the node is silent. Here the pass is run between two transactions: one that notes its beginning, and the one that takes the delivery
- * away, keeps how it went and arms the next timer. A pass that fails has been run: the delivery is done with. A pass that was stopped,
- * because this node ends or has lost its claim, has not: the delivery stays, and the job is run again, here or elsewhere.
+ * When a job is due is stored (see job_schedule.c); the kernel's queue hands it to one node at a time, with a claim
+ * that runs out when the node is silent. Here the pass is run between two transactions: one that notes its beginning,
+ * and the one that takes the delivery away, keeps how it went and arms the next timer. A pass that fails has been
+ * run: the delivery is done with. A pass that was stopped, because this node ends or has lost its claim, has not: the
+ * delivery stays, and the job is run again, here or elsewhere.
  *
- * What is known only in this process: the passes under way here (a table by job), who waits for a result, and the last few results.
- * One mutex guards it, held for moments, never while the store is asked. A thread, the heart, extends the claims of passes that wait
- * for the vendor, stops scheduled ones that are paused, and looks whether another node has run what somebody here waits for.
+ * What is known only in this process: the passes under way here (a table by job), who waits for a result, and the
+ * last few results. One mutex guards it, held for moments, never while the store is asked. A thread, the heart,
+ * extends the claims of passes that wait for the vendor, stops scheduled ones that are paused, and looks whether
+ * another node has run what somebody here waits for.
  */
 #include "service/jobs.h"
 
@@ -25,19 +27,22 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "kernel/event.h"
 #include "service/job_schedule.h"
+#include "service/lease_jobs.h"
 
 enum {
 	DEFAULT_STALE_HOURS = 24,
 	SLICE_MS = 100, /* a pass that waits looks so often whether it shall stop */
-	POLL_MS = 500,  /* for results of other nodes */
+	POLL_MS = 500,  /* for results of other nodes: */
+	ENDS_LOOKED_AT = 50,
+	ENDS_SINCE_MS = 30 * 60000, /* longer than anybody waits, and than clocks differ */
 	BEATS_PER_LEASE = 3,
 	RESULTS_KEPT = 32,
 	TRIES = 1000, /* a try that counts is one whose process ended */
 	RETRY_MS = 500,
+	END_MAX = JOB_RESULT_MAX + 6 * 240 + 512, /* an error may be all escapes */
 };
-
-static pass_fn run_alarms;
 
 static const struct {
 	const char *name, *actor;
@@ -51,7 +56,11 @@ static const struct {
 	[JOB_EXPIRY]          = { "expiry",          "job/expiry",          pass_expire,       "background_expiry",            METRIC_EXPIRY,  METRIC__COUNT },
 	[JOB_STALE_REMOVAL]   = { "stale-removal",   "job/stale-removal",   pass_remove_stale, "background_auto_delete_stale", METRIC__COUNT,  METRIC__COUNT },
 	[JOB_EVENT_RETENTION] = { "event-retention", "job/event-retention", pass_prune_events, "background_event_retention",   METRIC__COUNT,  METRIC__COUNT },
-	[JOB_ALARMS]          = { "alarms",          "job/alarms",          run_alarms,        "background_alarms",            METRIC__COUNT,  METRIC__COUNT },
+	[JOB_LEASE_MONITOR]   = { "lease-monitor",   "job/lease-monitor",   job_watch_leases,  "lease_monitor",                METRIC__COUNT,  METRIC__COUNT },
+	[JOB_LEASE_LINE]      = { "lease-line",      "job/lease-line",      job_tend_line,     "lease_line",                   METRIC__COUNT,  METRIC__COUNT },
+	[JOB_LEASE_ORPHANS]   = { "lease-orphans",   "job/lease-orphans",   job_find_orphans,  "lease_orphans",                METRIC__COUNT,  METRIC__COUNT },
+	[JOB_LEASE_PURGE]     = { "lease-purge",     "job/lease-purge",     job_purge_leases,  "lease_purge",                  METRIC__COUNT,  METRIC__COUNT },
+	[JOB_ACCOUNT_DRIFT]   = { "account-drift",   "job/account-drift",   job_find_drift,    "account_drift",                METRIC__COUNT,  METRIC__COUNT },
 	[JOB_BULK_DELETE]     = { "bulk-delete",     "job/bulk-delete",     pass_bulk_delete,  "bulk_delete",                  METRIC__COUNT,  METRIC__COUNT },
 	[JOB_RETRY_FAILED]    = { "retry-failed",    "job/retry-failed",    pass_retry_failed, "retry_failed_deletions",       METRIC__COUNT,  METRIC__COUNT },
 	/* clang-format on */
@@ -221,7 +230,8 @@ bool jobs_forget(struct jobs *j, struct job_ask *ask)
 
 /* --- may it go on? --- */
 
-/* Ask the kernel, unless somebody does so at this moment. Extends the claim. With the lock held, which is given up meanwhile. */
+/* Ask the kernel, unless somebody does so at this moment. Extends the claim. With the lock held, which is given up
+ * meanwhile. */
 static void ask_kernel(struct run *r)
 {
 	struct jobs *j = r->jobs;
@@ -263,13 +273,6 @@ static bool wait_in_pass(void *arg, int64_t ms)
 
 /* --- a pass --- */
 
-static enum rc run_alarms(const struct pass *p, struct pass_result *ret, struct err *e)
-{
-	const struct jobs_options *o = &((struct run *)p->wait_arg)->jobs->options;
-
-	return o->check_alarms(o->alarms_arg, ret, e);
-}
-
 static void write_result(const struct pass_result *counts, char ret[JOB_RESULT_MAX + 1])
 {
 	struct buf      b = { .p = ret, .room = JOB_RESULT_MAX + 1, .max = JOB_RESULT_MAX };
@@ -298,7 +301,6 @@ static void feed_metrics(const struct run *r, const struct pass_result *counts)
 			metrics_add(m, counts->counts[i].metric, "", counts->counts[i].value);
 }
 
-/* What runs every few seconds and finds nothing wrong is no news. */
 static void log_pass(const struct run *r)
 {
 	const struct outcome *o = &r->outcome;
@@ -310,9 +312,9 @@ static void log_pass(const struct run *r)
 		     LOG_STR("error", str_from(o->e.msg)),
 		     LOG_STR("request_id", r->call->delivery->event.request_id),
 	};
-	enum log_level level = o->rc ? LOG_WARNING : r->id == JOB_ALARMS ? LOG_DEBUG : LOG_INFO;
 
-	log_write(level, "jobs", fields, ARRAY_LEN(fields), "%s %s", table[r->id].name, o->rc ? "failed" : "done");
+	log_write(o->rc ? LOG_WARNING : LOG_INFO, "jobs", fields, ARRAY_LEN(fields), "%s %s", table[r->id].name,
+	          o->rc ? "failed" : "done");
 }
 
 static void run_pass(struct run *r)
@@ -323,6 +325,7 @@ static void run_pass(struct run *r)
 		               .store = o->store,
 		               .csp = o->csp,
 		               .settings = o->settings,
+		               .leases = o->leases,
 		               .clock = o->clock,
 		               .by = { str_from(table[r->id].actor), r->call->delivery->event.request_id },
 		               .is_forced = r->terms.is_forced,
@@ -437,6 +440,31 @@ enum rc jobs_call(struct call *c, struct err *e)
 	return RC_OK;
 }
 
+/* So that whoever asked at another node hears of it. */
+static enum rc tell_end(struct session *s, const struct run *r, struct err *e)
+{
+	char            room[END_MAX + 1];
+	struct buf      b = { .p = room, .room = sizeof(room), .max = END_MAX };
+	struct json_out o;
+	struct event    event = { .type = r->outcome.rc ? STR(EVENT_JOB_FAILED) : STR(EVENT_JOB_FINISHED),
+		                  .subject = str_from(table[r->id].actor),
+		                  .actor = str_from(table[r->id].actor),
+		                  .request_id = r->call->delivery->event.request_id };
+
+	json_out_init(&o, &b);
+	json_open_object(&o);
+	json_put_str(&o, "job", str_from(table[r->id].name));
+	json_put_str(&o, "event", str_from(r->outcome.event_id));
+	json_put_int(&o, "durationMs", r->outcome.duration_ms);
+	json_put_raw(&o, "result", str_from(r->outcome.result));
+	if (r->outcome.rc)
+		json_put_str(&o, "error", str_from(r->outcome.e.msg));
+	json_close_object(&o);
+	assert(!b.is_full);
+	event.detail = str_dup(session_arena(s), buf_str(&b));
+	return session_emit(s, &event, e);
+}
+
 enum rc jobs_settle(struct session *s, const struct call *c, struct err *e)
 {
 	const struct run *r = c->result;
@@ -459,6 +487,8 @@ enum rc jobs_settle(struct session *s, const struct call *c, struct err *e)
 	record.failures = r->outcome.rc ? record.failures + 1 : 0;
 	record.interval_sec = jobs_interval_sec(r->jobs, r->id);
 	session_put(s, &job_type, &record);
+	if ((rc = tell_end(s, r, e)))
+		return rc;
 	return job_arm_next(s, r->id, &record, e);
 }
 
@@ -522,13 +552,25 @@ static void beat_for(struct jobs *j, enum job_id id, struct arena *a)
 	pthread_cond_broadcast(&j->is_changed);
 }
 
-static void outcome_of(const struct job_record *record, struct outcome *ret)
+/* What the event of an end says. False: nothing that can be used. */
+static bool outcome_of(const struct event *event, struct outcome *ret)
 {
-	*ret = (struct outcome){ .duration_ms = record->last_duration_ms };
-	if (record->last_outcome == JOB_ERROR)
-		ret->rc = err_set(&ret->e, RC_UNAVAILABLE, "%.*s", STR_ARG(record->last_error));
-	(void)snprintf(ret->event_id, sizeof(ret->event_id), "%.*s", STR_ARG(record->last_event_id)); /* fits */
-	(void)snprintf(ret->result, sizeof(ret->result), "%.*s", STR_ARG(record->last_result));       /* fits */
+	CLEANUP(json_freep) json_t *detail = NULL;
+	struct str                  id, error;
+	char                       *result;
+
+	*ret = (struct outcome){ 0 };
+	if (json_parse(event->detail, &detail, NULL) || !json_is_object(detail) ||
+	    !json_get_text(detail, "event", &id) || !json_get_text(detail, "error", &error) ||
+	    !json_get_number(detail, "durationMs", 0, &ret->duration_ms))
+		return false;
+	if (str_eq(event->type, STR(EVENT_JOB_FAILED)))
+		ret->rc = err_set(&ret->e, RC_UNAVAILABLE, "%.*s", STR_ARG(error));
+	(void)snprintf(ret->event_id, sizeof(ret->event_id), "%.*s", STR_ARG(id)); /* fits */
+	result = json_dumps(json_object_get(detail, "result"), JSON_COMPACT);
+	(void)snprintf(ret->result, sizeof(ret->result), "%s", result ? result : "{}"); /* fits */
+	free(result);
+	return true;
 }
 
 /* With the lock held: does anybody wait for a pass of this job? */
@@ -541,20 +583,41 @@ static bool is_awaited(const struct jobs *j, enum job_id id)
 	return ask != NULL;
 }
 
-/* With the lock held: another node may have run what somebody here waits for. */
+/* Another node may have run what somebody here waits for: its end is in the log. */
 static void look_elsewhere(struct jobs *j, enum job_id id, struct arena *a)
 {
-	struct job_record record;
+	struct event_list l = { .type = STR("JobF*"), /* finished, failed */
+		                .subject = str_from(table[id].actor),
+		                .since_ms = clock_now(j->options.clock).ms - ENDS_SINCE_MS,
+		                .is_newest_first = true,
+		                .limit = ENDS_LOOKED_AT };
 	struct outcome    o;
-	struct job_ask   *asks;
 
-	if (!is_awaited(j, id) || !read_unlocked(j, id, a, &record) || !record.last_event_id.n)
-		return;
-	outcome_of(&record, &o);
-	asks = take_asks(j, o.event_id);
-	pthread_mutex_unlock(&j->lock);
-	answer_all(asks, &o);
-	pthread_mutex_lock(&j->lock);
+	arena_reset(a);
+	if (store_read(j->options.store, event_list, &l, a, NULL))
+		return; /* the store does not answer: later */
+	for (size_t i = 0; i < l.count; i++) {
+		struct job_ask *asks;
+
+		if (!outcome_of(&l.events[i], &o))
+			continue;
+		pthread_mutex_lock(&j->lock);
+		asks = take_asks(j, o.event_id);
+		pthread_mutex_unlock(&j->lock);
+		answer_all(asks, &o);
+	}
+}
+
+/* With the lock held, which is given up meanwhile. */
+static void look_for_asks(struct jobs *j, struct arena *a)
+{
+	for (int id = 0; id < JOB_COUNT; id++) {
+		if (!is_awaited(j, (enum job_id)id))
+			continue;
+		pthread_mutex_unlock(&j->lock);
+		look_elsewhere(j, (enum job_id)id, a);
+		pthread_mutex_lock(&j->lock);
+	}
 }
 
 static void *beat(void *arg)
@@ -570,12 +633,10 @@ static void *beat(void *arg)
 		bool    must_poll = now_ms >= next_look_ms;
 
 		j->must_look = false;
-		for (int id = 0; id < JOB_COUNT; id++) {
-			if (must_beat)
-				beat_for(j, (enum job_id)id, &a);
-			if (must_poll)
-				look_elsewhere(j, (enum job_id)id, &a);
-		}
+		for (int id = 0; must_beat && id < JOB_COUNT; id++)
+			beat_for(j, (enum job_id)id, &a);
+		if (must_poll)
+			look_for_asks(j, &a);
 		if (must_beat)
 			next_beat_ms = now_ms + every_ms;
 		if (must_poll)
@@ -603,7 +664,6 @@ struct jobs *jobs_new(const struct jobs_options *o)
 	struct jobs       *j = mem_new(struct jobs);
 	pthread_condattr_t monotonic;
 
-	assert(!o->interval_sec[JOB_ALARMS] || o->check_alarms);
 	j->options = *o;
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_condattr_init(&monotonic);

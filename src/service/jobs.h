@@ -1,10 +1,10 @@
-/* jobs.h - the passes as scheduled work: a durable timer makes one due, an operator's wish does too, the kernel's queue runs it.
+/* jobs.h - the passes as scheduled work: a durable timer or an operator's wish makes one due, the kernel's queue runs it.
  *
  * Wiring, in this order:
  *
  *     jobs = jobs_new(&options);
- *     queues[n] = jobs_queue(jobs);                routes: { "JobDue", JOBS_QUEUE }, { "JobRequested", JOBS_QUEUE }
- *     kernel = kernel_new(...);                    with that queue and these routes; on a store of our own, kernel_recover()
+ *     queues[n] = jobs_queue(jobs);                routes: EVENT_JOB_DUE and EVENT_JOB_REQUESTED to JOBS_QUEUE
+ *     kernel = kernel_new(...);                    with that queue and these routes
  *     jobs_start(jobs, &e);                        may fail while the store is away: try again
  *     pump = pump_start(...);                      with at least JOB_COUNT workers for this queue
  *     ...
@@ -32,6 +32,8 @@ struct jobs;
 #define EVENT_JOB_REQUESTED "JobRequested"
 #define EVENT_JOB_PAUSED    "JobPaused"
 #define EVENT_JOB_RESUMED   "JobResumed"
+#define EVENT_JOB_FINISHED  "JobFinished" /* detail: job, event (what made it run), durationMs, result, */
+#define EVENT_JOB_FAILED    "JobFailed"   /* and error */
 
 /* Scheduled ones first; the rest run only when asked and are not listed. */
 enum job_id {
@@ -40,7 +42,11 @@ enum job_id {
 	JOB_EXPIRY,
 	JOB_STALE_REMOVAL,
 	JOB_EVENT_RETENTION,
-	JOB_ALARMS,
+	JOB_LEASE_MONITOR,
+	JOB_LEASE_LINE,
+	JOB_LEASE_ORPHANS,
+	JOB_LEASE_PURGE,
+	JOB_ACCOUNT_DRIFT,
 	JOB_SCHEDULED,
 	JOB_BULK_DELETE = JOB_SCHEDULED,
 	JOB_RETRY_FAILED,
@@ -51,14 +57,11 @@ struct jobs_options {
 	struct store                 *store;
 	struct csp                   *csp;
 	const struct broker_settings *settings;
+	const struct lease_world     *leases; /* NULL: no jobs about leases */
 	const struct clock           *clock;
 	struct metrics               *metrics;
 	int64_t                       interval_sec[JOB_SCHEDULED]; /* 0: there is no such job */
 	int64_t                       lease_sec; /* how long a node may be silent before another runs its job */
-
-	/* The pass of the job `alarms`. */
-	enum rc (*check_alarms)(void *arg, struct pass_result *ret, struct err *e);
-	void *alarms_arg;
 
 	/* Called after each pass, on the worker's thread; may be NULL. */
 	void (*on_pass)(void *arg);
@@ -74,7 +77,8 @@ queue_call_fn   jobs_call;
 queue_settle_fn jobs_settle;
 queue_over_fn   jobs_over;
 
-/* Arm the timers that are missing, and start the thread that holds claims of passes under way. Blocks. Repeat it when it fails. */
+/* Arm the timers that are missing, and start the thread that holds claims of passes under way. Blocks. Repeat it when
+ * it fails. */
 MUST_CHECK enum rc jobs_start(struct jobs *j, struct err *e);
 
 /* The first half of it; arg is the jobs. */
@@ -89,8 +93,8 @@ bool        jobs_find(const struct jobs *j, struct str name, enum job_id *ret); 
 
 /* --- run now --- */
 
-/* The wish for a pass, paused or not: written as an event. Without own terms it joins a pass that is due or under way at any node.
- * RC_UNAVAILABLE: too many wait already. */
+/* The wish for a pass, paused or not: written as an event. Without own terms it joins a pass that is due or under way
+ * at any node. RC_UNAVAILABLE: too many wait already. */
 struct job_request {
 	enum job_id        id;
 	bool               has_own_terms; /* is_forced, stale_hours or status are set: not served by another's pass */
@@ -104,7 +108,8 @@ struct job_request {
 };
 txn_fn job_request;
 
-/* Somebody who waits for the result of a requested pass. Caller-owned, hands off until done(), which comes on another thread. */
+/* Somebody who waits for the result of a requested pass. Caller-owned, hands off until done(), which comes on another
+ * thread. */
 struct job_ask {
 	enum job_id id;
 	char        event_id[KERNEL_ID_SIZE]; /* of the request */

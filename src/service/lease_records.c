@@ -31,7 +31,7 @@ enum {
 	LEASE_F_DURATION_THRESHOLDS, LEASE_F_COST_GROUP, LEASE_F_ACCOUNT_ID, LEASE_F_APPROVED_BY, LEASE_F_START, LEASE_F_LAST_CHECKED,
 	LEASE_F_EXPIRES, LEASE_F_COST, LEASE_F_COST_AT, LEASE_F_END, LEASE_F_TTL, LEASE_F_QUEUED, LEASE_F_QUEUED_BY, LEASE_F_DECIDED_BY,
 	LEASE_F_DECISION_REASON, LEASE_F_ENDED_BY, LEASE_F_END_REASON, LEASE_F_FREEZE_REASON, LEASE_F_CREATED, LEASE_F_EDITED,
-	LEASE_F_RATE_FROM, LEASE_F_RATE_FROM_COST, LEASE_F_IS_QUEUED,
+	LEASE_F_RATE_FROM, LEASE_F_RATE_FROM_COST, LEASE_F_IS_QUEUED, LEASE_F_TTL_DAYS, LEASE_F_PROJECTED,
 };
 
 static const struct record_field lease_fields[] = {
@@ -71,6 +71,8 @@ static const struct record_field lease_fields[] = {
 	[LEASE_F_RATE_FROM]           = { INT_OR_NONE(lease, rate_from_ms) },
 	[LEASE_F_RATE_FROM_COST]      = { INT(lease, rate_from_cost) },
 	[LEASE_F_IS_QUEUED]           = { INT_OR_NONE(lease, is_queued) },
+	[LEASE_F_TTL_DAYS]            = { INT(lease, ttl_days) },
+	[LEASE_F_PROJECTED]           = { INT_OR_NONE(lease, projected_ms) },
 };
 static const struct record_index lease_indexes[] = {
 	[LEASE_BY_OWNER]  = INDEX("ByOwner",  LEASE_F_USER_KEY,  LEASE_F_CREATED, 1),

@@ -2,8 +2,8 @@
 /*
  * sandbox_events.c - the events of the pool.
  *
- * Type names and what each detail says are rows of SANDBOX_NEWS_TABLE; the rest is the same for all. This is on the way of every
- * claim, so the detail is written on the stack and copied once into the session's arena.
+ * Type names and what each detail says are rows of SANDBOX_NEWS_TABLE; the rest is the same for all. This is on the
+ * way of every claim, so the detail is written on the stack and copied once into the session's arena.
  */
 #include "service/sandbox_events.h"
 

@@ -1,4 +1,5 @@
-/* sandbox_events.h - what the world is told about a sandbox: one event for each change of its state, in the change's transaction. */
+/* sandbox_events.h - what the world is told about a sandbox: one event for each change of its state, in the change's
+ * transaction. */
 #pragma once
 
 #include "base/attr.h"

@@ -3,16 +3,17 @@
  * sweep.c - one walk over the records of a state.
  *
  * A page of ids is read on a snapshot; then one transaction looks at each of these records again and decides. So the
- * walk never holds up claims for longer than one small transaction, sees the whole pool at any size, and never acts on
- * what it read before: a record that changed in between is judged as it is.
+ * walk never holds up claims for longer than one small transaction, sees the whole pool at any size, and never acts
+ * on what it read before: a record that changed in between is judged as it is.
  */
 #include "service/sweep.h"
 
 #include "base/arena.h"
 #include "store/store.h"
 
-/* A removal is three actions (record, tombstone, unique value) and its event; a record that is left alone is one, because it was read.
- * So a transaction of 100 takes ten removals, or a page where there is little to do: it ends when the next one might not fit. */
+/* A removal is three actions (record, tombstone, unique value) and its event; a record that is left alone is one,
+ * because it was read. So a transaction of 100 takes ten removals, or a page where there is little to do: it ends
+ * when the next one might not fit. */
 enum { PAGE = 60, REMOVAL_ACTIONS = 3 + NEWS_ACTIONS };
 
 struct group {

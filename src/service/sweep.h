@@ -11,7 +11,8 @@ enum sweep_verdict { SWEEP_LEAVE, SWEEP_PUT, SWEEP_REMOVE };
 /* Decides about one record inside a transaction; may change it. The state has been checked. */
 typedef enum sweep_verdict sweep_fn(struct sandbox *s, const struct pass *p, struct wall now);
 
-/* How many records were changed or removed; each of them is told as this news. Records that were ever lent leave a tombstone. */
+/* How many records were changed or removed; each of them is told as this news. Records that were ever lent leave a
+ * tombstone. */
 MUST_CHECK enum rc sweep(const struct pass *p, enum sandbox_state state, sweep_fn *decide, enum sandbox_news news,
                          int64_t *ret_changed, struct err *e);
 

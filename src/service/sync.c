@@ -2,10 +2,10 @@
 /*
  * sync.c - brings the pool in line with what the vendor lists.
  *
- * First everything is only looked at, on snapshots: the vendor's listing, our records, our tombstones. That gives four
- * lists: accounts to add, to refresh, records that are missing, tombstones to note. Then each list is worked off in small
- * transactions, each of which reads its records again and decides anew; so a claim, a deletion or an operator in between
- * always wins, and claims never wait longer than one small transaction.
+ * First everything is only looked at, on snapshots: the vendor's listing, our records, our tombstones. That gives
+ * four lists: accounts to add, to refresh, records that are missing, tombstones to note. Then each list is worked off
+ * in small transactions, each of which reads its records again and decides anew; so a claim, a deletion or an
+ * operator in between always wins, and claims never wait longer than one small transaction.
  *
  * Always true:
  *   1. Only `available` and `stale` records change.                            [sandbox_see(), mark_missing()]
@@ -21,8 +21,8 @@
 
 enum {
 	PAGE = 500,
-	/* A transaction takes 100 actions. An addition is two (record and tombstone) and its event: so eleven fit. An account that
-	 * is only refreshed is one; a group of accounts ends when the next one might not fit. */
+	/* A transaction takes 100 actions. An addition is two (record and tombstone) and its event: so eleven fit. An
+	 * account that is only refreshed is one; a group of accounts ends when the next one might not fit. */
 	ADD_ACTIONS = 2 + NEWS_ACTIONS,
 	GROUP = SESSION_ACTIONS_MAX / ADD_ACTIONS,
 	TOMBSTONE_GROUP = SESSION_ACTIONS_MAX - 10, /* one action each, no event */

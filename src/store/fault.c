@@ -71,8 +71,10 @@ static void submit(struct store *base, struct txn *t)
 	if (!t->is_read_only && store->plan->before_write)
 		store->plan->before_write(store->plan->before_write_arg);
 	*w = (struct wrapped){ .outer = t, .fault = t->is_read_only ? FAULT_NONE : choose(store->plan) };
-	store->inner->context = base->context;
-	store->inner->on_news = base->on_news;
+	if (store->inner->context != base->context) { /* before the first transaction; never while others run */
+		store->inner->context = base->context;
+		store->inner->on_news = base->on_news;
+	}
 	w->inner = (struct txn){
 		.run = run_wrapped, .arg = w, .arena = t->arena, .is_read_only = t->is_read_only, .done = finish
 	};

@@ -64,7 +64,7 @@ void session_reset(struct session *s)
 {
 	s->first = s->last = NULL;
 	s->writes = 0;
-	s->is_news = false;
+	s->news = 0;
 }
 
 /* The entry of a record, read from the store when the session does not know it yet. A record that is not there has an
@@ -302,9 +302,9 @@ void *session_context(const struct session *s)
 	return s->store->context;
 }
 
-void session_poke(struct session *s)
+void session_poke(struct session *s, unsigned news)
 {
-	s->is_news = true;
+	s->news |= news;
 }
 
 void session_delete(struct session *s, const struct record_type *type, struct str key)
@@ -436,7 +436,7 @@ enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn)
 		t->rc = s->store->ops->apply(s, &t->e);
 		*ret_is_torn = t->rc != RC_OK;
 	}
-	t->is_news = s->is_news;
+	t->news = s->news;
 	if (t->rc && !t->e.rc)
 		(void)err_set(&t->e, t->rc, "%s", rc_text(t->rc));
 	return t->rc;

@@ -82,5 +82,6 @@ void session_add(struct session *s, const struct record_type *type, void *record
 /* What store_set_context() was given. */
 void *session_context(const struct session *s);
 
-/* When this transaction is durable, have the store's on_news called: there is something to do. */
-void session_poke(struct session *s);
+/* When this transaction is durable, have the store's on_news called: there is something to do, or only something to see. */
+enum { NEWS_TO_SEE = 1, NEWS_TO_DO = 2 };
+void session_poke(struct session *s, unsigned news);

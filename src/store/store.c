@@ -24,13 +24,13 @@ void store_submit(struct store *s, struct txn *t)
 {
 	assert(t->run && t->done && t->arena);
 	t->rc = RC_OK;
-	t->is_news = false;
+	t->news = 0;
 	t->submitted = mono_now();
 	err_clear(&t->e);
 	s->ops->submit(s, t);
 }
 
-void store_set_context(struct store *s, void *context, void (*on_news)(void *context))
+void store_set_context(struct store *s, void *context, void (*on_news)(void *context, unsigned news))
 {
 	s->context = context;
 	s->on_news = on_news;
@@ -38,14 +38,14 @@ void store_set_context(struct store *s, void *context, void (*on_news)(void *con
 
 void store_tell(struct store *s, struct txn *t)
 {
-	bool    is_news = t->is_news && t->rc == RC_OK;
-	int64_t took_ms = mono_now().ms - t->submitted.ms;
+	unsigned news = t->rc == RC_OK ? t->news : 0;
+	int64_t  took_ms = mono_now().ms - t->submitted.ms;
 
 	if (!t->is_read_only && took_ms > atomic_load(&s->slowest_ms))
 		atomic_store(&s->slowest_ms, took_ms); /* two at once: one of them is enough */
 	t->done(t, t->rc, &t->e);                      /* t is gone from here on */
-	if (is_news && s->on_news)
-		s->on_news(s->context);
+	if (news && s->on_news)
+		s->on_news(s->context, news);
 }
 
 /* A transaction that somebody waits for. */

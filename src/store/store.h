@@ -28,7 +28,7 @@ struct txn {
 	void (*done)(struct txn *t, enum rc rc, const struct err *e);
 
 	struct inbox_item item; /* private to the back end */
-	bool              is_news;
+	unsigned          news;
 	struct mono       submitted;
 	struct err        e;
 	enum rc           rc;
@@ -49,7 +49,7 @@ bool store_is_stuck(struct store *s);
 
 /* Something that every session finds again with session_context(); before the first transaction. on_news: after each durable
  * transaction that called session_poke(), on a thread of the store; must not wait. */
-void store_set_context(struct store *s, void *context, void (*on_news)(void *context));
+void store_set_context(struct store *s, void *context, void (*on_news)(void *context, unsigned news));
 
 /* Figures since the start. */
 struct store_counts {

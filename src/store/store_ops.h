@@ -29,7 +29,7 @@ struct session {
 	void                 *connection; /* the back end's own */
 	struct session_entry *first, *last;
 	unsigned              writes;
-	bool                  is_news;
+	unsigned              news;
 };
 
 /* One record as a back end hands it out. */
@@ -84,7 +84,7 @@ struct store { /* first member of every back end */
 	const struct store_ops *ops;
 	const struct clock     *clock;
 	void                   *context;
-	void (*on_news)(void *context);
+	void (*on_news)(void *context, unsigned news);
 	atomic_uint_fast64_t commits, failed_commits, transactions, conflicts;
 	atomic_int_fast64_t  slowest_ms;    /* the longest writing transaction since store_take_slowest_ms() */
 	atomic_int_fast64_t  busy_since_ms; /* monotonic: when the commit under way began; 0: none */

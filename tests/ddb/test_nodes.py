@@ -224,7 +224,7 @@ def test_a_node_that_was_killed_has_claims_go_on_at_the_others(make, store, node
     assert {o: [s] for o, s in told.items()} == store.holders()
 
 
-# Jobs: the right to run one is a lease.
+# Jobs: the right to run one is a claim that runs out.
 
 
 class Gate:
@@ -313,8 +313,35 @@ def test_a_pass_longer_than_its_lease_keeps_it(make, store, nodes, new_owner):
     assert Counter(csp.deletes()) == Counter(csp.uuid_of(s) for s in given)
 
 
+def test_a_listing_longer_than_its_lease_keeps_it(make, nodes):
+    """One step of a pass: nobody in it can extend the claim, so the heart of the jobs does."""
+    csp = make.csp(5)
+    nodes(NODES, csp, SYNC_INTERVAL_SEC=1, LEASEHOLD_JOB_LEASE_SEC=LEASE, CSP_TIMEOUT_READ_SEC=60)
+    csp.gate = gate = Gate(is_open=False)
+    until(lambda: gate.inside, "a node lists")
+    begin = time.monotonic()
+    until(lambda: time.monotonic() - begin > 2.5 * LEASE or gate.most > 1, "two leases are over", 3 * LEASE, 0.05)
+    assert gate.most == 1
+    gate.set()
+    until(lambda: gate.passed >= 2, "it ends, and the next one comes", 20)
+    assert gate.most == 1
+
+
+def test_what_was_asked_for_at_a_node_that_dies_is_run_by_another(make, store, nodes):
+    csp = make.csp(5)
+    servers = nodes(NODES, csp, LEASEHOLD_JOB_LEASE_SEC=LEASE, CSP_TIMEOUT_READ_SEC=60)
+    for server in servers:
+        server.settle()
+    csp.gate = gate = Gate(is_open=False)
+    csp.add(2)
+    assert servers[0].admin().act("sync", headers={"Prefer": "respond-async"}).status == 202
+    until(lambda: gate.inside, "a node is at it")
+    servers[0].kill()
+    gate.set()
+    until(lambda: len(store.sandboxes()) == 7, "the wish outlived its node", LEASE + 20, 0.1)
+
+
 def test_a_pause_holds_on_every_node_and_over_a_restart(make, nodes):
-    # The others hear of it at their next heartbeat, a third of the lease.
     servers = nodes(NODES, make.csp(3), SYNC_INTERVAL_SEC=1, LEASEHOLD_JOB_LEASE_SEC=LEASE)
     assert servers[0].admin().act("jobs/sync/pause").status == 200
     for server in servers:

@@ -122,7 +122,7 @@ static enum rc call_receiver(struct call *c, struct err *e)
 	struct sim *sim = c->arg;
 	struct str  id = c->delivery->event.id;
 
-	sim_pass(sim, chance_below(&sim->chance, 2000));
+	sim_call_takes(sim, chance_below(&sim->chance, chance_is(&sim->chance, 10) ? 200000 : 2000));
 	if (chance_is(&sim->chance, 50) && !c->go_on(c))
 		return err_set(e, RC_UNAVAILABLE, "simulated: told to stop");
 	if (!sim->bank->is_healed && str_eq(c->delivery->event.subject, poisoned_subject()))
@@ -231,6 +231,10 @@ static void treat_dead_letter(struct sim_node *n, const struct dead *dead, bool 
 
 	sim->model->dropping = is_dropped ? dead->id : STR("");
 	rc = node_run(n, is_dropped ? dead_drop : dead_replay, &c, a, &e);
+	if (rc == RC_CONFLICT) { /* its event has left the log: all that can be done */
+		sim->model->dropping = dead->id;
+		rc = node_run(n, dead_drop, &c, a, &e);
+	}
 	sim->model->dropping = outer;
 	sim_trace(sim, n, "operator %s dead letter of %.*s in %.*s: %s", is_dropped ? "drops" : "replays",
 	          STR_ARG(dead->subject), STR_ARG(dead->queue), rc ? e.msg : "ok");

@@ -83,7 +83,7 @@ static enum rc act_move(struct saga_call *c, struct err *e)
 	const struct move   *m = move_of(c);
 	struct organisation *o = sim->clouds->ports.organisation;
 
-	sim_pass(sim, chance_below(&sim->chance, 2000));
+	sim_call_takes(sim, chance_below(&sim->chance, chance_is(&sim->chance, 100) ? 29000 : 2000));
 	return o->ops->move(o, m->account->id, m->from, m->to, e);
 }
 
@@ -323,7 +323,7 @@ static bool is_free(const struct account *account)
 	return !m || !m->is_started || (!m->is_by_hand && (m->state == SAGA_DONE || m->state == SAGA_UNDONE));
 }
 
-static void ask_for_move(struct sim_node *n)
+void clouds_operate(struct sim_node *n)
 {
 	struct sim      *sim = n->sim;
 	struct clouds   *c = sim->clouds;
@@ -385,12 +385,9 @@ static size_t feed(struct sim_node *n)
 	return count;
 }
 
-void clouds_operate(struct sim_node *n)
+void clouds_feed(struct sim_node *n)
 {
-	if (chance_is(&n->sim->chance, 400))
-		ask_for_move(n);
-	else
-		(void)feed(n); /* perhaps there is nothing */
+	(void)feed(n); /* perhaps there is nothing */
 }
 
 bool clouds_feed_rest(struct sim_node *n)

@@ -15,8 +15,11 @@ extern const struct saga_kind clouds_kind; /* without its world */
 void clouds_open(struct sim *sim);
 void clouds_close(struct sim *sim);
 
-/* Somebody wants an account moved; or the trail's events are taken in, by this node. */
+/* Somebody wants an account moved, by this node. */
 void clouds_operate(struct sim_node *n);
+
+/* The trail's events that are due are taken in, by this node. */
+void clouds_feed(struct sim_node *n);
 
 /* Nothing goes wrong any more. */
 void clouds_calm(struct sim *sim);

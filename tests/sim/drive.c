@@ -7,6 +7,7 @@
  * is driven until it is quiet, and all promises are checked. Then what was poisoned is healed, dead letters are
  * replayed and parked sagas retried, and after that nothing at all may be left.
  */
+#include "alarms.h"
 #include "bank.h"
 #include "clouds.h"
 #include "model.h"
@@ -16,7 +17,13 @@
 #include "schedule.h"
 #include "sim.h"
 
-enum { QUIET_STEPS_MAX = 200000, COUNT_EVERY = 64, BURST_PAUSE_MS = 3000 };
+enum {
+	QUIET_STEPS_MAX = 200000,
+	COUNT_EVERY = 64,
+	REPLAYS_MAX = 20,
+	BURST_PAUSE_MS = 3000,
+	FEED_PAUSE_MS = 30 * 60000
+};
 
 /* --- how rough this world is --- */
 
@@ -71,10 +78,12 @@ static void operate(struct sim_node *n)
 		pool_operate(n);
 	else if (what < 78)
 		outside_send(n);
-	else if (what < 86)
+	else if (what < 83)
 		clouds_operate(n);
-	else if (what < 93)
+	else if (what < 92)
 		bank_operator(n);
+	else if (what < 94)
+		alarms_compute(n);
 	else
 		sagas_operator(n);
 }
@@ -128,8 +137,9 @@ static void jump_clock(struct sim *sim)
 	                     : chance_from_to(&sim->chance, 1000, 6 * HOUR_MS);
 
 	sim->faults[is_back ? SIM_CLOCK_BACK : SIM_CLOCK_FORWARD]++;
-	sim->clock.test_ms += ms;
+	sim_set_clock(sim, ms);
 	sim->next_op_ms += ms;
+	sim->next_feed_ms += ms;
 	for (int i = 0; i < sim->profile.nodes; i++) {
 		sim->nodes[i].away_until_ms += sim->nodes[i].away_until_ms ? ms : 0;
 		sim->nodes[i].outage_until_ms += sim->nodes[i].outage_until_ms ? ms : 0;
@@ -167,10 +177,11 @@ static void restart_nodes(struct sim *sim)
 	}
 }
 
-/* When somebody will have something to do; INT64_MAX: never. */
+/* When somebody will have something to do; INT64_MAX: never. People wait until there is a node to talk to. */
 static int64_t next_moment(const struct sim *sim)
 {
-	int64_t next = sim->next_op_ms;
+	int64_t next = INT64_MAX;
+	bool    is_anybody_up = false;
 
 	for (int i = 0; i < sim->profile.nodes; i++) {
 		const struct sim_node *n = &sim->nodes[i];
@@ -180,7 +191,12 @@ static int64_t next_moment(const struct sim *sim)
 			at = n->away_until_ms;
 		if (at < next)
 			next = at;
+		is_anybody_up |= node_is_up(n);
 	}
+	if (is_anybody_up && sim->next_op_ms < next)
+		next = sim->next_op_ms;
+	if (is_anybody_up && sim->next_feed_ms < next)
+		next = sim->next_feed_ms;
 	return next;
 }
 
@@ -188,6 +204,29 @@ static int64_t next_moment(const struct sim *sim)
 static int64_t draw_pause(struct sim *sim)
 {
 	return chance_below(&sim->chance, chance_is(&sim->chance, 600) ? BURST_PAUSE_MS : 4 * sim->profile.op_pause_ms);
+}
+
+void sim_call_takes(struct sim *sim, int64_t ms)
+{
+	const struct sim_node *caller = sim->caller;
+	int64_t                until_ms = sim->lived_ms + ms;
+	struct sim_node       *other;
+
+	if (sim->depth || sim->is_calm || !sim->caller) {
+		sim_pass(sim, ms);
+		return;
+	}
+	sim->depth++;
+	while (!sim->has_failed && sim->lived_ms < until_ms) {
+		restart_nodes(sim);
+		other = any_node(sim, node_is_busy, caller);
+		if (chance_is(&sim->chance, 20) && any_node(sim, node_is_up, NULL))
+			operate(any_node(sim, node_is_up, NULL));
+		else if (other)
+			node_step(other);
+		sim_pass(sim, chance_below(&sim->chance, other ? 100 : 2000));
+	}
+	sim->depth--;
 }
 
 /* False: nothing will ever happen. */
@@ -203,6 +242,11 @@ static bool turn(struct sim *sim)
 	if (sim_now(sim) >= sim->next_op_ms && (n = any_node(sim, node_is_up, NULL))) {
 		sim->next_op_ms = sim_now(sim) + draw_pause(sim);
 		operate(n);
+		return true;
+	}
+	if (sim_now(sim) >= sim->next_feed_ms && (n = any_node(sim, node_is_up, NULL))) {
+		sim->next_feed_ms = sim_now(sim) + FEED_PAUSE_MS;
+		clouds_feed(n);
 		return true;
 	}
 	if ((n = any_node(sim, node_is_busy, NULL))) {
@@ -251,6 +295,7 @@ static void check_quiet(struct sim *sim)
 	pool_check_counts(&sim->nodes[0]);
 	outside_check_quiet(sim);
 	clouds_check_quiet(sim);
+	alarms_check_quiet(&sim->nodes[0]);
 }
 
 static void end_well(struct sim *sim)
@@ -258,7 +303,7 @@ static void end_well(struct sim *sim)
 	struct sim_node *n = &sim->nodes[0];
 
 	sim->is_calm = true;
-	sim->next_op_ms = INT64_MAX;
+	sim->next_op_ms = sim->next_feed_ms = INT64_MAX; /* fed by drive_to_quiet() */
 	clouds_calm(sim);
 	for (int i = 0; i < sim->profile.nodes; i++)
 		sim->nodes[i].away_until_ms = sim->nodes[i].outage_until_ms = 0;
@@ -271,7 +316,7 @@ static void end_well(struct sim *sim)
 	if (sim->has_failed)
 		return;
 	sim->bank->is_healed = true;
-	while (bank_replay_all(n))
+	for (int i = 0; i < REPLAYS_MAX && bank_replay_all(n); i++)
 		;
 	(void)sagas_retry_all(n);
 	drive_to_quiet(sim);
@@ -299,6 +344,7 @@ void sim_run(struct sim *sim, uint64_t seed)
 	sagas_open(sim);
 	pool_open(sim);
 	schedule_open(sim);
+	alarms_open(sim);
 	outside_open(sim);
 	clouds_open(sim);
 	model_open(sim);

@@ -16,6 +16,8 @@
 
 #include <stdlib.h>
 
+#include "alarms.h"
+
 #include "base/arena.h"
 #include "clouds.h"
 #include "kernel/event.h"
@@ -24,6 +26,7 @@
 #include "pool.h"
 #include "sagas.h"
 #include "schedule.h"
+#include "service/passes.h"
 #include "sim.h"
 
 void model_open(struct sim *sim)
@@ -91,6 +94,10 @@ static void learn_event(struct sim *sim, const struct event *event)
 	known = arena_alloc(&sim->arena, sizeof(*known));
 	known->id = str_dup(&sim->arena, event->id);
 	known->type = str_dup(&sim->arena, event->type);
+	if (sim->profile.nodes == 1 && str_cmp(known->id, sim->model->last_id) <= 0)
+		sim_broken(sim, "with one node the order of ids is the order of commits", "event %.*s comes after %.*s",
+		           STR_ARG(known->id), STR_ARG(sim->model->last_id));
+	sim->model->last_id = known->id;
 	known->subject = subject_of(sim, event->subject);
 	known->number = ++known->subject->events;
 	route(sim, known);
@@ -115,11 +122,37 @@ static void check_cause(struct sim *sim, struct session *s, const struct event *
 		           STR_ARG(event->type), STR_ARG(actor));
 }
 
+/* Removed from the log: only by age. */
+static void forget_event(struct sim *sim, const struct session *s, const struct event *event)
+{
+	struct known_event *known = names_find(&sim->model->events, event->id);
+
+	known->is_pruned = true;
+	if (s->now.ms - event->time_ms < pool_settings(sim)->event_days * DAY_MS)
+		sim_broken(sim, "an event leaves the log only by age", "event %.*s is removed too early",
+		           STR_ARG(event->id));
+}
+
+/* A dead letter was replayed whose event had left the log. */
+static bool is_recalled(struct sim *sim, struct str id)
+{
+	struct known_event *known = names_find(&sim->model->events, id);
+
+	if (!known || !known->is_pruned)
+		return false;
+	known->is_pruned = false;
+	return true;
+}
+
 static void observe_event(struct sim *sim, struct session *s, const struct session_entry *entry)
 {
 	if (entry->before && entry->after)
 		sim_broken(sim, "an event is never changed", "event %.*s is changed", STR_ARG(entry->key));
+	if (entry->before && !entry->after)
+		forget_event(sim, s, entry->before);
 	if (entry->before || !entry->after)
+		return;
+	if (is_recalled(sim, entry->key))
 		return;
 	learn_event(sim, entry->after);
 	check_cause(sim, s, entry->after);
@@ -127,6 +160,7 @@ static void observe_event(struct sim *sim, struct session *s, const struct sessi
 	pool_check_event(sim, s, entry->after);
 	outside_check_event(sim, s, entry->after);
 	clouds_check_event(sim, entry->after);
+	alarms_check_event(sim, s, entry->after);
 }
 
 void model_seen(struct sim *sim, int queue, struct str event_id)
@@ -195,7 +229,7 @@ static void observe_dead(struct sim *sim, struct session *s, const struct sessio
 	}
 	if (entry->after) {
 		known->in[q].is_dead = known->in[q].was_dead = true;
-		if (!dead->event.n || !dead->error.n)
+		if ((!dead->event.n && !known->is_pruned) || !dead->error.n)
 			sim_broken(sim, "a dead letter has the whole payload and the last error",
 			           "dead letter %.*s has not", STR_ARG(dead->id));
 		return;
@@ -297,6 +331,8 @@ static void observe_change(struct sim *sim, struct session *s, const struct sess
 		observe_effect(sim, entry);
 	else if (entry->type == &bank_account_type)
 		observe_account(sim, s, entry);
+	else if (entry->type == &alarm_type)
+		alarms_observe(sim, s, entry);
 	else if (entry->type == &saga_type)
 		sagas_observe(sim, s, entry);
 	else
@@ -325,6 +361,15 @@ static void check_event(struct sim *sim, const struct known_event *known)
 			sim_broken(sim, "no event is lost", "%.*s, event %lld of %.*s, never came out of queue %s",
 			           STR_ARG(known->type), (long long)known->number, STR_ARG(known->subject->name),
 			           sim->bank->queues[q].name);
+}
+
+int64_t model_count_dead(const struct sim *sim, int queue)
+{
+	int64_t count = 0;
+
+	for (const struct known_event *known = sim->model->first_event; known; known = known->next)
+		count += known->in[queue].is_dead;
+	return count;
 }
 
 void model_check_quiet(struct sim *sim)

@@ -17,6 +17,7 @@ struct known_event {
 	struct str            id, type;
 	struct known_subject *subject;
 	int64_t               number; /* of its subject */
+	bool                  is_pruned;
 	struct {
 		bool is_routed;
 		int  seen;              /* how often it was handled or received */
@@ -48,6 +49,7 @@ struct known_account {
 struct model {
 	struct names         events, subjects, timers;
 	struct known_event  *first_event, **last_event;
+	struct str           last_id; /* of the newest event */
 	struct known_timer  *first_timer;
 	struct known_account accounts[BANK_ACCOUNTS];
 	struct str           dropping; /* the dead letter that an operator is about to drop */
@@ -66,3 +68,6 @@ const struct event *commit_event(const struct session *s, struct str type, struc
 
 /* The program says that it is done with everything: is it? */
 void model_check_quiet(struct sim *sim);
+
+/* How many dead letters there are in this queue. */
+int64_t model_count_dead(const struct sim *sim, int queue);

@@ -16,7 +16,7 @@
 #include "service/jobs.h"
 #include "sim.h"
 
-enum { FIND_LIMIT = 4, LEASE_MS = 60000, STORE_RETRY_MS = 5000 };
+enum { FIND_LIMIT = 4, LEASE_MS = 60000, STORE_RETRY_MS = 5000, SKEW_MAX_MS = 1000 };
 
 static uint64_t draw(void *arg)
 {
@@ -31,12 +31,11 @@ static void wake(void *arg)
 	n->idle_until_ms = 0;
 }
 
-void node_start(struct sim_node *n)
+static void make_kernel(struct sim_node *n)
 {
 	struct sim           *sim = n->sim;
-	struct queue          jobs;
 	struct kernel_options o = { .store = &n->base,
-		                    .clock = &sim->clock,
+		                    .clock = &n->clock,
 		                    .node = str_from(n->name),
 		                    .source = STR("simulated"),
 		                    .account = STR("000000000000"),
@@ -53,25 +52,39 @@ void node_start(struct sim_node *n)
 		                    .random_arg = &n->chance };
 
 	n->jobs = schedule_start(n);
-	jobs = jobs_queue(n->jobs);
 	n->queues[BANK_LEDGER] = sim->bank->queues[BANK_LEDGER];
 	n->queues[BANK_COURIER] = sim->bank->queues[BANK_COURIER];
-	n->queues[BANK_QUEUE_COUNT] = jobs;
-	n->is_armed = false;
+	n->queues[BANK_QUEUE_COUNT] = jobs_queue(n->jobs);
 	n->chance.state = chance_next(&sim->chance);
 	n->kernel = kernel_new(&o);
 	kernel_on_news(n->kernel, wake, n);
+}
+
+void node_start(struct sim_node *n)
+{
+	enum rc rc;
+
+	make_kernel(n);
+	n->is_armed = false;
 	n->idle_until_ms = 0;
-	rc_ignore(kernel_prime(n->kernel, NULL)); /* a store that cannot be read now: ids start with the clock */
-	if (sim->profile.nodes == 1)
+	n->away_until_ms = INT64_MAX; /* nobody is served before the newest id is known */
+	rc = kernel_prime(n->kernel, NULL);
+	n->away_until_ms = 0;
+	if (rc) {
+		node_crash(n);
+		n->away_until_ms = sim_now(n->sim) + STORE_RETRY_MS;
+	} else if (n->sim->profile.nodes == 1) {
 		rc_ignore(kernel_recover(n->kernel, NULL)); /* else the claims run out */
+	}
 }
 
 void node_open(struct sim *sim, int number)
 {
 	struct sim_node *n = &sim->nodes[number];
 
-	*n = (struct sim_node){ .sim = sim };
+	*n = (struct sim_node){ .sim = sim, .clock = sim->clock };
+	n->skew_ms = chance_from_to(&sim->chance, -SKEW_MAX_MS, SKEW_MAX_MS);
+	sim_set_clock(sim, 0);
 	(void)snprintf(n->name, sizeof(n->name), "node-%d", number + 1);
 	world_open_view(n);
 	node_start(n);
@@ -184,7 +197,7 @@ static void find(struct sim_node *n)
 	for (size_t i = 0; i < list.count && n->hand_count < HAND_MAX; i++)
 		if (!has_in_hand(n, &list.items[i]))
 			take(n, &list.items[i]);
-	n->idle_until_ms = list.next_due_ms;
+	n->idle_until_ms = list.next_due_ms == INT64_MAX ? INT64_MAX : list.next_due_ms - n->skew_ms;
 	if (n->idle_until_ms > latest_ms && sim->has_lagged)
 		n->idle_until_ms = latest_ms; /* what it has just seen is old */
 	if (list.count)
@@ -213,6 +226,17 @@ static void tell(struct sim_node *n, const struct work *w, const char *what, enu
 	sim_trace(n->sim, n, "%s %s %.*s: %s", what, kind_name(w), STR_ARG(w->key), outcome);
 }
 
+/* The worst moments to be paused are before and after a call, for about as long as a claim lasts. */
+static void doze(struct sim_node *n)
+{
+	struct sim *sim = n->sim;
+
+	if (!sim_fault(sim, SIM_PAUSE, 4 * sim->profile.crash))
+		return;
+	n->away_until_ms = sim_now(sim) + chance_below(&sim->chance, 2 * LEASE_MS);
+	sim_trace(sim, n, "is paused for %lld ms", (long long)(n->away_until_ms - sim_now(sim)));
+}
+
 static void claim(struct sim_node *n, size_t at)
 {
 	struct work *w = n->hand[at].work;
@@ -224,6 +248,7 @@ static void claim(struct sim_node *n, size_t at)
 		drop_work(n, at);
 	else
 		n->hand[at].stage = STAGE_CLAIMED;
+	doze(n);
 }
 
 /* Now and then a process is asked to end while it calls. */
@@ -236,13 +261,17 @@ static bool may_go_on(void *arg)
 
 static void perform(struct sim_node *n, size_t at)
 {
-	struct work *w = n->hand[at].work;
+	const struct sim_node *outer = n->sim->caller; /* in whose call this one came */
+	struct work           *w = n->hand[at].work;
 
 	w->may_go_on = may_go_on;
 	w->may_go_on_arg = n->sim;
+	n->sim->caller = n;
 	work_perform(w);
+	n->sim->caller = outer;
 	tell(n, w, "performs", RC_OK, NULL);
 	n->hand[at].stage = STAGE_PERFORMED;
+	doze(n);
 }
 
 /* The last word about a call: whoever waits for it is told. */
@@ -281,7 +310,7 @@ static void extend(struct sim_node *n, size_t at)
 {
 	struct work *w = n->hand[at].work;
 	struct err   e = { 0 };
-	enum rc      rc = node_run(n, work_extend, w, &w->arena, &e);
+	enum rc      rc = work_keep(w, &e);
 
 	tell(n, w, "keeps", rc, &e);
 	if (!rc && w->is_lost)
@@ -319,7 +348,7 @@ void node_step(struct sim_node *n)
 {
 	bool looks = sim_now(n->sim) >= n->idle_until_ms;
 
-	if (n->hand_count && !(looks && n->hand_count < HAND_MAX / 2 && chance_is(&n->sim->chance, 200)))
+	if (n->hand_count && !(looks && n->hand_count < HAND_MAX / 2 && chance_is(&n->sim->chance, 60)))
 		go_on(n, choose(n));
 	else if (looks)
 		find(n);

@@ -21,13 +21,23 @@
 #include "model.h"
 #include "sim.h"
 
-enum { EVENTS_MAX = 4096, BODY_EVENTS_MAX = 4, SUBJECTS = 5, OPEN_MAX = 8, BODY_TEXT_MAX = 8192, BAD = -1 };
+enum {
+	EVENTS_MAX = 4096,
+	BODY_EVENTS_MAX = 4,
+	SUBJECTS = 5,
+	OPEN_MAX = 8,
+	REPEAT_MS = 12 * HOUR_MS,
+	BODY_TEXT_MAX = 8192,
+	BAD = -1
+};
 
 struct outside {
-	int  sent; /* the first so many numbers have been used */
-	bool is_acknowledged[EVENTS_MAX];
-	int  taken[EVENTS_MAX]; /* how often it has become an event of ours */
-	int  first_open;        /* all before it are acknowledged */
+	int     sent;                    /* the first so many numbers have been used */
+	bool    is_given_up[EVENTS_MAX]; /* nobody sends for ever */
+	bool    is_acknowledged[EVENTS_MAX];
+	int     taken[EVENTS_MAX]; /* how often it has become an event of ours */
+	int64_t sent_ms[EVENTS_MAX];
+	int     first_open; /* all before it are acknowledged */
 };
 
 /* What one body holds: numbers of events, or BAD. */
@@ -68,6 +78,19 @@ void outside_check_event(struct sim *sim, struct session *s, const struct event 
 		sim_broken(sim, "an outside event is taken in once", "event out-%d is taken in again", number);
 }
 
+/* On to the first event that is still to be sent. */
+static void skip_closed(struct sim *sim)
+{
+	struct outside *o = sim->outside;
+
+	while (o->first_open < o->sent) {
+		if (!o->is_acknowledged[o->first_open] && sim_now(sim) < o->sent_ms[o->first_open] + REPEAT_MS)
+			return;
+		o->is_given_up[o->first_open] = !o->is_acknowledged[o->first_open];
+		o->first_open++;
+	}
+}
+
 static void note_verdict(struct sim *sim, int number, enum rc rc, const struct intake_record *record)
 {
 	struct outside *o = sim->outside;
@@ -86,14 +109,13 @@ static void note_verdict(struct sim *sim, int number, enum rc rc, const struct i
 	if (!o->taken[number])
 		sim_broken(sim, "what was answered is stored", "event out-%d was acknowledged, and is not stored",
 		           number);
-	while (o->first_open < o->sent && o->is_acknowledged[o->first_open])
-		o->first_open++;
+	skip_closed(sim);
 }
 
 void outside_check_quiet(struct sim *sim)
 {
 	for (int i = 0; i < sim->outside->sent; i++)
-		if (sim->outside->taken[i] != 1)
+		if (sim->outside->taken[i] != 1 && !sim->outside->is_given_up[i])
 			sim_broken(sim, "an outside event is taken in once", "event out-%d was taken in %d times", i,
 			           sim->outside->taken[i]);
 }
@@ -109,14 +131,7 @@ static struct str write_event(struct arena *a, int number)
 	        number, number % SUBJECTS, number);
 }
 
-static void write_record(struct json_out *o, struct arena *a, int number, bool is_wrapped)
-{
-	json_open_object(o);
-	if (is_wrapped)
-		json_put_str(o, "body", write_event(a, number));
-	json_close_object(o);
-}
-
+/* As a list of events, or as a queue wraps them: each one as text in a record. */
 static struct str write_body(struct arena *a, const struct parcel *parcel, bool is_wrapped)
 {
 	struct json_out o;
@@ -124,16 +139,20 @@ static struct str write_body(struct arena *a, const struct parcel *parcel, bool 
 	struct str      text;
 
 	buf_init(&b, BODY_TEXT_MAX);
-	json_out_init(&o, &b);
 	buf_add_text(&b, is_wrapped ? "{\"Records\":[" : "[");
 	for (int i = 0; i < parcel->count; i++) {
+		struct str event = write_event(a, parcel->numbers[i]);
+
 		if (i)
 			buf_add_char(&b, ',');
+		if (!is_wrapped) {
+			buf_add_str(&b, event);
+			continue;
+		}
 		json_out_init(&o, &b);
-		if (is_wrapped)
-			write_record(&o, a, parcel->numbers[i], true);
-		else
-			buf_add_str(&b, write_event(a, parcel->numbers[i]));
+		json_open_object(&o);
+		json_put_str(&o, "body", event);
+		json_close_object(&o);
 	}
 	buf_add_text(&b, is_wrapped ? "]}" : "]");
 	text = str_dup(a, buf_str(&b));
@@ -174,16 +193,21 @@ static void send(struct sim_node *n, const struct parcel *parcel)
 static int choose(struct sim *sim)
 {
 	struct outside *o = sim->outside;
-	int             open = o->sent - o->first_open;
+	int             open, again;
 
+	skip_closed(sim);
+	open = o->sent - o->first_open;
 	if (sim_fault(sim, SIM_EVENT_BAD, sim->profile.outside / 4))
 		return BAD;
-	if (o->sent && sim_fault(sim, SIM_EVENT_REPEATED, sim->profile.outside))
-		return (int)chance_below(&sim->chance, o->sent);
+	again = o->sent ? (int)chance_below(&sim->chance, o->sent) : BAD;
+	if (again != BAD && sim_now(sim) < o->sent_ms[again] + REPEAT_MS &&
+	    sim_fault(sim, SIM_EVENT_REPEATED, sim->profile.outside))
+		return again;
 	if (open >= OPEN_MAX || o->sent == EVENTS_MAX)
 		return open ? o->first_open : BAD;
 	if (open && !sim_fault(sim, SIM_EVENT_REORDERED, sim->profile.outside))
 		return o->first_open;
+	o->sent_ms[o->sent] = sim_now(sim);
 	return o->sent++;
 }
 
@@ -201,6 +225,7 @@ bool outside_send_rest(struct sim_node *n)
 {
 	struct outside *o = n->sim->outside;
 
+	skip_closed(n->sim);
 	if (o->first_open == o->sent)
 		return false;
 	send(n, &(struct parcel){ .numbers = { o->first_open }, .count = 1 });

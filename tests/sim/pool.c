@@ -6,7 +6,7 @@
  * Promises checked here:
  *   no sandbox has two holders, no track two sandboxes     at every commit                  [observe_sandbox()]
  *   a sandbox that was lent once is never lent again       until the vendor has deleted it  [observe_sandbox()]
- *   what somebody holds is not deleted                     when the vendor is called        [vendor_delete()]
+ *   only what is marked for deletion is deleted            when the vendor is called        [check_deletable()]
  *   what was answered is stored                            after each claim                 [claim()]
  *   units are conserved                                    the counts by state add up       [pool_check_counts()]
  *   every change of state is in the table of the domain                                     [check_step()]
@@ -32,6 +32,7 @@ struct known_sandbox {
 	bool                  is_there;
 	enum sandbox_state    state;
 	int                   track; /* while it is allocated; else NOBODY */
+	bool                  was_lent;
 	struct known_sandbox *next;
 };
 
@@ -40,7 +41,8 @@ enum { NOBODY = -1 };
 struct pool_world {
 	struct csp             csp; /* first: the vendor */
 	struct sim            *sim;
-	int                    generations[SLOTS]; /* of the vendor's accounts: a deleted one is made anew */
+	int                    generations[SLOTS];     /* of the vendor's accounts: a deleted one is made anew */
+	int64_t                listed_until_ms[SLOTS]; /* the one before is still listed */
 	struct names           sandboxes;
 	struct known_sandbox  *first;
 	struct known_sandbox  *held[TRACKS];
@@ -64,30 +66,40 @@ static enum rc vendor_list(struct csp *c, struct arena *a, struct csp_account **
 		return err_set(e, RC_UNAVAILABLE, "simulated: no listing");
 	*ret = arena_alloc(a, SLOTS * sizeof(**ret));
 	*ret_count = SLOTS;
-	for (int i = 0; i < SLOTS; i++)
-		(*ret)[i] = account_of(a, i, p->generations[i]);
+	for (int i = 0; i < SLOTS; i++) /* a deleted one is listed for a while */
+		(*ret)[i] = account_of(a, i, p->generations[i] - (p->sim->lived_ms < p->listed_until_ms[i]));
 	return RC_OK;
+}
+
+/* Just before the call, somebody has looked at the record: nothing else may be deleted. */
+static void check_deletable(struct sim *sim, int64_t slot, int64_t generation)
+{
+	struct str id = str_format(&sim->arena, "sb-%lld-%lld", (long long)slot, (long long)generation);
+	const struct known_sandbox *k = names_find(&sim->pool->sandboxes, id);
+
+	if (k && k->is_there && k->state != SANDBOX_PENDING_DELETION)
+		sim_broken(sim, "only what is marked for deletion is deleted", "sandbox %.*s is deleted while it is %s",
+		           STR_ARG(id), sandbox_state_name(k->state));
 }
 
 static enum rc vendor_delete(struct csp *c, struct str external_id, struct err *e)
 {
-	struct pool_world          *p = CONTAINER_OF(c, struct pool_world, csp);
-	struct sim                 *sim = p->sim;
-	struct str                  rest = external_id;
-	int64_t                     slot = 0, generation = 0;
-	const struct known_sandbox *k;
+	struct pool_world *p = CONTAINER_OF(c, struct pool_world, csp);
+	struct sim        *sim = p->sim;
+	struct str         rest = external_id;
+	int64_t            slot = 0, generation = 0;
 
-	sim_pass(sim, chance_below(&sim->chance, chance_is(&sim->chance, 20) ? 200000 : 3000));
-	if (sim_fault(sim, SIM_VENDOR_FAILED, sim->profile.vendor))
-		return err_set(e, RC_UNAVAILABLE, "simulated: the vendor does not serve");
 	if (!str_to_int(str_cut(&rest, '/'), 0, SLOTS - 1, &slot) || !str_to_int(rest, 0, INT64_MAX, &generation))
 		return err_set(e, RC_DENIED, "simulated: no such account");
-	k = names_find(&p->sandboxes, str_format(&sim->arena, "sb-%lld-%lld", (long long)slot, (long long)generation));
-	if (k && k->is_there && k->state == SANDBOX_ALLOCATED)
-		sim_broken(sim, "what somebody holds is not deleted", "sandbox %.*s is deleted while track %d holds it",
-		           STR_ARG(k->id), k->track);
-	if (p->generations[slot] == generation)
+	check_deletable(sim, slot, generation);
+	sim_call_takes(sim, chance_below(&sim->chance, chance_is(&sim->chance, 20) ? 200000 : 3000));
+	if (sim_fault(sim, SIM_VENDOR_FAILED, sim->profile.vendor))
+		return err_set(e, RC_UNAVAILABLE, "simulated: the vendor does not serve");
+	if (p->generations[slot] == generation) {
 		p->generations[slot]++;
+		if (chance_is(&sim->chance, sim->profile.vendor))
+			p->listed_until_ms[slot] = sim->lived_ms + chance_below(&sim->chance, 6 * HOUR_MS);
+	}
 	if (sim_fault(sim, SIM_VENDOR_ANSWER_LOST, sim->profile.vendor))
 		return err_set(e, RC_TIMEOUT, "simulated: deleted, but the answer was lost");
 	return RC_OK;
@@ -109,7 +121,8 @@ void pool_open(struct sim *sim)
 		                                .deletion_max_attempts = 3,
 		                                .deletion_backoff_sec = 300,
 		                                .cleanup_batch_size = 10,
-		                                .sync_max_stale_percent = 100 };
+		                                .sync_max_stale_percent = 100,
+		                                .event_days = 3 };
 	sim->pool = p;
 }
 
@@ -178,6 +191,10 @@ static void observe_sandbox(struct sim *sim, struct known_sandbox *k, const stru
 	if (k->track != NOBODY && track != NOBODY && track != k->track)
 		sim_broken(sim, "no sandbox has two holders", "sandbox %.*s goes from track %d to track %d",
 		           STR_ARG(k->id), k->track, track);
+	if (k->track == NOBODY && track != NOBODY && k->was_lent)
+		sim_broken(sim, "a sandbox that was lent once is never lent again", "sandbox %.*s is lent to track %d",
+		           STR_ARG(k->id), track);
+	k->was_lent |= track != NOBODY;
 	if (track == NOBODY)
 		leave_holder(sim, k);
 	k->is_there = after != NULL;
@@ -310,6 +327,23 @@ static void give_back(struct sim_node *n, int track, struct arena *a)
 
 /* --- operators --- */
 
+/* Rather one that is about to be deleted. */
+static int find_slot(struct sim *sim)
+{
+	struct pool_world *p = sim->pool;
+	int                slot = 0;
+
+	for (int tries = 0; tries < 4; tries++) {
+		const struct known_sandbox *k;
+
+		slot = (int)chance_below(&sim->chance, SLOTS);
+		k = names_find(&p->sandboxes, account_of(&sim->arena, slot, p->generations[slot]).sandbox_id);
+		if (k && k->state == SANDBOX_PENDING_DELETION)
+			break;
+	}
+	return slot;
+}
+
 static void set_aside(struct sim_node *n, struct arena *a)
 {
 	static const struct {
@@ -319,7 +353,7 @@ static void set_aside(struct sim_node *n, struct arena *a)
 		       { broker_release, "releases" },
 		       { broker_retry_deletion, "retries" } };
 	struct sim         *sim = n->sim;
-	int                 slot = (int)chance_below(&sim->chance, SLOTS);
+	int                 slot = find_slot(sim);
 	struct sandbox_call c = { .id = account_of(a, slot, sim->pool->generations[slot]).sandbox_id,
 		                  .reason = STR("simulated"),
 		                  .by = { .name = STR("admin") } };

@@ -87,7 +87,7 @@ static enum rc fail_before(struct sim *sim, int64_t refused_permille, struct err
 {
 	static const enum rc kinds[] = { RC_UNAVAILABLE, RC_TIMEOUT, RC_LIMITED };
 
-	sim_pass(sim, chance_below(&sim->chance, chance_is(&sim->chance, 50) ? 25000 : 1000));
+	sim_call_takes(sim, chance_below(&sim->chance, chance_is(&sim->chance, 100) ? 29000 : 1000));
 	if (sim_fault(sim, SIM_STEP_FAILED, sim->profile.step))
 		return err_set(e, kinds[chance_below(&sim->chance, ARRAY_LEN(kinds))],
 		               "simulated: the far side has trouble");
@@ -320,6 +320,15 @@ void sagas_check_quiet(struct sim *sim)
 			           saga_state_names[k->state]);
 		check_far_side(sim, k);
 	}
+}
+
+int64_t sagas_count_parked(const struct sim *sim)
+{
+	int64_t count = 0;
+
+	for (const struct known_saga *k = sim->far_side->first; k; k = k->next)
+		count += k->state == SAGA_PARKED;
+	return count;
 }
 
 /* --- operators --- */

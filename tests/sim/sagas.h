@@ -34,3 +34,5 @@ void sagas_check_event(struct sim *sim, struct session *s, const struct event *e
 
 /* Everything is quiet: have all of them ended, and is the far side as they say? */
 void sagas_check_quiet(struct sim *sim);
+
+int64_t sagas_count_parked(const struct sim *sim);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schedule.c - the jobs of the product in the simulation: sync, cleanup, expiry, the removal of stale ones.
+ * schedule.c - the jobs of the product in the simulation: sync, cleanup, expiry, the removal of what is stale or old.
  *
  * Promise checked here, after every commit: a job that is not paused has a timer, or something in its lane; so it is
  * never forgotten, whoever crashes when.
@@ -23,7 +23,11 @@ struct schedule {
 };
 
 static const int64_t interval_sec[JOB_SCHEDULED] = {
-	[JOB_SYNC] = 2 * 3600, [JOB_CLEANUP] = 3600, [JOB_EXPIRY] = 3600, [JOB_STALE_REMOVAL] = 6 * 3600
+	[JOB_SYNC] = 2 * 3600,
+	[JOB_CLEANUP] = 3600,
+	[JOB_EXPIRY] = 3600,
+	[JOB_STALE_REMOVAL] = 6 * 3600,
+	[JOB_EVENT_RETENTION] = 12 * 3600,
 };
 
 void schedule_open(struct sim *sim)
@@ -37,7 +41,7 @@ struct jobs *schedule_start(struct sim_node *n)
 	struct jobs_options o = { .store = &n->base,
 		                  .csp = pool_vendor(sim),
 		                  .settings = pool_settings(sim),
-		                  .clock = &sim->clock,
+		                  .clock = &n->clock,
 		                  .lease_sec = LEASE_SEC };
 
 	for (int i = 0; i < JOB_SCHEDULED; i++)
@@ -130,7 +134,7 @@ static void request(struct sim_node *n, enum job_id id)
 
 void schedule_operate(struct sim_node *n)
 {
-	enum job_id id = (enum job_id)chance_below(&n->sim->chance, JOB_STALE_REMOVAL + 1);
+	enum job_id id = (enum job_id)chance_below(&n->sim->chance, JOB_EVENT_RETENTION + 1);
 
 	if (chance_is(&n->sim->chance, 500))
 		request(n, id);

@@ -21,11 +21,20 @@ bool sim_fault(struct sim *sim, enum fault_kind kind, int64_t permille)
 	return true;
 }
 
-void sim_pass(struct sim *sim, int64_t ms)
+void sim_set_clock(struct sim *sim, int64_t ms)
 {
 	sim->clock.test_ms += ms;
+	for (int i = 0; i < NODES_MAX; i++) {
+		sim->nodes[i].clock.test_ms = sim->clock.test_ms + sim->nodes[i].skew_ms;
+		sim->nodes[i].clock.test_mono_ms = sim->clock.test_mono_ms;
+	}
+}
+
+void sim_pass(struct sim *sim, int64_t ms)
+{
 	sim->clock.test_mono_ms += ms;
 	sim->lived_ms += ms;
+	sim_set_clock(sim, ms);
 }
 
 /* "day 3 04:05:06.789", counted from the start of the seed. */

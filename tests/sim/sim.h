@@ -71,7 +71,9 @@ struct sim_node {
 	struct jobs   *jobs;
 	bool           is_armed; /* its jobs have their timers */
 	struct queue   queues[NODE_QUEUES];
-	struct chance  chance;          /* its own stream, for the kernel */
+	struct chance  chance; /* its own stream, for the kernel */
+	struct clock   clock;
+	int64_t        skew_ms;         /* of its clock */
 	int64_t        away_until_ms;   /* paused or down until then */
 	int64_t        outage_until_ms; /* does not reach the store until then */
 	int64_t        idle_until_ms;   /* has found nothing to do before then */
@@ -113,6 +115,7 @@ struct pool_world;
 struct outside;
 struct clouds;
 struct schedule;
+struct alarms;
 
 struct sim {
 	uint64_t                seed;
@@ -128,10 +131,11 @@ struct sim {
 	struct recent           recent[RECENT_MAX];
 	size_t                  recent_count;
 	/* Of the transaction under way: an answer was old; its commit was refused; it runs again, on fresh ones. */
-	bool    has_lagged, is_outdated, is_fresh;
-	int     depth; /* steps within steps */
-	int64_t next_op_ms;
-	bool    is_calm; /* no more faults */
+	bool                   has_lagged, is_outdated, is_fresh;
+	int                    depth;  /* steps within steps */
+	const struct sim_node *caller; /* who is in a call */
+	int64_t                next_op_ms, next_feed_ms;
+	bool                   is_calm; /* no more faults */
 
 	struct model      *model;
 	struct bank       *bank;
@@ -140,6 +144,7 @@ struct sim {
 	struct outside    *outside;
 	struct clouds     *clouds;
 	struct schedule   *schedule;
+	struct alarms     *alarms;
 
 	uint64_t steps, commits;
 	uint64_t faults[FAULT_KIND_COUNT];
@@ -179,6 +184,9 @@ static inline int64_t sim_now(const struct sim *sim)
 /* Time passes. */
 void sim_pass(struct sim *sim, int64_t ms);
 
+/* The clock is set, by so much. */
+void sim_set_clock(struct sim *sim, int64_t ms);
+
 /* --- drive.c --- */
 
 /* The whole life of one seed. */
@@ -187,6 +195,9 @@ void sim_end(struct sim *sim);
 
 /* One step of somebody other than n, in the middle of what n does. */
 void sim_interleave(struct sim *sim, const struct sim_node *n);
+
+/* The call under way takes so long; the other nodes go on meanwhile. */
+void sim_call_takes(struct sim *sim, int64_t ms);
 
 /* --- world.c: the watched store --- */
 void world_open(struct sim *sim);

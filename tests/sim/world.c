@@ -230,6 +230,7 @@ static void finish(struct txn *inner, enum rc rc, const struct err *e)
 	struct sim     *sim = w->node->sim;
 
 	if (rc && sim->is_outdated) { /* again, on what is so; turn() runs it */
+		sim->shared->clock = &w->node->clock;
 		w->fault = FAULT_KIND_COUNT;
 		sim->is_fresh = true;
 		store_submit(sim->shared, inner);
@@ -276,6 +277,7 @@ static void submit(struct store *base, struct txn *t)
 	w->inner = (struct txn){
 		.run = run_wrapped, .arg = w, .arena = t->arena, .is_read_only = t->is_read_only, .done = finish
 	};
+	n->sim->shared->clock = &n->clock;
 	store_submit(n->sim->shared, &w->inner);
 }
 
@@ -297,7 +299,7 @@ void world_open_view(struct sim_node *n)
 	static const struct store_ops ops = { .name = "sim", .submit = submit, .turn = turn, .close = close_view };
 
 	n->base = (struct store){ 0 };
-	store_init(&n->base, &ops, &n->sim->clock);
+	store_init(&n->base, &ops, &n->clock);
 }
 
 void world_open(struct sim *sim)

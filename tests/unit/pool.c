@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernel/event.h"
 #include "service/broker.h"
@@ -35,19 +36,29 @@ static uint64_t next_random(void *arg)
 	return *seed ^ *seed >> 29;
 }
 
+/* Its tables are there from the start, with rows that nothing matches: a kernel is not replaced under a store that
+ * runs. */
 static void make_kernel(struct pool *p)
 {
-	struct kernel_options *o = &p->options;
+	struct kernel_options o = { .store = p->store,
+		                    .clock = &p->clock,
+		                    .node = STR("node-1"),
+		                    .source = STR("leasehold"),
+		                    .queues = p->queues,
+		                    .queue_count = POOL_TABLE,
+		                    .routes = p->routes,
+		                    .route_count = POOL_TABLE,
+		                    .lease_ms = 30000,
+		                    .timers_per_sec = 1000,
+		                    .random = next_random,
+		                    .random_arg = &p->seed };
 
-	o->store = p->store;
-	o->clock = &p->clock;
-	o->node = STR("node-1");
-	o->source = STR("leasehold");
-	o->lease_ms = 30000;
-	o->timers_per_sec = 1000;
-	o->random = next_random;
-	o->random_arg = &p->seed;
-	p->kernel = kernel_new(o);
+	for (int i = 0; i < POOL_TABLE; i++)
+		if (!p->queues[i].name) {
+			p->queues[i].name = "unused";
+			p->routes[i] = (struct route){ "-", "unused" };
+		}
+	p->kernel = kernel_new(&o);
 }
 
 static void wrap(struct pool *p, struct store *backend)
@@ -60,12 +71,9 @@ static void wrap(struct pool *p, struct store *backend)
 void pool_route(struct pool *p, const struct queue *queues, size_t queue_count, const struct route *routes,
                 size_t route_count)
 {
-	p->options.queues = queues;
-	p->options.queue_count = queue_count;
-	p->options.routes = routes;
-	p->options.route_count = route_count;
-	kernel_free(p->kernel);
-	make_kernel(p);
+	CHECK(queue_count <= POOL_TABLE && route_count <= POOL_TABLE);
+	memcpy(p->queues, queues, queue_count * sizeof(*queues));
+	memcpy(p->routes, routes, route_count * sizeof(*routes));
 }
 
 static void unwrap(struct pool *p)

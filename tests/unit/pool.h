@@ -16,18 +16,19 @@
 #include "store/fault.h"
 #include "store/store.h"
 
-enum { POOL_NOW_SEC = 1000000000 };
+enum { POOL_NOW_SEC = 1000000000, POOL_TABLE = 3 };
 
 struct pool {
-	struct clock          clock; /* moved by the test, while no transaction runs */
-	struct arena          arena;
-	struct store         *store;   /* a fault store around the back end; quiet unless the plan is set */
-	struct store         *backend; /* its own health and figures */
-	struct fault_plan     plan;
-	struct kernel        *kernel; /* without queues, until pool_route(): events are only logged */
-	struct kernel_options options;
-	uint64_t              seed;
-	char                  folder[64]; /* empty: memory */
+	struct clock      clock; /* moved by the test, while no transaction runs */
+	struct arena      arena;
+	struct store     *store;   /* a fault store around the back end; quiet unless the plan is set */
+	struct store     *backend; /* its own health and figures */
+	struct fault_plan plan;
+	struct kernel    *kernel; /* without queues, until pool_route(): events are only logged */
+	struct queue      queues[POOL_TABLE];
+	struct route      routes[POOL_TABLE];
+	uint64_t          seed;
+	char              folder[64]; /* empty: memory */
 };
 
 void pool_open_memory(struct pool *p);
@@ -60,7 +61,7 @@ int64_t        pool_count(struct pool *p, enum sandbox_state state);
 int          pool_events(struct pool *p, const char *type);
 struct event pool_event(struct pool *p, const char *type);
 
-/* The kernel's tables from now on; borrowed. */
+/* The kernel's tables from now on, POOL_TABLE rows at most; copied. While nothing runs. */
 void pool_route(struct pool *p, const struct queue *queues, size_t queue_count, const struct route *routes,
                 size_t route_count);
 

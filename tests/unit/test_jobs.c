@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jobs.c - passes on the pump's threads, and who gets their result. The vendor stops at a gate that the test opens; see
- * test_schedule.c for when they run. */
+/* test_jobs.c - passes on the pump's threads, and who gets their result. The vendor stops at a gate that the test
+ * opens; see test_schedule.c for when they run. */
 #include "test.h"
 
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "kernel/event.h"
 #include "kernel/pump.h"
 #include "pool.h"
 #include "service/broker.h"
@@ -104,7 +105,7 @@ static void make_jobs(struct floor *f)
 		                  .on_pass = on_pass,
 		                  .on_pass_arg = f };
 
-	for (int id = 0; id < JOB_ALARMS; id++)
+	for (int id = 0; id < JOB_SCHEDULED; id++)
 		o.interval_sec[id] = INTERVAL_SEC;
 	f->jobs = jobs_new(&o);
 }
@@ -241,21 +242,14 @@ static void pause_job(struct floor *f, enum job_id id, bool is_paused)
 	jobs_look_again(f->jobs);
 }
 
-static enum rc put_record(struct session *s, void *arg, struct err *e)
+static enum rc emit(struct session *s, void *arg, struct err *e)
 {
-	struct job_record old, *record = arg;
-	enum rc           rc = session_get(s, &job_type, record->name, &old, NULL);
-
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "cannot be read");
-	record->version = rc ? 0 : old.version;
-	session_put(s, &job_type, record);
-	return RC_OK;
+	return session_emit(s, arg, e);
 }
 
 static void pause_all(struct floor *f)
 {
-	for (int id = 0; id < JOB_ALARMS; id++)
+	for (int id = 0; id < JOB_SCHEDULED; id++)
 		pause_job(f, (enum job_id)id, true);
 }
 
@@ -282,8 +276,8 @@ TEST(every_scheduled_job_runs_at_the_first_start)
 
 	floor_open(&f);
 	start(&f);
-	wait_for(&f, &f.passes, JOB_ALARMS);
-	for (int id = 0; id < JOB_ALARMS; id++) {
+	wait_for(&f, &f.passes, JOB_SCHEDULED);
+	for (int id = 0; id < JOB_SCHEDULED; id++) {
 		CASE(jobs_name((enum job_id)id));
 		s = status_of(&f, (enum job_id)id);
 		CHECK(s.record.last_outcome == JOB_SUCCESS && s.interval_sec == INTERVAL_SEC);
@@ -293,7 +287,7 @@ TEST(every_scheduled_job_runs_at_the_first_start)
 	CHECK(pool_count(&f.pool, SANDBOX_AVAILABLE) == 4);
 	start_anew(&f);
 	CHECK(ask_and_wait(&f, JOB_EXPIRY) == RC_OK);
-	CHECK(f.passes == JOB_ALARMS + 1); /* nothing was due, so nothing ran but what was asked for */
+	CHECK(f.passes == JOB_SCHEDULED + 1); /* nothing was due, so nothing ran but what was asked for */
 	floor_close(&f);
 }
 
@@ -303,12 +297,11 @@ TEST(names_are_found_of_scheduled_jobs_only)
 	enum job_id  id;
 
 	floor_open(&f);
-	for (int i = 0; i < JOB_ALARMS; i++) {
+	for (int i = 0; i < JOB_SCHEDULED; i++) {
 		CHECK(jobs_find(f.jobs, str_from(jobs_name((enum job_id)i)), &id));
 		CHECK(id == (enum job_id)i);
 	}
 	CHECK(!jobs_find(f.jobs, STR("bulk-delete"), &id) && !jobs_find(f.jobs, STR(""), &id));
-	CHECK(!jobs_find(f.jobs, STR("alarms"), &id)); /* it has no interval here */
 	start(&f);
 	floor_close(&f);
 }
@@ -531,24 +524,34 @@ TEST(who_waits_at_the_end_is_told_and_the_pass_is_run_at_the_next_start)
 	floor_close(&f);
 }
 
+/* The end of a pass at another node. */
+static void tell_end(struct floor *f, const char *type, const struct asker *a)
+{
+	struct event end = { .type = str_from(type),
+		             .subject = STR("job/sync"),
+		             .detail = str_format(&f->pool.arena,
+		                                  "{\"job\":\"sync\",\"event\":\"%s\",\"durationMs\":7,"
+		                                  "\"result\":{\"synced\":3},\"error\":\"no listing over there\"}",
+		                                  a->wish.event_id) };
+
+	CHECK(store_run(f->pool.store, emit, &end, &f->pool.arena, NULL) == RC_OK);
+}
+
 TEST(who_asked_is_told_also_when_another_node_ran_the_pass)
 {
-	struct floor      f;
-	struct asker      a = { 0 };
-	struct job_record record = { .name = STR("sync"),
-		                     .last_outcome = JOB_ERROR,
-		                     .last_error = STR("no listing over there"),
-		                     .last_duration_ms = 7,
-		                     .last_result = STR("{\"synced\":3}") };
+	struct floor f;
+	struct asker good = { 0 }, bad = { .wish = { .has_own_terms = true } };
 
 	floor_open(&f);
 	CHECK(jobs_start(f.jobs, NULL) == RC_OK); /* and nobody here who would run it */
-	send(&f, JOB_SYNC, &a);
-	record.last_event_id = str_from(a.wish.event_id);
-	CHECK(store_run(f.pool.store, put_record, &record, &f.pool.arena, NULL) == RC_OK);
-	await(&a);
-	CHECK(a.ask.rc == RC_UNAVAILABLE && strcmp(a.ask.e.msg, "no listing over there") == 0);
-	CHECK(figure(&a, "synced") == 3 && a.ask.duration_ms == 7);
+	send(&f, JOB_SYNC, &good);
+	send(&f, JOB_SYNC, &bad);
+	tell_end(&f, EVENT_JOB_FINISHED, &good);
+	tell_end(&f, EVENT_JOB_FAILED, &bad); /* before anybody has looked for the first */
+	await(&good);
+	await(&bad);
+	CHECK(good.ask.rc == RC_OK && figure(&good, "synced") == 3 && good.ask.duration_ms == 7);
+	CHECK(bad.ask.rc == RC_UNAVAILABLE && strcmp(bad.ask.e.msg, "no listing over there") == 0);
 	floor_close(&f);
 }
 

@@ -109,7 +109,7 @@ TEST(every_reply_has_a_status_with_a_meaning_and_a_schema)
 		while (spec_next_reply(&spec_routes[i], &at, &reply)) {
 			CHECK(spec_status_text(reply.status)[0]);
 			CHECK(spec_find_schema(reply.schema) != NULL);
-			good += reply.status >= 200 && reply.status < 300;
+			good += reply.status >= 200 && reply.status < 400;
 		}
 		CHECK(good > 0);
 	}
@@ -346,7 +346,7 @@ TEST(the_document_has_choices_words_and_any_members)
 	const json_t               *counts = follow(root, "#/components/schemas/JobCounts/additionalProperties");
 	const json_t               *status = follow(root, "#/components/schemas/Sandbox/properties/status");
 
-	CHECK(json_array_size(result) == 4);
+	CHECK(json_array_size(result) == 5);
 	CHECK(strcmp(text_of(json_array_get(result, 0), "$ref"), "#/components/schemas/SyncResult") == 0);
 	CHECK(strcmp(text_of(counts, "type"), "integer") == 0);
 	CHECK(strcmp(text_of(status, "$ref"), "#/components/schemas/SandboxState") == 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_schedule.c - when jobs run, on a clock that the test moves: timers, jitter, catching up, pauses, failures, dead and slow nodes. */
+/* test_schedule.c - when jobs run, on a clock that the test moves: timers, jitter, catching up, pauses, failures,
+ * dead and slow nodes. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -200,6 +201,8 @@ TEST(after_a_failure_it_runs_sooner_twice_as_late_each_time)
 	d.csp.list_rc = RC_OK;
 	rig_turn(&d.base);
 	CHECK(status_of(&d).record.failures == 0 && armed_in(&d) >= INTERVAL_MS * 9 / 10);
+	CHECK(count_events(&d, EVENT_JOB_FAILED) == (int)ARRAY_LEN(wanted_sec));
+	CHECK(count_events(&d, EVENT_JOB_FINISHED) == 1);
 	desk_close(&d);
 }
 

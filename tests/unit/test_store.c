@@ -1178,9 +1178,10 @@ struct listener {
 	atomic_int calls;
 };
 
-static void hear_news(void *context)
+static void hear_news(void *context, unsigned news)
 {
 	atomic_fetch_add(&((struct listener *)context)->calls, 1);
+	CHECK(news == NEWS_TO_DO);
 }
 
 struct poke {
@@ -1195,8 +1196,8 @@ static enum rc poke(struct session *s, void *arg, struct err *e)
 	struct note  note = { .key = p->key, .group = STR("g") };
 
 	CHECK(session_context(s) == p->expected);
-	session_poke(s);
-	session_poke(s);
+	session_poke(s, NEWS_TO_DO);
+	session_poke(s, NEWS_TO_DO);
 	session_add(s, &note_type, &note);
 	return p->rc ? err_set(e, p->rc, "refused") : RC_OK;
 }

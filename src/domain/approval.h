@@ -1,0 +1,91 @@
+/* approval.h - the operator's rules for requests: which are approved at once, which a person is asked about, which are denied. Pure.
+ *
+ *   {"rules": [{"id": "students", "when": {"template": "small", "domain": "*.ac.uk", "maxHours": 24}, "then": "approve"}]}
+ *
+ * Rules are tried in their order, the first that matches decides; when none does, a person is asked. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "domain/caller.h"
+#include "domain/policy.h"
+
+struct arena;
+
+enum {
+	APPROVAL_RULES_MAX = 100,
+	APPROVAL_TEXTS_MAX = 20, /* in one condition */
+	APPROVAL_TEXT_MAX = 254,
+	APPROVAL_ID_MAX = 50,
+};
+
+enum approval_verdict { APPROVAL_APPROVE, APPROVAL_ASK, APPROVAL_DENY, APPROVAL_VERDICT_COUNT };
+extern const char *const approval_verdict_names[APPROVAL_VERDICT_COUNT]; /* approve, ask, deny */
+
+/* As the document names them. */
+struct approval_role {
+	enum role   role;
+	const char *name;
+};
+enum { APPROVAL_ROLE_COUNT = 3 };
+extern const struct approval_role approval_roles[APPROVAL_ROLE_COUNT];
+
+/* One of them must be so; none: any will do. In the document: a text, or a list of texts. */
+struct approval_texts {
+	const struct str *items;
+	size_t            count;
+};
+
+/* All conditions that are there must hold. */
+struct approval_rule {
+	struct str            id;
+	struct approval_texts templates; /* names or uuids */
+	struct approval_texts
+	        domains; /* of the owner's email: "gov.uk", or "*.gov.uk" for what is below it, without case */
+	struct approval_texts groups;            /* cost report groups */
+	unsigned              roles;             /* enum role: the owner has one of them; 0: any */
+	int64_t               max_spend, max_ms; /* 0: any. A request without a budget (an end) is over every limit */
+	enum approval_verdict then;
+};
+
+struct approval_policy {
+	const struct approval_rule *rules;
+	size_t                      count;
+};
+
+/* Read a document; empty text has no rules. What it holds lives in the arena. RC_INVALID: every problem is
+ * in problems (empty before), *ret is untouched. */
+MUST_CHECK enum rc approval_parse(struct str text, struct arena *a, struct approval_policy *ret,
+                                  struct problems *problems);
+
+/* A request, as the lease would be. */
+struct approval_question {
+	struct str template_uuid, template_name;
+	struct str email; /* of the owner to be */
+	unsigned   roles; /* his */
+	struct str cost_group;
+	int64_t    max_spend, duration_ms; /* 0: none */
+};
+
+/* Why a rule did or did not match. */
+struct approval_note {
+	struct str rule;
+	bool       matches;
+	struct str why;
+};
+
+struct approval_answer {
+	enum approval_verdict verdict;
+	struct str            rule;  /* empty: none matched */
+	struct approval_note *notes; /* one for each rule that was looked at, in order */
+	size_t                note_count;
+};
+
+/* With an arena for the explanation, or NULL for the verdict alone. */
+void approval_evaluate(const struct approval_policy *policy, const struct approval_question *question,
+                       struct arena *explain, struct approval_answer *ret);
