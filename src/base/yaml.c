@@ -328,6 +328,8 @@ bool yaml_is_plain(struct str text)
 
 	if (!text.n || is_one_of(text, old_words) || (text.p[0] >= '0' && text.p[0] <= '9'))
 		return false;
+	if (str_starts_with(text, STR("---")) || str_starts_with(text, STR("...")))
+		return false;
 	for (size_t i = 0; i < text.n; i++)
 		if (strchr(",[]{}#\"'\\", text.p[i]) || (unsigned char)text.p[i] < ' ')
 			return false;
