@@ -23,6 +23,7 @@
 #include <uv.h>
 
 #include "app/config.h"
+#include "app/lending.h"
 #include "app/preflight.h"
 #include "app/signin.h"
 #include "app/stores.h"
@@ -41,9 +42,6 @@
 #include "providers/sim/csp_sim.h"
 #include "providers/sim/records.h"
 #include "service/jobs.h"
-#include "service/lease_records.h"
-#include "service/leases.h"
-#include "service/policy_store.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -54,6 +52,8 @@ enum {
 	SIM_CACHE_MB = 16,
 	DDB_STREAM_LAG_MS = 2000,
 	RETENTION_SEC = 3600,
+	LINE_SEC = 60,
+	DAY_SEC = 86400,
 	EXIT_CONFIG = 2,
 	EXIT_FAILED = 1
 };
@@ -69,10 +69,9 @@ struct server {
 	struct sim_cloud      *sim;
 	struct wiring         *wiring;
 	struct signin         *signin;
-	struct cloud           cloud;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
-	struct policy_holder  *policy;
+	struct lending        *lending; /* NULL: no leases here */
 	struct broker_settings settings;
 	struct api            *api;
 	struct jobs           *jobs;
@@ -101,20 +100,12 @@ static enum rc open_store(struct server *s, struct err *e)
 	return RC_OK;
 }
 
-/* A document that this program cannot read must not keep the admin out who can put it right. */
-static enum rc read_policy(struct server *s, struct err *e)
-{
-	enum rc rc = policy_holder_refresh(s->policy, e);
-
-	return rc == RC_CORRUPT ? RC_OK : rc; /* told by the wiring */
-}
-
 static enum rc begin_work(struct server *s, struct err *e)
 {
 	enum rc rc = ddb_adopt(s->store.store, e);
 
 	if (!rc)
-		rc = read_policy(s, e);
+		rc = s->lending ? lending_start(s->lending, e) : RC_OK;
 	if (!rc)
 		rc = jobs_start(s->jobs, e);
 	if (!rc)
@@ -179,10 +170,13 @@ static uint64_t draw(void *arg)
 static enum rc open_sim(struct server *s, struct err *e)
 {
 	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &clock_real, SIM_CACHE_MB };
-	struct sim_cloud_options options = {
-		.clock = &clock_real, .random = draw, .waits = true, .accounts = 60, .available = 20
-	};
-	enum rc rc = store_sqlite_open(&file, &s->sim_store, e);
+	struct sim_cloud_options options = { .clock = &clock_real,
+		                             .random = draw,
+		                             .waits = true,
+		                             .available = config_number(s->config, CONFIG_SIM_ACCOUNTS),
+		                             .accounts = config_number(s->config, CONFIG_SIM_ACCOUNTS) +
+		                                         config_number(s->config, CONFIG_SIM_ENTRY) };
+	enum rc                  rc = store_sqlite_open(&file, &s->sim_store, e);
 
 	if (rc)
 		return rc;
@@ -192,10 +186,6 @@ static enum rc open_sim(struct server *s, struct err *e)
 
 static enum rc open_sim_csp(struct server *s, struct csp **ret, struct err *e)
 {
-	enum rc rc = open_sim(s, e);
-
-	if (rc)
-		return rc;
 	return csp_sim_open(&(struct csp_sim_options){ s->sim_store, sim_cloud_faults(s->sim),
 	                                               config_number(s->config, CONFIG_SIM_SANDBOXES) },
 	                    ret, e);
@@ -219,6 +209,8 @@ static enum rc open_csp(struct server *s, struct err *e)
 	};
 	enum rc rc;
 
+	if ((!http.base_url || lending_is_wanted(c)) && (rc = open_sim(s, e)))
+		return rc;
 	if (http.base_url) {
 		inner = csp_http_open(&http);
 	} else if ((rc = open_sim_csp(s, &inner, e))) {
@@ -258,6 +250,7 @@ static void make_jobs(struct server *s)
 		 .store = s->store.store,
 		 .csp = s->csp,
 		 .settings = &s->settings,
+		 .leases = s->lending ? lending_world(s->lending) : NULL,
 		 .clock = &clock_real,
 		 .metrics = s->metrics,
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
@@ -270,48 +263,21 @@ static void make_jobs(struct server *s)
 		 .on_pass_arg = s,
 	};
 
+	if (s->lending) {
+		options.interval_sec[JOB_LEASE_MONITOR] = config_number(c, CONFIG_MONITOR_INTERVAL);
+		options.interval_sec[JOB_LEASE_LINE] = LINE_SEC;
+		options.interval_sec[JOB_LEASE_ORPHANS] = DAY_SEC;
+		options.interval_sec[JOB_LEASE_PURGE] = DAY_SEC;
+		options.interval_sec[JOB_ACCOUNT_DRIFT] = config_number(c, CONFIG_DRIFT_INTERVAL);
+	}
 	s->settings = broker_settings(c);
 	s->jobs = jobs_new(&options);
 }
 
-static const struct policy *policy_now(void *arg)
+static void open_lending(struct server *s)
 {
-	return policy_current(((struct server *)arg)->policy);
-}
-
-static enum rc seed_account(struct session *se, void *arg, struct err *e)
-{
-	struct cloud_account *c = arg;
-	struct account        a, old;
-	enum rc               rc = session_get(se, &account_type, c->id, &old, NULL);
-
-	(void)e;
-	if (rc != RC_NOT_FOUND)
-		return rc;
-	a = (struct account){ .id = c->id,
-		              .name = c->name,
-		              .email = c->email,
-		              .status = ACCOUNT_AVAILABLE,
-		              .placed_ou = STR("Available"),
-		              .cleaned_ms = session_now(se).ms,
-		              .created_ms = session_now(se).ms,
-		              .edited_ms = session_now(se).ms };
-	session_put(se, &account_type, &a);
-	return RC_OK;
-}
-
-static enum rc seed(struct server *s, struct err *e)
-{
-	struct arena              a = { 0 };
-	struct cloud_account_page page = { 0 };
-	enum rc                   rc = s->cloud.organisation->ops->list_accounts(s->cloud.organisation,
-	                                                                         sim_cloud_ou(s->sim, SIM_OU_AVAILABLE), STR(""), &a,
-	                                                                         &page, e);
-
-	for (size_t i = 0; !rc && i < page.count; i++)
-		rc = store_run(s->store.store, seed_account, &page.items[i], &a, e);
-	arena_fini(&a);
-	return rc;
+	if (lending_is_wanted(s->config))
+		s->lending = lending_new(s->config, s->store.store, s->sim);
 }
 
 static enum rc open_wiring(struct server *s, struct err *e)
@@ -322,13 +288,11 @@ static enum rc open_wiring(struct server *s, struct err *e)
 		                          .csp = s->csp,
 		                          .settings = &s->settings,
 		                          .jobs = s->jobs,
-		                          .holder = s->policy,
 		                          .cloud = s->sim,
 		                          .signin = s->signin,
 		                          .is_alone = s->store.kind == APP_SQLITE,
 		                          .is_dev = s->is_dev,
-		                          .policy = policy_now,
-		                          .policy_arg = s };
+		                          .lending = s->lending };
 
 	return wiring_open(&options, &s->wiring, e);
 }
@@ -371,15 +335,16 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
 		  .identity = signin_identity(s->signin),
 		  .auth = signin_auth(s->signin),
-		  .cloud = &s->cloud,
-		  .policy = policy_now,
-		  .policy_arg = s,
-		  .holder = s->policy,
 	};
 	enum rc rc = tokens_read(c, &tokens, e);
 
 	if (rc)
 		return rc;
+	if (s->lending) {
+		options.cloud = lending_cloud(s->lending);
+		options.costs = lending_cloud(s->lending)->costs;
+		options.policy = lending_policies(s->lending);
+	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);
 	api_set_tokens(s->api, &tokens);
@@ -442,16 +407,13 @@ static enum rc start(struct server *s, struct err *e)
 		return rc;
 	if ((rc = open_csp(s, e)))
 		return rc;
-	make_jobs(s);
-	s->policy = policy_holder_new(s->store.store, &clock_real);
-	if (s->store.kind == APP_SQLITE && (rc = read_policy(s, e)))
-		return rc;
 	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
 		return rc;
-	s->cloud = sim_cloud_ports(s->sim);
+	open_lending(s);
+	make_jobs(s);
 	if ((rc = open_wiring(s, e)))
 		return rc;
-	if ((rc = seed(s, e)))
+	if (s->lending && s->store.kind == APP_SQLITE && (rc = lending_start(s->lending, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
 		return rc;
@@ -514,7 +476,7 @@ static void close_all(struct server *s)
 	app_store_close(&s->store);
 	wiring_free(s->wiring);
 	signin_close(s->signin);
-	policy_holder_free(s->policy);
+	lending_free(s->lending);
 	csp_close(s->csp);
 	sim_cloud_close(s->sim);
 	store_close(s->sim_store);
@@ -557,23 +519,26 @@ static void read_again(struct server *s, struct config *fresh, struct api_tokens
 	if (rc && e.rc)
 		buf_addf(problems, "%s\n", e.msg);
 	preflight_tls(s->config, problems);
+	signin_check(fresh, problems);
 }
 
-/* Certificates first: they can still fail. Both servers have the same files. */
+/* Users and certificates first: they can still fail, and users that are read early do no harm. Both servers have the same files. */
 static void take_over(struct server *s, const struct config *fresh, const struct api_tokens *tokens,
                       struct buf *problems)
 {
 	struct err e = { 0 };
-	enum rc    rc = http_server_reload_tls(s->http, &e);
+	enum rc    rc = signin_reload_users(s->signin, &e);
 
+	if (!rc)
+		rc = http_server_reload_tls(s->http, &e);
 	if (!rc && s->probe)
 		rc = http_server_reload_tls(s->probe, &e);
-	if (!rc)
-		rc = signin_reload(s->signin, fresh, &e);
-	if (rc)
+	if (rc) {
 		buf_addf(problems, "%s\n", e.msg);
-	else
-		api_set_tokens(s->api, tokens);
+		return;
+	}
+	api_set_tokens(s->api, tokens);
+	signin_set_secrets(s->signin, fresh);
 }
 
 /* Lines as one line. */
@@ -677,6 +642,9 @@ static void announce(struct server *s)
 	log_write(LOG_INFO, "serve", fields, ARRAY_LEN(fields), "listening");
 	if (!log_wants(LOG_INFO)) /* whoever started us waits for this line, whatever the level */
 		printf("{\"message\":\"listening\",\"address\":\"%s\"}\n", address.p), fflush(stdout);
+	if (!s->is_dev && s->lending)
+		log_write(LOG_WARNING, "serve", NULL, 0, "%s is set: lending accounts of a simulated organisation",
+		          config_name(CONFIG_JWT_SECRET));
 	if (!s->is_dev && !config_text(s->config, CONFIG_CSP_URL))
 		log_write(LOG_WARNING, "serve", NULL, 0, "no %s: lending simulated sandboxes",
 		          config_name(CONFIG_CSP_URL));

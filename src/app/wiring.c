@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "app/config.h"
+#include "app/lending.h"
 #include "app/signin.h"
 #include "base/arena.h"
 #include "base/id.h"
@@ -30,8 +31,6 @@
 #include "providers/notify/mail.h"
 #include "providers/notify/webhook_out.h"
 #include "providers/sim/cloud.h"
-#include "service/account_clean.h"
-#include "service/account_follow.h"
 #include "service/alarms.h"
 #include "service/broker_alarms.h"
 #include "service/cloudtrail.h"
@@ -55,31 +54,26 @@ enum {
 	QUEUE_MAIL_OUT,
 	QUEUE_LOG,
 	QUEUE_CLOUDTRAIL,
-	QUEUE_CLEANUP,
-	QUEUE_LEASES,
-	QUEUE_COUNT = QUEUE_LEASES + LEASE_QUEUE_COUNT
+	QUEUE_COUNT /* those of leases follow */
 };
-enum { ROUTES_MAX = 20 };
+enum { ROUTES_MAX = 8 + LENDING_ROUTES + LEASE_ROUTE_COUNT };
 
 const char *const wiring_inboxes[] = { "cloudtrail" };
 const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
 
 struct wiring {
-	struct wiring_options        o;
-	char                         node[ID_UUID_SIZE];
-	struct queue                 queues[QUEUE_COUNT];
-	struct route                 routes[ROUTES_MAX];
-	size_t                       route_count;
-	struct webhook_out           webhook_out;
-	struct mail_rule             mail_rule;
-	struct mail_routes           mail_routes;
-	struct mail_server           mail_server;
-	struct account_clean_options clean;
-	struct account_world        *accounts;
-	struct saga_kind             follow;
-	const struct saga_kind      *sagas[1];
-	struct kernel               *kernel;
-	struct pump                 *pump;
+	struct wiring_options   o;
+	char                    node[ID_UUID_SIZE];
+	struct queue            queues[QUEUE_COUNT + LENDING_QUEUES];
+	struct route            routes[ROUTES_MAX];
+	size_t                  route_count;
+	struct webhook_out      webhook_out;
+	struct mail_rule        mail_rule;
+	struct mail_routes      mail_routes;
+	struct mail_server      mail_server;
+	const struct saga_kind *sagas[1];
+	struct kernel          *kernel;
+	struct pump            *pump;
 
 	pthread_t       pulse;
 	pthread_mutex_t lock;
@@ -112,10 +106,10 @@ static void lay_routes(struct wiring *w)
 	add_route(w, EVENT_JOB_REQUESTED, JOBS_QUEUE);
 	add_route(w, "*", "webhook");
 	add_route(w, "cloudtrail:*", "cloudtrail");
-	add_route(w, EVENT_CLEAN_REQUEST, CLEANUP_QUEUE);
-	add_route(w, EVENT_CLEANUP_DUE, CLEANUP_QUEUE);
-	for (size_t i = 0; i < LEASE_ROUTE_COUNT; i++)
-		w->routes[w->route_count++] = lease_routes[i];
+	for (size_t i = 0; w->o.lending && i < LENDING_ROUTES; i++)
+		add_route(w, lending_routes[i].pattern, lending_routes[i].queue);
+	for (size_t i = 0; w->o.lending && i < LEASE_ROUTE_COUNT; i++)
+		add_route(w, lease_routes[i].pattern, lease_routes[i].queue);
 	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
 	if (has_mail(c))
 		add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
@@ -140,9 +134,8 @@ static void make_queues(struct wiring *w)
 	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
 	w->queues[QUEUE_MAIL_OUT] = sink(w, "mail-out", mail_out_call, &w->mail_server);
 	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
-	w->queues[QUEUE_CLEANUP] = account_clean_queue(&w->clean);
-	for (size_t i = 0; i < LEASE_QUEUE_COUNT; i++)
-		w->queues[QUEUE_LEASES + i] = lease_queues[i];
+	if (w->o.lending)
+		lending_queues(w->o.lending, w->queues + QUEUE_COUNT);
 	w->queues[QUEUE_CLOUDTRAIL] = (struct queue){ .name = "cloudtrail", .handle = cloudtrail_note, .tries = 5 };
 }
 
@@ -194,11 +187,11 @@ static void make_kernel(struct wiring *w)
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
 		.region = config_str(c, CONFIG_EVENT_REGION),
 		.queues = w->queues,
-		.queue_count = QUEUE_COUNT,
+		.queue_count = w->o.lending ? QUEUE_COUNT + LENDING_QUEUES : QUEUE_COUNT,
 		.routes = w->routes,
 		.route_count = w->route_count,
 		.sagas = w->sagas,
-		.saga_count = 1,
+		.saga_count = w->o.lending ? 1 : 0,
 		.lease_ms = SAGA_LEASE_MS,
 		.timers_per_sec = config_number(c, CONFIG_TIMERS_PER_SEC),
 		.random = draw,
@@ -223,19 +216,8 @@ enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct 
 	w->mail_server = mail_server(o->config);
 	w->mail_rule = mail_rule(o->config);
 	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
-	w->clean = (struct account_clean_options){ .store = o->store,
-		                                   .cleaner = sim_cloud_ports(o->cloud).cleaner,
-		                                   .policy = o->policy,
-		                                   .policy_arg = o->policy_arg };
-	w->accounts = account_world_new(&(struct account_world_options){ .store = o->store,
-	                                                                 .cloud = sim_cloud_ports(o->cloud),
-	                                                                 .user_permissions = STR("user"),
-	                                                                 .manager_group = STR("managers"),
-	                                                                 .manager_permissions = STR("manager"),
-	                                                                 .admin_group = STR("admins"),
-	                                                                 .admin_permissions = STR("admin") });
-	w->follow = account_follow_kind(w->accounts);
-	w->sagas[0] = &w->follow;
+	if (o->lending)
+		w->sagas[0] = lending_saga(o->lending);
 	lay_routes(w);
 	make_queues(w);
 	make_kernel(w);
@@ -294,7 +276,7 @@ static void state_circuit(struct wiring *w)
 static void refresh_policy(struct wiring *w)
 {
 	struct err e = { 0 };
-	bool       is_bad = policy_holder_refresh(w->o.holder, &e) == RC_CORRUPT;
+	bool       is_bad = policy_holder_refresh(lending_policies(w->o.lending), &e) == RC_CORRUPT;
 
 	if (is_bad && !w->was_policy_bad)
 		log_write(LOG_ERROR, "policy", NULL, 0, "the stored configuration cannot be used: %s", e.msg);
@@ -374,7 +356,7 @@ static void *pulse_loop(void *arg)
 	for (unsigned tick = 0;; tick++) {
 		if (tick % BEAT_TICKS == 0)
 			beat(w);
-		if (tick % POLICY_TICKS == 0)
+		if (w->o.lending && tick % POLICY_TICKS == 0)
 			refresh_policy(w);
 		state_circuit(w);
 		bring_events(w);
@@ -439,7 +421,6 @@ void wiring_free(struct wiring *w)
 	if (!w)
 		return;
 	kernel_free(w->kernel);
-	account_world_free(w->accounts);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

@@ -13,8 +13,7 @@ struct csp;
 struct jobs;
 struct kernel;
 struct metrics;
-struct policy;
-struct policy_holder;
+struct lending;
 struct signin;
 struct sim_cloud;
 struct store;
@@ -27,13 +26,11 @@ struct wiring_options {
 	struct csp                   *csp; /* guarded: its circuit is a fact */
 	const struct broker_settings *settings;
 	struct jobs                  *jobs;
-	struct policy_holder         *holder;   /* refreshed for what other nodes have written */
 	struct sim_cloud             *cloud;    /* whose CloudTrail events are brought to the inbox; NULL: none */
 	struct signin                *signin;   /* looked after by the pulse */
 	bool                          is_alone; /* no other node can use this store */
 	bool                          is_dev;
-	const struct policy *(*policy)(void *arg);
-	void *policy_arg;
+	struct lending               *lending; /* NULL: no leases */
 };
 
 /* What can be said against the settings of mail; every problem at once is the configuration's business. RC_INVALID. */

@@ -64,6 +64,10 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_POLICY_HISTORY] = run_policy_history,
 	[CLI_COMMAND_REPORT_COSTS] = run_report_costs,
 	[CLI_COMMAND_REPORT_STATEMENT] = run_report_statement,
+	[CLI_COMMAND_SERVICE_ACCOUNT_LIST] = run_service_account_list,
+	[CLI_COMMAND_SERVICE_ACCOUNT_CREATE] = run_service_account_create,
+	[CLI_COMMAND_SERVICE_ACCOUNT_ROTATE] = run_service_account_rotate,
+	[CLI_COMMAND_SERVICE_ACCOUNT_REVOKE] = run_service_account_revoke,
 };
 
 static int run_help(const struct cli_io *io, const struct cli_args *args)
@@ -93,6 +97,10 @@ static int run_help_option(const struct cli_io *io, const struct cli_args *args)
 
 static int run_local(const struct cli_io *io, const struct cli_args *args)
 {
+	if (args->command == &cli_commands[CLI_COMMAND_TOKEN_ISSUE])
+		return run_token_issue(io, args);
+	if (args->command == &cli_commands[CLI_COMMAND_TOKEN_HASH_PASSWORD])
+		return run_token_hash_password(io, args);
 	if (args->command == &cli_commands[CLI_COMMAND_HELP])
 		return run_help(io, args);
 	if (help_completion(io->out, args->operands[0]))

@@ -1,6 +1,8 @@
 /* run.h - what each command does. Each returns the exit code and has said why when it is not 0. */
 #pragma once
 
+struct cli_args;
+struct cli_io;
 struct remote;
 
 typedef int cli_run_fn(struct remote *remote);
@@ -18,6 +20,12 @@ cli_run_fn run_alarm_list;
 cli_run_fn run_webhook_list, run_webhook_create, run_webhook_change, run_webhook_remove, run_webhook_test;
 cli_run_fn run_policy_show, run_policy_check, run_policy_set, run_policy_edit, run_policy_history;
 cli_run_fn run_report_costs, run_report_statement;
+
+cli_run_fn run_service_account_list, run_service_account_create, run_service_account_rotate, run_service_account_revoke;
+
+/* Without a server. */
+typedef int  cli_local_fn(const struct cli_io *io, const struct cli_args *args);
+cli_local_fn run_token_issue, run_token_hash_password;
 
 struct remote_request;
 

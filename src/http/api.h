@@ -15,13 +15,14 @@
 #include "store/store.h"
 
 struct api;
+struct approval_policy;
 struct auth;
 struct cloud;
+struct costs;
 struct identity;
 struct jobs;
 struct kernel;
 struct metrics;
-struct policy;
 struct policy_holder;
 struct ratelimit;
 struct world;
@@ -77,18 +78,18 @@ struct api_options {
 	size_t             inbox_count;
 	bool               webhooks_may_be_private; /* their URLs may name this machine or a private network */
 	bool (*is_csp_open)(void *arg);             /* is the circuit open? for the metric */
-	void         *csp_arg;
-	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
+	void                 *csp_arg;
+	struct world         *world;  /* the simulated cloud, for development; NULL: its routes are not there */
+	struct policy_holder *policy; /* the policy in force; told of changes that are made here */
+	struct costs         *costs;  /* what accounts spend, for reports; NULL: there are none */
 
 	/* For /api. */
-	struct identity *identity;                 /* who the people are */
-	struct cloud    *cloud;                    /* where accounts come from */
-	const struct policy *(*policy)(void *arg); /* the one in force; valid for POLICY_VALID_MS and more */
-	void                 *policy_arg;
-	struct policy_holder *holder; /* of it: told of changes that are made here */
-	struct str
-	        admin_accounts; /* comma-separated: accounts of the organisation that are never taken into the pool */
-	struct auth *auth;      /* sign-in, see session.h; NULL: there is none */
+	struct auth     *auth;           /* sign-in, see session.h; NULL: there is none */
+	struct identity *identity;       /* who the people are */
+	struct cloud    *cloud;          /* where accounts come from */
+	struct str       admin_accounts; /* comma-separated: those that the organisation is run from are never lent */
+	const struct approval_policy *(*approval)(void *arg); /* the operator's rules; NULL: the templates decide */
+	void *approval_arg;
 };
 
 /* Something to be done on the loop, handed over from another thread. */

@@ -382,8 +382,8 @@ const char *spec_media_type(struct str schema)
 		const char *type;
 	} texts[] = {
 		{ STR_INIT("Text"), "text/plain" },
-		{ STR_INIT("Csv"), "text/csv" },
 		{ STR_INIT("Page"), "text/html" },
+		{ STR_INIT("Csv"), "text/csv" },
 		{ STR_INIT("JsonLines"), "application/x-ndjson" },
 		{ STR_INIT("EventStream"), "text/event-stream" },
 	};

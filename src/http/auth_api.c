@@ -17,9 +17,9 @@
  * Not here: passwords (providers/identity/users_file.c), what a provider's token is worth (providers/identity/oidc.c).
  */
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "http/auth_ops.h"
@@ -165,7 +165,7 @@ static void reply_failure(struct auth_work *w, const char *what)
 static void finish_signin(struct request *r, const struct caller *c)
 {
 	struct auth     *a = auth_of(r);
-	struct str       token = auth_issue(a, c, &r->call->arena);
+	struct str       token = auth_issue(r, c);
 	struct log_field fields[] = { LOG_STR("request_id", str_from(r->id)), LOG_STR("email", c->email) };
 
 	log_write(LOG_INFO, "auth", fields, ARRAY_LEN(fields), "signed in");
@@ -174,19 +174,37 @@ static void finish_signin(struct request *r, const struct caller *c)
 
 /* --- the page --- */
 
+static struct str random_text(struct arena *a)
+{
+	char text[ID_TOKEN_SIZE];
+
+	id_token(text);
+	return str_dup(a, str_from(text));
+}
+
+/* The browser's own, when it has one: two pages that are open at once both work. */
+static struct str form_cookie(struct request *r)
+{
+	struct str cookie = find_cookie(r, FORM_COOKIE);
+	bool       is_ours = cookie.n == ID_TOKEN_SIZE - 1;
+
+	for (size_t i = 0; is_ours && i < cookie.n; i++)
+		is_ours = isalnum((unsigned char)cookie.p[i]) || cookie.p[i] == '-' || cookie.p[i] == '_';
+	return is_ours ? cookie : random_text(&r->call->arena);
+}
+
 /* message: what went wrong, or empty. */
 static void show_page(struct request *r, int status, struct str message, struct str email)
 {
 	struct auth  *a = auth_of(r);
 	struct arena *arena = &r->call->arena;
-	char          random[ID_TOKEN_SIZE];
+	struct str    cookie = form_cookie(r);
 	struct buf    b;
 
-	id_token(random);
-	set_cookie(r, FORM_COOKIE, str_from(random), FORM_SEC, "Strict");
+	set_cookie(r, FORM_COOKIE, cookie, FORM_SEC, "Strict");
 	request_header(r, "Content-Security-Policy", "%s", signin_page_policy(a->o.web_app_url, arena).p);
 	buf_init(&b, PAGE_MAX);
-	signin_page_write(&b, message, email, jwt_mac(a->o.secrets.current, "form", str_from(random), arena));
+	signin_page_write(&b, message, email, jwt_mac(a->o.secrets.current, "form", cookie, arena));
 	assert(!b.is_full);
 	request_reply_as(r, status, HTML, buf_str(&b));
 	buf_fini(&b);
@@ -341,14 +359,6 @@ static bool unpack_trip(struct auth *a, struct str cookie, struct arena *arena, 
 	text = str_of(cookie.p, cookie.n - rest.n - 1);
 	return str_eq_secret(rest, jwt_mac(a->o.secrets.current, "trip", text, arena)) &&
 	       str_to_int(until, 0, INT64_MAX, &sec) && wall_sec(clock_now(a->o.clock)) < sec;
-}
-
-static struct str random_text(struct arena *a)
-{
-	char text[ID_TOKEN_SIZE];
-
-	id_token(text);
-	return str_dup(a, str_from(text));
 }
 
 static enum rc act_begin(struct auth_work *w)

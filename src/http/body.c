@@ -154,6 +154,23 @@ static struct str text_of(const json_t *member)
 	return str_of(json_string_value(member), json_string_length(member));
 }
 
+/* Characters of a text that is known to be UTF-8. */
+static size_t count_characters(struct str text)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		count += ((unsigned char)text.p[i] & 0xc0) != 0x80;
+	return count;
+}
+
+static bool is_within(const json_t *member, size_t least, size_t most)
+{
+	size_t count = json_is_string(member) ? count_characters(text_of(member)) : 0;
+
+	return json_is_string(member) && count >= least && count <= most;
+}
+
 enum given part_text(const struct part *at, const char *name, enum need need, size_t least, size_t most,
                      struct str *ret)
 {
@@ -163,11 +180,11 @@ enum given part_text(const struct part *at, const char *name, enum need need, si
 
 	if (!member)
 		return given;
-	if (json_is_string(member) && text_of(member).n >= least && text_of(member).n <= most) {
+	if (is_within(member, least, most)) {
 		*ret = str_dup(&at->body->request->call->arena, text_of(member));
 		return GIVEN;
 	}
-	(void)snprintf(what, sizeof(what), "must be a text of %zu to %zu bytes", least, most); /* fits */
+	(void)snprintf(what, sizeof(what), "must be a text of %zu to %zu characters", least, most); /* fits */
 	part_problem(at, name, what);
 	return ABSENT;
 }

@@ -47,7 +47,7 @@ struct part body_whole(struct body *b);
 /* Members that are not among these words are problems of the object. */
 void part_expect(const struct part *at, const char *words);
 
-/* The members. Texts are copied and live as long as the request. What is not given leaves *ret alone. */
+/* The members. Texts have limits in characters, are copied and live as long as the request. What is not given leaves *ret alone. */
 enum given part_text(const struct part *at, const char *name, enum need need, size_t least, size_t most,
                      struct str *ret);
 

@@ -199,7 +199,7 @@ static void check(struct request *r, enum document_kind kind)
 /* In force here at once; other nodes see it at their next refresh. */
 static void take_over(struct request *r, const struct document_call *c)
 {
-	struct policy_holder *holder = api_options(r->api)->holder;
+	struct policy_holder *holder = api_options(r->api)->policy;
 	struct err            e = { 0 };
 
 	if (holder && policy_holder_take(holder, c->kind, &c->document, &e))

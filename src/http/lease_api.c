@@ -206,10 +206,11 @@ static void on_requested(struct request *r)
 
 void handle_lease_create(struct request *r)
 {
-	struct lease_request *q = arena_alloc(&r->call->arena, sizeof(*q));
-	struct err            e = { 0 };
-	struct caller         person = { 0 };
-	struct str            owner;
+	const struct api_options *o = api_options(r->api);
+	struct lease_request     *q = arena_alloc(&r->call->arena, sizeof(*q));
+	struct err                e = { 0 };
+	struct caller             person = { 0 };
+	struct str                owner;
 
 	if (!rights_enter(r, &q->by) || !read_request(r, q, &owner) || !rights_own_only(r, &q->by, owner))
 		return;
@@ -218,6 +219,8 @@ void handle_lease_create(struct request *r)
 		return;
 	}
 	q->owner_email = person.email;
+	q->owner_roles = person.roles;
+	q->approval = o->approval ? o->approval(o->approval_arg) : NULL;
 	q->policy = rights_policy(r);
 	r->arg = q;
 	request_submit(r, lease_request, q, false, on_requested);

@@ -366,7 +366,7 @@ static void put_security(struct writer *w, const struct api_route *route)
 		add_security(w, "inboxToken");
 	if (route->scope == SCOPE_ADMIN || route->scope == SCOPE_INBOX)
 		add_security(w, "adminToken");
-	if (route->scope == SCOPE_SESSION)
+	if (route->scope == SCOPE_SESSION && strncmp(route->path, "/api/auth/", strlen("/api/auth/")) != 0)
 		add_security(w, "sessionToken");
 	json_close_array(&w->o);
 }

@@ -12,11 +12,10 @@
  */
 #include "http/rights.h"
 
-#include <assert.h>
-
 #include "domain/policy.h"
 #include "http/api.h"
 #include "http/session.h"
+#include "service/policy_store.h"
 
 enum {
 	U = ROLE_USER,
@@ -79,10 +78,7 @@ unsigned rights_of(const char *route)
 
 const struct policy *rights_policy(struct request *r)
 {
-	const struct api_options *o = api_options(r->api);
-
-	assert(o->policy);
-	return o->policy(o->policy_arg);
+	return policy_current(api_options(r->api)->policy);
 }
 
 enum rc rights_check(const struct api_route *route, const struct caller *c, const struct policy *p, struct err *e)

@@ -5,7 +5,8 @@
  * The pass lists the pool's OUs first, all of them, and then goes through our records. What differs once may be a move that the two
  * listings saw at different moments: it is only noted. What differs in the next pass too is told as AccountDriftDetected, and the
  * handler quarantines the account from where it is, or forgets it when it is in none of the OUs. An account in the pool that we do not
- * know is told of at once, except in Entry and Exit, where such accounts belong.
+ * know is told of at once, except in Entry and Exit, where such accounts belong. Where the OU is right but a saga failed after the move,
+ * another one is started: one in each pass, so an outage that has ended leaves nothing behind.
  *
  * Always true:
  *   1. Nothing is concluded from an incomplete listing.                                             [list_world()]
@@ -45,7 +46,7 @@ struct scan {
 	size_t                      count, room;
 	struct arena                arena; /* of all texts */
 
-	int64_t scanned, drifted, suspected, recovered, unknown;
+	int64_t scanned, drifted, suspected, recovered, stalled, unknown;
 };
 
 static bool may_go_on(const struct scan *sc)
@@ -130,7 +131,8 @@ static struct member *find(const struct scan *sc, struct str id)
 
 /* --- one account --- */
 
-enum verdict { FINE, SUSPECTED, DRIFTED, RECOVERED };
+/* Stalled: it is where it should be, but the saga that brought it there has failed since. */
+enum verdict { FINE, SUSPECTED, DRIFTED, RECOVERED, STALLED };
 
 struct comparison {
 	struct str   id, actual_ou; /* empty: in none */
@@ -169,7 +171,7 @@ static enum verdict judge(const struct account *a, const struct comparison *c)
 	if (a->is_following || a->edited_ms >= c->started_ms)
 		return FINE;
 	if (str_eq(c->actual_ou, str_from(account_status_names[a->status])))
-		return a->has_drifted ? RECOVERED : FINE;
+		return account_must_follow(a) ? STALLED : a->has_drifted ? RECOVERED : FINE;
 	return a->has_drifted ? DRIFTED : SUSPECTED;
 }
 
@@ -187,6 +189,8 @@ static enum rc compare(struct session *s, void *arg, struct err *e)
 	c->verdict = judge(&a, c);
 	if (c->verdict == FINE)
 		return RC_OK;
+	if (c->verdict == STALLED)
+		return account_save(s, &a, STR(ACTOR), e);
 	if (c->verdict == DRIFTED)
 		return tell(s, &a, str_from(account_status_names[a.status]), c->actual_ou, e);
 	a.has_drifted = c->verdict == SUSPECTED;
@@ -235,6 +239,7 @@ static enum rc check_known(struct scan *sc, const struct account *a, struct err 
 	sc->drifted += c.verdict == DRIFTED;
 	sc->suspected += c.verdict == SUSPECTED;
 	sc->recovered += c.verdict == RECOVERED;
+	sc->stalled += c.verdict == STALLED;
 	return rc;
 }
 
@@ -293,6 +298,7 @@ enum rc account_drift_pass(void *arg, struct pass_result *ret, struct err *e)
 	pass_count(ret, "drifted", sc.drifted, METRIC__COUNT);
 	pass_count(ret, "suspected", sc.suspected, METRIC__COUNT);
 	pass_count(ret, "recovered", sc.recovered, METRIC__COUNT);
+	pass_count(ret, "stalled", sc.stalled, METRIC__COUNT);
 	pass_count(ret, "unknown", sc.unknown, METRIC__COUNT);
 	arena_fini(&sc.arena);
 	return rc;
@@ -336,7 +342,9 @@ static enum rc put_right(struct session *s, struct account *a, const struct find
 	struct str reason = str_format(session_arena(s), "it was found in %.*s, but should be in %.*s",
 	                               STR_ARG(f->actual_ou), STR_ARG(f->expected_ou));
 
-	a->placed_ou = f->actual_ou; /* now this is certain */
+	if (!str_eq(a->placed_ou,
+	            STR(OU_ENTRY))) /* what came from there, and has never arrived, is still to be let in */
+		a->placed_ou = f->actual_ou;
 	if (a->status == ACCOUNT_EXIT)
 		return account_save(s, a, STR(ACTOR), e);
 	return account_lock_away(s, a, reason, STR(ACTOR), STR(""), e);

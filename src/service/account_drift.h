@@ -30,7 +30,8 @@ struct account_drift {
 };
 
 /* Compares every account with the OU it is really in; arg is a struct account_drift. Blocks. When the organisation cannot be listed to the
- * end, nothing was concluded. Counts: scanned, drifted (told of), suspected (seen for the first time), recovered, unknown. */
+ * end, nothing was concluded. Counts: scanned, drifted (told of), suspected (seen for the first time), recovered, stalled (in the
+ * right OU, followed again), unknown. */
 MUST_CHECK enum rc account_drift_pass(void *arg, struct pass_result *ret, struct err *e);
 
 /* Quarantines what has drifted; forgets who has left the organisation's pool. */

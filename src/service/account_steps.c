@@ -33,14 +33,14 @@ static bool is_named(struct str ou, enum account_status status)
 
 struct account_wish account_wish_of(const struct account *a)
 {
-	bool is_in_use = a->status == ACCOUNT_AVAILABLE || a->status == ACCOUNT_ACTIVE;
+	bool ends_access = a->status != ACCOUNT_AVAILABLE && a->status != ACCOUNT_ACTIVE;
 
 	return (struct account_wish){ .account = a->id,
 		                      .number = a->follow_number,
 		                      .from = a->placed_ou,
 		                      .to = str_from(account_status_names[a->status]),
 		                      .holder = a->holder,
-		                      .revokes = !is_in_use || (a->granted.n && !str_eq_nocase(a->granted, a->holder)),
+		                      .revokes = ends_access || (a->granted.n && !str_eq_nocase(a->granted, a->holder)),
 		                      .groups = str_eq(a->placed_ou, STR(OU_ENTRY)) && a->status != ACCOUNT_EXIT };
 }
 

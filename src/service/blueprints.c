@@ -38,7 +38,7 @@ static const struct record_field blueprint_fields[] = {
 	{ TEXT(blueprint, name, BLUEPRINT_NAME_MOST) },
 	{ TEXT_OR_NONE(blueprint, created_by, EMAIL_MAX) },
 	{ TEXT_OR_NONE(blueprint, tags, TAGS_TEXT_MAX) },
-	{ TEXT(blueprint, stack_set_id, BLUEPRINT_STACK_SET_MOST) },
+	{ TEXT(blueprint, stack_set_id, 4 * BLUEPRINT_STACK_SET_MOST) },
 	{ TEXT(blueprint, regions, REGIONS_TEXT_MAX) },
 	{ INT(blueprint, timeout_minutes) },
 	{ ENUM(blueprint, region_order, region_order_names, REGION_ORDER_COUNT) },

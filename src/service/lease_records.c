@@ -19,7 +19,8 @@ enum {
 	OU_NAME_MAX = 128,
 	BLUEPRINT_NAME_MAX = 50,
 	CLEAN_REASON_MAX = 64,
-	DOCUMENT_NAME_MAX = 64
+	DOCUMENT_NAME_MAX = 64,
+	UTF8_MAX = 4, /* bytes of a character: what people write is limited in characters, fields in bytes */
 };
 
 /* clang-format off */
@@ -40,8 +41,8 @@ static const struct record_field lease_fields[] = {
 	[LEASE_F_USER_KEY]            = { TEXT(lease, user_key, EMAIL_MAX) },
 	[LEASE_F_STATUS]              = { ENUM(lease, status, lease_status_names, LEASE_STATUS_COUNT) },
 	[LEASE_F_TEMPLATE_UUID]       = { TEXT(lease, template_uuid, LEASE_UUID_MAX) },
-	[LEASE_F_TEMPLATE_NAME]       = { TEXT(lease, template_name, TEMPLATE_NAME_MAX) },
-	[LEASE_F_COMMENTS]            = { TEXT_OR_NONE(lease, comments, COMMENTS_MAX) },
+	[LEASE_F_TEMPLATE_NAME]       = { TEXT(lease, template_name, UTF8_MAX * TEMPLATE_NAME_MAX) },
+	[LEASE_F_COMMENTS]            = { TEXT_OR_NONE(lease, comments, UTF8_MAX * COMMENTS_MAX) },
 	[LEASE_F_CREATED_BY]          = { TEXT_OR_NONE(lease, created_by, EMAIL_MAX) },
 	[LEASE_F_BLUEPRINT_ID]        = { TEXT_OR_NONE(lease, blueprint_id, LEASE_UUID_MAX) },
 	[LEASE_F_BLUEPRINT_NAME]      = { TEXT_OR_NONE(lease, blueprint_name, BLUEPRINT_NAME_MAX) },
@@ -62,7 +63,7 @@ static const struct record_field lease_fields[] = {
 	[LEASE_F_QUEUED]              = { INT_OR_NONE(lease, queued_ms) },
 	[LEASE_F_QUEUED_BY]           = { TEXT_OR_NONE(lease, queued_by, EMAIL_MAX) },
 	[LEASE_F_DECIDED_BY]          = { TEXT_OR_NONE(lease, decided_by, EMAIL_MAX) },
-	[LEASE_F_DECISION_REASON]     = { TEXT_OR_NONE(lease, decision_reason, REASON_MAX) },
+	[LEASE_F_DECISION_REASON]     = { TEXT_OR_NONE(lease, decision_reason, UTF8_MAX * REASON_MAX) },
 	[LEASE_F_ENDED_BY]            = { TEXT_OR_NONE(lease, ended_by, EMAIL_MAX) },
 	[LEASE_F_END_REASON]          = { TEXT_OR_NONE(lease, end_reason, REASON_TEXT_MAX) },
 	[LEASE_F_FREEZE_REASON]       = { TEXT_OR_NONE(lease, freeze_reason, REASON_TEXT_MAX) },
@@ -122,8 +123,8 @@ enum {
 
 static const struct record_field template_fields[] = {
 	[TEMPLATE_F_UUID]                = { TEXT(lease_template, uuid, LEASE_UUID_MAX) },
-	[TEMPLATE_F_NAME]                = { TEXT(lease_template, name, TEMPLATE_NAME_MAX) },
-	[TEMPLATE_F_DESCRIPTION]         = { TEXT_OR_NONE(lease_template, description, DESCRIPTION_MAX) },
+	[TEMPLATE_F_NAME]                = { TEXT(lease_template, name, UTF8_MAX * TEMPLATE_NAME_MAX) },
+	[TEMPLATE_F_DESCRIPTION]         = { TEXT_OR_NONE(lease_template, description, UTF8_MAX * DESCRIPTION_MAX) },
 	[TEMPLATE_F_CREATED_BY]          = { TEXT(lease_template, created_by, EMAIL_MAX) },
 	[TEMPLATE_F_REQUIRES_APPROVAL]   = { INT(lease_template, requires_approval) },
 	[TEMPLATE_F_VISIBILITY]          = { ENUM(lease_template, visibility, template_visibility_names, TEMPLATE_VISIBILITY_COUNT) },

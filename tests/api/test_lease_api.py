@@ -441,6 +441,17 @@ def test_a_template_is_found_by_name_too(pool):
     assert pool.user.data("GET", "/leaseTemplates/" + urllib.parse.quote(template["name"]))["uuid"] == template["uuid"]
 
 
+def test_lengths_are_in_characters(pool):
+    template = pool.template(name="ü" * 50, description="日" * 1000)
+    person = pool.person()
+    lease = person.data("POST", "/leases", {"leaseTemplateUuid": template["uuid"], "comments": "ß" * 1000}, 201)
+    assert (lease["originalLeaseTemplateName"], lease["comments"]) == ("ü" * 50, "ß" * 1000)
+    denial = {"action": "Deny", "reason": "é" * 1000}
+    pool.manager.data("POST", "/leases/%s/review" % lease["leaseId"], denial)
+    assert pool.show(lease)["denyReason"] == denial["reason"]
+    assert person.fields("POST", "/leases", {"leaseTemplateUuid": template["uuid"], "comments": "ß" * 1001}) == ["comments"]
+
+
 def test_visibility_is_public_by_default(pool):
     assert pool.template(visibility=None)["visibility"] == "PUBLIC"
 

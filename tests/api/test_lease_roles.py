@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may do what under /api: every row of the role matrix, its extra rules, maintenance, and callers who are none."""
 
+import re
 import time
 import uuid
 
@@ -8,6 +9,7 @@ import pytest
 
 from lib import jwt, leases
 from lib.leases import ADMIN, MANAGER, USER, Api, Pool, lease_id, nowhere
+from lib.server import ADMIN_TOKEN
 
 NO_ID = str(uuid.uuid4())
 TEMPLATE = {"name": "of the matrix", "requiresApproval": True, "maxSpend": 10, "leaseDurationInHours": 8}
@@ -182,3 +184,27 @@ def test_the_owner_withdraws_and_nobody_else(pool):
     assert owner.errors("POST", "/leases/%s/terminate" % lease["leaseId"], status=409)
     assert owner.data("POST", path)["leaseId"] == lease["leaseId"]
     assert owner.errors("POST", path, status=409)
+
+
+# Maintenance.
+
+
+def set_maintenance(pool, is_on):
+    operator = pool.server.client({"Authorization": "Bearer " + ADMIN_TOKEN})
+    now = operator.get("/v1/ops/policy")
+    text = re.sub(r"maintenanceMode: *\w+", "maintenanceMode: " + ("true" if is_on else "false"), now.json["text"])
+    reply = operator.request("PUT", "/v1/ops/policy", body=text.encode(), headers={"If-Match": now.header("etag")})
+    assert reply.status == 200, reply
+
+
+def test_in_maintenance_only_admins_come_in_and_the_configuration_stays_readable(make):
+    pool = Pool(make.server(args=["--dev"], **leases.env(make.folder)))
+    set_maintenance(pool, True)
+    for method, path, body, roles, status in MATRIX:
+        for role, email, letter in ROLES:
+            reply = pool.by_role[role].call(method, path.format(own=nowhere(email), email=email), body)
+            is_open = letter == "A" or path == "/configurations"
+            assert reply.status == (status if is_open else 403), (role, method, path, reply)
+    assert pool.user.data("GET", "/configurations")["maintenanceMode"] is True
+    set_maintenance(pool, False)
+    assert pool.user.call("GET", "/leaseTemplates").status == 200

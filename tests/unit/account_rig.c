@@ -2,6 +2,7 @@
 /* account_rig.c - see account_rig.h. */
 #include "account_rig.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "domain/world.h"
@@ -49,9 +50,13 @@ static void open_cloud(struct account_rig *r)
 	r->cloud = sim_cloud_ports(r->sim);
 }
 
-/* The kernel has the addresses of queues and kind before they are filled in: the store is made with it. */
+/* The kernel has the addresses of queues and kind before they are filled in: the store is made with it. Every transaction that writes is
+ * run twice, as after a conflict. */
 static void open_kernel(struct account_rig *r)
 {
+	r->faults.next = FAULT_RERUN;
+	r->faults.count = INT_MAX;
+	r->rig.faults = &r->faults;
 	r->kinds[0] = &r->kind;
 	r->rig.options.queues = r->queues;
 	r->rig.options.queue_count = ARRAY_LEN(r->queues);
@@ -256,11 +261,17 @@ static enum rc change_lease(struct session *s, void *arg, struct err *e)
 	return RC_OK;
 }
 
-static void apply(struct account_rig *r, struct str uuid, enum lease_event event)
+enum rc try_lease(struct account_rig *r, struct str uuid, enum lease_event event)
 {
 	struct lease_change c = { .uuid = uuid, .event = event };
 
-	rig_run(&r->rig, change_lease, &c);
+	err_clear(&r->err);
+	return rig_try(&r->rig, change_lease, &c, &r->err);
+}
+
+static void apply(struct account_rig *r, struct str uuid, enum lease_event event)
+{
+	CHECK(try_lease(r, uuid, event) == RC_OK);
 }
 
 void freeze(struct account_rig *r, struct str uuid)
@@ -288,31 +299,47 @@ enum sim_ou_name where_is(struct account_rig *r, struct str id)
 	return truth.ou;
 }
 
-static size_t list_access(struct account_rig *r, struct str id, struct cloud_assignment **ret)
-{
-	struct access *x = r->cloud.access;
-	size_t         count = 0;
+struct access_list {
+	struct str  id;
+	struct page page;
+};
 
-	CHECK(x->ops->list(x, id, &r->rig.arena, ret, &count, &r->err) == RC_OK);
-	return count;
+/* From the cloud's own records: what is asked of its ports may be disturbed. */
+static enum rc read_access(struct session *s, void *arg, struct err *e)
+{
+	struct access_list *l = arg;
+	struct query        q = { .type = &sim_assignment_type,
+		                  .index = SIM_ASSIGNMENT_BY_ACCOUNT,
+		                  .hash = value_text(l->id),
+		                  .limit = 100 };
+
+	return session_query(s, &q, &l->page, e);
+}
+
+static struct page list_access(struct account_rig *r, struct str id)
+{
+	struct access_list l = { .id = id };
+
+	CHECK(store_read(r->sim_store, read_access, &l, &r->rig.arena, &r->err) == RC_OK);
+	return l.page;
 }
 
 bool may_use(struct account_rig *r, struct str id, enum cloud_principal kind, struct str who)
 {
-	struct cloud_assignment *list;
-	size_t                   count = list_access(r, id, &list);
+	struct page page = list_access(r, id);
 
-	for (size_t i = 0; i < count; i++)
-		if (list[i].kind == kind && str_eq(list[i].principal, who))
+	for (size_t i = 0; i < page.count; i++) {
+		const struct sim_assignment *x = page_record(&page, &sim_assignment_type, i);
+
+		if (x->kind == (int64_t)kind && str_eq(x->principal, who))
 			return true;
+	}
 	return false;
 }
 
 size_t count_access(struct account_rig *r, struct str id)
 {
-	struct cloud_assignment *list;
-
-	return list_access(r, id, &list);
+	return list_access(r, id).count;
 }
 
 void outsider_moves(struct account_rig *r, struct str id, enum sim_ou_name to)

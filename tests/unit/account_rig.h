@@ -13,6 +13,7 @@
 #include "service/account_clean.h"
 #include "service/account_follow.h"
 #include "service/leases.h"
+#include "store/fault.h"
 
 #define MINUTE_MS 60000ll
 #define HOUR_MS   (60 * MINUTE_MS)
@@ -21,6 +22,7 @@
 
 struct account_rig {
 	struct kernel_rig            rig;
+	struct fault_plan            faults;
 	struct sim_cloud_options     sim_options; /* what is not set here before opening is filled in */
 	uint64_t                     chance;
 	struct store                *sim_store;
@@ -56,9 +58,10 @@ struct lease lend(struct account_rig *r, struct str email);
 struct lease get_lease(struct account_rig *r, struct str uuid);
 
 /* What leases do with their account, each in a transaction of its own. */
-void freeze(struct account_rig *r, struct str uuid);
-void unfreeze(struct account_rig *r, struct str uuid);
-void take_back(struct account_rig *r, struct str uuid);
+enum rc try_lease(struct account_rig *r, struct str uuid, enum lease_event event);
+void    freeze(struct account_rig *r, struct str uuid);
+void    unfreeze(struct account_rig *r, struct str uuid);
+void    take_back(struct account_rig *r, struct str uuid);
 
 /* The truth outside. */
 enum sim_ou_name where_is(struct account_rig *r, struct str id);

@@ -112,6 +112,24 @@ TEST(strangers_in_the_pool_are_taken_in_at_once_but_not_those_in_entry_and_exit)
 	account_rig_close(&r);
 }
 
+TEST(a_saga_that_failed_in_an_outage_is_made_up_for)
+{
+	struct account_rig r = { 0 };
+	struct str         id;
+
+	account_rig_open(&r);
+	id = nth_account(&r, 0);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_GRANT, 0);
+	do_account(&r, account_quarantine, id);
+	rig_pass(&r.rig, 6 * HOUR_MS);
+	CHECK(where_is(&r, id) == SIM_OU_QUARANTINE && count_sagas(&r, SAGA_PARKED) == 1);
+	goes_well(&r);
+	CHECK(scan(&r, "stalled") == 1);
+	CHECK(may_use(&r, id, CLOUD_GROUP, STR("admins")));
+	CHECK(scan(&r, "stalled") == 0);
+	account_rig_close(&r);
+}
+
 TEST(an_account_that_has_left_the_pool_is_forgotten_and_its_lease_ends)
 {
 	struct account_rig r = { 0 };
