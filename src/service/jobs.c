@@ -110,7 +110,11 @@ const struct jobs_options *jobs_options(const struct jobs *j)
 
 int64_t jobs_interval_sec(const struct jobs *j, enum job_id id)
 {
-	return id < JOB_SCHEDULED ? j->options.interval_sec[id] : 0;
+	bool is_about_leases = id >= JOB_LEASE_MONITOR && id <= JOB_ACCOUNT_DRIFT;
+
+	if (id >= JOB_SCHEDULED || (is_about_leases && !j->options.leases))
+		return 0;
+	return j->options.interval_sec[id];
 }
 
 const char *jobs_name(enum job_id id)
