@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_report.c - the "report" commands.
+ * run_report.c - the "report" commands: what leases cost.
  *
- * The server's report is CSV, for spreadsheets: in a pipe or a file it stays that. On a terminal it is a table, with --json a list of
+ * The report of a month is CSV, for spreadsheets: in a pipe or a file it stays that. On a terminal it is a table, with --json a list of
  * objects. Fields may be quoted; a quoted one may have commas and doubled quotes in it, but no line ends.
  */
 #include "cli/run.h"
@@ -105,15 +105,13 @@ static void print_report(struct remote *remote, const struct fetch_reply *reply)
 	CLEANUP(json_freep) json_t *rows = read_csv(remote, reply->body);
 	char                       *text;
 
-	if (remote->is_json) {
-		text = json_dumps(rows, JSON_COMPACT);
-		fprintf(remote->io->out, "%s\n", text);
-		free(text);
-	} else if (remote->io->is_out_terminal) {
+	if (!remote->is_json) {
 		print_table(remote, rows);
-	} else {
-		fwrite(reply->body.p, 1, reply->body.n, remote->io->out);
+		return;
 	}
+	text = json_dumps(rows, JSON_COMPACT);
+	fprintf(remote->io->out, "%s\n", text);
+	free(text);
 }
 
 static bool is_month(struct str text)
@@ -124,26 +122,40 @@ static bool is_month(struct str text)
 	return text.n == 7 && year.n == 4 && str_to_int(year, 1970, 9999, &number) && str_to_int(rest, 1, 12, &number);
 }
 
+static bool print_bytes(struct str bytes, void *arg)
+{
+	const struct remote *remote = arg;
+
+	return fwrite(bytes.p, 1, bytes.n, remote->io->out) == bytes.n;
+}
+
 int run_report_costs(struct remote *remote)
 {
-	static const struct ask_filter filters[] = { { CLI_OPTION_MONTH, "month", NULL } };
-	struct remote_request          req = { .method = "GET",
-		                               .scope = REMOTE_ADMIN,
-		                               .accept = "Accept: text/csv, application/json",
-		                               .waiting_for = "the costs are being added up" };
-	struct fetch_reply             reply;
-	struct err                     e = { 0 };
-	struct str                     month;
+	struct str            month = str_from(remote->args->operands[0]);
+	bool                  is_plain = !remote->is_json && !remote->io->is_out_terminal;
+	struct remote_request req = { .method = "GET",
+		                      .scope = REMOTE_ADMIN,
+		                      .accept = "Accept: text/csv, application/json",
+		                      .waiting_for = "the costs are being added up" };
+	struct fetch_reply    reply;
+	struct err            e = { 0 };
 
-	if (ask_needed(remote, CLI_OPTION_MONTH, &month, &e))
-		return remote_fail(remote, &e);
 	if (!is_month(month))
-		return remote_misused(remote, "--month must be a month such as 2026-10");
-	req.path = ask_query(remote, "/ops/reports/costs", filters, ARRAY_LEN(filters), 0, STR(""));
-	if (remote_send(remote, &req, &reply, &e))
+		return remote_misused(remote, "MONTH must be one such as 2026-10");
+	req.path = ask_path(remote, "/ops/reports/costs?month=", "");
+	if (is_plain ? remote_stream(remote, &req, print_bytes, remote, &reply, &e)
+	             : remote_send(remote, &req, &reply, &e))
 		return remote_fail(remote, &e);
 	if (!remote_is_success(&reply))
 		return remote_refused(remote, &reply);
-	print_report(remote, &reply);
+	if (!is_plain)
+		print_report(remote, &reply);
 	return CLI_EXIT_OK;
+}
+
+int run_report_statement(struct remote *remote)
+{
+	return remote_run(remote, &(struct remote_request){ .method = "GET",
+	                                                    .path = ask_path(remote, "/ops/leases/", "/statement"),
+	                                                    .scope = REMOTE_ADMIN });
 }

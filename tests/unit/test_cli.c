@@ -1455,9 +1455,9 @@ TEST(mistakes_about_leases_send_nothing)
 		{ "template create x --approval maybe", "--approval must be yes or no" },
 		{ "template create x --body /nowhere/at/all", "/nowhere/at/all: No such file" },
 		{ "template change x", "nothing to change: give --body" },
-		{ "report costs", "--month YYYY-MM is needed" },
-		{ "report costs --month 2026-13", "--month must be a month such as 2026-10" },
-		{ "report costs --month 26-1", "--month must be a month such as 2026-10" },
+		{ "report costs", "report costs needs MONTH" },
+		{ "report costs 2026-13", "MONTH must be one such as 2026-10" },
+		{ "report costs 26-1", "MONTH must be one such as 2026-10" },
 	};
 
 	env_table = session_token;
@@ -1559,13 +1559,13 @@ TEST(a_report_is_csv_in_a_pipe_and_objects_as_json)
 
 	env_table = session_token;
 	open_run(&r, 200, csv);
-	run(&r, "report costs --month 2026-10");
+	run(&r, "report costs 2026-10");
 	CHECK(r.code == CLI_EXIT_OK && strcmp(r.out, csv) == 0);
 	CHECK(strcmp(r.script.asked[0], "GET /v1/ops/reports/costs?month=2026-10") == 0);
 	CHECK(was_sent(&r, 0, "Authorization: Bearer admin-t0ken"));
 	close_run(&r);
 	open_run(&r, 200, csv);
-	run(&r, "report costs --json --month 2026-10");
+	run(&r, "report costs --json 2026-10");
 	CHECK(strcmp(r.out,
 	             "[{\"CostReportGroup\":\"R&D, \\\"new\\\"\",\"StartDate\":\"2026-10-01\",\"EndDate\":\"2026-10-31\","
 	             "\"Cost\":\"12.50\",\"Currency\":\"USD\"},{\"CostReportGroup\":\"No group\",\"StartDate\":"

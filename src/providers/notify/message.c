@@ -118,9 +118,9 @@ static const struct wording {
 	{ "AccountEjected,AccountRemoved", NULL, "An account has left the pool", "An account was taken out of the pool as it is.", "It was not emptied. Whoever has it now looks after it." },
 	{ "AccountFreed", NULL, "An account is free", "An account can be lent again.", "Nothing has to be done." },
 	{ "GroupCostReportGenerated", NULL, "The cost report is there", "What the leases of the month have cost, by group, is added up.",
-	  "`leasehold report costs --month` prints it." },
+	  "`leasehold report costs` prints it." },
 	{ "GroupCostReportGeneratedFailure", NULL, "The cost report could not be made", "Adding up what the leases of the month have cost has failed.",
-	  "The log says why. When that is mended, `leasehold report costs --month` makes it again." },
+	  "The log says why. When that is mended, `leasehold report costs` makes it again." },
 	{ "*", NULL, NULL, "This happened:", "Nothing is expected of you unless your own rules say so." },
 };
 /* clang-format on */
