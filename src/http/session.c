@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "domain/policy.h"
 #include "http/auth_ops.h"
+#include "service/policy_store.h"
 
 static_assert((int)ROLE_USER == (int)JWT_USER && (int)ROLE_MANAGER == (int)JWT_MANAGER &&
                       (int)ROLE_ADMIN == (int)JWT_ADMIN,
@@ -78,7 +79,7 @@ bool auth_is_set_up(const struct auth *a)
 static int64_t session_minutes(const struct request *r)
 {
 	const struct api_options *o = api_options(r->api);
-	int64_t                   minutes = o->policy ? o->policy(o->policy_arg)->session_minutes : 0;
+	int64_t                   minutes = o->policy ? policy_current(o->policy)->session_minutes : 0;
 
 	return minutes > 0 ? minutes : SESSION_MINUTES_DEFAULT;
 }

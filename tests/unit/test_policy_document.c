@@ -133,6 +133,7 @@ TEST(each_key_refuses_what_it_cannot_be)
 		{ DOCUMENT_GLOBAL, "maintenanceMode: 'true'", "maintenanceMode", "without quotes, not \"true\"" },
 		{ DOCUMENT_GLOBAL, "maintenanceMode: nein", "maintenanceMode", "must be true or false" },
 		{ DOCUMENT_GLOBAL, "isbManagedRegions: eu", "isbManagedRegions", "must be a list such as" },
+		{ DOCUMENT_GLOBAL, "isbManagedRegions: []", "isbManagedRegions", "must have at least 1 element" },
 		{ DOCUMENT_GLOBAL, "isbManagedRegions: [no-1, 7]", "isbManagedRegions.1", "must be a text" },
 		{ DOCUMENT_GLOBAL, "leases: {requireMaxBudget: maybe}", "leases.requireMaxBudget",
 		  "must be true or false" },
@@ -386,7 +387,7 @@ TEST(comments_explain_each_key)
 	policy_write_yaml(DOCUMENT_GLOBAL, &policy, &b);
 	CHECK(strstr(b.p, "\nleases:\n  # Every lease must have a budget.\n  requireMaxBudget: true\n") != NULL);
 	CHECK(strstr(b.p, "\ntermsOfService: |\n  # Terms of service\n\n  This account") != NULL);
-	CHECK(strstr(b.p, "isbManagedRegions: []\n") != NULL && strstr(b.p, "  emailFrom: \"\"\n") != NULL);
+	CHECK(strstr(b.p, "isbManagedRegions:\n  - ") != NULL && strstr(b.p, "  emailFrom: \"\"\n") != NULL);
 	buf_fini(&b);
 }
 
