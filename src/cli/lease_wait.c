@@ -20,8 +20,8 @@
 #include "cli/run.h"
 #include "cli/show.h"
 
-/* Who has waited that long is looked for less often. */
-enum { PATIENT_MS = 60000, PATIENT_FACTOR = 5 };
+/* Most leases are ready at once or after a person has had time to look: often at first, seldom after a while. */
+enum { EAGER_MS = 2000, EAGER_FACTOR = 8, PATIENT_MS = 60000, PATIENT_FACTOR = 5 };
 
 enum outcome { STILL_WAITING, CAN_BE_USED, IS_OVER };
 
@@ -91,8 +91,12 @@ static void clear_progress(const struct remote *remote)
 static void pause_between(const struct remote *remote, const struct watch *w)
 {
 	int64_t waited = mono_now().ms - w->started_ms, left = w->limit_ms - waited;
-	int64_t pause = remote->io->poll_ms * (waited > PATIENT_MS ? PATIENT_FACTOR : 1);
+	int64_t pause = remote->io->poll_ms;
 
+	if (waited < EAGER_MS)
+		pause = pause / EAGER_FACTOR + 1;
+	else if (waited > PATIENT_MS)
+		pause *= PATIENT_FACTOR;
 	run_pause((int)(pause < left ? pause : left));
 }
 

@@ -364,7 +364,6 @@ static struct str advice_for_person(struct remote *remote, int status)
 		return STR(
 		        "The token is not good here, or no longer. 'leasehold token issue' makes a new one; set it as "
 		        "LEASEHOLD_TOKEN.");
-	case 403: return STR("What you may do depends on the roles in your token. Ask a manager or an admin.");
 	case 404:
 		if (remote->args->command == &cli_commands[CLI_COMMAND_LEASE_REQUEST])
 			noun = STR("template");

@@ -49,6 +49,12 @@ static struct str end_cell(struct remote *remote, const json_t *lease, const cha
 	return list_due(remote, lease, json_is_string(json_object_get(lease, "endDate")) ? "endDate" : member);
 }
 
+/* Of one that goes on. */
+static struct str coming_end_cell(struct remote *remote, const json_t *lease, const char *member)
+{
+	return json_is_string(json_object_get(lease, "endDate")) ? STR("") : card_time(remote, lease, member);
+}
+
 /* "place 3, about 2026-11-15 18:03:43 (in 12 min)" */
 static struct str line_cell(struct remote *remote, const json_t *lease, const char *member)
 {
@@ -83,7 +89,7 @@ void lease_print(struct remote *remote, const struct fetch_reply *reply, const j
 		{ "Denied by", list_text, "deniedBy" },
 		{ "Reason", list_text, "denyReason" },
 		{ "Started", card_time, "startDate" },
-		{ "Ends", card_time, "expirationDate" },
+		{ "Ends", coming_end_cell, "expirationDate" },
 		{ "Ended", card_time, "endDate" },
 		{ "Ended by", list_text, "terminatedBy" },
 		{ "Cost group", list_text, "costReportGroup" },
@@ -145,6 +151,8 @@ int run_lease_list(struct remote *remote)
 	if (!user.n) {
 		if ((code = lease_asker(remote, &asker)) != CLI_EXIT_OK)
 			return code;
+		if (is_mine && !asker.email.n)
+			return remote_misused(remote, "the server does not say whose token this is: give --user EMAIL");
 		user = is_mine || asker.is_only_user ? asker.email : STR("");
 	}
 	if (user.n)

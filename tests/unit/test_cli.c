@@ -1289,6 +1289,17 @@ TEST(who_is_only_a_user_sees_and_finds_his_own_leases)
 	close_run(&r);
 }
 
+TEST(own_leases_of_nobody_are_not_those_of_all)
+{
+	struct run r;
+
+	env_table = session_token;
+	open_run(&r, 200, "{\"authenticated\":false,\"message\":\"expired\"}");
+	run(&r, "lease list --mine");
+	CHECK(r.code == CLI_EXIT_USAGE && r.script.count == 1 && strstr(r.err, "give --user EMAIL"));
+	close_run(&r);
+}
+
 TEST(a_beginning_names_a_lease_only_when_no_other_begins_so)
 {
 #define OTHER "{\"uuid\":\"3f2abbbb-0000-4000-8000-000000000002\",\"leaseId\":\"eyJvdGhlciJ9\"}"
@@ -1409,7 +1420,7 @@ TEST(each_refusal_under_api_is_explained)
 		  "expired\nThe token is not good here, or no longer. 'leasehold token issue'" },
 		{ "account list", 403,
 		  "{\"status\":\"fail\",\"data\":{\"errors\":[{\"message\":\"needs the role Admin\"}]}}",
-		  CLI_EXIT_NOT_ALLOWED, "needs the role Admin\nWhat you may do depends on the roles" },
+		  CLI_EXIT_NOT_ALLOWED, "leasehold: account list: needs the role Admin\n" },
 		{ "account show 111122223333", 404,
 		  "{\"status\":\"fail\",\"data\":{\"errors\":[{\"message\":\"no\"}]}}", CLI_EXIT_NOT_FOUND,
 		  "See what there is: leasehold account list\n" },
@@ -1612,7 +1623,8 @@ TEST(help_of_one_command_shows_its_use)
 		{ "help store backup", "usage: leasehold store backup --to TARGET", CLI_EXIT_OK },
 		{ "help store backup", "TARGET is the file to write", CLI_EXIT_OK },
 		{ "help store copy", "STORE and TARGET are stores", CLI_EXIT_OK },
-		{ "help job run", "NAME: sync, cleanup, expiry, stale-removal or event-retention\n", CLI_EXIT_OK },
+		{ "help job run", "NAME: sync, cleanup, expiry, stale-removal, event-retention, lease-monitor, ",
+		  CLI_EXIT_OK },
 		{ "help completion", "SHELL: bash or zsh\n", CLI_EXIT_OK },
 		{ "help sandbox claim", "at the end of the line", CLI_EXIT_OK },
 		{ "help sandbox claim", "recorded only; a repeat is recognised by the track", CLI_EXIT_OK },
