@@ -37,16 +37,19 @@ static bool is_poisoned(const struct heard *h, const struct delivery *d)
 	return h->poison[0] && str_starts_with(d->event.subject, str_from(h->poison));
 }
 
-/* Leaves a mark in the store as well: a fact with the event's id. */
+/* Leaves a mark in the store as well: a fact with the event's id, of which the store takes none when the subject is "fat". */
 static enum rc handle_event(struct session *s, const struct delivery *d, void *arg, struct err *e)
 {
-	struct heard *h = arg;
-	struct fact   fact = { 0 };
-	enum rc       rc = session_get(s, &fact_type, d->event.id, &fact, NULL);
+	static const char fat[2 * ERROR_MAX];
+	struct heard     *h = arg;
+	struct fact       fact = { 0 };
+	enum rc           rc = session_get(s, &fact_type, d->event.id, &fact, NULL);
 
 	CHECK(!rc || rc == RC_NOT_FOUND);
 	fact.name = d->event.id;
 	fact.value++;
+	if (str_eq(d->event.subject, STR("fat")))
+		fact.text = str_of(fat, sizeof(fat));
 	session_put(s, &fact_type, &fact);
 	if (is_poisoned(h, d))
 		return err_set(e, RC_INVALID, "this one is poison");
@@ -226,6 +229,22 @@ static struct dead bury_one(struct rig *r)
 	rig_pass(&r->base, 600000);
 	rig_run(&r->base, first_dead, &dead);
 	return dead;
+}
+
+TEST(what_the_store_does_not_take_from_a_handler_is_given_up_too)
+{
+	struct rig  r;
+	struct dead dead;
+
+	open_rig(&r);
+	emit_one(&r, "ThingMade", "fat", 1);
+	rig_pass(&r.base, 600000);
+	CHECK(count_records(&r, &lane_type) == 0);
+	CHECK(count_records(&r, &fact_type) == 0);
+	rig_run(&r.base, first_dead, &dead);
+	CHECK(dead.tries == 3);
+	CHECK(str_starts_with(dead.error, STR("fact.text has")));
+	rig_close(&r.base);
 }
 
 TEST(a_dead_letter_has_the_last_error_and_the_whole_payload)
