@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include <pthread.h>
-#include <stdio.h>
+#include <sqlite3.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -207,4 +207,23 @@ TEST(what_the_store_refuses_is_tried_again_after_a_while)
 {
 	check_patience("Inside");
 	check_patience("Outside");
+}
+
+TEST(a_damaged_record_at_the_front_holds_up_nobody)
+{
+	struct works w;
+	sqlite3     *db = NULL;
+
+	works_open(&w);
+	open_gate(&w);
+	emit_many(&w, "Inside", 3);
+	CHECK(sqlite3_open(str_format(&w.pool.arena, "%s/store.db", w.pool.folder).p, &db) == SQLITE_OK);
+	CHECK(sqlite3_exec(db, "UPDATE lane SET event_id = '' WHERE subject < 'thing/2'", NULL, NULL, NULL) ==
+	      SQLITE_OK);
+	CHECK(sqlite3_changes(db) == 2);
+	CHECK(sqlite3_close(db) == SQLITE_OK);
+	pool_reopen(&w.pool);
+	works_start(&w);
+	wait_for(&w, &w.done, 1);
+	works_close(&w);
 }
