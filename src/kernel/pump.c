@@ -293,7 +293,7 @@ static enum rc run_stage(struct item *item, txn_fn *stage)
 
 	if (rc && !(stage == work_settle && work_is_to_blame(w, rc, &e)))
 		complain(item, &e);
-	if (!rc && stage != work_claim)
+	if (!rc)
 		count(p, w);
 	return rc;
 }

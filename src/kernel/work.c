@@ -107,6 +107,7 @@ enum rc work_claim(struct session *s, void *arg, struct err *e)
 
 	assert(w->needs_call);
 	w->is_claimed = w->is_lost = w->has_more = w->has_failed = false;
+	w->outcome = NULL;
 	return w->kind == WORK_SAGA ? saga_claim(s, w, e) : lane_claim(s, w, e);
 }
 

@@ -31,7 +31,7 @@ struct work {
 	bool                is_lost;  /* somebody else has it, or it is gone */
 	bool                has_more; /* after settling: the same work is due again at once (sagas: still claimed) */
 
-	const char *outcome;    /* after settling: what became of it, for the figures; NULL: nothing */
+	const char *outcome;    /* after claiming or settling: what became of it, for the figures; NULL: nothing */
 	bool        has_failed; /* the call said no; see failure */
 	bool        is_refused; /* settling: a handler said no, and nothing was written; see failure */
 	struct err  failure;

@@ -62,6 +62,8 @@ static enum rc call_out(struct call *c, struct err *e)
 	struct heard *h = c->arg;
 
 	h->calls++;
+	if (str_eq(c->delivery->event.subject, STR("mute")))
+		return RC_UNAVAILABLE;
 	if (is_poisoned(h, c->delivery))
 		return err_set(e, RC_UNAVAILABLE, "far side is down");
 	hear(h, c->delivery);
@@ -367,7 +369,8 @@ TEST(who_was_too_slow_does_not_settle_what_another_has_taken_over)
 
 TEST(a_call_that_ends_the_process_each_time_is_given_up)
 {
-	struct rig r;
+	struct rig   r;
+	struct work *last;
 
 	open_rig(&r);
 	r.routes[0].pattern = "Nothing";
@@ -380,9 +383,26 @@ TEST(a_call_that_ends_the_process_each_time_is_given_up)
 		drop_work(w); /* and with it the process */
 		r.base.clock.test_ms += 121000;
 	}
-	rig_turn(&r.base);
+	last = take_work(&r);
+	rig_run(&r.base, work_claim, last);
+	CHECK(!last->is_claimed && last->outcome && strcmp(last->outcome, "dead") == 0);
+	drop_work(last);
 	CHECK(r.outside.calls == 0);
 	CHECK(count_records(&r, &dead_type) == 1);
+	rig_close(&r.base);
+}
+
+TEST(a_call_that_fails_without_a_word_still_has_an_error)
+{
+	struct rig  r;
+	struct dead dead;
+
+	open_rig(&r);
+	r.routes[0].pattern = "Nothing";
+	emit_one(&r, "ThingSold", "mute", 1);
+	rig_pass(&r.base, 600000);
+	rig_run(&r.base, first_dead, &dead);
+	CHECK(str_eq(dead.error, STR("store or far side cannot serve now")));
 	rig_close(&r.base);
 }
 
