@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/inbox.h"
@@ -45,6 +46,8 @@ struct item {                   /* one work under way */
 	struct pump      *pump;
 	struct work       work;
 	struct txn        txn;
+	struct item      *next_call;  /* of those with a worker, or waiting for one */
+	uint64_t          target;     /* of a call: its queue and addressee; 0: it has none */
 	unsigned          turns;      /* deliveries of one lane in a row: each takes some of the arena */
 	bool              has_failed; /* the store has */
 	struct item      *next_resting;
@@ -66,6 +69,7 @@ struct pump {
 	struct item    *buckets[BUCKETS];
 	struct item    *spare; /* done with; their memory is used again */
 	size_t          spare_count;
+	struct item    *calling;
 	struct item    *resting;
 	int64_t         complained_ms; /* when the log had the last of the store's failures */
 	size_t          alone;         /* under way without a worker */
@@ -92,6 +96,23 @@ static struct item *find_item(struct pump *p, uint64_t hash)
 static unsigned *calls_of(struct pump *p, const struct work *w)
 {
 	return w->kind == WORK_LANE ? &p->by_queue[w->queue - p->kernel->queues] : NULL;
+}
+
+/* Queue and addressee, as the lane's key begins with them: queue#target|subject. */
+static uint64_t target_of(const struct work *w)
+{
+	const char *end = w->kind == WORK_LANE ? memchr(w->key.p, '|', w->key.n) : NULL;
+
+	return end ? str_hash(str_of(w->key.p, (size_t)(end - w->key.p)), 0) : 0;
+}
+
+static unsigned calls_to(const struct pump *p, uint64_t target)
+{
+	unsigned count = 0;
+
+	for (const struct item *item = p->calling; item; item = item->next_call)
+		count += item->target == target;
+	return count;
 }
 
 static struct item *take_spare(struct pump *p)
@@ -126,6 +147,9 @@ static struct item *add_item(struct pump *p, const struct work *w)
 		p->alone++;
 	} else {
 		p->called++;
+		item->target = target_of(w);
+		item->next_call = p->calling;
+		p->calling = item;
 		if (calls_of(p, w))
 			++*calls_of(p, w);
 	}
@@ -180,12 +204,18 @@ static bool wake_rested(struct pump *p)
 }
 
 /* With the lock held. */
-static void count_out(struct pump *p, const struct work *w)
+static void count_out(struct pump *p, const struct item *item)
 {
+	const struct work *w = &item->work;
+	struct item      **at = &p->calling;
+
 	if (!w->needs_call) {
 		p->alone--;
 		return;
 	}
+	while (*at != item)
+		at = &(*at)->next_call;
+	*at = item->next_call;
 	p->called--;
 	if (calls_of(p, w))
 		--*calls_of(p, w);
@@ -197,7 +227,7 @@ static void end_item(struct item *item)
 	bool         is_call = item->work.needs_call, has_more = item->work.has_more, must_look;
 
 	pthread_mutex_lock(&p->lock);
-	count_out(p, &item->work);
+	count_out(p, item);
 	if (item->has_failed)
 		let_rest(p, item);
 	else
@@ -336,8 +366,10 @@ static void *work_loop(void *arg)
 
 /* --- looking --- */
 
+/* Some of a queue's calls are never those of one addressee: who does not answer must not hold up the others. */
 static bool has_room(struct pump *p, const struct work *w)
 {
+	uint64_t target;
 	unsigned most;
 
 	if (!w->needs_call)
@@ -347,7 +379,8 @@ static bool has_room(struct pump *p, const struct work *w)
 	if (!calls_of(p, w))
 		return true;
 	most = w->queue->concurrency ? w->queue->concurrency : DEFAULT_CONCURRENCY;
-	return *calls_of(p, w) < most;
+	target = target_of(w);
+	return *calls_of(p, w) < most && (!target || calls_to(p, target) < most - most / 4);
 }
 
 /* True: a call, which will not be due any more when a worker has claimed it. */

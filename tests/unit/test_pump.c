@@ -50,6 +50,20 @@ static enum rc call(struct call *c, struct err *e)
 	return RC_OK;
 }
 
+/* Only who is called "down" lets one wait. */
+static enum rc call_target(struct call *c, struct err *e)
+{
+	struct works *w = c->arg;
+
+	if (str_eq(c->delivery->target, STR("down")))
+		return call(c, e);
+	pthread_mutex_lock(&w->lock);
+	w->done++;
+	pthread_cond_broadcast(&w->is_changed);
+	pthread_mutex_unlock(&w->lock);
+	return RC_OK;
+}
+
 static void wait_for(struct works *w, const int *what, int least)
 {
 	struct timespec until;
@@ -80,9 +94,10 @@ static void poke(void *arg)
 
 static void works_open(struct works *w)
 {
-	static const struct route routes[] = { { "Inside", "inside" }, { "Outside", "outside" } };
+	static const struct route routes[] = { { "Inside", "inside" }, { "Outside", "outside" }, { "-", "targets" } };
 	struct queue              queues[] = { { .name = "inside", .handle = handle, .arg = w },
-		                               { .name = "outside", .call = call, .arg = w, .concurrency = 1 } };
+		                               { .name = "outside", .call = call, .arg = w, .concurrency = 1 },
+		                               { .name = "targets", .call = call_target, .arg = w } };
 
 	*w = (struct works){ .is_shut = true };
 	log_setup(LOG_ERROR, LOG_TEXT); /* the store fails here on purpose */
@@ -94,7 +109,7 @@ static void works_open(struct works *w)
 
 static void works_start(struct works *w)
 {
-	w->pump = pump_start(&(struct pump_options){ w->pool.kernel, 2, 1000 });
+	w->pump = pump_start(&(struct pump_options){ w->pool.kernel, 8, 1000 });
 	kernel_on_news(w->pool.kernel, poke, w->pump);
 }
 
@@ -225,5 +240,34 @@ TEST(a_damaged_record_at_the_front_holds_up_nobody)
 	pool_reopen(&w.pool);
 	works_start(&w);
 	wait_for(&w, &w.done, 1);
+	works_close(&w);
+}
+
+struct letter {
+	const char *target;
+	int         number;
+};
+
+static enum rc send(struct session *s, void *arg, struct err *e)
+{
+	const struct letter *l = arg;
+	struct event event = { .type = STR("Letter"), .subject = str_format(session_arena(s), "letter/%d", l->number) };
+	enum rc      rc = session_emit(s, &event, e);
+
+	return rc ? rc : queue_put(s, kernel_queue(kernel_of(s), STR("targets")), &event, str_from(l->target), e);
+}
+
+TEST(an_addressee_that_does_not_answer_holds_up_no_other)
+{
+	struct works w;
+
+	works_open(&w);
+	for (int i = 0; i < 11; i++)
+		CHECK(store_run(w.pool.store, send, &(struct letter){ i < 10 ? "down" : "well", i }, &w.pool.arena,
+		                NULL) == RC_OK);
+	works_start(&w);
+	wait_for(&w, &w.done, 1); /* with the gate still shut */
+	open_gate(&w);
+	wait_for(&w, &w.done, 11);
 	works_close(&w);
 }
