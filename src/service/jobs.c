@@ -39,7 +39,7 @@ enum {
 	ENDS_SINCE_MS = 30 * 60000, /* longer than anybody waits, and than clocks differ */
 	BEATS_PER_LEASE = 3,
 	RESULTS_KEPT = 32,
-	TRIES = 1000, /* a try that counts is one whose process ended */
+	TRIES = INT32_MAX, /* given up, it would have neither a timer nor a place in its lane */
 	RETRY_MS = 500,
 	END_MAX = JOB_RESULT_MAX + 6 * 240 + 512, /* an error may be all escapes */
 };
