@@ -9,6 +9,7 @@
 #include "app/wiring.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -27,6 +28,7 @@
 #include "kernel/recover.h"
 #include "kernel/webhook.h"
 #include "providers/csp/guard.h"
+#include "providers/notify/lease_mail.h"
 #include "providers/notify/log_sink.h"
 #include "providers/notify/mail.h"
 #include "providers/notify/webhook_out.h"
@@ -57,6 +59,7 @@ enum {
 	QUEUE_COUNT /* those of leases follow */
 };
 enum { ROUTES_MAX = 8 + LENDING_ROUTES + LEASE_ROUTE_COUNT };
+enum { MAIL_PATTERNS_MAX = 1024 + sizeof(LEASE_MAIL_EVENTS) }; /* the setting has at most 1000 */
 
 const char *const wiring_inboxes[] = { "cloudtrail" };
 const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
@@ -71,6 +74,7 @@ struct wiring {
 	struct mail_rule        mail_rule;
 	struct mail_routes      mail_routes;
 	struct mail_server      mail_server;
+	char                    mail_events[MAIL_PATTERNS_MAX];
 	const struct saga_kind *sagas[1];
 	struct kernel          *kernel;
 	struct pump            *pump;
@@ -98,6 +102,18 @@ static bool has_mail(const struct config *c)
 	return config_text(c, CONFIG_SMTP_URL) != NULL;
 }
 
+/* One route for both, so that nobody gets an event twice. */
+static const char *mail_patterns(struct wiring *w)
+{
+	const char *events = config_text(w->o.config, CONFIG_MAIL_EVENTS);
+
+	if (!w->o.lending)
+		return events;
+	(void)snprintf(w->mail_events, sizeof(w->mail_events), "%s,%s", LEASE_MAIL_EVENTS,
+	               events ? events : ""); /* fits */
+	return w->mail_events;
+}
+
 static void lay_routes(struct wiring *w)
 {
 	const struct config *c = w->o.config;
@@ -112,7 +128,7 @@ static void lay_routes(struct wiring *w)
 		add_route(w, lease_routes[i].pattern, lease_routes[i].queue);
 	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
 	if (has_mail(c))
-		add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
+		add_route(w, mail_patterns(w), "mail");
 }
 
 static struct queue sink(const struct wiring *w, const char *name, queue_call_fn *call, void *arg)
@@ -216,8 +232,11 @@ enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct 
 	w->mail_server = mail_server(o->config);
 	w->mail_rule = mail_rule(o->config);
 	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
-	if (o->lending)
+	if (o->lending) {
 		w->sagas[0] = lending_saga(o->lending);
+		w->mail_routes.find = lease_mail_recipients;
+		w->mail_routes.find_arg = signin_identity(o->signin);
+	}
 	lay_routes(w);
 	make_queues(w);
 	make_kernel(w);
