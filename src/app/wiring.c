@@ -84,8 +84,8 @@ struct wiring {
 	pthread_cond_t  is_changed;
 	bool            is_stopping;
 	struct node     self;
-	uint64_t        failed_commits; /* at the last beat */
-	bool            was_circuit_stated, was_circuit_open;
+	uint64_t        failed_commits;   /* at the last beat */
+	bool            was_circuit_open; /* as it was stated last */
 	bool            was_policy_bad;
 };
 
@@ -256,27 +256,34 @@ struct kernel *wiring_kernel(struct wiring *w)
 /* --- the pulse --- */
 
 /* What fails here is tried again at the next tick; the store's health is told elsewhere. */
-static void try_now(struct wiring *w, txn_fn *run, void *arg)
+static enum rc try_now(struct wiring *w, txn_fn *run, void *arg)
 {
 	struct arena a = { 0 };
+	enum rc      rc = store_run(w->o.store, run, arg, &a, NULL);
 
-	rc_ignore(store_run(w->o.store, run, arg, &a, NULL));
 	arena_fini(&a);
+	return rc;
 }
 
+/* What a beat would have said that the store did not take, the next one says. */
 static void beat(struct wiring *w)
 {
 	uint64_t failed = store_counts(w->o.store).failed_commits;
+	int64_t  slowest_ms = store_take_slowest_ms(w->o.store);
 
-	w->self.slowest_ms = store_take_slowest_ms(w->o.store);
+	if (slowest_ms > w->self.slowest_ms)
+		w->self.slowest_ms = slowest_ms;
 	w->self.failed_commits = (int64_t)(failed - w->failed_commits);
-	w->failed_commits = failed;
-	try_now(w, node_beat, &w->self);
+	if (try_now(w, node_beat, &w->self) == RC_OK) {
+		w->failed_commits = failed;
+		w->self.slowest_ms = 0;
+	}
 	rc_ignore(webhook_refresh(w->kernel, NULL));
 	signin_refresh_keys(w->o.signin);
 }
 
-static void state_circuit(struct wiring *w)
+/* When it changes; and with each beat while it is open, so that a process that has ended is not believed for ever. */
+static void state_circuit(struct wiring *w, bool is_beat)
 {
 	bool        is_open = csp_guard_is_open(w->o.csp, NULL);
 	struct fact fact = { .name = STR("circuit/csp"),
@@ -284,11 +291,10 @@ static void state_circuit(struct wiring *w)
 		             .text = is_open ? STR("calls to the sandbox vendor are held back")
 		                             : STR("calls go through") };
 
-	if (w->was_circuit_stated ? is_open == w->was_circuit_open : !is_open)
+	if (is_open == w->was_circuit_open && !(is_open && is_beat))
 		return;
-	w->was_circuit_stated = true;
-	w->was_circuit_open = is_open;
-	try_now(w, fact_state, &fact);
+	if (try_now(w, fact_state, &fact) == RC_OK)
+		w->was_circuit_open = is_open;
 }
 
 /* What other nodes have written. */
@@ -373,11 +379,13 @@ static void *pulse_loop(void *arg)
 	unsigned       alarm_ticks = (unsigned)config_number(w->o.config, CONFIG_ALARM_INTERVAL);
 
 	for (unsigned tick = 0;; tick++) {
-		if (tick % BEAT_TICKS == 0)
+		bool is_beat = tick % BEAT_TICKS == 0;
+
+		if (is_beat)
 			beat(w);
 		if (w->o.lending && tick % POLICY_TICKS == 0)
 			refresh_policy(w);
-		state_circuit(w);
+		state_circuit(w, is_beat);
 		bring_events(w);
 		signin_refresh_users(w->o.signin);
 		if (tick % alarm_ticks == alarm_ticks - 1)
@@ -431,7 +439,7 @@ void wiring_stop(struct wiring *w)
 	kernel_on_events(w->kernel, NULL, NULL);
 	pump_stop(w->pump);
 	w->pump = NULL;
-	try_now(w, node_leave, &w->self);
+	rc_ignore(try_now(w, node_leave, &w->self)); /* else the others notice its silence */
 	pthread_cond_destroy(&w->is_changed);
 }
 
