@@ -59,7 +59,6 @@ enum {
 	QUEUE_COUNT /* those of leases follow */
 };
 enum { ROUTES_MAX = 8 + LENDING_ROUTES + LEASE_ROUTE_COUNT };
-enum { MAIL_PATTERNS_MAX = 1024 + sizeof(LEASE_MAIL_EVENTS) }; /* the setting has at most 1000 */
 
 const char *const wiring_inboxes[] = { "cloudtrail" };
 const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
@@ -74,7 +73,6 @@ struct wiring {
 	struct mail_rule        mail_rule;
 	struct mail_routes      mail_routes;
 	struct mail_server      mail_server;
-	char                    mail_events[MAIL_PATTERNS_MAX];
 	const struct saga_kind *sagas[1];
 	struct kernel          *kernel;
 	struct pump            *pump;
@@ -102,18 +100,6 @@ static bool has_mail(const struct config *c)
 	return config_text(c, CONFIG_SMTP_URL) != NULL;
 }
 
-/* One route for both, so that nobody gets an event twice. */
-static const char *mail_patterns(struct wiring *w)
-{
-	const char *events = config_text(w->o.config, CONFIG_MAIL_EVENTS);
-
-	if (!w->o.lending)
-		return events;
-	(void)snprintf(w->mail_events, sizeof(w->mail_events), "%s,%s", LEASE_MAIL_EVENTS,
-	               events ? events : ""); /* fits */
-	return w->mail_events;
-}
-
 static void lay_routes(struct wiring *w)
 {
 	const struct config *c = w->o.config;
@@ -127,8 +113,11 @@ static void lay_routes(struct wiring *w)
 	for (size_t i = 0; w->o.lending && i < LEASE_ROUTE_COUNT; i++)
 		add_route(w, lease_routes[i].pattern, lease_routes[i].queue);
 	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
-	if (has_mail(c))
-		add_route(w, mail_patterns(w), "mail");
+	if (!has_mail(c))
+		return;
+	add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
+	if (w->o.lending)
+		add_route(w, LEASE_MAIL_EVENTS, "mail");
 }
 
 static struct queue sink(const struct wiring *w, const char *name, queue_call_fn *call, void *arg)
