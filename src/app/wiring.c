@@ -38,6 +38,7 @@
 #include "service/cloudtrail.h"
 #include "service/jobs.h"
 #include "service/leases.h"
+#include "service/sandbox_events.h"
 #include "service/policy_store.h"
 #include "store/store.h"
 
@@ -191,6 +192,7 @@ static void make_kernel(struct wiring *w)
 		.source = config_str(c, CONFIG_EVENT_SOURCE),
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
 		.region = config_str(c, CONFIG_EVENT_REGION),
+		.routine = STR(SANDBOX_ROUTINE_EVENTS),
 		.queues = w->queues,
 		.queue_count = w->o.lending ? QUEUE_COUNT + LENDING_QUEUES : QUEUE_COUNT,
 		.routes = w->routes,
