@@ -21,7 +21,7 @@ export UBSAN_OPTIONS := halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS  := halt_on_error=1:second_deadlock_stack=1
 
 # The unit tests that use threads.
-THREADED := $(foreach t,alarm aws aws_identity broker cloud csp disk fetch http_server jobs kernel notify pump saga schedule store webhook,$(if $(wildcard tests/unit/test_$(t).c),$(t)))
+THREADED := $(foreach t,alarm aws aws_identity broker cloud csp disk fetch http_server jobs kernel notify policy_document pump saga schedule store webhook,$(if $(wildcard tests/unit/test_$(t).c),$(t)))
 
 .PHONY: all build run test t sim check fmt bench fuzz install docs setup clean help
 all: build
@@ -55,7 +55,7 @@ t: build-asan/build.ninja ## run the unit tests whose name contains T: make t T=
 SEEDS ?= $(if $(SEED),1,1000)
 sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME for one with a mistake
 	@scripts/setup test
-	@$(MAKE) --no-print-directory build/build.ninja
+	@$(MAKE) --no-print-directory --silent build/build.ninja
 	@ninja -C build --quiet tests/sim/sim
 	@build/tests/sim/sim --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace) $(if $(DEFECT),--defect $(DEFECT))
 

@@ -13,6 +13,7 @@
 #include <uv.h>
 
 #include "app/config.h"
+#include "app/signin.h"
 #include "net/tls.h"
 
 /* By what name the person who set it knows it. */
@@ -95,4 +96,7 @@ void preflight_check(struct config *c, bool is_dev, struct buf *problems)
 		buf_addf(problems, "--data: must name a folder\n");
 	preflight_tls(c, problems);
 	check_readable(c, CONFIG_CSP_CA, problems);
+	check_readable(c, CONFIG_USERS_FILE, problems);
+	check_readable(c, CONFIG_OIDC_CA, problems);
+	signin_check(c, problems);
 }

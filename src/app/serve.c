@@ -23,7 +23,9 @@
 #include <uv.h>
 
 #include "app/config.h"
+#include "app/lending.h"
 #include "app/preflight.h"
+#include "app/signin.h"
 #include "app/stores.h"
 #include "app/tokens.h"
 #include "app/wiring.h"
@@ -50,6 +52,8 @@ enum {
 	SIM_CACHE_MB = 16,
 	DDB_STREAM_LAG_MS = 2000,
 	RETENTION_SEC = 3600,
+	LINE_SEC = 60,
+	DAY_SEC = 86400,
 	EXIT_CONFIG = 2,
 	EXIT_FAILED = 1
 };
@@ -64,8 +68,10 @@ struct server {
 	struct store          *sim_store; /* of the simulated vendor and cloud; NULL when there is a real vendor */
 	struct sim_cloud      *sim;
 	struct wiring         *wiring;
+	struct signin         *signin;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
+	struct lending        *lending; /* NULL: no leases here */
 	struct broker_settings settings;
 	struct api            *api;
 	struct jobs           *jobs;
@@ -98,6 +104,8 @@ static enum rc begin_work(struct server *s, struct err *e)
 {
 	enum rc rc = ddb_adopt(s->store.store, e);
 
+	if (!rc)
+		rc = s->lending ? lending_start(s->lending, e) : RC_OK;
 	if (!rc)
 		rc = jobs_start(s->jobs, e);
 	if (!rc)
@@ -162,10 +170,13 @@ static uint64_t draw(void *arg)
 static enum rc open_sim(struct server *s, struct err *e)
 {
 	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &clock_real, SIM_CACHE_MB };
-	struct sim_cloud_options options = {
-		.clock = &clock_real, .random = draw, .waits = true, .available = SIM_ACCOUNTS_DEFAULT / 2
-	};
-	enum rc rc = store_sqlite_open(&file, &s->sim_store, e);
+	struct sim_cloud_options options = { .clock = &clock_real,
+		                             .random = draw,
+		                             .waits = true,
+		                             .available = config_number(s->config, CONFIG_SIM_ACCOUNTS),
+		                             .accounts = config_number(s->config, CONFIG_SIM_ACCOUNTS) +
+		                                         config_number(s->config, CONFIG_SIM_ENTRY) };
+	enum rc                  rc = store_sqlite_open(&file, &s->sim_store, e);
 
 	if (rc)
 		return rc;
@@ -175,10 +186,6 @@ static enum rc open_sim(struct server *s, struct err *e)
 
 static enum rc open_sim_csp(struct server *s, struct csp **ret, struct err *e)
 {
-	enum rc rc = open_sim(s, e);
-
-	if (rc)
-		return rc;
 	return csp_sim_open(&(struct csp_sim_options){ s->sim_store, sim_cloud_faults(s->sim),
 	                                               config_number(s->config, CONFIG_SIM_SANDBOXES) },
 	                    ret, e);
@@ -202,6 +209,8 @@ static enum rc open_csp(struct server *s, struct err *e)
 	};
 	enum rc rc;
 
+	if ((!http.base_url || lending_is_wanted(c)) && (rc = open_sim(s, e)))
+		return rc;
 	if (http.base_url) {
 		inner = csp_http_open(&http);
 	} else if ((rc = open_sim_csp(s, &inner, e))) {
@@ -241,6 +250,7 @@ static void make_jobs(struct server *s)
 		 .store = s->store.store,
 		 .csp = s->csp,
 		 .settings = &s->settings,
+		 .leases = s->lending ? lending_world(s->lending) : NULL,
 		 .clock = &clock_real,
 		 .metrics = s->metrics,
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
@@ -253,8 +263,21 @@ static void make_jobs(struct server *s)
 		 .on_pass_arg = s,
 	};
 
+	if (s->lending) {
+		options.interval_sec[JOB_LEASE_MONITOR] = config_number(c, CONFIG_MONITOR_INTERVAL);
+		options.interval_sec[JOB_LEASE_LINE] = LINE_SEC;
+		options.interval_sec[JOB_LEASE_ORPHANS] = DAY_SEC;
+		options.interval_sec[JOB_LEASE_PURGE] = DAY_SEC;
+		options.interval_sec[JOB_ACCOUNT_DRIFT] = config_number(c, CONFIG_DRIFT_INTERVAL);
+	}
 	s->settings = broker_settings(c);
 	s->jobs = jobs_new(&options);
+}
+
+static void open_lending(struct server *s)
+{
+	if (lending_is_wanted(s->config))
+		s->lending = lending_new(s->config, s->store.store, s->sim);
 }
 
 static enum rc open_wiring(struct server *s, struct err *e)
@@ -266,8 +289,10 @@ static enum rc open_wiring(struct server *s, struct err *e)
 		                          .settings = &s->settings,
 		                          .jobs = s->jobs,
 		                          .cloud = s->sim,
+		                          .signin = s->signin,
 		                          .is_alone = s->store.kind == APP_SQLITE,
-		                          .is_dev = s->is_dev };
+		                          .is_dev = s->is_dev,
+		                          .lending = s->lending };
 
 	return wiring_open(&options, &s->wiring, e);
 }
@@ -308,11 +333,18 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .is_csp_open = is_csp_open,
 		  .csp_arg = s->csp,
 		  .world = s->is_dev && s->sim ? sim_cloud_world(s->sim) : NULL,
+		  .identity = signin_identity(s->signin),
+		  .auth = signin_auth(s->signin),
 	};
 	enum rc rc = tokens_read(c, &tokens, e);
 
 	if (rc)
 		return rc;
+	if (s->lending) {
+		options.cloud = lending_cloud(s->lending);
+		options.costs = lending_cloud(s->lending)->costs;
+		options.policy = lending_policies(s->lending);
+	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);
 	api_set_tokens(s->api, &tokens);
@@ -368,15 +400,20 @@ static enum rc start(struct server *s, struct err *e)
 
 	if ((rc = app_take_folder(config_text(s->config, CONFIG_DATA), &s->lock_fd, e)))
 		return rc;
-	if (s->is_dev && (rc = tokens_prepare_dev(s->config, e)))
+	if (s->is_dev && ((rc = tokens_prepare_dev(s->config, e)) || (rc = signin_prepare_dev(s->config, e))))
 		return rc;
 	s->metrics = metrics_new();
 	if ((rc = open_store(s, e)))
 		return rc;
 	if ((rc = open_csp(s, e)))
 		return rc;
+	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
+		return rc;
+	open_lending(s);
 	make_jobs(s);
 	if ((rc = open_wiring(s, e)))
+		return rc;
+	if (s->lending && s->store.kind == APP_SQLITE && (rc = lending_start(s->lending, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
 		return rc;
@@ -438,6 +475,8 @@ static void close_all(struct server *s)
 	api_free(s->api);
 	app_store_close(&s->store);
 	wiring_free(s->wiring);
+	signin_close(s->signin);
+	lending_free(s->lending);
 	csp_close(s->csp);
 	sim_cloud_close(s->sim);
 	store_close(s->sim_store);
@@ -451,7 +490,8 @@ static void close_all(struct server *s)
 /* What the environment said at the start is all this process will ever see of it. */
 static void warn_of_fixed_tokens(const struct config *c)
 {
-	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN, CONFIG_INBOX_TOKENS };
+	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN, CONFIG_INBOX_TOKENS,
+		                            CONFIG_JWT_SECRET };
 
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
 		if (c->values[ids[i]].origin == FROM_ENVIRONMENT)
@@ -471,26 +511,34 @@ static void read_again(struct server *s, struct config *fresh, struct api_tokens
 	if (!rc && s->is_dev) {
 		config_set(fresh, CONFIG_DATA, config_str(s->config, CONFIG_DATA), FROM_COMMAND_LINE);
 		rc = tokens_prepare_dev(fresh, &e);
+		if (!rc)
+			rc = signin_prepare_dev(fresh, &e);
 	}
 	if (!rc)
 		rc = tokens_read(fresh, ret, &e);
 	if (rc && e.rc)
 		buf_addf(problems, "%s\n", e.msg);
 	preflight_tls(s->config, problems);
+	signin_check(fresh, problems);
 }
 
-/* Certificates first: they can still fail. Both servers have the same files. */
-static void take_over(struct server *s, const struct api_tokens *tokens, struct buf *problems)
+/* Users and certificates first: they can still fail, and users that are read early do no harm. Both servers have the same files. */
+static void take_over(struct server *s, const struct config *fresh, const struct api_tokens *tokens,
+                      struct buf *problems)
 {
 	struct err e = { 0 };
-	enum rc    rc = http_server_reload_tls(s->http, &e);
+	enum rc    rc = signin_reload_users(s->signin, &e);
 
+	if (!rc)
+		rc = http_server_reload_tls(s->http, &e);
 	if (!rc && s->probe)
 		rc = http_server_reload_tls(s->probe, &e);
-	if (rc)
+	if (rc) {
 		buf_addf(problems, "%s\n", e.msg);
-	else
-		api_set_tokens(s->api, tokens);
+		return;
+	}
+	api_set_tokens(s->api, tokens);
+	signin_set_secrets(s->signin, fresh);
 }
 
 /* Lines as one line. */
@@ -517,13 +565,13 @@ static void on_reload(uv_signal_t *signal, int number)
 	buf_init(&problems, 65536);
 	read_again(s, &fresh, &tokens, &problems);
 	if (!problems.n)
-		take_over(s, &tokens, &problems);
+		take_over(s, &fresh, &tokens, &problems);
 	if (problems.n) {
 		struct str all = join_lines(&fresh.arena, buf_str(&problems));
 
 		log_write(LOG_ERROR, "serve", NULL, 0, "reload failed, the old settings stay: %.*s", STR_ARG(all));
 	} else {
-		log_write(LOG_INFO, "serve", NULL, 0, "tokens and certificates are read again");
+		log_write(LOG_INFO, "serve", NULL, 0, "tokens, users and certificates are read again");
 	}
 	warn_of_fixed_tokens(&fresh);
 	buf_fini(&problems);
@@ -567,7 +615,10 @@ static void print_welcome(const struct server *s, const char *address)
 	printf("Claim a sandbox:\n");
 	printf("  curl -X POST -H \"Authorization: Bearer $BROKER_API_TOKEN\" -H 'X-Track-ID: student-1' %s%.*s/allocate\n",
 	       address, STR_ARG(base));
-	printf("See the pool:\n  build/leasehold sandbox stats\n\n%s Ctrl-C stops.\n\n", where_tokens_are(s->config).p);
+	printf("See the pool:\n  build/leasehold sandbox stats\n");
+	printf("Sign in for leases: %s/api/auth/login\n", address);
+	signin_print_dev(c);
+	printf("\n%s Ctrl-C stops.\n\n", where_tokens_are(s->config).p);
 	fflush(stdout);
 }
 
@@ -591,6 +642,9 @@ static void announce(struct server *s)
 	log_write(LOG_INFO, "serve", fields, ARRAY_LEN(fields), "listening");
 	if (!log_wants(LOG_INFO)) /* whoever started us waits for this line, whatever the level */
 		printf("{\"message\":\"listening\",\"address\":\"%s\"}\n", address.p), fflush(stdout);
+	if (!s->is_dev && s->lending)
+		log_write(LOG_WARNING, "serve", NULL, 0, "%s is set: lending accounts of a simulated organisation",
+		          config_name(CONFIG_JWT_SECRET));
 	if (!s->is_dev && !config_text(s->config, CONFIG_CSP_URL))
 		log_write(LOG_WARNING, "serve", NULL, 0, "no %s: lending simulated sandboxes",
 		          config_name(CONFIG_CSP_URL));

@@ -4,15 +4,18 @@
  *
  * The tables here are the answer to "who hears of it". The pulse is one thread that does what has to be done every now and then by each
  * process: say that it lives, compute the alarms, look whether other nodes have made webhooks, state what only this process sees, bring
- * the simulated cloud's events to the inbox. None of it is needed for anything to be right, only for it to be noticed.
+ * the simulated cloud's events to the inbox, look whether other nodes have changed the policy. None of it is needed for anything to be right, only for it to be noticed.
  */
 #include "app/wiring.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "app/config.h"
+#include "app/lending.h"
+#include "app/signin.h"
 #include "base/arena.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -25,6 +28,7 @@
 #include "kernel/recover.h"
 #include "kernel/webhook.h"
 #include "providers/csp/guard.h"
+#include "providers/notify/lease_mail.h"
 #include "providers/notify/log_sink.h"
 #include "providers/notify/mail.h"
 #include "providers/notify/webhook_out.h"
@@ -33,11 +37,14 @@
 #include "service/broker_alarms.h"
 #include "service/cloudtrail.h"
 #include "service/jobs.h"
+#include "service/leases.h"
+#include "service/policy_store.h"
 #include "store/store.h"
 
 enum {
 	TICK_MS = 1000,
 	BEAT_TICKS = 10,
+	POLICY_TICKS = 5,
 	SAGA_LEASE_MS = 30000,
 };
 
@@ -49,25 +56,26 @@ enum {
 	QUEUE_MAIL_OUT,
 	QUEUE_LOG,
 	QUEUE_CLOUDTRAIL,
-	QUEUE_COUNT
+	QUEUE_COUNT /* those of leases follow */
 };
-enum { ROUTES_MAX = 8 };
+enum { ROUTES_MAX = 8 + LENDING_ROUTES + LEASE_ROUTE_COUNT };
 
 const char *const wiring_inboxes[] = { "cloudtrail" };
 const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
 
 struct wiring {
-	struct wiring_options o;
-	char                  node[ID_UUID_SIZE];
-	struct queue          queues[QUEUE_COUNT];
-	struct route          routes[ROUTES_MAX];
-	size_t                route_count;
-	struct webhook_out    webhook_out;
-	struct mail_rule      mail_rule;
-	struct mail_routes    mail_routes;
-	struct mail_server    mail_server;
-	struct kernel        *kernel;
-	struct pump          *pump;
+	struct wiring_options   o;
+	char                    node[ID_UUID_SIZE];
+	struct queue            queues[QUEUE_COUNT + LENDING_QUEUES];
+	struct route            routes[ROUTES_MAX];
+	size_t                  route_count;
+	struct webhook_out      webhook_out;
+	struct mail_rule        mail_rule;
+	struct mail_routes      mail_routes;
+	struct mail_server      mail_server;
+	const struct saga_kind *sagas[1];
+	struct kernel          *kernel;
+	struct pump            *pump;
 
 	pthread_t       pulse;
 	pthread_mutex_t lock;
@@ -76,6 +84,7 @@ struct wiring {
 	struct node     self;
 	uint64_t        failed_commits;   /* at the last beat */
 	bool            was_circuit_open; /* as it was stated last */
+	bool            was_policy_bad;
 };
 
 /* --- tables --- */
@@ -99,9 +108,16 @@ static void lay_routes(struct wiring *w)
 	add_route(w, EVENT_JOB_REQUESTED, JOBS_QUEUE);
 	add_route(w, "*", "webhook");
 	add_route(w, "cloudtrail:*", "cloudtrail");
+	for (size_t i = 0; w->o.lending && i < LENDING_ROUTES; i++)
+		add_route(w, lending_routes[i].pattern, lending_routes[i].queue);
+	for (size_t i = 0; w->o.lending && i < LEASE_ROUTE_COUNT; i++)
+		add_route(w, lease_routes[i].pattern, lease_routes[i].queue);
 	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
-	if (has_mail(c))
-		add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
+	if (!has_mail(c))
+		return;
+	add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
+	if (w->o.lending)
+		add_route(w, LEASE_MAIL_EVENTS, "mail");
 }
 
 static struct queue sink(const struct wiring *w, const char *name, queue_call_fn *call, void *arg)
@@ -123,6 +139,8 @@ static void make_queues(struct wiring *w)
 	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
 	w->queues[QUEUE_MAIL_OUT] = sink(w, "mail-out", mail_out_call, &w->mail_server);
 	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
+	if (w->o.lending)
+		lending_queues(w->o.lending, w->queues + QUEUE_COUNT);
 	w->queues[QUEUE_CLOUDTRAIL] = (struct queue){ .name = "cloudtrail", .handle = cloudtrail_note, .tries = 5 };
 }
 
@@ -174,9 +192,11 @@ static void make_kernel(struct wiring *w)
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
 		.region = config_str(c, CONFIG_EVENT_REGION),
 		.queues = w->queues,
-		.queue_count = QUEUE_COUNT,
+		.queue_count = w->o.lending ? QUEUE_COUNT + LENDING_QUEUES : QUEUE_COUNT,
 		.routes = w->routes,
 		.route_count = w->route_count,
+		.sagas = w->sagas,
+		.saga_count = w->o.lending ? 1 : 0,
 		.lease_ms = SAGA_LEASE_MS,
 		.timers_per_sec = config_number(c, CONFIG_TIMERS_PER_SEC),
 		.random = draw,
@@ -201,6 +221,11 @@ enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct 
 	w->mail_server = mail_server(o->config);
 	w->mail_rule = mail_rule(o->config);
 	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
+	if (o->lending) {
+		w->sagas[0] = lending_saga(o->lending);
+		w->mail_routes.find = lease_mail_recipients;
+		w->mail_routes.find_arg = signin_identity(o->signin);
+	}
 	lay_routes(w);
 	make_queues(w);
 	make_kernel(w);
@@ -243,6 +268,7 @@ static void beat(struct wiring *w)
 		w->self.slowest_ms = 0;
 	}
 	rc_ignore(webhook_refresh(w->kernel, NULL));
+	signin_refresh_keys(w->o.signin);
 }
 
 /* When it changes; and with each beat while it is open, so that a process that has ended is not believed for ever. */
@@ -258,6 +284,17 @@ static void state_circuit(struct wiring *w, bool is_beat)
 		return;
 	if (try_now(w, fact_state, &fact) == RC_OK)
 		w->was_circuit_open = is_open;
+}
+
+/* What other nodes have written. */
+static void refresh_policy(struct wiring *w)
+{
+	struct err e = { 0 };
+	bool       is_bad = policy_holder_refresh(lending_policies(w->o.lending), &e) == RC_CORRUPT;
+
+	if (is_bad && !w->was_policy_bad)
+		log_write(LOG_ERROR, "policy", NULL, 0, "the stored configuration cannot be used: %s", e.msg);
+	w->was_policy_bad = is_bad;
 }
 
 static void check_alarms(struct wiring *w)
@@ -335,8 +372,11 @@ static void *pulse_loop(void *arg)
 
 		if (is_beat)
 			beat(w);
+		if (w->o.lending && tick % POLICY_TICKS == 0)
+			refresh_policy(w);
 		state_circuit(w, is_beat);
 		bring_events(w);
+		signin_refresh_users(w->o.signin);
 		if (tick % alarm_ticks == alarm_ticks - 1)
 			check_alarms(w);
 		if (!wait_tick(w))

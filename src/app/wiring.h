@@ -13,6 +13,8 @@ struct csp;
 struct jobs;
 struct kernel;
 struct metrics;
+struct lending;
+struct signin;
 struct sim_cloud;
 struct store;
 struct wiring;
@@ -25,8 +27,10 @@ struct wiring_options {
 	const struct broker_settings *settings;
 	struct jobs                  *jobs;
 	struct sim_cloud             *cloud;    /* whose CloudTrail events are brought to the inbox; NULL: none */
+	struct signin                *signin;   /* looked after by the pulse */
 	bool                          is_alone; /* no other node can use this store */
 	bool                          is_dev;
+	struct lending               *lending; /* NULL: no leases */
 };
 
 /* What can be said against the settings of mail; every problem at once is the configuration's business. RC_INVALID. */

@@ -29,6 +29,28 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_SANDBOX_RETRY_DELETION] = run_sandbox_retry_deletion,
 	[CLI_COMMAND_SANDBOX_BULK_DELETE] = run_sandbox_bulk_delete,
 	[CLI_COMMAND_SANDBOX_REMOVE_STALE] = run_sandbox_remove_stale,
+	[CLI_COMMAND_LEASE_REQUEST] = run_lease_request,
+	[CLI_COMMAND_LEASE_LIST] = run_lease_list,
+	[CLI_COMMAND_LEASE_SHOW] = run_lease_show,
+	[CLI_COMMAND_LEASE_APPROVE] = run_lease_approve,
+	[CLI_COMMAND_LEASE_DENY] = run_lease_deny,
+	[CLI_COMMAND_LEASE_FREEZE] = run_lease_freeze,
+	[CLI_COMMAND_LEASE_UNFREEZE] = run_lease_unfreeze,
+	[CLI_COMMAND_LEASE_TERMINATE] = run_lease_terminate,
+	[CLI_COMMAND_LEASE_WITHDRAW] = run_lease_withdraw,
+	[CLI_COMMAND_LEASE_EXTEND] = run_lease_extend,
+	[CLI_COMMAND_LEASE_WAIT] = run_lease_wait,
+	[CLI_COMMAND_TEMPLATE_LIST] = run_template_list,
+	[CLI_COMMAND_TEMPLATE_SHOW] = run_template_show,
+	[CLI_COMMAND_TEMPLATE_CREATE] = run_template_create,
+	[CLI_COMMAND_TEMPLATE_CHANGE] = run_template_change,
+	[CLI_COMMAND_TEMPLATE_DELETE] = run_template_delete,
+	[CLI_COMMAND_ACCOUNT_LIST] = run_account_list,
+	[CLI_COMMAND_ACCOUNT_SHOW] = run_account_show,
+	[CLI_COMMAND_ACCOUNT_UNREGISTERED] = run_account_unregistered,
+	[CLI_COMMAND_ACCOUNT_REGISTER] = run_account_register,
+	[CLI_COMMAND_ACCOUNT_RETRY_CLEANUP] = run_account_retry_cleanup,
+	[CLI_COMMAND_ACCOUNT_EJECT] = run_account_eject,
 	[CLI_COMMAND_JOB_LIST] = run_job_list,
 	[CLI_COMMAND_JOB_RUN] = run_job_run,
 	[CLI_COMMAND_JOB_PAUSE] = run_job_pause,
@@ -57,6 +79,17 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_WEBHOOK_CHANGE] = run_webhook_change,
 	[CLI_COMMAND_WEBHOOK_REMOVE] = run_webhook_remove,
 	[CLI_COMMAND_WEBHOOK_TEST] = run_webhook_test,
+	[CLI_COMMAND_POLICY_SHOW] = run_policy_show,
+	[CLI_COMMAND_POLICY_CHECK] = run_policy_check,
+	[CLI_COMMAND_POLICY_SET] = run_policy_set,
+	[CLI_COMMAND_POLICY_EDIT] = run_policy_edit,
+	[CLI_COMMAND_POLICY_HISTORY] = run_policy_history,
+	[CLI_COMMAND_REPORT_COSTS] = run_report_costs,
+	[CLI_COMMAND_REPORT_STATEMENT] = run_report_statement,
+	[CLI_COMMAND_SERVICE_ACCOUNT_LIST] = run_service_account_list,
+	[CLI_COMMAND_SERVICE_ACCOUNT_CREATE] = run_service_account_create,
+	[CLI_COMMAND_SERVICE_ACCOUNT_ROTATE] = run_service_account_rotate,
+	[CLI_COMMAND_SERVICE_ACCOUNT_REVOKE] = run_service_account_revoke,
 };
 
 static int run_help(const struct cli_io *io, const struct cli_args *args)
@@ -86,6 +119,10 @@ static int run_help_option(const struct cli_io *io, const struct cli_args *args)
 
 static int run_local(const struct cli_io *io, const struct cli_args *args)
 {
+	if (args->command == &cli_commands[CLI_COMMAND_TOKEN_ISSUE])
+		return run_token_issue(io, args);
+	if (args->command == &cli_commands[CLI_COMMAND_TOKEN_HASH_PASSWORD])
+		return run_token_hash_password(io, args);
 	if (args->command == &cli_commands[CLI_COMMAND_HELP])
 		return run_help(io, args);
 	if (help_completion(io->out, args->operands[0]))

@@ -120,8 +120,10 @@ struct lease {
 	int64_t           cost, cost_at_ms; /* spend, and up to when it is complete */
 	int64_t           end_ms;
 	int64_t           ttl_sec;   /* removed after this */
+	int64_t           ttl_days;  /* how long it is kept after its end: the policy's, when it was last asked */
 	int64_t           queued_ms; /* approved, and waits in line for an account since; 0: does not */
 	struct str        queued_by; /* who approved it */
+	int64_t           is_queued; /* 1: queued_ms is set; for the index of the line */
 	struct str        decided_by, decision_reason; /* of a denial, a withdrawal */
 	struct str        ended_by;
 	struct str        end_reason;    /* JSON: the reason object of LeaseTerminated */

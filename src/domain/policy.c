@@ -48,5 +48,7 @@ void policy_defaults(struct policy *ret)
 		.clean_successes = 2,
 		.clean_rerun_wait_sec = 30,
 		.session_minutes = 60,
+		.regions = { STR_INIT("us-east-1") },
+		.region_count = 1,
 	};
 }

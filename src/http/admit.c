@@ -2,7 +2,7 @@
 /*
  * admit.c - every request comes in here and passes these doors, in this order: is there such a path (404), such a method
  * (405), who is it (401), may he (403), not too often (429), no unknown query parameter and no body that nobody would read
- * (400); then its handler.
+ * (400); then its handler. Under /api the middle doors are the handler's own, see rights.c.
  *
  * Whoever is not known learns nothing but that. Tokens are compared without telling by time how much of them was right.
  */
@@ -15,7 +15,7 @@
 #include "http/apispec.h"
 #include "http/urlform.h"
 
-enum { SHOWN_PATH_MAX = 80, ADMIN_CALLERS = 1000, INBOX_CALLERS = 2000 };
+enum { SHOWN_PATH_MAX = 80, ADMIN_CALLERS = 1000, INBOX_CALLERS = 2000, SESSION_CALLERS = 3000 };
 
 static handler_fn *const handlers[] = {
 #define ROUTE(name, operation, method, path, scope, params, replies, summary) handle_##name,
@@ -133,6 +133,8 @@ static enum rc find_route(struct request *r, struct err *e)
 
 	if (!api_split_path(req->path, segments, &count))
 		return fail_path(r, e);
+	if (str_starts_with(req->path, STR("/api/auth/")) && !segments[count - 1].n)
+		count--; /* a slash too many, which the original passes over */
 	for (size_t i = 0; i < api_route_count; i++) {
 		if (!is_path_match(&r->api->matchers[i], segments, count))
 			continue;
@@ -229,9 +231,9 @@ static enum rc read_owner(struct request *r, struct err *e)
 	return RC_OK;
 }
 
-static enum rc limit_rate(struct request *r, uint64_t caller, struct err *e)
+static enum rc limit_rate(struct request *r, struct str who, uint64_t caller, struct err *e)
 {
-	uint64_t key = str_hash(r->owner, r->api->hash_seed ^ caller);
+	uint64_t key = str_hash(who, r->api->hash_seed ^ caller);
 
 	if (ratelimit_take(r->api->limits, key, mono_now(), &r->rate_remaining, &r->retry_after))
 		return RC_OK;
@@ -291,19 +293,30 @@ static enum rc check_body(const struct request *r, struct err *e)
 	               "this call takes no body; send none, or {}; parameters go into the query or into headers");
 }
 
+/* Under /api the handler finds out who it is, so that a refusal comes in its envelope; query parameters that nobody knows and bodies
+ * that nobody reads are passed over, as clients expect it. */
+static enum rc admit_session(struct request *r, struct err *e)
+{
+	if (!api_is_open(r->api))
+		return err_set(e, RC_UNAVAILABLE, "the store has not answered since the start");
+	return limit_rate(r, http_peer(r->call), SESSION_CALLERS, e);
+}
+
 static enum rc admit(struct request *r, struct err *e)
 {
 	struct err owner_problem = { 0 };
 	uint64_t   caller = 0;
 	enum rc    rc;
 
+	if (r->route->scope == SCOPE_SESSION)
+		return admit_session(r, e);
 	if (r->route->scope != SCOPE_PUBLIC && r->route->scope != SCOPE_PROBE) {
 		if ((rc = authenticate(r->api, &r->call->req, r->route->scope, &caller, e)))
 			return rc;
 		if (!api_is_open(r->api))
 			return err_set(e, RC_UNAVAILABLE, "the store has not answered since the start");
 		rc = r->route->scope == SCOPE_TRACK ? read_owner(r, &owner_problem) : RC_OK;
-		if (limit_rate(r, caller, e))
+		if (limit_rate(r, r->owner, caller, e))
 			return RC_LIMITED;
 		if (rc) {
 			*e = owner_problem;
@@ -326,11 +339,23 @@ static struct request *request_new(struct api *a, struct http_call *call)
 	return r;
 }
 
+/* What the gateway in front of the original says, for a path as for a method: its clients know it. */
+static void answer_no_path(struct request *r)
+{
+	buf_reset(&r->call->headers);
+	answer_send(r, 403, "application/json", STR("{\"message\":\"Missing Authentication Token\"}"),
+	            "no such path or method");
+}
+
 /* A browser asks before it sends: CORS. */
 static void answer_options(struct request *r, const struct err *e)
 {
 	struct str wanted = http_header(&r->call->req, STR("Access-Control-Request-Method"), NULL);
 
+	if (e->rc == RC_NOT_FOUND && api_is_under(r->api, r->call->req.path)) {
+		answer_no_path(r);
+		return;
+	}
 	if (e->rc == RC_NOT_FOUND) {
 		request_fail(r, e);
 		return;
@@ -348,6 +373,8 @@ void api_on_request(struct http_call *call, void *arg)
 
 	if (rc && str_eq(call->req.method, STR("OPTIONS")))
 		answer_options(r, &e);
+	else if (rc && !r->route && api_is_under(r->api, call->req.path))
+		answer_no_path(r);
 	else if (rc || (rc = admit(r, &e)))
 		request_fail(r, &e);
 	else
@@ -384,9 +411,11 @@ size_t api_body_limit(const struct http_request *head, void *arg)
 	for (size_t i = 0; i < api_route_count; i++) {
 		const struct api_route *route = &api_routes[i];
 
-		if (is_path_match(&a->matchers[i], segments, count) && str_eq(head->method, str_from(route->method)))
-			return authenticate(a, head, route->scope, &caller, NULL) ? SPEC_BODY_MAX
-			                                                          : spec_body_max(route);
+		if (!is_path_match(&a->matchers[i], segments, count) || !str_eq(head->method, str_from(route->method)))
+			continue;
+		if (route->scope == SCOPE_SESSION)
+			return spec_body_max(route);
+		return authenticate(a, head, route->scope, &caller, NULL) ? SPEC_BODY_MAX : spec_body_max(route);
 	}
 	return SPEC_BODY_MAX;
 }

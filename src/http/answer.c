@@ -2,7 +2,8 @@
 /*
  * answer.c - every answer leaves here: the common headers, one metric, one log line.
  *
- * Errors all look the same, those of the server itself included: an envelope with a code, a message and the request's id. What
+ * Errors all look the same, those of the server itself included: an envelope with a code, a message and the request's id; under /api it is
+ * the one of jsend.c. What
  * went wrong inside (a 500) is told to the log, not to the caller.
  */
 #include <assert.h>
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "http/api_ops.h"
+#include "http/jsend.h"
 #include "service/broker.h"
 
 enum { UNAVAILABLE_RETRY_SEC = 5 };
@@ -23,6 +25,26 @@ static const char common_headers[] = "X-Frame-Options: DENY\r\n"
                                      "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
                                      "Referrer-Policy: no-referrer\r\n"
                                      "Permissions-Policy: geolocation=(), microphone=(), camera=()\r\n";
+
+/* Under /api: those that the original sends. */
+static const char api_headers[] = "X-Frame-Options: DENY\r\n"
+                                  "Origin-Agent-Cluster: ?1\r\n"
+                                  "Referrer-Policy: no-referrer\r\n"
+                                  "Strict-Transport-Security: max-age=15552000; includeSubDomains; preload\r\n"
+                                  "X-Content-Type-Options: nosniff\r\n"
+                                  "X-DNS-Prefetch-Control: off\r\n"
+                                  "X-Download-Options: noopen\r\n"
+                                  "X-Permitted-Cross-Domain-Policies: none\r\n"
+                                  "Cache-Control: no-store, no-cache\r\n";
+
+bool api_is_under(const struct api *a, struct str path)
+{
+	struct str base = a->options.base_path;
+
+	if (base.n && str_starts_with(path, base) && (path.n == base.n || path.p[base.n] == '/'))
+		return false;
+	return str_eq(path, STR("/api")) || str_starts_with(path, STR("/api/"));
+}
 
 static bool is_origin_allowed(const struct api *a, struct str origin)
 {
@@ -56,7 +78,10 @@ static void add_common_headers(struct request *r)
 {
 	struct buf *h = &r->call->headers;
 
-	buf_add(h, common_headers, sizeof(common_headers) - 1);
+	if (api_is_under(r->api, r->call->req.path))
+		buf_add(h, api_headers, sizeof(api_headers) - 1);
+	else
+		buf_add(h, common_headers, sizeof(common_headers) - 1);
 	if (r->api->options.sends_request_id) {
 		buf_add_str(h, STR("X-Request-ID: "));
 		buf_add(h, r->id, ID_UUID_SIZE - 1);
@@ -79,8 +104,8 @@ static struct matcher *matcher_of(struct request *r)
 
 static size_t status_slot(int status)
 {
-	static const int known[API_STATUS_SLOTS - 1] = { 200, 201, 202, 204, 400, 401, 403, 404,
-		                                         405, 409, 413, 429, 500, 503, 504 };
+	static const int known[API_STATUS_SLOTS - 1] = { 200, 201, 202, 204, 302, 400, 401, 403, 404,
+		                                         405, 409, 413, 415, 429, 500, 503, 504 };
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (known[i] == status)
@@ -205,6 +230,7 @@ static int64_t retry_after(const struct request *r, enum rc rc)
 void request_fail(struct request *r, const struct err *e)
 {
 	int         status = rc_http_status(e->rc);
+	bool        is_jsend = r->route && r->route->scope == SCOPE_SESSION;
 	int64_t     after = retry_after(r, e->rc);
 	const char *message = e->msg;
 
@@ -216,7 +242,10 @@ void request_fail(struct request *r, const struct err *e)
 	if (e->rc == RC_UNKNOWN)
 		request_header(r, "WWW-Authenticate", "Bearer");
 	buf_reset(&r->api->scratch);
-	write_error(&r->api->scratch, err_code(e), message, r->id, after);
+	if (is_jsend)
+		jsend_write_error(&r->api->scratch, status, message);
+	else
+		write_error(&r->api->scratch, err_code(e), message, r->id, after);
 	answer_send(r, status, "application/json", buf_str(&r->api->scratch), e->msg);
 }
 

@@ -15,9 +15,15 @@
 #include "store/store.h"
 
 struct api;
+struct approval_policy;
+struct auth;
+struct cloud;
+struct costs;
+struct identity;
 struct jobs;
 struct kernel;
 struct metrics;
+struct policy_holder;
 struct ratelimit;
 struct world;
 
@@ -28,7 +34,8 @@ enum scope {
 	SCOPE_PROBE,  /* anybody, also on the metrics port; never limited */
 	SCOPE_TRACK,
 	SCOPE_ADMIN,
-	SCOPE_INBOX, /* those who send events from outside; operators too */
+	SCOPE_INBOX,   /* those who send events from outside; operators too */
+	SCOPE_SESSION, /* people and their programs, under /api: the handler asks who it is, see rights.h */
 };
 
 struct api_route {
@@ -42,6 +49,9 @@ struct api_route {
 
 extern const struct api_route api_routes[];
 extern const size_t           api_route_count;
+
+/* Is this a path of /api? Its answers have an envelope and headers of their own. */
+bool api_is_under(const struct api *a, struct str path);
 
 struct api_tokens {
 	struct str track[API_TOKENS_MAX], admin[API_TOKENS_MAX], inbox[API_TOKENS_MAX];
@@ -68,8 +78,18 @@ struct api_options {
 	size_t             inbox_count;
 	bool               webhooks_may_be_private; /* their URLs may name this machine or a private network */
 	bool (*is_csp_open)(void *arg);             /* is the circuit open? for the metric */
-	void         *csp_arg;
-	struct world *world; /* the simulated cloud, for development; NULL: its routes are not there */
+	void                 *csp_arg;
+	struct world         *world;  /* the simulated cloud, for development; NULL: its routes are not there */
+	struct policy_holder *policy; /* the policy in force; told of changes that are made here */
+	struct costs         *costs;  /* what accounts spend, for reports; NULL: there are none */
+
+	/* For /api. */
+	struct auth     *auth;           /* sign-in, see session.h; NULL: there is none */
+	struct identity *identity;       /* who the people are */
+	struct cloud    *cloud;          /* where accounts come from */
+	struct str       admin_accounts; /* comma-separated: those that the organisation is run from are never lent */
+	const struct approval_policy *(*approval)(void *arg); /* the operator's rules; NULL: the templates decide */
+	void *approval_arg;
 };
 
 /* Something to be done on the loop, handed over from another thread. */

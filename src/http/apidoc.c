@@ -17,11 +17,13 @@ static const char *const callers[] = {
 	[SCOPE_ADMIN] = "an operator: `Authorization: Bearer` with one of `BROKER_ADMIN_TOKEN`",
 	[SCOPE_INBOX] =
 	        "a sender of events: `Authorization: Bearer` with one of `LEASEHOLD_INBOX_TOKENS`; an operator too",
+	[SCOPE_SESSION] =
+	        "a person or a service account with the role for it: `Authorization: Bearer` with a session token",
 };
 
 static const char *const callers_short[] = {
 	[SCOPE_PUBLIC] = "anybody", [SCOPE_PROBE] = "anybody", [SCOPE_TRACK] = "track",
-	[SCOPE_ADMIN] = "operator", [SCOPE_INBOX] = "sender",
+	[SCOPE_ADMIN] = "operator", [SCOPE_INBOX] = "sender",  [SCOPE_SESSION] = "person",
 };
 
 /* The calls that have an example. Path parameters stand in it as variables of the shell. */
@@ -179,7 +181,8 @@ static void add_example(struct buf *b, const struct api_route *route)
 {
 	static const char *const tokens[] = { [SCOPE_TRACK] = "BROKER_API_TOKEN",
 		                              [SCOPE_ADMIN] = "BROKER_ADMIN_TOKEN",
-		                              [SCOPE_INBOX] = "LEASEHOLD_INBOX_TOKENS" };
+		                              [SCOPE_INBOX] = "LEASEHOLD_INBOX_TOKENS",
+		                              [SCOPE_SESSION] = "TOKEN" };
 
 	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
 		if (strcmp(examples[i].route, route->name) != 0)

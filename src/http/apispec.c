@@ -11,6 +11,7 @@
 #include "http/apispec.h"
 
 #include "domain/sandbox.h"
+#include "http/body.h"
 #include "http/ops.h"
 #include "kernel/intake.h"
 
@@ -36,6 +37,9 @@ const struct spec_schema spec_schemas[] = {
 #undef SCHEMA
 };
 const size_t spec_schema_count = ARRAY_LEN(spec_schemas);
+
+static const char document_body[] =
+        "`document` is the text, YAML or JSON. Or the body is the text itself; then the version goes into If-Match.";
 
 static const struct spec_body bodies[] = {
 	{ .route = "quarantine",
@@ -68,6 +72,26 @@ static const struct spec_body bodies[] = {
 	  .is_required = true,
 	  .schema = "WebhookFields",
 	  .bytes_most = WEBHOOK_BODY_MAX },
+	{ .route = "policy_check",
+	  .description = document_body,
+	  .is_required = true,
+	  .schema = "PolicyText",
+	  .bytes_most = DOCUMENT_BODY_MAX },
+	{ .route = "policy_put",
+	  .description = document_body,
+	  .is_required = true,
+	  .schema = "PolicyText",
+	  .bytes_most = DOCUMENT_BODY_MAX },
+	{ .route = "reporting_check",
+	  .description = document_body,
+	  .is_required = true,
+	  .schema = "PolicyText",
+	  .bytes_most = DOCUMENT_BODY_MAX },
+	{ .route = "reporting_put",
+	  .description = document_body,
+	  .is_required = true,
+	  .schema = "PolicyText",
+	  .bytes_most = DOCUMENT_BODY_MAX },
 	{ .route = "sim_faults",
 	  .description = "The faults and calls there are: docs/sim-cloud.md. An empty list ends all.",
 	  .is_required = true,
@@ -75,6 +99,58 @@ static const struct spec_body bodies[] = {
 	{ .route = "sim_add", .description = "How many, 1 to 1000.", .is_required = true, .schema = "SimCount" },
 	{ .route = "sim_move", .description = "OUs by name or id.", .is_required = true, .schema = "SimMove" },
 	{ .route = "sim_rate", .description = "Dollars, 0 to 1000.", .is_required = true, .schema = "SimRate" },
+	{ .route = "lease_create",
+	  .description = "With `userEmail` it is assigned to that person, and approved: for managers.",
+	  .is_required = true,
+	  .schema = "LeaseRequest",
+	  .bytes_most = API_BODY_MAX },
+	{ .route = "lease_change",
+	  .description = "What is not given stays; null clears it.",
+	  .is_required = true,
+	  .schema = "LeaseChange",
+	  .bytes_most = API_BODY_MAX },
+	{ .route = "lease_review",
+	  .description = "`action` is Approve or Deny; `decision` (approve, deny) is another name for it.",
+	  .is_required = true,
+	  .schema = "LeaseReview",
+	  .bytes_most = API_BODY_MAX },
+	{ .route = "lease_review_patch",
+	  .description = "As with POST.",
+	  .is_required = true,
+	  .schema = "LeaseReview",
+	  .bytes_most = API_BODY_MAX },
+	{ .route = "template_create",
+	  .description = "`name` and `requiresApproval` are required.",
+	  .is_required = true,
+	  .schema = "LeaseTemplateFields",
+	  .bytes_most = API_BODY_MAX },
+	{ .route = "template_replace",
+	  .description = "All of it; `createdBy` is required too.",
+	  .is_required = true,
+	  .schema = "LeaseTemplateFields",
+	  .bytes_most = API_BODY_MAX },
+	{ .route = "account_register",
+	  .description = "Only the id counts; name and email are the organisation's.",
+	  .is_required = true,
+	  .schema = "AccountRegistration",
+	  .bytes_most = API_BODY_MAX },
+	{ .route = "blueprint_create",
+	  .description = "`name`, `stackSetId` and `regions` are required.",
+	  .is_required = true,
+	  .schema = "BlueprintFields",
+	  .bytes_most = API_BODY_MAX },
+	{ .route = "blueprint_change",
+	  .description = "What is not given stays; the stack set and its regions cannot be changed.",
+	  .is_required = true,
+	  .schema = "BlueprintChange",
+	  .bytes_most = API_BODY_MAX },
+	{ .route = "service_account_create",
+	  .description = "`scopes` are some of read, approve, pool-admin, cost, with commas between them.",
+	  .is_required = true,
+	  .schema = "ServiceAccountFields" },
+	{ .route = "service_account_rotate",
+	  .description = "How long the old key is still accepted: 0 to 43200 minutes; 60 when not given.",
+	  .schema = "KeyOverlap" },
 	{ .route = "inbox",
 	  .description =
 	          "One event, a list of events, or {\"Records\": [...]} as queues wrap them. At most 100 events.",
@@ -90,6 +166,7 @@ static const char *const scope_errors[] = {
 	[SCOPE_TRACK] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
 	[SCOPE_ADMIN] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
 	[SCOPE_INBOX] = "400:Error 401:Error 403:Error 405:Error 413:Error 429:Error 500:Error 503:Error",
+	[SCOPE_SESSION] = "400:Fail 401:Fail 403:Fail 413:Error 429:Fail 500:Failure 503:Failure",
 };
 
 static const struct {
@@ -99,6 +176,7 @@ static const struct {
 	{ 200, "Done." },
 	{ 201, "Newly claimed, or made." },
 	{ 202, "Taken in, or it goes on; GET admin/jobs shows the end of a job." },
+	{ 302, "Go to the address in the Location header." },
 	{ 400,
 	  "A parameter is missing, malformed, out of range or not known; or there is a body where none is taken." },
 	{ 401, "No token, or not a known one." },
@@ -107,7 +185,8 @@ static const struct {
 	{ 405, "Not with this method; the Allow header names the right ones." },
 	{ 409, "The state does not allow it, or no sandbox is free." },
 	{ 413,
-	  "The body is larger than this call takes: 4096 bytes, webhooks 16384, the inbox 1048576 with a valid token." },
+	  "The body is larger than this call takes: 4096 bytes, webhooks 16384, documents 262144, the inbox 1048576 with a valid token." },
+	{ 415, "The body is missing, is not JSON, or says that it is something else." },
 	{ 429, "Too many requests; Retry-After says when to come again." },
 	{ 500, "Something went wrong here; the log has the details under the request_id." },
 	{ 503, "Cannot be served now; the message says why." },
@@ -303,6 +382,8 @@ const char *spec_media_type(struct str schema)
 		const char *type;
 	} texts[] = {
 		{ STR_INIT("Text"), "text/plain" },
+		{ STR_INIT("Page"), "text/html" },
+		{ STR_INIT("Csv"), "text/csv" },
 		{ STR_INIT("JsonLines"), "application/x-ndjson" },
 		{ STR_INIT("EventStream"), "text/event-stream" },
 	};

@@ -343,7 +343,9 @@ static struct str tag_of(const struct api_route *route)
 
 	if (route->scope == SCOPE_PUBLIC || route->scope == SCOPE_PROBE)
 		return STR("service");
-	(void)str_cut(&rest, '/'); /* "{base}" */
+	(void)str_cut(&rest, '/'); /* "{base}", or nothing before /api */
+	if (route->scope == SCOPE_SESSION)
+		(void)str_cut(&rest, '/');
 	return str_cut(&rest, '/');
 }
 
@@ -364,6 +366,8 @@ static void put_security(struct writer *w, const struct api_route *route)
 		add_security(w, "inboxToken");
 	if (route->scope == SCOPE_ADMIN || route->scope == SCOPE_INBOX)
 		add_security(w, "adminToken");
+	if (route->scope == SCOPE_SESSION && strncmp(route->path, "/api/auth/", strlen("/api/auth/")) != 0)
+		add_security(w, "sessionToken");
 	json_close_array(&w->o);
 }
 
@@ -455,6 +459,7 @@ static void put_components(struct writer *w)
 	put_token(w, "trackToken", STR("A track's token, one of BROKER_API_TOKEN."));
 	put_token(w, "adminToken", STR("An operator's token, one of BROKER_ADMIN_TOKEN."));
 	put_token(w, "inboxToken", STR("A token of those who send events, one of LEASEHOLD_INBOX_TOKENS."));
+	put_token(w, "sessionToken", STR("A signed token of a person or a service account; sign-in gives one."));
 	json_close_object(&w->o);
 	put_error_replies(w);
 	json_put_object(&w->o, "schemas");

@@ -11,7 +11,14 @@
 
 struct kernel;
 
-enum { OPS_REASON_MAX = 400, OPS_LIMIT_DEFAULT = 50, OPS_LIMIT_MAX = 100, OPS_ID_MAX = 240, WEBHOOK_BODY_MAX = 16384 };
+enum {
+	OPS_REASON_MAX = 400,
+	OPS_LIMIT_DEFAULT = 50,
+	OPS_LIMIT_MAX = 100,
+	OPS_ID_MAX = 240,
+	WEBHOOK_BODY_MAX = 16384,
+	DOCUMENT_BODY_MAX = 262144, /* 64 KB of text, escaped */
+};
 
 struct kernel *ops_kernel(const struct request *r);
 

@@ -29,6 +29,7 @@
 #include "base/mem.h"
 #include "kernel/event.h"
 #include "service/job_schedule.h"
+#include "service/lease_jobs.h"
 
 enum {
 	DEFAULT_STALE_HOURS = 24,
@@ -55,6 +56,11 @@ static const struct {
 	[JOB_EXPIRY]          = { "expiry",          "job/expiry",          pass_expire,       "background_expiry",            METRIC_EXPIRY,  METRIC__COUNT },
 	[JOB_STALE_REMOVAL]   = { "stale-removal",   "job/stale-removal",   pass_remove_stale, "background_auto_delete_stale", METRIC__COUNT,  METRIC__COUNT },
 	[JOB_EVENT_RETENTION] = { "event-retention", "job/event-retention", pass_prune_events, "background_event_retention",   METRIC__COUNT,  METRIC__COUNT },
+	[JOB_LEASE_MONITOR]   = { "lease-monitor",   "job/lease-monitor",   job_watch_leases,  "lease_monitor",                METRIC__COUNT,  METRIC__COUNT },
+	[JOB_LEASE_LINE]      = { "lease-line",      "job/lease-line",      job_tend_line,     "lease_line",                   METRIC__COUNT,  METRIC__COUNT },
+	[JOB_LEASE_ORPHANS]   = { "lease-orphans",   "job/lease-orphans",   job_find_orphans,  "lease_orphans",                METRIC__COUNT,  METRIC__COUNT },
+	[JOB_LEASE_PURGE]     = { "lease-purge",     "job/lease-purge",     job_purge_leases,  "lease_purge",                  METRIC__COUNT,  METRIC__COUNT },
+	[JOB_ACCOUNT_DRIFT]   = { "account-drift",   "job/account-drift",   job_find_drift,    "account_drift",                METRIC__COUNT,  METRIC__COUNT },
 	[JOB_BULK_DELETE]     = { "bulk-delete",     "job/bulk-delete",     pass_bulk_delete,  "bulk_delete",                  METRIC__COUNT,  METRIC__COUNT },
 	[JOB_RETRY_FAILED]    = { "retry-failed",    "job/retry-failed",    pass_retry_failed, "retry_failed_deletions",       METRIC__COUNT,  METRIC__COUNT },
 	/* clang-format on */
@@ -104,7 +110,11 @@ const struct jobs_options *jobs_options(const struct jobs *j)
 
 int64_t jobs_interval_sec(const struct jobs *j, enum job_id id)
 {
-	return id < JOB_SCHEDULED ? j->options.interval_sec[id] : 0;
+	bool is_about_leases = id >= JOB_LEASE_MONITOR && id <= JOB_ACCOUNT_DRIFT;
+
+	if (id >= JOB_SCHEDULED || (is_about_leases && !j->options.leases))
+		return 0;
+	return j->options.interval_sec[id];
 }
 
 const char *jobs_name(enum job_id id)
@@ -319,6 +329,7 @@ static void run_pass(struct run *r)
 		               .store = o->store,
 		               .csp = o->csp,
 		               .settings = o->settings,
+		               .leases = o->leases,
 		               .clock = o->clock,
 		               .by = { str_from(table[r->id].actor), r->call->delivery->event.request_id },
 		               .is_forced = r->terms.is_forced,

@@ -42,6 +42,11 @@ enum job_id {
 	JOB_EXPIRY,
 	JOB_STALE_REMOVAL,
 	JOB_EVENT_RETENTION,
+	JOB_LEASE_MONITOR,
+	JOB_LEASE_LINE,
+	JOB_LEASE_ORPHANS,
+	JOB_LEASE_PURGE,
+	JOB_ACCOUNT_DRIFT,
 	JOB_SCHEDULED,
 	JOB_BULK_DELETE = JOB_SCHEDULED,
 	JOB_RETRY_FAILED,
@@ -52,6 +57,7 @@ struct jobs_options {
 	struct store                 *store;
 	struct csp                   *csp;
 	const struct broker_settings *settings;
+	const struct lease_world     *leases; /* NULL: no jobs about leases */
 	const struct clock           *clock;
 	struct metrics               *metrics;
 	int64_t                       interval_sec[JOB_SCHEDULED]; /* 0: there is no such job */

@@ -23,6 +23,13 @@ MUST_CHECK enum rc account_unfreeze(struct session *s, const struct lease *lease
 MUST_CHECK enum rc account_take_back(struct session *s, const struct lease *lease, struct str clean_reason,
                                      struct str actor, struct err *e);
 
+/* --- among the files about accounts (accounts.c) --- */
+
+/* Quarantine an account that this transaction has read: its live lease ends, AccountQuarantined, and the world follows from wherever the
+ * account really is. RC_CONFLICT: it is on its way out of the pool. */
+MUST_CHECK enum rc account_lock_away(struct session *s, struct account *account, struct str reason, struct str actor,
+                                     struct str request_id, struct err *e);
+
 /* --- leases, for accounts (leases.c) --- */
 
 /* The account is Active and its owner has access: a lease in Provisioning is published (Active, start and end from now on, timers,
@@ -30,7 +37,7 @@ MUST_CHECK enum rc account_take_back(struct session *s, const struct lease *leas
 MUST_CHECK enum rc lease_on_ready(struct session *s, const struct account *account, struct err *e);
 
 /* The account could not be made ready: the lease is reset to PendingApproval (approved by a person) or ended as ProvisioningFailed; the
- * account is no longer its. */
+ * account is no longer its. Anything else is left alone. */
 MUST_CHECK enum rc lease_on_failed(struct session *s, const struct account *account, struct str why, struct err *e);
 
 /* The account is being quarantined or ejected: its live lease ends (QUARANTINE, EJECT) without a cleanup. RC_OK also when there is none. */
@@ -46,7 +53,7 @@ MUST_CHECK enum rc line_poke(struct session *s, struct err *e);
 struct json_out;
 void lease_put_key(struct json_out *o, const char *name, const struct lease *lease);
 
-/* Emit with subject "lease/UUID" (or "account/ID"), detail as text. */
+/* Emit with subject "lease/UUID" (leases.c) or "account/ID" (accounts.c), detail as text. */
 MUST_CHECK enum rc lease_emit(struct session *s, const char *type, const struct lease *lease, struct str actor,
                               struct str request_id, struct str detail, struct err *e);
 MUST_CHECK enum rc account_emit(struct session *s, const char *type, const struct account *account, struct str actor,

@@ -1,12 +1,24 @@
 /* lease_records.h - how leases, templates and accounts are kept. */
 #pragma once
 
+#include <stdint.h>
+
+#include "base/str.h"
 #include "store/record.h"
+
+enum {
+	THRESHOLDS_TEXT_MAX = 2048, /* JSON of a list of thresholds */
+	REASON_TEXT_MAX = 8192,     /* JSON of a reason: a comment of 1,000 bytes that all need six, and figures */
+	DESCRIPTION_MAX = 1000,
+	CLEAN_RUN_MAX = 128,
+	CLEAN_LOG_MAX = 8192,
+	DOCUMENT_MAX = 65536,
+};
 
 enum lease_index {
 	LEASE_BY_OWNER,  /* hash user_key, sort created_ms */
 	LEASE_BY_STATUS, /* hash status, sort created_ms */
-	LEASE_IN_LINE,   /* hash is_queued, sort queued_ms; only those in line */
+	LEASE_IN_LINE,   /* hash is_queued (1), sort queued_ms; only those in line */
 };
 enum account_index {
 	ACCOUNT_BY_STATUS, /* hash status, sort cleaned_ms: the longest rested first */
@@ -26,7 +38,6 @@ struct lessee {
 extern const struct record_type lessee_type;
 
 /* Documents of the operator: global configuration, reporting, approval policy. */
-enum { DOCUMENT_MAX = 65536 };
 struct document {
 	struct str name;
 	struct str text; /* YAML or JSON, as it was given */

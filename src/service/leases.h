@@ -9,10 +9,13 @@
 #include <stdint.h>
 
 #include "domain/account.h"
+#include "domain/approval.h"
 #include "domain/caller.h"
 #include "domain/lease.h"
 #include "domain/lease_template.h"
 #include "domain/policy.h"
+#include "kernel/kernel.h"
+#include "kernel/queue.h"
 #include "store/session.h"
 #include "store/store.h"
 
@@ -22,13 +25,16 @@
 
 /* Ask for a lease, for oneself or (assigned) for another. Approved at once when the template or the assignment says so: then an account
  * is claimed, or, when none is free, the lease waits in line (queued_ms). RC_NOT_FOUND: no such template, or a private one that the
- * caller may not see; RC_CONFLICT: the owner has as many as he may. */
+ * caller may not see; RC_CONFLICT: the owner has as many as he may; RC_DENIED: for somebody else, or a rule denies it. */
 struct lease_request {
 	struct caller        by;
 	const struct policy *policy;
 	struct str           template_uuid, comments;
 	struct str           owner_email; /* as the directory writes it */
+	unsigned             owner_roles; /* for the rules: enum role */
 	bool                 is_assigned;
+
+	const struct approval_policy *approval; /* the operator's rules; NULL or empty: the template decides */
 
 	struct lease lease; /* the answer */
 };
@@ -140,9 +146,29 @@ struct lease_end {
 };
 txn_fn lease_end;
 
-/* Serve the line: give the next in line an account, when there is both. *ret: how many were served (0 or 1). */
+/* Serve the line: give the next in line an account, when there is both. */
 struct line_serve {
-	const struct policy *policy;
-	int64_t              served;
+	int64_t served; /* the answer: 0 or 1 */
 };
 txn_fn line_serve;
+
+/* Deny who has been in line since before this time, at most one transaction's worth. */
+struct line_expire {
+	int64_t before_ms;
+
+	int64_t expired; /* the answer: 0: nobody is left */
+};
+txn_fn line_expire;
+
+/* Two queues and their routes, for the kernel's tables. "leases": the timers of leases; "line": an account or a wish for one has come. */
+#define LEASES_QUEUE          "leases"
+#define LINE_QUEUE            "line"
+#define EVENT_LEASE_TIMER_DUE "LeaseTimerDue"
+#define EVENT_ACCOUNT_FREED   "AccountFreed"
+#define EVENT_LINE_MOVED      "LineMoved"
+
+queue_handle_fn lease_timer_handle, line_handle;
+
+enum { LEASE_QUEUE_COUNT = 2, LEASE_ROUTE_COUNT = 4 };
+extern const struct queue lease_queues[LEASE_QUEUE_COUNT];
+extern const struct route lease_routes[LEASE_ROUTE_COUNT];

@@ -11,6 +11,7 @@
 #include "domain/sandbox.h"
 #include "service/sandbox_events.h"
 
+struct lease_world;
 struct store;
 
 struct broker_settings {
@@ -32,7 +33,8 @@ struct pass {
 	struct csp                   *csp;
 	const struct clock           *clock;
 	const struct broker_settings *settings;
-	struct actor                  by; /* for the events */
+	struct actor                  by;     /* for the events */
+	const struct lease_world     *leases; /* passes about leases; NULL: there are none */
 
 	bool               is_forced;   /* sync: no limit on stale ones */
 	int64_t            stale_hours; /* stale removal: not younger than this */

@@ -177,10 +177,11 @@ static void restart_nodes(struct sim *sim)
 	}
 }
 
-/* When somebody will have something to do; INT64_MAX: never. */
+/* When somebody will have something to do; INT64_MAX: never. People wait until there is a node to talk to. */
 static int64_t next_moment(const struct sim *sim)
 {
-	int64_t next = sim->next_op_ms < sim->next_feed_ms ? sim->next_op_ms : sim->next_feed_ms;
+	int64_t next = INT64_MAX;
+	bool    is_anybody_up = false;
 
 	for (int i = 0; i < sim->profile.nodes; i++) {
 		const struct sim_node *n = &sim->nodes[i];
@@ -190,7 +191,12 @@ static int64_t next_moment(const struct sim *sim)
 			at = n->away_until_ms;
 		if (at < next)
 			next = at;
+		is_anybody_up |= node_is_up(n);
 	}
+	if (is_anybody_up && sim->next_op_ms < next)
+		next = sim->next_op_ms;
+	if (is_anybody_up && sim->next_feed_ms < next)
+		next = sim->next_feed_ms;
 	return next;
 }
 

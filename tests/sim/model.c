@@ -94,6 +94,10 @@ static void learn_event(struct sim *sim, const struct event *event)
 	known = arena_alloc(&sim->arena, sizeof(*known));
 	known->id = str_dup(&sim->arena, event->id);
 	known->type = str_dup(&sim->arena, event->type);
+	if (sim->profile.nodes == 1 && str_cmp(known->id, sim->model->last_id) <= 0)
+		sim_broken(sim, "with one node the order of ids is the order of commits", "event %.*s comes after %.*s",
+		           STR_ARG(known->id), STR_ARG(sim->model->last_id));
+	sim->model->last_id = known->id;
 	known->subject = subject_of(sim, event->subject);
 	known->number = ++known->subject->events;
 	route(sim, known);

@@ -49,6 +49,7 @@ struct known_account {
 struct model {
 	struct names         events, subjects, timers;
 	struct known_event  *first_event, **last_event;
+	struct str           last_id; /* of the newest event */
 	struct known_timer  *first_timer;
 	struct known_account accounts[BANK_ACCOUNTS];
 	struct str           dropping; /* the dead letter that an operator is about to drop */

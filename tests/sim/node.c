@@ -31,10 +31,9 @@ static void wake(void *arg)
 	n->idle_until_ms = 0;
 }
 
-void node_start(struct sim_node *n)
+static void make_kernel(struct sim_node *n)
 {
 	struct sim           *sim = n->sim;
-	struct queue          jobs;
 	struct kernel_options o = { .store = &n->base,
 		                    .clock = &n->clock,
 		                    .node = str_from(n->name),
@@ -53,18 +52,30 @@ void node_start(struct sim_node *n)
 		                    .random_arg = &n->chance };
 
 	n->jobs = schedule_start(n);
-	jobs = jobs_queue(n->jobs);
 	n->queues[BANK_LEDGER] = sim->bank->queues[BANK_LEDGER];
 	n->queues[BANK_COURIER] = sim->bank->queues[BANK_COURIER];
-	n->queues[BANK_QUEUE_COUNT] = jobs;
-	n->is_armed = false;
+	n->queues[BANK_QUEUE_COUNT] = jobs_queue(n->jobs);
 	n->chance.state = chance_next(&sim->chance);
 	n->kernel = kernel_new(&o);
 	kernel_on_news(n->kernel, wake, n);
+}
+
+void node_start(struct sim_node *n)
+{
+	enum rc rc;
+
+	make_kernel(n);
+	n->is_armed = false;
 	n->idle_until_ms = 0;
-	rc_ignore(kernel_prime(n->kernel, NULL)); /* a store that cannot be read now: ids start with the clock */
-	if (sim->profile.nodes == 1)
+	n->away_until_ms = INT64_MAX; /* nobody is served before the newest id is known */
+	rc = kernel_prime(n->kernel, NULL);
+	n->away_until_ms = 0;
+	if (rc) {
+		node_crash(n);
+		n->away_until_ms = sim_now(n->sim) + STORE_RETRY_MS;
+	} else if (n->sim->profile.nodes == 1) {
 		rc_ignore(kernel_recover(n->kernel, NULL)); /* else the claims run out */
+	}
 }
 
 void node_open(struct sim *sim, int number)

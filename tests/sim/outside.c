@@ -131,14 +131,7 @@ static struct str write_event(struct arena *a, int number)
 	        number, number % SUBJECTS, number);
 }
 
-static void write_record(struct json_out *o, struct arena *a, int number, bool is_wrapped)
-{
-	json_open_object(o);
-	if (is_wrapped)
-		json_put_str(o, "body", write_event(a, number));
-	json_close_object(o);
-}
-
+/* As a list of events, or as a queue wraps them: each one as text in a record. */
 static struct str write_body(struct arena *a, const struct parcel *parcel, bool is_wrapped)
 {
 	struct json_out o;
@@ -146,16 +139,20 @@ static struct str write_body(struct arena *a, const struct parcel *parcel, bool 
 	struct str      text;
 
 	buf_init(&b, BODY_TEXT_MAX);
-	json_out_init(&o, &b);
 	buf_add_text(&b, is_wrapped ? "{\"Records\":[" : "[");
 	for (int i = 0; i < parcel->count; i++) {
+		struct str event = write_event(a, parcel->numbers[i]);
+
 		if (i)
 			buf_add_char(&b, ',');
+		if (!is_wrapped) {
+			buf_add_str(&b, event);
+			continue;
+		}
 		json_out_init(&o, &b);
-		if (is_wrapped)
-			write_record(&o, a, parcel->numbers[i], true);
-		else
-			buf_add_str(&b, write_event(a, parcel->numbers[i]));
+		json_open_object(&o);
+		json_put_str(&o, "body", event);
+		json_close_object(&o);
 	}
 	buf_add_text(&b, is_wrapped ? "]}" : "]");
 	text = str_dup(a, buf_str(&b));

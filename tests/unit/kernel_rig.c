@@ -21,6 +21,8 @@ void rig_open(struct kernel_rig *r)
 	r->clock = clock_test(1700000000000);
 	r->seed = 1;
 	r->store = store_memory_open(service_types, service_type_count, &r->clock);
+	if (r->faults)
+		r->store = store_fault_open(r->store, r->faults);
 	r->options.store = r->store;
 	r->options.clock = &r->clock;
 	r->options.random = next_random;

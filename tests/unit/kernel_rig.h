@@ -6,6 +6,7 @@
 #include "kernel/kernel.h"
 #include "kernel/queue.h"
 #include "kernel/work.h"
+#include "store/fault.h"
 #include "store/store.h"
 
 struct kernel_rig {
@@ -14,6 +15,7 @@ struct kernel_rig {
 	struct store         *store;
 	struct kernel        *kernel;
 	uint64_t              seed;
+	struct fault_plan    *faults;  /* set before rig_open(), or NULL: what becomes of transactions that write */
 	struct kernel_options options; /* set queues, routes, sagas before rig_open(); the rest is filled in */
 };
 

@@ -93,7 +93,7 @@ TEST(parameters_are_of_a_known_kind_and_have_limits)
 		CHECK(strcmp(p->where, "header") == 0 || strcmp(p->where, "query") == 0 ||
 		      strcmp(p->where, "path") == 0);
 		CHECK(has_words || strcmp(p->type, "string") == 0 || strcmp(p->type, "integer") == 0);
-		CHECK(has_words || (p->least >= 0 && p->least < p->most));
+		CHECK(has_words || (p->least >= 0 && p->least <= p->most));
 		CHECK(p->is_required || strcmp(p->where, "path") != 0);
 		CHECK(p->description[0]);
 	}
@@ -109,7 +109,7 @@ TEST(every_reply_has_a_status_with_a_meaning_and_a_schema)
 		while (spec_next_reply(&spec_routes[i], &at, &reply)) {
 			CHECK(spec_status_text(reply.status)[0]);
 			CHECK(spec_find_schema(reply.schema) != NULL);
-			good += reply.status >= 200 && reply.status < 300;
+			good += reply.status >= 200 && reply.status < 400;
 		}
 		CHECK(good > 0);
 	}

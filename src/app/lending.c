@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lending.c - leases and accounts, put together on the simulated cloud.
+ *
+ * A fresh world is made usable at once: the accounts that the simulated organisation has in Available are registered as clean and rested,
+ * and there are two templates to ask for. That happens once, while there is neither an account nor a template.
+ */
+#include "app/lending.h"
+
+#include <stdlib.h>
+
+#include "app/config.h"
+#include "base/arena.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "providers/sim/cloud.h"
+#include "service/account_clean.h"
+#include "service/account_drift.h"
+#include "service/account_follow.h"
+#include "service/lease_records.h"
+#include "service/leases.h"
+#include "service/policy_store.h"
+#include "service/statement.h"
+#include "store/session.h"
+#include "store/store.h"
+
+struct lending {
+	struct store                *store;
+	struct sim_cloud            *sim;
+	struct cloud                 cloud;
+	struct policy_holder        *policies;
+	struct lease_world           world;
+	struct account_world        *accounts;
+	struct saga_kind             follow;
+	struct account_clean_options clean;
+	struct reports               reports;
+};
+
+/* Beside those of leases.c, which come last. */
+const struct route lending_routes[LENDING_ROUTES] = {
+	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE }, { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
+	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },  { EVENT_LEASE_TERMINATED, REPORTS_QUEUE },
+	{ EVENT_STATEMENT_DUE, REPORTS_QUEUE }, { EVENT_COST_REPORT_DUE, REPORTS_QUEUE },
+};
+
+bool lending_is_wanted(const struct config *c)
+{
+	return config_text(c, CONFIG_JWT_SECRET) != NULL;
+}
+
+const struct policy *lending_policy(void *arg)
+{
+	const struct lending *l = arg;
+
+	return policy_current(l->policies);
+}
+
+static struct account_world_options world_options(const struct lending *l)
+{
+	return (struct account_world_options){ .store = l->store,
+		                               .cloud = l->cloud,
+		                               .user_permissions = STR("user"),
+		                               .manager_group = STR("managers"),
+		                               .manager_permissions = STR("manager"),
+		                               .admin_group = STR("admins"),
+		                               .admin_permissions = STR("admin") };
+}
+
+struct lending *lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud)
+{
+	struct lending              *l = mem_new(struct lending);
+	struct account_world_options options;
+
+	l->store = store;
+	l->sim = cloud;
+	l->cloud = sim_cloud_ports(cloud);
+	l->policies = policy_holder_new(store, &clock_real);
+	l->world = (struct lease_world){ .cloud = l->cloud,
+		                         .projects = config_number(c, CONFIG_PROJECTED),
+		                         .line_limit_ms = config_number(c, CONFIG_LINE_DAYS) * 86400000,
+		                         .policy = lending_policy,
+		                         .policy_arg = l };
+	l->clean = (struct account_clean_options){ .store = store,
+		                                   .cleaner = l->cloud.cleaner,
+		                                   .at_once = (unsigned)config_number(c, CONFIG_CLEAN_AT_ONCE),
+		                                   .policy = lending_policy,
+		                                   .policy_arg = l };
+	l->reports = (struct reports){ .store = store, .costs = l->cloud.costs };
+	options = world_options(l);
+	l->accounts = account_world_new(&options);
+	l->follow = account_follow_kind(l->accounts);
+	return l;
+}
+
+void lending_free(struct lending *l)
+{
+	if (!l)
+		return;
+	account_world_free(l->accounts);
+	policy_holder_free(l->policies);
+	free(l);
+}
+
+void lending_queues(struct lending *l, struct queue ret[LENDING_QUEUES])
+{
+	ret[0] = account_clean_queue(&l->clean);
+	ret[1] = account_drift_queue();
+	ret[2] = reports_queue(&l->reports);
+	for (size_t i = 0; i < LEASE_QUEUE_COUNT; i++)
+		ret[3 + i] = lease_queues[i];
+}
+
+const struct saga_kind *lending_saga(const struct lending *l)
+{
+	return &l->follow;
+}
+
+struct cloud *lending_cloud(struct lending *l)
+{
+	return &l->cloud;
+}
+
+struct policy_holder *lending_policies(struct lending *l)
+{
+	return l->policies;
+}
+
+const struct lease_world *lending_world(const struct lending *l)
+{
+	return &l->world;
+}
+
+/* --- a fresh world --- */
+
+static enum rc is_untouched(struct session *s, void *arg, struct err *e)
+{
+	bool   *ret = arg;
+	int64_t accounts, templates;
+	enum rc rc = session_count(s, &account_type, QUERY_ALL, value_int(0), &accounts, e);
+
+	if (!rc)
+		rc = session_count(s, &template_type, QUERY_ALL, value_int(0), &templates, e);
+	*ret = !rc && !accounts && !templates;
+	return rc;
+}
+
+static enum rc seed_account(struct session *s, void *arg, struct err *e)
+{
+	const struct cloud_account *from = arg;
+	int64_t                     now_ms = session_now(s).ms;
+	struct account              account;
+	enum rc                     rc = session_get(s, &account_type, from->id, &account, NULL);
+
+	if (rc != RC_NOT_FOUND)
+		return rc ? err_set(e, rc, "account %.*s cannot be read", STR_ARG(from->id)) : RC_OK;
+	account = (struct account){ .id = from->id,
+		                    .name = from->name,
+		                    .email = from->email,
+		                    .status = ACCOUNT_AVAILABLE,
+		                    .placed_ou = STR("Available"),
+		                    .cleaned_ms = now_ms,
+		                    .created_ms = now_ms,
+		                    .edited_ms = now_ms };
+	session_put(s, &account_type, &account);
+	return RC_OK;
+}
+
+static enum rc seed_accounts(struct lending *l, struct arena *a, struct err *e)
+{
+	struct organisation *org = l->cloud.organisation;
+	struct str           cursor = STR("");
+	enum rc              rc;
+
+	do {
+		struct cloud_account_page page = { 0 };
+
+		rc = org->ops->list_accounts(org, sim_cloud_ou(l->sim, SIM_OU_AVAILABLE), cursor, a, &page, e);
+		for (size_t i = 0; !rc && i < page.count; i++)
+			rc = store_run(l->store, seed_account, &page.items[i], a, e);
+		cursor = page.next;
+	} while (!rc && cursor.n);
+	return rc;
+}
+
+/* One that is approved at once, one that a manager has to approve. */
+static enum rc seed_templates(struct lending *l, struct arena *a, struct err *e)
+{
+	static const struct lease_template templates[] = {
+		{ .name = { "Playground", 10 },
+		  .description = { "A day to try something out. Approved at once.", 45 },
+		  .max_spend = 10 * LEASE_USD,
+		  .duration_ms = 24 * LEASE_HOUR_MS },
+		{ .name = { "Project", 7 },
+		  .description = { "A week of work. A manager approves.", 35 },
+		  .requires_approval = 1,
+		  .max_spend = 50 * LEASE_USD,
+		  .duration_ms = 168 * LEASE_HOUR_MS,
+		  .budget_thresholds = { "[{\"dollarsSpent\":40,\"action\":\"ALERT\"}]", 38 },
+		  .duration_thresholds = { "[{\"hoursRemaining\":24,\"action\":\"ALERT\"}]", 40 } },
+	};
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; !rc && i < ARRAY_LEN(templates); i++) {
+		struct template_call *call = arena_alloc(a, sizeof(*call));
+
+		call->by = (struct caller){ .email = STR("admin@example.com"), .roles = ROLE_ADMIN };
+		call->policy = policy_current(l->policies);
+		call->fields = templates[i];
+		call->fields.created_by = call->by.email;
+		call->is_new = true;
+		call->problems.arena = a;
+		rc = store_run(l->store, template_put, call, a, e);
+	}
+	return rc;
+}
+
+static enum rc seed(struct lending *l, struct err *e)
+{
+	struct arena a = { 0 };
+	bool         is_fresh = false;
+	enum rc      rc = store_read(l->store, is_untouched, &is_fresh, &a, e);
+
+	if (!rc && is_fresh)
+		rc = seed_accounts(l, &a, e);
+	if (!rc && is_fresh)
+		rc = seed_templates(l, &a, e);
+	arena_fini(&a);
+	return rc ? err_wrap(e, rc, "the first accounts and templates") : RC_OK;
+}
+
+enum rc lending_start(struct lending *l, struct err *e)
+{
+	struct arena a = { 0 };
+	enum rc      rc = policy_holder_refresh(l->policies, e);
+
+	if (rc == RC_CORRUPT) { /* a document that cannot be read must not keep the admin out who can put it right */
+		err_clear(e);
+		rc = RC_OK;
+	}
+	if (!rc)
+		rc = seed(l, e);
+	if (!rc)
+		rc = store_run(l->store, reports_arm, NULL, &a, e);
+	arena_fini(&a);
+	return rc;
+}

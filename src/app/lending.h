@@ -1,0 +1,45 @@
+/* lending.h - what leases and accounts need, put together: the cloud, the policy in force, queues, routes, sagas. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "domain/cloud.h"
+#include "kernel/kernel.h"
+#include "kernel/queue.h"
+#include "kernel/saga.h"
+#include "service/lease_jobs.h"
+
+struct config;
+struct lending;
+struct policy;
+struct policy_holder;
+struct sim_cloud;
+struct store;
+
+enum { LENDING_QUEUES = 5, LENDING_ROUTES = 10 };
+
+/* Without a secret for sessions nobody could sign in: then there are no leases. */
+bool lending_is_wanted(const struct config *c);
+
+/* The cloud stays the caller's. */
+struct lending *lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud);
+void            lending_free(struct lending *l);
+
+/* Rows for the kernel's tables, valid as long as the lending. */
+void                      lending_queues(struct lending *l, struct queue ret[LENDING_QUEUES]);
+extern const struct route lending_routes[LENDING_ROUTES];
+const struct saga_kind   *lending_saga(const struct lending *l);
+
+struct cloud             *lending_cloud(struct lending *l);
+struct policy_holder     *lending_policies(struct lending *l);
+const struct lease_world *lending_world(const struct lending *l);
+
+/* The policy in force; arg is the lending. Any thread. */
+const struct policy *lending_policy(void *arg);
+
+/* Read what is stored; arm what has to be armed; in a world that nobody has used yet, register the simulated accounts that are free and make
+ * two templates. Blocks. Repeat it when it fails. */
+MUST_CHECK enum rc lending_start(struct lending *l, struct err *e);

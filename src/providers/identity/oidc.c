@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oidc.c - OpenID Connect: where to send a browser, and what its code is worth when it is back.
+ *
+ * The provider's own description (discovery) and its keys are fetched when they are first needed and kept for an hour as the text that
+ * came; each use parses its copy, so no thread holds what another may replace. A token that is signed with a key we have not seen
+ * makes us ask for the keys again, but not more often than every KEYS_PAUSE_MS.
+ *
+ * Always true:
+ *   1. A description counts only when it names the issuer that is configured.                               [read_description()]
+ *   2. Every address is https, or http to this machine.                                                      [is_url_ok()]
+ *   3. An id token is believed only when signature, issuer, audience, time and nonce are right, and its email is not said to be
+ *      unverified.                                                                                           [check_claims()]
+ *   4. Who is in none of the groups is nobody.                                                               [to_caller()]
+ *
+ * Not here: state, cookies and redirects (http/auth_api.c).
+ */
+#include "providers/identity/oidc.h"
+
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "net/fetch.h"
+#include "net/jwks.h"
+#include "net/jwt.h"
+
+enum {
+	KEEP_MS = 3600 * 1000,
+	KEYS_PAUSE_MS = 1000,
+	URL_MAX = 8192,
+	HEADER_MAX = 4096,
+	CONNECT_MS = 5000,
+	TOTAL_MS = 15000,
+	GROUPS_MAX = 1000,
+	HASH_SIZE = 32,
+};
+
+/* A document of the provider, as it came. */
+struct kept {
+	char   *text; /* NULL: not fetched yet */
+	int64_t at_ms;
+};
+
+struct oidc {
+	struct signin_provider base;
+	struct oidc_options    o;
+	pthread_mutex_t        lock; /* of what follows */
+	struct kept            description, keys;
+};
+
+/* What we need of the provider's description. */
+struct endpoints {
+	struct str authorize, token, keys, sign_out;
+};
+
+static int64_t now_ms(const struct oidc *p)
+{
+	return clock_now(p->o.clock).ms;
+}
+
+/* --- addresses --- */
+
+static bool is_loopback(struct str rest)
+{
+	struct str authority = str_cut(&rest, '/');
+	struct str host = authority.n && authority.p[0] == '[' ? authority : str_cut(&authority, ':');
+
+	return str_eq(host, STR("127.0.0.1")) || str_eq(host, STR("localhost")) || str_starts_with(host, STR("[::1]"));
+}
+
+static bool is_url_ok(struct str url)
+{
+	struct str plain = STR("http://"), safe = STR("https://");
+
+	for (size_t i = 0; i < url.n; i++)
+		if (url.p[i] <= ' ' || url.p[i] > '~')
+			return false;
+	if (str_starts_with(url, safe))
+		return url.n > safe.n;
+	return str_starts_with(url, plain) && is_loopback(str_of(url.p + plain.n, url.n - plain.n));
+}
+
+enum rc oidc_check(const struct oidc_options *o, struct err *e)
+{
+	if (!is_url_ok(o->issuer))
+		return err_set(e, RC_INVALID,
+		               "the issuer must be an https:// URL (http:// only on this machine), not '%.*s'",
+		               STR_ARG(o->issuer));
+	if (!o->client_id.n)
+		return err_set(e, RC_INVALID, "the client id is missing");
+	if (!is_url_ok(o->redirect_url))
+		return err_set(e, RC_INVALID,
+		               "the web app's URL must be set, and be https:// (http:// only on this machine)");
+	if (!o->admin_groups.n && !o->manager_groups.n && !o->user_groups.n)
+		return err_set(e, RC_INVALID, "at least one role needs a group, or nobody can sign in");
+	return RC_OK;
+}
+
+/* --- documents of the provider --- */
+
+static enum rc fetch_document(const struct oidc *p, struct str url, struct arena *a, struct str *ret, struct err *e)
+{
+	struct fetch_request req = { .method = "GET",
+		                     .url = str_dup(a, url).p,
+		                     .headers = { "Accept: application/json" },
+		                     .connect_timeout_ms = CONNECT_MS,
+		                     .total_timeout_ms = TOTAL_MS,
+		                     .max_bytes = JWKS_TEXT_MAX,
+		                     .ca_file = p->o.ca_file };
+	struct fetch_reply   reply;
+	enum rc              rc = fetch(&req, a, &reply, e);
+
+	if (rc)
+		return err_wrap(e, rc, "sign-in provider");
+	if (reply.status != 200)
+		return err_set(e, RC_UNAVAILABLE, "the sign-in provider answered %.*s with %d", STR_ARG(url),
+		               reply.status);
+	*ret = reply.body;
+	return RC_OK;
+}
+
+/* A copy of what is kept; empty when there is none that is fresh enough. */
+static struct str take_kept(struct oidc *p, const struct kept *k, int64_t fresh_ms, struct arena *a)
+{
+	struct str text = STR("");
+
+	pthread_mutex_lock(&p->lock);
+	if (k->text && now_ms(p) - k->at_ms < fresh_ms)
+		text = str_dup(a, str_from(k->text));
+	pthread_mutex_unlock(&p->lock);
+	return text;
+}
+
+static void keep(struct oidc *p, struct kept *k, struct str text)
+{
+	char *copy = mem_alloc(text.n + 1);
+
+	memcpy(copy, text.p, text.n);
+	pthread_mutex_lock(&p->lock);
+	free(k->text);
+	*k = (struct kept){ copy, now_ms(p) };
+	pthread_mutex_unlock(&p->lock);
+}
+
+static bool read_url(const json_t *document, const char *name, struct arena *a, struct str *ret)
+{
+	struct str text;
+
+	if (!json_get_text(document, name, &text) || (text.n && !is_url_ok(text)))
+		return false;
+	*ret = str_dup(a, text);
+	return true;
+}
+
+static enum rc read_description(const struct oidc *p, struct str text, struct arena *a, struct endpoints *ret,
+                                struct err *e)
+{
+	CLEANUP(json_freep) json_t *document = NULL;
+	struct str                  issuer;
+	enum rc                     rc = json_parse(text, &document, e);
+
+	if (rc)
+		return err_wrap(e, rc, "description of the sign-in provider");
+	if (!json_get_text(document, "issuer", &issuer) || !str_eq(issuer, p->o.issuer))
+		return err_set(e, RC_INVALID, "the sign-in provider does not call itself '%.*s'", STR_ARG(p->o.issuer));
+	if (!read_url(document, "authorization_endpoint", a, &ret->authorize) || !ret->authorize.n ||
+	    !read_url(document, "token_endpoint", a, &ret->token) || !ret->token.n ||
+	    !read_url(document, "jwks_uri", a, &ret->keys) || !ret->keys.n ||
+	    !read_url(document, "end_session_endpoint", a, &ret->sign_out))
+		return err_set(e, RC_INVALID,
+		               "the sign-in provider's description has an address that is missing or not https");
+	return RC_OK;
+}
+
+static enum rc find_endpoints(struct oidc *p, struct arena *a, struct endpoints *ret, struct err *e)
+{
+	struct str issuer = p->o.issuer;
+	struct str text = take_kept(p, &p->description, KEEP_MS, a);
+	bool       is_kept = text.n > 0;
+	enum rc    rc;
+
+	while (issuer.n && issuer.p[issuer.n - 1] == '/')
+		issuer.n--;
+	if (!is_kept && (rc = fetch_document(p, str_format(a, "%.*s/.well-known/openid-configuration", STR_ARG(issuer)),
+	                                     a, &text, e)))
+		return rc;
+	if ((rc = read_description(p, text, a, ret, e)))
+		return rc;
+	if (!is_kept)
+		keep(p, &p->description, text);
+	return RC_OK;
+}
+
+/* --- the way there --- */
+
+static void add_param(struct buf *b, const char *name, struct str value)
+{
+	buf_addf(b, "%s=", name);
+	fetch_escape(b, value);
+}
+
+static struct str challenge(struct str verifier, struct arena *a)
+{
+	unsigned char hash[HASH_SIZE];
+	unsigned      size = 0;
+
+	if (EVP_Digest(verifier.p, verifier.n, hash, &size, EVP_sha256(), NULL) != 1 || size != HASH_SIZE) {
+		fprintf(stderr, "leasehold: OpenSSL has no memory or no SHA-256\n");
+		abort();
+	}
+	return base64url_encode(a, str_of((const char *)hash, sizeof(hash)));
+}
+
+static void write_begin(const struct oidc *p, const struct endpoints *at, const struct signin_trip *trip,
+                        struct arena *a, struct buf *b)
+{
+	buf_add_str(b, at->authorize);
+	buf_addf(b, "%cresponse_type=code&", memchr(at->authorize.p, '?', at->authorize.n) ? '&' : '?');
+	add_param(b, "client_id", p->o.client_id);
+	add_param(b, "&redirect_uri", p->o.redirect_url);
+	add_param(b, "&scope", p->o.scopes);
+	add_param(b, "&state", trip->state);
+	add_param(b, "&nonce", trip->nonce);
+	add_param(b, "&code_challenge_method", STR("S256"));
+	add_param(b, "&code_challenge", challenge(trip->verifier, a));
+}
+
+/* What is in the buffer, in the arena; the buffer is gone. */
+static enum rc end_text(struct buf *b, struct arena *a, struct str *ret, struct err *e)
+{
+	bool is_full = b->is_full;
+
+	if (!is_full)
+		*ret = str_dup(a, buf_str(b));
+	buf_fini(b);
+	return is_full ? err_set(e, RC_TOO_LARGE, "an address of the sign-in provider is too long") : RC_OK;
+}
+
+static enum rc begin(struct signin_provider *base, const struct signin_trip *trip, struct arena *a, struct str *ret_url,
+                     struct err *e)
+{
+	struct oidc     *p = CONTAINER_OF(base, struct oidc, base);
+	struct endpoints at;
+	struct buf       b;
+	enum rc          rc = find_endpoints(p, a, &at, e);
+
+	if (rc)
+		return rc;
+	buf_init(&b, URL_MAX);
+	write_begin(p, &at, trip, a, &b);
+	return end_text(&b, a, ret_url, e);
+}
+
+static enum rc sign_out(struct signin_provider *base, struct arena *a, struct str *ret_url, struct err *e)
+{
+	struct oidc     *p = CONTAINER_OF(base, struct oidc, base);
+	struct endpoints at;
+	struct buf       b;
+	enum rc          rc = find_endpoints(p, a, &at, e);
+
+	if (rc)
+		return rc;
+	*ret_url = STR("");
+	if (!at.sign_out.n)
+		return RC_OK;
+	buf_init(&b, URL_MAX);
+	buf_add_str(&b, at.sign_out);
+	buf_addf(&b, "%c", memchr(at.sign_out.p, '?', at.sign_out.n) ? '&' : '?');
+	add_param(&b, "client_id", p->o.client_id);
+	return end_text(&b, a, ret_url, e);
+}
+
+/* --- the way back --- */
+
+/* "Authorization: Basic ..." of the client, as RFC 6749 2.3.1 has it: both parts escaped first. */
+static enum rc write_client(const struct oidc *p, struct arena *a, struct str *ret, struct err *e)
+{
+	struct str  plain = STR("");
+	struct buf  b;
+	enum rc     rc;
+	char       *text;
+	const char *prefix = "Authorization: Basic ";
+
+	buf_init(&b, HEADER_MAX);
+	fetch_escape(&b, p->o.client_id);
+	buf_add_char(&b, ':');
+	fetch_escape(&b, p->o.client_secret);
+	if ((rc = end_text(&b, a, &plain, e)))
+		return rc;
+	text = arena_alloc(a, strlen(prefix) + plain.n / 3 * 4 + 8);
+	memcpy(text, prefix, strlen(prefix));
+	EVP_EncodeBlock((unsigned char *)text + strlen(prefix), (const unsigned char *)plain.p, (int)plain.n);
+	*ret = str_from(text);
+	return RC_OK;
+}
+
+static enum rc write_exchange(const struct oidc *p, const struct signin_trip *trip, struct str code, struct arena *a,
+                              struct str *ret, struct err *e)
+{
+	struct buf b;
+
+	buf_init(&b, URL_MAX);
+	buf_addf(&b, "grant_type=authorization_code");
+	add_param(&b, "&code", code);
+	add_param(&b, "&redirect_uri", p->o.redirect_url);
+	add_param(&b, "&code_verifier", trip->verifier);
+	if (!p->o.client_secret.n)
+		add_param(&b, "&client_id", p->o.client_id);
+	return end_text(&b, a, ret, e);
+}
+
+static enum rc read_id_token(const struct fetch_reply *reply, struct arena *a, struct str *ret, struct err *e)
+{
+	CLEANUP(json_freep) json_t *body = NULL;
+	struct str                  token = STR("");
+
+	if (reply->status != 200)
+		return err_set(e, reply->status >= 500 ? RC_UNAVAILABLE : RC_INVALID,
+		               "the sign-in provider did not take the code: it answered with %d", reply->status);
+	if (json_parse(reply->body, &body, NULL) || !json_get_text(body, "id_token", &token) || !token.n)
+		return err_set(e, RC_INVALID, "the sign-in provider's answer has no id_token");
+	*ret = str_dup(a, token);
+	return RC_OK;
+}
+
+/* The code for a token. */
+static enum rc exchange(struct oidc *p, const struct endpoints *at, const struct signin_trip *trip, struct str code,
+                        struct arena *a, struct str *ret, struct err *e)
+{
+	struct fetch_request req = { .method = "POST",
+		                     .url = at->token.p,
+		                     .headers = { "Accept: application/json",
+		                                  "Content-Type: application/x-www-form-urlencoded" },
+		                     .connect_timeout_ms = CONNECT_MS,
+		                     .total_timeout_ms = TOTAL_MS,
+		                     .max_bytes = JWKS_TEXT_MAX,
+		                     .ca_file = p->o.ca_file };
+	struct fetch_reply   reply;
+	struct str           client;
+	enum rc              rc;
+
+	if ((rc = write_exchange(p, trip, code, a, &req.body, e)) || (rc = write_client(p, a, &client, e)))
+		return rc;
+	if (p->o.client_secret.n)
+		req.headers[2] = client.p;
+	if ((rc = fetch(&req, a, &reply, e)))
+		return err_wrap(e, rc, "sign-in provider");
+	return read_id_token(&reply, a, ret, e);
+}
+
+static enum rc verify_with(struct str keys, struct str token, struct arena *a, struct str *ret_payload, struct err *e)
+{
+	struct jwks *set = NULL;
+	enum rc      rc = jwks_open(keys, &set, e);
+
+	if (!rc)
+		rc = jwks_verify(set, token, a, ret_payload, e);
+	jwks_close(set);
+	return rc;
+}
+
+/* With the keys we have; when they do not know the token's, with the provider's newest. */
+static enum rc verify(struct oidc *p, const struct endpoints *at, struct str token, struct arena *a,
+                      struct str *ret_payload, struct err *e)
+{
+	struct str keys = take_kept(p, &p->keys, KEEP_MS, a);
+	enum rc    rc = RC_NOT_FOUND;
+
+	if (keys.n)
+		rc = verify_with(keys, token, a, ret_payload, NULL);
+	if (rc == RC_NOT_FOUND && !take_kept(p, &p->keys, KEYS_PAUSE_MS, a).n) {
+		if ((rc = fetch_document(p, at->keys, a, &keys, e)))
+			return rc;
+		keep(p, &p->keys, keys);
+		rc = verify_with(keys, token, a, ret_payload, NULL);
+	}
+	if (!rc)
+		return RC_OK;
+	return err_set(e, RC_INVALID, "the provider's token %s",
+	               rc == RC_NOT_FOUND ? "is signed with a key that it does not publish"
+	                                  : "is not signed as it must be");
+}
+
+/* --- what the token says --- */
+
+static bool has_text(const json_t *value, struct str text)
+{
+	if (json_is_string(value))
+		return str_eq(str_from(json_string_value(value)), text);
+	for (size_t i = 0; i < json_array_size(value); i++)
+		if (json_is_string(json_array_get(value, i)) &&
+		    str_eq(str_from(json_string_value(json_array_get(value, i))), text))
+			return true;
+	return false;
+}
+
+static bool is_audience(const struct oidc *p, const json_t *claims)
+{
+	const json_t *audience = json_object_get(claims, "aud");
+	struct str    party;
+
+	if (!has_text(audience, p->o.client_id) || !json_get_text(claims, "azp", &party))
+		return false;
+	if (party.n)
+		return str_eq(party, p->o.client_id);
+	return !json_is_array(audience) || json_array_size(audience) == 1;
+}
+
+static enum rc check_claims(const struct oidc *p, const struct signin_trip *trip, const json_t *claims, struct err *e)
+{
+	int64_t    now = now_ms(p) / 1000;
+	struct str issuer, nonce;
+	int64_t    expires, issued;
+
+	if (!json_get_text(claims, "iss", &issuer) || !str_eq(issuer, p->o.issuer))
+		return err_set(e, RC_INVALID, "the provider's token is of another issuer");
+	if (!is_audience(p, claims))
+		return err_set(e, RC_INVALID, "the provider's token is for another client");
+	if (!json_get_text(claims, "nonce", &nonce) || !str_eq_secret(nonce, trip->nonce))
+		return err_set(e, RC_INVALID, "the provider's token is not for this sign-in (nonce)");
+	if (!json_get_number(claims, "exp", 0, &expires) || now >= expires + JWT_SKEW_SEC)
+		return err_set(e, RC_INVALID, "the provider's token has expired, or compare the clocks");
+	if (!json_get_number(claims, "iat", 0, &issued) || issued > now + JWT_SKEW_SEC)
+		return err_set(e, RC_INVALID, "the provider's token is from the future: compare the clocks");
+	return RC_OK;
+}
+
+/* Is one of the token's groups in the list? */
+static bool is_in(const json_t *groups, struct str list)
+{
+	while (list.n) {
+		struct str group = str_trim(str_cut(&list, ','));
+
+		if (group.n && has_text(groups, group))
+			return true;
+	}
+	return false;
+}
+
+static unsigned roles_of(const struct oidc *p, const json_t *claims)
+{
+	char          name[JWT_NAME_MAX + 1];
+	const json_t *groups;
+
+	(void)snprintf(name, sizeof(name), "%.*s", STR_ARG(p->o.groups_claim)); /* a setting, and shorter */
+	groups = json_object_get(claims, name);
+	if (json_array_size(groups) > GROUPS_MAX)
+		return 0;
+	return (is_in(groups, p->o.admin_groups) ? ROLE_ADMIN : 0u) |
+	       (is_in(groups, p->o.manager_groups) ? ROLE_MANAGER : 0u) |
+	       (is_in(groups, p->o.user_groups) ? ROLE_USER : 0u);
+}
+
+static struct str name_claim(const json_t *claims, const char *name, struct arena *a)
+{
+	struct str text;
+
+	return json_get_text(claims, name, &text) && text.n <= JWT_NAME_MAX ? str_dup(a, text) : STR("");
+}
+
+static enum rc to_caller(const struct oidc *p, const json_t *claims, struct arena *a, struct caller *ret, struct err *e)
+{
+	struct str email;
+	unsigned   roles = roles_of(p, claims);
+
+	if (!json_get_text(claims, "email", &email) || !jwt_is_email(email) ||
+	    json_is_false(json_object_get(claims, "email_verified")))
+		return err_set(e, RC_UNKNOWN, "the provider does not tell a verified email address");
+	if (!roles)
+		return err_set(e, RC_UNKNOWN, "%.*s is in none of the groups that may use this", STR_ARG(email));
+	*ret = (struct caller){ .email = str_dup(a, email),
+		                .display_name = name_claim(claims, "name", a),
+		                .user_name = name_claim(claims, "preferred_username", a),
+		                .roles = roles };
+	return RC_OK;
+}
+
+static enum rc finish(struct signin_provider *base, const struct signin_trip *trip, struct str code, struct arena *a,
+                      struct caller *ret, struct err *e)
+{
+	CLEANUP(json_freep) json_t *claims = NULL;
+	struct oidc                *p = CONTAINER_OF(base, struct oidc, base);
+	struct endpoints            at;
+	struct str                  token, payload;
+	enum rc                     rc;
+
+	if ((rc = find_endpoints(p, a, &at, e)) || (rc = exchange(p, &at, trip, code, a, &token, e)) ||
+	    (rc = verify(p, &at, token, a, &payload, e)))
+		return rc;
+	if (json_parse(payload, &claims, NULL) || !json_is_object(claims))
+		return err_set(e, RC_INVALID, "the provider's token is not JSON inside");
+	rc = check_claims(p, trip, claims, e);
+	return rc ? rc : to_caller(p, claims, a, ret, e);
+}
+
+/* --- life --- */
+
+struct signin_provider *oidc_open(const struct oidc_options *o)
+{
+	static const struct signin_provider_ops ops = { .begin = begin, .finish = finish, .sign_out = sign_out };
+	struct oidc                            *p = mem_new(struct oidc);
+
+	p->base.ops = &ops;
+	p->o = *o;
+	pthread_mutex_init(&p->lock, NULL);
+	return &p->base;
+}
+
+void oidc_close(struct signin_provider *base)
+{
+	struct oidc *p;
+
+	if (!base)
+		return;
+	p = CONTAINER_OF(base, struct oidc, base);
+	pthread_mutex_destroy(&p->lock);
+	free(p->description.text);
+	free(p->keys.text);
+	free(p);
+}

@@ -1,0 +1,74 @@
+/* cost_report.h - what the leases of a month cost, by cost report group, as a table for spreadsheets. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct arena;
+struct buf;
+struct costs;
+struct lease;
+struct store;
+
+enum { DAY_MS = 86400000, REPORT_GROUPS_MAX = 1000, REPORT_BYTES_MAX = 1048576 };
+
+/* A month in UTC. */
+struct cost_month {
+	int     year, month;    /* 2026, 10 */
+	int64_t from_ms, to_ms; /* its first moment, and that of the next */
+};
+
+/* "2026-10". False when it is anything else, or before 1970. */
+MUST_CHECK bool cost_month_parse(struct str text, struct cost_month *ret);
+
+/* The one that was over last at this time. */
+void cost_month_before(struct wall now, struct cost_month *ret);
+
+/* When its report is due: 01:25 on the second day after it. */
+int64_t cost_month_due_ms(const struct cost_month *m);
+
+/* Which whole days of the month the lease pays for: [*ret_from_ms, *ret_to_ms). A day counts when its midnight is in the lease. False:
+ * none, or the lease is not one that is reported. */
+MUST_CHECK bool cost_report_days(const struct lease *l, const struct cost_month *m, struct wall now,
+                                 int64_t *ret_from_ms, int64_t *ret_to_ms);
+
+struct cost_sum {
+	struct str group; /* empty: none */
+	int64_t    micro_usd;
+};
+struct cost_report {
+	struct cost_month month;
+	struct arena     *arena; /* where groups are kept */
+	struct cost_sum   sums[REPORT_GROUPS_MAX];
+	size_t            count;
+};
+
+/* RC_TOO_LARGE: too many groups, or more dollars than can be counted. */
+MUST_CHECK enum rc cost_report_add(struct cost_report *r, struct str group, int64_t micro_usd, struct err *e);
+
+/* CostReportGroup,StartDate,EndDate,Cost,Currency: by name, those without a group last. */
+void cost_report_write_csv(struct cost_report *r, struct buf *b);
+
+/* A text as a cell: what a spreadsheet would compute begins with an apostrophe; quoted where needed. */
+void csv_add_cell(struct buf *b, struct str text);
+
+/* Dollars with two decimals, rounded. */
+void csv_add_dollars(struct buf *b, int64_t micro_usd);
+
+/* Read the leases, ask what their accounts spent, write the table. Blocks, perhaps for long: worker threads only. go_on may be NULL; false
+ * ends it with RC_UNAVAILABLE. */
+struct cost_report_call {
+	struct store     *store;
+	struct costs     *costs;
+	struct cost_month month;
+	struct wall       now;
+	bool (*go_on)(void *arg);
+	void *go_on_arg;
+};
+MUST_CHECK enum rc cost_report_make(const struct cost_report_call *c, struct buf *csv, struct err *e);

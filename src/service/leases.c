@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leases.c - what people do with leases: ask, look, freeze, unfreeze, change, end.
+ *
+ * Each function is one transaction: it loads, has the domain decide, stores, and tells. Who may call it is decided in http/; two things
+ * are decided here nevertheless, because they need the template: a private one does not exist for who is only a user, and who is only a
+ * user assigns nothing, not even to himself. His request is a request, with an approval.                [is_assignment()]
+ *
+ * Not here: reviews (lease_review.c), the line (lease_line.c), what the clock and the costs do (lease_watch_job.c).
+ */
+#include "service/leases.h"
+
+#include <assert.h>
+
+#include "base/arena.h"
+#include "base/id.h"
+#include "domain/approval.h"
+#include "service/lease_flow.h"
+#include "service/lease_ops.h"
+#include "service/lease_records.h"
+
+static const struct str clean_after_lease = STR_INIT("LEASE_TERMINATION");
+
+/* --- ask --- */
+
+static bool is_assignment(const struct lease_request *r)
+{
+	return r->is_assigned && !caller_is_only_user(&r->by);
+}
+
+static enum rc load_template(struct session *s, const struct lease_request *r, struct lease_template *ret,
+                             struct err *e)
+{
+	enum rc rc = session_get(s, &template_type, r->template_uuid, ret, NULL);
+
+	if (!rc && ret->visibility == TEMPLATE_PRIVATE && caller_is_only_user(&r->by))
+		rc = RC_NOT_FOUND;
+	if (rc == RC_NOT_FOUND)
+		return err_set(e, rc, "there is no lease template %.*s", STR_ARG(r->template_uuid));
+	return rc ? err_set(e, rc, "lease template %.*s cannot be read", STR_ARG(r->template_uuid)) : RC_OK;
+}
+
+/* The lease has the template's values as they are now; what becomes of the template later does not touch it. */
+static struct lease make_lease(struct session *s, const struct lease_request *r, const struct lease_template *t)
+{
+	char    uuid[ID_UUID_SIZE];
+	int64_t now_ms = session_now(s).ms;
+
+	id_uuid(uuid);
+	return (struct lease){
+		.uuid = str_dup(session_arena(s), str_from(uuid)),
+		.user_email = r->owner_email,
+		.user_key = email_key(r->owner_email, session_arena(s)),
+		.status = LEASE_PENDING_APPROVAL,
+		.template_uuid = t->uuid,
+		.template_name = t->name,
+		.comments = r->comments,
+		.created_by = r->by.email,
+		.blueprint_id = t->blueprint_id,
+		.blueprint_name = t->blueprint_name,
+		.max_spend = t->max_spend,
+		.budget_thresholds = t->budget_thresholds,
+		.duration_ms = t->duration_ms,
+		.duration_thresholds = t->duration_thresholds,
+		.cost_group = t->cost_group,
+		.ttl_days = r->policy->ttl_days,
+		.created_ms = now_ms,
+		.edited_ms = now_ms,
+	};
+}
+
+/* By assignment, by the operator's rules when there are any, or by the template. */
+static enum approval_verdict decide(const struct lease_request *r, const struct lease_template *t, struct str *ret_rule)
+{
+	const struct lease      *l = &r->lease;
+	struct approval_question question = { .template_uuid = l->template_uuid,
+		                              .template_name = l->template_name,
+		                              .email = l->user_email,
+		                              .roles = r->owner_roles,
+		                              .cost_group = l->cost_group,
+		                              .max_spend = l->max_spend,
+		                              .duration_ms = l->duration_ms };
+	struct approval_answer   answer;
+
+	if (is_assignment(r))
+		return APPROVAL_APPROVE;
+	if (!r->approval || !r->approval->count)
+		return t->requires_approval ? APPROVAL_ASK : APPROVAL_APPROVE;
+	approval_evaluate(r->approval, &question, NULL, &answer);
+	*ret_rule = answer.rule;
+	return answer.verdict;
+}
+
+static enum rc begin(struct session *s, struct lease_request *r, const struct lease_template *t, struct err *e)
+{
+	struct actor by = actor_of_caller(&r->by);
+	struct str   rule = { 0 };
+
+	switch (decide(r, t, &rule)) {
+	case APPROVAL_APPROVE: return lease_grant(s, &r->lease, STR(AUTO_APPROVED), &by, e);
+	case APPROVAL_ASK: return lease_tell(s, NEWS_LEASE_REQUESTED, &r->lease, NULL, &by, e);
+	case APPROVAL_DENY:
+	case APPROVAL_VERDICT_COUNT: break;
+	}
+	return err_set(e, RC_DENIED, "the operator's rule \"%.*s\" denies this request", STR_ARG(rule));
+}
+
+enum rc lease_request(struct session *s, void *arg, struct err *e)
+{
+	struct lease_request *r = arg;
+	struct lease_template template;
+	enum rc rc;
+
+	if (caller_is_only_user(&r->by) && !str_eq_nocase(r->owner_email, r->by.email))
+		return err_set(e, RC_DENIED, "only a manager or an admin may ask for a lease for somebody else");
+	if ((rc = load_template(s, r, &template, e)))
+		return rc;
+	r->lease = make_lease(s, r, &template);
+	if ((rc = lessee_add(s, &r->lease, r->policy->leases_per_user, e)) || (rc = begin(s, r, &template, e)))
+		return rc;
+	r->lease.is_queued = r->lease.queued_ms > 0;
+	assert(lease_ok(&r->lease));
+	session_add(s, &lease_type, &r->lease);
+	return RC_OK;
+}
+
+/* --- look --- */
+
+enum rc lease_get(struct session *s, void *arg, struct err *e)
+{
+	struct lease_call *c = arg;
+	enum rc            rc = lease_load_called(s, c, e);
+
+	return rc ? rc : line_place(s, &c->lease, &c->position, &c->estimate_ms, e);
+}
+
+/* Those of one owner are few: the others' statuses are left out of the page, which may then be short. */
+static void keep_status(struct page *page, enum lease_status status)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < page->count; i++) {
+		struct lease *l = page_record(page, &lease_type, i);
+
+		if (l->status == status)
+			*(struct lease *)page_record(page, &lease_type, kept++) = *l;
+	}
+	page->count = kept;
+}
+
+enum rc lease_list(struct session *s, void *arg, struct err *e)
+{
+	struct lease_list *l = arg;
+	struct query       q = {
+		      .type = &lease_type, .index = QUERY_ALL, .limit = l->limit, .cursor = l->cursor, .is_descending = true
+	};
+	enum rc rc;
+
+	if (l->owner_email.n) {
+		q.index = LEASE_BY_OWNER;
+		q.hash = value_text(email_key(l->owner_email, session_arena(s)));
+	} else if (l->has_status) {
+		q.index = LEASE_BY_STATUS;
+		q.hash = value_int(l->status);
+	}
+	rc = session_query(s, &q, &l->page, e);
+	if (!rc && l->owner_email.n && l->has_status)
+		keep_status(&l->page, l->status);
+	return rc;
+}
+
+/* --- freeze, unfreeze, end --- */
+
+enum rc lease_freeze(struct session *s, void *arg, struct err *e)
+{
+	struct lease_call *c = arg;
+	struct actor       by = actor_of_caller(&c->by);
+	enum rc            rc = lease_load_called(s, c, e);
+
+	if (rc)
+		return rc;
+	return lease_freeze_for(s, &c->lease, reason_of_comment(session_arena(s), "ManuallyFrozen", c->reason), &by, e);
+}
+
+enum rc lease_unfreeze(struct session *s, void *arg, struct err *e)
+{
+	struct lease_call *c = arg;
+	struct actor       by = actor_of_caller(&c->by);
+	struct lease_fact  fact = { .text = c->reason.n ? c->reason : STR("Unfrozen by a manager") };
+	enum rc            rc = lease_load_called(s, c, e);
+
+	if (rc)
+		return rc;
+	if ((rc = lease_apply(&c->lease, LEASE_ON_UNFREEZE, session_now(s), e)))
+		return rc;
+	lease_store(s, &c->lease);
+	if ((rc = account_unfreeze(s, &c->lease, by.name, e)) || (rc = lease_arm(s, &c->lease, e)))
+		return rc;
+	return lease_tell(s, NEWS_LEASE_UNFROZEN, &c->lease, &fact, &by, e);
+}
+
+enum rc lease_terminate(struct session *s, void *arg, struct err *e)
+{
+	struct lease_call  *c = arg;
+	struct actor        by = actor_of_caller(&c->by);
+	struct lease_ending end = { .event = LEASE_ON_TERMINATE,
+		                    .reason_json = reason_of_comment(session_arena(s), "ManuallyTerminated", c->reason),
+		                    .clean_reason = clean_after_lease,
+		                    .by = &by };
+	enum rc             rc = lease_load_called(s, c, e);
+
+	return rc ? rc : lease_finish(s, &c->lease, &end, e);
+}
+
+enum rc lease_end(struct session *s, void *arg, struct err *e)
+{
+	struct lease_end   *end = arg;
+	struct actor        by = { .name = end->actor };
+	struct lease_ending how = { .event = end->event, .reason_json = end->reason_json, .by = &by };
+	bool                is_lost = end->event == LEASE_ON_QUARANTINE || end->event == LEASE_ON_EJECT;
+	struct lease        l;
+	bool                has_account;
+	enum rc             rc = lease_load(s, end->uuid, &l, e);
+
+	if (rc)
+		return rc;
+	if ((rc = lease_has_account(s, &l, &has_account, e)))
+		return rc;
+	if (has_account && !is_lost)
+		how.clean_reason = clean_after_lease;
+	return lease_finish(s, &l, &how, e);
+}
+
+/* --- change --- */
+
+static void merge(struct lease *l, const struct lease_edit *edit, struct wall now)
+{
+	if (edit->sets_max_spend)
+		l->max_spend = edit->max_spend;
+	if (edit->sets_budget)
+		l->budget_thresholds = edit->budget_thresholds;
+	if (edit->sets_duration)
+		l->duration_thresholds = edit->duration_thresholds;
+	if (edit->sets_group)
+		l->cost_group = edit->cost_group;
+	if (edit->sets_expiry)
+		l->expires_ms = edit->expires_ms;
+	if (edit->sets_expiry && !edit->expires_ms && l->status == LEASE_PROVISIONING)
+		l->duration_ms = 0; /* it has no end yet: only so it will not get one when it begins */
+	l->edited_ms = now.ms;
+}
+
+enum rc lease_edit(struct session *s, void *arg, struct err *e)
+{
+	struct lease_edit *edit = arg;
+	struct lease      *l = &edit->call.lease;
+	struct actor       by = actor_of_caller(&edit->call.by);
+	enum rc            rc = lease_load_called(s, &edit->call, e);
+
+	edit->problems = (struct problems){ .arena = session_arena(s) };
+	if (rc)
+		return rc;
+	if (lease_group(l->status) != LEASE_GROUP_MONITORED)
+		return err_set(e, RC_INVALID,
+		               "lease %.*s is %s; only one that is Active, Frozen or Provisioning can be changed",
+		               STR_ARG(l->uuid), lease_status_names[l->status]);
+	merge(l, edit, session_now(s));
+	lease_check_limits(l, edit->call.policy, &edit->problems);
+	if (edit->problems.count)
+		return err_set(e, RC_INVALID, "%.*s: %.*s", STR_ARG(edit->problems.items[0].field),
+		               STR_ARG(edit->problems.items[0].message));
+	lease_store(s, l);
+	if ((rc = lease_arm(s, l, e)))
+		return rc;
+	return lease_tell(s, NEWS_LEASE_EDITED, l, NULL, &by, e);
+}
