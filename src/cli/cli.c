@@ -62,6 +62,7 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_POLICY_SET] = run_policy_set,
 	[CLI_COMMAND_POLICY_EDIT] = run_policy_edit,
 	[CLI_COMMAND_POLICY_HISTORY] = run_policy_history,
+	[CLI_COMMAND_POLICY_EXPLAIN] = run_policy_explain,
 	[CLI_COMMAND_REPORT_COSTS] = run_report_costs,
 	[CLI_COMMAND_REPORT_STATEMENT] = run_report_statement,
 	[CLI_COMMAND_SERVICE_ACCOUNT_LIST] = run_service_account_list,

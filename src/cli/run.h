@@ -18,7 +18,7 @@ cli_run_fn run_timer_list, run_timer_fire, run_timer_cancel;
 cli_run_fn run_saga_list, run_saga_show, run_saga_retry, run_saga_skip, run_saga_abort;
 cli_run_fn run_alarm_list;
 cli_run_fn run_webhook_list, run_webhook_create, run_webhook_change, run_webhook_remove, run_webhook_test;
-cli_run_fn run_policy_show, run_policy_check, run_policy_set, run_policy_edit, run_policy_history;
+cli_run_fn run_policy_show, run_policy_check, run_policy_set, run_policy_edit, run_policy_history, run_policy_explain;
 cli_run_fn run_report_costs, run_report_statement;
 
 cli_run_fn run_service_account_list, run_service_account_create, run_service_account_rotate, run_service_account_revoke;

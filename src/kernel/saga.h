@@ -96,5 +96,13 @@ txn_fn saga_retry; /* a parked one goes on where it stopped; one that waits for 
 txn_fn saga_skip;  /* count the step as done (or undone) and go on */
 txn_fn saga_abort; /* go back */
 
+/* Remove those that ended, done or undone, before this time; at most one transaction's worth. One that is parked stays. */
+struct saga_prune {
+	int64_t before_ms;
+
+	size_t removed; /* the answer: 0: nothing left to remove */
+};
+txn_fn saga_prune;
+
 /* How many are in each state; read-only. arg is int64_t[SAGA_STATE_COUNT]. */
 txn_fn saga_count;
