@@ -452,7 +452,7 @@ static enum rc make_question(struct remote *remote, struct str *ret, struct err 
 	enum rc         rc;
 
 	if ((rc = ask_needed(remote, CLI_OPTION_EMAIL, &email, e)) ||
-	    (rc = read_amount(remote, CLI_OPTION_BUDGET, &budget, e)) ||
+	    (rc = read_amount(remote, CLI_OPTION_MAX_SPEND, &budget, e)) ||
 	    (rc = read_amount(remote, CLI_OPTION_HOURS, &hours, e)))
 		return rc;
 	buf_init(&b, BODY_MAX);
