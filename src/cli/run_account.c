@@ -111,10 +111,9 @@ int run_account_register(struct remote *remote)
 /* Post an order whose answer says nothing of the account; the body may be empty. */
 static int order(struct remote *remote, const char *name, struct str body)
 {
-	struct remote_request       req = { .method = "POST",
-		                            .path = ask_path(remote, "/accounts/", name),
-		                            .scope = REMOTE_PERSON,
-		                            .body = body };
+	struct remote_request req = {
+		.method = "POST", .path = ask_path(remote, "/accounts/", name), .scope = REMOTE_PERSON, .body = body
+	};
 	CLEANUP(json_freep) json_t *document = NULL;
 	struct fetch_reply          reply;
 	int                         code = remote_call(remote, &req, &reply, &document);

@@ -32,9 +32,14 @@ extern char **environ;
 
 /* --- which document --- */
 
+static const char *name_of(const struct remote *remote, size_t operand)
+{
+	return operand < remote->args->operand_count ? remote->args->operands[operand] : "global";
+}
+
 static enum rc read_name(const struct remote *remote, size_t operand, const char **ret_path, struct err *e)
 {
-	const char *name = operand < remote->args->operand_count ? remote->args->operands[operand] : "global";
+	const char *name = name_of(remote, operand);
 
 	if (strcmp(name, "global") == 0)
 		*ret_path = "/ops/policy";
@@ -345,7 +350,7 @@ static enum rc run_editor(struct remote *remote, const char *path, struct err *e
 	return RC_OK;
 }
 
-static int edit(struct remote *remote, const char *path, const json_t *document)
+static int edit(struct remote *remote, const char *path, const char *name, const json_t *document)
 {
 	int64_t     version = json_integer_value(json_object_get(document, "version"));
 	const char *file = NULL;
@@ -366,8 +371,8 @@ static int edit(struct remote *remote, const char *path, const json_t *document)
 	}
 	code = put_document(remote, path, after, version);
 	if (code)
-		fprintf(remote->io->err, "Your text is in %s; put it right and use: leasehold policy set %s\n", file,
-		        file);
+		fprintf(remote->io->err, "Your text is in %s; put it right and use: leasehold policy set %s %s\n", file,
+		        file, name);
 	else
 		unlink(file);
 	return code;
@@ -385,7 +390,7 @@ int run_policy_edit(struct remote *remote)
 		return remote_misused(remote, e.msg);
 	if ((code = get_document(remote, path, &reply, &document)))
 		return code;
-	return edit(remote, path, document);
+	return edit(remote, path, name_of(remote, 0), document);
 }
 
 /* --- history --- */

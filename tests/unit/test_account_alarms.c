@@ -119,7 +119,8 @@ TEST(each_account_in_quarantine_is_an_alarm_with_its_reason)
 	lease_rig_open(&r, 3);
 	CHECK(lock_away(&r, r.accounts[0], "a bill that nobody can explain") == RC_OK);
 	CHECK(lock_away(&r, r.accounts[1], reason) == RC_OK);
-	CHECK(mentions(look(&r, alarm_account_quarantined, context_of(0), r.accounts[0])->evidence, "nobody can explain"));
+	CHECK(mentions(look(&r, alarm_account_quarantined, context_of(0), r.accounts[0])->evidence,
+	               "nobody can explain"));
 	CHECK(mentions(look(&r, alarm_account_quarantined, context_of(0), r.accounts[1])->evidence, "xxx"));
 	CHECK(!look(&r, alarm_account_quarantined, context_of(0), r.accounts[2]));
 	lease_rig_close(&r);

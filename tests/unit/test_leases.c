@@ -163,7 +163,8 @@ TEST(a_dry_run_says_what_a_request_would_get_and_asks_for_nothing)
 
 	x.approval = &rules;
 	rig_run(&r.k, lease_explain, &x);
-	CHECK(!x.is_by_template && x.answer.verdict == APPROVAL_ASK && x.answer.rule.n == 0 && x.answer.note_count == 2);
+	CHECK(!x.is_by_template && x.answer.verdict == APPROVAL_ASK && x.answer.rule.n == 0 &&
+	      x.answer.note_count == 2);
 	CHECK(mentions(x.answer.notes[0].why, "the owner is not Manager"));
 	CHECK(mentions(x.answer.notes[1].why, "more than 9"));
 	x.max_spend = 5 * USD;

@@ -437,12 +437,13 @@ TEST(differences_are_told_in_words)
 
 /* --- approval rules --- */
 
-static const char rules_text[] = "rules:\n"
-                                 "  - id: students # may try\n"
-                                 "    when: {template: [small, 'no'], domain: '*.ac.uk', maxHours: 24, maxBudget: 10.5}\n"
-                                 "    then: approve\n"
-                                 "  - {id: staff, when: {role: [Manager, Admin], group: a}, then: approve}\n"
-                                 "  - {id: rest, when: {}, then: deny}\n";
+static const char rules_text[] =
+        "rules:\n"
+        "  - id: students # may try\n"
+        "    when: {template: [small, 'no'], domain: '*.ac.uk', maxHours: 24, maxBudget: 10.5}\n"
+        "    then: approve\n"
+        "  - {id: staff, when: {role: [Manager, Admin], group: a}, then: approve}\n"
+        "  - {id: rest, when: {}, then: deny}\n";
 
 TEST(approval_rules_are_a_document_too)
 {
@@ -470,9 +471,10 @@ TEST(all_that_is_wrong_with_approval_rules_is_told_at_once)
 	struct policy   got;
 	struct problems p;
 
-	CHECK(!read_policy(DOCUMENT_APPROVAL,
-	                   "rules:\n- {id: a b, when: {domain: '*gov.uk'}, then: maybe}\n- {id: c, when: {color: red}}\n", &got,
-	                   &p));
+	CHECK(!read_policy(
+	        DOCUMENT_APPROVAL,
+	        "rules:\n- {id: a b, when: {domain: '*gov.uk'}, then: maybe}\n- {id: c, when: {color: red}}\n", &got,
+	        &p));
 	CHECK(has_problem(&p, "rules.0.id", "letters, digits") && has_problem(&p, "rules.0.when.domain", "*.gov.uk"));
 	CHECK(has_problem(&p, "rules.0.then", "approve, ask or deny") && has_problem(&p, "rules.1.when", "'color'"));
 	CHECK(p.count == 5);
@@ -503,8 +505,9 @@ static struct str many_rules(int count, const char *then)
 
 TEST(changed_rules_are_told_one_by_one)
 {
-	struct policy_changes c = rule_changes("rules: [{id: a, when: {group: x}, then: ask}, {id: b, when: {group: y}, then: ask}]",
-	                                       "rules: [{id: b, when: {group: y}, then: deny}, {id: c, when: {}, then: ask}]");
+	struct policy_changes c =
+	        rule_changes("rules: [{id: a, when: {group: x}, then: ask}, {id: b, when: {group: y}, then: ask}]",
+	                     "rules: [{id: b, when: {group: y}, then: deny}, {id: c, when: {}, then: ask}]");
 
 	CHECK(c.count == 3 && str_eq(c.items[0].key, STR("rules.b")) && str_eq(c.items[1].key, STR("rules.c")));
 	CHECK(strstr(c.items[0].from.p, "\"ask\"") && strstr(c.items[0].to.p, "\"deny\""));
@@ -717,8 +720,8 @@ TEST(a_configuration_that_cannot_be_read_locks_the_doors)
 TEST(rules_that_cannot_be_read_have_a_person_asked_about_everything)
 {
 	struct policy_holder *h = policy_holder_new(NULL, &clock_real);
-	struct document       d = { .text = STR("rules: [{id: a, when: {added: later}, then: approve}]"), .version = 4 };
-	const struct policy  *careful;
+	struct document      d = { .text = STR("rules: [{id: a, when: {added: later}, then: approve}]"), .version = 4 };
+	const struct policy *careful;
 
 	CHECK(!policy_current(h)->approval);
 	CHECK(policy_holder_take(h, DOCUMENT_APPROVAL, &d, NULL) == RC_CORRUPT);
@@ -734,7 +737,8 @@ TEST(rules_that_cannot_be_read_have_a_person_asked_about_everything)
 	d = (struct document){ .text = str_from(rules_text), .version = 5 };
 	CHECK(policy_holder_take(h, DOCUMENT_APPROVAL, &d, NULL) == RC_OK && policy_current(h)->approval->count == 3);
 	d = (struct document){ .text = STR("rules: 3"), .version = 6 };
-	CHECK(policy_holder_take(h, DOCUMENT_APPROVAL, &d, NULL) == RC_CORRUPT && policy_current(h)->approval->count == 3);
+	CHECK(policy_holder_take(h, DOCUMENT_APPROVAL, &d, NULL) == RC_CORRUPT &&
+	      policy_current(h)->approval->count == 3);
 	policy_holder_free(h);
 }
 
