@@ -65,7 +65,7 @@ enum saga_mark {
 };
 
 /* Start one, in the caller's transaction. The id is the caller's and tells it apart from all others; starting a second time with the
- * same id is RC_CONFLICT. Emits SagaStarted. */
+ * same id is RC_CONFLICT, until the first has been removed by age: so an id is never to be used again. Emits SagaStarted. */
 MUST_CHECK enum rc session_start(struct session *s, const char *kind, struct str id, struct str subject,
                                  struct str input, struct str actor, struct err *e);
 

@@ -8,6 +8,7 @@ import pytest
 from lib import leases
 from lib.leases import ADMIN, Pool
 from lib.server import ADMIN_TOKEN
+from lib.wait import until
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +161,23 @@ def test_a_quarantine_by_hand_ends_the_lease_says_why_and_can_be_undone(pool):
     assert pool.show(lease)["status"] == "AccountQuarantined"
     assert pool.admin.call("POST", path + "/retryCleanup").status == 200
     assert account(pool, lease["awsAccountId"])["status"] == "CleanUp"
+
+
+def test_an_operator_is_told_of_a_quarantine_and_of_a_low_pool(make):
+    settings = leases.env(make.folder, LEASEHOLD_SIM_ACCOUNTS="2", LEASEHOLD_ALARM_INTERVAL_SEC="1")
+    pool = Pool(make.server(args=["--dev"], **settings))
+    operator = pool.server.client({"Authorization": "Bearer " + ADMIN_TOKEN})
+
+    def alarms():
+        return {a["name"]: a for a in operator.get("/v1/ops/alarms").json["alarms"]}
+
+    locked = pool.admin.everything("/accounts", 10)[0]["awsAccountId"]
+    assert "accounts-low" not in alarms()
+    assert pool.admin.call("POST", "/accounts/%s/quarantine" % locked, {"reason": "for the test"}).status == 200
+    found = until(lambda: (lambda a: a if "account-quarantined#" + locked in a and "accounts-low" in a else None)(alarms()),
+                  "both alarms are there")
+    assert "for the test" in found["account-quarantined#" + locked]["evidence"]
+    assert "1 accounts are free" in found["accounts-low"]["evidence"]
 
 
 @pytest.mark.parametrize("body", [{}, {"reason": ""}, {"reason": "  "}, {"reason": 7}, {"reason": "x" * 1001}])

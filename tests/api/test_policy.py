@@ -346,9 +346,11 @@ def test_an_edit_that_is_refused_is_not_lost(cli, server):
     kept = list(cli.folder.glob("leasehold-policy-*.yaml"))
     assert len(kept) == 1 and str(kept[0]) in done.stderr and "colour: 1" in kept[0].read_text()
     assert Ops(server).read("policy")["version"] == 0
+    other = cli.run("policy", "edit", "approval", EDITOR=cli.editor('echo "colour: 1" >> "$1"\n'))
+    assert other.returncode == 1 and other.stderr.endswith(".yaml approval\n"), other
 
 
 def test_costs_on_the_command_line(make, tmp_path):
     cli = Cli(make.server(args=["--dev"]), tmp_path)
     assert cli.run("report", "costs", "2026-10").stdout == "CostReportGroup,StartDate,EndDate,Cost,Currency\n"
-    assert "must be yyyy-MM" in cli.run("report", "costs", "october").stderr
+    assert "such as 2026-10" in cli.run("report", "costs", "october").stderr
