@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -49,6 +50,16 @@ static bool is_for(const struct kernel *k, const struct route *route, const stru
 	       (!queue->has_addressees || kernel_has_webhooks(k));
 }
 
+/* Two rows for one queue are one delivery. */
+static bool is_repeat(const struct kernel_options *o, size_t row, const struct event *event)
+{
+	for (size_t i = 0; i < row; i++)
+		if (strcmp(o->routes[i].queue, o->routes[row].queue) == 0 &&
+		    kernel_matches(str_from(o->routes[i].pattern), event->type))
+			return true;
+	return false;
+}
+
 static enum rc route_event(struct session *s, const struct event *event, struct err *e)
 {
 	const struct kernel         *k = kernel_of(s);
@@ -59,7 +70,7 @@ static enum rc route_event(struct session *s, const struct event *event, struct 
 		enum rc             rc;
 
 		assert(queue); /* a route to nowhere is our mistake */
-		if (!is_for(k, &o->routes[i], queue, event))
+		if (!is_for(k, &o->routes[i], queue, event) || is_repeat(o, i, event))
 			continue;
 		if ((rc = queue_put(s, queue, event, STR(""), e)))
 			return rc;

@@ -606,3 +606,15 @@ TEST(after_a_crash_of_the_only_node_its_claims_are_free_at_once)
 	CHECK(r.outside.count == 1);
 	rig_close(&r.base);
 }
+
+TEST(two_routes_to_one_queue_are_one_delivery)
+{
+	struct rig r;
+
+	open_rig(&r);
+	r.routes[1] = (struct route){ "ThingSold", "inside" };
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	rig_turn(&r.base);
+	CHECK(r.inside.count == 1);
+	rig_close(&r.base);
+}
