@@ -58,11 +58,9 @@ static struct str rule_text(const struct approval_rule *rule, struct arena *a)
 	return text;
 }
 
-void approval_document_yaml(const struct policy *policy, struct buf *b)
+/* How to begin, for who has none. */
+static void write_example(struct buf *b)
 {
-	const struct approval_policy *rules = rules_of(policy);
-	struct arena                  a = { 0 };
-
 	buf_add_text(b,
 	             "# Which requests are approved at once, which a person is asked about, which are denied.\n"
 	             "# The first rule that matches decides; when none does, a person is asked. Without any rule the\n"
@@ -71,10 +69,23 @@ void approval_document_yaml(const struct policy *policy, struct buf *b)
 	             "# rules:\n"
 	             "#   - id: short-tries\n"
 	             "#     when: {template: Playground, domain: \"*.example.org\", maxBudget: 10, maxHours: 24}\n"
-	             "#     then: approve\n\n");
-	buf_add_text(b, rules->count ? "rules:\n" : "rules: []\n");
+	             "#     then: approve\n\n"
+	             "rules: []\n");
+}
+
+void approval_document_yaml(const struct policy *policy, struct buf *b)
+{
+	const struct approval_policy *rules = rules_of(policy);
+	struct arena                  a = { 0 };
+
+	if (!rules->count) {
+		write_example(b);
+		return;
+	}
+	buf_add_text(b, "{\"rules\": [\n");
 	for (size_t i = 0; i < rules->count; i++)
-		buf_addf(b, "  - %.*s\n", STR_ARG(rule_text(&rules->rules[i], &a)));
+		buf_addf(b, "  %.*s%s\n", STR_ARG(rule_text(&rules->rules[i], &a)), i + 1 < rules->count ? "," : "");
+	buf_add_text(b, "]}\n");
 	arena_fini(&a);
 }
 

@@ -9,6 +9,7 @@
 /* Sets policy->approval; NULL when there are no rules. document may be null: it has none. False: problems were added. */
 bool approval_document_read(json_t *document, struct policy *policy, struct problems *p);
 
+/* Rules are written as JSON, which is as good: their texts may have what YAML does not print. */
 void approval_document_yaml(const struct policy *policy, struct buf *b);
 void approval_document_json(const struct policy *policy, struct json_out *o);
 

@@ -463,6 +463,10 @@ TEST(approval_rules_are_a_document_too)
 	CHECK(is_same(DOCUMENT_GLOBAL, &defaults, &got) && !is_same(DOCUMENT_APPROVAL, &defaults, &got));
 	check_round_trip(DOCUMENT_APPROVAL, &got);
 	CHECK(policy_read(DOCUMENT_GLOBAL, STR("leases: {ttl: 9}"), &got, &p) && got.approval->count == 3);
+	CHECK(read_policy(DOCUMENT_APPROVAL,
+	                  "rules: [{id: a, when: {template: \"\\x7f\\x85\\u2028\\ufeff'\\\"#\\t\"}, then: ask}]", &got,
+	                  &p));
+	check_round_trip(DOCUMENT_APPROVAL, &got);
 	arena_fini(&arena);
 }
 
