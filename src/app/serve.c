@@ -344,6 +344,9 @@ static enum rc open_api(struct server *s, struct err *e)
 		options.cloud = lending_cloud(s->lending);
 		options.costs = lending_cloud(s->lending)->costs;
 		options.policy = lending_policies(s->lending);
+		options.approval = lending_approval;
+		options.approval_arg = s->lending;
+		options.admin_accounts = lending_admin_accounts(s->lending);
 	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);

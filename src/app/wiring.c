@@ -301,7 +301,10 @@ static void refresh_policy(struct wiring *w)
 
 static void check_alarms(struct wiring *w)
 {
-	struct broker_alarm_context context = { .settings = w->o.settings };
+	struct broker_alarm_context context = { .settings = w->o.settings,
+		                                .has_leases = w->o.lending != NULL,
+		                                .accounts_low_water = config_number(w->o.config,
+		                                                                    CONFIG_ACCOUNTS_LOW_WATER) };
 	struct alarm_check          check = {
 		         .kernel = w->kernel, .rules = service_alarms, .rule_count = service_alarm_count, .arg = &context
 	};

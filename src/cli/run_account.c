@@ -108,12 +108,12 @@ int run_account_register(struct remote *remote)
 	return code;
 }
 
-/* Post an order whose answer says nothing of the account. */
-static int order(struct remote *remote, const char *name)
+/* Post an order whose answer says nothing of the account; the body may be empty. */
+static int order(struct remote *remote, const char *name, struct str body)
 {
-	struct remote_request       req = { .method = "POST",
-		                            .path = ask_path(remote, "/accounts/", name),
-		                            .scope = REMOTE_PERSON };
+	struct remote_request req = {
+		.method = "POST", .path = ask_path(remote, "/accounts/", name), .scope = REMOTE_PERSON, .body = body
+	};
 	CLEANUP(json_freep) json_t *document = NULL;
 	struct fetch_reply          reply;
 	int                         code = remote_call(remote, &req, &reply, &document);
@@ -125,14 +125,26 @@ static int order(struct remote *remote, const char *name)
 
 int run_account_retry_cleanup(struct remote *remote)
 {
-	int code = order(remote, "/retryCleanup");
+	int code = order(remote, "/retryCleanup", STR(""));
 
+	return code == CLI_EXIT_OK && !remote->is_json ? run_account_show(remote) : code;
+}
+
+int run_account_quarantine(struct remote *remote)
+{
+	struct err e = { 0 };
+	struct str reason;
+	int        code;
+
+	if (ask_needed(remote, CLI_OPTION_REASON, &reason, &e))
+		return remote_misused(remote, e.msg);
+	code = order(remote, "/quarantine", ask_body(remote, "reason", reason));
 	return code == CLI_EXIT_OK && !remote->is_json ? run_account_show(remote) : code;
 }
 
 int run_account_eject(struct remote *remote)
 {
-	int code = order(remote, "/eject");
+	int code = order(remote, "/eject", STR(""));
 
 	if (code == CLI_EXIT_OK && !remote->is_json)
 		fprintf(remote->io->out,

@@ -22,7 +22,7 @@
 #include "kernel/saga_ops.h"
 #include "kernel/saga_rule.h"
 
-enum { NEWS_MAX = 16384 };
+enum { NEWS_MAX = 16384, PRUNE_SAGAS = 40 };
 
 /* --- events --- */
 
@@ -321,4 +321,32 @@ enum rc saga_abort(struct session *s, void *arg, struct err *e)
 	if ((rc = saga_rule_abort(&r, reason, &next, e)))
 		return rc;
 	return save_order(s, o, &r, &news, next, e);
+}
+
+/* --- retention --- */
+
+/* An ended saga was due when it ended. */
+enum rc saga_prune(struct session *s, void *arg, struct err *e)
+{
+	static const enum saga_state ended[] = { SAGA_DONE, SAGA_UNDONE };
+	struct saga_prune           *p = arg;
+
+	p->removed = 0;
+	for (size_t i = 0; i < ARRAY_LEN(ended); i++) {
+		struct query q = { .type = &saga_type,
+			           .index = SAGA_BY_STATE,
+			           .hash = value_int(ended[i]),
+			           .limit = PRUNE_SAGAS,
+			           .has_sort_max = true,
+			           .sort_max = p->before_ms };
+		struct page  page;
+		enum rc      rc = session_query(s, &q, &page, e);
+
+		if (rc)
+			return rc;
+		for (size_t j = 0; j < page.count; j++)
+			session_delete(s, &saga_type, record_key(&saga_type, page_record(&page, &saga_type, j)));
+		p->removed += page.count;
+	}
+	return RC_OK;
 }

@@ -82,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(rc == RC_OK ? value != NULL : rc == RC_INVALID && e.msg[0] && !value);
 	check_policy(DOCUMENT_GLOBAL, text);
 	check_policy(DOCUMENT_REPORTING, text);
+	check_policy(DOCUMENT_APPROVAL, text);
 	if (rc)
 		return 0;
 	check_terms(value);
