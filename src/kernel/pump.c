@@ -315,7 +315,7 @@ static int64_t look(struct pump *p, struct arena *a)
 		begin(p, &list.items[i]);
 	if (list.next_due_ms == INT64_MAX)
 		return p->options.poll_ms;
-	wait_ms = list.next_due_ms - clock_now(p->kernel->clock).ms;
+	wait_ms = clock_wait_ms(p->kernel->clock, list.next_due_ms - clock_now(p->kernel->clock).ms);
 	return wait_ms < 0 ? 0 : wait_ms;
 }
 
