@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "domain/cloud.h"
 #include "http/ops.h"
+#include "http/rights.h"
 #include "service/cost_report.h"
 #include "service/statement.h"
 
@@ -81,6 +82,15 @@ void handle_report_costs(struct request *r)
 	buf_init(&w->csv, REPORT_BYTES_MAX);
 	if (uv_queue_work(o->loop, &w->work, run, answer))
 		abort(); /* fails only without a callback */
+}
+
+/* The same for people and their programs. */
+void handle_session_costs(struct request *r)
+{
+	struct caller caller;
+
+	if (rights_enter(r, &caller))
+		handle_report_costs(r);
 }
 
 static void on_statement(struct request *r)

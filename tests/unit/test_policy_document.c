@@ -535,10 +535,15 @@ static void *race(void *arg)
 TEST(of_those_who_edit_at_the_same_time_one_wins)
 {
 	enum { RACERS = 8, ROUNDS = 20 };
-	struct pool       pool = { 0 };
-	struct event_list events;
+	struct pool           pool = { 0 };
+	struct kernel_options options;
+	struct kernel        *kernel;
+	struct event_list     events;
 
 	pool_open_sqlite(&pool);
+	options = *kernel_options(pool.kernel);
+	options.store = pool.backend; /* the fault store around it is for one thread */
+	kernel = kernel_new(&options);
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		struct racer racers[RACERS];
 		pthread_t    threads[RACERS];
@@ -548,7 +553,7 @@ TEST(of_those_who_edit_at_the_same_time_one_wins)
 			char text[64];
 
 			snprintf(text, sizeof(text), "leases: {maxBudget: %d}", 100 + (int)round * RACERS + i);
-			racers[i] = (struct racer){ pool.store, call_new(DOCUMENT_GLOBAL, mem_strdup(text), round),
+			racers[i] = (struct racer){ pool.backend, call_new(DOCUMENT_GLOBAL, mem_strdup(text), round),
 				                    RC_OK };
 			CHECK(pthread_create(&threads[i], NULL, race, &racers[i]) == 0);
 		}
@@ -561,8 +566,9 @@ TEST(of_those_who_edit_at_the_same_time_one_wins)
 		}
 		CHECK(won == 1 && refused == RACERS - 1);
 	}
-	CHECK(count_events_in(pool.store, &pool.arena, &events) == ROUNDS);
+	CHECK(count_events_in(pool.backend, &pool.arena, &events) == ROUNDS);
 	pool_close(&pool);
+	kernel_free(kernel);
 }
 
 /* --- in force --- */
