@@ -615,6 +615,23 @@ static struct str where_tokens_are(struct config *c)
 	return str_format(&c->arena, "The tokens are those of %s.", c->file);
 }
 
+static void print_lending(const struct config *c, const char *address)
+{
+	int64_t scale = config_number(c, CONFIG_TIME_SCALE);
+
+	printf("Borrow an account, as a user:\n");
+	printf("  export LEASEHOLD_TOKEN=$(build/leasehold token issue --data %s --email user@example.com --role User)\n",
+	       config_text(c, CONFIG_DATA));
+	printf("  build/leasehold lease request --template Playground --wait\n");
+	printf("Sign in with a browser: %s/api/auth/login\n", address);
+	signin_print_dev(c);
+	if (scale > 1)
+		printf("Time goes %lld times faster here: a day takes %.3g s.\n", (long long)scale,
+		       86400.0 / (double)scale);
+	else
+		printf("To see a day pass in half a minute, start with LEASEHOLD_TIME_SCALE=2880.\n");
+}
+
 static void print_welcome(const struct server *s, const char *address)
 {
 	const struct config *c = s->config;
@@ -628,8 +645,8 @@ static void print_welcome(const struct server *s, const char *address)
 	printf("  curl -X POST -H \"Authorization: Bearer $BROKER_API_TOKEN\" -H 'X-Track-ID: student-1' %s%.*s/allocate\n",
 	       address, STR_ARG(base));
 	printf("See the pool:\n  build/leasehold sandbox stats\n");
-	printf("Sign in for leases: %s/api/auth/login\n", address);
-	signin_print_dev(c);
+	if (s->lending)
+		print_lending(c, address);
 	printf("\n%s Ctrl-C stops.\n\n", where_tokens_are(s->config).p);
 	fflush(stdout);
 }

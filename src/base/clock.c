@@ -33,6 +33,11 @@ static struct mono read_test_mono(const struct clock *c)
 
 const struct clock clock_real = { .wall = read_system_clock, .mono = read_system_mono };
 
+bool clock_is_real(const struct clock *c)
+{
+	return c->wall == read_system_clock;
+}
+
 struct clock clock_test(int64_t ms)
 {
 	return (struct clock){ .wall = read_test_clock, .mono = read_test_mono, .test_ms = ms };

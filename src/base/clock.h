@@ -26,6 +26,9 @@ struct clock {
 /* The machine's own clock. */
 extern const struct clock clock_real;
 
+/* Does it show the machine's date? */
+bool clock_is_real(const struct clock *c);
+
 /* A clock that stands still at ms until the test changes test_ms, and test_mono_ms. */
 struct clock clock_test(int64_t ms);
 
