@@ -247,6 +247,12 @@ enum rc alarm_timer_overdue(struct session *s, void *arg, struct findings *ret, 
 
 /* --- what the nodes say --- */
 
+/* Whoever has an open circuit says so again and again. A process that ended with one cannot say that it has closed. */
+static bool is_open(struct session *s, const struct fact *fact)
+{
+	return fact->value == 1 && fact->at_ms >= ago(s, NODE_SILENT_MS);
+}
+
 enum rc alarm_circuit_open(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
 	struct str   prefix = STR("circuit/");
@@ -261,7 +267,7 @@ enum rc alarm_circuit_open(struct session *s, void *arg, struct findings *ret, s
 		const struct fact *fact = page_record(&page, &fact_type, i);
 		struct str         name = str_of(fact->name.p + prefix.n, fact->name.n - prefix.n);
 
-		if (fact->value == 1)
+		if (is_open(s, fact))
 			findings_add(ret,
 			             &(struct finding){
 			                     .instance = name,

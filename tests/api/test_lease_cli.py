@@ -17,7 +17,7 @@ class Person:
 
     def __init__(self, pool, email, role):
         self.email = email
-        self.env = {"LEASEHOLD_ADDRESS": pool.server.address, "LEASEHOLD_TOKEN": jwt.token(email, role),
+        self.env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % pool.server.address, "LEASEHOLD_TOKEN": jwt.token(email, role),
                     "NO_COLOR": "1", "TZ": "UTC"}
 
     def run(self, *args, code=OK):
@@ -146,15 +146,21 @@ def test_a_template_is_made_changed_and_deleted(manager, tmp_path):
     manager.run("template", "delete", "of the file", code=NOT_FOUND)
 
 
-def test_an_account_comes_and_goes(admin):
+def test_an_account_comes_into_the_pool_and_is_cleaned_first(admin):
     entry = admin.json("account", "unregistered")["result"][0]["Id"]
-    assert admin.card("account", "register", entry)["Account"] == entry
-    until(lambda: admin.card("account", "show", entry)["Status"] == "Available", "the account is clean", 60, 0.5)
+    registered = admin.card("account", "register", entry)
+    assert registered["Account"] == entry and registered["Status"] == "CleanUp"
     assert entry in admin.out("account", "list", "--all")
-    admin.run("account", "retry-cleanup", entry, code=REFUSED)
-    assert entry in admin.out("account", "eject", entry)
-    until(lambda: entry not in admin.out("account", "list", "--all"), "the account has left", 60, 0.5)
-    admin.run("account", "show", entry, code=NOT_FOUND)
+    assert admin.card("account", "retry-cleanup", entry)["Status"] == "CleanUp"
+    admin.run("account", "eject", entry, code=REFUSED)
+
+
+def test_an_account_leaves_the_pool(admin):
+    free = [a["awsAccountId"] for a in admin.json("account", "list")["result"] if a["status"] == "Available"][0]
+    admin.run("account", "retry-cleanup", free, code=REFUSED)
+    assert free in admin.out("account", "eject", free)
+    until(lambda: free not in admin.out("account", "list", "--all"), "the account has left", 30, 0.1)
+    admin.run("account", "show", free, code=NOT_FOUND)
 
 
 def test_the_table_fits_100_columns(user, manager, template):
