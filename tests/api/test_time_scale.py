@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scaled time: the simulated world goes faster, people's sessions and the machine's own waits do not."""
 
+import re
 import time
 
 import pytest
 
-from lib import leases, server as process
+from lib import jwt, leases
+from lib import server as process
 from lib.leases import Pool
 from lib.wait import until
 
@@ -51,12 +53,33 @@ def test_a_restart_does_not_set_the_world_back(fast):
     pool = Pool(fast)
     person = pool.person()
     first = pool.pending(person)["meta"]["createdTime"]
-    later = until(lambda: (lambda l: l["meta"]["createdTime"] if l["meta"]["createdTime"][:10] > first[:10] else None)(pool.pending(pool.person())),
-                  "a day has passed", 60, 0.5)
+    later = until(lambda: (lambda at: at if at[:10] > first[:10] else None)(pool.pending(pool.person())["meta"]["createdTime"]),
+                  "the next day has come", 60, 0.5)
     assert fast.stop() == 0
     fast.start()
     pool = Pool(fast)
     assert pool.pending(pool.person())["meta"]["createdTime"] > later
+
+
+def test_the_command_line_counts_by_the_time_of_the_world(fast):
+    pool = Pool(fast)
+    until(lambda: pool.admin.call("GET", "/leases").header("Leasehold-Time")[:10] > time.strftime("%Y-%m-%d", time.gmtime(time.time() + 86400)),
+          "the world is more than a day ahead", 90, 0.2)
+    lease = pool.active(pool.person(), leaseDurationInHours=168)
+    shown = process.run("lease", "show", lease["uuid"], env={"LEASEHOLD_ADDRESS": fast.url, "LEASEHOLD_TOKEN": jwt.token(leases.ADMIN, "Admin")})
+    assert re.search(r"(?m)^Ends .*\(in 6 d", shown.stdout), shown
+    assert re.search(r"(?m)^Started .* ago\)$", shown.stdout), shown
+
+
+def test_where_time_is_real_no_other_time_is_told(make):
+    server = make.server(args=["--dev"], **leases.env(make.folder))
+    assert Pool(server).admin.call("GET", "/leases").header("Leasehold-Time") is None
+
+
+def test_who_signs_in_without_a_web_app_is_told_what_to_do_next(make):
+    server = make.server(args=["--dev"], **leases.env(make.folder))
+    assert "LEASEHOLD_TOKEN" in server.client().request("GET", "/?token=abc").json["next"]
+    assert "next" not in server.client().request("GET", "/").json
 
 
 @pytest.mark.parametrize("scale,args,says", [
