@@ -187,7 +187,7 @@ static void make_kernel(struct wiring *w)
 	const struct config  *c = w->o.config;
 	struct kernel_options options = {
 		.store = w->o.store,
-		.clock = &clock_real,
+		.clock = w->o.clock,
 		.node = str_from(w->node),
 		.source = config_str(c, CONFIG_EVENT_SOURCE),
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
@@ -404,7 +404,7 @@ static void init_pulse(struct wiring *w)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->is_changed, &attr);
 	pthread_condattr_destroy(&attr);
-	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(&clock_real).ms };
+	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(w->o.clock).ms };
 }
 
 void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg)

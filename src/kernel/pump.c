@@ -454,7 +454,7 @@ static int64_t look(struct pump *p, struct arena *a)
 	wait_ms = begin_all(p, &list, wait_ms);
 	if (list.next_due_ms == INT64_MAX)
 		return wait_ms;
-	until_due_ms = list.next_due_ms - clock_now(p->kernel->clock).ms;
+	until_due_ms = clock_wait_ms(p->kernel->clock, list.next_due_ms - clock_now(p->kernel->clock).ms);
 	if (until_due_ms < 0)
 		return 0;
 	return until_due_ms < wait_ms ? until_due_ms : wait_ms;
