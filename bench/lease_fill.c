@@ -258,10 +258,9 @@ static enum rc fill_accounts(const struct fill *f, struct arena *a, struct err *
 			memcpy(cursor, some.members.next.p, some.members.next.n);
 		some.cursor = str_of(cursor, some.members.next.n);
 	} while (some.cursor.n);
-	return some.first == f->in_use + f->spare
-	               ? RC_OK
-	               : err_set(e, RC_INVALID, "the cloud has %lld accounts, not %lld", (long long)some.first,
-	                         (long long)(f->in_use + f->spare));
+	return some.first == f->in_use + f->spare ? RC_OK
+	                                          : err_set(e, RC_INVALID, "the cloud has %lld accounts, not %lld",
+	                                                    (long long)some.first, (long long)(f->in_use + f->spare));
 }
 
 /* --- pending ones --- */

@@ -24,7 +24,7 @@ struct fill {
 	struct store     *sim_store; /* of the cloud; it must have in_use + spare accounts, all in Available */
 	struct sim_cloud *cloud;
 	int64_t           in_use, spare; /* accounts: lent (Active and Frozen), and free */
-	int64_t           pending;       /* leases that wait for an approval, of the owners of the first leases in use */
+	int64_t           pending; /* leases that wait for an approval, of the owners of the first leases in use */
 	int64_t           ended;
 };
 
