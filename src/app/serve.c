@@ -519,23 +519,26 @@ static void read_again(struct server *s, struct config *fresh, struct api_tokens
 	if (rc && e.rc)
 		buf_addf(problems, "%s\n", e.msg);
 	preflight_tls(s->config, problems);
+	signin_check(fresh, problems);
 }
 
-/* Certificates first: they can still fail. Both servers have the same files. */
+/* Users and certificates first: they can still fail, and users that are read early do no harm. Both servers have the same files. */
 static void take_over(struct server *s, const struct config *fresh, const struct api_tokens *tokens,
                       struct buf *problems)
 {
 	struct err e = { 0 };
-	enum rc    rc = http_server_reload_tls(s->http, &e);
+	enum rc    rc = signin_reload_users(s->signin, &e);
 
+	if (!rc)
+		rc = http_server_reload_tls(s->http, &e);
 	if (!rc && s->probe)
 		rc = http_server_reload_tls(s->probe, &e);
-	if (!rc)
-		rc = signin_reload(s->signin, fresh, &e);
-	if (rc)
+	if (rc) {
 		buf_addf(problems, "%s\n", e.msg);
-	else
-		api_set_tokens(s->api, tokens);
+		return;
+	}
+	api_set_tokens(s->api, tokens);
+	signin_set_secrets(s->signin, fresh);
 }
 
 /* Lines as one line. */

@@ -14,7 +14,8 @@
 struct cli_args;
 struct cli_io;
 
-enum remote_scope { REMOTE_TRACK, REMOTE_ADMIN };
+/* Whose token. A person's, or a program's that stands for one, is for the paths under /api. */
+enum remote_scope { REMOTE_TRACK, REMOTE_ADMIN, REMOTE_PERSON };
 
 enum { REMOTE_HEADERS_MAX = 8, REMOTE_WAIT_MAX_SEC = 86400 };
 
@@ -24,6 +25,7 @@ struct remote {
 	struct arena           arena; /* everything a run needs */
 	struct settings        settings;
 	struct str             base; /* such as "http://127.0.0.1:8080/v1" */
+	struct str             api;  /* such as "http://127.0.0.1:8080/api": the base of requests of people */
 	bool                   is_json;
 	bool                   is_coloured;
 };
@@ -33,6 +35,7 @@ struct remote_request {
 	struct str        path; /* behind the base, with its query */
 	enum remote_scope scope;
 	const char       *headers[REMOTE_HEADERS_MAX];
+	const char       *accept;      /* header line; NULL: JSON */
 	struct str        body;        /* JSON; none when empty */
 	int64_t           wait_sec;    /* how long the server was asked to hold the request */
 	const char       *waiting_for; /* shown while it takes long */
@@ -75,6 +78,10 @@ int remote_show(struct remote *remote, const struct fetch_reply *reply);
 
 /* remote_send() and remote_show(). */
 int remote_run(struct remote *remote, const struct remote_request *req);
+
+/* The same for a request of a person: *ret is the JSON of a success, yours; nothing is printed. An answer under /api is
+ * {"status": "success", "data": ...}. */
+int remote_call(struct remote *remote, const struct remote_request *req, struct fetch_reply *reply, json_t **ret);
 
 /* Print the JSON of an answer as it came, on a line of its own. */
 void remote_print_json(const struct remote *remote, const struct fetch_reply *reply);

@@ -10,6 +10,11 @@ typedef int cli_run_fn(struct remote *remote);
 cli_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sandbox_list, run_sandbox_stats,
         run_sandbox_quarantine, run_sandbox_release, run_sandbox_retry_deletion, run_sandbox_bulk_delete,
         run_sandbox_remove_stale;
+cli_run_fn run_lease_request, run_lease_list, run_lease_show, run_lease_approve, run_lease_deny, run_lease_freeze,
+        run_lease_unfreeze, run_lease_terminate, run_lease_withdraw, run_lease_extend, run_lease_wait;
+cli_run_fn run_template_list, run_template_show, run_template_create, run_template_change, run_template_delete;
+cli_run_fn run_account_list, run_account_show, run_account_unregistered, run_account_register,
+        run_account_retry_cleanup, run_account_eject;
 cli_run_fn run_job_list, run_job_run, run_job_pause, run_job_resume;
 cli_run_fn run_event_list, run_event_show, run_event_export, run_event_watch;
 cli_run_fn run_queue_list, run_queue_show;

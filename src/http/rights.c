@@ -57,6 +57,7 @@ static const struct {
 	{ "blueprint_create",             A, false },
 	{ "blueprint_change",             A, false },
 	{ "blueprint_remove",             A, false },
+	{ "session_costs",                A, false },
 };
 /* clang-format on */
 

@@ -242,6 +242,12 @@ enum rc alarm_timer_overdue(struct session *s, void *arg, struct findings *ret, 
 
 /* --- what the nodes say --- */
 
+/* Whoever has an open circuit says so again and again. A process that ended with one cannot say that it has closed. */
+static bool is_open(struct session *s, const struct fact *fact)
+{
+	return fact->value == 1 && session_now(s).ms - fact->at_ms <= NODE_SILENT_MS;
+}
+
 enum rc alarm_circuit_open(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
 	struct str   prefix = STR("circuit/");
@@ -256,7 +262,7 @@ enum rc alarm_circuit_open(struct session *s, void *arg, struct findings *ret, s
 		const struct fact *fact = page_record(&page, &fact_type, i);
 		struct str         name = str_of(fact->name.p + prefix.n, fact->name.n - prefix.n);
 
-		if (fact->value == 1)
+		if (is_open(s, fact))
 			findings_add(ret,
 			             &(struct finding){
 			                     .instance = name,

@@ -274,6 +274,7 @@ enum rc lane_claim(struct session *s, struct work *w, struct err *e)
 		return rc;
 	if (is_gone || lane.tries >= queue_tries(w->queue)) {
 		w->is_lost = true;
+		w->outcome = "dead";
 		return bury(s, &lane, is_gone ? NULL : &w->delivery.event,
 		            is_gone ? STR("the event is no longer in the log")
 		                    : STR("the process ended during the last try"),
@@ -297,8 +298,13 @@ enum rc lane_claim(struct session *s, struct work *w, struct err *e)
 
 void lane_perform(struct work *w)
 {
+	enum rc rc;
+
 	err_clear(&w->failure);
-	w->has_failed = w->queue->call(&w->call, &w->failure) != RC_OK;
+	rc = w->queue->call(&w->call, &w->failure);
+	w->has_failed = rc != RC_OK;
+	if (rc)
+		rc_ignore(err_set(&w->failure, rc, "%s", rc_text(rc))); /* for one that fails without a word */
 }
 
 static bool is_ours(const struct work *w, const struct lane *lane)
@@ -361,8 +367,10 @@ static enum rc settle_alone(struct session *s, struct work *w, struct err *e)
 		return rc;
 	if ((rc = load_delivery(s, w, &lane, &is_gone, e)))
 		return rc;
-	if (is_gone)
+	if (is_gone) {
+		w->outcome = "dead";
 		return bury(s, &lane, NULL, STR("the event is no longer in the log"), &w->has_more, e);
+	}
 	w->delivery.tries = ++lane.tries;
 	if ((rc = handle(s, w, e)))
 		return rc;

@@ -48,7 +48,7 @@ const struct policy_key policy_keys[] = {
 	{ DOCUMENT_GLOBAL, NULL, "maintenanceMode", KEY_BOOL, AT(is_maintenance), 0, 0,
 	  "While true, only admins get in." },
 	{ DOCUMENT_GLOBAL, NULL, "isbManagedRegions", KEY_LIST, offsetof(struct policy, regions), offsetof(struct policy, region_count),
-	  REGION_MAX, REGIONS_MAX, "The regions that are watched and cleaned, as the web UI shows them." },
+	  REGION_MAX, REGIONS_MAX, "The regions that are watched and cleaned, as the web UI shows them; at least one.", 1 },
 
 	{ DOCUMENT_GLOBAL, "leases", "requireMaxBudget", KEY_BOOL, AT(requires_budget), 0, 0,
 	  "Every lease must have a budget." },
@@ -240,6 +240,11 @@ static void read_list(struct reading *r, const struct policy_key *k, const json_
 	if (!json_is_array(value)) {
 		problems_add(r->problems, r->path, "must be a list such as [alpha, beta], or [], not %s",
 		             shown(r, value));
+		return;
+	}
+	if (count < k->items_least) {
+		problems_add(r->problems, r->path, "must have at least %zu element%s", k->items_least,
+		             k->items_least == 1 ? "" : "s");
 		return;
 	}
 	if (count > k->items_most) {

@@ -133,6 +133,7 @@ TEST(each_key_refuses_what_it_cannot_be)
 		{ DOCUMENT_GLOBAL, "maintenanceMode: 'true'", "maintenanceMode", "without quotes, not \"true\"" },
 		{ DOCUMENT_GLOBAL, "maintenanceMode: nein", "maintenanceMode", "must be true or false" },
 		{ DOCUMENT_GLOBAL, "isbManagedRegions: eu", "isbManagedRegions", "must be a list such as" },
+		{ DOCUMENT_GLOBAL, "isbManagedRegions: []", "isbManagedRegions", "must have at least 1 element" },
 		{ DOCUMENT_GLOBAL, "isbManagedRegions: [no-1, 7]", "isbManagedRegions.1", "must be a text" },
 		{ DOCUMENT_GLOBAL, "leases: {requireMaxBudget: maybe}", "leases.requireMaxBudget",
 		  "must be true or false" },
@@ -386,7 +387,7 @@ TEST(comments_explain_each_key)
 	policy_write_yaml(DOCUMENT_GLOBAL, &policy, &b);
 	CHECK(strstr(b.p, "\nleases:\n  # Every lease must have a budget.\n  requireMaxBudget: true\n") != NULL);
 	CHECK(strstr(b.p, "\ntermsOfService: |\n  # Terms of service\n\n  This account") != NULL);
-	CHECK(strstr(b.p, "isbManagedRegions: []\n") != NULL && strstr(b.p, "  emailFrom: \"\"\n") != NULL);
+	CHECK(strstr(b.p, "isbManagedRegions:\n  - ") != NULL && strstr(b.p, "  emailFrom: \"\"\n") != NULL);
 	buf_fini(&b);
 }
 
@@ -534,10 +535,15 @@ static void *race(void *arg)
 TEST(of_those_who_edit_at_the_same_time_one_wins)
 {
 	enum { RACERS = 8, ROUNDS = 20 };
-	struct pool       pool = { 0 };
-	struct event_list events;
+	struct pool           pool = { 0 };
+	struct kernel_options options;
+	struct kernel        *kernel;
+	struct event_list     events;
 
 	pool_open_sqlite(&pool);
+	options = *kernel_options(pool.kernel);
+	options.store = pool.backend; /* the fault store around it is for one thread */
+	kernel = kernel_new(&options);
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		struct racer racers[RACERS];
 		pthread_t    threads[RACERS];
@@ -547,7 +553,7 @@ TEST(of_those_who_edit_at_the_same_time_one_wins)
 			char text[64];
 
 			snprintf(text, sizeof(text), "leases: {maxBudget: %d}", 100 + (int)round * RACERS + i);
-			racers[i] = (struct racer){ pool.store, call_new(DOCUMENT_GLOBAL, mem_strdup(text), round),
+			racers[i] = (struct racer){ pool.backend, call_new(DOCUMENT_GLOBAL, mem_strdup(text), round),
 				                    RC_OK };
 			CHECK(pthread_create(&threads[i], NULL, race, &racers[i]) == 0);
 		}
@@ -560,8 +566,9 @@ TEST(of_those_who_edit_at_the_same_time_one_wins)
 		}
 		CHECK(won == 1 && refused == RACERS - 1);
 	}
-	CHECK(count_events_in(pool.store, &pool.arena, &events) == ROUNDS);
+	CHECK(count_events_in(pool.backend, &pool.arena, &events) == ROUNDS);
 	pool_close(&pool);
+	kernel_free(kernel);
 }
 
 /* --- in force --- */
