@@ -19,6 +19,7 @@
 #include "base/id.h"
 #include "histogram.h"
 #include "kernel/kernel.h"
+#include "kernel/saga.h"
 #include "lease_fill.h"
 #include "providers/sim/cloud.h"
 #include "providers/sim/records.h"
@@ -31,7 +32,7 @@
 #include "store/sqlite.h"
 #include "store/store.h"
 
-enum { DECISIONS_MAX = 500, PATH_SIZE = 4096 };
+enum { DECISIONS_MAX = 500, PATH_SIZE = 4096, COUNTS = 20 };
 
 struct bench {
 	struct fill             fill;
@@ -208,6 +209,32 @@ static void measure_pages(struct bench *b)
 	walk(b, "accounts, pages of 1000", account_list, &accounts, &accounts.cursor, &accounts.page);
 }
 
+/* --- figures --- */
+
+/* What /metrics and the pool's overview show. */
+static void measure_count(struct bench *b, const char *name, txn_fn *count, void *arg)
+{
+	struct histogram times = { 0 };
+	struct err       e = { 0 };
+
+	for (int i = 0; i < COUNTS; i++) {
+		int64_t begun = mono_ns();
+
+		arena_reset(&b->arena);
+		must(store_read(b->fill.store, count, arg, &b->arena, &e), &e);
+		histogram_add(&times, (uint64_t)(mono_ns() - begun));
+	}
+	print_times(b, name, &times);
+}
+
+static void measure_counts(struct bench *b)
+{
+	int64_t accounts[ACCOUNT_STATUS_COUNT], sagas[SAGA_OPEN_STATES];
+
+	measure_count(b, "accounts, counted", account_counts, accounts);
+	measure_count(b, "sagas, counted", saga_count, sagas);
+}
+
 /* --- passes --- */
 
 /* Of all threads: what others do on this machine is not in it. */
@@ -325,6 +352,7 @@ int main(int argc, char **argv)
 		fill(&b);
 	} else {
 		measure_pages(&b);
+		measure_counts(&b);
 		measure_passes(&b);
 		measure_decisions(&b);
 		printf("}\n");

@@ -3,7 +3,7 @@
  * lease_fill.c - see lease_fill.h.
  *
  * Records are written straight into the stores, many in a transaction: asking for 100,000 leases one by one would take longer than all
- * that is measured. What the service keeps beside a lease is there too: its account, its timers, the count of its owner's leases, and the
+ * that is measured. What the service keeps beside a lease is there too: its account, its timers and sagas, the count of its owner's leases, and the
  * account's place and rate in the simulated cloud. So a server that starts on the folder finds nothing to put right.
  *
  * Ended leases ended within the last FILL_DAYS days: none is old enough to be purged.
@@ -11,21 +11,25 @@
 #include "lease_fill.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/attr.h"
 #include "domain/account.h"
 #include "domain/lease.h"
+#include "kernel/records.h"
 #include "providers/sim/cloud.h"
 #include "providers/sim/records.h"
+#include "service/account_follow.h"
 #include "service/lease_ops.h"
 #include "service/lease_records.h"
 #include "store/session.h"
 #include "store/store.h"
 
 enum {
-	ENDED_PER_TXN = 90,  /* a lease each */
+	ENDED_PER_TXN = 30, /* a lease and two sagas each */
+	ENDED_AT_ONCE = 16,
 	IN_USE_PER_TXN = 15, /* a lease, an account, a count and two timers each */
 	FILL_DAYS = 28,
 	USE_DAYS = 20, /* in use since, at most */
@@ -103,6 +107,31 @@ static void end_lease(struct lease *l, int64_t number)
 	l->end_reason = STR("{\"type\":\"Expired\"}");
 }
 
+/* What its account did for it: became the owner's, and went to be cleaned. */
+static void add_sagas(struct session *s, const struct lease *l, int64_t number)
+{
+	struct arena *a = session_arena(s);
+
+	for (int64_t i = 0; i < 2; i++) {
+		int64_t     at_ms = i ? l->end_ms : l->start_ms;
+		struct saga saga = { .kind = STR(ACCOUNT_FOLLOW),
+			             .subject = str_format(a, "account/%.*s", STR_ARG(l->account_id)),
+			             .state = SAGA_DONE,
+			             .step = 5,
+			             .marks = STR("ddddd"),
+			             .input = STR("{\"to\":\"Active\"}"),
+			             .started_ms = at_ms,
+			             .step_since_ms = at_ms,
+			             .ended_ms = at_ms,
+			             .due_ms = at_ms,
+			             .actor = l->user_email };
+
+		saga.id = str_format(a, ACCOUNT_FOLLOW "/%.*s/%lld", STR_ARG(l->account_id),
+		                     (long long)(2 * number + i));
+		session_add(s, &saga_type, &saga);
+	}
+}
+
 static enum rc add_ended(struct session *s, void *arg, struct err *e)
 {
 	const struct some_ended *some = arg;
@@ -117,22 +146,81 @@ static enum rc add_ended(struct session *s, void *arg, struct err *e)
 		begin_lease(&l, LEASE_ACTIVE, str_format(a, "%012lld", (long long)(i % PEOPLE)));
 		end_lease(&l, i);
 		session_add(s, &lease_type, &l);
+		add_sagas(s, &l, i);
 	}
 	return RC_OK;
 }
 
-static enum rc fill_ended(const struct fill *f, struct arena *a, struct err *e)
+/* Several transactions are under way at once, so that they share a commit: most of the time would be the disk's. */
+struct ended_run {
+	const struct fill *fill;
+	pthread_mutex_t    lock;
+	pthread_cond_t     is_over;
+	int64_t            next;
+	int                under_way;
+	enum rc            rc; /* the first failure */
+	struct err        *e;
+};
+
+struct ended_job {
+	struct ended_run *run;
+	struct txn        txn;
+	struct arena      arena;
+	struct some_ended some;
+};
+
+static void on_added(struct txn *t, enum rc rc, const struct err *e);
+
+/* The next of them, or the end of this job. With the lock. */
+static void add_next(struct ended_job *j)
 {
-	enum rc rc = RC_OK;
+	struct ended_run *run = j->run;
+	int64_t           left = run->fill->ended - run->next;
 
-	for (int64_t i = 0; !rc && i < f->ended; i += ENDED_PER_TXN) {
-		int64_t           left = f->ended - i;
-		struct some_ended some = { i, left < ENDED_PER_TXN ? left : ENDED_PER_TXN, f->ended };
-
-		arena_reset(a);
-		rc = store_run(f->store, add_ended, &some, a, e);
+	if (left <= 0 || run->rc) {
+		if (--run->under_way == 0)
+			pthread_cond_signal(&run->is_over);
+		return;
 	}
-	return rc;
+	j->some = (struct some_ended){ run->next, left < ENDED_PER_TXN ? left : ENDED_PER_TXN, run->fill->ended };
+	run->next += j->some.count;
+	arena_reset(&j->arena);
+	j->txn = (struct txn){ .run = add_ended, .arg = &j->some, .arena = &j->arena, .done = on_added };
+	store_submit(run->fill->store, &j->txn);
+}
+
+static void on_added(struct txn *t, enum rc rc, const struct err *e)
+{
+	struct ended_job *j = CONTAINER_OF(t, struct ended_job, txn);
+	struct ended_run *run = j->run;
+
+	pthread_mutex_lock(&run->lock);
+	if (rc && !run->rc)
+		run->rc = err_set(run->e, rc, "%s", e->msg);
+	add_next(j);
+	pthread_mutex_unlock(&run->lock);
+}
+
+static enum rc fill_ended(const struct fill *f, struct err *e)
+{
+	struct ended_job jobs[ENDED_AT_ONCE] = { 0 };
+	struct ended_run run = { .fill = f, .e = e, .under_way = ENDED_AT_ONCE };
+
+	pthread_mutex_init(&run.lock, NULL);
+	pthread_cond_init(&run.is_over, NULL);
+	pthread_mutex_lock(&run.lock);
+	for (int i = 0; i < ENDED_AT_ONCE; i++) {
+		jobs[i].run = &run;
+		add_next(&jobs[i]);
+	}
+	while (run.under_way)
+		pthread_cond_wait(&run.is_over, &run.lock);
+	pthread_mutex_unlock(&run.lock);
+	for (int i = 0; i < ENDED_AT_ONCE; i++)
+		arena_fini(&jobs[i].arena);
+	pthread_cond_destroy(&run.is_over);
+	pthread_mutex_destroy(&run.lock);
+	return run.rc;
 }
 
 /* --- accounts, and the leases on them --- */
@@ -299,7 +387,7 @@ static enum rc fill_pending(const struct fill *f, struct arena *a, struct err *e
 enum rc fill_all(const struct fill *f, struct err *e)
 {
 	struct arena a = { 0 };
-	enum rc      rc = fill_ended(f, &a, e);
+	enum rc      rc = fill_ended(f, e);
 
 	if (!rc)
 		rc = fill_accounts(f, &a, e);

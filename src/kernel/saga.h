@@ -96,5 +96,5 @@ txn_fn saga_retry; /* a parked one goes on where it stopped; one that waits for 
 txn_fn saga_skip;  /* count the step as done (or undone) and go on */
 txn_fn saga_abort; /* go back */
 
-/* How many are in each state; read-only. arg is int64_t[SAGA_STATE_COUNT]. */
+/* How many are in each state, those that have ended apart: they are history, and many. Read-only; arg is int64_t[SAGA_OPEN_STATES]. */
 txn_fn saga_count;
