@@ -151,6 +151,35 @@ static void fill(struct bench *b)
 	printf("{\"seconds\": %.2f, \"template\": \"%.*s\"}\n", (double)(mono_ns() - begun) / 1e9, STR_ARG(uuid));
 }
 
+/* --- time --- */
+
+/* Of all threads: what others do on this machine is not in it. */
+static int64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* How long each of many took, and how much processor time all of them. */
+struct stopwatch {
+	struct histogram times;
+	int64_t          begun, cpu_begun, cpu;
+};
+
+static void stopwatch_start(struct stopwatch *w)
+{
+	w->cpu_begun = cpu_ns();
+	w->begun = mono_ns();
+}
+
+static void stopwatch_stop(struct stopwatch *w)
+{
+	histogram_add(&w->times, (uint64_t)(mono_ns() - w->begun));
+	w->cpu += cpu_ns() - w->cpu_begun;
+}
+
 /* --- pages --- */
 
 static void print_name(struct bench *b, const char *name)
@@ -159,34 +188,35 @@ static void print_name(struct bench *b, const char *name)
 	b->has_printed = true;
 }
 
-static void print_times(struct bench *b, const char *name, const struct histogram *h)
+static void print_times(struct bench *b, const char *name, const struct stopwatch *w)
 {
+	const struct histogram *h = &w->times;
+
 	print_name(b, name);
-	printf("{\"count\": %llu, \"p50\": %.3f, \"p99\": %.3f, \"max\": %.3f}", (unsigned long long)h->count,
-	       (double)histogram_quantile(h, 0.5) / 1e6, (double)histogram_quantile(h, 0.99) / 1e6,
-	       (double)h->max / 1e6);
+	printf("{\"count\": %llu, \"p50\": %.3f, \"p99\": %.3f, \"max\": %.3f, \"cpu_ms\": %.3f}",
+	       (unsigned long long)h->count, (double)histogram_quantile(h, 0.5) / 1e6,
+	       (double)histogram_quantile(h, 0.99) / 1e6, (double)h->max / 1e6,
+	       h->count ? (double)w->cpu / 1e6 / (double)h->count : 0);
 }
 
 /* A list to its end. `cursor` and `page` are members of arg. */
 static void walk(struct bench *b, const char *name, txn_fn *list, void *arg, struct str *cursor,
                  const struct page *page)
 {
-	struct histogram times = { 0 };
+	struct stopwatch w = { 0 };
 	struct err       e = { 0 };
 	char             kept[CURSOR_MAX];
 
 	do {
-		int64_t begun;
-
 		arena_reset(&b->arena);
-		begun = mono_ns();
+		stopwatch_start(&w);
 		must(store_read(b->fill.store, list, arg, &b->arena, &e), &e);
-		histogram_add(&times, (uint64_t)(mono_ns() - begun));
+		stopwatch_stop(&w);
 		if (page->next.n)
 			memcpy(kept, page->next.p, page->next.n);
 		*cursor = str_of(kept, page->next.n);
 	} while (cursor->n);
-	print_times(b, name, &times);
+	print_times(b, name, &w);
 }
 
 static void walk_leases(struct bench *b, const char *name, struct lease_list list)
@@ -214,17 +244,16 @@ static void measure_pages(struct bench *b)
 /* What /metrics and the pool's overview show. */
 static void measure_count(struct bench *b, const char *name, txn_fn *count, void *arg)
 {
-	struct histogram times = { 0 };
+	struct stopwatch w = { 0 };
 	struct err       e = { 0 };
 
 	for (int i = 0; i < COUNTS; i++) {
-		int64_t begun = mono_ns();
-
 		arena_reset(&b->arena);
+		stopwatch_start(&w);
 		must(store_read(b->fill.store, count, arg, &b->arena, &e), &e);
-		histogram_add(&times, (uint64_t)(mono_ns() - begun));
+		stopwatch_stop(&w);
 	}
-	print_times(b, name, &times);
+	print_times(b, name, &w);
 }
 
 static void measure_counts(struct bench *b)
@@ -236,15 +265,6 @@ static void measure_counts(struct bench *b)
 }
 
 /* --- passes --- */
-
-/* Of all threads: what others do on this machine is not in it. */
-static int64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static void measure_pass(struct bench *b, const char *name, lease_pass_fn *pass)
 {
@@ -288,39 +308,37 @@ static struct lease_call call_for(struct bench *b, int64_t owner, int64_t lease)
 
 static void decide(struct bench *b, const char *name, txn_fn *run, int64_t first_lease)
 {
-	struct histogram times = { 0 };
+	struct stopwatch w = { 0 };
 	struct err       e = { 0 };
 
 	for (int64_t i = 0; i < DECISIONS_MAX && i < b->fill.pending; i++) {
 		struct lease_call c;
-		int64_t           begun;
 
 		arena_reset(&b->arena);
 		c = call_for(b, i, first_lease + i);
-		begun = mono_ns();
+		stopwatch_start(&w);
 		must(store_run(b->fill.store, run, &c, &b->arena, &e), &e);
-		histogram_add(&times, (uint64_t)(mono_ns() - begun));
+		stopwatch_stop(&w);
 	}
-	print_times(b, name, &times);
+	print_times(b, name, &w);
 }
 
 static void request(struct bench *b, struct str template_uuid)
 {
-	struct histogram times = { 0 };
+	struct stopwatch w = { 0 };
 	struct err       e = { 0 };
 
 	for (int64_t i = 0; i < DECISIONS_MAX && i < b->fill.spare - b->fill.pending; i++) {
 		struct lease_request r = { .by = manager, .policy = &b->policy, .template_uuid = template_uuid };
-		int64_t              begun;
 
 		arena_reset(&b->arena);
 		r.owner_email = str_format(&b->arena, "newcomer-%lld@example.com", (long long)i);
 		r.is_assigned = true;
-		begun = mono_ns();
+		stopwatch_start(&w);
 		must(store_run(b->fill.store, lease_request, &r, &b->arena, &e), &e);
-		histogram_add(&times, (uint64_t)(mono_ns() - begun));
+		stopwatch_stop(&w);
 	}
-	print_times(b, "request, approved at once", &times);
+	print_times(b, "request, approved at once", &w);
 }
 
 static void measure_decisions(struct bench *b)

@@ -50,7 +50,7 @@ class Disk:
 
 def summary(seconds):
     times = sorted(s * 1000 for s in seconds)
-    return {"typical": times[len(times) // 2], "p99": times[min(len(times) - 1, len(times) * 99 // 100)], "max": times[-1]}
+    return {"p50": times[len(times) // 2], "p99": times[min(len(times) - 1, len(times) * 99 // 100)], "max": times[-1]}
 
 
 class LeaseLoad:
