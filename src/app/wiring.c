@@ -9,6 +9,7 @@
 #include "app/wiring.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -37,6 +38,7 @@
 #include "service/cloudtrail.h"
 #include "service/jobs.h"
 #include "service/leases.h"
+#include "service/sandbox_events.h"
 #include "service/policy_store.h"
 #include "store/store.h"
 
@@ -112,11 +114,11 @@ static void lay_routes(struct wiring *w)
 	for (size_t i = 0; w->o.lending && i < LEASE_ROUTE_COUNT; i++)
 		add_route(w, lease_routes[i].pattern, lease_routes[i].queue);
 	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
-	if (has_mail(c)) {
-		add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
-		if (w->o.lending)
-			add_route(w, LEASE_MAIL_EVENTS, "mail");
-	}
+	if (!has_mail(c))
+		return;
+	add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
+	if (w->o.lending)
+		add_route(w, LEASE_MAIL_EVENTS, "mail");
 }
 
 static struct queue sink(const struct wiring *w, const char *name, queue_call_fn *call, void *arg)
@@ -190,6 +192,7 @@ static void make_kernel(struct wiring *w)
 		.source = config_str(c, CONFIG_EVENT_SOURCE),
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
 		.region = config_str(c, CONFIG_EVENT_REGION),
+		.routine = STR(SANDBOX_ROUTINE_EVENTS),
 		.queues = w->queues,
 		.queue_count = w->o.lending ? QUEUE_COUNT + LENDING_QUEUES : QUEUE_COUNT,
 		.routes = w->routes,
@@ -221,11 +224,10 @@ enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct 
 	w->mail_rule = mail_rule(o->config);
 	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
 	if (o->lending) {
+		w->sagas[0] = lending_saga(o->lending);
 		w->mail_routes.find = lease_mail_recipients;
 		w->mail_routes.find_arg = signin_identity(o->signin);
 	}
-	if (o->lending)
-		w->sagas[0] = lending_saga(o->lending);
 	lay_routes(w);
 	make_queues(w);
 	make_kernel(w);

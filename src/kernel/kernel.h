@@ -25,6 +25,7 @@ struct kernel_options {
 	const struct clock *clock;
 	struct str          node;                    /* who we are: owner of what we claim */
 	struct str          source, account, region; /* of our own events */
+	struct str          routine; /* patterns of types that come all the time: not in the index by type */
 
 	const struct queue            *queues;
 	size_t                         queue_count;

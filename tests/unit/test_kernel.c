@@ -606,3 +606,33 @@ TEST(after_a_crash_of_the_only_node_its_claims_are_free_at_once)
 	CHECK(r.outside.count == 1);
 	rig_close(&r.base);
 }
+
+TEST(two_routes_to_one_queue_are_one_delivery)
+{
+	struct rig r;
+
+	open_rig(&r);
+	r.routes[1] = (struct route){ "ThingSold", "inside" };
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	rig_turn(&r.base);
+	CHECK(r.inside.count == 1);
+	rig_close(&r.base);
+}
+
+TEST(routine_events_are_found_by_type_as_all_others_are)
+{
+	struct rig r;
+
+	r = (struct rig){ 0 };
+	r.base.options.routine = STR("ThingMade,Other*");
+	rig_open(&r.base);
+	emit_one(&r, "ThingMade", "thing/1", 1);
+	emit_one(&r, "ThingSold", "thing/1", 2);
+	emit_one(&r, "ThingMade", "thing/2", 3);
+	emit_one(&r, "Otherwise", "thing/2", 4);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("ThingMade") }) == 2);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("ThingSold") }) == 1);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("Otherwise") }) == 1);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("Thing*") }) == 3);
+	rig_close(&r.base);
+}
