@@ -111,7 +111,7 @@ struct figures {
 	struct queue_counts queues;
 	struct timer_list   timers; /* the first one */
 	struct alarm_list   alarms;
-	int64_t             sagas[SAGA_STATE_COUNT];
+	int64_t             sagas[SAGA_OPEN_STATES];
 	int64_t             timers_armed;
 };
 
@@ -178,7 +178,7 @@ static void set_figures(struct request *r, const struct figures *f)
 	set_queues(m, &f->queues, now_ms);
 	metrics_set(m, METRIC_TIMER_LAG, first ? seconds_since(first->due_ms, now_ms) : 0);
 	metrics_set(m, METRIC_TIMERS_ARMED, (double)f->timers_armed);
-	for (int i = 0; i < SAGA_STATE_COUNT; i++)
+	for (int i = 0; i < SAGA_OPEN_STATES; i++)
 		set_gauge(m, METRIC_SAGAS, saga_state_names[i], (double)f->sagas[i]);
 	set_alarms(m, &f->alarms);
 }

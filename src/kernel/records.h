@@ -147,7 +147,8 @@ enum saga_state {
 	SAGA_PARKED, /* needs a person */
 	SAGA_DONE,
 	SAGA_UNDONE,
-	SAGA_STATE_COUNT
+	SAGA_STATE_COUNT,
+	SAGA_OPEN_STATES = SAGA_DONE, /* those before it have not ended */
 };
 
 struct saga {

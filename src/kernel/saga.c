@@ -209,7 +209,7 @@ enum rc saga_count(struct session *s, void *arg, struct err *e)
 {
 	int64_t *counts = arg;
 
-	for (int state = 0; state < SAGA_STATE_COUNT; state++) {
+	for (int state = 0; state < SAGA_OPEN_STATES; state++) {
 		enum rc rc = session_count(s, &saga_type, SAGA_BY_STATE, value_int(state), &counts[state], e);
 
 		if (rc)

@@ -104,5 +104,5 @@ struct saga_prune {
 };
 txn_fn saga_prune;
 
-/* How many are in each state; read-only. arg is int64_t[SAGA_STATE_COUNT]. */
+/* How many are in each state, those that have ended apart: they are history, and many. Read-only; arg is int64_t[SAGA_OPEN_STATES]. */
 txn_fn saga_count;
