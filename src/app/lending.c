@@ -148,7 +148,7 @@ const struct lease_world *lending_world(const struct lending *l)
 static enum rc is_untouched(struct session *s, void *arg, struct err *e)
 {
 	bool   *ret = arg;
-	int64_t accounts, templates;
+	int64_t accounts = 0, templates = 0;
 	enum rc rc = session_count(s, &account_type, QUERY_ALL, value_int(0), &accounts, e);
 
 	if (!rc)

@@ -38,6 +38,7 @@
 #include "service/cloudtrail.h"
 #include "service/jobs.h"
 #include "service/leases.h"
+#include "service/sandbox_events.h"
 #include "service/policy_store.h"
 #include "store/store.h"
 
@@ -186,11 +187,12 @@ static void make_kernel(struct wiring *w)
 	const struct config  *c = w->o.config;
 	struct kernel_options options = {
 		.store = w->o.store,
-		.clock = &clock_real,
+		.clock = w->o.clock,
 		.node = str_from(w->node),
 		.source = config_str(c, CONFIG_EVENT_SOURCE),
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
 		.region = config_str(c, CONFIG_EVENT_REGION),
+		.routine = STR(SANDBOX_ROUTINE_EVENTS),
 		.queues = w->queues,
 		.queue_count = w->o.lending ? QUEUE_COUNT + LENDING_QUEUES : QUEUE_COUNT,
 		.routes = w->routes,
@@ -402,7 +404,7 @@ static void init_pulse(struct wiring *w)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->is_changed, &attr);
 	pthread_condattr_destroy(&attr);
-	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(&clock_real).ms };
+	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(w->o.clock).ms };
 }
 
 void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg)

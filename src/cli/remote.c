@@ -196,6 +196,19 @@ enum rc remote_stream(struct remote *remote, const struct remote_request *req, r
 	return fetch(&out, &remote->arena, ret, e);
 }
 
+/* A server whose time is scaled says what time it is there. */
+static void set_clock(struct remote *remote, const struct fetch_reply *reply)
+{
+	int64_t sec;
+
+	if (!iso_time_parse(fetch_header(reply, "Leasehold-Time"), &sec))
+		return;
+	remote->clock = clock_scaled(wall_from_sec(sec), 1);
+	remote->clock_io = *remote->io;
+	remote->clock_io.clock = &remote->clock;
+	remote->io = &remote->clock_io;
+}
+
 enum rc remote_send(struct remote *remote, const struct remote_request *req, struct fetch_reply *ret, struct err *e)
 {
 	struct fetch_request out;
@@ -207,6 +220,8 @@ enum rc remote_send(struct remote *remote, const struct remote_request *req, str
 	progress_start(&progress, remote->io, req->waiting_for ? req->waiting_for : "waiting for the server");
 	rc = fetch(&out, &remote->arena, ret, e);
 	progress_stop(&progress);
+	if (!rc)
+		set_clock(remote, ret);
 	return rc;
 }
 

@@ -6,13 +6,14 @@
 
 #include "base/arena.h"
 #include "base/attr.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/cli.h"
 #include "cli/settings.h"
 #include "net/fetch.h"
 
 struct cli_args;
-struct cli_io;
 
 /* Whose token. A person's, or a program's that stands for one, is for the paths under /api. */
 enum remote_scope { REMOTE_TRACK, REMOTE_ADMIN, REMOTE_PERSON };
@@ -20,7 +21,7 @@ enum remote_scope { REMOTE_TRACK, REMOTE_ADMIN, REMOTE_PERSON };
 enum { REMOTE_HEADERS_MAX = 8, REMOTE_WAIT_MAX_SEC = 86400 };
 
 struct remote {
-	const struct cli_io   *io;
+	const struct cli_io   *io; /* with the server's time, where that is not the machine's */
 	const struct cli_args *args;
 	struct arena           arena; /* everything a run needs */
 	struct settings        settings;
@@ -28,6 +29,8 @@ struct remote {
 	struct str             api;  /* such as "http://127.0.0.1:8080/api": the base of requests of people */
 	bool                   is_json;
 	bool                   is_coloured;
+	struct clock           clock;    /* of the server, and */
+	struct cli_io          clock_io; /* what it was given with that */
 };
 
 struct remote_request {

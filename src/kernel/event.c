@@ -41,6 +41,8 @@ static void complete(struct session *s, struct event *event)
 		event->time_ms = session_now(s).ms;
 	if (!event->schema)
 		event->schema = 1;
+	if (kernel_matches(kernel_options(kernel_of(s))->routine, event->type))
+		event->volume = EVENT_ROUTINE;
 }
 
 static bool is_for(const struct kernel *k, const struct route *route, const struct queue *queue,
@@ -214,7 +216,8 @@ static struct query list_query(struct session *s, const struct event_list *l)
 	if (l->subject.n) {
 		q.index = EVENT_BY_SUBJECT;
 		q.hash = value_text(l->subject);
-	} else if (l->type.n && !is_pattern(l->type)) {
+	} else if (l->type.n && !is_pattern(l->type) &&
+	           !kernel_matches(kernel_options(kernel_of(s))->routine, l->type)) {
 		q.index = EVENT_BY_TYPE;
 		q.hash = value_text(l->type);
 	}

@@ -10,8 +10,9 @@
  * safety: two at the same time would be kept apart by the store. What the store has failed stays in the table for a while: it is still
  * due, and would be begun again at once, and for ever.
  *
- * What is due and finds no room is not looked for again before there is room: the end of each call, and of the last of what needs none,
- * is a reason to look.
+ * What is due and finds no room is not looked for again before there is room: the end of a call is a reason to look. While something is
+ * under way nobody can see what comes behind it; so a look that began something is soon followed by another one, and one that found
+ * only what was in hand by one at its end.
  */
 #include "kernel/pump.h"
 
@@ -37,7 +38,8 @@ enum {
 	TURNS_MAX = 32,
 	DEFAULT_CONCURRENCY = 4,
 	STORE_RETRY_MS = 1000,
-	CLAIMED_MS = 50,
+	CLAIMED_MS = 50, /* what was begun is not due any more after so long, mostly: */
+	SETTLED_MS = 1,
 };
 
 struct item {                   /* one work under way */
@@ -66,15 +68,16 @@ struct pump {
 	pthread_cond_t  is_changed;
 	atomic_bool     is_poked;
 	bool            is_stopping;
-	struct item    *buckets[BUCKETS];
-	struct item    *spare; /* done with; their memory is used again */
-	size_t          spare_count;
-	struct item    *calling;
-	struct item    *resting;
-	int64_t         complained_ms; /* when the log had the last of the store's failures */
-	size_t          alone;         /* under way without a worker */
-	size_t          called;        /* with one, or waiting for one */
-	unsigned       *by_queue;      /* calls of each queue */
+	bool         is_blind; /* the last look saw only what was in hand: look again when there is nothing in hand */
+	struct item *buckets[BUCKETS];
+	struct item *spare; /* done with; their memory is used again */
+	size_t       spare_count;
+	struct item *calling;
+	struct item *resting;
+	int64_t      complained_ms; /* when the log had the last of the store's failures */
+	size_t       alone;         /* under way without a worker */
+	size_t       called;        /* with one, or waiting for one */
+	unsigned    *by_queue;      /* calls of each queue */
 };
 
 /* --- what is under way --- */
@@ -232,7 +235,7 @@ static void end_item(struct item *item)
 		let_rest(p, item);
 	else
 		put_aside(p, item);
-	must_look = is_call || has_more || p->alone == 0 || p->alone == ENOUGH_IN_HAND - 1;
+	must_look = is_call || has_more || p->alone == ENOUGH_IN_HAND - 1 || (p->alone == 0 && p->is_blind);
 	if (must_look)
 		atomic_store(&p->is_poked, true);
 	if (must_look || p->is_stopping)
@@ -383,7 +386,6 @@ static bool has_room(struct pump *p, const struct work *w)
 	return *calls_of(p, w) < most && (!target || calls_to(p, target) < most - most / 4);
 }
 
-/* True: a call, which will not be due any more when a worker has claimed it. */
 static bool begin(struct pump *p, const struct work *w)
 {
 	struct item *item = NULL;
@@ -398,7 +400,7 @@ static bool begin(struct pump *p, const struct work *w)
 		(void)inbox_put(&p->calls, &item->turn);
 	else
 		submit_stage(item, work_settle);
-	return w->needs_call;
+	return true;
 }
 
 /* With the lock held: sleep until there is a reason to look. False: stop. */
@@ -419,6 +421,25 @@ static bool wait_for_reason(struct pump *p, int64_t wait_ms)
 	return !p->is_stopping;
 }
 
+static int64_t begin_all(struct pump *p, const struct work_list *list, int64_t wait_ms)
+{
+	bool has_begun = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct work *w = &list->items[i];
+
+		if (!begin(p, w))
+			continue;
+		has_begun |= !w->needs_call;
+		if (wait_ms > CLAIMED_MS)
+			wait_ms = CLAIMED_MS;
+	}
+	pthread_mutex_lock(&p->lock);
+	p->is_blind = !has_begun && p->alone > 0;
+	pthread_mutex_unlock(&p->lock);
+	return has_begun ? SETTLED_MS : wait_ms;
+}
+
 /* How long until there is more to do, as far as can be seen now. */
 static int64_t look(struct pump *p, struct arena *a)
 {
@@ -430,12 +451,10 @@ static int64_t look(struct pump *p, struct arena *a)
 		log_write(LOG_WARNING, "kernel", NULL, 0, "cannot look for work: %s", e.msg);
 		return STORE_RETRY_MS;
 	}
-	for (size_t i = 0; i < list.count; i++)
-		if (begin(p, &list.items[i]))
-			wait_ms = CLAIMED_MS; /* then it can be seen what comes behind it */
+	wait_ms = begin_all(p, &list, wait_ms);
 	if (list.next_due_ms == INT64_MAX)
 		return wait_ms;
-	until_due_ms = list.next_due_ms - clock_now(p->kernel->clock).ms;
+	until_due_ms = clock_wait_ms(p->kernel->clock, list.next_due_ms - clock_now(p->kernel->clock).ms);
 	if (until_due_ms < 0)
 		return 0;
 	return until_due_ms < wait_ms ? until_due_ms : wait_ms;

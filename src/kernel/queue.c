@@ -176,6 +176,14 @@ static void step_back(struct session *s, struct lane *lane)
 	join_lane(s, lane, &again);
 }
 
+static int64_t draw_backoff(struct work *w, const struct lane *lane)
+{
+	const struct queue *q = w->queue;
+
+	return kernel_backoff(w->kernel, q->backoff_ms ? q->backoff_ms : DEFAULT_BACKOFF_MS,
+	                      q->backoff_max_ms ? q->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS, lane->tries - 1);
+}
+
 /* A try has failed: later again, or never. */
 static enum rc note_failure(struct session *s, struct work *w, struct lane *lane, struct err *e)
 {
@@ -191,9 +199,7 @@ static enum rc note_failure(struct session *s, struct work *w, struct lane *lane
 	}
 	lane->owner = STR("");
 	lane->last_error = shortened(why);
-	lane->due_ms = session_now(s).ms +
-	               kernel_backoff(w->kernel, q->backoff_ms ? q->backoff_ms : DEFAULT_BACKOFF_MS,
-	                              q->backoff_max_ms ? q->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS, lane->tries - 1);
+	lane->due_ms = session_now(s).ms + kernel_span_ms(w->kernel, draw_backoff(w, lane));
 	session_put(s, &lane_type, lane);
 	session_poke(s, NEWS_TO_DO); /* whoever sleeps until something is due has something new to consider */
 	return RC_OK;
@@ -247,6 +253,12 @@ static enum rc load_delivery(struct session *s, struct work *w, const struct lan
 	return RC_OK;
 }
 
+/* By the kernel's clock. */
+static int64_t visibility_of(const struct work *w)
+{
+	return kernel_span_ms(w->kernel, queue_visibility_ms(w->queue));
+}
+
 static bool go_on(struct call *c)
 {
 	struct work *w = CONTAINER_OF(c, struct work, call);
@@ -254,7 +266,7 @@ static bool go_on(struct call *c)
 
 	if (w->is_lost || (w->may_go_on && !w->may_go_on(w->may_go_on_arg)))
 		return false;
-	if (now_ms < w->claimed_until_ms - queue_visibility_ms(w->queue) / 2)
+	if (now_ms < w->claimed_until_ms - visibility_of(w) / 2)
 		return true;
 	/* A store that cannot be reached is no reason to stop: the claim stands until it runs out. */
 	if (work_keep(w, NULL))
@@ -283,7 +295,7 @@ enum rc lane_claim(struct session *s, struct work *w, struct err *e)
 	w->delivery.tries = ++lane.tries;
 	w->fence = ++lane.fence;
 	lane.owner = kernel_options(w->kernel)->node;
-	w->claimed_until_ms = lane.due_ms = session_now(s).ms + queue_visibility_ms(w->queue);
+	w->claimed_until_ms = lane.due_ms = session_now(s).ms + visibility_of(w);
 	w->call = (struct call){ .delivery = &w->delivery,
 		                 .arena = &w->arena,
 		                 .clock = kernel_options(w->kernel)->clock,
@@ -425,7 +437,7 @@ enum rc lane_extend(struct session *s, struct work *w, struct err *e)
 
 	if (rc || w->is_lost)
 		return rc;
-	w->claimed_until_ms = lane.due_ms = session_now(s).ms + queue_visibility_ms(w->queue);
+	w->claimed_until_ms = lane.due_ms = session_now(s).ms + visibility_of(w);
 	session_put(s, &lane_type, &lane);
 	return RC_OK;
 }

@@ -150,10 +150,12 @@ enum rc session_start(struct session *s, const char *kind, struct str id, struct
 		                  .data = STR("{}"),
 		                  .actor = str_dup(a, actor) };
 	struct saga      other;
-	struct saga_rule r = {
-		.kind = kernel_saga(kernel_of(s), saga.kind), .saga = &saga, .now_ms = session_now(s).ms, .arena = a
-	};
-	enum rc rc;
+	struct saga_rule r = { .kind = kernel_saga(kernel_of(s), saga.kind),
+		               .saga = &saga,
+		               .now_ms = session_now(s).ms,
+		               .scale = kernel_span_ms(kernel_of(s), 1),
+		               .arena = a };
+	enum rc          rc;
 
 	if ((rc = check_kind(r.kind, kind, e)) || (rc = check_new(&saga, e)))
 		return err_wrap(e, rc, "saga %.*s", STR_ARG(id));
@@ -235,6 +237,7 @@ static enum rc load(struct session *s, struct saga_order *o, struct saga_rule *r
 	*ret = (struct saga_rule){ .kind = kernel_saga(kernel_of(s), o->saga.kind),
 		                   .saga = &o->saga,
 		                   .now_ms = session_now(s).ms,
+		                   .scale = kernel_span_ms(kernel_of(s), 1),
 		                   .arena = session_arena(s) };
 	return RC_OK;
 }

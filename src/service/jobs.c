@@ -342,7 +342,7 @@ static void run_pass(struct run *r)
 	if (!r->outcome.rc) /* the terms could be read */
 		r->outcome.rc = table[r->id].run(&p, &counts, &r->outcome.e);
 	r->finished_ms = clock_now(o->clock).ms;
-	r->outcome.duration_ms = r->finished_ms - r->started_ms;
+	r->outcome.duration_ms = clock_wait_ms(o->clock, r->finished_ms - r->started_ms);
 	write_result(&counts, r->outcome.result);
 	if (r->was_told)
 		return;

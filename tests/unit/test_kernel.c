@@ -367,6 +367,27 @@ TEST(who_was_too_slow_does_not_settle_what_another_has_taken_over)
 	rig_close(&r.base);
 }
 
+TEST(where_time_is_scaled_a_claim_lasts_as_long_on_the_machine)
+{
+	struct rig   r;
+	struct work *w;
+
+	open_rig(&r);
+	r.base.clock.scale = 3600;
+	r.routes[0].pattern = "Nothing";
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	w = take_work(&r);
+	rig_run(&r.base, work_claim, w);
+	CHECK(w->is_claimed);
+	r.base.clock.test_ms += (int64_t)119000 * 3600;
+	CHECK(rig_turn(&r.base) == 0);
+	r.base.clock.test_ms += (int64_t)2000 * 3600;
+	CHECK(rig_turn(&r.base) > 0);
+	CHECK(r.outside.count == 1);
+	drop_work(w);
+	rig_close(&r.base);
+}
+
 TEST(a_call_that_ends_the_process_each_time_is_given_up)
 {
 	struct rig   r;
@@ -616,5 +637,23 @@ TEST(two_routes_to_one_queue_are_one_delivery)
 	emit_one(&r, "ThingSold", "thing/1", 1);
 	rig_turn(&r.base);
 	CHECK(r.inside.count == 1);
+	rig_close(&r.base);
+}
+
+TEST(routine_events_are_found_by_type_as_all_others_are)
+{
+	struct rig r;
+
+	r = (struct rig){ 0 };
+	r.base.options.routine = STR("ThingMade,Other*");
+	rig_open(&r.base);
+	emit_one(&r, "ThingMade", "thing/1", 1);
+	emit_one(&r, "ThingSold", "thing/1", 2);
+	emit_one(&r, "ThingMade", "thing/2", 3);
+	emit_one(&r, "Otherwise", "thing/2", 4);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("ThingMade") }) == 2);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("ThingSold") }) == 1);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("Otherwise") }) == 1);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("Thing*") }) == 3);
 	rig_close(&r.base);
 }
