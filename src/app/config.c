@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "app/config_table.h"
+#include "domain/lease.h"
 
 enum { FILE_MAX = 256 * 1024 };
 
@@ -345,12 +346,27 @@ static bool is_base_path(struct str path)
 	return segments <= 3;
 }
 
-/* What concerns more than one setting. */
+/* 12 digits each, separated by commas; empty is fine. */
+static bool is_account_list(struct str list)
+{
+	while (list.n) {
+		struct str id = str_trim(str_cut(&list, ','));
+
+		if (!account_id_is_ok(id))
+			return false;
+	}
+	return true;
+}
+
+/* What concerns more than one setting, or is a form of its own. */
 static void check_together(const struct config *c, struct buf *problems)
 {
 	if (!is_base_path(config_str(c, CONFIG_BASE_PATH)))
 		buf_addf(problems, "%s: must be empty or like /v1 (at most three parts of letters, digits, - _ .)\n",
 		         config_name(CONFIG_BASE_PATH));
+	if (!is_account_list(config_str(c, CONFIG_ADMIN_ACCOUNTS)))
+		buf_addf(problems, "%s: must be account ids of 12 digits, separated by commas\n",
+		         config_name(CONFIG_ADMIN_ACCOUNTS));
 	if (!config_str(c, CONFIG_TLS_CERT).n != !config_str(c, CONFIG_TLS_KEY).n)
 		buf_addf(problems, "%s and %s: both or neither\n", config_name(CONFIG_TLS_CERT),
 		         config_name(CONFIG_TLS_KEY));

@@ -29,6 +29,7 @@ struct lending {
 	struct store                *store;
 	struct sim_cloud            *sim;
 	struct cloud                 cloud;
+	struct str                   admin_accounts; /* as set */
 	struct policy_holder        *policies;
 	struct lease_world           world;
 	struct account_world        *accounts;
@@ -56,6 +57,11 @@ const struct policy *lending_policy(void *arg)
 	return policy_current(l->policies);
 }
 
+const struct approval_policy *lending_approval(void *arg)
+{
+	return lending_policy(arg)->approval;
+}
+
 static struct account_world_options world_options(const struct lending *l)
 {
 	return (struct account_world_options){ .store = l->store,
@@ -75,6 +81,7 @@ struct lending *lending_new(const struct config *c, struct store *store, struct 
 	l->store = store;
 	l->sim = cloud;
 	l->cloud = sim_cloud_ports(cloud);
+	l->admin_accounts = config_str(c, CONFIG_ADMIN_ACCOUNTS);
 	l->policies = policy_holder_new(store, &clock_real);
 	l->world = (struct lease_world){ .cloud = l->cloud,
 		                         .projects = config_number(c, CONFIG_PROJECTED),
@@ -126,6 +133,11 @@ struct policy_holder *lending_policies(struct lending *l)
 	return l->policies;
 }
 
+struct str lending_admin_accounts(const struct lending *l)
+{
+	return l->admin_accounts.n ? l->admin_accounts : sim_cloud_admin_accounts(l->sim);
+}
+
 const struct lease_world *lending_world(const struct lending *l)
 {
 	return &l->world;
@@ -136,7 +148,7 @@ const struct lease_world *lending_world(const struct lending *l)
 static enum rc is_untouched(struct session *s, void *arg, struct err *e)
 {
 	bool   *ret = arg;
-	int64_t accounts, templates;
+	int64_t accounts = 0, templates = 0;
 	enum rc rc = session_count(s, &account_type, QUERY_ALL, value_int(0), &accounts, e);
 
 	if (!rc)

@@ -12,6 +12,7 @@
 #include "kernel/saga.h"
 #include "service/lease_jobs.h"
 
+struct approval_policy;
 struct config;
 struct lending;
 struct policy;
@@ -33,12 +34,18 @@ void                      lending_queues(struct lending *l, struct queue ret[LEN
 extern const struct route lending_routes[LENDING_ROUTES];
 const struct saga_kind   *lending_saga(const struct lending *l);
 
-struct cloud             *lending_cloud(struct lending *l);
-struct policy_holder     *lending_policies(struct lending *l);
+struct cloud         *lending_cloud(struct lending *l);
+struct policy_holder *lending_policies(struct lending *l);
+/* The accounts that are never lent, separated by commas. */
+struct str lending_admin_accounts(const struct lending *l);
+
 const struct lease_world *lending_world(const struct lending *l);
 
 /* The policy in force; arg is the lending. Any thread. */
 const struct policy *lending_policy(void *arg);
+
+/* Its approval rules; NULL: there are none. arg is the lending. Any thread. */
+const struct approval_policy *lending_approval(void *arg);
 
 /* Read what is stored; arm what has to be armed; in a world that nobody has used yet, register the simulated accounts that are free and make
  * two templates. Blocks. Repeat it when it fails. */

@@ -14,6 +14,7 @@
 
 #include "app/config.h"
 #include "app/signin.h"
+#include "app/stores.h"
 #include "net/tls.h"
 
 /* By what name the person who set it knows it. */
@@ -85,12 +86,27 @@ void preflight_tls(const struct config *c, struct buf *problems)
 		tls_identity_close(identity);
 }
 
+/* Only a simulated world has a time of its own, and only one process can keep it. */
+static void check_scale(const struct config *c, bool is_dev, struct buf *problems)
+{
+	if (config_number(c, CONFIG_TIME_SCALE) == 1)
+		return;
+	if (!is_dev)
+		buf_addf(problems,
+		         "%s: scales the time of a simulated world, so it needs --dev; right is 1, or unset\n",
+		         config_name(CONFIG_TIME_SCALE));
+	if (config_number(c, CONFIG_STORE) != APP_SQLITE)
+		buf_addf(problems, "%s: nodes would not agree about the time; right is %s=sqlite, or 1\n",
+		         config_name(CONFIG_TIME_SCALE), config_name(CONFIG_STORE));
+}
+
 void preflight_check(struct config *c, bool is_dev, struct buf *problems)
 {
 	if (is_dev && config_str(c, CONFIG_CSP_URL).n)
 		buf_addf(problems,
 		         "--dev uses the simulated vendor, but %s is set (%s); unset it, or start without --dev\n",
 		         config_name(CONFIG_CSP_URL), config_origin_name(c->values[CONFIG_CSP_URL].origin));
+	check_scale(c, is_dev, problems);
 	check_listen(c, problems);
 	if (!config_str(c, CONFIG_DATA).n && c->values[CONFIG_DATA].origin == FROM_COMMAND_LINE)
 		buf_addf(problems, "--data: must name a folder\n");

@@ -29,6 +29,7 @@
 #include "app/stores.h"
 #include "app/tokens.h"
 #include "app/wiring.h"
+#include "app/world_clock.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -64,6 +65,7 @@ struct server {
 	int                    lock_fd;
 	uv_loop_t              loop;
 	uv_signal_t            on_term, on_int, on_hup;
+	struct clock           clock; /* of all that is stored; sign-in, the wire and the vendor keep the machine's */
 	struct app_store       store;
 	struct store          *sim_store; /* of the simulated vendor and cloud; NULL when there is a real vendor */
 	struct sim_cloud      *sim;
@@ -92,10 +94,19 @@ static const char *in_data(struct server *s, const char *name)
 	return str_format(&s->config->arena, "%s/%s", config_text(s->config, CONFIG_DATA), name).p;
 }
 
+static enum rc open_sqlite(struct server *s, struct err *e)
+{
+	enum rc rc = app_open_sqlite(s->config, config_text(s->config, CONFIG_DATA), &s->clock, &s->store, e);
+
+	if (!rc && s->is_dev)
+		rc = world_clock(s->store.store, config_number(s->config, CONFIG_TIME_SCALE), &s->clock, e);
+	return rc;
+}
+
 static enum rc open_store(struct server *s, struct err *e)
 {
 	if (config_number(s->config, CONFIG_STORE) == APP_SQLITE)
-		return app_open_sqlite(s->config, config_text(s->config, CONFIG_DATA), &s->store, e);
+		return open_sqlite(s, e);
 	app_open_dynamodb(s->config, &s->store);
 	return RC_OK;
 }
@@ -169,7 +180,7 @@ static uint64_t draw(void *arg)
 /* The simulated cloud, durable in a file of its own: as any other cloud it goes on when we do not. */
 static enum rc open_sim(struct server *s, struct err *e)
 {
-	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &clock_real, SIM_CACHE_MB };
+	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &s->clock, SIM_CACHE_MB };
 	struct sim_cloud_options options = { .clock = &clock_real,
 		                             .random = draw,
 		                             .waits = true,
@@ -251,7 +262,7 @@ static void make_jobs(struct server *s)
 		 .csp = s->csp,
 		 .settings = &s->settings,
 		 .leases = s->lending ? lending_world(s->lending) : NULL,
-		 .clock = &clock_real,
+		 .clock = &s->clock,
 		 .metrics = s->metrics,
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
 		                   [JOB_CLEANUP] = config_number(c, CONFIG_CLEANUP_INTERVAL),
@@ -284,6 +295,7 @@ static enum rc open_wiring(struct server *s, struct err *e)
 {
 	struct wiring_options options = { .config = s->config,
 		                          .store = s->store.store,
+		                          .clock = &s->clock,
 		                          .metrics = s->metrics,
 		                          .csp = s->csp,
 		                          .settings = &s->settings,
@@ -344,6 +356,9 @@ static enum rc open_api(struct server *s, struct err *e)
 		options.cloud = lending_cloud(s->lending);
 		options.costs = lending_cloud(s->lending)->costs;
 		options.policy = lending_policies(s->lending);
+		options.approval = lending_approval;
+		options.approval_arg = s->lending;
+		options.admin_accounts = lending_admin_accounts(s->lending);
 	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);
@@ -519,23 +534,26 @@ static void read_again(struct server *s, struct config *fresh, struct api_tokens
 	if (rc && e.rc)
 		buf_addf(problems, "%s\n", e.msg);
 	preflight_tls(s->config, problems);
+	signin_check(fresh, problems);
 }
 
-/* Certificates first: they can still fail. Both servers have the same files. */
+/* Users and certificates first: they can still fail, and users that are read early do no harm. Both servers have the same files. */
 static void take_over(struct server *s, const struct config *fresh, const struct api_tokens *tokens,
                       struct buf *problems)
 {
 	struct err e = { 0 };
-	enum rc    rc = http_server_reload_tls(s->http, &e);
+	enum rc    rc = signin_reload_users(s->signin, &e);
 
+	if (!rc)
+		rc = http_server_reload_tls(s->http, &e);
 	if (!rc && s->probe)
 		rc = http_server_reload_tls(s->probe, &e);
-	if (!rc)
-		rc = signin_reload(s->signin, fresh, &e);
-	if (rc)
+	if (rc) {
 		buf_addf(problems, "%s\n", e.msg);
-	else
-		api_set_tokens(s->api, tokens);
+		return;
+	}
+	api_set_tokens(s->api, tokens);
+	signin_set_secrets(s->signin, fresh);
 }
 
 /* Lines as one line. */
@@ -600,6 +618,23 @@ static struct str where_tokens_are(struct config *c)
 	return str_format(&c->arena, "The tokens are those of %s.", c->file);
 }
 
+static void print_lending(const struct config *c, const char *address)
+{
+	int64_t scale = config_number(c, CONFIG_TIME_SCALE);
+
+	printf("Borrow an account, as a user:\n");
+	printf("  export LEASEHOLD_TOKEN=$(build/leasehold token issue --data %s --email user@example.com --role User)\n",
+	       config_text(c, CONFIG_DATA));
+	printf("  build/leasehold lease request --template Playground --wait\n");
+	printf("Sign in with a browser: %s/api/auth/login\n", address);
+	signin_print_dev(c);
+	if (scale > 1)
+		printf("Time goes %lld times faster here: a day takes %.3g s.\n", (long long)scale,
+		       86400.0 / (double)scale);
+	else
+		printf("To see a day pass in half a minute, start with LEASEHOLD_TIME_SCALE=2880.\n");
+}
+
 static void print_welcome(const struct server *s, const char *address)
 {
 	const struct config *c = s->config;
@@ -613,8 +648,8 @@ static void print_welcome(const struct server *s, const char *address)
 	printf("  curl -X POST -H \"Authorization: Bearer $BROKER_API_TOKEN\" -H 'X-Track-ID: student-1' %s%.*s/allocate\n",
 	       address, STR_ARG(base));
 	printf("See the pool:\n  build/leasehold sandbox stats\n");
-	printf("Sign in for leases: %s/api/auth/login\n", address);
-	signin_print_dev(c);
+	if (s->lending)
+		print_lending(c, address);
 	printf("\n%s Ctrl-C stops.\n\n", where_tokens_are(s->config).p);
 	fflush(stdout);
 }
@@ -655,6 +690,7 @@ int serve(struct config *config, bool is_dev)
 	struct server s = { .config = config,
 		            .is_dev = is_dev,
 		            .lock_fd = -1,
+		            .clock = clock_real,
 		            .lock = PTHREAD_MUTEX_INITIALIZER,
 		            .ends = PTHREAD_COND_INITIALIZER };
 	struct err    e = { 0 };

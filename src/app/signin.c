@@ -290,15 +290,17 @@ struct identity *signin_identity(struct signin *s)
 	return users_file_identity(s->users);
 }
 
-enum rc signin_reload(struct signin *s, const struct config *fresh, struct err *e)
+enum rc signin_reload_users(struct signin *s, struct err *e)
+{
+	return users_file_refresh(s->users, true, e);
+}
+
+void signin_set_secrets(struct signin *s, const struct config *fresh)
 {
 	struct jwt_secrets secrets;
-	enum rc            rc;
 
-	if ((rc = read_secrets(fresh, &secrets, e)) || (rc = users_file_refresh(s->users, true, e)))
-		return rc;
-	auth_set_secrets(s->auth, &secrets);
-	return RC_OK;
+	if (read_secrets(fresh, &secrets, NULL) == RC_OK)
+		auth_set_secrets(s->auth, &secrets);
 }
 
 void signin_refresh_users(struct signin *s)

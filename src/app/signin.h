@@ -29,8 +29,11 @@ void               signin_close(struct signin *s);
 struct auth     *signin_auth(struct signin *s);
 struct identity *signin_identity(struct signin *s);
 
-/* Take over secrets and users from settings that were read again; on failure nothing has changed. Loop thread. */
-MUST_CHECK enum rc signin_reload(struct signin *s, const struct config *fresh, struct err *e);
+/* Read the users again; on failure those of before stay. */
+MUST_CHECK enum rc signin_reload_users(struct signin *s, struct err *e);
+
+/* The secrets of settings that passed signin_check(). Loop thread. */
+void signin_set_secrets(struct signin *s, const struct config *fresh);
 
 /* Every now and then: a users file that has changed; keys that other nodes have made. Blocks. */
 void signin_refresh_users(struct signin *s);

@@ -121,7 +121,7 @@ static enum rc open_named(struct config *c, const char *name, bool is_target, st
 		return rc;
 	if (!is_target && access(str_format(&c->arena, "%s/leasehold.db", rest.p).p, R_OK) != 0)
 		return err_set(e, RC_NOT_FOUND, "there is no store in %s", rest.p);
-	return app_open_sqlite(c, rest.p, ret, e);
+	return app_open_sqlite(c, rest.p, &clock_real, ret, e);
 }
 
 static enum rc copy_type(struct app_store *from, struct app_store *to, const struct record_type *type, struct err *e)

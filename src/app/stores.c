@@ -42,14 +42,15 @@ enum rc app_take_folder(const char *folder, int *ret_fd, struct err *e)
 	return rc;
 }
 
-enum rc app_open_sqlite(const struct config *c, const char *folder, struct app_store *ret, struct err *e)
+enum rc app_open_sqlite(const struct config *c, const char *folder, const struct clock *clock, struct app_store *ret,
+                        struct err *e)
 {
 	struct arena          a = { 0 };
 	struct sqlite_options options = {
 		.path = str_format(&a, "%s/leasehold.db", folder).p,
 		.types = service_types,
 		.type_count = service_type_count,
-		.clock = &clock_real,
+		.clock = clock,
 		.cache_mb = (int)config_number(c, CONFIG_SQLITE_CACHE),
 	};
 	enum rc rc;

@@ -7,6 +7,7 @@
 
 struct aws_client;
 struct aws_identity;
+struct clock;
 struct config;
 struct store;
 
@@ -23,7 +24,8 @@ struct app_store {
 MUST_CHECK enum rc app_take_folder(const char *folder, int *ret_fd, struct err *e);
 
 /* The store in a data folder, or the one on DynamoDB. */
-MUST_CHECK enum rc app_open_sqlite(const struct config *c, const char *folder, struct app_store *ret, struct err *e);
+MUST_CHECK enum rc app_open_sqlite(const struct config *c, const char *folder, const struct clock *clock,
+                                   struct app_store *ret, struct err *e);
 void               app_open_dynamodb(const struct config *c, struct app_store *ret);
 void               app_store_close(struct app_store *s);
 

@@ -9,6 +9,7 @@
 #include "app/wiring.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -27,6 +28,7 @@
 #include "kernel/recover.h"
 #include "kernel/webhook.h"
 #include "providers/csp/guard.h"
+#include "providers/notify/lease_mail.h"
 #include "providers/notify/log_sink.h"
 #include "providers/notify/mail.h"
 #include "providers/notify/webhook_out.h"
@@ -36,6 +38,7 @@
 #include "service/cloudtrail.h"
 #include "service/jobs.h"
 #include "service/leases.h"
+#include "service/sandbox_events.h"
 #include "service/policy_store.h"
 #include "store/store.h"
 
@@ -80,8 +83,8 @@ struct wiring {
 	pthread_cond_t  is_changed;
 	bool            is_stopping;
 	struct node     self;
-	uint64_t        failed_commits; /* at the last beat */
-	bool            was_circuit_stated, was_circuit_open;
+	uint64_t        failed_commits;   /* at the last beat */
+	bool            was_circuit_open; /* as it was stated last */
 	bool            was_policy_bad;
 };
 
@@ -111,8 +114,11 @@ static void lay_routes(struct wiring *w)
 	for (size_t i = 0; w->o.lending && i < LEASE_ROUTE_COUNT; i++)
 		add_route(w, lease_routes[i].pattern, lease_routes[i].queue);
 	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
-	if (has_mail(c))
-		add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
+	if (!has_mail(c))
+		return;
+	add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
+	if (w->o.lending)
+		add_route(w, LEASE_MAIL_EVENTS, "mail");
 }
 
 static struct queue sink(const struct wiring *w, const char *name, queue_call_fn *call, void *arg)
@@ -181,11 +187,12 @@ static void make_kernel(struct wiring *w)
 	const struct config  *c = w->o.config;
 	struct kernel_options options = {
 		.store = w->o.store,
-		.clock = &clock_real,
+		.clock = w->o.clock,
 		.node = str_from(w->node),
 		.source = config_str(c, CONFIG_EVENT_SOURCE),
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
 		.region = config_str(c, CONFIG_EVENT_REGION),
+		.routine = STR(SANDBOX_ROUTINE_EVENTS),
 		.queues = w->queues,
 		.queue_count = w->o.lending ? QUEUE_COUNT + LENDING_QUEUES : QUEUE_COUNT,
 		.routes = w->routes,
@@ -216,8 +223,11 @@ enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct 
 	w->mail_server = mail_server(o->config);
 	w->mail_rule = mail_rule(o->config);
 	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
-	if (o->lending)
+	if (o->lending) {
 		w->sagas[0] = lending_saga(o->lending);
+		w->mail_routes.find = lease_mail_recipients;
+		w->mail_routes.find_arg = signin_identity(o->signin);
+	}
 	lay_routes(w);
 	make_queues(w);
 	make_kernel(w);
@@ -237,27 +247,34 @@ struct kernel *wiring_kernel(struct wiring *w)
 /* --- the pulse --- */
 
 /* What fails here is tried again at the next tick; the store's health is told elsewhere. */
-static void try_now(struct wiring *w, txn_fn *run, void *arg)
+static enum rc try_now(struct wiring *w, txn_fn *run, void *arg)
 {
 	struct arena a = { 0 };
+	enum rc      rc = store_run(w->o.store, run, arg, &a, NULL);
 
-	rc_ignore(store_run(w->o.store, run, arg, &a, NULL));
 	arena_fini(&a);
+	return rc;
 }
 
+/* What a beat would have said that the store did not take, the next one says. */
 static void beat(struct wiring *w)
 {
 	uint64_t failed = store_counts(w->o.store).failed_commits;
+	int64_t  slowest_ms = store_take_slowest_ms(w->o.store);
 
-	w->self.slowest_ms = store_take_slowest_ms(w->o.store);
+	if (slowest_ms > w->self.slowest_ms)
+		w->self.slowest_ms = slowest_ms;
 	w->self.failed_commits = (int64_t)(failed - w->failed_commits);
-	w->failed_commits = failed;
-	try_now(w, node_beat, &w->self);
+	if (try_now(w, node_beat, &w->self) == RC_OK) {
+		w->failed_commits = failed;
+		w->self.slowest_ms = 0;
+	}
 	rc_ignore(webhook_refresh(w->kernel, NULL));
 	signin_refresh_keys(w->o.signin);
 }
 
-static void state_circuit(struct wiring *w)
+/* When it changes; and with each beat while it is open, so that a process that has ended is not believed for ever. */
+static void state_circuit(struct wiring *w, bool is_beat)
 {
 	bool        is_open = csp_guard_is_open(w->o.csp, NULL);
 	struct fact fact = { .name = STR("circuit/csp"),
@@ -265,11 +282,10 @@ static void state_circuit(struct wiring *w)
 		             .text = is_open ? STR("calls to the sandbox vendor are held back")
 		                             : STR("calls go through") };
 
-	if (w->was_circuit_stated ? is_open == w->was_circuit_open : !is_open)
+	if (is_open == w->was_circuit_open && !(is_open && is_beat))
 		return;
-	w->was_circuit_stated = true;
-	w->was_circuit_open = is_open;
-	try_now(w, fact_state, &fact);
+	if (try_now(w, fact_state, &fact) == RC_OK)
+		w->was_circuit_open = is_open;
 }
 
 /* What other nodes have written. */
@@ -285,7 +301,10 @@ static void refresh_policy(struct wiring *w)
 
 static void check_alarms(struct wiring *w)
 {
-	struct broker_alarm_context context = { .settings = w->o.settings };
+	struct broker_alarm_context context = { .settings = w->o.settings,
+		                                .has_leases = w->o.lending != NULL,
+		                                .accounts_low_water = config_number(w->o.config,
+		                                                                    CONFIG_ACCOUNTS_LOW_WATER) };
 	struct alarm_check          check = {
 		         .kernel = w->kernel, .rules = service_alarms, .rule_count = service_alarm_count, .arg = &context
 	};
@@ -354,11 +373,13 @@ static void *pulse_loop(void *arg)
 	unsigned       alarm_ticks = (unsigned)config_number(w->o.config, CONFIG_ALARM_INTERVAL);
 
 	for (unsigned tick = 0;; tick++) {
-		if (tick % BEAT_TICKS == 0)
+		bool is_beat = tick % BEAT_TICKS == 0;
+
+		if (is_beat)
 			beat(w);
 		if (w->o.lending && tick % POLICY_TICKS == 0)
 			refresh_policy(w);
-		state_circuit(w);
+		state_circuit(w, is_beat);
 		bring_events(w);
 		signin_refresh_users(w->o.signin);
 		if (tick % alarm_ticks == alarm_ticks - 1)
@@ -383,7 +404,7 @@ static void init_pulse(struct wiring *w)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->is_changed, &attr);
 	pthread_condattr_destroy(&attr);
-	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(&clock_real).ms };
+	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(w->o.clock).ms };
 }
 
 void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg)
@@ -412,7 +433,7 @@ void wiring_stop(struct wiring *w)
 	kernel_on_events(w->kernel, NULL, NULL);
 	pump_stop(w->pump);
 	w->pump = NULL;
-	try_now(w, node_leave, &w->self);
+	rc_ignore(try_now(w, node_leave, &w->self)); /* else the others notice its silence */
 	pthread_cond_destroy(&w->is_changed);
 }
 

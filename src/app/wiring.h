@@ -13,6 +13,7 @@ struct csp;
 struct jobs;
 struct kernel;
 struct metrics;
+struct clock;
 struct lending;
 struct signin;
 struct sim_cloud;
@@ -22,6 +23,7 @@ struct wiring;
 struct wiring_options {
 	const struct config          *config;
 	struct store                 *store;
+	const struct clock           *clock; /* the store's */
 	struct metrics               *metrics;
 	struct csp                   *csp; /* guarded: its circuit is a fact */
 	const struct broker_settings *settings;

@@ -14,18 +14,33 @@ struct mono { /* milliseconds since boot; never stored */
 	int64_t ms;
 };
 
-/* Where time comes from. The real one, or one that a test moves by hand. */
+/* Where time comes from. The real one, one that goes faster, or one that a test moves by hand. */
 struct clock {
 	struct wall (*wall)(const struct clock *c);
 	struct mono (*mono)(const struct clock *c);
 	int64_t test_ms, test_mono_ms; /* used by clock_test only */
+	int64_t scale;                 /* so many times faster than the machine's; 0: as fast */
+	int64_t start_ms, start_us; /* used by clock_scaled only: when it began, by itself and by the machine's mono */
 };
 
 /* The machine's own clock. */
 extern const struct clock clock_real;
 
+/* Does it show the machine's date? */
+bool clock_is_real(const struct clock *c);
+
 /* A clock that stands still at ms until the test changes test_ms, and test_mono_ms. */
 struct clock clock_test(int64_t ms);
+
+/* A clock that shows `start` now and goes scale times as fast as the machine's, whatever happens to the machine's date. */
+enum { CLOCK_SCALE_MAX = 100000 };
+struct clock clock_scaled(struct wall start, int64_t scale);
+
+/* How far the clock goes while so much time passes on the machine. */
+int64_t clock_span_ms(const struct clock *c, int64_t machine_ms);
+
+/* How much time passes on the machine until the clock has gone so far; never too little. */
+int64_t clock_wait_ms(const struct clock *c, int64_t span_ms);
 
 static inline struct wall clock_now(const struct clock *c)
 {

@@ -303,19 +303,35 @@ enum rc yaml_parse(struct str text, json_t **ret, struct err *e)
 	return rc;
 }
 
+/* Between two neighbours, as in a document: there a line break of any kind shows. */
+static bool is_read_back(struct str text)
+{
+	CLEANUP(json_freep) json_t *value = NULL;
+	const json_t               *item = NULL;
+	struct buf                  b;
+	bool                        is_same;
+
+	buf_init(&b, YAML_BYTES_MAX);
+	buf_addf(&b, "a:\n- %.*s\n- x\n", STR_ARG(text));
+	if (!b.is_full && yaml_parse(buf_str(&b), &value, NULL) == RC_OK &&
+	    json_array_size(json_object_get(value, "a")) == 2)
+		item = json_array_get(json_object_get(value, "a"), 0);
+	is_same = json_is_string(item) && str_eq(text, str_of(json_string_value(item), json_string_length(item)));
+	buf_fini(&b);
+	return is_same;
+}
+
 bool yaml_is_plain(struct str text)
 {
-	static const char *const    old_words[] = { "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON",
-		                                    "off", "Off", "OFF", "y",  "Y",  "n",  "N",  NULL };
-	CLEANUP(json_freep) json_t *value = NULL;
+	static const char *const old_words[] = { "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON",
+		                                 "off", "Off", "OFF", "y",  "Y",  "n",  "N",  NULL };
 
-	if (!text.n || is_one_of(text, old_words) || memchr(text.p, '\n', text.n))
+	if (!text.n || is_one_of(text, old_words) || (text.p[0] >= '0' && text.p[0] <= '9'))
+		return false;
+	if (str_starts_with(text, STR("---")) || str_starts_with(text, STR("...")))
 		return false;
 	for (size_t i = 0; i < text.n; i++)
 		if (strchr(",[]{}#\"'\\", text.p[i]) || (unsigned char)text.p[i] < ' ')
 			return false;
-	if (text.p[0] >= '0' && text.p[0] <= '9')
-		return false;
-	return yaml_parse(text, &value, NULL) == RC_OK && json_is_string(value) &&
-	       str_eq(text, str_of(json_string_value(value), json_string_length(value)));
+	return is_read_back(text);
 }

@@ -15,5 +15,5 @@ enum { YAML_BYTES_MAX = 131072, YAML_DEPTH_MAX = 16 };
  * 1_000 and 12:30 are. A value that is not there is null. RC_INVALID with line and column otherwise. The result is yours: json_decref(). */
 MUST_CHECK enum rc yaml_parse(struct str text, json_t **ret, struct err *e);
 
-/* True when this text, written without quotes, is read back as the same text and nothing else. */
+/* True when this text, written without quotes as a value of a document, is read back as the same text and nothing else. */
 bool yaml_is_plain(struct str text);

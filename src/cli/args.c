@@ -3,7 +3,8 @@
  * args.c - reads the command line.
  *
  * Options may stand anywhere, as "--name value" or "--name=value"; "--" ends them. An option's name alone says whether
- * it takes a value, so the words that are left are the command and its operands, wherever they stand. An option given
+ * it takes a value, so the words that are left are the command and its operands, wherever they stand. Where a value may
+ * be left out ("[SECONDS]"), the next word is it unless that is an option or there is none. An option given
  * twice, one that the command does not know and a missing or surplus operand are errors: a guess could give back the
  * wrong sandbox.
  */
@@ -57,6 +58,8 @@ static enum rc take_option(struct cli_args *args, int argc, char **argv, int *at
 	if (cli_options[id].value[0] == '\0') {
 		if (value)
 			return err_set(e, RC_INVALID, "%s takes no value", cli_options[id].name);
+		value = "";
+	} else if (!value && cli_options[id].value[0] == '[' && (*at + 1 >= argc || argv[*at + 1][0] == '-')) {
 		value = "";
 	} else if (!value) {
 		if (*at + 1 >= argc)

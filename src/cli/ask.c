@@ -3,6 +3,7 @@
 #include "cli/ask.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -19,15 +20,20 @@ static struct str take_text(struct remote *remote, struct buf *b)
 	return ret;
 }
 
-struct str ask_path(struct remote *remote, const char *before, const char *after)
+struct str ask_path_of(struct remote *remote, const char *before, struct str id, const char *after)
 {
 	struct buf path;
 
 	buf_init(&path, PATH_MAX_BYTES);
 	buf_add_text(&path, before);
-	fetch_escape(&path, str_from(remote->args->operands[0]));
+	fetch_escape(&path, id);
 	buf_add_text(&path, after);
 	return take_text(remote, &path);
+}
+
+struct str ask_path(struct remote *remote, const char *before, const char *after)
+{
+	return ask_path_of(remote, before, str_from(remote->args->operands[0]), after);
 }
 
 static void add_parameter(struct buf *b, bool *is_first, const char *name, struct str value)
@@ -37,16 +43,21 @@ static void add_parameter(struct buf *b, bool *is_first, const char *name, struc
 	*is_first = false;
 }
 
-struct str ask_query(struct remote *remote, const char *path, const struct ask_filter *filters, size_t count,
-                     int64_t limit, struct str cursor)
+/* What a list calls its page. */
+struct page_words {
+	const char *limit, *cursor;
+};
+
+static struct str write_query(struct remote *remote, const char *path, const struct ask_filter *filters, size_t count,
+                              const struct page_words *words, int64_t limit, struct str cursor)
 {
-	bool       is_first = true;
+	bool       is_first = !strchr(path, '?');
 	struct buf b;
 
 	buf_init(&b, PATH_MAX_BYTES);
 	buf_add_text(&b, path);
 	if (limit)
-		add_parameter(&b, &is_first, "limit", str_format(&remote->arena, "%" PRId64, limit));
+		add_parameter(&b, &is_first, words->limit, str_format(&remote->arena, "%" PRId64, limit));
 	for (size_t i = 0; i < count; i++) {
 		const char *typed = remote->args->values[filters[i].option];
 
@@ -55,8 +66,24 @@ struct str ask_query(struct remote *remote, const char *path, const struct ask_f
 			              str_from(filters[i].value ? filters[i].value : typed));
 	}
 	if (cursor.n)
-		add_parameter(&b, &is_first, "cursor", cursor);
+		add_parameter(&b, &is_first, words->cursor, cursor);
 	return take_text(remote, &b);
+}
+
+struct str ask_query(struct remote *remote, const char *path, const struct ask_filter *filters, size_t count,
+                     int64_t limit, struct str cursor)
+{
+	static const struct page_words words = { "limit", "cursor" };
+
+	return write_query(remote, path, filters, count, &words, limit, cursor);
+}
+
+struct str ask_api_query(struct remote *remote, const char *path, const struct ask_filter *filters, size_t count,
+                         int64_t limit, struct str cursor)
+{
+	static const struct page_words words = { "pageSize", "pageIdentifier" };
+
+	return write_query(remote, path, filters, count, &words, limit, cursor);
 }
 
 struct str ask_body(struct remote *remote, const char *name, struct str text)

@@ -24,6 +24,13 @@ struct ask_filter {
 struct str ask_query(struct remote *remote, const char *path, const struct ask_filter *filters, size_t count,
                      int64_t limit, struct str cursor);
 
+/* The same for a list under /api, where these are pageSize and pageIdentifier. The path may have a query already. */
+struct str ask_api_query(struct remote *remote, const char *path, const struct ask_filter *filters, size_t count,
+                         int64_t limit, struct str cursor);
+
+/* "/before/ID/after" with any text as ID, escaped. */
+struct str ask_path_of(struct remote *remote, const char *before, struct str id, const char *after);
+
 /* {"name": "text"} */
 struct str ask_body(struct remote *remote, const char *name, struct str text);
 

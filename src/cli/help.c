@@ -15,6 +15,8 @@ static const char *const glossary[] = {
 	"A track is who claims a sandbox, such as one student's run of a lab; it holds one at a time. A lab is the course",
 	"it belongs to, kept as a note. The CSP is the vendor that makes the sandboxes and deletes them after use. A stale",
 	"sandbox is one that the CSP no longer lists, or that an operator has set aside (quarantine): nobody gets it.",
+	"A lease lends a cloud account to one person, for a time and a budget that come from its template; then the account is",
+	"emptied and lent again.",
 };
 
 static void add_options(struct buf *b, uint64_t options, bool is_needed)

@@ -16,13 +16,20 @@
 #include "cli/remote.h"
 #include "cli/show.h"
 
-enum { PAGE_MAX = 100, PAGE_DEFAULT = 50, PAGES_MAX = 10000 };
+enum { PAGE_MAX = 100, PAGE_DEFAULT = 50, PAGES_MAX = 10000, SHORT_ID = 8 };
 
 /* --- cells --- */
 
 struct str list_text(struct remote *remote, const json_t *item, const char *member)
 {
 	return show_member(&remote->arena, item, member, clock_now(remote->io->clock));
+}
+
+struct str list_short(struct remote *remote, const json_t *item, const char *member)
+{
+	struct str text = list_text(remote, item, member);
+
+	return text.n > SHORT_ID ? str_of(text.p, SHORT_ID) : text;
 }
 
 /* False when there is no time. */
@@ -89,29 +96,41 @@ static enum rc read_cursor(const struct list *list, const json_t *page, struct s
                            struct err *e)
 {
 	*ret = STR("");
-	if (!list->has_pages)
+	if (!list->has_pages && !list->is_api)
 		return RC_OK;
-	if (!json_get_text(page, "cursor", ret) || (ret->n && str_eq(*ret, before)))
+	if (!json_get_text(page, list->is_api ? "nextPageIdentifier" : "cursor", ret) ||
+	    (ret->n && str_eq(*ret, before)))
 		return err_set(e, RC_CORRUPT, "the server's answer has no usable cursor");
 	return RC_OK;
 }
 
+static struct remote_request page_request(struct remote *remote, const struct list *list, int64_t limit,
+                                          struct str cursor)
+{
+	struct remote_request req = { .method = "GET", .scope = list->is_api ? REMOTE_PERSON : REMOTE_ADMIN };
+
+	if (list->is_api)
+		req.path = ask_api_query(remote, list->path, list->filters, list->filter_count, limit, cursor);
+	else
+		req.path = ask_query(remote, list->path, list->filters, list->filter_count, list->has_pages ? limit : 0,
+		                     cursor);
+	return req;
+}
+
 static int take_page(struct remote *remote, const struct list *list, int64_t limit, struct progress_so_far *p)
 {
-	struct remote_request       req = { .method = "GET",
-		                            .path = ask_query(remote, list->path, list->filters, list->filter_count,
-                                                        list->has_pages ? limit : 0, p->cursor),
-		                            .scope = REMOTE_ADMIN };
-	CLEANUP(json_freep) json_t *page = NULL;
+	struct remote_request       req = page_request(remote, list, limit, p->cursor);
+	CLEANUP(json_freep) json_t *document = NULL;
+	const json_t               *page;
 	struct fetch_reply          reply;
 	struct err                  e = { 0 };
 	struct str                  next;
+	int                         code = remote_call(remote, &req, &reply, &document);
 
-	if (remote_send(remote, &req, &reply, &e))
-		return remote_fail(remote, &e);
-	if (!remote_is_success(&reply))
-		return remote_refused(remote, &reply);
-	if (remote_json(&reply, &page, &e) || read_cursor(list, page, p->cursor, &next, &e))
+	if (code != CLI_EXIT_OK)
+		return code;
+	page = list->is_api ? json_object_get(document, "data") : document;
+	if (read_cursor(list, page, p->cursor, &next, &e))
 		return remote_fail(remote, &e);
 	if (remote->is_json)
 		remote_print_json(remote, &reply);
@@ -134,13 +153,16 @@ static void init_table(struct remote *remote, const struct list *list, struct ta
 int list_run(struct remote *remote, const struct list *list)
 {
 	bool                   is_all = remote->args->values[CLI_OPTION_ALL] != NULL;
+	int64_t                most = list->page_most ? list->page_most : PAGE_MAX;
 	struct progress_so_far p = { .items = 0 };
 	struct err             e = { 0 };
 	int64_t                limit;
 	int                    code, pages = 0;
 
-	if (ask_number(remote, CLI_OPTION_LIMIT, 1, PAGE_MAX, is_all ? PAGE_MAX : PAGE_DEFAULT, &limit, &e))
+	if (ask_number(remote, CLI_OPTION_LIMIT, 1, PAGE_MAX, is_all ? most : PAGE_DEFAULT, &limit, &e))
 		return remote_fail(remote, &e);
+	if (limit > most)
+		limit = most;
 	init_table(remote, list, &p.t);
 	do {
 		code = take_page(remote, list, limit, &p);

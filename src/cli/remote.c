@@ -4,13 +4,15 @@
  *
  * Every error message has a second line where there is something to do about it. A token is looked for in this order:
  * --token-file, the environment (LEASEHOLD_TOKEN, then the one for the scope), the client file (the same two). It never
- * comes from an argument, where other users of the machine could see it, and is never printed.
+ * comes from an argument, where other users of the machine could see it, and is never printed. A session token in
+ * LEASEHOLD_TOKEN is good under /api only, so it does not stand in the way of a track's or an operator's.
  */
 #include "cli/remote.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -22,10 +24,23 @@ enum {
 	CONNECT_TIMEOUT_MS = 5000,
 	TOTAL_TIMEOUT_MS = 30000,
 	IDLE_TIMEOUT_MS = 60000,
-	TOKEN_MAX = 4096
+	TOKEN_MAX = 4096,
+	MESSAGE_MAX = 4096
 };
 
 static const struct str default_address = STR_INIT("http://127.0.0.1:8080");
+
+/* Where people's requests go: beside /v1, or behind the path that was given. */
+static struct str api_beside(struct remote *remote)
+{
+	struct str base = remote->base;
+
+	if (base.n > 4 && memcmp(base.p + base.n - 4, "/api", 4) == 0)
+		return base;
+	if (base.n > 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0)
+		base.n -= 3;
+	return str_format(&remote->arena, "%.*s/api", STR_ARG(base));
+}
 
 /* The address with /v1 when it names no path. */
 static enum rc find_base(struct remote *remote, struct err *e)
@@ -46,6 +61,7 @@ static enum rc find_base(struct remote *remote, struct err *e)
 		address.n--;
 	path = memchr(host, '/', address.n > (size_t)(host - address.p) ? address.n - (size_t)(host - address.p) : 0);
 	remote->base = str_format(&remote->arena, "%.*s%s", STR_ARG(address), path ? "" : "/v1");
+	remote->api = api_beside(remote);
 	return RC_OK;
 }
 
@@ -78,11 +94,33 @@ static enum rc check_token(struct str token, const char *origin, struct err *e)
 	return RC_OK;
 }
 
+/* A JWT, which begins with the base64 of "{\"". */
+static bool is_session(struct str token)
+{
+	return str_starts_with(token, STR("eyJ"));
+}
+
+static enum rc refuse_without_token(const struct remote *remote, enum remote_scope scope, const char *own,
+                                    struct err *e)
+{
+	const char *path = remote->settings.path;
+
+	if (scope == REMOTE_PERSON)
+		return err_set(e, RC_UNKNOWN,
+		               "no token: set LEASEHOLD_TOKEN, or write LEASEHOLD_TOKEN=... to %s; 'leasehold token "
+		               "issue' makes one",
+		               path ? path : "a file and name it with --token-file");
+	return err_set(e, RC_UNKNOWN, "no token: set LEASEHOLD_TOKEN or %s, or write %s=... to %s", own, own,
+	               path ? path : "a file and name it with --token-file");
+}
+
 enum rc remote_token(struct remote *remote, enum remote_scope scope, struct str *ret, struct err *e)
 {
-	const char *token_file = remote->args->values[CLI_OPTION_TOKEN_FILE];
-	const char *own = scope == REMOTE_ADMIN ? "BROKER_ADMIN_TOKEN" : "BROKER_API_TOKEN";
-	const char *names[] = { "LEASEHOLD_TOKEN", own };
+	static const char *const owns[] = { [REMOTE_TRACK] = "BROKER_API_TOKEN",
+		                            [REMOTE_ADMIN] = "BROKER_ADMIN_TOKEN",
+		                            [REMOTE_PERSON] = "LEASEHOLD_TOKEN" };
+	const char              *token_file = remote->args->values[CLI_OPTION_TOKEN_FILE];
+	const char              *names[] = { "LEASEHOLD_TOKEN", owns[scope] };
 	struct str (*const places[])(const struct settings *, const char *) = { settings_from_env, settings_from_file };
 	enum rc rc;
 
@@ -95,13 +133,12 @@ enum rc remote_token(struct remote *remote, enum remote_scope scope, struct str 
 		for (size_t k = 0; k < ARRAY_LEN(names); k++) {
 			struct str list = places[i](&remote->settings, names[k]);
 
-			if (list.n == 0)
+			if (list.n == 0 || (scope != REMOTE_PERSON && is_session(list)))
 				continue;
 			*ret = str_trim(str_cut(&list, ','));
 			return check_token(*ret, names[k], e);
 		}
-	return err_set(e, RC_UNKNOWN, "no token: set LEASEHOLD_TOKEN or %s, or write %s=... to %s", own, own,
-	               remote->settings.path ? remote->settings.path : "a file and name it with --token-file");
+	return refuse_without_token(remote, scope, owns[scope], e);
 }
 
 enum rc remote_track(const struct remote *remote, struct str *ret, struct err *e)
@@ -120,6 +157,7 @@ enum rc remote_track(const struct remote *remote, struct str *ret, struct err *e
 static enum rc prepare(struct remote *remote, const struct remote_request *req, struct fetch_request *out,
                        struct err *e)
 {
+	struct str base = req->scope == REMOTE_PERSON ? remote->api : remote->base;
 	struct str token;
 	size_t     n = 0;
 	enum rc    rc = remote_token(remote, req->scope, &token, e);
@@ -128,7 +166,7 @@ static enum rc prepare(struct remote *remote, const struct remote_request *req, 
 		return rc;
 	*out = (struct fetch_request){
 		.method = req->method,
-		.url = str_format(&remote->arena, "%.*s%.*s", STR_ARG(remote->base), STR_ARG(req->path)).p,
+		.url = str_format(&remote->arena, "%.*s%.*s", STR_ARG(base), STR_ARG(req->path)).p,
 		.body = req->body,
 		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
 		.total_timeout_ms = TOTAL_TIMEOUT_MS + (long)req->wait_sec * 1000,
@@ -136,7 +174,7 @@ static enum rc prepare(struct remote *remote, const struct remote_request *req, 
 		.ca_file = remote->args->values[CLI_OPTION_CA],
 	};
 	out->headers[n++] = str_format(&remote->arena, "Authorization: Bearer %.*s", STR_ARG(token)).p;
-	out->headers[n++] = "Accept: application/json";
+	out->headers[n++] = req->accept ? req->accept : "Accept: application/json";
 	if (req->body.n)
 		out->headers[n++] = "Content-Type: application/json";
 	for (size_t i = 0; i < REMOTE_HEADERS_MAX && req->headers[i]; i++)
@@ -158,6 +196,19 @@ enum rc remote_stream(struct remote *remote, const struct remote_request *req, r
 	return fetch(&out, &remote->arena, ret, e);
 }
 
+/* A server whose time is scaled says what time it is there. */
+static void set_clock(struct remote *remote, const struct fetch_reply *reply)
+{
+	int64_t sec;
+
+	if (!iso_time_parse(fetch_header(reply, "Leasehold-Time"), &sec))
+		return;
+	remote->clock = clock_scaled(wall_from_sec(sec), 1);
+	remote->clock_io = *remote->io;
+	remote->clock_io.clock = &remote->clock;
+	remote->io = &remote->clock_io;
+}
+
 enum rc remote_send(struct remote *remote, const struct remote_request *req, struct fetch_reply *ret, struct err *e)
 {
 	struct fetch_request out;
@@ -169,6 +220,8 @@ enum rc remote_send(struct remote *remote, const struct remote_request *req, str
 	progress_start(&progress, remote->io, req->waiting_for ? req->waiting_for : "waiting for the server");
 	rc = fetch(&out, &remote->arena, ret, e);
 	progress_stop(&progress);
+	if (!rc)
+		set_clock(remote, ret);
 	return rc;
 }
 
@@ -316,11 +369,66 @@ static const char *advice_after(const struct remote *remote, struct str code, st
 	return advice(code);
 }
 
+/* What to do about an answer under /api, whose errors have no codes. */
+static struct str advice_for_person(struct remote *remote, int status)
+{
+	struct str noun = cli_command_noun(remote->args->command);
+
+	switch (status) {
+	case 401:
+		return STR(
+		        "The token is not good here, or no longer. 'leasehold token issue' makes a new one; set it as "
+		        "LEASEHOLD_TOKEN.");
+	case 404:
+		if (remote->args->command == &cli_commands[CLI_COMMAND_LEASE_REQUEST])
+			noun = STR("template");
+		return str_format(&remote->arena, "See what there is: leasehold %.*s list", STR_ARG(noun));
+	case 429: return STR("Too many requests at once. Try again in a moment.");
+	default: return STR("");
+	}
+}
+
 /* The parts of an error answer; empty where it has none. */
 struct refusal {
 	struct str code, message, request_id;
+	struct str advice; /* of an answer under /api */
 	int64_t    retry_after;
 };
+
+/* All that was wrong, each with its field: "maxSpend: must be ...; name: must be ...". */
+static struct str join_errors(struct remote *remote, const json_t *errors)
+{
+	struct buf b;
+	struct str ret;
+
+	buf_init(&b, MESSAGE_MAX);
+	for (size_t i = 0; i < json_array_size(errors); i++) {
+		struct str field, message;
+
+		if (!json_get_text(json_array_get(errors, i), "field", &field) ||
+		    !json_get_text(json_array_get(errors, i), "message", &message) || !message.n)
+			continue;
+		buf_addf(&b, "%s%.*s%s%.*s", b.n ? "; " : "", STR_ARG(field), field.n ? ": " : "", STR_ARG(message));
+	}
+	ret = str_dup(&remote->arena, buf_str(&b));
+	buf_fini(&b);
+	return ret;
+}
+
+/* An answer under /api: {"status": "fail", "data": {"errors": [...]}} or {"status": "error", "message": "..."}. False when
+ * it is none. */
+static bool read_fail(struct remote *remote, const json_t *document, int status, struct refusal *ret)
+{
+	const json_t *errors = json_object_get(json_object_get(document, "data"), "errors");
+	struct str    word, message;
+
+	if (!json_get_text(document, "status", &word) || !json_get_text(document, "message", &message) ||
+	    (!str_eq(word, STR("fail")) && !str_eq(word, STR("error"))))
+		return false;
+	ret->message = str_eq(word, STR("fail")) ? join_errors(remote, errors) : message;
+	ret->advice = advice_for_person(remote, status);
+	return true;
+}
 
 static struct refusal read_refusal(const json_t *document)
 {
@@ -349,7 +457,8 @@ int remote_refused(struct remote *remote, const struct fetch_reply *reply)
 	struct err                  ignored = { 0 };
 
 	if (remote_json(reply, &document, &ignored) == RC_OK) {
-		r = read_refusal(document);
+		if (!read_fail(remote, document, reply->status, &r))
+			r = read_refusal(document);
 		if (remote->is_json)
 			remote_print_json(remote, reply);
 	}
@@ -368,7 +477,9 @@ int remote_refused(struct remote *remote, const struct fetch_reply *reply)
 		fputc(')', to);
 	}
 	fputc('\n', to);
-	if (advice_after(remote, r.code, r.message))
+	if (r.advice.n)
+		fprintf(to, "%.*s\n", STR_ARG(r.advice));
+	else if (advice_after(remote, r.code, r.message))
 		fprintf(to, "%s\n", advice_after(remote, r.code, r.message));
 	if (r.retry_after > 0)
 		fprintf(to, "The server suggests to try again in %" PRId64 " s.\n", r.retry_after);
@@ -390,6 +501,17 @@ int remote_show(struct remote *remote, const struct fetch_reply *reply)
 		show_record(remote->io->out, &remote->arena, document, clock_now(remote->io->clock),
 		            remote->is_coloured);
 	return CLI_EXIT_OK;
+}
+
+int remote_call(struct remote *remote, const struct remote_request *req, struct fetch_reply *reply, json_t **ret)
+{
+	struct err e = { 0 };
+
+	if (remote_send(remote, req, reply, &e) != RC_OK)
+		return remote_fail(remote, &e);
+	if (!remote_is_success(reply))
+		return remote_refused(remote, reply);
+	return remote_json(reply, ret, &e) == RC_OK ? CLI_EXIT_OK : remote_fail(remote, &e);
 }
 
 int remote_run(struct remote *remote, const struct remote_request *req)

@@ -6,26 +6,31 @@
 
 #include "base/arena.h"
 #include "base/attr.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/cli.h"
 #include "cli/settings.h"
 #include "net/fetch.h"
 
 struct cli_args;
-struct cli_io;
 
-enum remote_scope { REMOTE_TRACK, REMOTE_ADMIN };
+/* Whose token. A person's, or a program's that stands for one, is for the paths under /api. */
+enum remote_scope { REMOTE_TRACK, REMOTE_ADMIN, REMOTE_PERSON };
 
 enum { REMOTE_HEADERS_MAX = 8, REMOTE_WAIT_MAX_SEC = 86400 };
 
 struct remote {
-	const struct cli_io   *io;
+	const struct cli_io   *io; /* with the server's time, where that is not the machine's */
 	const struct cli_args *args;
 	struct arena           arena; /* everything a run needs */
 	struct settings        settings;
 	struct str             base; /* such as "http://127.0.0.1:8080/v1" */
+	struct str             api;  /* such as "http://127.0.0.1:8080/api": the base of requests of people */
 	bool                   is_json;
 	bool                   is_coloured;
+	struct clock           clock;    /* of the server, and */
+	struct cli_io          clock_io; /* what it was given with that */
 };
 
 struct remote_request {
@@ -33,6 +38,7 @@ struct remote_request {
 	struct str        path; /* behind the base, with its query */
 	enum remote_scope scope;
 	const char       *headers[REMOTE_HEADERS_MAX];
+	const char       *accept;      /* header line; NULL: JSON */
 	struct str        body;        /* JSON; none when empty */
 	int64_t           wait_sec;    /* how long the server was asked to hold the request */
 	const char       *waiting_for; /* shown while it takes long */
@@ -75,6 +81,10 @@ int remote_show(struct remote *remote, const struct fetch_reply *reply);
 
 /* remote_send() and remote_show(). */
 int remote_run(struct remote *remote, const struct remote_request *req);
+
+/* The same for a request of a person: *ret is the JSON of a success, yours; nothing is printed. An answer under /api is
+ * {"status": "success", "data": ...}. */
+int remote_call(struct remote *remote, const struct remote_request *req, struct fetch_reply *reply, json_t **ret);
 
 /* Print the JSON of an answer as it came, on a line of its own. */
 void remote_print_json(const struct remote *remote, const struct fetch_reply *reply);

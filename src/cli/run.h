@@ -10,6 +10,11 @@ typedef int cli_run_fn(struct remote *remote);
 cli_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sandbox_list, run_sandbox_stats,
         run_sandbox_quarantine, run_sandbox_release, run_sandbox_retry_deletion, run_sandbox_bulk_delete,
         run_sandbox_remove_stale;
+cli_run_fn run_lease_request, run_lease_list, run_lease_show, run_lease_approve, run_lease_deny, run_lease_freeze,
+        run_lease_unfreeze, run_lease_terminate, run_lease_withdraw, run_lease_extend, run_lease_wait;
+cli_run_fn run_template_list, run_template_show, run_template_create, run_template_change, run_template_delete;
+cli_run_fn run_account_list, run_account_show, run_account_unregistered, run_account_register,
+        run_account_retry_cleanup, run_account_quarantine, run_account_eject;
 cli_run_fn run_job_list, run_job_run, run_job_pause, run_job_resume;
 cli_run_fn run_event_list, run_event_show, run_event_export, run_event_watch;
 cli_run_fn run_queue_list, run_queue_show;
@@ -18,7 +23,7 @@ cli_run_fn run_timer_list, run_timer_fire, run_timer_cancel;
 cli_run_fn run_saga_list, run_saga_show, run_saga_retry, run_saga_skip, run_saga_abort;
 cli_run_fn run_alarm_list;
 cli_run_fn run_webhook_list, run_webhook_create, run_webhook_change, run_webhook_remove, run_webhook_test;
-cli_run_fn run_policy_show, run_policy_check, run_policy_set, run_policy_edit, run_policy_history;
+cli_run_fn run_policy_show, run_policy_check, run_policy_set, run_policy_edit, run_policy_history, run_policy_explain;
 cli_run_fn run_report_costs, run_report_statement;
 
 cli_run_fn run_service_account_list, run_service_account_create, run_service_account_rotate, run_service_account_revoke;

@@ -26,22 +26,29 @@
 #include "cli/remote.h"
 #include "cli/show.h"
 
-enum { TEXT_MAX = 65536, BODY_MAX = 6 * TEXT_MAX + 100, LINE_MAX_BYTES = 400 };
+enum { TEXT_MAX = 65536, BODY_MAX = 6 * TEXT_MAX + 100, LINE_MAX_BYTES = 400, AMOUNT_MAX = 1000000000 };
 
 extern char **environ;
 
 /* --- which document --- */
 
+static const char *name_of(const struct remote *remote, size_t operand)
+{
+	return operand < remote->args->operand_count ? remote->args->operands[operand] : "global";
+}
+
 static enum rc read_name(const struct remote *remote, size_t operand, const char **ret_path, struct err *e)
 {
-	const char *name = operand < remote->args->operand_count ? remote->args->operands[operand] : "global";
+	const char *name = name_of(remote, operand);
 
 	if (strcmp(name, "global") == 0)
 		*ret_path = "/ops/policy";
 	else if (strcmp(name, "reporting") == 0)
 		*ret_path = "/ops/reporting";
+	else if (strcmp(name, "approval") == 0)
+		*ret_path = "/ops/policy/approval";
 	else
-		return err_set(e, RC_INVALID, "the document must be global or reporting, not '%.40s'", name);
+		return err_set(e, RC_INVALID, "the document must be global, reporting or approval, not '%.40s'", name);
 	return RC_OK;
 }
 
@@ -343,7 +350,7 @@ static enum rc run_editor(struct remote *remote, const char *path, struct err *e
 	return RC_OK;
 }
 
-static int edit(struct remote *remote, const char *path, const json_t *document)
+static int edit(struct remote *remote, const char *path, const char *name, const json_t *document)
 {
 	int64_t     version = json_integer_value(json_object_get(document, "version"));
 	const char *file = NULL;
@@ -364,8 +371,8 @@ static int edit(struct remote *remote, const char *path, const json_t *document)
 	}
 	code = put_document(remote, path, after, version);
 	if (code)
-		fprintf(remote->io->err, "Your text is in %s; put it right and use: leasehold policy set %s\n", file,
-		        file);
+		fprintf(remote->io->err, "Your text is in %s; put it right and use: leasehold policy set %s %s\n", file,
+		        file, name);
 	else
 		unlink(file);
 	return code;
@@ -383,7 +390,7 @@ int run_policy_edit(struct remote *remote)
 		return remote_misused(remote, e.msg);
 	if ((code = get_document(remote, path, &reply, &document)))
 		return code;
-	return edit(remote, path, document);
+	return edit(remote, path, name_of(remote, 0), document);
 }
 
 /* --- history --- */
@@ -422,4 +429,100 @@ int run_policy_history(struct remote *remote)
 		return remote_misused(remote, e.msg);
 	edits.path = join(remote, path, "/history").p;
 	return list_run(remote, &edits);
+}
+
+/* --- explain --- */
+
+/* A number above 0 as it was given; 0 when it was not. */
+static enum rc read_amount(const struct remote *remote, enum cli_option_id id, double *ret, struct err *e)
+{
+	const char *text = remote->args->values[id];
+	char       *end;
+
+	*ret = 0;
+	if (!text)
+		return RC_OK;
+	*ret = strtod(text, &end);
+	if (*end || end == text || !(*ret > 0 && *ret < AMOUNT_MAX))
+		return err_set(e, RC_INVALID, "%s must be a number above 0, not '%.40s'", cli_options[id].name, text);
+	return RC_OK;
+}
+
+static enum rc make_question(struct remote *remote, struct str *ret, struct err *e)
+{
+	struct json_out o;
+	struct buf      b;
+	struct str      email;
+	double          budget, hours;
+	enum rc         rc;
+
+	if ((rc = ask_needed(remote, CLI_OPTION_EMAIL, &email, e)) ||
+	    (rc = read_amount(remote, CLI_OPTION_MAX_SPEND, &budget, e)) ||
+	    (rc = read_amount(remote, CLI_OPTION_HOURS, &hours, e)))
+		return rc;
+	buf_init(&b, BODY_MAX);
+	json_out_init(&o, &b);
+	json_open_object(&o);
+	json_put_str(&o, "template", str_from(remote->args->operands[0]));
+	json_put_str(&o, "userEmail", email);
+	if (budget > 0)
+		json_put_real(&o, "maxSpend", budget);
+	if (hours > 0)
+		json_put_real(&o, "hours", hours);
+	json_close_object(&o);
+	*ret = str_dup(&remote->arena, buf_str(&b));
+	buf_fini(&b);
+	return RC_OK;
+}
+
+/* "approve, by rule small", then a line for each rule that was looked at. */
+static void print_explanation(struct remote *remote, const json_t *answer)
+{
+	FILE      *to = remote->io->out;
+	json_t    *note;
+	size_t     i;
+	struct str by;
+
+	print_line(remote, to, answer, "decision");
+	(void)json_get_text(answer, "decided_by", &by); /* else it is empty */
+	if (str_eq(by, STR("rule"))) {
+		fputs(", by the rule ", to);
+		print_line(remote, to, answer, "rule");
+	} else {
+		fputs(str_eq(by, STR("template")) ? ", by the template: there are no rules" : ": no rule matches", to);
+	}
+	fputc('\n', to);
+	json_array_foreach(json_object_get(answer, "rules"), i, note)
+	{
+		fputs("  ", to);
+		print_line(remote, to, note, "rule");
+		fputs(json_is_true(json_object_get(note, "matches")) ? ": matches: " : ": no: ", to);
+		print_line(remote, to, note, "why");
+		fputc('\n', to);
+	}
+}
+
+int run_policy_explain(struct remote *remote)
+{
+	CLEANUP(json_freep) json_t *answer = NULL;
+	struct remote_request       req = { .method = "POST",
+		                            .path = STR("/ops/policy/approval/explain"),
+		                            .scope = REMOTE_ADMIN };
+	struct fetch_reply          reply;
+	struct err                  e = { 0 };
+
+	if (make_question(remote, &req.body, &e))
+		return remote_misused(remote, e.msg);
+	if (remote_send(remote, &req, &reply, &e))
+		return remote_fail(remote, &e);
+	if (!remote_is_success(&reply))
+		return remote_refused(remote, &reply);
+	if (remote->is_json) {
+		remote_print_json(remote, &reply);
+		return CLI_EXIT_OK;
+	}
+	if (remote_json(&reply, &answer, &e))
+		return remote_fail(remote, &e);
+	print_explanation(remote, answer);
+	return CLI_EXIT_OK;
 }

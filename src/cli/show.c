@@ -80,6 +80,15 @@ static const char *colour_of(struct str text)
 		{ STR_INIT("warning"), "\033[33m" },
 		{ STR_INIT("undoing"), "\033[33m" },
 		{ STR_INIT("done"), "\033[32m" },
+		{ STR_INIT("Active"), "\033[32m" },
+		{ STR_INIT("Available"), "\033[32m" },
+		{ STR_INIT("PendingApproval"), "\033[33m" },
+		{ STR_INIT("Provisioning"), "\033[33m" },
+		{ STR_INIT("Frozen"), "\033[33m" },
+		{ STR_INIT("CleanUp"), "\033[33m" },
+		{ STR_INIT("Quarantine"), "\033[31m" },
+		{ STR_INIT("BudgetExceeded"), "\033[31m" },
+		{ STR_INIT("ProvisioningFailed"), "\033[31m" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(colours); i++)

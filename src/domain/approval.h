@@ -11,6 +11,7 @@
 
 #include "base/attr.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "domain/caller.h"
 #include "domain/policy.h"
@@ -62,6 +63,13 @@ struct approval_policy {
  * in problems (empty before), *ret is untouched. */
 MUST_CHECK enum rc approval_parse(struct str text, struct arena *a, struct approval_policy *ret,
                                   struct problems *problems);
+
+/* The same of a document that has been taken apart already. */
+MUST_CHECK enum rc approval_read(json_t *document, struct arena *a, struct approval_policy *ret,
+                                 struct problems *problems);
+
+/* One rule as an object of the open array: read back, it is the same. */
+void approval_write(const struct approval_rule *rule, struct json_out *o);
 
 /* A request, as the lease would be. */
 struct approval_question {

@@ -249,22 +249,30 @@ static void read_document(struct reading *r, json_t *document)
 		read_rules(r, rules);
 }
 
-enum rc approval_parse(struct str text, struct arena *a, struct approval_policy *ret, struct problems *problems)
+enum rc approval_read(json_t *document, struct arena *a, struct approval_policy *ret, struct problems *problems)
 {
-	CLEANUP(json_freep) json_t *document = NULL;
-	struct reading              r = { .a = a, .problems = problems, .path = "" };
-	struct err                  e = { 0 };
+	struct reading r = { .a = a, .problems = problems, .path = "" };
 
 	assert(problems->count == 0);
-	if (str_trim(text).n > 0) {
-		if (json_parse(text, &document, &e)) {
-			problems_add(problems, "input", "%s", e.msg);
-			return RC_INVALID;
-		}
-		read_document(&r, document);
-	}
+	read_document(&r, document);
 	if (problems->count > 0)
 		return RC_INVALID;
 	*ret = (struct approval_policy){ r.rules, r.count };
 	return RC_OK;
+}
+
+enum rc approval_parse(struct str text, struct arena *a, struct approval_policy *ret, struct problems *problems)
+{
+	CLEANUP(json_freep) json_t *document = NULL;
+	struct err                  e = { 0 };
+
+	assert(problems->count == 0);
+	if (str_trim(text).n == 0) {
+		*ret = (struct approval_policy){ 0 };
+		return RC_OK;
+	}
+	if (json_parse(text, &document, &e) == RC_OK)
+		return approval_read(document, a, ret, problems);
+	problems_add(problems, "input", "%s", e.msg);
+	return RC_INVALID;
 }

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct approval_policy;
 struct arena;
 struct json_out;
 
@@ -48,6 +49,8 @@ struct policy {
 	struct str cost_groups[COST_GROUPS_MAX];
 	size_t     cost_group_count;
 	bool       requires_cost_group;
+
+	const struct approval_policy *approval; /* rules for requests; NULL: none, the templates decide */
 
 	uint64_t version; /* of the stored document; 0: the defaults */
 };

@@ -166,6 +166,35 @@ void handle_account_clean(struct request *r)
 		request_submit(r, account_retry_cleanup, c, false, on_done);
 }
 
+static bool is_reason(struct str text)
+{
+	return str_trim(text).n > 0 && text.n <= REASON_MAX;
+}
+
+static bool read_quarantine(struct request *r, struct account_call *c)
+{
+	CLEANUP(body_close) struct body body;
+	struct part                     whole;
+
+	if (!body_open(r, &body))
+		return false;
+	whole = body_whole(&body);
+	part_expect(&whole, "reason");
+	(void)part_checked(&whole, "reason", REQUIRED, is_reason, "must be a text of 1 to 1000 bytes that says why",
+	                   &c->reason); /* problems are in the body */
+	return body_is_good(&body);
+}
+
+void handle_account_quarantine(struct request *r)
+{
+	struct account_call *c = account_call_new(r);
+
+	if (!c || !read_quarantine(r, c))
+		return;
+	c->is_of_pool = true;
+	request_submit(r, account_quarantine, c, false, on_done);
+}
+
 void handle_account_eject(struct request *r)
 {
 	struct account_call *c = account_call_new(r);

@@ -10,10 +10,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "http/api_ops.h"
 #include "http/jsend.h"
+#include "kernel/kernel.h"
 #include "service/broker.h"
 
 enum { UNAVAILABLE_RETRY_SEC = 5 };
@@ -74,6 +76,19 @@ static void add_cors(struct request *r)
 	               "X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, Retry-After");
 }
 
+/* Where the date of the stored world is not the machine's, whoever shows "in 2 h" has to know it. */
+static void add_world_time(struct request *r)
+{
+	const struct kernel *k = r->api->options.kernel;
+	const struct clock  *clock = k ? kernel_options(k)->clock : &clock_real;
+	char                 text[ISO_TIME_SIZE] = "";
+
+	if (clock_is_real(clock))
+		return;
+	(void)iso_time(wall_sec(clock_now(clock)), text); /* empty in a year that has no name */
+	request_header(r, "Leasehold-Time", "%s", text);
+}
+
 static void add_common_headers(struct request *r)
 {
 	struct buf *h = &r->call->headers;
@@ -94,6 +109,7 @@ static void add_common_headers(struct request *r)
 		buf_add_int(h, r->rate_remaining);
 		buf_add_str(h, STR("\r\n"));
 	}
+	add_world_time(r);
 	add_cors(r);
 }
 

@@ -165,7 +165,7 @@ static void reply_failure(struct auth_work *w, const char *what)
 static void finish_signin(struct request *r, const struct caller *c)
 {
 	struct auth     *a = auth_of(r);
-	struct str       token = auth_issue(a, c, &r->call->arena);
+	struct str       token = auth_issue(r, c);
 	struct log_field fields[] = { LOG_STR("request_id", str_from(r->id)), LOG_STR("email", c->email) };
 
 	log_write(LOG_INFO, "auth", fields, ARRAY_LEN(fields), "signed in");

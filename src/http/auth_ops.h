@@ -13,9 +13,8 @@ struct auth {
 	struct auth_options o;
 	struct arena        arena;        /* what lives as long as this */
 	struct arena        secret_arena; /* of o.secrets */
-	int64_t             session_minutes;
-	struct ratelimit   *by_pair;   /* a person's name from one address */
-	struct ratelimit   *by_either; /* the name alone, the address alone */
+	struct ratelimit   *by_pair;      /* a person's name from one address */
+	struct ratelimit   *by_either;    /* the name alone, the address alone */
 	uint64_t            hash_seed;
 	unsigned            busy; /* calls that are with a worker */
 };
@@ -31,8 +30,8 @@ MUST_CHECK enum rc session_read(struct request *r, struct session_proof *ret, st
 struct auth *auth_of(const struct request *r);
 bool         auth_is_set_up(const struct auth *a);
 
-/* A new session of this person, as a token. */
-struct str auth_issue(struct auth *a, const struct caller *c, struct arena *arena);
+/* A new session of this person, as a token in the request's arena. It lasts as long as the policy says. */
+struct str auth_issue(struct request *r, const struct caller *c);
 
 /* The page of our own. message may be empty; form is the token against forged forms. */
 void signin_page_write(struct buf *b, struct str message, struct str email, struct str form);

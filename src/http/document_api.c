@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * document_api.c - the routes of the operator's documents: the global configuration and the one of reports.
+ * document_api.c - the routes of the operator's documents: the global configuration, the one of reports, the approval rules.
  *
  * A body is either {"document": text, "version": n} or the text itself with the version in If-Match, as the ETag of every reply has it.
  * JSON that has a member "document" is the first, for no document has a key of that name. A document with problems is refused with all
@@ -337,4 +337,24 @@ void handle_reporting_put(struct request *r)
 void handle_reporting_history(struct request *r)
 {
 	history(r, DOCUMENT_REPORTING);
+}
+
+void handle_approval_show(struct request *r)
+{
+	show(r, DOCUMENT_APPROVAL);
+}
+
+void handle_approval_check(struct request *r)
+{
+	check(r, DOCUMENT_APPROVAL);
+}
+
+void handle_approval_put(struct request *r)
+{
+	put(r, DOCUMENT_APPROVAL);
+}
+
+void handle_approval_history(struct request *r)
+{
+	history(r, DOCUMENT_APPROVAL);
 }

@@ -39,7 +39,10 @@ static void put_counts(struct json_out *o, struct str result)
 
 	if (json_parse(result, &counts, NULL))
 		return; /* none were kept */
-	json_object_foreach(counts, name, value) json_put_int(o, name, json_integer_value(value));
+	json_object_foreach(counts, name, value)
+	{
+		json_put_int(o, name, json_integer_value(value));
+	}
 }
 
 static struct request *take_request(struct job_call *c)

@@ -11,13 +11,13 @@
  *   2. A user who names himself in a request asks like anybody else: only managers and admins assign.       [lease_request()]
  */
 #include "base/json.h"
-#include "domain/identity.h"
 #include "domain/lease.h"
 #include "http/api.h"
 #include "http/body.h"
 #include "http/jsend.h"
 #include "http/lease_form.h"
 #include "http/page_token.h"
+#include "http/people.h"
 #include "http/rights.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
@@ -79,21 +79,6 @@ static void on_state(struct request *r)
 	json_put_str(&o, "status", str_from(lease_status_names[c->lease.status]));
 	json_close_object(&o);
 	reply_send(r, 200);
-}
-
-/* The person with this email, as the directory has him. RC_NOT_FOUND. */
-static enum rc find_person(struct request *r, struct str email, struct caller *ret, struct err *e)
-{
-	struct identity *people = api_options(r->api)->identity;
-	struct err       ignored = { 0 };
-	enum rc          rc;
-
-	if (!people)
-		return err_set(e, RC_UNAVAILABLE, "no directory of people is set up");
-	rc = people->ops->find(people, email, &r->call->arena, ret, &ignored);
-	if (rc == RC_NOT_FOUND)
-		return err_set(e, rc, "%.*s is not in the directory of people", STR_ARG(email));
-	return rc ? err_set(e, rc, "%s", ignored.msg) : RC_OK;
 }
 
 /* --- the list --- */
@@ -214,7 +199,7 @@ void handle_lease_create(struct request *r)
 
 	if (!rights_enter(r, &q->by) || !read_request(r, q, &owner) || !rights_own_only(r, &q->by, owner))
 		return;
-	if (find_person(r, owner, &person, &e)) {
+	if (people_find(r, owner, &person, &e)) {
 		request_fail(r, &e);
 		return;
 	}
@@ -367,7 +352,7 @@ static void review(struct request *r)
 
 	if (!c || !read_review(r, c, &action))
 		return;
-	if (action == 0 && find_person(r, c->owner_email, &owner, &e))
+	if (action == 0 && people_find(r, c->owner_email, &owner, &e))
 		request_fail(r, &e);
 	else
 		request_submit(r, action == 0 ? lease_approve : lease_deny, c, false, on_state);
@@ -409,7 +394,7 @@ void handle_lease_unfreeze(struct request *r)
 
 	if (!c)
 		return;
-	if (find_person(r, c->owner_email, &owner, &e))
+	if (people_find(r, c->owner_email, &owner, &e))
 		request_fail(r, &e);
 	else
 		request_submit(r, lease_unfreeze, c, false, on_unfrozen);

@@ -111,7 +111,7 @@ struct figures {
 	struct queue_counts queues;
 	struct timer_list   timers; /* the first one */
 	struct alarm_list   alarms;
-	int64_t             sagas[SAGA_STATE_COUNT];
+	int64_t             sagas[SAGA_OPEN_STATES];
 	int64_t             timers_armed;
 };
 
@@ -178,7 +178,7 @@ static void set_figures(struct request *r, const struct figures *f)
 	set_queues(m, &f->queues, now_ms);
 	metrics_set(m, METRIC_TIMER_LAG, first ? seconds_since(first->due_ms, now_ms) : 0);
 	metrics_set(m, METRIC_TIMERS_ARMED, (double)f->timers_armed);
-	for (int i = 0; i < SAGA_STATE_COUNT; i++)
+	for (int i = 0; i < SAGA_OPEN_STATES; i++)
 		set_gauge(m, METRIC_SAGAS, saga_state_names[i], (double)f->sagas[i]);
 	set_alarms(m, &f->alarms);
 }
@@ -213,13 +213,20 @@ void handle_openapi(struct request *r)
 	buf_fini(&text);
 }
 
+/* Also where a browser comes to after its sign-in when there is no web app. */
 void handle_root(struct request *r)
 {
 	struct json_out o = reply_begin(r);
+	struct str      token;
 
 	json_put_str(&o, "service", STR("leasehold"));
 	json_put_str(&o, "version", STR(LEASEHOLD_VERSION));
 	json_put_str(&o, "docs",
 	             str_format(&r->call->arena, "%.*s/openapi.json", STR_ARG(api_options(r->api)->base_path)));
+	if (request_query(r, "token", &token, NULL) == RC_OK && token.n)
+		json_put_str(
+		        &o, "next",
+		        STR("You are signed in, but LEASEHOLD_WEB_APP_URL names no web app. For the command line: export "
+		            "LEASEHOLD_TOKEN=..., the text behind 'token=' in this address."));
 	reply_send(r, 200);
 }

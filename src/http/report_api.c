@@ -10,7 +10,9 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "domain/cloud.h"
 #include "http/ops.h"
+#include "http/rights.h"
 #include "service/cost_report.h"
 #include "service/statement.h"
 
@@ -67,7 +69,7 @@ void handle_report_costs(struct request *r)
 	struct err                e = { 0 };
 	enum rc                   rc = read_month(r, &w->call.month, &e);
 
-	if (!rc && !o->costs)
+	if (!rc && (!o->cloud || !o->cloud->costs))
 		rc = err_set(&e, RC_UNAVAILABLE, "there is no cloud here that could tell costs");
 	if (rc) {
 		request_fail(r, &e);
@@ -75,11 +77,20 @@ void handle_report_costs(struct request *r)
 	}
 	w->request = r;
 	w->call.store = o->store;
-	w->call.costs = o->costs;
+	w->call.costs = o->cloud->costs;
 	w->call.now = (struct wall){ ops_now_ms(r) };
 	buf_init(&w->csv, REPORT_BYTES_MAX);
 	if (uv_queue_work(o->loop, &w->work, run, answer))
 		abort(); /* fails only without a callback */
+}
+
+/* The same for people and their programs. */
+void handle_session_costs(struct request *r)
+{
+	struct caller caller;
+
+	if (rights_enter(r, &caller))
+		handle_report_costs(r);
 }
 
 static void on_statement(struct request *r)

@@ -49,6 +49,7 @@ static const struct {
 	{ "account_show",                 A, false },
 	{ "account_unregistered",         A, false },
 	{ "account_register",             A, false },
+	{ "account_quarantine",           A, false },
 	{ "account_eject",                A, false },
 	{ "account_clean",                A, false },
 	{ "blueprint_list",           M | A, false },
@@ -57,6 +58,7 @@ static const struct {
 	{ "blueprint_create",             A, false },
 	{ "blueprint_change",             A, false },
 	{ "blueprint_remove",             A, false },
+	{ "session_costs",                A, false },
 };
 /* clang-format on */
 

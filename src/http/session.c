@@ -17,7 +17,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "domain/policy.h"
 #include "http/auth_ops.h"
+#include "service/policy_store.h"
 
 static_assert((int)ROLE_USER == (int)JWT_USER && (int)ROLE_MANAGER == (int)JWT_MANAGER &&
                       (int)ROLE_ADMIN == (int)JWT_ADMIN,
@@ -35,7 +37,6 @@ struct auth *auth_new(const struct auth_options *o)
 	a->o.web_app_url = str_dup(&a->arena, o->web_app_url);
 	while (a->o.web_app_url.n && a->o.web_app_url.p[a->o.web_app_url.n - 1] == '/')
 		a->o.web_app_url.n--;
-	a->session_minutes = SESSION_MINUTES_DEFAULT;
 	auth_set_secrets(a, &o->secrets);
 	a->by_pair = ratelimit_new(1, PAIR_BURST);
 	a->by_either = ratelimit_new(1, EITHER_BURST);
@@ -65,12 +66,6 @@ void auth_set_secrets(struct auth *a, const struct jwt_secrets *secrets)
 	a->o.secrets = copy;
 }
 
-void auth_set_session_minutes(struct auth *a, int64_t minutes)
-{
-	assert(minutes > 0);
-	a->session_minutes = minutes;
-}
-
 struct auth *auth_of(const struct request *r)
 {
 	return api_options(r->api)->auth;
@@ -81,17 +76,26 @@ bool auth_is_set_up(const struct auth *a)
 	return a && a->o.secrets.current.n >= JWT_SECRET_MIN;
 }
 
-struct str auth_issue(struct auth *a, const struct caller *c, struct arena *arena)
+static int64_t session_minutes(const struct request *r)
 {
+	const struct api_options *o = api_options(r->api);
+	int64_t                   minutes = o->policy ? policy_current(o->policy)->session_minutes : 0;
+
+	return minutes > 0 ? minutes : SESSION_MINUTES_DEFAULT;
+}
+
+struct str auth_issue(struct request *r, const struct caller *c)
+{
+	const struct auth *a = auth_of(r);
 	int64_t            now = wall_sec(clock_now(a->o.clock));
 	struct jwt_session s = { .email = c->email,
 		                 .display_name = c->display_name,
 		                 .user_name = c->user_name,
 		                 .roles = c->roles,
 		                 .issued_at = now,
-		                 .expires_at = now + a->session_minutes * 60 };
+		                 .expires_at = now + session_minutes(r) * 60 };
 
-	return jwt_issue(&s, a->o.secrets.current, arena);
+	return jwt_issue(&s, a->o.secrets.current, &r->call->arena);
 }
 
 /* --- a request's --- */

@@ -18,6 +18,7 @@ struct password_book;
 struct request;
 struct signin_provider;
 
+/* Without a policy that says so. */
 enum { SESSION_MINUTES_DEFAULT = 60 };
 
 /* Everything about sign-in that lives as long as the api. Texts are copied. */
@@ -36,7 +37,6 @@ void         auth_free(struct auth *a);
 
 /* From now on. Texts are copied. */
 void auth_set_secrets(struct auth *a, const struct jwt_secrets *secrets);
-void auth_set_session_minutes(struct auth *a, int64_t minutes);
 
 /* Who asks, from the Authorization header; for handlers of SCOPE_SESSION routes, first thing. What *ret points to lives as long as
  * the request. A service account's roles are what its scopes are worth on this path and method.

@@ -163,7 +163,7 @@ static const char *const change_events[CHANGE_COUNT] = {
 
 /* Pure. *ret is the alarm as it shall be; for one that goes, as it was. */
 static enum change decide(const struct alarm *old, const struct candidate *c, const struct alarm_rule *rule,
-                          int64_t now_ms, struct alarm *ret)
+                          int64_t hold_ms, int64_t now_ms, struct alarm *ret)
 {
 	struct alarm next = { .name = c->name, .rule = str_from(rule->name), .since_ms = now_ms };
 	enum change  change = CHANGE_NONE;
@@ -180,7 +180,7 @@ static enum change decide(const struct alarm *old, const struct candidate *c, co
 	next.evidence = c->finding.evidence;
 	next.value = c->finding.value;
 	next.checked_ms = now_ms;
-	if (next.state == ALARM_PENDING && now_ms - next.since_ms >= rule->hold_ms) {
+	if (next.state == ALARM_PENDING && now_ms - next.since_ms >= hold_ms) {
 		next.state = ALARM_RAISED;
 		next.raised_ms = now_ms;
 		change = CHANGE_RAISED;
@@ -239,7 +239,7 @@ static enum rc settle(struct session *s, const struct candidate *c, const struct
 
 	if (rc && rc != RC_NOT_FOUND)
 		return err_set(e, rc, "alarm %.*s cannot be read", STR_ARG(c->name));
-	*ret = decide(rc ? NULL : &old, c, rule, session_now(s).ms, &next);
+	*ret = decide(rc ? NULL : &old, c, rule, kernel_span_ms(kernel_of(s), rule->hold_ms), session_now(s).ms, &next);
 	if (*ret == CHANGE_NONE)
 		return RC_OK;
 	if (*ret == CHANGE_CLEARED || *ret == CHANGE_FORGOTTEN)
@@ -296,11 +296,12 @@ static enum rc run_batch(struct alarm_check *c, struct batch *b, struct err *e)
 static enum rc settle_all(struct alarm_check *c, const struct findings *f, struct err *e)
 {
 	struct batch b = { .rule = f->rule };
+	int64_t      hold_ms = kernel_span_ms(c->kernel, f->rule->hold_ms);
 	struct alarm next;
 	enum rc      rc = RC_OK;
 
 	for (size_t i = 0; i < f->count && !rc; i++) {
-		if (decide(f->items[i].stored, &f->items[i], f->rule, f->now_ms, &next) == CHANGE_NONE)
+		if (decide(f->items[i].stored, &f->items[i], f->rule, hold_ms, f->now_ms, &next) == CHANGE_NONE)
 			continue;
 		b.items[b.count++] = &f->items[i];
 		if (b.count == SETTLE_MAX)

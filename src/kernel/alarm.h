@@ -62,6 +62,6 @@ alarm_rule_fn alarm_queue_stuck;  /* the oldest head of a queue is due for more 
 alarm_rule_fn alarm_saga_parked;
 alarm_rule_fn alarm_saga_overdue;  /* over its deadline and not ended */
 alarm_rule_fn alarm_timer_overdue; /* due for more than a minute */
-alarm_rule_fn alarm_circuit_open;  /* facts "circuit/..." */
+alarm_rule_fn alarm_circuit_open;  /* facts "circuit/...", to be stated again within NODE_SILENT_MS while they are so */
 alarm_rule_fn alarm_store_trouble; /* a node's beat says slow or failed commits */
 alarm_rule_fn alarm_node_silent;   /* a node without a beat and without a good-bye */

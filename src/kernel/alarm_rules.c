@@ -84,6 +84,12 @@ enum rc alarm_dead_letters(struct session *s, void *arg, struct findings *ret, s
 	return rc;
 }
 
+/* Before so much of the machine's time. */
+static int64_t ago(struct session *s, int64_t machine_ms)
+{
+	return session_now(s).ms - kernel_span_ms(kernel_of(s), machine_ms);
+}
+
 /* What is in flight, or waits for its next try, is due later: only what nobody takes is stuck. */
 static enum rc find_stuck(struct session *s, const struct queue *queue, struct findings *ret, struct err *e)
 {
@@ -91,7 +97,7 @@ static enum rc find_stuck(struct session *s, const struct queue *queue, struct f
 		                 .index = LANE_DUE,
 		                 .hash = value_text(str_from(queue->name)),
 		                 .has_sort_max = true,
-		                 .sort_max = session_now(s).ms - QUEUE_STUCK_MS - 1,
+		                 .sort_max = ago(s, QUEUE_STUCK_MS) - 1,
 		                 .limit = QUERY_LIMIT_MAX };
 	const struct lane *first;
 	struct page        page;
@@ -212,12 +218,11 @@ enum rc alarm_saga_overdue(struct session *s, void *arg, struct findings *ret, s
 
 enum rc alarm_timer_overdue(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
-	int64_t             now_ms = session_now(s).ms;
 	struct query        q = { .type = &timer_type,
 		                  .index = TIMER_DUE,
 		                  .hash = value_int(TIMER_ARMED),
 		                  .has_sort_max = true,
-		                  .sort_max = now_ms - TIMER_OVERDUE_MS - 1,
+		                  .sort_max = ago(s, TIMER_OVERDUE_MS) - 1,
 		                  .limit = QUERY_LIMIT_MAX };
 	const struct timer *oldest;
 	struct page         page;
@@ -229,7 +234,7 @@ enum rc alarm_timer_overdue(struct session *s, void *arg, struct findings *ret, 
 	oldest = page_record(&page, &timer_type, 0);
 	findings_add(ret,
 	             &(struct finding){
-	                     .severity = now_ms - oldest->due_ms > TIMER_PAGE_MS ? ALARM_PAGE : ALARM_WARNING,
+	                     .severity = oldest->due_ms < ago(s, TIMER_PAGE_MS) ? ALARM_PAGE : ALARM_WARNING,
 	                     .value = (int64_t)page.count,
 	                     .evidence =
 	                             str_format(session_arena(s),
@@ -241,6 +246,12 @@ enum rc alarm_timer_overdue(struct session *s, void *arg, struct findings *ret, 
 }
 
 /* --- what the nodes say --- */
+
+/* Whoever has an open circuit says so again and again. A process that ended with one cannot say that it has closed. */
+static bool is_open(struct session *s, const struct fact *fact)
+{
+	return fact->value == 1 && fact->at_ms >= ago(s, NODE_SILENT_MS);
+}
 
 enum rc alarm_circuit_open(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
@@ -256,7 +267,7 @@ enum rc alarm_circuit_open(struct session *s, void *arg, struct findings *ret, s
 		const struct fact *fact = page_record(&page, &fact_type, i);
 		struct str         name = str_of(fact->name.p + prefix.n, fact->name.n - prefix.n);
 
-		if (fact->value == 1)
+		if (is_open(s, fact))
 			findings_add(ret,
 			             &(struct finding){
 			                     .instance = name,
@@ -272,7 +283,7 @@ enum rc alarm_circuit_open(struct session *s, void *arg, struct findings *ret, s
 
 static bool is_silent(struct session *s, const struct node *node)
 {
-	return session_now(s).ms - node->beat_ms > NODE_SILENT_MS;
+	return node->beat_ms < ago(s, NODE_SILENT_MS);
 }
 
 static struct finding store_finding(struct session *s, const struct node *node)

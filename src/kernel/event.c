@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -40,6 +41,8 @@ static void complete(struct session *s, struct event *event)
 		event->time_ms = session_now(s).ms;
 	if (!event->schema)
 		event->schema = 1;
+	if (kernel_matches(kernel_options(kernel_of(s))->routine, event->type))
+		event->volume = EVENT_ROUTINE;
 }
 
 static bool is_for(const struct kernel *k, const struct route *route, const struct queue *queue,
@@ -47,6 +50,16 @@ static bool is_for(const struct kernel *k, const struct route *route, const stru
 {
 	return kernel_matches(str_from(route->pattern), event->type) &&
 	       (!queue->has_addressees || kernel_has_webhooks(k));
+}
+
+/* Two rows for one queue are one delivery. */
+static bool is_repeat(const struct kernel_options *o, size_t row, const struct event *event)
+{
+	for (size_t i = 0; i < row; i++)
+		if (strcmp(o->routes[i].queue, o->routes[row].queue) == 0 &&
+		    kernel_matches(str_from(o->routes[i].pattern), event->type))
+			return true;
+	return false;
 }
 
 static enum rc route_event(struct session *s, const struct event *event, struct err *e)
@@ -59,7 +72,7 @@ static enum rc route_event(struct session *s, const struct event *event, struct 
 		enum rc             rc;
 
 		assert(queue); /* a route to nowhere is our mistake */
-		if (!is_for(k, &o->routes[i], queue, event))
+		if (!is_for(k, &o->routes[i], queue, event) || is_repeat(o, i, event))
 			continue;
 		if ((rc = queue_put(s, queue, event, STR(""), e)))
 			return rc;
@@ -203,7 +216,8 @@ static struct query list_query(struct session *s, const struct event_list *l)
 	if (l->subject.n) {
 		q.index = EVENT_BY_SUBJECT;
 		q.hash = value_text(l->subject);
-	} else if (l->type.n && !is_pattern(l->type)) {
+	} else if (l->type.n && !is_pattern(l->type) &&
+	           !kernel_matches(kernel_options(kernel_of(s))->routine, l->type)) {
 		q.index = EVENT_BY_TYPE;
 		q.hash = value_text(l->type);
 	}

@@ -215,6 +215,11 @@ enum rc kernel_prime(struct kernel *k, struct err *e)
 
 /* --- time and chance --- */
 
+int64_t kernel_span_ms(const struct kernel *k, int64_t machine_ms)
+{
+	return clock_span_ms(k->options.clock, machine_ms);
+}
+
 int64_t kernel_backoff(struct kernel *k, int64_t base_ms, int64_t max_ms, int64_t tries)
 {
 	int64_t most = base_ms;
@@ -231,7 +236,7 @@ size_t kernel_timer_allowance(struct kernel *k, int64_t now_ms, size_t wanted)
 	size_t allowed;
 
 	pthread_mutex_lock(&k->lock);
-	if (now_ms - k->window_ms >= 1000 || now_ms < k->window_ms) {
+	if (now_ms - k->window_ms >= kernel_span_ms(k, 1000) || now_ms < k->window_ms) {
 		k->window_ms = now_ms;
 		k->fired = 0;
 	}

@@ -25,6 +25,7 @@ struct kernel_options {
 	const struct clock *clock;
 	struct str          node;                    /* who we are: owner of what we claim */
 	struct str          source, account, region; /* of our own events */
+	struct str          routine; /* patterns of types that come all the time: not in the index by type */
 
 	const struct queue            *queues;
 	size_t                         queue_count;
@@ -60,6 +61,10 @@ void kernel_id(struct kernel *k, int64_t now_ms, char ret[KERNEL_ID_SIZE]);
 /* Read the newest event's id, so that ids go on growing also after the clock was set back. Blocks. */
 struct err;
 enum rc kernel_prime(struct kernel *k, struct err *e);
+
+/* How far the kernel's clock goes while so much time passes on the machine. Every duration that bounds calls, their owners and their
+ * tries is meant for the machine, also where time is scaled. */
+int64_t kernel_span_ms(const struct kernel *k, int64_t machine_ms);
 
 /* Full jitter: a random time up to base * 2^tries, and up to max. */
 int64_t kernel_backoff(struct kernel *k, int64_t base_ms, int64_t max_ms, int64_t tries);

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "kernel/event.h"
+#include "kernel/kernel.h"
 
 enum { FORGET_AT_ONCE_MAX = 50, FACT_DETAIL_MAX = 8192 };
 
@@ -26,7 +27,7 @@ static enum rc find_nodes(struct session *s, struct page *ret, struct err *e)
 
 static enum rc forget_silent(struct session *s, struct err *e)
 {
-	int64_t     before_ms = session_now(s).ms - NODE_FORGET_MS;
+	int64_t     before_ms = session_now(s).ms - kernel_span_ms(kernel_of(s), NODE_FORGET_MS);
 	struct page page;
 	int         forgotten = 0;
 	enum rc     rc = find_nodes(s, &page, e);

@@ -7,7 +7,12 @@
  * time to look for what other nodes have left.
  *
  * Everything under way is in a table by its key, so that the next look does not begin it a second time; that is to save work, not for
- * safety: two at the same time would be kept apart by the store.
+ * safety: two at the same time would be kept apart by the store. What the store has failed stays in the table for a while: it is still
+ * due, and would be begun again at once, and for ever.
+ *
+ * What is due and finds no room is not looked for again before there is room: the end of a call is a reason to look. While something is
+ * under way nobody can see what comes behind it; so a look that began something is soon followed by another one, and one that found
+ * only what was in hand by one at its end.
  */
 #include "kernel/pump.h"
 
@@ -15,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/inbox.h"
@@ -32,6 +38,8 @@ enum {
 	TURNS_MAX = 32,
 	DEFAULT_CONCURRENCY = 4,
 	STORE_RETRY_MS = 1000,
+	CLAIMED_MS = 50, /* what was begun is not due any more after so long, mostly: */
+	SETTLED_MS = 1,
 };
 
 struct item {                   /* one work under way */
@@ -40,8 +48,13 @@ struct item {                   /* one work under way */
 	struct pump      *pump;
 	struct work       work;
 	struct txn        txn;
-	unsigned          turns; /* deliveries of one lane in a row: each takes some of the arena */
-	struct inbox_item turn;  /* at the workers */
+	struct item      *next_call;  /* of those with a worker, or waiting for one */
+	uint64_t          target;     /* of a call: its queue and addressee; 0: it has none */
+	unsigned          turns;      /* deliveries of one lane in a row: each takes some of the arena */
+	bool              has_failed; /* the store has */
+	struct item      *next_resting;
+	int64_t           rests_until_ms;
+	struct inbox_item turn; /* at the workers */
 };
 
 struct pump {
@@ -55,12 +68,16 @@ struct pump {
 	pthread_cond_t  is_changed;
 	atomic_bool     is_poked;
 	bool            is_stopping;
-	struct item    *buckets[BUCKETS];
-	struct item    *spare; /* done with; their memory is used again */
-	size_t          spare_count;
-	size_t          alone;    /* under way without a worker */
-	size_t          called;   /* with one, or waiting for one */
-	unsigned       *by_queue; /* calls of each queue */
+	bool         is_blind; /* the last look saw only what was in hand: look again when there is nothing in hand */
+	struct item *buckets[BUCKETS];
+	struct item *spare; /* done with; their memory is used again */
+	size_t       spare_count;
+	struct item *calling;
+	struct item *resting;
+	int64_t      complained_ms; /* when the log had the last of the store's failures */
+	size_t       alone;         /* under way without a worker */
+	size_t       called;        /* with one, or waiting for one */
+	unsigned    *by_queue;      /* calls of each queue */
 };
 
 /* --- what is under way --- */
@@ -82,6 +99,23 @@ static struct item *find_item(struct pump *p, uint64_t hash)
 static unsigned *calls_of(struct pump *p, const struct work *w)
 {
 	return w->kind == WORK_LANE ? &p->by_queue[w->queue - p->kernel->queues] : NULL;
+}
+
+/* Queue and addressee, as the lane's key begins with them: queue#target|subject. */
+static uint64_t target_of(const struct work *w)
+{
+	const char *end = w->kind == WORK_LANE ? memchr(w->key.p, '|', w->key.n) : NULL;
+
+	return end ? str_hash(str_of(w->key.p, (size_t)(end - w->key.p)), 0) : 0;
+}
+
+static unsigned calls_to(const struct pump *p, uint64_t target)
+{
+	unsigned count = 0;
+
+	for (const struct item *item = p->calling; item; item = item->next_call)
+		count += item->target == target;
+	return count;
 }
 
 static struct item *take_spare(struct pump *p)
@@ -108,6 +142,7 @@ static struct item *add_item(struct pump *p, const struct work *w)
 	item->hash = hash_of(w);
 	item->pump = p;
 	item->turns = 0;
+	item->has_failed = false;
 	work_copy(&item->work, w);
 	item->next = p->buckets[item->hash % BUCKETS];
 	p->buckets[item->hash % BUCKETS] = item;
@@ -115,43 +150,113 @@ static struct item *add_item(struct pump *p, const struct work *w)
 		p->alone++;
 	} else {
 		p->called++;
+		item->target = target_of(w);
+		item->next_call = p->calling;
+		p->calling = item;
 		if (calls_of(p, w))
 			++*calls_of(p, w);
 	}
 	return item;
 }
 
-static void remove_item(struct item *item, bool must_look_again)
+/* With the lock held. */
+static void put_aside(struct pump *p, struct item *item)
 {
-	struct pump  *p = item->pump;
-	struct item **at;
+	struct item **at = &p->buckets[item->hash % BUCKETS];
 
-	pthread_mutex_lock(&p->lock);
-	at = &p->buckets[item->hash % BUCKETS];
 	while (*at != item)
 		at = &(*at)->next;
 	*at = item->next;
-	if (!item->work.needs_call) {
+	if (p->spare_count >= SPARE_MAX) {
+		free_item(item);
+		return;
+	}
+	arena_reset(&item->work.arena);
+	item->next = p->spare;
+	p->spare = item;
+	p->spare_count++;
+}
+
+static void let_rest(struct pump *p, struct item *item)
+{
+	item->rests_until_ms = mono_now().ms + STORE_RETRY_MS;
+	item->next_resting = p->resting;
+	p->resting = item;
+}
+
+/* Those that have rested long enough may be begun again. True: there are others. */
+static bool wake_rested(struct pump *p)
+{
+	struct item **at = &p->resting;
+	bool          has_others;
+
+	pthread_mutex_lock(&p->lock);
+	while (*at) {
+		struct item *item = *at;
+
+		if (item->rests_until_ms > mono_now().ms) {
+			at = &item->next_resting;
+			continue;
+		}
+		*at = item->next_resting;
+		put_aside(p, item);
+	}
+	has_others = p->resting != NULL;
+	pthread_mutex_unlock(&p->lock);
+	return has_others;
+}
+
+/* With the lock held. */
+static void count_out(struct pump *p, const struct item *item)
+{
+	const struct work *w = &item->work;
+	struct item      **at = &p->calling;
+
+	if (!w->needs_call) {
 		p->alone--;
-	} else {
-		p->called--;
-		if (calls_of(p, &item->work))
-			--*calls_of(p, &item->work);
+		return;
 	}
-	if (must_look_again)
+	while (*at != item)
+		at = &(*at)->next_call;
+	*at = item->next_call;
+	p->called--;
+	if (calls_of(p, w))
+		--*calls_of(p, w);
+}
+
+static void end_item(struct item *item)
+{
+	struct pump *p = item->pump;
+	bool         is_call = item->work.needs_call, has_more = item->work.has_more, must_look;
+
+	pthread_mutex_lock(&p->lock);
+	count_out(p, item);
+	if (item->has_failed)
+		let_rest(p, item);
+	else
+		put_aside(p, item);
+	must_look = is_call || has_more || p->alone == ENOUGH_IN_HAND - 1 || (p->alone == 0 && p->is_blind);
+	if (must_look)
 		atomic_store(&p->is_poked, true);
-	if (p->spare_count < SPARE_MAX) {
-		arena_reset(&item->work.arena);
-		item->next = p->spare;
-		p->spare = item;
-		p->spare_count++;
-		item = NULL;
-	}
-	if (must_look_again || p->is_stopping || p->alone == ENOUGH_IN_HAND - 1)
+	if (must_look || p->is_stopping)
 		pthread_cond_broadcast(&p->is_changed);
 	pthread_mutex_unlock(&p->lock);
-	if (item)
-		free_item(item);
+}
+
+/* The store has failed a stage, and the work stays due. One line a second says enough. */
+static void complain(struct item *item, const struct err *e)
+{
+	struct pump *p = item->pump;
+	int64_t      now_ms = mono_now().ms;
+	bool         is_new;
+
+	item->has_failed = true;
+	pthread_mutex_lock(&p->lock);
+	is_new = now_ms - p->complained_ms >= STORE_RETRY_MS;
+	if (is_new)
+		p->complained_ms = now_ms;
+	pthread_mutex_unlock(&p->lock);
+	log_write(is_new ? LOG_WARNING : LOG_DEBUG, "kernel", NULL, 0, "%.*s: %s", STR_ARG(item->work.key), e->msg);
 }
 
 /* A stage is durable: what it was goes into the figures. */
@@ -183,18 +288,20 @@ static void on_settled(struct txn *t, enum rc rc, const struct err *e)
 {
 	struct item *item = CONTAINER_OF(t, struct item, txn);
 
-	if (rc && item->work.is_refused && t->run == work_settle) {
+	if (t->run == work_settle && work_is_to_blame(&item->work, rc, e)) {
 		log_write(LOG_DEBUG, "kernel", NULL, 0, "%.*s: %s", STR_ARG(item->work.key), e->msg);
 		submit_stage(item, work_refuse);
 		return;
 	}
-	if (!rc)
+	if (rc)
+		complain(item, e);
+	else
 		count(item->pump, &item->work);
 	if (!rc && item->work.has_more && ++item->turns < TURNS_MAX) {
 		submit_stage(item, work_settle);
 		return;
 	}
-	remove_item(item, item->work.has_more);
+	end_item(item);
 }
 
 /* --- with a worker --- */
@@ -210,30 +317,35 @@ static bool may_go_on(void *arg)
 	return may;
 }
 
-static enum rc run_stage(struct pump *p, struct work *w, txn_fn *stage)
+static enum rc run_stage(struct item *item, txn_fn *stage)
 {
-	struct err e = { 0 };
-	enum rc    rc = store_run(p->kernel->store, stage, w, &w->arena, &e);
+	struct pump *p = item->pump;
+	struct work *w = &item->work;
+	struct err   e = { 0 };
+	enum rc      rc = store_run(p->kernel->store, stage, w, &w->arena, &e);
 
-	if (rc && !w->is_refused)
-		log_write(LOG_WARNING, "kernel", NULL, 0, "%.*s: %s", STR_ARG(w->key), e.msg);
-	if (!rc && stage != work_claim)
+	if (rc && !(stage == work_settle && work_is_to_blame(w, rc, &e)))
+		complain(item, &e);
+	if (!rc)
 		count(p, w);
 	return rc;
 }
 
 /* Sagas go on with their next step while they are claimed; a lane's next delivery is a work of its own. */
-static void run_call(struct pump *p, struct work *w)
+static void run_call(struct item *item)
 {
+	struct pump *p = item->pump;
+	struct work *w = &item->work;
+
 	w->may_go_on = may_go_on;
 	w->may_go_on_arg = p;
-	if (run_stage(p, w, work_claim) || !w->is_claimed)
+	if (run_stage(item, work_claim) || !w->is_claimed)
 		return;
 	do {
 		work_perform(w);
-		if (run_stage(p, w, work_settle)) {
+		if (run_stage(item, work_settle)) {
 			if (w->is_refused)
-				rc_ignore(run_stage(p, w, work_refuse)); /* logged; else the claim runs out */
+				rc_ignore(run_stage(item, work_refuse)); /* logged; else the claim runs out */
 			return;
 		}
 	} while (w->has_more && w->kind == WORK_SAGA && may_go_on(p));
@@ -248,17 +360,19 @@ static void *work_loop(void *arg)
 		struct item *item = CONTAINER_OF(turn, struct item, turn);
 
 		if (may_go_on(p))
-			run_call(p, &item->work);
+			run_call(item);
 		work_over(&item->work);
-		remove_item(item, true);
+		end_item(item);
 	}
 	return NULL;
 }
 
 /* --- looking --- */
 
+/* Some of a queue's calls are never those of one addressee: who does not answer must not hold up the others. */
 static bool has_room(struct pump *p, const struct work *w)
 {
+	uint64_t target;
 	unsigned most;
 
 	if (!w->needs_call)
@@ -268,10 +382,11 @@ static bool has_room(struct pump *p, const struct work *w)
 	if (!calls_of(p, w))
 		return true;
 	most = w->queue->concurrency ? w->queue->concurrency : DEFAULT_CONCURRENCY;
-	return *calls_of(p, w) < most;
+	target = target_of(w);
+	return *calls_of(p, w) < most && (!target || calls_to(p, target) < most - most / 4);
 }
 
-static void begin(struct pump *p, const struct work *w)
+static bool begin(struct pump *p, const struct work *w)
 {
 	struct item *item = NULL;
 
@@ -280,11 +395,12 @@ static void begin(struct pump *p, const struct work *w)
 		item = add_item(p, w);
 	pthread_mutex_unlock(&p->lock);
 	if (!item)
-		return;
+		return false;
 	if (w->needs_call)
 		(void)inbox_put(&p->calls, &item->turn);
 	else
 		submit_stage(item, work_settle);
+	return true;
 }
 
 /* With the lock held: sleep until there is a reason to look. False: stop. */
@@ -293,30 +409,55 @@ static bool wait_for_reason(struct pump *p, int64_t wait_ms)
 	int64_t         until_ms = mono_now().ms + (wait_ms > p->options.poll_ms ? p->options.poll_ms : wait_ms);
 	struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
 
-	while (!p->is_stopping &&
-	       (p->alone >= ENOUGH_IN_HAND || (!atomic_load(&p->is_poked) && mono_now().ms < until_ms)))
-		pthread_cond_timedwait(&p->is_changed, &p->lock, &until);
+	while (!p->is_stopping) {
+		if (p->alone >= ENOUGH_IN_HAND)
+			pthread_cond_wait(&p->is_changed, &p->lock);
+		else if (!atomic_load(&p->is_poked) && mono_now().ms < until_ms)
+			pthread_cond_timedwait(&p->is_changed, &p->lock, &until);
+		else
+			break;
+	}
 	atomic_store(&p->is_poked, false);
 	return !p->is_stopping;
 }
 
-/* How long until there is more to do. */
+static int64_t begin_all(struct pump *p, const struct work_list *list, int64_t wait_ms)
+{
+	bool has_begun = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct work *w = &list->items[i];
+
+		if (!begin(p, w))
+			continue;
+		has_begun |= !w->needs_call;
+		if (wait_ms > CLAIMED_MS)
+			wait_ms = CLAIMED_MS;
+	}
+	pthread_mutex_lock(&p->lock);
+	p->is_blind = !has_begun && p->alone > 0;
+	pthread_mutex_unlock(&p->lock);
+	return has_begun ? SETTLED_MS : wait_ms;
+}
+
+/* How long until there is more to do, as far as can be seen now. */
 static int64_t look(struct pump *p, struct arena *a)
 {
 	struct err       e = { 0 };
 	struct work_list list;
-	int64_t          wait_ms;
+	int64_t          wait_ms = wake_rested(p) ? STORE_RETRY_MS : p->options.poll_ms, until_due_ms;
 
 	if (work_find(p->options.kernel, FIND_LIMIT, a, &list, &e)) {
 		log_write(LOG_WARNING, "kernel", NULL, 0, "cannot look for work: %s", e.msg);
 		return STORE_RETRY_MS;
 	}
-	for (size_t i = 0; i < list.count; i++)
-		begin(p, &list.items[i]);
+	wait_ms = begin_all(p, &list, wait_ms);
 	if (list.next_due_ms == INT64_MAX)
-		return p->options.poll_ms;
-	wait_ms = list.next_due_ms - clock_now(p->kernel->clock).ms;
-	return wait_ms < 0 ? 0 : wait_ms;
+		return wait_ms;
+	until_due_ms = clock_wait_ms(p->kernel->clock, list.next_due_ms - clock_now(p->kernel->clock).ms);
+	if (until_due_ms < 0)
+		return 0;
+	return until_due_ms < wait_ms ? until_due_ms : wait_ms;
 }
 
 static void *find_loop(void *arg)
@@ -398,6 +539,12 @@ void pump_stop(struct pump *p)
 	inbox_close(&p->calls);
 	for (unsigned i = 0; i < p->options.workers; i++)
 		pthread_join(p->workers[i], NULL);
+	while (p->resting) {
+		struct item *item = p->resting;
+
+		p->resting = item->next_resting;
+		free_item(item);
+	}
 	while (p->spare)
 		free_item(take_spare(p));
 	inbox_fini(&p->calls);

@@ -176,6 +176,14 @@ static void step_back(struct session *s, struct lane *lane)
 	join_lane(s, lane, &again);
 }
 
+static int64_t draw_backoff(struct work *w, const struct lane *lane)
+{
+	const struct queue *q = w->queue;
+
+	return kernel_backoff(w->kernel, q->backoff_ms ? q->backoff_ms : DEFAULT_BACKOFF_MS,
+	                      q->backoff_max_ms ? q->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS, lane->tries - 1);
+}
+
 /* A try has failed: later again, or never. */
 static enum rc note_failure(struct session *s, struct work *w, struct lane *lane, struct err *e)
 {
@@ -191,9 +199,7 @@ static enum rc note_failure(struct session *s, struct work *w, struct lane *lane
 	}
 	lane->owner = STR("");
 	lane->last_error = shortened(why);
-	lane->due_ms = session_now(s).ms +
-	               kernel_backoff(w->kernel, q->backoff_ms ? q->backoff_ms : DEFAULT_BACKOFF_MS,
-	                              q->backoff_max_ms ? q->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS, lane->tries - 1);
+	lane->due_ms = session_now(s).ms + kernel_span_ms(w->kernel, draw_backoff(w, lane));
 	session_put(s, &lane_type, lane);
 	session_poke(s, NEWS_TO_DO); /* whoever sleeps until something is due has something new to consider */
 	return RC_OK;
@@ -247,6 +253,12 @@ static enum rc load_delivery(struct session *s, struct work *w, const struct lan
 	return RC_OK;
 }
 
+/* By the kernel's clock. */
+static int64_t visibility_of(const struct work *w)
+{
+	return kernel_span_ms(w->kernel, queue_visibility_ms(w->queue));
+}
+
 static bool go_on(struct call *c)
 {
 	struct work *w = CONTAINER_OF(c, struct work, call);
@@ -254,7 +266,7 @@ static bool go_on(struct call *c)
 
 	if (w->is_lost || (w->may_go_on && !w->may_go_on(w->may_go_on_arg)))
 		return false;
-	if (now_ms < w->claimed_until_ms - queue_visibility_ms(w->queue) / 2)
+	if (now_ms < w->claimed_until_ms - visibility_of(w) / 2)
 		return true;
 	/* A store that cannot be reached is no reason to stop: the claim stands until it runs out. */
 	if (work_keep(w, NULL))
@@ -274,6 +286,7 @@ enum rc lane_claim(struct session *s, struct work *w, struct err *e)
 		return rc;
 	if (is_gone || lane.tries >= queue_tries(w->queue)) {
 		w->is_lost = true;
+		w->outcome = "dead";
 		return bury(s, &lane, is_gone ? NULL : &w->delivery.event,
 		            is_gone ? STR("the event is no longer in the log")
 		                    : STR("the process ended during the last try"),
@@ -282,7 +295,7 @@ enum rc lane_claim(struct session *s, struct work *w, struct err *e)
 	w->delivery.tries = ++lane.tries;
 	w->fence = ++lane.fence;
 	lane.owner = kernel_options(w->kernel)->node;
-	w->claimed_until_ms = lane.due_ms = session_now(s).ms + queue_visibility_ms(w->queue);
+	w->claimed_until_ms = lane.due_ms = session_now(s).ms + visibility_of(w);
 	w->call = (struct call){ .delivery = &w->delivery,
 		                 .arena = &w->arena,
 		                 .clock = kernel_options(w->kernel)->clock,
@@ -297,8 +310,13 @@ enum rc lane_claim(struct session *s, struct work *w, struct err *e)
 
 void lane_perform(struct work *w)
 {
+	enum rc rc;
+
 	err_clear(&w->failure);
-	w->has_failed = w->queue->call(&w->call, &w->failure) != RC_OK;
+	rc = w->queue->call(&w->call, &w->failure);
+	w->has_failed = rc != RC_OK;
+	if (rc)
+		rc_ignore(err_set(&w->failure, rc, "%s", rc_text(rc))); /* for one that fails without a word */
 }
 
 static bool is_ours(const struct work *w, const struct lane *lane)
@@ -361,8 +379,10 @@ static enum rc settle_alone(struct session *s, struct work *w, struct err *e)
 		return rc;
 	if ((rc = load_delivery(s, w, &lane, &is_gone, e)))
 		return rc;
-	if (is_gone)
+	if (is_gone) {
+		w->outcome = "dead";
 		return bury(s, &lane, NULL, STR("the event is no longer in the log"), &w->has_more, e);
+	}
 	w->delivery.tries = ++lane.tries;
 	if ((rc = handle(s, w, e)))
 		return rc;
@@ -417,7 +437,7 @@ enum rc lane_extend(struct session *s, struct work *w, struct err *e)
 
 	if (rc || w->is_lost)
 		return rc;
-	w->claimed_until_ms = lane.due_ms = session_now(s).ms + queue_visibility_ms(w->queue);
+	w->claimed_until_ms = lane.due_ms = session_now(s).ms + visibility_of(w);
 	session_put(s, &lane_type, &lane);
 	return RC_OK;
 }

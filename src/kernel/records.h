@@ -20,20 +20,24 @@ enum {
 	SAGA_DATA_MAX = 8192,
 };
 
+/* Types that come all the time are found by looking at the log itself; all others have an index. */
+enum event_volume { EVENT_NOTABLE, EVENT_ROUTINE, EVENT_VOLUME_COUNT };
+
 /* Something that happened. Never changed, removed only by age. */
 struct event {
-	struct str id;   /* UUID version 7: the order of ids is the order of time */
-	struct str type; /* "detail-type" */
-	struct str source;
-	struct str account, region; /* empty: ours */
-	int64_t    time_ms;
-	struct str resources; /* JSON array, or empty */
-	struct str subject;   /* what it is about, such as "sandbox/2f0c…" */
-	struct str actor;     /* who did it, such as "track/student-1", "admin", "job/expiry" */
-	struct str request_id;
-	int64_t    schema; /* version of the detail's form; from 1 */
-	struct str detail; /* JSON object */
-	uint64_t   version;
+	struct str        id;   /* UUID version 7: the order of ids is the order of time */
+	struct str        type; /* "detail-type" */
+	struct str        source;
+	struct str        account, region; /* empty: ours */
+	int64_t           time_ms;
+	struct str        resources; /* JSON array, or empty */
+	struct str        subject;   /* what it is about, such as "sandbox/2f0c…" */
+	struct str        actor;     /* who did it, such as "track/student-1", "admin", "job/expiry" */
+	struct str        request_id;
+	int64_t           schema; /* version of the detail's form; from 1 */
+	struct str        detail; /* JSON object */
+	enum event_volume volume;
+	uint64_t          version;
 };
 enum {
 	EVENT_F_ID,
@@ -47,7 +51,8 @@ enum {
 	EVENT_F_ACTOR,
 	EVENT_F_REQUEST_ID,
 	EVENT_F_SCHEMA,
-	EVENT_F_DETAIL
+	EVENT_F_DETAIL,
+	EVENT_F_VOLUME
 };
 enum event_index { EVENT_BY_SUBJECT, EVENT_BY_TYPE };
 extern const struct record_type event_type;
@@ -142,7 +147,8 @@ enum saga_state {
 	SAGA_PARKED, /* needs a person */
 	SAGA_DONE,
 	SAGA_UNDONE,
-	SAGA_STATE_COUNT
+	SAGA_STATE_COUNT,
+	SAGA_OPEN_STATES = SAGA_DONE, /* those before it have not ended */
 };
 
 struct saga {

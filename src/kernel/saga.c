@@ -22,7 +22,7 @@
 #include "kernel/saga_ops.h"
 #include "kernel/saga_rule.h"
 
-enum { NEWS_MAX = 16384 };
+enum { NEWS_MAX = 16384, PRUNE_SAGAS = 40 };
 
 /* --- events --- */
 
@@ -150,10 +150,12 @@ enum rc session_start(struct session *s, const char *kind, struct str id, struct
 		                  .data = STR("{}"),
 		                  .actor = str_dup(a, actor) };
 	struct saga      other;
-	struct saga_rule r = {
-		.kind = kernel_saga(kernel_of(s), saga.kind), .saga = &saga, .now_ms = session_now(s).ms, .arena = a
-	};
-	enum rc rc;
+	struct saga_rule r = { .kind = kernel_saga(kernel_of(s), saga.kind),
+		               .saga = &saga,
+		               .now_ms = session_now(s).ms,
+		               .scale = kernel_span_ms(kernel_of(s), 1),
+		               .arena = a };
+	enum rc          rc;
 
 	if ((rc = check_kind(r.kind, kind, e)) || (rc = check_new(&saga, e)))
 		return err_wrap(e, rc, "saga %.*s", STR_ARG(id));
@@ -207,7 +209,7 @@ enum rc saga_count(struct session *s, void *arg, struct err *e)
 {
 	int64_t *counts = arg;
 
-	for (int state = 0; state < SAGA_STATE_COUNT; state++) {
+	for (int state = 0; state < SAGA_OPEN_STATES; state++) {
 		enum rc rc = session_count(s, &saga_type, SAGA_BY_STATE, value_int(state), &counts[state], e);
 
 		if (rc)
@@ -235,6 +237,7 @@ static enum rc load(struct session *s, struct saga_order *o, struct saga_rule *r
 	*ret = (struct saga_rule){ .kind = kernel_saga(kernel_of(s), o->saga.kind),
 		                   .saga = &o->saga,
 		                   .now_ms = session_now(s).ms,
+		                   .scale = kernel_span_ms(kernel_of(s), 1),
 		                   .arena = session_arena(s) };
 	return RC_OK;
 }
@@ -321,4 +324,32 @@ enum rc saga_abort(struct session *s, void *arg, struct err *e)
 	if ((rc = saga_rule_abort(&r, reason, &next, e)))
 		return rc;
 	return save_order(s, o, &r, &news, next, e);
+}
+
+/* --- retention --- */
+
+/* An ended saga was due when it ended. */
+enum rc saga_prune(struct session *s, void *arg, struct err *e)
+{
+	static const enum saga_state ended[] = { SAGA_DONE, SAGA_UNDONE };
+	struct saga_prune           *p = arg;
+
+	p->removed = 0;
+	for (size_t i = 0; i < ARRAY_LEN(ended); i++) {
+		struct query q = { .type = &saga_type,
+			           .index = SAGA_BY_STATE,
+			           .hash = value_int(ended[i]),
+			           .limit = PRUNE_SAGAS,
+			           .has_sort_max = true,
+			           .sort_max = p->before_ms };
+		struct page  page;
+		enum rc      rc = session_query(s, &q, &page, e);
+
+		if (rc)
+			return rc;
+		for (size_t j = 0; j < page.count; j++)
+			session_delete(s, &saga_type, record_key(&saga_type, page_record(&page, &saga_type, j)));
+		p->removed += page.count;
+	}
+	return RC_OK;
 }

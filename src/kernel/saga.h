@@ -65,7 +65,7 @@ enum saga_mark {
 };
 
 /* Start one, in the caller's transaction. The id is the caller's and tells it apart from all others; starting a second time with the
- * same id is RC_CONFLICT. Emits SagaStarted. */
+ * same id is RC_CONFLICT, until the first has been removed by age: so an id is never to be used again. Emits SagaStarted. */
 MUST_CHECK enum rc session_start(struct session *s, const char *kind, struct str id, struct str subject,
                                  struct str input, struct str actor, struct err *e);
 
@@ -96,5 +96,13 @@ txn_fn saga_retry; /* a parked one goes on where it stopped; one that waits for 
 txn_fn saga_skip;  /* count the step as done (or undone) and go on */
 txn_fn saga_abort; /* go back */
 
-/* How many are in each state; read-only. arg is int64_t[SAGA_STATE_COUNT]. */
+/* Remove those that ended, done or undone, before this time; at most one transaction's worth. One that is parked stays. */
+struct saga_prune {
+	int64_t before_ms;
+
+	size_t removed; /* the answer: 0: nothing left to remove */
+};
+txn_fn saga_prune;
+
+/* How many are in each state, those that have ended apart: they are history, and many. Read-only; arg is int64_t[SAGA_OPEN_STATES]. */
 txn_fn saga_count;

@@ -59,6 +59,12 @@ struct str saga_rule_step_name(const struct saga *saga, const struct saga_kind *
 
 /* --- marks --- */
 
+/* A duration of the table, by the clock of the record. */
+static int64_t span_of(const struct saga_rule *r, int64_t ms)
+{
+	return r->scale > 1 ? ms * r->scale : ms;
+}
+
 static const struct saga_step *current(const struct saga_rule *r)
 {
 	return &r->kind->steps[r->saga->step];
@@ -199,9 +205,9 @@ static struct str find_overdue(const struct saga_rule *r)
 
 	if (saga->deadline_ms && r->now_ms > saga->deadline_ms)
 		return str_format(r->arena, "not done within %lld s, at step %s",
-		                  (long long)(saga->deadline_ms - saga->started_ms) / 1000, step->name);
+		                  (long long)r->kind->deadline_ms / 1000, step->name);
 	if (step->deadline_ms && current_mark(r) == SAGA_MARK_INTENT &&
-	    r->now_ms > saga->step_since_ms + step->deadline_ms)
+	    r->now_ms > saga->step_since_ms + span_of(r, step->deadline_ms))
 		return str_format(r->arena, "step %s was not done within %lld s", step->name,
 		                  (long long)step->deadline_ms / 1000);
 	return STR("");
@@ -219,7 +225,7 @@ void saga_rule_start(const struct saga_rule *r)
 	saga->state = SAGA_RUNNING;
 	saga->step = 0;
 	saga->started_ms = saga->step_since_ms = saga->due_ms = r->now_ms;
-	saga->deadline_ms = r->kind->deadline_ms ? r->now_ms + r->kind->deadline_ms : 0;
+	saga->deadline_ms = r->kind->deadline_ms ? r->now_ms + span_of(r, r->kind->deadline_ms) : 0;
 }
 
 static bool is_mark(char c)
@@ -249,7 +255,7 @@ int64_t saga_rule_lease(const struct saga_rule *r, enum saga_todo todo)
 	int64_t calls = todo == SAGA_TODO_CHECK ? 2 : todo == SAGA_TODO_NOTHING ? 0 : 1;
 	int64_t needed = calls * saga_step_timeout(current(r)) + SAGA_LEASE_MARGIN_MS;
 
-	return r->lease_ms > needed ? r->lease_ms : needed;
+	return span_of(r, r->lease_ms > needed ? r->lease_ms : needed);
 }
 
 static enum saga_todo intend_to_act(const struct saga_rule *r)
@@ -294,7 +300,7 @@ static bool is_worth_another_try(enum rc rc)
 
 static enum saga_next wait_for_next_try(const struct saga_rule *r)
 {
-	r->saga->due_ms = r->now_ms + r->backoff_ms;
+	r->saga->due_ms = r->now_ms + span_of(r, r->backoff_ms);
 	r->saga->owner = STR("");
 	return SAGA_NEXT_WAIT;
 }

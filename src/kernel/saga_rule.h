@@ -27,9 +27,10 @@ struct saga_rule {
 	const struct saga_kind *kind; /* fits the record: see saga_rule_fits() */
 	struct saga            *saga;
 	int64_t                 now_ms;
-	int64_t                 lease_ms;   /* how long its owner may be silent, at least */
-	int64_t                 backoff_ms; /* the wait, should this try have failed */
-	struct arena           *arena;
+	int64_t scale; /* of the clock that now_ms is from; all that follows, and the kind's times, are the machine's */
+	int64_t lease_ms;   /* how long its owner may be silent, at least */
+	int64_t backoff_ms; /* the wait, should this try have failed */
+	struct arena *arena;
 };
 
 /* What its owner shall call. */

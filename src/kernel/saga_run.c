@@ -73,6 +73,7 @@ static struct saga_rule rule_for(struct session *s, const struct work *w, struct
 	return (struct saga_rule){ .kind = kernel_saga(w->kernel, saga->kind),
 		                   .saga = saga,
 		                   .now_ms = session_now(s).ms,
+		                   .scale = kernel_span_ms(w->kernel, 1),
 		                   .lease_ms = kernel_options(w->kernel)->lease_ms,
 		                   .arena = session_arena(s) };
 }
@@ -93,7 +94,7 @@ static void put_intent(struct session *s, struct work *w, const struct saga_rule
 
 	if (saga_rule_fits(r->saga, r->kind, &ignored)) {
 		w->saga_todo = SAGA_TODO_NOTHING; /* settling parks it, and says why */
-		r->saga->due_ms = r->now_ms + r->lease_ms;
+		r->saga->due_ms = r->now_ms + kernel_span_ms(w->kernel, r->lease_ms);
 	} else {
 		w->saga_todo = saga_rule_intend(r);
 	}
@@ -130,7 +131,8 @@ enum rc saga_extend(struct session *s, struct work *w, struct err *e)
 	if (rc || w->is_lost)
 		return rc;
 	r = rule_for(s, w, &saga);
-	saga.due_ms = r.now_ms + (saga_rule_fits(&saga, r.kind, NULL) ? r.lease_ms : saga_rule_lease(&r, w->saga_todo));
+	saga.due_ms = r.now_ms + (saga_rule_fits(&saga, r.kind, NULL) ? kernel_span_ms(w->kernel, r.lease_ms)
+	                                                              : saga_rule_lease(&r, w->saga_todo));
 	note_lease(w, &r);
 	session_put(s, &saga_type, &saga);
 	return RC_OK;
@@ -182,7 +184,7 @@ static enum rc check(struct work *w, const struct saga_step *step)
 /* A call may last as long as its time-out, and whoever takes over must not meet it: is the lease long enough still? */
 static enum rc check_time(struct work *w, const struct saga_step *step)
 {
-	int64_t needed_ms = saga_step_timeout(step) + SAGA_SKEW_MAX_MS;
+	int64_t needed_ms = kernel_span_ms(w->kernel, saga_step_timeout(step) + SAGA_SKEW_MAX_MS);
 
 	if (now_of(w) + needed_ms > w->claimed_until_ms ||
 	    clock_mono(kernel_options(w->kernel)->clock).ms + needed_ms > w->claimed_until.ms)

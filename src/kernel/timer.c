@@ -84,7 +84,7 @@ enum rc timer_find(struct session *s, struct work_finder *f, struct err *e)
 	allowed = kernel_timer_allowance(f->kernel, now_ms, f->count - before);
 	if (allowed < f->count - before) { /* the rest in the next second */
 		f->count = before + allowed;
-		work_later(f, now_ms + 1000);
+		work_later(f, now_ms + kernel_span_ms(f->kernel, 1000));
 	}
 	return RC_OK;
 }

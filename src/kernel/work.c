@@ -56,7 +56,6 @@ enum rc work_query_due(struct session *s, struct work_finder *f, struct query *q
 		w.due_ms = record_value(q->type, due_field, record).number;
 		work_found(f, &w);
 	}
-	work_later(f, now_ms + 1); /* there may be more behind these */
 	return RC_OK;
 }
 
@@ -108,6 +107,7 @@ enum rc work_claim(struct session *s, void *arg, struct err *e)
 
 	assert(w->needs_call);
 	w->is_claimed = w->is_lost = w->has_more = w->has_failed = false;
+	w->outcome = NULL;
 	return w->kind == WORK_SAGA ? saga_claim(s, w, e) : lane_claim(s, w, e);
 }
 
@@ -120,18 +120,35 @@ void work_perform(struct work *w)
 		lane_perform(w);
 }
 
-enum rc work_settle(struct session *s, void *arg, struct err *e)
+static enum rc settle(struct session *s, struct work *w, struct err *e)
 {
-	struct work *w = arg;
-
-	w->has_more = w->is_lost = w->is_refused = false;
-	w->outcome = NULL;
 	switch (w->kind) {
 	case WORK_TIMER: return timer_settle(s, w, e);
 	case WORK_LANE: return lane_settle(s, w, e);
 	case WORK_SAGA: return saga_settle(s, w, e);
 	}
 	return RC_INTERNAL;
+}
+
+enum rc work_settle(struct session *s, void *arg, struct err *e)
+{
+	struct work *w = arg;
+	enum rc      rc;
+
+	w->has_more = w->is_lost = w->is_refused = false;
+	w->outcome = NULL;
+	rc = settle(s, w, e);
+	w->was_run = rc == RC_OK;
+	return rc;
+}
+
+bool work_is_to_blame(struct work *w, enum rc rc, const struct err *e)
+{
+	if (rc && w->was_run && !rc_is_retryable(rc)) {
+		w->is_refused = true;
+		w->failure = *e;
+	}
+	return w->is_refused;
 }
 
 enum rc work_refuse(struct session *s, void *arg, struct err *e)

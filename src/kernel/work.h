@@ -31,13 +31,14 @@ struct work {
 	bool                is_lost;  /* somebody else has it, or it is gone */
 	bool                has_more; /* after settling: the same work is due again at once (sagas: still claimed) */
 
-	const char *outcome;    /* after settling: what became of it, for the figures; NULL: nothing */
+	const char *outcome;    /* after claiming or settling: what became of it, for the figures; NULL: nothing */
 	bool        has_failed; /* the call said no; see failure */
 	bool        is_refused; /* settling: a handler said no, and nothing was written; see failure */
 	struct err  failure;
 
 	/* Private: what was claimed. */
 	struct arena     arena;
+	bool             was_run; /* settling came to its end; what follows is the commit */
 	int64_t          fence;
 	int64_t          claimed_until_ms;
 	struct mono      claimed_until; /* the same, should the clock be set back */
@@ -51,8 +52,9 @@ struct work {
 	void *may_go_on_arg;
 };
 
-/* Everything that is due, in due order within its kind: at most `limit` of each queue and kind. next_due_ms: when there will be
- * more, as far as this node knows; INT64_MAX: never. Blocks. */
+/* Everything that is due, in due order within its kind: at most `limit` of each queue and kind. next_due_ms: when one of the kinds of
+ * which nothing is due will have something, as far as this node knows; INT64_MAX: never. Of the others there may be more behind what
+ * was found: look again when that is done. Blocks. */
 struct work_list {
 	struct work *items; /* in the arena: to be copied */
 	size_t       count;
@@ -71,8 +73,12 @@ txn_fn work_claim;
 void work_perform(struct work *w);
 
 /* Do what does not block, or store the outcome of what did; remove it, or note the failed call. Sets has_more, is_lost. When it fails
- * with is_refused set, run work_refuse next; another failure is the store's own: the work stays due. arg is the work. */
+ * and work_is_to_blame(), run work_refuse next; another failure is the store's own: the work stays due. arg is the work. */
 txn_fn work_settle;
+
+/* Has settling failed because a handler said no, or because what it wrote breaks a limit? Sets is_refused and failure in the second case
+ * too: it would be so for ever, and must count as a try like any other. */
+bool work_is_to_blame(struct work *w, enum rc rc, const struct err *e);
 
 /* A handler has refused: note the failed try. arg is the work. */
 txn_fn work_refuse;

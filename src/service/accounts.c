@@ -71,12 +71,17 @@ static enum rc find(struct session *s, struct str id, struct account *ret, bool 
 	return rc && rc != RC_NOT_FOUND ? err_set(e, rc, "account %.*s cannot be read", STR_ARG(id)) : RC_OK;
 }
 
+static enum rc is_missing(struct str id, struct err *e)
+{
+	return err_set(e, RC_NOT_FOUND, "there is no account %.*s in the pool", STR_ARG(id));
+}
+
 static enum rc load(struct session *s, struct str id, struct account *ret, struct err *e)
 {
 	bool    is_known;
 	enum rc rc = find(s, id, ret, &is_known, e);
 
-	return rc || is_known ? rc : err_set(e, RC_NOT_FOUND, "there is no account %.*s in the pool", STR_ARG(id));
+	return rc || is_known ? rc : is_missing(id, e);
 }
 
 enum rc account_get(struct session *s, void *arg, struct err *e)
@@ -210,6 +215,8 @@ enum rc account_quarantine(struct session *s, void *arg, struct err *e)
 
 	if (rc)
 		return rc;
+	if (!is_known && c->is_of_pool)
+		return is_missing(c->id, e);
 	if (!is_known) {
 		c->account = newcomer(s, c);
 		c->account.has_drifted = 1;

@@ -8,6 +8,7 @@
 #include "service/alarms.h"
 
 #include "base/attr.h"
+#include "service/account_alarms.h"
 #include "service/broker_alarms.h"
 
 enum { MINUTE_MS = 60000 };
@@ -30,6 +31,11 @@ const struct alarm_rule service_alarms[] = {
 	RULE("pool-low",      alarm_pool_low,      MINUTE_MS,     "few sandboxes are free, or none"),
 	RULE("job-failing",   alarm_job_failing,   0,             "a job fails again and again"),
 	RULE("job-silent",    alarm_job_silent,    2 * MINUTE_MS, "a job does not run"),
+
+	RULE("accounts-low",        alarm_accounts_low,        MINUTE_MS, "few accounts are free, or none"),
+	RULE("line-waiting",        alarm_line_waiting,        0,         "requests wait in line for an account"),
+	RULE("account-quarantined", alarm_account_quarantined, 0,         "an account is locked away"),
+	RULE("cleanup-stuck",       alarm_cleanup_stuck,       0,         "an account does not come back from cleaning"),
 };
 /* clang-format on */
 const size_t service_alarm_count = ARRAY_LEN(service_alarms);

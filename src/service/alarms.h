@@ -1,4 +1,4 @@
-/* alarms.h - every alarm there is: the kernel's and the broker's, with hold times and where the runbook has it. */
+/* alarms.h - every alarm there is: the kernel's, the broker's and those of lending accounts, with hold times and where the runbook has it. */
 #pragma once
 
 #include <stddef.h>

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "domain/sandbox.h"
+#include "kernel/kernel.h"
 #include "service/passes.h"
 #include "service/records.h"
 
@@ -96,7 +97,7 @@ enum rc alarm_job_failing(struct session *s, void *arg, struct findings *ret, st
 static void judge_silent(struct session *s, const struct job_record *job, struct findings *ret)
 {
 	int64_t since = job->last_finished_at ? job->last_finished_at : job->last_started_at;
-	int64_t limit = SILENT_INTERVALS * job->interval_sec + SILENT_GRACE_SEC;
+	int64_t limit = SILENT_INTERVALS * job->interval_sec + kernel_span_ms(kernel_of(s), SILENT_GRACE_SEC);
 
 	if (job->interval_sec <= 0 || !since || wall_sec(session_now(s)) - since <= limit)
 		return;

@@ -24,7 +24,8 @@
 enum {
 	FAILED_RETRY_SEC = 10,
 	DOUBLINGS_MAX = 10,
-	JITTER_PART = 10, /* a tenth, to both sides */
+	JITTER_PART = 10,     /* a tenth, to both sides */
+	REAL_PAUSE_MS = 5000, /* between two passes of a job, by the machine's clock */
 	WAITING_MAX = 100,
 	TERMS_MAX = 512,
 };
@@ -110,13 +111,21 @@ static int64_t with_jitter(struct session *s, int64_t ms)
 	return ms - part + kernel_backoff(kernel_of(s), 2 * part, 2 * part, 0);
 }
 
+/* Where time is scaled, a pass every few milliseconds would be nothing but noise. */
+static int64_t at_least_real(struct session *s, int64_t ms)
+{
+	int64_t least_ms = kernel_span_ms(kernel_of(s), ms < REAL_PAUSE_MS ? ms : REAL_PAUSE_MS);
+
+	return ms > least_ms ? ms : least_ms;
+}
+
 enum rc job_arm_next(struct session *s, enum job_id id, const struct job_record *record, struct err *e)
 {
 	int64_t pause_ms = pause_sec(record->interval_sec, record->failures) * 1000;
 
 	if (record->is_paused || !record->interval_sec)
 		return RC_OK;
-	return arm(s, id, session_now(s).ms + with_jitter(s, pause_ms), e);
+	return arm(s, id, session_now(s).ms + with_jitter(s, at_least_real(s, pause_ms)), e);
 }
 
 /* When a job without a timer is due: an interval after its last pass; at once when that is over, or when it has never
@@ -130,7 +139,7 @@ static int64_t overdue_ms(struct session *s, const struct job_record *record)
 
 static enum rc arm_if_missing(struct session *s, enum job_id id, const struct job_record *record, struct err *e)
 {
-	int64_t      interval_ms = record->interval_sec * 1000;
+	int64_t      interval_ms = at_least_real(s, record->interval_sec * 1000);
 	struct timer timer;
 	struct lane  lane;
 	bool         is_armed, is_in_lane;

@@ -39,7 +39,7 @@ enum {
 	ENDS_SINCE_MS = 30 * 60000, /* longer than anybody waits, and than clocks differ */
 	BEATS_PER_LEASE = 3,
 	RESULTS_KEPT = 32,
-	TRIES = 1000, /* a try that counts is one whose process ended */
+	TRIES = INT32_MAX, /* given up, it would have neither a timer nor a place in its lane */
 	RETRY_MS = 500,
 	END_MAX = JOB_RESULT_MAX + 6 * 240 + 512, /* an error may be all escapes */
 };
@@ -110,7 +110,11 @@ const struct jobs_options *jobs_options(const struct jobs *j)
 
 int64_t jobs_interval_sec(const struct jobs *j, enum job_id id)
 {
-	return id < JOB_SCHEDULED ? j->options.interval_sec[id] : 0;
+	bool is_about_leases = id >= JOB_LEASE_MONITOR && id <= JOB_ACCOUNT_DRIFT;
+
+	if (id >= JOB_SCHEDULED || (is_about_leases && !j->options.leases))
+		return 0;
+	return j->options.interval_sec[id];
 }
 
 const char *jobs_name(enum job_id id)
@@ -338,7 +342,7 @@ static void run_pass(struct run *r)
 	if (!r->outcome.rc) /* the terms could be read */
 		r->outcome.rc = table[r->id].run(&p, &counts, &r->outcome.e);
 	r->finished_ms = clock_now(o->clock).ms;
-	r->outcome.duration_ms = r->finished_ms - r->started_ms;
+	r->outcome.duration_ms = clock_wait_ms(o->clock, r->finished_ms - r->started_ms);
 	write_result(&counts, r->outcome.result);
 	if (r->was_told)
 		return;

@@ -68,7 +68,19 @@ static struct lease make_lease(struct session *s, const struct lease_request *r,
 	};
 }
 
-/* By assignment, by the operator's rules when there are any, or by the template. */
+/* By the operator's rules when there are any, otherwise by the template. With an arena for the explanation, or NULL. */
+static bool evaluate(const struct approval_policy *rules, const struct approval_question *question,
+                     const struct lease_template *t, struct arena *explain, struct approval_answer *ret)
+{
+	bool has_rules = rules && rules->count > 0;
+
+	if (has_rules)
+		approval_evaluate(rules, question, explain, ret);
+	else
+		*ret = (struct approval_answer){ .verdict = t->requires_approval ? APPROVAL_ASK : APPROVAL_APPROVE };
+	return has_rules;
+}
+
 static enum approval_verdict decide(const struct lease_request *r, const struct lease_template *t, struct str *ret_rule)
 {
 	const struct lease      *l = &r->lease;
@@ -83,11 +95,30 @@ static enum approval_verdict decide(const struct lease_request *r, const struct 
 
 	if (is_assignment(r))
 		return APPROVAL_APPROVE;
-	if (!r->approval || !r->approval->count)
-		return t->requires_approval ? APPROVAL_ASK : APPROVAL_APPROVE;
-	approval_evaluate(r->approval, &question, NULL, &answer);
+	(void)evaluate(r->approval, &question, t, NULL, &answer); /* whoever decides */
 	*ret_rule = answer.rule;
 	return answer.verdict;
+}
+
+enum rc lease_explain(struct session *s, void *arg, struct err *e)
+{
+	struct lease_explain *x = arg;
+	struct template_call  call = { .by = x->owner, .uuid = x->template_name };
+	enum rc               rc = template_get(s, &call, e);
+
+	if (rc)
+		return rc;
+	x->question = (struct approval_question){
+		.template_uuid = call.template.uuid,
+		.template_name = call.template.name,
+		.email = x->owner.email,
+		.roles = x->owner.roles,
+		.cost_group = call.template.cost_group,
+		.max_spend = x->max_spend ? x->max_spend : call.template.max_spend,
+		.duration_ms = x->duration_ms ? x->duration_ms : call.template.duration_ms,
+	};
+	x->is_by_template = !evaluate(x->approval, &x->question, &call.template, session_arena(s), &x->answer);
+	return RC_OK;
 }
 
 static enum rc begin(struct session *s, struct lease_request *r, const struct lease_template *t, struct err *e)

@@ -40,6 +40,20 @@ struct lease_request {
 };
 txn_fn lease_request;
 
+/* What would be decided about such a request, and why; nothing is asked for. Read-only. RC_NOT_FOUND: no such template, or a private one
+ * that the owner may not see. */
+struct lease_explain {
+	struct str                    template_name;          /* or its uuid */
+	struct caller                 owner;                  /* as the directory has him */
+	int64_t                       max_spend, duration_ms; /* 0: the template's */
+	const struct approval_policy *approval;
+
+	struct approval_question question;       /* the answer: what was asked */
+	struct approval_answer   answer;         /* with notes */
+	bool                     is_by_template; /* there are no rules */
+};
+txn_fn lease_explain;
+
 /* One lease, by uuid; owner_email must be its owner (any case), as in a lease id. RC_NOT_FOUND. */
 struct lease_call {
 	struct caller        by;
@@ -113,6 +127,7 @@ struct account_call {
 	struct str    id;
 	struct str    name, email; /* register: as the organisation has them */
 	struct str    reason;      /* quarantine */
+	bool          is_of_pool; /* quarantine: RC_NOT_FOUND for one that is not stored, which is otherwise taken in */
 
 	struct account account; /* the answer */
 };

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "kernel/event.h"
+#include "kernel/saga.h"
 #include "service/sweep.h"
 #include "store/store.h"
 
@@ -86,22 +87,34 @@ enum rc pass_retry_failed(const struct pass *p, struct pass_result *ret, struct 
 
 enum { DAY_MS = 86400000 };
 
+/* One page of each; how many were removed. */
+static enum rc prune_page(const struct pass *p, int64_t before_ms, struct arena *a, int64_t *ret, struct err *e)
+{
+	struct event_prune events = { .before_ms = before_ms };
+	struct saga_prune  sagas = { .before_ms = before_ms };
+	enum rc            rc = store_run(p->store, event_prune, &events, a, e);
+
+	if (!rc)
+		rc = store_run(p->store, saga_prune, &sagas, a, e);
+	*ret = (int64_t)(events.removed + sagas.removed);
+	return rc;
+}
+
 enum rc pass_prune_events(const struct pass *p, struct pass_result *ret, struct err *e)
 {
-	struct event_prune prune = { .before_ms = clock_now(p->clock).ms - p->settings->event_days * DAY_MS };
-	struct arena       a = { 0 };
-	int64_t            removed = 0;
-	enum rc            rc = RC_OK;
+	int64_t      before_ms = clock_now(p->clock).ms - p->settings->event_days * DAY_MS;
+	struct arena a = { 0 };
+	int64_t      removed = 0, count;
+	enum rc      rc;
 
 	do {
 		arena_reset(&a);
-		prune.removed = 0;
+		count = 0;
 		rc = go_on(p, e);
 		if (!rc && p->settings->event_days > 0)
-			rc = store_run(p->store, event_prune, &prune, &a, e);
-		if (!rc)
-			removed += (int64_t)prune.removed;
-	} while (!rc && prune.removed);
+			rc = prune_page(p, before_ms, &a, &count, e);
+		removed += count;
+	} while (!rc && count);
 	arena_fini(&a);
 	pass_count(ret, "removed", removed, METRIC__COUNT);
 	return rc;

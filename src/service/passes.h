@@ -77,7 +77,7 @@ pass_fn pass_bulk_delete;
 /* Puts every failed deletion back to be tried again. */
 pass_fn pass_retry_failed;
 
-/* Removes events that are older than event_days. */
+/* Removes events, and sagas that ended, that are older than event_days. */
 pass_fn pass_prune_events;
 
 /* For the passes themselves: add a count to the result. */

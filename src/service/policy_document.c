@@ -8,7 +8,7 @@
  *
  * Always true: after a reading without problems every key of the document has a value within its row's limits.
  *
- * Not here: what the limits are for (domain/), where documents are kept (policy_store.c), writing (policy_write.c).
+ * Not here: what the limits are for (domain/), approval rules, which are no table (approval_document.c), where documents are kept (policy_store.c), writing (policy_write.c).
  */
 #include "service/policy_document.h"
 
@@ -21,6 +21,7 @@
 #include "base/utf8.h"
 #include "base/yaml.h"
 #include "domain/lease.h"
+#include "service/approval_document.h"
 #include "service/policy_keys.h"
 
 enum {
@@ -38,7 +39,7 @@ enum {
 	SHOWN_MAX = 40,
 };
 
-const char *const document_names[DOCUMENT_KIND_COUNT] = { "global", "reporting" };
+const char *const document_names[DOCUMENT_KIND_COUNT] = { "global", "reporting", "approval" };
 
 #define AT(member) offsetof(struct policy, member), 0
 /* clang-format off */
@@ -48,7 +49,7 @@ const struct policy_key policy_keys[] = {
 	{ DOCUMENT_GLOBAL, NULL, "maintenanceMode", KEY_BOOL, AT(is_maintenance), 0, 0,
 	  "While true, only admins get in." },
 	{ DOCUMENT_GLOBAL, NULL, "isbManagedRegions", KEY_LIST, offsetof(struct policy, regions), offsetof(struct policy, region_count),
-	  REGION_MAX, REGIONS_MAX, "The regions that are watched and cleaned, as the web UI shows them." },
+	  REGION_MAX, REGIONS_MAX, "The regions that are watched and cleaned, as the web UI shows them; at least one.", 1 },
 
 	{ DOCUMENT_GLOBAL, "leases", "requireMaxBudget", KEY_BOOL, AT(requires_budget), 0, 0,
 	  "Every lease must have a budget." },
@@ -242,6 +243,11 @@ static void read_list(struct reading *r, const struct policy_key *k, const json_
 		             shown(r, value));
 		return;
 	}
+	if (count < k->items_least) {
+		problems_add(r->problems, r->path, "must have at least %zu element%s", k->items_least,
+		             k->items_least == 1 ? "" : "s");
+		return;
+	}
 	if (count > k->items_most) {
 		problems_add(r->problems, r->path, "has %zu elements, at most %zu are allowed", count, k->items_most);
 		return;
@@ -355,6 +361,8 @@ static void take_defaults(enum document_kind kind, struct policy *policy)
 	struct policy defaults;
 
 	policy_defaults(&defaults);
+	if (kind == DOCUMENT_APPROVAL)
+		policy->approval = defaults.approval;
 	for (size_t i = 0; i < policy_key_count; i++) {
 		const struct policy_key *k = &policy_keys[i];
 		bool                     is_list = k->kind == KEY_LIST;
@@ -390,6 +398,8 @@ bool policy_read(enum document_kind kind, struct str text, struct policy *policy
 	take_defaults(kind, policy);
 	if (parse(text, &document, &e))
 		problems_add(p, "input", "%s", e.msg);
+	else if (kind == DOCUMENT_APPROVAL)
+		(void)approval_document_read(document, policy, p); /* counted below */
 	else if (json_is_object(document))
 		read_members(&r, kind, NULL, document);
 	else if (!json_is_null(document))

@@ -13,8 +13,9 @@ struct arena;
 struct buf;
 struct json_out;
 
-enum document_kind { DOCUMENT_GLOBAL, DOCUMENT_REPORTING, DOCUMENT_KIND_COUNT };
-extern const char *const document_names[DOCUMENT_KIND_COUNT]; /* "global", "reporting": keys of the records */
+enum document_kind { DOCUMENT_GLOBAL, DOCUMENT_REPORTING, DOCUMENT_APPROVAL, DOCUMENT_KIND_COUNT };
+extern const char
+        *const document_names[DOCUMENT_KIND_COUNT]; /* "global", "reporting", "approval": keys of the records */
 
 /* Read the document's keys into *policy; those of the other document stay as they are. Texts live in p->arena. False: problems were
  * added, and *policy is half of something. */

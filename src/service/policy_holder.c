@@ -4,11 +4,12 @@
  *
  * Readers are many and must not wait, writers are a person now and then. So a policy never changes: a new one is made beside it and
  * takes its place, and the old one stays where it is for POLICY_VALID_MS, for those who are still reading it. A generation has the texts
- * of both documents, because each of its policies is read from both.
+ * of all documents, because each of its policies is read from all.
  *
  * Always true: versions only grow; a text that cannot be read changes nothing, or, when there was none before it that could, leads to
- * the defaults in maintenance, so that nobody is lent anything under rules that nobody made [lock_down()]; there are never more than
- * POLICY_GENERATIONS_MAX generations.
+ * the careful choice, so that nobody is lent anything under rules that nobody made [lock_down()]: of the global document, the defaults in
+ * maintenance; of the approval rules, that a person is asked about every request. There are never more than POLICY_GENERATIONS_MAX
+ * generations.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,6 +18,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "domain/approval.h"
 #include "service/policy_store.h"
 #include "store/session.h"
 
@@ -24,6 +26,7 @@ struct generation {
 	struct policy      policy;
 	struct str         texts[DOCUMENT_KIND_COUNT]; /* empty: the defaults */
 	uint64_t           versions[DOCUMENT_KIND_COUNT];
+	bool               is_locked[DOCUMENT_KIND_COUNT]; /* there is one, but it cannot be read */
 	struct arena       arena;
 	struct mono        replaced; /* once there is a newer one */
 	struct generation *older;
@@ -35,6 +38,9 @@ struct policy_holder {
 	_Atomic(struct generation *) current;
 	pthread_mutex_t              lock; /* of those who replace it */
 };
+
+static const struct approval_rule   ask_rule = { .id = STR_INIT("unreadable-document"), .then = APPROVAL_ASK };
+static const struct approval_policy ask_always = { &ask_rule, 1 };
 
 static void generation_free(struct generation *g)
 {
@@ -90,24 +96,34 @@ static size_t prune(struct policy_holder *h)
 	return count;
 }
 
-/* The current one with another document in it. */
-static enum rc make_next(const struct generation *current, enum document_kind kind, const struct document *d,
-                         struct generation *ret, struct err *e)
+/* What its documents say; where one cannot be read, the careful choice instead. */
+static enum rc read_policy(struct generation *g, struct err *e)
 {
-	struct problems problems = { .arena = &ret->arena };
+	struct problems problems = { .arena = &g->arena };
+
+	policy_defaults(&g->policy);
+	g->policy.is_maintenance = g->is_locked[DOCUMENT_GLOBAL];
+	if (g->is_locked[DOCUMENT_APPROVAL])
+		g->policy.approval = &ask_always;
+	for (int i = 0; i < DOCUMENT_KIND_COUNT; i++)
+		if (g->versions[i] && !policy_read((enum document_kind)i, g->texts[i], &g->policy, &problems))
+			return err_set(e, RC_CORRUPT, "document %s, version %llu: %.*s: %.*s", document_names[i],
+			               (unsigned long long)g->versions[i], STR_ARG(problems.items[0].field),
+			               STR_ARG(problems.items[0].message));
+	g->policy.version = g->versions[DOCUMENT_GLOBAL];
+	return RC_OK;
+}
+
+static struct generation *copy_of(const struct generation *current)
+{
+	struct generation *g = mem_new(struct generation);
 
 	for (int i = 0; i < DOCUMENT_KIND_COUNT; i++) {
-		ret->texts[i] = str_dup(&ret->arena, i == (int)kind ? d->text : current->texts[i]);
-		ret->versions[i] = i == (int)kind ? d->version : current->versions[i];
+		g->texts[i] = str_dup(&g->arena, current->texts[i]);
+		g->versions[i] = current->versions[i];
+		g->is_locked[i] = current->is_locked[i];
 	}
-	policy_defaults(&ret->policy);
-	for (int i = 0; i < DOCUMENT_KIND_COUNT; i++)
-		if (ret->versions[i] && !policy_read((enum document_kind)i, ret->texts[i], &ret->policy, &problems))
-			return err_set(e, RC_CORRUPT, "document %s, version %llu: %.*s: %.*s", document_names[i],
-			               (unsigned long long)ret->versions[i], STR_ARG(problems.items[0].field),
-			               STR_ARG(problems.items[0].message));
-	ret->policy.version = ret->versions[DOCUMENT_GLOBAL];
-	return RC_OK;
+	return g;
 }
 
 static void put_in_place(struct policy_holder *h, struct generation *next)
@@ -119,17 +135,19 @@ static void put_in_place(struct policy_holder *h, struct generation *next)
 	atomic_store(&h->current, next);
 }
 
-/* There is a configuration, but we cannot read it: an admin may come in and put it right. */
-static void lock_down(struct policy_holder *h)
+/* There is a document, but we cannot read it, and none before it was in force: an admin may come in and put it right. */
+static void lock_down(struct policy_holder *h, enum document_kind kind)
 {
-	struct generation *next;
+	struct generation *current = atomic_load(&h->current), *next;
 
-	if (policy_current(h)->is_maintenance)
+	if (current->versions[kind] || current->is_locked[kind])
 		return;
-	next = mem_new(struct generation);
-	policy_defaults(&next->policy);
-	next->policy.is_maintenance = true;
-	put_in_place(h, next);
+	next = copy_of(current);
+	next->is_locked[kind] = true;
+	if (read_policy(next, NULL)) /* it was read before */
+		generation_free(next);
+	else
+		put_in_place(h, next);
 }
 
 static enum rc replace(struct policy_holder *h, enum document_kind kind, const struct document *d, struct err *e)
@@ -142,11 +160,13 @@ static enum rc replace(struct policy_holder *h, enum document_kind kind, const s
 	if (prune(h) == POLICY_GENERATIONS_MAX)
 		return err_set(e, RC_LIMITED, "the policy changed %d times in a minute; this change is taken up later",
 		               POLICY_GENERATIONS_MAX);
-	next = mem_new(struct generation);
-	if ((rc = make_next(current, kind, d, next, e))) {
+	next = copy_of(current);
+	next->texts[kind] = str_dup(&next->arena, d->text);
+	next->versions[kind] = d->version;
+	next->is_locked[kind] = false;
+	if ((rc = read_policy(next, e))) {
 		generation_free(next);
-		if (kind == DOCUMENT_GLOBAL && !current->versions[kind])
-			lock_down(h);
+		lock_down(h, kind);
 		return rc;
 	}
 	put_in_place(h, next);
@@ -183,9 +203,13 @@ enum rc policy_holder_refresh(struct policy_holder *h, struct err *e)
 	struct document documents[DOCUMENT_KIND_COUNT];
 	struct arena    a = { 0 };
 	enum rc         rc = store_read(h->store, read_documents, documents, &a, e);
+	bool            has_read = rc == RC_OK;
 
-	for (int i = 0; !rc && i < DOCUMENT_KIND_COUNT; i++)
-		rc = policy_holder_take(h, (enum document_kind)i, &documents[i], e);
+	for (int i = 0; has_read && i < DOCUMENT_KIND_COUNT; i++) {
+		enum rc taken = policy_holder_take(h, (enum document_kind)i, &documents[i], rc ? NULL : e);
+
+		rc = rc ? rc : taken; /* one that cannot be read keeps none of the others away */
+	}
 	arena_fini(&a);
 	return rc;
 }

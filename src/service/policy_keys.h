@@ -25,6 +25,7 @@ struct policy_key {
 	int64_t            most;       /* of a number (the least is 0); bytes of a text, or of an element of a list */
 	size_t             items_most; /* of a list */
 	const char        *comment;
+	size_t             items_least; /* of a list; last, because most have none */
 };
 
 extern const struct policy_key policy_keys[];

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "base/yaml.h"
+#include "service/approval_document.h"
 #include "service/policy_keys.h"
 
 enum { CHANGE_MAX = 200, LIST_TEXT_MAX = 16384 };
@@ -140,6 +141,10 @@ void policy_write_yaml(enum document_kind kind, const struct policy *policy, str
 {
 	const char *section = NULL;
 
+	if (kind == DOCUMENT_APPROVAL) {
+		approval_document_yaml(policy, b);
+		return;
+	}
 	buf_addf(b, "# The %s configuration of Leasehold. A key that is left out has its default.\n",
 	         document_names[kind]);
 	for (size_t i = 0; i < policy_key_count; i++) {
@@ -182,6 +187,10 @@ void policy_write_json(enum document_kind kind, const struct policy *policy, str
 {
 	struct str open = STR("");
 
+	if (kind == DOCUMENT_APPROVAL) {
+		approval_document_json(policy, o);
+		return;
+	}
 	for (size_t i = 0; i < policy_key_count; i++) {
 		const struct policy_key *k = &policy_keys[i];
 		struct str               section = str_from(k->section);
@@ -249,6 +258,10 @@ static struct str in_words(const struct policy_key *k, const struct policy *p, s
 void policy_compare(enum document_kind kind, const struct policy *before, const struct policy *after, struct arena *a,
                     struct policy_changes *ret)
 {
+	if (kind == DOCUMENT_APPROVAL) {
+		approval_document_compare(before, after, a, ret);
+		return;
+	}
 	ret->count = 0;
 	for (size_t i = 0; i < policy_key_count; i++) {
 		const struct policy_key *k = &policy_keys[i];

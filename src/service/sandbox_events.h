@@ -29,6 +29,9 @@ enum { NEWS_EXPIRY = 1, NEWS_REASON = 2, NEWS_FAILURE = 4, NEWS_STATUS = 8 };
 	X(REMOVED,            "SandboxRemoved",            0)  /* the record, not the sandbox at the CSP */
 /* clang-format on */
 
+/* What happens to every sandbox: for kernel_options.routine. */
+#define SANDBOX_ROUTINE_EVENTS "SandboxAllocated,SandboxMarkedForDeletion,SandboxDeleted,SandboxAdded"
+
 enum sandbox_news {
 #define X(name, type, more) NEWS_SANDBOX_##name,
 	SANDBOX_NEWS_TABLE(X)

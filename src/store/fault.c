@@ -70,6 +70,7 @@ static void submit(struct store *base, struct txn *t)
 
 	if (!t->is_read_only && store->plan->before_write)
 		store->plan->before_write(store->plan->before_write_arg);
+	atomic_fetch_add(&store->plan->reads, t->is_read_only);
 	*w = (struct wrapped){ .outer = t, .fault = t->is_read_only ? FAULT_NONE : choose(store->plan) };
 	if (store->inner->context != base->context) { /* before the first transaction; never while others run */
 		store->inner->context = base->context;

@@ -17,6 +17,7 @@ struct fault_plan {
 	_Atomic enum fault next;     /* what happens to the next transactions that write */
 	atomic_int         count;    /* how many of them; each uses one up */
 	atomic_int         injected; /* how many faults there were */
+	atomic_int         reads;    /* how many transactions that only read */
 
 	/* Called by the submitter before each transaction that writes; may be NULL. What it writes came in between. */
 	void (*before_write)(void *arg);

@@ -406,7 +406,7 @@ static enum rc read_page(struct session *s, const struct query *q, sqlite3_stmt 
 	return RC_OK;
 }
 
-enum rc sqlite_query(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
+static enum rc query_page(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
 {
 	struct statement_key key = { q->type, QUERY, (int8_t)q->index, 0, 0 };
 	sqlite3_stmt        *stmt;
@@ -422,6 +422,21 @@ enum rc sqlite_query(struct session *s, const struct query *q, struct stored_pag
 	if (!rc)
 		rc = read_page(s, q, stmt, ret, e);
 	sqlite3_reset(stmt);
+	return rc;
+}
+
+/* An empty page is the last one, also when nothing but damaged records came before: who asks for the first record must not take them for
+ * the end. */
+enum rc sqlite_query(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
+{
+	struct query next = *q;
+	enum rc      rc;
+
+	do {
+		*ret = (struct stored_page){ 0 };
+		rc = query_page(s, &next, ret, e);
+		next.cursor = ret->next;
+	} while (!rc && !ret->count && ret->next.n);
 	return rc;
 }
 

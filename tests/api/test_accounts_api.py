@@ -8,6 +8,7 @@ import pytest
 from lib import leases
 from lib.leases import ADMIN, Pool
 from lib.server import ADMIN_TOKEN
+from lib.wait import until
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +104,19 @@ def test_an_account_outside_entry_is_a_conflict(pool):
     assert pool.admin.errors("POST", "/accounts", {"awsAccountId": "000000000000"}, 409)
 
 
+@pytest.mark.parametrize("account_id", ["999988887777", "999988886666"])
+def test_an_account_that_the_organisation_is_run_from_is_not_lent(pool, account_id):
+    errors = pool.admin.errors("POST", "/accounts", {"awsAccountId": account_id})
+    assert [e["field"] for e in errors] == ["awsAccountId"] and "is run from" in errors[0]["message"]
+
+
+def test_which_accounts_it_is_run_from_can_be_set(make):
+    settings = leases.env(make.folder, LEASEHOLD_ADMIN_ACCOUNTS="111122223333, 111122224444")
+    other = Pool(make.server(args=["--dev"], **settings))
+    assert other.admin.fields("POST", "/accounts", {"awsAccountId": "111122224444"}) == ["awsAccountId"]
+    assert other.admin.errors("POST", "/accounts", {"awsAccountId": "999988887777"}, 409)
+
+
 # One account.
 
 
@@ -135,6 +149,45 @@ def test_retry_cleanup_answers_without_data_and_eject_waits_for_it(pool):
     reply = pool.admin.call("POST", "/accounts/%s/retryCleanup" % entry)
     assert reply.status == 200 and reply.json == {"status": "success"}, reply
     assert pool.admin.errors("POST", "/accounts/%s/eject" % entry, status=409)
+
+
+def test_a_quarantine_by_hand_ends_the_lease_says_why_and_can_be_undone(pool):
+    lease = pool.active(pool.person())
+    path = "/accounts/" + lease["awsAccountId"]
+    reply = pool.admin.call("POST", path + "/quarantine", {"reason": "a bill that nobody can explain"})
+    assert reply.status == 200 and reply.json == {"status": "success"}, reply
+    got = account(pool, lease["awsAccountId"])
+    assert got["status"] == "Quarantine" and got["reason"] == "a bill that nobody can explain" and "leaseUuid" not in got
+    assert pool.show(lease)["status"] == "AccountQuarantined"
+    assert pool.admin.call("POST", path + "/retryCleanup").status == 200
+    assert account(pool, lease["awsAccountId"])["status"] == "CleanUp"
+
+
+def test_an_operator_is_told_of_a_quarantine_and_of_a_low_pool(make):
+    settings = leases.env(make.folder, LEASEHOLD_SIM_ACCOUNTS="2", LEASEHOLD_ALARM_INTERVAL_SEC="1")
+    pool = Pool(make.server(args=["--dev"], **settings))
+    operator = pool.server.client({"Authorization": "Bearer " + ADMIN_TOKEN})
+
+    def alarms():
+        return {a["name"]: a for a in operator.get("/v1/ops/alarms").json["alarms"]}
+
+    locked = pool.admin.everything("/accounts", 10)[0]["awsAccountId"]
+    assert "accounts-low" not in alarms()
+    assert pool.admin.call("POST", "/accounts/%s/quarantine" % locked, {"reason": "for the test"}).status == 200
+    found = until(lambda: (lambda a: a if "account-quarantined#" + locked in a and "accounts-low" in a else None)(alarms()),
+                  "both alarms are there")
+    assert "for the test" in found["account-quarantined#" + locked]["evidence"]
+    assert "1 accounts are free" in found["accounts-low"]["evidence"]
+
+
+@pytest.mark.parametrize("body", [{}, {"reason": ""}, {"reason": "  "}, {"reason": 7}, {"reason": "x" * 1001}])
+def test_a_quarantine_needs_a_reason(pool, body):
+    assert pool.admin.fields("POST", "/accounts/111122223333/quarantine", body) == ["reason"]
+
+
+def test_only_accounts_of_the_pool_are_locked_away_by_hand(pool):
+    for account_id in ("111122223333", unregistered(pool)[-1]["Id"], "999988887777"):
+        assert pool.admin.errors("POST", "/accounts/%s/quarantine" % account_id, {"reason": "x"}, 404)
 
 
 def test_an_organisation_that_throttles_is_told_as_such(pool):

@@ -199,6 +199,25 @@ def test_the_old_secret_is_accepted_until_its_date(make):
     assert status(server.client(), fresh)["authenticated"] is True
 
 
+def test_a_new_secret_is_taken_over_on_sighup(make, tmp_path):
+    config = tmp_path / "conf"
+    config.write_text("LEASEHOLD_JWT_SECRET=%s\n" % SECRET)
+    server = make.server(args=["--file", str(config)])
+    client, token = server.client(), admin_token()
+    assert status(client, token)["authenticated"] is True
+    config.write_text("LEASEHOLD_JWT_SECRET=too-short\n")
+    server.signal(signal.SIGHUP)
+    until(lambda: "reload failed" in server.output(), "the bad secret is told of")
+    assert status(client, token)["authenticated"] is True
+    overlap = "LEASEHOLD_JWT_SECRET_OLD=%s\nLEASEHOLD_JWT_OLD_UNTIL=2999-01-01\n" % SECRET
+    for text, expected in ((overlap, True), ("", False)):
+        config.write_text("LEASEHOLD_JWT_SECRET=%s\n%s" % (OTHER, text))
+        seen = server.output().count("are read again")
+        server.signal(signal.SIGHUP)
+        until(lambda: server.output().count("are read again") > seen, "the settings are read again")
+        assert status(client, token)["authenticated"] is expected
+
+
 @pytest.mark.parametrize(
     "env, why",
     [
@@ -728,3 +747,94 @@ def test_the_commands_for_service_accounts(ops):
     assert run("service-account", "revoke", "portal", env=env).returncode == 0
     assert "revoked" in run("service-account", "list", env=env).stdout
     assert run("service-account", "revoke", "other", env=env).returncode == 4
+
+
+# What a key is good for, on the routes themselves. What a key may do is answered by the route: 404, 409, 400, or good.
+REACH = [
+    ("GET", "/leases", "read approve cost"),
+    ("GET", "/leases/x", "read approve cost"),
+    ("GET", "/leaseTemplates", "read"),
+    ("GET", "/configurations", "read pool-admin cost"),
+    ("GET", "/blueprints", "read"),
+    ("GET", "/accounts", "read pool-admin"),
+    ("GET", "/accounts/unregistered", "read pool-admin"),
+    ("GET", "/reports/costs?month=2026-10", "cost"),
+    ("POST", "/leases/x/review", "approve"),
+    ("PATCH", "/leases/x/review", "approve"),
+    ("POST", "/accounts", "pool-admin"),
+    ("POST", "/accounts/111122223333/eject", "pool-admin"),
+    ("POST", "/accounts/111122223333/retryCleanup", "pool-admin"),
+    ("POST", "/leases", ""),
+    ("PATCH", "/leases/x", ""),
+    ("POST", "/leases/x/freeze", ""),
+    ("POST", "/leases/x/terminate", ""),
+    ("POST", "/leaseTemplates", ""),
+    ("DELETE", "/leaseTemplates/x", ""),
+    ("POST", "/blueprints", ""),
+]
+
+
+@pytest.fixture(scope="module")
+def keys(make_for_module):
+    """A server that lends accounts, and a key for each scope."""
+    server = make_for_module.server(args=["--dev"], LEASEHOLD_JWT_SECRET=SECRET)
+    ops = server.client({"Authorization": "Bearer " + server.env["BROKER_ADMIN_TOKEN"]})
+    made = {scope: create(ops, scope, scope)["key"] for scope in ("read", "approve", "pool-admin", "cost")}
+    return server, made
+
+
+@pytest.mark.parametrize("method, path, scopes", REACH)
+def test_a_key_reaches_what_its_scope_says_and_nothing_else(keys, method, path, scopes):
+    server, made = keys
+    for scope, key in made.items():
+        client = server.client({"Authorization": "Bearer " + key})
+        reply = client.request(method, "/api" + path, body={} if method != "GET" else None)
+        if scope in scopes.split(" "):
+            assert reply.status not in (401, 403) and reply.status < 500, (scope, reply)
+        else:
+            assert reply.status == 403 and "scopes" in reply.json["data"]["errors"][0]["message"], (scope, reply)
+
+
+def test_callers_who_are_none_are_told_why(keys):
+    client = keys[0].client()
+    now = int(time.time())
+    cases = [
+        ({}, 401),
+        ({"Authorization": "Basic YTpi"}, 403),
+        ({"Authorization": "Bearer"}, 403),
+        ({"Authorization": "Bearer x"}, 401),
+        ({"Authorization": "Bearer " + admin_token(exp=now - 1)}, 401),
+        ({"Authorization": "Bearer " + admin_token()[:-2] + "AA"}, 401),
+        ({"Authorization": "Bearer lsk_read_x"}, 401),
+        ({"Authorization": "Bearer " + mint({"user": {"roles": ["Admin"]}, "exp": now + 60})}, 400),
+        ({"Authorization": "Bearer " + mint({"user": {"email": "a@b.co"}, "exp": now + 60})}, 403),
+        ({"Authorization": "Bearer " + admin_token()}, 200),
+    ]
+    for headers, expected in cases:
+        reply = client.get("/api/accounts", headers=headers)
+        assert reply.status == expected, (headers, reply)
+        if expected != 200:
+            assert reply.json["status"] == "fail" and reply.json["data"]["errors"][0]["message"], reply
+
+
+def test_reports_are_for_admins(keys):
+    now = int(time.time())
+    for role, expected in (("Admin", 200), ("Manager", 403), ("User", 403)):
+        token = mint({"user": {"email": "a@b.co", "roles": [role]}, "exp": now + 60})
+        reply = keys[0].client().get("/api/reports/costs?month=2026-10", headers={"Authorization": "Bearer " + token})
+        assert reply.status == expected, reply
+    assert reply.json["status"] == "fail"
+
+
+def test_a_session_lasts_as_long_as_the_policy_says(make, tmp_path, hashed):
+    users = write_users(tmp_path / "users", ann(hashed))
+    server = make.server(LEASEHOLD_JWT_SECRET=SECRET, LEASEHOLD_USERS_FILE=users)
+    ops = server.client({"Authorization": "Bearer " + server.env["BROKER_ADMIN_TOKEN"]})
+    reply = ops.request("PUT", "/v1/ops/policy", body=b"auth:\n  sessionDurationInMinutes: 7\n", headers={"If-Match": '"0"'})
+    assert reply.status == 200, reply
+
+    def lasts():
+        body = claims(token_of(Browser(server).sign_in("ann@example.com", PASSWORD)))
+        return body["exp"] - body["iat"]
+
+    assert lasts() == 7 * 60

@@ -40,6 +40,7 @@ MATRIX = [
     ("POST", "/accounts", {"awsAccountId": "111122223333"}, "A", 409),
     ("POST", "/accounts/111122223333/eject", None, "A", 404),
     ("POST", "/accounts/111122223333/retryCleanup", None, "A", 404),
+    ("POST", "/accounts/111122223333/quarantine", {"reason": "of the matrix"}, "A", 404),
     ("GET", "/blueprints", None, "MA", 200),
     ("GET", "/blueprints/" + NO_ID, None, "MA", 404),
     ("GET", "/blueprints/stacksets", None, "MA", 200),

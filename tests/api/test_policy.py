@@ -12,8 +12,13 @@ import pytest
 from lib.ops import Ops
 from lib.server import ADMIN_TOKEN, TRACK_TOKEN
 
-BOTH = pytest.mark.parametrize("path", ["policy", "reporting"])
-TEXTS = {"policy": "leases:\n  maxBudget: %d # dollars\n", "reporting": "costReportGroups: [g%d]\n"}
+TEXTS = {
+    "policy": "leases:\n  maxBudget: %d # dollars\n",
+    "reporting": "costReportGroups: [g%d]\n",
+    "policy/approval": "rules:\n  - {id: short, when: {maxHours: %d}, then: approve}\n",
+}
+NAMES = {"policy": "global", "reporting": "reporting", "policy/approval": "approval"}
+EACH = pytest.mark.parametrize("path", TEXTS)
 
 
 @pytest.fixture
@@ -37,7 +42,7 @@ def check(ops, path, body):
     return reply.json
 
 
-@BOTH
+@EACH
 def test_nobody_has_written_it_and_it_says_the_defaults(ops, path):
     got = ops.get("/v1/ops/" + path)
     assert got.status == 200 and got.header("etag") == '"0"'
@@ -67,7 +72,7 @@ def test_the_defaults_are_those_of_the_contract(ops):
     assert ops.read("reporting")["values"] == {"costReportGroups": [], "requireCostReportGroup": False}
 
 
-@BOTH
+@EACH
 def test_it_is_changed_kept_and_told(server, ops, path):
     text = TEXTS[path] % 75
     first = put(ops, path, text, 0)
@@ -81,8 +86,7 @@ def test_it_is_changed_kept_and_told(server, ops, path):
     assert document["text"] == TEXTS[path] % 80 and document["edited_by"] == "admin" and document["edited_at"] > 0
     edits = ops.read(path + "/history")["edits"]
     assert [(e["old_version"], e["new_version"], e["by"]) for e in edits] == [(1, 2, "admin"), (0, 1, "admin")]
-    name = "global" if path == "policy" else "reporting"
-    events = ops.events("type=PolicyChanged&subject=policy/" + name)
+    events = ops.events("type=PolicyChanged&subject=policy/" + NAMES[path])
     assert [e["detail"]["newVersion"] for e in events] == [2, 1]
     assert events[0]["detail"]["changes"] == edits[0]["changes"] and events[0]["actor"] == "admin"
 
@@ -209,6 +213,11 @@ def test_of_many_who_edit_at_once_one_wins(server):
         ("PUT", "reporting"),
         ("POST", "reporting/check"),
         ("GET", "reporting/history"),
+        ("GET", "policy/approval"),
+        ("PUT", "policy/approval"),
+        ("POST", "policy/approval/check"),
+        ("POST", "policy/approval/explain"),
+        ("GET", "policy/approval/history"),
         ("GET", "reports/costs?month=2026-10"),
         ("GET", "leases/9f8b7c6d-1111-4222-8333-123456789abc/statement"),
     ],
@@ -308,11 +317,16 @@ def test_every_problem_is_printed(cli):
     assert refused.returncode == 1 and "leases.maxBudget: must be" in refused.stderr and "colour: is not" in refused.stderr
 
 
-def test_the_other_document(cli):
+def test_the_other_documents(cli):
+    text = TEXTS["policy/approval"] % 8
+    assert cli.run("policy", "set", "-", "approval", stdin=text).returncode == 0
+    assert cli.run("policy", "show", "approval").stdout == text
+    bad = cli.run("policy", "check", "-", "approval", stdin="rules: [{id: a, when: {color: red}, then: maybe}]")
+    assert bad.returncode == 1 and "rules.0.when: " in bad.stderr and "rules.0.then: must be approve" in bad.stderr
     assert cli.run("policy", "set", "-", "reporting", stdin="costReportGroups: [a]\n").returncode == 0
     assert cli.run("policy", "show", "reporting").stdout == "costReportGroups: [a]\n"
     wrong = cli.run("policy", "show", "other")
-    assert wrong.returncode == 2 and "must be global or reporting" in wrong.stderr
+    assert wrong.returncode == 2 and "must be global, reporting or approval" in wrong.stderr
 
 
 def test_edit(cli, ops):
@@ -332,9 +346,11 @@ def test_an_edit_that_is_refused_is_not_lost(cli, server):
     kept = list(cli.folder.glob("leasehold-policy-*.yaml"))
     assert len(kept) == 1 and str(kept[0]) in done.stderr and "colour: 1" in kept[0].read_text()
     assert Ops(server).read("policy")["version"] == 0
+    other = cli.run("policy", "edit", "approval", EDITOR=cli.editor('echo "colour: 1" >> "$1"\n'))
+    assert other.returncode == 1 and other.stderr.endswith(".yaml approval\n"), other
 
 
 def test_costs_on_the_command_line(make, tmp_path):
     cli = Cli(make.server(args=["--dev"]), tmp_path)
     assert cli.run("report", "costs", "2026-10").stdout == "CostReportGroup,StartDate,EndDate,Cost,Currency\n"
-    assert "must be yyyy-MM" in cli.run("report", "costs", "october").stderr
+    assert "such as 2026-10" in cli.run("report", "costs", "october").stderr

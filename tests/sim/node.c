@@ -201,6 +201,8 @@ static void find(struct sim_node *n)
 		if (!has_in_hand(n, &list.items[i]))
 			take(n, &list.items[i]);
 	n->idle_until_ms = list.next_due_ms == INT64_MAX ? INT64_MAX : list.next_due_ms - n->skew_ms;
+	if (list.count)
+		n->idle_until_ms = sim_now(sim) + 1; /* there may be more behind these */
 	if (n->idle_until_ms > latest_ms && sim->has_lagged)
 		n->idle_until_ms = latest_ms; /* what it has just seen is old */
 	if (list.count)
@@ -291,7 +293,7 @@ static void settle(struct sim_node *n, size_t at)
 	enum rc      rc = node_run(n, work_settle, w, &w->arena, &e);
 
 	tell(n, w, "settles", rc, &e);
-	if (rc && w->is_refused)
+	if (work_is_to_blame(w, rc, &e))
 		n->hand[at].stage = STAGE_REFUSED;
 	else if (!rc && w->has_more && w->kind == WORK_SAGA)
 		n->hand[at].stage = STAGE_CLAIMED;

@@ -396,8 +396,9 @@ bool text_has(struct str text, const char *part)
 
 int64_t count_sagas(struct account_rig *r, enum saga_state state)
 {
-	int64_t counts[SAGA_STATE_COUNT];
+	int64_t counts[SAGA_OPEN_STATES];
 
+	CHECK(state < SAGA_OPEN_STATES);
 	rig_run(&r->rig, saga_count, counts);
 	return counts[state];
 }

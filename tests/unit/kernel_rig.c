@@ -62,7 +62,8 @@ void rig_run(struct kernel_rig *r, txn_fn *run, void *arg)
 
 static void do_work(struct kernel_rig *r, struct work *w)
 {
-	enum rc rc = RC_OK;
+	struct err e = { 0 };
+	enum rc    rc = RC_OK;
 
 	if (w->needs_call) {
 		rig_run(r, work_claim, w);
@@ -72,8 +73,9 @@ static void do_work(struct kernel_rig *r, struct work *w)
 	do {
 		if (w->needs_call)
 			work_perform(w);
-		rc = rig_try(r, work_settle, w, NULL);
-		if (rc && w->is_refused)
+		err_clear(&e);
+		rc = rig_try(r, work_settle, w, &e);
+		if (work_is_to_blame(w, rc, &e))
 			rig_run(r, work_refuse, w);
 		else
 			CHECK(rc == RC_OK);

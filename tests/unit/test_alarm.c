@@ -850,6 +850,23 @@ static void check_circuits(struct pool *p)
 	CHECK(is_quiet(try_rule(&f, alarm_circuit_open, "rule#csp")));
 }
 
+static void check_forgotten_circuit(struct pool *p)
+{
+	struct fixture f;
+
+	fixture_init(&f, p);
+	state_fact(&f, "circuit/csp", 1, "five calls timed out");
+	p->clock.test_ms += NODE_SILENT_MS;
+	CHECK(!is_quiet(try_rule(&f, alarm_circuit_open, "rule#csp")));
+	p->clock.test_ms++;
+	CHECK(is_quiet(try_rule(&f, alarm_circuit_open, "rule#csp")));
+}
+
+TEST(a_circuit_of_which_nobody_speaks_any_more_is_no_alarm)
+{
+	each_pool(check_forgotten_circuit);
+}
+
 TEST(an_open_circuit_is_an_alarm_until_it_closes)
 {
 	each_pool(check_circuits);

@@ -183,6 +183,40 @@ TEST(what_is_written_as_json_reads_back_the_same)
 	buf_fini(&b);
 }
 
+TEST(a_scaled_clock_goes_faster_by_its_scale_and_from_its_start_on)
+{
+	struct wall  start = { 1700000000000 };
+	struct clock fast = clock_scaled(start, 3600), slow = clock_scaled(start, 1);
+	int64_t      before_us = mono_ns() / 1000, least_ms, most_ms;
+	struct wall  shown;
+	struct mono  mono;
+
+	CHECK(clock_now(&slow).ms >= start.ms && clock_now(&slow).ms < start.ms + 60000);
+	while (mono_ns() / 1000 < before_us + 2000)
+		; /* two milliseconds: too short to be worth a sleep */
+	least_ms = (mono_ns() / 1000 - fast.start_us) * 3600 / 1000;
+	shown = clock_now(&fast);
+	mono = clock_mono(&fast);
+	most_ms = (mono_ns() / 1000 - fast.start_us) * 3600 / 1000;
+	CHECK(least_ms >= 7200);
+	CHECK(shown.ms >= start.ms + least_ms && shown.ms <= start.ms + most_ms);
+	CHECK(mono.ms >= fast.start_us / 1000 + least_ms && mono.ms <= fast.start_us / 1000 + most_ms);
+	CHECK(!clock_is_real(&fast) && clock_is_real(&clock_real));
+}
+
+TEST(spans_of_a_scaled_clock_and_waits_of_the_machine_belong_together)
+{
+	struct clock fast = clock_scaled((struct wall){ 0 }, 3600);
+
+	CHECK(clock_span_ms(&fast, 120000) == 432000000);
+	CHECK(clock_wait_ms(&fast, 259200000) == 72000);
+	CHECK(clock_wait_ms(&fast, 1) == 1); /* who waits too short looks again and again */
+	CHECK(clock_wait_ms(&fast, 3601) == 2);
+	CHECK(clock_wait_ms(&fast, 0) == 0);
+	CHECK(clock_wait_ms(&fast, -5000) <= 0);
+	CHECK(clock_span_ms(&clock_real, 120000) == 120000 && clock_wait_ms(&clock_real, 120000) == 120000);
+}
+
 TEST(metrics_are_shown_in_prometheus_text)
 {
 	struct metrics *m = metrics_new();

@@ -66,6 +66,10 @@ TEST(a_right_command_line_is_understood)
 		{ "sandbox bulk-delete --status=stale", CLI_COMMAND_SANDBOX_BULK_DELETE, NULL, CLI_OPTION_STATUS,
 		  "stale" },
 		{ "help sandbox --man", CLI_COMMAND_HELP, "sandbox", CLI_OPTION_MAN, "" },
+		{ "lease request --template t --wait", CLI_COMMAND_LEASE_REQUEST, NULL, CLI_OPTION_WAIT, "" },
+		{ "lease request --wait --template t", CLI_COMMAND_LEASE_REQUEST, NULL, CLI_OPTION_WAIT, "" },
+		{ "lease request --wait 60 --template t", CLI_COMMAND_LEASE_REQUEST, NULL, CLI_OPTION_WAIT, "60" },
+		{ "lease wait 3f2a --wait=9", CLI_COMMAND_LEASE_WAIT, "3f2a", CLI_OPTION_WAIT, "9" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -308,9 +312,8 @@ static void open_run(struct run *r, int status, const char *body)
 
 static void run_at(struct run *r, const char *address, const char *text)
 {
-	char          typed[32] = "\n";
-	struct cli_io io = { .in = fmemopen(typed, sizeof(typed), "r"),
-		             .is_in_terminal = r->typed != NULL,
+	char          typed[64] = "\n";
+	struct cli_io io = { .is_in_terminal = r->typed != NULL,
 		             .is_err_terminal = r->typed != NULL,
 		             .out = open_memstream(&r->out, &r->out_size),
 		             .err = open_memstream(&r->err, &r->err_size),
@@ -321,6 +324,7 @@ static void run_at(struct run *r, const char *address, const char *text)
 	struct line   l;
 
 	(void)snprintf(typed, sizeof(typed), "%s\n", r->typed ? r->typed : ""); /* fits */
+	io.in = fmemopen(typed, strlen(typed), "r");
 	split(&l, address ? str_format(&a, "%s --address %s", text, address).p : text);
 	arena_fini(&a);
 	r->code = cli_run(&io, l.argc, l.argv);
@@ -1094,6 +1098,492 @@ TEST(watching_what_cannot_be_watched_ends_with_the_reason)
 	}
 }
 
+/* ---- leases ---- */
+
+#define LEASE_UUID "3f2a9c41-0000-4000-8000-000000000001"
+#define LEASE_ID   "eyJ1c2VyRW1haWwiOiJhIn0="
+#define THE_LEASE(status, more)                                                                          \
+	"{\"uuid\":\"" LEASE_UUID "\",\"leaseId\":\"" LEASE_ID                                           \
+	"\",\"userEmail\":\"ann.of.the.long.name@example.org\","                                         \
+	"\"status\":\"" status                                                                           \
+	"\",\"originalLeaseTemplateName\":\"training in the spring\",\"awsAccountId\":\"111122223333\"," \
+	"\"totalCostAccrued\":12.5,\"maxSpend\":50" more "}"
+#define SUCCESS(data) "{\"status\":\"success\",\"data\":" data "}"
+#define ASKER(role)   "{\"authenticated\":true,\"session\":{\"user\":{\"email\":\"ann@x.org\",\"roles\":[\"" role "\"]}}}"
+#define PAGE_OF(list) SUCCESS("{\"result\":[" list "],\"nextPageIdentifier\":null}")
+
+static const char *const session_token[] = { "LEASEHOLD_TOKEN", "eyJhbGci.session-t0ken", "BROKER_ADMIN_TOKEN",
+	                                     "admin-t0ken", NULL };
+
+/* An answer that is right for every call at once. */
+static const char any_answer[] =
+        "{\"status\":\"success\",\"session\":{\"user\":{\"email\":\"ann@x.org\",\"roles\":[\"Manager\"]}},"
+        "\"data\":{\"uuid\":\"" LEASE_UUID "\",\"leaseId\":\"" LEASE_ID "\",\"status\":\"Active\","
+        "\"expirationDate\":\"2027-01-15T08:00:00.250Z\",\"name\":\"small\",\"createdBy\":\"boss@x.org\",\"maxSpend\":5,"
+        "\"result\":[{\"uuid\":\"" LEASE_UUID "\",\"leaseId\":\"" LEASE_ID "\"}],\"nextPageIdentifier\":null}}";
+
+/* The next answer, behind those that are there. */
+static void then_answer(struct run *r, int status, const char *body)
+{
+	CHECK(r->script.reply_count < ASKED_MAX);
+	r->script.replies[r->script.reply_count++] = (struct fake_reply){ .status = status, .body = body };
+}
+
+TEST(each_command_of_people_is_these_calls)
+{
+#define WHO  "GET /api/auth/login/status"
+#define FIND WHO, "GET /api/leases?pageSize=1000"
+#define ID   "eyJ1c2VyRW1haWwiOiJhIn0%3D"
+	static const struct {
+		const char *line, *asked[3], *body; /* body of the last */
+	} cases[] = {
+		{ "lease list", { WHO, "GET /api/leases?pageSize=50" }, NULL },
+		{ "lease list --mine", { WHO, "GET /api/leases?userEmail=ann%40x.org&pageSize=50" }, NULL },
+		{ "lease list --user b@x.org --status Active --limit 3",
+		  { "GET /api/leases?userEmail=b%40x.org&pageSize=3&status=Active" },
+		  NULL },
+		{ "lease list --all", { WHO, "GET /api/leases?pageSize=1000" }, NULL },
+		{ "lease show " LEASE_ID, { "GET /api/leases/" ID }, NULL },
+		{ "lease show 3f2a", { FIND, "GET /api/leases/" ID }, NULL },
+		{ "lease show 3F2A9C41", { FIND, "GET /api/leases/" ID }, NULL },
+		{ "lease wait 3f2a", { FIND, "GET /api/leases/" ID }, NULL },
+		{ "lease request --template small",
+		  { "GET /api/leaseTemplates/small", "POST /api/leases" },
+		  "{\"leaseTemplateUuid\":\"" LEASE_UUID "\",\"comments\":\"\"}" },
+		{ "lease request --template " LEASE_UUID " --for b@x.org --comments hello",
+		  { "POST /api/leases" },
+		  "{\"leaseTemplateUuid\":\"" LEASE_UUID "\",\"comments\":\"hello\",\"userEmail\":\"b@x.org\"}" },
+		{ "lease request --wait --template " LEASE_UUID, { "POST /api/leases", "GET /api/leases/" ID }, NULL },
+		{ "lease approve " LEASE_ID, { "POST /api/leases/" ID "/review", "GET /api/leases/" ID }, NULL },
+		{ "lease approve --json 3f2a", { FIND, "POST /api/leases/" ID "/review" }, "{\"action\":\"Approve\"}" },
+		{ "lease deny --json 3f2a --reason no",
+		  { FIND, "POST /api/leases/" ID "/review" },
+		  "{\"action\":\"Deny\",\"reason\":\"no\"}" },
+		{ "lease freeze --json 3f2a", { FIND, "POST /api/leases/" ID "/freeze" }, "" },
+		{ "lease unfreeze --json 3f2a", { FIND, "POST /api/leases/" ID "/unfreeze" }, "" },
+		{ "lease terminate --json 3f2a", { FIND, "POST /api/leases/" ID "/terminate" }, "" },
+		{ "lease withdraw --json 3f2a", { FIND, "POST /api/leases/" ID "/withdraw" }, "" },
+		{ "lease extend " LEASE_ID " --hours 2",
+		  { "GET /api/leases/" ID, "PATCH /api/leases/" ID },
+		  "{\"expirationDate\":\"2027-01-15T10:00:00Z\"}" },
+		{ "lease extend " LEASE_ID " --until 2027-01-16T00:00:00+01:00",
+		  { "PATCH /api/leases/" ID },
+		  "{\"expirationDate\":\"2027-01-15T23:00:00Z\"}" },
+		{ "template list", { "GET /api/leaseTemplates?pageSize=50" }, NULL },
+		{ "template show small", { "GET /api/leaseTemplates/small" }, NULL },
+		{ "template create small --max-spend 12.5 --hours 24 --approval no --visibility PRIVATE --cost-group a",
+		  { "POST /api/leaseTemplates" },
+		  "{\"requiresApproval\":false,\"visibility\":\"PRIVATE\",\"costReportGroup\":\"a\",\"maxSpend\":12.5,"
+		  "\"leaseDurationInHours\":24,\"name\":\"small\"}" },
+		{ "template create small",
+		  { "POST /api/leaseTemplates" },
+		  "{\"requiresApproval\":true,\"name\":\"small\"}" },
+		{ "template delete small",
+		  { "GET /api/leaseTemplates/small", "DELETE /api/leaseTemplates/" LEASE_UUID },
+		  "" },
+		{ "account list", { "GET /api/accounts?pageSize=50" }, NULL },
+		{ "account unregistered --all", { "GET /api/accounts/unregistered?pageSize=20" }, NULL },
+		{ "account show 1/2", { "GET /api/accounts/1%2F2" }, NULL },
+		{ "account register 111122223333", { "POST /api/accounts" }, "{\"awsAccountId\":\"111122223333\"}" },
+		{ "account retry-cleanup 1", { "POST /api/accounts/1/retryCleanup", "GET /api/accounts/1" }, NULL },
+		{ "account eject 1", { "POST /api/accounts/1/eject" }, "" },
+	};
+#undef WHO
+#undef FIND
+#undef ID
+
+	env_table = session_token;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+		size_t     n = 0;
+
+		CASE(cases[i].line);
+		open_run(&r, 200, any_answer);
+		run(&r, cases[i].line);
+		CHECK(r.code == CLI_EXIT_OK);
+		for (; n < ARRAY_LEN(cases[i].asked) && cases[i].asked[n]; n++) {
+			CHECK(strcmp(r.script.asked[n], cases[i].asked[n]) == 0);
+			CHECK(was_sent(&r, n, "Authorization: Bearer eyJhbGci.session-t0ken"));
+		}
+		CHECK(r.script.count == n);
+		CHECK(!cases[i].body || strcmp(r.script.body, cases[i].body) == 0);
+		CHECK(!strstr(r.out, "t0ken") && !strstr(r.err, "t0ken"));
+		close_run(&r);
+	}
+}
+
+TEST(leases_are_a_table_of_100_columns)
+{
+	struct run r;
+
+	env_table = session_token;
+	open_run(&r, 200, ASKER("Manager"));
+	then_answer(
+	        &r, 200,
+	        PAGE_OF(THE_LEASE("AccountQuarantined", ",\"endDate\":\"2026-01-15T08:00:00Z\"") "," THE_LEASE(
+	                "Active",
+	                ",\"expirationDate\":\"2027-01-15T10:00:00Z\"") ","
+	                                                                "{\"uuid\":\"u\",\"userEmail\":\"b@x.org\",\"status\":\"PendingApproval\",\"maxSpend\":5}"));
+	run(&r, "lease list");
+	CHECK(r.code == CLI_EXIT_OK);
+	CHECK(strcmp(r.out,
+	             "ID        OWNER              TEMPLATE      STATUS              ACCOUNT       SPENT/BUDGET  ENDS\n"
+	             "3f2a9c41  ann.of.the.long.\xe2\x80\xa6  training in\xe2\x80\xa6  AccountQuarantined  111122223333  "
+	             "12.50/50.00   365d ago\n"
+	             "3f2a9c41  ann.of.the.long.\xe2\x80\xa6  training in\xe2\x80\xa6  Active              111122223333  "
+	             "12.50/50.00   in 2h\n"
+	             "u         b@x.org            -             PendingApproval     -             -/5.00        -\n") ==
+	      0);
+	close_run(&r);
+}
+
+TEST(a_lease_is_shown_with_times_and_money_that_people_read)
+{
+	static const char *const lines[] = { "Status                Active\n",
+		                             "Spent/budget          12.50/50.00\n",
+		                             "Budget thresholds     at 40.00 ALERT, at 45.50 FREEZE_ACCOUNT\n",
+		                             "Lasts                 1 d 2 h\n",
+		                             "Time thresholds       at 2 h before the end ALERT\n",
+		                             "Ends                  2027-01-15 10:00:00 (in 2 h)\n",
+		                             "Requested             2027-01-15 07:00:00 (1 h ago)\n" };
+	struct run               r;
+
+	setenv("TZ", "UTC", 1);
+	env_table = session_token;
+	open_run(
+	        &r, 200,
+	        SUCCESS(THE_LEASE(
+	                "Active",
+	                ",\"expirationDate\":\"2027-01-15T10:00:00.5Z\",\"leaseDurationInHours\":26,"
+	                "\"meta\":{\"createdTime\":\"2027-01-15T07:00:00Z\"},"
+	                "\"durationThresholds\":[{\"hoursRemaining\":2,\"action\":\"ALERT\"}],"
+	                "\"budgetThresholds\":[{\"dollarsSpent\":40,\"action\":\"ALERT\"},"
+	                "{\"dollarsSpent\":45.5,\"action\":\"FREEZE_ACCOUNT\"}],\"costAsOf\":\"2027-01-15T08:00:00Z\"")));
+	run(&r, "lease show " LEASE_ID);
+	CHECK(r.code == CLI_EXIT_OK);
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		CASE(lines[i]);
+		CHECK(strstr(r.out, lines[i]));
+	}
+	CHECK(!strstr(r.out, "Comments") && !strstr(r.out, "Denied"));
+	close_run(&r);
+}
+
+TEST(who_is_only_a_user_sees_and_finds_his_own_leases)
+{
+	struct run r;
+
+	env_table = session_token;
+	open_run(&r, 200, ASKER("User"));
+	then_answer(&r, 200, PAGE_OF(THE_LEASE("Active", "")));
+	run(&r, "lease list");
+	CHECK(r.code == CLI_EXIT_OK);
+	CHECK(strcmp(r.script.asked[1], "GET /api/leases?userEmail=ann%40x.org&pageSize=50") == 0);
+	close_run(&r);
+	open_run(&r, 200, ASKER("User"));
+	then_answer(&r, 200, PAGE_OF(THE_LEASE("Active", "")));
+	then_answer(&r, 200, SUCCESS(THE_LEASE("Active", "")));
+	run(&r, "lease show 3f2a");
+	CHECK(r.code == CLI_EXIT_OK);
+	CHECK(strcmp(r.script.asked[1], "GET /api/leases?userEmail=ann%40x.org&pageSize=1000") == 0);
+	close_run(&r);
+}
+
+TEST(own_leases_of_nobody_are_not_those_of_all)
+{
+	struct run r;
+
+	env_table = session_token;
+	open_run(&r, 200, "{\"authenticated\":false,\"message\":\"expired\"}");
+	run(&r, "lease list --mine");
+	CHECK(r.code == CLI_EXIT_USAGE && r.script.count == 1 && strstr(r.err, "give --user EMAIL"));
+	close_run(&r);
+}
+
+TEST(a_beginning_names_a_lease_only_when_no_other_begins_so)
+{
+#define OTHER "{\"uuid\":\"3f2abbbb-0000-4000-8000-000000000002\",\"leaseId\":\"eyJvdGhlciJ9\"}"
+	static const struct {
+		const char *typed, *pages[2];
+		int         code;
+		const char *said; /* on standard error */
+	} cases[] = {
+		{ "3f2a", { PAGE_OF(THE_LEASE("Active", "") "," OTHER) }, CLI_EXIT_USAGE, "more than one lease" },
+		{ "3f2a9", { PAGE_OF(THE_LEASE("Active", "") "," OTHER) }, CLI_EXIT_OK, "" },
+		{ LEASE_UUID, { PAGE_OF(OTHER "," THE_LEASE("Active", "")) }, CLI_EXIT_OK, "" },
+		{ "3f2a",
+		  { SUCCESS("{\"result\":[" OTHER "],\"nextPageIdentifier\":\"n\"}"),
+		    PAGE_OF(THE_LEASE("Active", "")) },
+		  CLI_EXIT_USAGE,
+		  "more than one lease" },
+		{ "9999", { PAGE_OF(OTHER) }, CLI_EXIT_NOT_FOUND, "leasehold lease list --all" },
+	};
+#undef OTHER
+
+	env_table = session_token;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct arena a = { 0 };
+		struct run   r;
+
+		CASE(cases[i].typed);
+		open_run(&r, 200, ASKER("Manager"));
+		for (size_t k = 0; k < 2 && cases[i].pages[k]; k++)
+			then_answer(&r, 200, cases[i].pages[k]);
+		then_answer(&r, 200, SUCCESS(THE_LEASE("Frozen", "")));
+		run(&r, str_format(&a, "lease freeze %s", cases[i].typed).p);
+		CHECK(r.code == cases[i].code && strstr(r.err, cases[i].said));
+		CHECK((r.code == CLI_EXIT_OK) == (strstr(r.script.asked[2], "POST") != NULL));
+		close_run(&r);
+		arena_fini(&a);
+	}
+}
+
+TEST(waiting_follows_a_lease_until_it_can_be_used)
+{
+	struct run r;
+
+	env_table = session_token;
+	open_run(&r, 200, SUCCESS(THE_LEASE("PendingApproval", "")));
+	then_answer(&r, 200, SUCCESS(THE_LEASE("PendingApproval", "")));
+	then_answer(&r, 200,
+	            SUCCESS(THE_LEASE("PendingApproval",
+	                              ",\"queuedSince\":\"2027-01-15T07:00:00Z\",\"queuePosition\":3,"
+	                              "\"queueEstimate\":\"2027-01-15T08:12:00Z\"")));
+	then_answer(&r, 200, SUCCESS(THE_LEASE("Provisioning", "")));
+	then_answer(&r, 200, SUCCESS(THE_LEASE("Active", "")));
+	run(&r, "lease wait " LEASE_ID);
+	CHECK(r.code == CLI_EXIT_OK && r.script.count == 5);
+	CHECK(strcmp(r.err, "waits for approval\n"
+	                    "approved, in line for a free account: place 3, about in 12 min\n"
+	                    "the account is being made ready\n") == 0);
+	CHECK(strstr(r.out, "Active\n"));
+	close_run(&r);
+}
+
+TEST(waiting_on_a_terminal_is_one_line_that_is_written_anew)
+{
+	struct run r;
+
+	env_table = session_token;
+	open_run(&r, 200, SUCCESS(THE_LEASE("Provisioning", "")));
+	r.typed = "";
+	then_answer(&r, 200, SUCCESS(THE_LEASE("Active", "")));
+	run(&r, "lease wait " LEASE_ID);
+	CHECK(r.code == CLI_EXIT_OK);
+	CHECK(strcmp(r.err, "\rthe account is being made ready ... 0s\033[K\r\033[K") == 0);
+	close_run(&r);
+}
+
+TEST(waiting_ends_with_the_reason_when_nothing_will_come_of_it)
+{
+	static const struct {
+		const char *line, *lease;
+		int         code;
+		const char *said;
+	} cases[] = {
+		{ "lease wait " LEASE_ID, SUCCESS(THE_LEASE("ApprovalDenied", ",\"denyReason\":\"not now\"")),
+		  CLI_EXIT_REFUSED, "the lease cannot be used: ApprovalDenied: not now\n" },
+		{ "lease wait " LEASE_ID, SUCCESS(THE_LEASE("Expired", "")), CLI_EXIT_REFUSED, "be used: Expired\n" },
+		{ "lease wait --wait 0 " LEASE_ID, SUCCESS(THE_LEASE("PendingApproval", "")), CLI_EXIT_EMPTY,
+		  "the time is up: waits for approval\n" },
+		{ "lease wait --wait soon " LEASE_ID, SUCCESS(THE_LEASE("Active", "")), CLI_EXIT_USAGE,
+		  "--wait must be a number from 0 to 86400" },
+	};
+
+	env_table = session_token;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].said);
+		open_run(&r, 200, cases[i].lease);
+		run(&r, cases[i].line);
+		CHECK(r.code == cases[i].code && strstr(r.err, cases[i].said));
+		close_run(&r);
+	}
+}
+
+TEST(each_refusal_under_api_is_explained)
+{
+	static const struct {
+		const char *line;
+		int         status;
+		const char *body;
+		int         code;
+		const char *said;
+	} cases[] = {
+		{ "template create x", 400,
+		  "{\"status\":\"fail\",\"data\":{\"errors\":[{\"field\":\"maxSpend\",\"message\":\"is too much\"},"
+		  "{\"message\":\"and so on\"}]}}",
+		  CLI_EXIT_REFUSED, "leasehold: template create: maxSpend: is too much; and so on\n" },
+		{ "lease show " LEASE_ID, 401,
+		  "{\"status\":\"fail\",\"data\":{\"errors\":[{\"message\":\"expired\"}]}}", CLI_EXIT_NOT_ALLOWED,
+		  "expired\nThe token is not good here, or no longer. 'leasehold token issue'" },
+		{ "account list", 403,
+		  "{\"status\":\"fail\",\"data\":{\"errors\":[{\"message\":\"needs the role Admin\"}]}}",
+		  CLI_EXIT_NOT_ALLOWED, "leasehold: account list: needs the role Admin\n" },
+		{ "account show 111122223333", 404,
+		  "{\"status\":\"fail\",\"data\":{\"errors\":[{\"message\":\"no\"}]}}", CLI_EXIT_NOT_FOUND,
+		  "See what there is: leasehold account list\n" },
+		{ "lease request --template x", 404,
+		  "{\"status\":\"fail\",\"data\":{\"errors\":[{\"message\":\"no\"}]}}", CLI_EXIT_NOT_FOUND,
+		  "See what there is: leasehold template list\n" },
+		{ "lease show " LEASE_ID, 503, "{\"status\":\"error\",\"message\":\"not now\"}", CLI_EXIT_UNREACHABLE,
+		  "leasehold: lease show: not now\n" },
+		{ "lease show " LEASE_ID, 500, "{}", CLI_EXIT_REFUSED, "answered 500 without saying why" },
+	};
+
+	env_table = session_token;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].said);
+		open_run(&r, cases[i].status, cases[i].body);
+		run(&r, cases[i].line);
+		CHECK(r.code == cases[i].code && strstr(r.err, cases[i].said));
+		CHECK(r.out_size == 0);
+		close_run(&r);
+	}
+}
+
+TEST(mistakes_about_leases_send_nothing)
+{
+	static const struct {
+		const char *line, *message;
+	} cases[] = {
+		{ "lease request", "--template TEMPLATE is needed" },
+		{ "lease list --mine --user b@x.org", "give --mine or --user, not both" },
+		{ "lease show 3f2", "4 or more characters" },
+		{ "lease show not-hex!", "see: leasehold lease list" },
+		{ "lease deny 3f2a", "--reason TEXT is needed" },
+		{ "lease extend 3f2a", "give --hours N or --until TIME, one of them" },
+		{ "lease extend 3f2a --hours 1 --until 2", "give --hours N or --until TIME, one of them" },
+		{ "lease extend 3f2a --hours 0", "--hours must be a number from 1 to" },
+		{ "lease extend 3f2a --until tomorrow", "--until must be a time such as" },
+		{ "lease extend 3f2a --until 2020-01-01T00:00:00Z", "leasehold lease terminate" },
+		{ "template create", "a template needs a name" },
+		{ "template create x --max-spend much", "--max-spend must be a number above 0" },
+		{ "template create x --hours -1", "--hours must be a number above 0" },
+		{ "template create x --approval maybe", "--approval must be yes or no" },
+		{ "template create x --body /nowhere/at/all", "/nowhere/at/all: No such file" },
+		{ "template change x", "nothing to change: give --body" },
+		{ "report costs", "report costs needs MONTH" },
+		{ "report costs 2026-13", "MONTH must be one such as 2026-10" },
+		{ "report costs 26-1", "MONTH must be one such as 2026-10" },
+	};
+
+	env_table = session_token;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].line);
+		open_run(&r, 200, any_answer);
+		run(&r, cases[i].line);
+		CHECK(r.code == CLI_EXIT_USAGE && strstr(r.err, cases[i].message));
+		CHECK(r.script.count == 0);
+		close_run(&r);
+	}
+}
+
+TEST(a_session_token_is_for_people_and_stands_in_nobodys_way)
+{
+	static const char *const session_only[] = { "LEASEHOLD_TOKEN", "eyJhbGci.x", NULL };
+	struct run               r;
+
+	env_table = session_token;
+	open_run(&r, 200, "{\"sandboxes\": [], \"cursor\": \"\"}");
+	run(&r, "sandbox list");
+	CHECK(r.code == CLI_EXIT_OK && was_sent(&r, 0, "Authorization: Bearer admin-t0ken"));
+	close_run(&r);
+	env_table = session_only;
+	open_run(&r, 200, "{}");
+	run(&r, "sandbox list");
+	CHECK(r.code == CLI_EXIT_NOT_ALLOWED && r.script.count == 0 && strstr(r.err, "BROKER_ADMIN_TOKEN"));
+	close_run(&r);
+	env_table = both_tokens;
+	open_run(&r, 200, any_answer);
+	run(&r, "lease list");
+	CHECK(r.code == CLI_EXIT_NOT_ALLOWED && r.script.count == 0 && strstr(r.err, "leasehold token issue"));
+	close_run(&r);
+}
+
+TEST(people_are_served_beside_v1)
+{
+	static const struct {
+		const char *path, *asked;
+	} cases[] = {
+		{ "", "GET /api/accounts/1" },         { "/v1", "GET /api/accounts/1" },
+		{ "/api/", "GET /api/accounts/1" },    { "/lab/v1", "GET /lab/api/accounts/1" },
+		{ "/lab", "GET /lab/api/accounts/1" },
+	};
+
+	env_table = session_token;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].path);
+		open_run(&r, 200, any_answer);
+		run_at(&r, fake_server_url(r.server, cases[i].path), "account show 1");
+		CHECK(r.code == CLI_EXIT_OK && strcmp(r.script.asked[0], cases[i].asked) == 0);
+		close_run(&r);
+	}
+}
+
+TEST(a_change_of_a_template_keeps_what_is_not_given)
+{
+	struct run r;
+
+	env_table = session_token;
+	open_run(&r, 200,
+	         SUCCESS("{\"uuid\":\"" LEASE_UUID "\",\"name\":\"small\",\"blueprintName\":null,\"maxSpend\":5,"
+	                 "\"costReportGroup\":\"a\",\"createdBy\":\"boss@x.org\"}"));
+	run(&r, "template change small --max-spend 7 --cost-group none");
+	CHECK(r.code == CLI_EXIT_OK);
+	CHECK(strcmp(r.script.asked[1], "PUT /api/leaseTemplates/" LEASE_UUID) == 0);
+	CHECK(strcmp(r.script.body, "{\"name\":\"small\",\"maxSpend\":7,\"createdBy\":\"boss@x.org\"}") == 0);
+	close_run(&r);
+}
+
+TEST(a_template_may_come_from_standard_input)
+{
+	struct run r;
+
+	env_table = session_token;
+	open_run(&r, 201, SUCCESS("{\"name\":\"x\"}"));
+	r.typed = "{\"name\":\"x\",\"maxSpend\":null}";
+	run(&r, "template create --body - --hours 4");
+	CHECK(r.code == CLI_EXIT_OK);
+	CHECK(strcmp(r.script.body, "{\"requiresApproval\":true,\"name\":\"x\",\"leaseDurationInHours\":4}") == 0);
+	close_run(&r);
+	open_run(&r, 201, "{}");
+	r.typed = "[1]";
+	run(&r, "template create --body -");
+	CHECK(r.code == CLI_EXIT_USAGE && r.script.count == 0 && strstr(r.err, "- must be an object"));
+	close_run(&r);
+}
+
+TEST(a_report_is_csv_in_a_pipe_and_objects_as_json)
+{
+	static const char csv[] = "CostReportGroup,StartDate,EndDate,Cost,Currency\r\n"
+	                          "\"R&D, \"\"new\"\"\",2026-10-01,2026-10-31,12.50,USD\r\n"
+	                          "No group,2026-10-01,2026-10-31,0.00,USD\r\n";
+	struct run        r;
+
+	env_table = session_token;
+	open_run(&r, 200, csv);
+	run(&r, "report costs 2026-10");
+	CHECK(r.code == CLI_EXIT_OK && strcmp(r.out, csv) == 0);
+	CHECK(strcmp(r.script.asked[0], "GET /v1/ops/reports/costs?month=2026-10") == 0);
+	CHECK(was_sent(&r, 0, "Authorization: Bearer admin-t0ken"));
+	close_run(&r);
+	open_run(&r, 200, csv);
+	run(&r, "report costs --json 2026-10");
+	CHECK(strcmp(r.out,
+	             "[{\"CostReportGroup\":\"R&D, \\\"new\\\"\",\"StartDate\":\"2026-10-01\",\"EndDate\":\"2026-10-31\","
+	             "\"Cost\":\"12.50\",\"Currency\":\"USD\"},{\"CostReportGroup\":\"No group\",\"StartDate\":"
+	             "\"2026-10-01\",\"EndDate\":\"2026-10-31\",\"Cost\":\"0.00\",\"Currency\":\"USD\"}]\n") == 0);
+	close_run(&r);
+}
+
 TEST(help_manual_and_completion_cover_every_command)
 {
 	static const struct {
@@ -1133,7 +1623,8 @@ TEST(help_of_one_command_shows_its_use)
 		{ "help store backup", "usage: leasehold store backup --to TARGET", CLI_EXIT_OK },
 		{ "help store backup", "TARGET is the file to write", CLI_EXIT_OK },
 		{ "help store copy", "STORE and TARGET are stores", CLI_EXIT_OK },
-		{ "help job run", "NAME: sync, cleanup, expiry, stale-removal or event-retention\n", CLI_EXIT_OK },
+		{ "help job run", "NAME: sync, cleanup, expiry, stale-removal, event-retention, lease-monitor,",
+		  CLI_EXIT_OK },
 		{ "help completion", "SHELL: bash or zsh\n", CLI_EXIT_OK },
 		{ "help sandbox claim", "at the end of the line", CLI_EXIT_OK },
 		{ "help sandbox claim", "recorded only; a repeat is recognised by the track", CLI_EXIT_OK },

@@ -401,6 +401,11 @@ TEST(base_paths_have_up_to_three_plain_parts)
 		const char *variable;
 		bool        is_good;
 	} rows[] = {
+		{ "LEASEHOLD_ADMIN_ACCOUNTS=", true },
+		{ "LEASEHOLD_ADMIN_ACCOUNTS=111122223333, 444455556666", true },
+		{ "LEASEHOLD_ADMIN_ACCOUNTS=11112222333", false },
+		{ "LEASEHOLD_ADMIN_ACCOUNTS=111122223333 444455556666", false },
+		{ "LEASEHOLD_ADMIN_ACCOUNTS=111122223333,,444455556666", false },
 		{ "API_BASE_PATH=", true },
 		{ "API_BASE_PATH=/v1", true },
 		{ "API_BASE_PATH=/a/b-c/d_e.f", true },

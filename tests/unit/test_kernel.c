@@ -37,16 +37,19 @@ static bool is_poisoned(const struct heard *h, const struct delivery *d)
 	return h->poison[0] && str_starts_with(d->event.subject, str_from(h->poison));
 }
 
-/* Leaves a mark in the store as well: a fact with the event's id. */
+/* Leaves a mark in the store as well: a fact with the event's id, of which the store takes none when the subject is "fat". */
 static enum rc handle_event(struct session *s, const struct delivery *d, void *arg, struct err *e)
 {
-	struct heard *h = arg;
-	struct fact   fact = { 0 };
-	enum rc       rc = session_get(s, &fact_type, d->event.id, &fact, NULL);
+	static const char fat[2 * ERROR_MAX];
+	struct heard     *h = arg;
+	struct fact       fact = { 0 };
+	enum rc           rc = session_get(s, &fact_type, d->event.id, &fact, NULL);
 
 	CHECK(!rc || rc == RC_NOT_FOUND);
 	fact.name = d->event.id;
 	fact.value++;
+	if (str_eq(d->event.subject, STR("fat")))
+		fact.text = str_of(fat, sizeof(fat));
 	session_put(s, &fact_type, &fact);
 	if (is_poisoned(h, d))
 		return err_set(e, RC_INVALID, "this one is poison");
@@ -59,6 +62,8 @@ static enum rc call_out(struct call *c, struct err *e)
 	struct heard *h = c->arg;
 
 	h->calls++;
+	if (str_eq(c->delivery->event.subject, STR("mute")))
+		return RC_UNAVAILABLE;
 	if (is_poisoned(h, c->delivery))
 		return err_set(e, RC_UNAVAILABLE, "far side is down");
 	hear(h, c->delivery);
@@ -228,6 +233,22 @@ static struct dead bury_one(struct rig *r)
 	return dead;
 }
 
+TEST(what_the_store_does_not_take_from_a_handler_is_given_up_too)
+{
+	struct rig  r;
+	struct dead dead;
+
+	open_rig(&r);
+	emit_one(&r, "ThingMade", "fat", 1);
+	rig_pass(&r.base, 600000);
+	CHECK(count_records(&r, &lane_type) == 0);
+	CHECK(count_records(&r, &fact_type) == 0);
+	rig_run(&r.base, first_dead, &dead);
+	CHECK(dead.tries == 3);
+	CHECK(str_starts_with(dead.error, STR("fact.text has")));
+	rig_close(&r.base);
+}
+
 TEST(a_dead_letter_has_the_last_error_and_the_whole_payload)
 {
 	struct rig                  r;
@@ -346,9 +367,31 @@ TEST(who_was_too_slow_does_not_settle_what_another_has_taken_over)
 	rig_close(&r.base);
 }
 
+TEST(where_time_is_scaled_a_claim_lasts_as_long_on_the_machine)
+{
+	struct rig   r;
+	struct work *w;
+
+	open_rig(&r);
+	r.base.clock.scale = 3600;
+	r.routes[0].pattern = "Nothing";
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	w = take_work(&r);
+	rig_run(&r.base, work_claim, w);
+	CHECK(w->is_claimed);
+	r.base.clock.test_ms += (int64_t)119000 * 3600;
+	CHECK(rig_turn(&r.base) == 0);
+	r.base.clock.test_ms += (int64_t)2000 * 3600;
+	CHECK(rig_turn(&r.base) > 0);
+	CHECK(r.outside.count == 1);
+	drop_work(w);
+	rig_close(&r.base);
+}
+
 TEST(a_call_that_ends_the_process_each_time_is_given_up)
 {
-	struct rig r;
+	struct rig   r;
+	struct work *last;
 
 	open_rig(&r);
 	r.routes[0].pattern = "Nothing";
@@ -361,9 +404,26 @@ TEST(a_call_that_ends_the_process_each_time_is_given_up)
 		drop_work(w); /* and with it the process */
 		r.base.clock.test_ms += 121000;
 	}
-	rig_turn(&r.base);
+	last = take_work(&r);
+	rig_run(&r.base, work_claim, last);
+	CHECK(!last->is_claimed && last->outcome && strcmp(last->outcome, "dead") == 0);
+	drop_work(last);
 	CHECK(r.outside.calls == 0);
 	CHECK(count_records(&r, &dead_type) == 1);
+	rig_close(&r.base);
+}
+
+TEST(a_call_that_fails_without_a_word_still_has_an_error)
+{
+	struct rig  r;
+	struct dead dead;
+
+	open_rig(&r);
+	r.routes[0].pattern = "Nothing";
+	emit_one(&r, "ThingSold", "mute", 1);
+	rig_pass(&r.base, 600000);
+	rig_run(&r.base, first_dead, &dead);
+	CHECK(str_eq(dead.error, STR("store or far side cannot serve now")));
 	rig_close(&r.base);
 }
 
@@ -565,5 +625,35 @@ TEST(after_a_crash_of_the_only_node_its_claims_are_free_at_once)
 	CHECK(kernel_recover(r.base.kernel, NULL) == RC_OK);
 	rig_turn(&r.base);
 	CHECK(r.outside.count == 1);
+	rig_close(&r.base);
+}
+
+TEST(two_routes_to_one_queue_are_one_delivery)
+{
+	struct rig r;
+
+	open_rig(&r);
+	r.routes[1] = (struct route){ "ThingSold", "inside" };
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	rig_turn(&r.base);
+	CHECK(r.inside.count == 1);
+	rig_close(&r.base);
+}
+
+TEST(routine_events_are_found_by_type_as_all_others_are)
+{
+	struct rig r;
+
+	r = (struct rig){ 0 };
+	r.base.options.routine = STR("ThingMade,Other*");
+	rig_open(&r.base);
+	emit_one(&r, "ThingMade", "thing/1", 1);
+	emit_one(&r, "ThingSold", "thing/1", 2);
+	emit_one(&r, "ThingMade", "thing/2", 3);
+	emit_one(&r, "Otherwise", "thing/2", 4);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("ThingMade") }) == 2);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("ThingSold") }) == 1);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("Otherwise") }) == 1);
+	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("Thing*") }) == 3);
 	rig_close(&r.base);
 }

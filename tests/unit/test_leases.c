@@ -141,6 +141,44 @@ TEST(rules_of_the_operator_decide_instead_of_the_template_but_not_over_an_assign
 	}
 }
 
+TEST(a_dry_run_says_what_a_request_would_get_and_asks_for_nothing)
+{
+	static const char document[] =
+	        "{\"rules\":[{\"id\":\"managers\",\"when\":{\"role\":\"Manager\"},\"then\":\"deny\"},"
+	        "{\"id\":\"small\",\"when\":{\"maxBudget\":9},\"then\":\"approve\"}]}";
+	struct lease_rig       r;
+	struct approval_policy rules;
+	struct problems        problems = { 0 };
+	struct lease_explain   x = { .owner = ann };
+
+	lease_rig_open(&r, 1);
+	problems.arena = &r.k.arena;
+	CHECK(approval_parse(str_from(document), &r.k.arena, &rules, &problems) == RC_OK);
+	x.template_name = r.by_request;
+	rig_run(&r.k, lease_explain, &x);
+	CHECK(x.is_by_template && x.answer.verdict == APPROVAL_ASK && x.answer.note_count == 0);
+	x.template_name = r.by_rule;
+	rig_run(&r.k, lease_explain, &x);
+	CHECK(x.is_by_template && x.answer.verdict == APPROVAL_APPROVE);
+
+	x.approval = &rules;
+	rig_run(&r.k, lease_explain, &x);
+	CHECK(!x.is_by_template && x.answer.verdict == APPROVAL_ASK && x.answer.rule.n == 0 &&
+	      x.answer.note_count == 2);
+	CHECK(mentions(x.answer.notes[0].why, "the owner is not Manager"));
+	CHECK(mentions(x.answer.notes[1].why, "more than 9"));
+	x.max_spend = 5 * USD;
+	rig_run(&r.k, lease_explain, &x);
+	CHECK(x.answer.verdict == APPROVAL_APPROVE && str_eq(x.answer.rule, STR("small")));
+	x.owner = manager;
+	rig_run(&r.k, lease_explain, &x);
+	CHECK(x.answer.verdict == APPROVAL_DENY && x.answer.note_count == 1);
+	x.template_name = STR("no such template");
+	CHECK(rig_try(&r.k, lease_explain, &x, NULL) == RC_NOT_FOUND);
+	CHECK(live_of(&r, &ann) == 0 && live_of(&r, &manager) == 0 && told(&r, "LeaseRequested", STR("")) == 0);
+	lease_rig_close(&r);
+}
+
 TEST(an_unknown_template_is_not_found)
 {
 	struct lease_rig     r;

@@ -2,10 +2,12 @@
 /* test_notify.c - who gets a mail, what signatures and messages look like, what the log gets. Sending is in tests/api/test_mail.py. */
 #include "test.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -199,6 +201,34 @@ static bool all_lines_are_short(struct str message)
 			return false;
 	}
 	return true;
+}
+
+static bool never(struct call *c)
+{
+	(void)c;
+	return false;
+}
+
+/* A server that takes the connection and says nothing. */
+TEST(a_mail_under_way_ends_when_the_process_does)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t          size = sizeof(address);
+	int                fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct arena       a = { 0 };
+	struct mail_server server = { .from = "leasehold@example.org" };
+	struct delivery    d = { .event = { .id = STR("1"), .type = STR("T"), .subject = STR("s") },
+		                 .target = STR("ann@example.org") };
+	struct call        c = { .delivery = &d, .arena = &a, .clock = &clock_real, .arg = &server, .go_on = never };
+	int64_t            began_ms = mono_now().ms;
+
+	CHECK(bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 4) == 0);
+	CHECK(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
+	server.url = str_format(&a, "smtp://127.0.0.1:%d", ntohs(address.sin_port)).p;
+	CHECK(mail_out_call(&c, NULL) == RC_UNAVAILABLE);
+	CHECK(mono_now().ms - began_ms < 5000);
+	close(fd);
+	arena_fini(&a);
 }
 
 TEST(the_longest_event_is_still_a_message_of_short_lines)

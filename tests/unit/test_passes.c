@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/saga.h"
 #include "pool.h"
 #include "providers/csp/accounts.h"
 #include "service/broker.h"
 #include "service/passes.h"
+#include "store/session.h"
 
 enum { HOUR = 3600, DAY = 24 * HOUR, WAITS_MAX = 64 };
 
@@ -1067,6 +1069,44 @@ static void check_pruned(struct pool *p)
 TEST(old_events_are_removed_and_no_others)
 {
 	each_pool(check_pruned);
+}
+
+static enum rc add_ended_saga(struct session *s, void *arg, struct err *e)
+{
+	const int64_t *ended_ms = arg;
+	struct saga    saga = { .id = str_format(session_arena(s), "s-%lld", (long long)*ended_ms),
+		                .kind = STR("follow"),
+		                .subject = STR("account/1"),
+		                .state = SAGA_DONE,
+		                .marks = STR("d"),
+		                .started_ms = *ended_ms,
+		                .ended_ms = *ended_ms,
+		                .due_ms = *ended_ms };
+
+	(void)e;
+	session_add(s, &saga_type, &saga);
+	return RC_OK;
+}
+
+static void check_sagas_pruned(struct pool *p)
+{
+	struct work w;
+	int64_t     counts[SAGA_STATE_COUNT];
+
+	work_init(&w, p);
+	w.settings.event_days = 30;
+	for (int day = 0; day < 50; day++) {
+		int64_t ended_ms = clock_now(&p->clock).ms - (day * DAY + 1) * 1000ll;
+
+		CHECK(store_run(p->store, add_ended_saga, &ended_ms, &p->arena, NULL) == RC_OK);
+	}
+	CHECK(run(&w, pass_prune_events) == RC_OK && figure(&w, "removed") == 20);
+	CHECK(store_read(p->store, saga_count, counts, &p->arena, NULL) == RC_OK && counts[SAGA_DONE] == 30);
+}
+
+TEST(old_sagas_that_ended_are_removed_with_the_events_of_their_time)
+{
+	each_pool(check_sagas_pruned);
 }
 
 TEST(each_transaction_of_a_pass_has_room_for_its_events)

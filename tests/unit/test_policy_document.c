@@ -11,11 +11,13 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "domain/approval.h"
 #include "kernel/event.h"
 #include "kernel_rig.h"
 #include "pool.h"
 #include "service/policy_document.h"
 #include "service/policy_store.h"
+#include "store/session.h"
 
 enum { TEXT_MAX = 200000 };
 
@@ -133,6 +135,7 @@ TEST(each_key_refuses_what_it_cannot_be)
 		{ DOCUMENT_GLOBAL, "maintenanceMode: 'true'", "maintenanceMode", "without quotes, not \"true\"" },
 		{ DOCUMENT_GLOBAL, "maintenanceMode: nein", "maintenanceMode", "must be true or false" },
 		{ DOCUMENT_GLOBAL, "isbManagedRegions: eu", "isbManagedRegions", "must be a list such as" },
+		{ DOCUMENT_GLOBAL, "isbManagedRegions: []", "isbManagedRegions", "must have at least 1 element" },
 		{ DOCUMENT_GLOBAL, "isbManagedRegions: [no-1, 7]", "isbManagedRegions.1", "must be a text" },
 		{ DOCUMENT_GLOBAL, "leases: {requireMaxBudget: maybe}", "leases.requireMaxBudget",
 		  "must be true or false" },
@@ -386,7 +389,7 @@ TEST(comments_explain_each_key)
 	policy_write_yaml(DOCUMENT_GLOBAL, &policy, &b);
 	CHECK(strstr(b.p, "\nleases:\n  # Every lease must have a budget.\n  requireMaxBudget: true\n") != NULL);
 	CHECK(strstr(b.p, "\ntermsOfService: |\n  # Terms of service\n\n  This account") != NULL);
-	CHECK(strstr(b.p, "isbManagedRegions: []\n") != NULL && strstr(b.p, "  emailFrom: \"\"\n") != NULL);
+	CHECK(strstr(b.p, "isbManagedRegions:\n  - ") != NULL && strstr(b.p, "  emailFrom: \"\"\n") != NULL);
 	buf_fini(&b);
 }
 
@@ -429,6 +432,96 @@ TEST(differences_are_told_in_words)
 	CHECK(str_eq(changes.items[1].to, STR("75")));
 	policy_compare(DOCUMENT_REPORTING, &before, &after, &arena, &changes);
 	CHECK(changes.count == 1 && str_eq(changes.items[0].from, STR("")) && str_eq(changes.items[0].to, STR("a, b")));
+	arena_fini(&arena);
+}
+
+/* --- approval rules --- */
+
+static const char rules_text[] =
+        "rules:\n"
+        "  - id: students # may try\n"
+        "    when: {template: [small, 'no'], domain: '*.ac.uk', maxHours: 24, maxBudget: 10.5}\n"
+        "    then: approve\n"
+        "  - {id: staff, when: {role: [Manager, Admin], group: a}, then: approve}\n"
+        "  - {id: rest, when: {}, then: deny}\n";
+
+TEST(approval_rules_are_a_document_too)
+{
+	static const char *const nothing[] = { "", "# nothing\n", "rules: []", "{\"rules\": []}" };
+	struct policy            got, defaults;
+	struct problems          p;
+
+	policy_defaults(&defaults);
+	for (size_t i = 0; i < ARRAY_LEN(nothing); i++) {
+		CASE(nothing[i]);
+		CHECK(read_policy(DOCUMENT_APPROVAL, nothing[i], &got, &p) && !got.approval);
+		check_round_trip(DOCUMENT_APPROVAL, &got);
+	}
+	CHECK(read_policy(DOCUMENT_APPROVAL, rules_text, &got, &p) && got.approval->count == 3);
+	CHECK(str_eq(got.approval->rules[0].templates.items[1], STR("no")));
+	CHECK(got.approval->rules[0].max_spend == 10500000 && got.approval->rules[2].then == APPROVAL_DENY);
+	CHECK(is_same(DOCUMENT_GLOBAL, &defaults, &got) && !is_same(DOCUMENT_APPROVAL, &defaults, &got));
+	check_round_trip(DOCUMENT_APPROVAL, &got);
+	CHECK(policy_read(DOCUMENT_GLOBAL, STR("leases: {ttl: 9}"), &got, &p) && got.approval->count == 3);
+	CHECK(read_policy(DOCUMENT_APPROVAL,
+	                  "rules: [{id: a, when: {template: \"\\x7f\\x85\\u2028\\ufeff'\\\"#\\t\"}, then: ask}]", &got,
+	                  &p));
+	check_round_trip(DOCUMENT_APPROVAL, &got);
+	arena_fini(&arena);
+}
+
+TEST(all_that_is_wrong_with_approval_rules_is_told_at_once)
+{
+	struct policy   got;
+	struct problems p;
+
+	CHECK(!read_policy(
+	        DOCUMENT_APPROVAL,
+	        "rules:\n- {id: a b, when: {domain: '*gov.uk'}, then: maybe}\n- {id: c, when: {color: red}}\n", &got,
+	        &p));
+	CHECK(has_problem(&p, "rules.0.id", "letters, digits") && has_problem(&p, "rules.0.when.domain", "*.gov.uk"));
+	CHECK(has_problem(&p, "rules.0.then", "approve, ask or deny") && has_problem(&p, "rules.1.when", "'color'"));
+	CHECK(p.count == 5);
+	CHECK(!read_policy(DOCUMENT_APPROVAL, "rules: {", &got, &p) && has_problem(&p, "input", "line"));
+	CHECK(!read_policy(DOCUMENT_APPROVAL, "[]", &got, &p) && has_problem(&p, "input", "an object with rules"));
+	arena_fini(&arena);
+}
+
+static struct policy_changes rule_changes(const char *before, const char *after)
+{
+	struct policy_changes changes;
+	struct policy         old, new;
+	struct problems       p;
+
+	CHECK(read_policy(DOCUMENT_APPROVAL, before, &old, &p) && read_policy(DOCUMENT_APPROVAL, after, &new, &p));
+	policy_compare(DOCUMENT_APPROVAL, &old, &new, &arena, &changes);
+	return changes;
+}
+
+static struct str many_rules(int count, const char *then)
+{
+	struct str text = STR("rules:\n");
+
+	for (int i = 0; i < count; i++)
+		text = str_format(&arena, "%.*s- {id: r%d, when: {maxHours: 1}, then: %s}\n", STR_ARG(text), i, then);
+	return text;
+}
+
+TEST(changed_rules_are_told_one_by_one)
+{
+	struct policy_changes c =
+	        rule_changes("rules: [{id: a, when: {group: x}, then: ask}, {id: b, when: {group: y}, then: ask}]",
+	                     "rules: [{id: b, when: {group: y}, then: deny}, {id: c, when: {}, then: ask}]");
+
+	CHECK(c.count == 3 && str_eq(c.items[0].key, STR("rules.b")) && str_eq(c.items[1].key, STR("rules.c")));
+	CHECK(strstr(c.items[0].from.p, "\"ask\"") && strstr(c.items[0].to.p, "\"deny\""));
+	CHECK(str_eq(c.items[1].from, STR("none")));
+	CHECK(str_eq(c.items[2].key, STR("rules.a")) && str_eq(c.items[2].to, STR("none")));
+	c = rule_changes("rules: [{id: a, when: {group: x}, then: ask}, {id: b, when: {group: y}, then: ask}]",
+	                 "rules: [{id: b, when: {group: y}, then: ask}, {id: a, when: {group: x}, then: ask}]");
+	CHECK(c.count == 1 && str_eq(c.items[0].key, STR("rules")) && str_eq(c.items[0].from, STR("a, b")));
+	c = rule_changes(many_rules(100, "ask").p, many_rules(100, "deny").p);
+	CHECK(c.count == POLICY_KEYS_MAX && strstr(c.items[c.count - 1].to.p, "69 more"));
 	arena_fini(&arena);
 }
 
@@ -534,10 +627,15 @@ static void *race(void *arg)
 TEST(of_those_who_edit_at_the_same_time_one_wins)
 {
 	enum { RACERS = 8, ROUNDS = 20 };
-	struct pool       pool = { 0 };
-	struct event_list events;
+	struct pool           pool = { 0 };
+	struct kernel_options options;
+	struct kernel        *kernel;
+	struct event_list     events;
 
 	pool_open_sqlite(&pool);
+	options = *kernel_options(pool.kernel);
+	options.store = pool.backend; /* the fault store around it is for one thread */
+	kernel = kernel_new(&options);
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		struct racer racers[RACERS];
 		pthread_t    threads[RACERS];
@@ -547,7 +645,7 @@ TEST(of_those_who_edit_at_the_same_time_one_wins)
 			char text[64];
 
 			snprintf(text, sizeof(text), "leases: {maxBudget: %d}", 100 + (int)round * RACERS + i);
-			racers[i] = (struct racer){ pool.store, call_new(DOCUMENT_GLOBAL, mem_strdup(text), round),
+			racers[i] = (struct racer){ pool.backend, call_new(DOCUMENT_GLOBAL, mem_strdup(text), round),
 				                    RC_OK };
 			CHECK(pthread_create(&threads[i], NULL, race, &racers[i]) == 0);
 		}
@@ -560,8 +658,9 @@ TEST(of_those_who_edit_at_the_same_time_one_wins)
 		}
 		CHECK(won == 1 && refused == RACERS - 1);
 	}
-	CHECK(count_events_in(pool.store, &pool.arena, &events) == ROUNDS);
+	CHECK(count_events_in(pool.backend, &pool.arena, &events) == ROUNDS);
 	pool_close(&pool);
+	kernel_free(kernel);
 }
 
 /* --- in force --- */
@@ -620,6 +719,55 @@ TEST(a_configuration_that_cannot_be_read_locks_the_doors)
 	CHECK(policy_holder_take(h, DOCUMENT_GLOBAL, &d, NULL) == RC_OK);
 	CHECK(!policy_current(h)->is_maintenance && policy_current(h)->budget_max_usd == 75);
 	policy_holder_free(h);
+}
+
+TEST(rules_that_cannot_be_read_have_a_person_asked_about_everything)
+{
+	struct policy_holder *h = policy_holder_new(NULL, &clock_real);
+	struct document      d = { .text = STR("rules: [{id: a, when: {added: later}, then: approve}]"), .version = 4 };
+	const struct policy *careful;
+
+	CHECK(!policy_current(h)->approval);
+	CHECK(policy_holder_take(h, DOCUMENT_APPROVAL, &d, NULL) == RC_CORRUPT);
+	careful = policy_current(h);
+	CHECK(!careful->is_maintenance && careful->approval->count == 1);
+	CHECK(careful->approval->rules[0].then == APPROVAL_ASK && !careful->approval->rules[0].templates.count);
+	CHECK(policy_holder_take(h, DOCUMENT_APPROVAL, &d, NULL) == RC_CORRUPT && policy_current(h) == careful);
+
+	d = (struct document){ .text = STR("leases: {maxBudget: 75}"), .version = 1 };
+	CHECK(policy_holder_take(h, DOCUMENT_GLOBAL, &d, NULL) == RC_OK);
+	CHECK(policy_current(h)->budget_max_usd == 75 && policy_current(h)->approval == careful->approval);
+
+	d = (struct document){ .text = str_from(rules_text), .version = 5 };
+	CHECK(policy_holder_take(h, DOCUMENT_APPROVAL, &d, NULL) == RC_OK && policy_current(h)->approval->count == 3);
+	d = (struct document){ .text = STR("rules: 3"), .version = 6 };
+	CHECK(policy_holder_take(h, DOCUMENT_APPROVAL, &d, NULL) == RC_CORRUPT &&
+	      policy_current(h)->approval->count == 3);
+	policy_holder_free(h);
+}
+
+static enum rc store_document(struct session *s, void *arg, struct err *e)
+{
+	(void)e;
+	session_add(s, &document_type, arg);
+	return RC_OK;
+}
+
+TEST(a_document_that_cannot_be_read_keeps_no_other_away)
+{
+	struct kernel_rig     rig = { 0 };
+	struct policy_holder *h;
+	struct document       bad = { .name = STR("global"), .text = STR("leases: 3"), .edited_ms = 1 };
+	struct document       d;
+
+	rig_open(&rig);
+	h = policy_holder_new(rig.store, &rig.clock);
+	rig_run(&rig, store_document, &bad);
+	put(&rig, DOCUMENT_APPROVAL, rules_text, 0, &d);
+	CHECK(policy_holder_refresh(h, NULL) == RC_CORRUPT);
+	CHECK(policy_current(h)->is_maintenance && policy_current(h)->approval->count == 3);
+	policy_holder_free(h);
+	rig_close(&rig);
 }
 
 TEST(old_policies_stay_for_a_minute_and_are_not_too_many)

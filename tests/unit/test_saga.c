@@ -845,7 +845,7 @@ TEST(sagas_are_listed_by_state_and_by_subject_and_counted)
 	struct desk      d;
 	struct start     a = { "three", STR("s0"), STR("lease/1"), STR("{}"), STR("admin") };
 	struct saga_list l = { .has_state = true, .state = SAGA_DONE, .limit = 10 };
-	int64_t          counts[SAGA_STATE_COUNT];
+	int64_t          counts[SAGA_STATE_COUNT] = { [SAGA_DONE] = -1 };
 
 	desk_open(&d);
 	rig_run(&d.rig, start, &a);
@@ -861,6 +861,93 @@ TEST(sagas_are_listed_by_state_and_by_subject_and_counted)
 	rig_run(&d.rig, saga_list, &l);
 	CHECK(l.page.count == 2);
 	rig_run(&d.rig, saga_count, counts);
-	CHECK(counts[SAGA_DONE] == 1 && counts[SAGA_RUNNING] == 1 && counts[SAGA_PARKED] == 0);
+	CHECK(counts[SAGA_RUNNING] == 1 && counts[SAGA_PARKED] == 0 && counts[SAGA_DONE] == -1);
+	desk_close(&d);
+}
+
+/* --- retention --- */
+
+static size_t prune(struct desk *d, int64_t before_ms)
+{
+	struct saga_prune p = { .before_ms = before_ms };
+
+	rig_run(&d->rig, saga_prune, &p);
+	return p.removed;
+}
+
+static bool is_there(struct desk *d)
+{
+	struct saga saga = { .id = STR("s1") };
+
+	return rig_try(&d->rig, saga_get, &saga, NULL) == RC_OK;
+}
+
+TEST(a_saga_that_ended_is_removed_when_it_is_old)
+{
+	for (int is_undone = 0; is_undone < 2; is_undone++) {
+		struct desk d;
+		int64_t     ended_ms;
+
+		CASE(is_undone ? "undone" : "done");
+		desk_open(&d);
+		begin(&d);
+		d.world.fails[0] = is_undone;
+		d.world.rc[0] = RC_DENIED;
+		CHECK(prune(&d, d.rig.clock.test_ms + DEADLINE_MS) == 0);
+		rig_turn(&d.rig);
+		ended_ms = now_is(&d).ended_ms;
+		d.rig.clock.test_ms += DEADLINE_MS;
+		CHECK(prune(&d, ended_ms - 1) == 0 && is_there(&d));
+		CHECK(prune(&d, ended_ms) == 1 && !is_there(&d));
+		CHECK(prune(&d, ended_ms) == 0);
+		desk_close(&d);
+	}
+}
+
+TEST(a_parked_saga_is_never_too_old)
+{
+	struct desk d;
+
+	desk_open(&d);
+	park(&d);
+	CHECK(prune(&d, INT64_MAX) == 0 && is_there(&d));
+	desk_close(&d);
+}
+
+static enum rc add_done(struct session *s, void *arg, struct err *e)
+{
+	const struct str *id = arg;
+	struct saga       saga = { .id = *id,
+		                   .kind = STR("three"),
+		                   .subject = STR("lease/1"),
+		                   .state = SAGA_DONE,
+		                   .marks = STR("ddd"),
+		                   .started_ms = 1,
+		                   .ended_ms = 2,
+		                   .due_ms = 2 };
+
+	(void)e;
+	session_add(s, &saga_type, &saga);
+	return RC_OK;
+}
+
+TEST(many_old_sagas_are_removed_a_page_at_a_time)
+{
+	enum { MANY = 90 };
+	struct desk d;
+	size_t      removed = 0, pages = 0, count;
+
+	desk_open(&d);
+	for (int i = 0; i < MANY; i++) {
+		struct str id = str_format(&d.rig.arena, "s-%d", i);
+
+		rig_run(&d.rig, add_done, &id);
+	}
+	while ((count = prune(&d, 2))) {
+		CHECK(count < MANY);
+		removed += count;
+		pages++;
+	}
+	CHECK(removed == MANY && pages > 1);
 	desk_close(&d);
 }

@@ -464,6 +464,23 @@ static void run_one(uint64_t seed)
 	desk_close(&d);
 }
 
+TEST(where_time_is_scaled_leases_tries_and_deadlines_are_the_machines)
+{
+	struct saga_outcome late = { .has_failed = true, .rc = RC_TIMEOUT, .error = STR("late") };
+	struct desk         d;
+
+	desk_open(&d, SAGA_RUNNING, 0, "...", 0);
+	d.rule.scale = 3600;
+	saga_rule_start(&d.rule);
+	CHECK(d.saga.deadline_ms == NOW + (int64_t)DEADLINE * 3600);
+	(void)saga_rule_intend(&d.rule);
+	CHECK(d.saga.due_ms == NOW + (int64_t)LEASE * 3600);
+	d.rule.now_ms = NOW + (int64_t)STEP_DEADLINE * 3600;
+	CHECK(saga_rule_settle(&d.rule, &late) == SAGA_NEXT_WAIT);
+	CHECK(d.saga.due_ms == d.rule.now_ms + (int64_t)BACKOFF * 3600);
+	desk_close(&d);
+}
+
 TEST(whatever_happens_the_marks_tell_of_every_effect)
 {
 	for (uint64_t seed = 1; seed <= 5000; seed++) {

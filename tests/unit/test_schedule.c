@@ -355,6 +355,24 @@ TEST(when_a_node_dies_in_a_pass_it_is_run_again_after_the_lease)
 	desk_close(&d);
 }
 
+TEST(a_job_is_never_given_up)
+{
+	struct desk d;
+	struct work w;
+
+	desk_open(&d);
+	set_paused(&d, true);
+	(void)request(&d, false);
+	for (int i = 0; i < 1100; i++) { /* each time the process ends */
+		claim_due(&d, &w);
+		work_fini(&w);
+		d.base.clock.test_ms += LEASE_SEC * 1000;
+	}
+	rig_turn(&d.base);
+	CHECK(d.csp.lists == 1 && count_events(&d, "DeadLettered") == 0);
+	desk_close(&d);
+}
+
 TEST(a_node_that_was_only_slow_keeps_nothing_of_its_pass)
 {
 	struct desk       d;

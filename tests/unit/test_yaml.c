@@ -166,10 +166,41 @@ TEST(plain_is_what_needs_no_quotes)
 {
 	static const char *const plain[] = { "alpha", "a b", "https://example.org/x?y=1", "team-1",
 		                             "gr\xc3\xbc\xc3\x9f" };
-	static const char *const quoted[] = { "",     "no",  "true", "null", "12",  "1st",  " a",  "a ",
-		                              "a: b", "- a", "#x",   "a #b", "'x'", "a\nb", "[x]", "{x}",
-		                              "*x",   "&x",  "!x",   "%x",   "@x",  "`x",   "|",   ">",
-		                              "? a",  "-",   "a:",   "~",    "x,y", "---",  "..." };
+	static const char *const quoted[] = { "",
+		                              "no",
+		                              "true",
+		                              "null",
+		                              "12",
+		                              "1st",
+		                              " a",
+		                              "a ",
+		                              "a: b",
+		                              "- a",
+		                              "#x",
+		                              "a #b",
+		                              "'x'",
+		                              "a\nb",
+		                              "[x]",
+		                              "{x}",
+		                              "*x",
+		                              "&x",
+		                              "!x",
+		                              "%x",
+		                              "@x",
+		                              "`x",
+		                              "|",
+		                              ">",
+		                              "? a",
+		                              "-",
+		                              "a:",
+		                              "~",
+		                              "x,y",
+		                              "---",
+		                              "a\xe2\x80\xa8"
+		                              "b",
+		                              "a\xc2\x85"
+		                              "b",
+		                              "..." };
 
 	for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
 		CASE(plain[i]);

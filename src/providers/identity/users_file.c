@@ -58,9 +58,10 @@ struct users_file {
 	struct password_book book;
 	char                *path; /* NULL: nobody */
 	char                 nobody[PASSWORD_HASH_SIZE];
-	pthread_mutex_t      lock; /* of what follows */
+	pthread_mutex_t      reading; /* one reads; who comes meanwhile waits for it and sees the same people */
+	struct file_mark     mark;    /* of the last look, good or not; the reader's */
+	pthread_mutex_t      lock;    /* of what follows */
 	struct people       *people;
-	struct file_mark     mark; /* of the last look, good or not */
 };
 
 /* --- reading --- */
@@ -330,28 +331,36 @@ static bool take_mark(struct users_file *f)
 
 	if (stat(f->path, &st))
 		st = (struct stat){ .st_size = -1 };
-	pthread_mutex_lock(&f->lock);
 	is_new = !is_marked(f, &st);
 	f->mark = (struct file_mark){ st.st_ctim, st.st_size, st.st_ino };
-	pthread_mutex_unlock(&f->lock);
 	return is_new;
 }
 
-enum rc users_file_refresh(struct users_file *f, bool always, struct err *e)
+static void exchange_people(struct users_file *f, struct people *fresh)
 {
-	struct people *fresh = NULL, *before;
-	enum rc        rc;
+	struct people *before;
 
-	if (!f->path || (!take_mark(f) && !always))
-		return RC_OK;
-	if ((rc = read_file(f->path, &fresh, e)))
-		return rc;
 	pthread_mutex_lock(&f->lock);
 	before = f->people;
 	f->people = fresh;
 	pthread_mutex_unlock(&f->lock);
 	people_free(before);
-	return RC_OK;
+}
+
+enum rc users_file_refresh(struct users_file *f, bool always, struct err *e)
+{
+	struct people *fresh = NULL;
+	enum rc        rc = RC_OK;
+
+	if (!f->path)
+		return RC_OK;
+	pthread_mutex_lock(&f->reading);
+	if (take_mark(f) || always)
+		rc = read_file(f->path, &fresh, e);
+	if (fresh)
+		exchange_people(f, fresh);
+	pthread_mutex_unlock(&f->reading);
+	return rc;
 }
 
 enum rc identity_users_file_open(const char *path, struct users_file **ret, struct err *e)
@@ -366,6 +375,7 @@ enum rc identity_users_file_open(const char *path, struct users_file **ret, stru
 	f->book.ops = &book_ops;
 	f->path = path ? mem_strdup(path) : NULL;
 	f->people = mem_new(struct people);
+	pthread_mutex_init(&f->reading, NULL);
 	pthread_mutex_init(&f->lock, NULL);
 	id_token(random);
 	rc = path ? password_hash(str_from(random), f->nobody, e) : RC_OK;
@@ -385,6 +395,7 @@ void users_file_close(struct users_file *f)
 		return;
 	people_free(f->people);
 	pthread_mutex_destroy(&f->lock);
+	pthread_mutex_destroy(&f->reading);
 	free(f->path);
 	free(f);
 }

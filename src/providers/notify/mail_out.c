@@ -9,7 +9,7 @@
  *   1. A password travels only over TLS: with a user, STARTTLS is required whatever the settings say.        [set_tls()]
  *   2. The server's certificate is checked, against the CA file when there is one.
  *   3. A message has the server's URL and its own words (a refusal's reason), never user or password. The words are cleaned and cut.
- *   4. Time is limited: CONNECT_TIMEOUT_MS, TOTAL_TIMEOUT_MS.
+ *   4. Time is limited: CONNECT_TIMEOUT_MS, TOTAL_TIMEOUT_MS; and a process that ends does not wait for the rest of it.  [may_end()]
  *
  * A refusal for good (5xx) is tried again like everything else, then it is a dead letter with the server's words. If the connection breaks
  * after the text was sent, nobody knows whether the mail was taken; it is sent again, with the same Message-ID.
@@ -32,6 +32,7 @@ enum { CONNECT_TIMEOUT_MS = 10000, TOTAL_TIMEOUT_MS = 60000, WORDS_MAX = 1024, S
 
 /* One mail under way. */
 struct sending {
+	struct call       *call;
 	CURL              *curl;
 	struct curl_slist *to;
 	struct str         left;  /* of the message */
@@ -106,6 +107,15 @@ static size_t hear_line(char *bytes, size_t size, size_t count, void *arg)
 	return line.n;
 }
 
+/* About once a second, whatever it waits for. Not 0: give it up. */
+static int may_end(void *arg, curl_off_t to_come, curl_off_t came, curl_off_t to_go, curl_off_t went)
+{
+	struct sending *m = arg;
+
+	(void)to_come, (void)came, (void)to_go, (void)went;
+	return !m->call->go_on(m->call);
+}
+
 static void set_tls(CURL *curl, const struct mail_server *s)
 {
 	bool is_required = s->tls == MAIL_TLS_REQUIRED || has_text(s->user);
@@ -141,6 +151,9 @@ static void set_mail(struct sending *m, const struct mail_server *s)
 	curl_easy_setopt(m->curl, CURLOPT_HEADERFUNCTION, hear_line);
 	curl_easy_setopt(m->curl, CURLOPT_HEADERDATA, m);
 	curl_easy_setopt(m->curl, CURLOPT_ERRORBUFFER, m->why);
+	curl_easy_setopt(m->curl, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(m->curl, CURLOPT_XFERINFOFUNCTION, may_end);
+	curl_easy_setopt(m->curl, CURLOPT_XFERINFODATA, m);
 }
 
 static enum rc explain(const struct sending *m, const struct mail_server *s, CURLcode code, struct arena *a,
@@ -154,6 +167,8 @@ static enum rc explain(const struct sending *m, const struct mail_server *s, CUR
 		return err_set(e, RC_INVALID, "%s: the CA file cannot be used; it must be a readable PEM file", s->url);
 	if (code == CURLE_USE_SSL_FAILED)
 		return err_set(e, rc, "%s: TLS is required and the server does not offer it (STARTTLS)", s->url);
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		return err_set(e, rc, "%s: the claim is lost, or this node ends", s->url);
 	if (code == CURLE_LOGIN_DENIED)
 		rc = RC_DENIED;
 	if (words.n)
@@ -161,13 +176,13 @@ static enum rc explain(const struct sending *m, const struct mail_server *s, CUR
 	return err_set(e, rc, "%s: %s", s->url, why);
 }
 
-static enum rc send_mail(const struct mail_server *s, struct str to, struct str message, struct arena *a, struct err *e)
+static enum rc send_mail(struct call *c, const struct mail_server *s, struct str message, struct err *e)
 {
-	struct sending m = { .curl = curl_easy_init(), .left = message };
+	struct sending m = { .call = c, .curl = curl_easy_init(), .left = message };
 	CURLcode       code;
 	enum rc        rc;
 
-	m.to = curl_slist_append(NULL, str_dup(a, to).p);
+	m.to = curl_slist_append(NULL, str_dup(c->arena, c->delivery->target).p);
 	if (!m.curl || !m.to) {
 		fprintf(stderr, "leasehold: out of memory for a mail\n");
 		abort();
@@ -176,7 +191,7 @@ static enum rc send_mail(const struct mail_server *s, struct str to, struct str 
 	set_server(m.curl, s);
 	set_mail(&m, s);
 	code = curl_easy_perform(m.curl);
-	rc = code == CURLE_OK ? RC_OK : explain(&m, s, code, a, e);
+	rc = code == CURLE_OK ? RC_OK : explain(&m, s, code, c->arena, e);
 	curl_easy_cleanup(m.curl); /* says good-bye to the server, and hears its answer */
 	curl_slist_free_all(m.to);
 	buf_fini(&m.words);
@@ -197,5 +212,5 @@ enum rc mail_out_call(struct call *c, struct err *e)
 		               STR_ARG(d->target));
 	fetch_global_init();
 	message = message_write(&d->event, str_from(s->from), d->target, wall_sec(clock_now(c->clock)), c->arena);
-	return send_mail(s, d->target, message, c->arena, e);
+	return send_mail(c, s, message, e);
 }

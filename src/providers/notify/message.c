@@ -39,31 +39,101 @@ enum {
 
 /* clang-format off */
 static const struct wording {
-	const char *types; /* patterns as in the routing table */
+	const char *types;  /* patterns as in the routing table */
+	const char *reason; /* only when the detail's reason is of this type; NULL: always */
 	const char *title;
 	const char *sentence;
 	const char *advice;
 } wordings[] = {
-	{ "AlarmRaised", "Alarm", "Something is wrong and has been so for a while.",
+	{ "AlarmRaised", NULL, "Alarm", "Something is wrong and has been so for a while.",
 	  "The runbook has a section for this alarm; `leasehold alarm list` shows all that hold now. A mail follows when it has cleared." },
-	{ "AlarmChanged", "Alarm changed", "An alarm that was raised before is now more or less urgent.",
+	{ "AlarmChanged", NULL, "Alarm changed", "An alarm that was raised before is now more or less urgent.",
 	  "`leasehold alarm list` shows all that hold now." },
-	{ "AlarmCleared", "Alarm cleared", "What was wrong is so no longer.", "Nothing has to be done." },
-	{ "SagaParked", "A person is needed", "A job of several steps stopped half-way: it can go neither forward nor back by itself.",
+	{ "AlarmCleared", NULL, "Alarm cleared", "What was wrong is so no longer.", "Nothing has to be done." },
+	{ "SagaParked", NULL, "A person is needed", "A job of several steps stopped half-way: it can go neither forward nor back by itself.",
 	  "`leasehold saga show` says which step failed, why, and what may be left over. Remedy the cause; then let it retry, skip the step "
 	  "with a reason, or abort it." },
-	{ "DeadLetter*", "Dead letter", "A delivery that had been given up was taken in hand.",
+	{ "DeadLetter*", NULL, "Dead letter", "A delivery that had been given up was taken in hand.",
 	  "Nothing has to be done. `leasehold dlq list` shows what is left." },
-	{ "WebhookTest", "Test", "Somebody asked for a test.", "Nothing has to be done." },
-	{ "*", NULL, "This happened:", "Nothing is expected of you unless your own rules say so." },
+	{ "WebhookTest", NULL, "Test", "Somebody asked for a test.", "Nothing has to be done." },
+	{ "LeaseRequested", NULL, "A lease is waiting for approval", "Somebody asks for an account and needs a yes or a no.",
+	  "`leasehold lease show` tells what for; `leasehold lease approve` or `leasehold lease deny --reason` answers. Any manager or admin may." },
+	{ "LeaseQueued", NULL, "Your lease is approved and in line", "Your request is approved, but every account is in use right now.",
+	  "Nothing: you get the next one that is free, first come first served, and a mail then. `leasehold lease show` tells your place. If you no "
+	  "longer need it, `leasehold lease withdraw` lets the next person through." },
+	{ "LeaseProvisioningStarted", NULL, "A lease is being made ready", "An account is chosen, and access to it is on its way.",
+	  "Nothing has to be done. `leasehold lease wait` tells when it is ready." },
+	{ "LeaseApproved", NULL, "Your lease is ready", "Your account is ready, and you can sign in to it now.",
+	  "Open the access portal and choose the account below. `leasehold lease show` tells budget and end; at either, the account is taken back and "
+	  "all that is in it deleted." },
+	{ "LeaseDenied", NULL, "Your lease was not approved", "Your request for a lease was denied.",
+	  "The reason, if one was given, is below. Talk to who decided, or ask again with what was missing." },
+	{ "LeaseWithdrawn", NULL, "A request was withdrawn", "A request for a lease was taken back before it was decided.", "Nothing has to be done." },
+	{ "LeaseEdited", NULL, "A lease was changed", "Budget, end, thresholds or cost group of a lease are new.",
+	  "Nothing has to be done. `leasehold lease show` tells what holds now." },
+	{ "LeaseFrozen", "BudgetExceeded", "A lease is frozen: spending", "The account has spent as much as the lease freezes at, so nobody can sign in to it for now.",
+	  "What runs in it goes on and still costs money. A manager can look at it and `leasehold lease unfreeze` it, or end it." },
+	{ "LeaseFrozen", "Expired", "A lease is frozen: its end is near", "The lease is so near its end that it is frozen: nobody can sign in to the account for now.",
+	  "A manager can give more time with `leasehold lease extend` and then `leasehold lease unfreeze`. Otherwise it ends by itself, and the account is "
+	  "emptied." },
+	{ "LeaseFrozen", NULL, "A lease is frozen", "A manager has frozen the lease: nobody can sign in to the account for now.",
+	  "What is in the account stays, and what runs goes on and costs money. Ask who froze it; a manager can `leasehold lease unfreeze` it." },
+	{ "LeaseUnfrozen", NULL, "Your lease goes on", "Your lease is no longer frozen, and you can sign in to the account again.",
+	  "Nothing has to be done. Budget and end hold as before; `leasehold lease show` tells them." },
+	{ "LeaseTerminated", "Expired", "A lease has ended: its time is over", "The time of the lease is over. Access to the account has ended, and it is being emptied.",
+	  "Nothing has to be done, and what was in it cannot be brought back. Who still needs an account asks for a new lease." },
+	{ "LeaseTerminated", "BudgetExceeded", "A lease has ended: its budget is spent", "The budget of the lease is spent. Access to the account has ended, and it is being emptied.",
+	  "What was in it cannot be brought back. Look at what cost so much before asking for a new lease." },
+	{ "LeaseTerminated", "ProvisioningFailed", "A lease could not be made ready", "The account could not be made ready, so the lease has ended before it began.",
+	  "Ask again: another account is taken then. Admins find the cause with `leasehold saga list --state parked` and `leasehold event list`." },
+	{ "LeaseTerminated", "AccountQuarantined", "A lease has ended: its account was set aside", "Something was wrong with the account, so it was set aside and the lease has ended.",
+	  "Ask for a new lease: another account is taken then. If something important was in the old one, talk to an admin soon." },
+	{ "LeaseTerminated", "Ejected", "A lease has ended: its account left the pool", "The account was taken out of the pool, and the lease has ended with it.",
+	  "The account was not emptied. Talk to an admin if you need what is in it, or ask for a new lease." },
+	{ "LeaseTerminated", NULL, "A lease has ended", "The lease was ended by hand. Access to the account has ended, and it is being emptied.",
+	  "Nothing has to be done, and what was in it cannot be brought back. Who still needs an account asks for a new lease." },
+	{ "LeaseProvisioningFailed", NULL, "A lease could not be made ready", "An approved lease could not be made ready, and waits for a decision again.",
+	  "Approve it once more with `leasehold lease approve`: another account is taken then. The account is being emptied for the next one." },
+	{ "LeaseBudgetThresholdAlert", NULL, "Your lease has used part of its budget", "Your lease has spent as much as you were to be told of.",
+	  "Look at what runs in the account and stop what you do not need. When the budget is spent, the lease ends and the account is emptied." },
+	{ "LeaseDurationThresholdAlert", NULL, "Your lease ends soon", "The end of your lease is near.",
+	  "Save what you need: at the end the account is emptied. If you need more time, ask a manager to `leasehold lease extend` it." },
+	{ "LeaseProjectedSpendAlert", NULL, "Your lease spends fast", "If it goes on like this, your lease will spend its budget before its time is over.",
+	  "Look at what runs in the account and stop what you do not need, or ask a manager for a larger budget." },
+	{ "LeaseFreezingThresholdAlert", NULL, "A lease is about to be frozen", "A lease has passed a threshold at which it is frozen.",
+	  "Nothing has to be done: another mail tells when it is frozen." },
+	{ "LeaseBudgetExceeded", NULL, "A lease has spent its budget", "A lease has spent all of its budget and is being ended.", "Nothing has to be done." },
+	{ "LeaseExpired", NULL, "The time of a lease is over", "A lease has come to its end and is being ended.", "Nothing has to be done." },
+	{ "LeaseCostsGenerated", NULL, "What a lease has cost", "The statement of a lease is there.", "Nothing has to be done." },
+	{ "CleanAccountRequest", NULL, "An account is to be cleaned", "An account is being emptied, so that it can be lent again.", "Nothing has to be done." },
+	{ "AccountCleanupSucceeded", NULL, "An account is clean", "An account has been emptied and can be lent again.", "Nothing has to be done." },
+	{ "AccountCleanupFailed", NULL, "An account could not be cleaned", "Emptying an account has failed too often. It is set aside, and nobody gets it.",
+	  "`leasehold account show` tells why. Remove by hand what is in the way, then `leasehold account retry-cleanup`; or `leasehold account eject` it." },
+	{ "AccountQuarantined", NULL, "An account was set aside", "An account is in quarantine, and nobody gets it.",
+	  "`leasehold account show` tells why. When that is mended, `leasehold account retry-cleanup` brings it back." },
+	{ "AccountDriftDetected", NULL, "An account is in the wrong place", "An account is not in the organisational unit where it should be: somebody has moved it past us.",
+	  "It is set aside if it is still ours. Find out who moved it, then `leasehold account retry-cleanup` brings it back to the pool." },
+	{ "AccountRegistered", NULL, "An account is new in the pool", "An account was taken into the pool and is being emptied first.", "Nothing has to be done." },
+	{ "AccountCleanupRetried", NULL, "An account is cleaned once more", "An admin has an account emptied again.", "Nothing has to be done." },
+	{ "AccountEjected,AccountRemoved", NULL, "An account has left the pool", "An account was taken out of the pool as it is.", "It was not emptied. Whoever has it now looks after it." },
+	{ "AccountFreed", NULL, "An account is free", "An account can be lent again.", "Nothing has to be done." },
+	{ "GroupCostReportGenerated", NULL, "The cost report is there", "What the leases of the month have cost, by group, is added up.",
+	  "`leasehold report costs` prints it." },
+	{ "GroupCostReportGeneratedFailure", NULL, "The cost report could not be made", "Adding up what the leases of the month have cost has failed.",
+	  "The log says why. When that is mended, `leasehold report costs` makes it again." },
+	{ "*", NULL, NULL, "This happened:", "Nothing is expected of you unless your own rules say so." },
 };
 /* clang-format on */
 
-static const struct wording *wording_of(struct str type)
+static const struct wording *wording_of(struct str type, const json_t *detail)
 {
-	size_t i = 0;
+	struct str reason;
+	size_t     i = 0;
 
-	while (!kernel_matches(str_from(wordings[i].types), type))
+	if (!json_get_text(json_object_get(detail, "reason"), "type", &reason))
+		reason = STR("");
+	while (!kernel_matches(str_from(wordings[i].types), type) ||
+	       (wordings[i].reason && !str_eq(str_from(wordings[i].reason), reason)))
 		i++; /* the last row matches everything */
 	return &wordings[i];
 }
@@ -227,7 +297,7 @@ static void add_detail(struct buf *b, json_t *detail, struct arena *a)
 
 static struct str write_text(const struct event *event, json_t *detail, struct arena *a)
 {
-	const struct wording *words = wording_of(event->type);
+	const struct wording *words = wording_of(event->type, detail);
 	char                  time[ISO_TIME_SIZE];
 	struct buf            b;
 	struct str            text;
@@ -251,7 +321,7 @@ static struct str write_text(const struct event *event, json_t *detail, struct a
 /* "[leasehold] Alarm (page): alarm/dead-letters" */
 static struct str write_subject(const struct event *event, const json_t *detail, struct arena *a)
 {
-	const struct wording *words = wording_of(event->type);
+	const struct wording *words = wording_of(event->type, detail);
 	struct str            type = utf8_line(a, event->type, EVENT_TYPE_MAX);
 	struct str            about = utf8_line(a, event->subject, ABOUT_MAX);
 	struct str            severity = STR("");

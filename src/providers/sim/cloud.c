@@ -262,6 +262,7 @@ static enum rc take_options(struct sim_cloud *c, const struct sim_cloud_options 
 	p->management_account = str_dup(&c->arena,
 	                                o->management_account.n ? o->management_account : STR("999988887777"));
 	p->hub_account = str_dup(&c->arena, o->hub_account.n ? o->hub_account : STR("999988886666"));
+	c->admin_accounts = str_format(&c->arena, "%.*s,%.*s", STR_ARG(p->management_account), STR_ARG(p->hub_account));
 	fill_in(&p->accounts, SIM_ACCOUNTS_DEFAULT);
 	fill_in(&p->cost_delay_min_ms, 8 * HOUR_MS);
 	fill_in(&p->cost_delay_max_ms, p->cost_delay_min_ms > 24 * HOUR_MS ? p->cost_delay_min_ms : 24 * HOUR_MS);
@@ -337,6 +338,11 @@ struct world *sim_cloud_world(struct sim_cloud *c)
 struct sim_faults *sim_cloud_faults(struct sim_cloud *c)
 {
 	return c->faults;
+}
+
+struct str sim_cloud_admin_accounts(const struct sim_cloud *c)
+{
+	return c->admin_accounts;
 }
 
 struct str sim_cloud_ou(const struct sim_cloud *c, enum sim_ou_name name)

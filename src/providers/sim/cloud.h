@@ -63,6 +63,9 @@ struct sim_faults *sim_cloud_faults(struct sim_cloud *c);
 /* Its id, valid as long as the cloud. */
 struct str sim_cloud_ou(const struct sim_cloud *c, enum sim_ou_name name);
 
+/* The accounts that it is run from, separated by commas; valid as long as the cloud. They are in no OU of the pool. */
+struct str sim_cloud_admin_accounts(const struct sim_cloud *c);
+
 /* --- CloudTrail's events --- */
 
 struct sim_due_event {

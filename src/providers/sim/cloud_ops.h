@@ -20,6 +20,7 @@ struct sim_cloud {
 	struct sim_faults       *faults;
 	struct arena             arena; /* what lives as long as the cloud */
 	struct str               ou_ids[SIM_OU_COUNT];
+	struct str               admin_accounts;
 };
 
 extern const char *const sim_ou_names[SIM_OU_COUNT];

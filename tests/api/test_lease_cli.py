@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases, templates and accounts on the command line, against a real server."""
+
+import json
+
+import pytest
+
+from lib import jwt, leases, server
+from lib.leases import ADMIN, MANAGER, Pool
+from lib.wait import until
+
+OK, REFUSED, USAGE, NOT_FOUND, NOT_ALLOWED = 0, 1, 2, 4, 5
+
+
+class Person:
+    """Somebody at a terminal of his own; everything is asked for with his token."""
+
+    def __init__(self, pool, email, role):
+        self.email = email
+        self.env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % pool.server.address, "LEASEHOLD_TOKEN": jwt.token(email, role),
+                    "NO_COLOR": "1", "TZ": "UTC"}
+
+    def run(self, *args, code=OK):
+        done = server.run(*args, env=self.env)
+        assert done.returncode == code, done
+        return done
+
+    def out(self, *args, code=OK):
+        return self.run(*args, code=code).stdout
+
+    def json(self, *args):
+        return json.loads(self.out(*args, "--json"))["data"]
+
+    def card(self, *args, code=OK):
+        """The labelled lines of an answer."""
+        lines = [line.split("  ", 1) for line in self.out(*args, code=code).splitlines()]
+        return {label: rest.strip() for label, rest in lines}
+
+
+@pytest.fixture(scope="module")
+def pool(make_for_module):
+    env = leases.env(make_for_module.folder, LEASEHOLD_SIM_ACCOUNTS="12", LEASEHOLD_SIM_ENTRY_ACCOUNTS="3")
+    return Pool(make_for_module.server(args=["--dev"], **env))
+
+
+@pytest.fixture
+def user(pool):
+    return Person(pool, pool.person().email, "User")
+
+
+@pytest.fixture
+def manager(pool):
+    return Person(pool, MANAGER, "Manager")
+
+
+@pytest.fixture
+def admin(pool):
+    return Person(pool, ADMIN, "Admin")
+
+
+@pytest.fixture
+def template(pool):
+    return pool.template()["name"]
+
+
+def test_a_lease_from_the_request_to_its_end(pool, user, manager, template):
+    asked = user.run("lease", "request", "--template", template, "--comments", "a course")
+    assert "PendingApproval" in asked.stdout and "a course" in asked.stdout
+    short = user.json("lease", "list")["result"][0]["uuid"][:8]
+    assert "leasehold lease wait " + short in asked.stderr
+    assert short in manager.out("lease", "list", "--status", "PendingApproval", "--all")
+    assert manager.card("lease", "approve", short)["Approved by"] == MANAGER
+    ready = user.card("lease", "wait", short, "--wait", "30")
+    assert ready["Status"] == "Active" and ready["Spent/budget"].endswith("/40.00") and "(in " in ready["Ends"]
+    assert manager.card("lease", "freeze", short)["Status"] == "Frozen"
+    assert manager.card("lease", "unfreeze", short)["Status"] == "Active"
+    before = user.json("lease", "show", short)["expirationDate"]
+    manager.run("lease", "extend", short, "--hours", "5")
+    after = user.json("lease", "show", short)["expirationDate"]
+    assert after[:10] >= before[:10] and after != before
+    ended = user.card("lease", "terminate", short)
+    assert ended["Status"] == "ManuallyTerminated" and ended["Ended by"].lower() == user.email and "Ends" not in ended
+    assert "ManuallyTerminated" in user.run("lease", "wait", short, code=REFUSED).stderr
+
+
+def test_a_lease_that_nobody_has_to_approve_is_waited_for(pool, user):
+    name = pool.template(requiresApproval=False)["name"]
+    assert user.card("lease", "request", "--template", name, "--wait")["Status"] == "Active"
+
+
+def test_a_manager_assigns_a_lease(pool, user, manager, template):
+    lease = manager.card("lease", "request", "--template", template, "--for", user.email, "--wait", "30")
+    assert lease["Owner"].lower() == user.email and lease["Requested by"] == MANAGER and lease["Status"] == "Active"
+    assert lease["Lease"][:8] in user.out("lease", "list")
+    assert lease["Lease"][:8] in manager.out("lease", "list", "--user", user.email)
+    assert lease["Lease"][:8] not in manager.out("lease", "list", "--mine")
+
+
+def test_a_denial_says_why(user, manager, template):
+    user.run("lease", "request", "--template", template)
+    lease = user.json("lease", "list")["result"][0]
+    denied = manager.card("lease", "deny", lease["leaseId"], "--reason", "use the shared one")
+    assert denied["Status"] == "ApprovalDenied" and denied["Reason"] == "use the shared one"
+    assert "ApprovalDenied: use the shared one" in user.run("lease", "wait", lease["uuid"], code=REFUSED).stderr
+
+
+def test_a_request_is_withdrawn(user, manager, template):
+    user.run("lease", "request", "--template", template)
+    uuid = user.json("lease", "list")["result"][0]["uuid"]
+    manager.run("lease", "withdraw", uuid, code=NOT_ALLOWED)
+    assert user.card("lease", "withdraw", uuid)["Status"] == "ApprovalDenied"
+
+
+def test_what_is_not_allowed_or_not_there_has_its_exit_code(user, manager, template):
+    user.run("lease", "request", "--template", template)
+    uuid = user.json("lease", "list")["result"][0]["uuid"]
+    assert "managers" in user.run("lease", "approve", uuid, code=NOT_ALLOWED).stderr
+    user.run("account", "list", code=NOT_ALLOWED)
+    manager.run("lease", "freeze", uuid, code=REFUSED)
+    assert "template list" in user.run("lease", "request", "--template", "nowhere", code=NOT_FOUND).stderr
+    assert "lease list" in user.run("lease", "show", "00000000-0000", code=NOT_FOUND).stderr
+    user.env["LEASEHOLD_TOKEN"] = "eyJhbGciOiJIUzI1NiJ9.eyJ4IjoxfQ.c2ln"
+    assert "token issue" in user.run("lease", "show", "eyJ1c2VyRW1haWwiOiJhQGIuYyJ9", code=NOT_ALLOWED).stderr
+
+
+def test_somebody_elses_lease_is_not_found(pool, user, template):
+    other = Person(pool, pool.person().email, "User")
+    other.run("lease", "request", "--template", template)
+    uuid = other.json("lease", "list")["result"][0]["uuid"]
+    user.run("lease", "terminate", uuid, code=NOT_FOUND)
+
+
+def test_a_template_is_made_changed_and_deleted(manager, tmp_path):
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps({"maxSpend": 30, "leaseDurationInHours": 12,
+                                "budgetThresholds": [{"dollarsSpent": 20, "action": "ALERT"}]}))
+    made = manager.card("template", "create", "of the file", "--body", str(file), "--hours", "8", "--approval", "no")
+    assert made["Lasts"] == "8 h" and made["Budget"] == "30.00" and made["Needs approval"] == "no"
+    changed = manager.card("template", "change", "of the file", "--max-spend", "35.5", "--description", "new")
+    assert changed["Budget"] == "35.50" and changed["Lasts"] == "8 h" and changed["Description"] == "new"
+    assert changed["Budget thresholds"] == "at 20.00 ALERT" and changed["ID"] == made["ID"]
+    assert "of the file" in manager.out("template", "list", "--all")
+    assert "maxSpend" in manager.run("template", "change", "of the file", "--max-spend", "9999", code=REFUSED).stderr
+    manager.run("template", "delete", "of the file")
+    manager.run("template", "show", "of the file", code=NOT_FOUND)
+    manager.run("template", "delete", "of the file", code=NOT_FOUND)
+
+
+def test_an_account_comes_into_the_pool_and_is_cleaned_first(admin):
+    entry = admin.json("account", "unregistered")["result"][0]["Id"]
+    registered = admin.card("account", "register", entry)
+    assert registered["Account"] == entry and registered["Status"] == "CleanUp"
+    assert entry in admin.out("account", "list", "--all")
+    assert admin.card("account", "retry-cleanup", entry)["Status"] == "CleanUp"
+    admin.run("account", "eject", entry, code=REFUSED)
+
+
+def test_an_account_leaves_the_pool(admin):
+    free = [a["awsAccountId"] for a in admin.json("account", "list")["result"] if a["status"] == "Available"][0]
+    admin.run("account", "retry-cleanup", free, code=REFUSED)
+    assert free in admin.out("account", "eject", free)
+    until(lambda: free not in admin.out("account", "list", "--all"), "the account has left", 30, 0.1)
+    admin.run("account", "show", free, code=NOT_FOUND)
+
+
+def test_the_table_fits_100_columns(user, manager, template):
+    user.run("lease", "request", "--template", template)
+    lines = manager.out("lease", "list", "--all").splitlines()
+    assert lines[0].split() == ["ID", "OWNER", "TEMPLATE", "STATUS", "ACCOUNT", "SPENT/BUDGET", "ENDS"]
+    assert len(lines) > 1 and max(len(line) for line in lines) <= 100
