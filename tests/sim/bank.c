@@ -271,7 +271,7 @@ void bank_operator(struct sim_node *n)
 		treat_dead_letter(n,
 		                  page_record(&l.page, &dead_type,
 		                              (size_t)chance_below(&sim->chance, (int64_t)l.page.count)),
-		                  !sim->leases && chance_is(&sim->chance, 300), &a);
+		                  chance_is(&sim->chance, 300), &a);
 	arena_fini(&a);
 }
 

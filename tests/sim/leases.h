@@ -69,7 +69,6 @@ struct lent_account {
 	bool                is_following;
 	int64_t             era;       /* counts the leases that have left it */
 	int64_t             good_runs; /* cleanups that have succeeded since then */
-	bool                has_lied;  /* one of them perhaps without having cleaned */
 	bool                is_moved;  /* by an outsider, since it was lent or last cleaned */
 };
 

@@ -224,9 +224,7 @@ static void observe_dead(struct sim *sim, struct session *s, const struct sessio
 	struct known_event *known = names_find(&sim->model->events, dead->event_id);
 	int                 q = queue_number(sim, dead->queue);
 
-	if (known && q < 0 && sim->leases)
-		return; /* of the queues of leases: nothing is said but that nothing is left at the end */
-	if (!known || q < 0) {
+	if (!known || q < 0) { /* the other queues are the product's: what they do does not fail */
 		sim_broken(sim, "no event is invented", "a dead letter of event %.*s in queue %.*s",
 		           STR_ARG(dead->event_id), STR_ARG(dead->queue));
 		return;
