@@ -69,9 +69,9 @@ def test_a_mail_says_what_happened_to_what_when_by_whom_and_what_to_do(server):
 
 
 def test_an_event_without_words_of_its_own_gets_the_generic_ones(server):
-    send(server.url, event={"type": "LeaseFrozen", "subject": "lease/7", "detail": {}})
+    send(server.url, event={"type": "SomethingElse", "subject": "lease/7", "detail": {}})
     mail = only(server)
-    assert mail.message["Subject"] == "[leasehold] LeaseFrozen: lease/7"
+    assert mail.message["Subject"] == "[leasehold] SomethingElse: lease/7"
     assert "Details" not in mail.text
 
 

@@ -46,7 +46,7 @@ def test_it_needs_an_admin(server):
 def test_the_world_at_a_glance(server):
     world = Sim(server).world()
     assert [o["name"] for o in world["ous"]] == ["Available", "Active", "Frozen", "CleanUp", "Quarantine", "Entry", "Exit"]
-    assert sum(o["count"] for o in world["ous"]) == 12
+    assert sum(o["count"] for o in world["ous"]) == 25
     assert world["faults"] == [] and world["events_waiting"] == 0
     assert world["calls"]["csp-list"] >= 1
 
@@ -75,7 +75,7 @@ def test_the_world_survives_a_restart(server):
 def test_accounts_are_added_and_get_a_rate(server):
     sim = Sim(server)
     got = sim.call("POST", "/accounts", {"count": 100})
-    assert got.status == 200 and sum(o["count"] for o in got.json["ous"]) == 112
+    assert got.status == 200 and sum(o["count"] for o in got.json["ous"]) == 125
     account = sim.ou("Entry")["accounts"][0]["id"]
     assert sim.call("PUT", "/accounts/%s/cost-rate" % account, {"usd_per_hour": 12.5}).status == 200
     assert sim.ou("Entry")["accounts"][0]["usd_per_hour"] == 12.5
@@ -127,4 +127,4 @@ def test_every_problem_is_named(server):
 @pytest.mark.parametrize("body", [{"count": 0}, {"count": 1001}, {"count": "3"}, {"count": 1.5}, {"n": 3}, None])
 def test_a_malformed_count_adds_nothing(server, body):
     assert Sim(server).call("POST", "/accounts", body).status == 400
-    assert sum(o["count"] for o in Sim(server).world()["ous"]) == 12
+    assert sum(o["count"] for o in Sim(server).world()["ous"]) == 25

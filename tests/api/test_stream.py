@@ -55,7 +55,7 @@ def test_an_envelope_is_on_one_line_whatever_is_in_it(make):
     server.stop()
     detail = '{\n"a": "x\\ny",\r\n "b": 1}'
     at = now_ms() - 1000
-    insert(server, "event", id=id_of(at), type="Lines", time_ms=at, subject="x", schema=1, detail=detail)
+    insert(server, "event", id=id_of(at), type="Lines", time_ms=at, subject="x", schema=1, detail=detail, volume=0)
     ops = Ops(server.start())
     stream = Stream(server, "?type=Lines", id_of(now_ms() - 60000)).begin()
     assert stream.event()[1]["detail"] == {"a": "x\ny", "b": 1}
