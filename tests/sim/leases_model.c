@@ -3,17 +3,18 @@
  * leases_model.c - what must be so of leases and accounts, by what was seen to be committed and by the cloud's own truth.
  *
  * Promises checked here, at every commit:
- *   no account has two live leases; a lease in use and its account name each other                     [check_pair()]
- *   nobody has more leases than he may, and the counter says how many he has                           [check_owner()]
- *   no lease ends without its account going to CleanUp, Quarantine or out, in the same commit          [check_left()]
- *   no account is Available unless enough cleanups in a row succeeded after its last lease             [check_freed()]
- *   a lease becomes Active only when its owner really has access                                       [check_begun()]
- *   a crossing is told at most once; of an end that nobody has changed exactly once                    [count_told(), check_ended()]
- *   who is first in line is served first                                                               [check_line()]
- *   a status changes only as the domain's tables say, and with its event                               [check_step(), check_news()]
- * Now and then: each account is in one status, the counts add up.                                      [leases_check_counts()]
- * When all is quiet: the organisation and the grants are as the records say, nobody is on the way, no lease is overdue, nobody
- * waits while an account is free.                                                                      [leases_check_quiet()]
+ *   no account has two live leases; a lease in use and its account name each other               [check_pair()]
+ *   nobody has more leases than he may, and the counter says how many he has                     [check_owner()]
+ *   no lease ends without its account going to CleanUp, Quarantine or out, in the same commit    [check_left()]
+ *   no account is Available unless enough cleanups in a row succeeded after its last lease       [check_freed()]
+ *   a lease becomes Active only when its owner really has access                                 [check_begun()]
+ *   a crossing is told at most once                                                              [count_told()]
+ *   and exactly once before an end that nobody has changed                                       [check_ended()]
+ *   who is first in line is served first                                                         [check_line()]
+ *   a status changes only as the domain's tables say, and with its event           [check_step(), check_news()]
+ * Now and then: each account is in one status, the counts add up.                   [leases_check_counts()]
+ * When all is quiet: the organisation and the grants are as the records say, nobody is on the way, no lease is
+ * overdue, nobody waits while an account is free.                                    [leases_check_quiet()]
  *
  * An index may be some seconds behind where the seed says so: who has just joined the line may then be overlooked.
  */
