@@ -129,20 +129,13 @@ static enum rc audit(struct session *s, const struct dead_call *c, const char *t
 	return session_emit(s, &event, e);
 }
 
-/* The event as it was; put back into the log when it has grown too old for it. */
+/* The event as it was. The log may have forgotten it, or may before it is delivered: so it is not taken from there. */
 static enum rc recall_event(struct session *s, const struct dead *dead, struct event *ret, struct err *e)
 {
-	enum rc rc = session_get(s, &event_type, dead->event_id, ret, NULL);
-
-	if (rc != RC_NOT_FOUND)
-		return rc ? err_set(e, rc, "event %.*s cannot be read", STR_ARG(dead->event_id)) : RC_OK;
 	if (!dead->event.n)
 		return err_set(e, RC_CONFLICT, "dead letter %.*s has no event to replay; it can only be dropped",
 		               STR_ARG(dead->id));
-	if ((rc = event_from_json(dead->event, session_arena(s), ret, e)))
-		return rc;
-	session_put(s, &event_type, ret);
-	return RC_OK;
+	return event_from_json(dead->event, session_arena(s), ret, e);
 }
 
 enum rc dead_replay(struct session *s, void *arg, struct err *e)

@@ -55,9 +55,16 @@ static struct str waiting_key(struct session *s, const struct lane *lane, int64_
 	return str_format(session_arena(s), "%.*s#%012lld", STR_ARG(lane->key), (long long)number);
 }
 
+/* One that is not from the log, because it is replayed, takes its envelope along. */
+static struct str envelope_of(struct session *s, const struct event *event)
+{
+	return event->version ? STR("") : event_to_json(kernel_of(s), event, session_arena(s));
+}
+
 static void open_lane(struct session *s, struct lane *lane, const struct event *event)
 {
 	lane->event_id = event->id;
+	lane->event = envelope_of(s, event);
 	lane->head = lane->tail = 1;
 	lane->since_ms = lane->due_ms = session_now(s).ms;
 	/* Another number than that of an earlier lane of this name: whoever claimed that one must not settle this one. */
@@ -69,6 +76,7 @@ static void join_lane(struct session *s, struct lane *lane, const struct event *
 {
 	struct waiting behind = { .key = waiting_key(s, lane, ++lane->tail),
 		                  .event_id = event->id,
+		                  .event = envelope_of(s, event),
 		                  .at_ms = session_now(s).ms };
 
 	session_add(s, &waiting_type, &behind);
@@ -116,6 +124,7 @@ static enum rc advance(struct session *s, struct lane *lane, bool *ret_has_more,
 		return err_set(e, rc, "lane %.*s cannot be read", STR_ARG(lane->key));
 	session_delete(s, &waiting_type, next.key);
 	lane->event_id = next.event_id;
+	lane->event = next.event;
 	lane->since_ms = lane->due_ms = session_now(s).ms;
 	lane->tries = 0;
 	lane->owner = lane->last_error = STR("");
@@ -171,7 +180,7 @@ static enum rc bury(struct session *s, struct lane *lane, const struct event *ev
 /* The head failed and steps behind the others: what must never happen. */
 static void step_back(struct session *s, struct lane *lane)
 {
-	struct event again = { .id = lane->event_id };
+	struct event again = { .id = lane->event_id, .version = 1 };
 
 	join_lane(s, lane, &again);
 }
@@ -244,6 +253,8 @@ static enum rc load_delivery(struct session *s, struct work *w, const struct lan
 {
 	enum rc rc = session_get(s, &event_type, lane->event_id, &w->delivery.event, NULL);
 
+	if (rc == RC_NOT_FOUND && lane->event.n)
+		rc = event_from_json(lane->event, session_arena(s), &w->delivery.event, NULL);
 	*ret_is_gone = rc == RC_NOT_FOUND;
 	w->delivery.queue = w->queue;
 	w->delivery.target = lane->target;

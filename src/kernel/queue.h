@@ -63,7 +63,7 @@ struct queue {
 int64_t queue_tries(const struct queue *q);
 int64_t queue_visibility_ms(const struct queue *q);
 
-/* Put an event that is in the log into a queue's lane. What session_emit() does for each route; for handlers that pass events on to
+/* Put an event of the log (or one that was replayed: then its version is 0) into a queue's lane. What session_emit() does for each route; for handlers that pass events on to
  * addressees. Two actions at most. */
 MUST_CHECK enum rc queue_put(struct session *s, const struct queue *queue, const struct event *event, struct str target,
                              struct err *e);

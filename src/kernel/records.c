@@ -69,6 +69,7 @@ static const struct record_field lane_fields[] = {
 	[LANE_F_OWNER]      = { TEXT_OR_NONE(lane, owner, 64) },
 	[LANE_F_FENCE]      = { INT(lane, fence) },
 	[LANE_F_LAST_ERROR] = { TEXT_OR_NONE(lane, last_error, ERROR_MAX) },
+	[LANE_F_EVENT]      = { TEXT_OR_NONE(lane, event, 2 * DETAIL_MAX) },
 };
 static const struct record_index lane_indexes[] = { [LANE_DUE] = INDEX("Due", LANE_F_QUEUE, LANE_F_DUE, 1) };
 
@@ -76,6 +77,7 @@ static const struct record_field waiting_fields[] = {
 	[WAITING_F_KEY]      = { TEXT(waiting, key, LANE_KEY_MAX + 13) },
 	[WAITING_F_EVENT_ID] = { TEXT(waiting, event_id, ID_MAX) },
 	[WAITING_F_AT]       = { INT(waiting, at_ms) },
+	[WAITING_F_EVENT]    = { TEXT_OR_NONE(waiting, event, 2 * DETAIL_MAX) },
 };
 
 static const struct record_field dead_fields[] = {

@@ -72,6 +72,7 @@ struct lane {
 	struct str owner;      /* in flight at this node; empty: nobody */
 	int64_t    fence;      /* number of the last claim */
 	struct str last_error;
+	struct str event; /* the head's envelope, when it was replayed: the log may have forgotten it */
 	uint64_t   version;
 };
 enum {
@@ -87,7 +88,8 @@ enum {
 	LANE_F_TRIES,
 	LANE_F_OWNER,
 	LANE_F_FENCE,
-	LANE_F_LAST_ERROR
+	LANE_F_LAST_ERROR,
+	LANE_F_EVENT
 };
 enum lane_index { LANE_DUE }; /* of one queue, by due_ms */
 extern const struct record_type lane_type;
@@ -96,9 +98,10 @@ struct waiting {
 	struct str key; /* the lane's key, '#', number with 12 digits */
 	struct str event_id;
 	int64_t    at_ms;
+	struct str event; /* as of a lane */
 	uint64_t   version;
 };
-enum { WAITING_F_KEY, WAITING_F_EVENT_ID, WAITING_F_AT };
+enum { WAITING_F_KEY, WAITING_F_EVENT_ID, WAITING_F_AT, WAITING_F_EVENT };
 extern const struct record_type waiting_type;
 
 /* A delivery that was given up, whole, so that it can be understood and tried again. */
