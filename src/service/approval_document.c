@@ -126,10 +126,10 @@ static void add_change(struct comparison *c, struct str key, struct str from, st
 		                                                         utf8_line(c->arena, to, SHOWN_MAX) };
 }
 
-/* Either may be NULL. */
+/* One of them may be NULL. */
 static void compare_rule(struct comparison *c, const struct approval_rule *before, const struct approval_rule *after)
 {
-	struct str id = before ? before->id : after->id;
+	struct str id = after ? after->id : before->id;
 	struct str from = before ? rule_text(before, c->arena) : STR("none");
 	struct str to = after ? rule_text(after, c->arena) : STR("none");
 
