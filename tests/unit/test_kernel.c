@@ -661,3 +661,28 @@ TEST(routine_events_are_found_by_type_as_all_others_are)
 	CHECK(list_events(&r, &(struct event_list){ .limit = 10, .type = STR("Thing*") }) == 3);
 	rig_close(&r.base);
 }
+
+TEST(who_was_too_slow_does_not_settle_what_another_has_in_hand)
+{
+	struct rig   r;
+	struct work *slow, *other;
+
+	open_rig(&r);
+	r.routes[0].pattern = "Nothing";
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	slow = take_work(&r);
+	rig_run(&r.base, work_claim, slow);
+	r.base.clock.test_ms += 121000;
+	other = take_work(&r);
+	rig_run(&r.base, work_claim, other);
+	CHECK(other->is_claimed);
+	work_perform(slow);
+	rig_run(&r.base, work_settle, slow);
+	CHECK(slow->is_lost && count_records(&r, &lane_type) == 1);
+	work_perform(other);
+	rig_run(&r.base, work_settle, other);
+	CHECK(!other->is_lost && count_records(&r, &lane_type) == 0);
+	drop_work(slow);
+	drop_work(other);
+	rig_close(&r.base);
+}
