@@ -11,6 +11,7 @@
 #include "store/session.h"
 
 #define DAY_MS (24 * HOUR_MS)
+#define BOSS   STR("boss@example.com")
 
 static const struct caller ops = { .email = STR_INIT("ops@example.com"), .roles = ROLE_ADMIN };
 
@@ -100,12 +101,12 @@ TEST(an_account_rests_72_hours_after_its_cleanup_and_is_free_then)
 	CHECK(where_is(&r, id) == SIM_OU_QUARANTINE);
 	CHECK(h.reason == HOLD_BILLING && h.due_ms == h.created_ms + 72 * HOUR_MS && str_eq(h.lease_uuid, uuid));
 	CHECK(get_account(&r, id).rest_until_ms == h.due_ms && get_account(&r, id).open_holds == 1);
-	CHECK(try_lend(&r, BOB, STR(""), &next) == RC_EXHAUSTED);
+	CHECK(try_lend(&r, BOB, BOSS, &next) == RC_EXHAUSTED);
 	rig_pass(&r.rig, h.due_ms - now_ms(&r) - 1);
 	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN);
 	rig_pass(&r.rig, 1 + MINUTE_MS);
 	CHECK(is_free(&r, id) && get_hold(&r, h.id).state == HOLD_RELEASED && open_holds(&r, id).count == 0);
-	CHECK(try_lend(&r, BOB, STR(""), &next) == RC_OK);
+	CHECK(try_lend(&r, BOB, BOSS, &next) == RC_OK);
 	account_rig_close(&r);
 }
 
@@ -310,7 +311,7 @@ TEST(a_persons_hold_keeps_a_free_account_back_and_survives_a_cleanup)
 	rig_pass(&r.rig, MINUTE_MS);
 	h = only_hold(&r, id);
 	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN && where_is(&r, id) == SIM_OU_QUARANTINE);
-	CHECK(h.reason == HOLD_MANUAL && !h.due_ms && try_lend(&r, ANN, STR(""), &lease) == RC_EXHAUSTED);
+	CHECK(h.reason == HOLD_MANUAL && !h.due_ms && try_lend(&r, ANN, BOSS, &lease) == RC_EXHAUSTED);
 	do_account(&r, account_retry_cleanup, id);
 	rig_pass(&r.rig, 100 * HOUR_MS);
 	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN && str_eq(only_hold(&r, id).id, h.id));
@@ -329,7 +330,8 @@ TEST(x19_a_bypass_counts_once_and_x20_says_who_and_why)
 
 	open_rig(&r);
 	id = l.account = add_free_account(&r, 0);
-	CHECK(try_hold(&r, hold_set_bypass, (struct hold_call){ .account = id, .reason = STR("demo at noon") }) == RC_OK);
+	CHECK(try_hold(&r, hold_set_bypass, (struct hold_call){ .account = id, .reason = STR("demo at noon") }) ==
+	      RC_OK);
 	take_back(&r, lend(&r, ANN).uuid);
 	rig_pass(&r.rig, 3 * HOUR_MS);
 	CHECK(is_free(&r, id));
@@ -410,11 +412,15 @@ TEST(pools_have_their_own_hours)
 
 	hold_rules_defaults(&rules);
 	CHECK(hold_rules_read_pools(&rules, STR("lab-:billing=48,metadata=2184; play-:quota=24"), &e) == RC_OK);
-	CHECK(hold_hours(&rules, STR("lab-7"), HOLD_BILLING) == 48 && hold_hours(&rules, STR("lab-7"), HOLD_METADATA) == 2184);
-	CHECK(hold_hours(&rules, STR("play-7"), HOLD_BILLING) == 72 && hold_hours(&rules, STR("play-7"), HOLD_QUOTA) == 24);
+	CHECK(hold_hours(&rules, STR("lab-7"), HOLD_BILLING) == 48 &&
+	      hold_hours(&rules, STR("lab-7"), HOLD_METADATA) == 2184);
+	CHECK(hold_hours(&rules, STR("play-7"), HOLD_BILLING) == 72 &&
+	      hold_hours(&rules, STR("play-7"), HOLD_QUOTA) == 24);
 	CHECK(hold_hours(&rules, STR("other"), HOLD_METADATA) == 0 && hold_rules_check(&rules, &e) == RC_OK);
 	CHECK(hold_rules_read_pools(&rules, STR("x:manual=1"), &e) == RC_INVALID && strstr(e.msg, "manual"));
+	err_clear(&e);
 	CHECK(hold_rules_read_pools(&rules, STR("x:billing=-1"), &e) == RC_INVALID && strstr(e.msg, "-1"));
+	err_clear(&e);
 	CHECK(hold_rules_read_pools(&rules, STR("x"), &e) == RC_INVALID && strstr(e.msg, "PREFIX"));
 }
 
@@ -429,6 +435,7 @@ TEST(x22_a_billing_hold_too_short_for_disjoint_windows_is_refused)
 	rules.hours[HOLD_BILLING] = 40;
 	CHECK(hold_rules_check(&rules, &e) == RC_OK);
 	rules.padding_hours = 24;
+	err_clear(&e);
 	CHECK(hold_rules_check(&rules, &e) == RC_INVALID && strstr(e.msg, "at least 72 h"));
 	rules.hours[HOLD_BILLING] = 0;
 	CHECK(hold_rules_check(&rules, &e) == RC_OK);
