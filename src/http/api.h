@@ -105,10 +105,12 @@ struct request {
 	const struct api_route *route;
 	struct str              params[API_PARAMS_MAX]; /* of the path, decoded */
 	char                    id[ID_UUID_SIZE];
-	struct str              owner;      /* track routes */
+	struct str              actor; /* admin routes: who it is in the log of events; "admin", or a person's email */
+	struct str              owner; /* track routes */
 	struct str              sandbox_id; /* for the log, when one is known */
 	int64_t                 rate_remaining;
 
+	bool    is_page;     /* of the console: with the headers of one */
 	int64_t retry_after; /* of the error reply; 0: the error's own */
 
 	/* An answer that comes from another thread: complete() runs on the loop. */

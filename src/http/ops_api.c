@@ -3,7 +3,7 @@
  * ops_api.c - the operators' routes of timers, sagas, alarms, nodes and jobs.
  *
  * What comes in is checked here, decided in kernel/, written as JSON here. Whatever changes something is audited by the function
- * that does it, under the actor "admin" and the request's id.
+ * that does it, under the name of who did it and the request's id.
  */
 #include "base/json.h"
 #include "http/ops.h"
@@ -95,7 +95,7 @@ static void submit_timer(struct request *r, txn_fn *run, bool is_read_only, void
 	struct timer_call *c = arena_alloc(&r->call->arena, sizeof(*c));
 	struct err         e = { 0 };
 
-	c->actor = STR("admin");
+	c->actor = r->actor;
 	c->request_id = str_from(r->id);
 	r->arg = c;
 	if (ops_read_id(r, "timer", &c->name, &e))
@@ -287,7 +287,7 @@ static void submit_order(struct request *r, txn_fn *run, bool has_reason)
 	struct saga_order *order = arena_alloc(&r->call->arena, sizeof(*order));
 	struct err         e = { 0 };
 
-	order->actor = STR("admin");
+	order->actor = r->actor;
 	order->request_id = str_from(r->id);
 	r->arg = order;
 	if (ops_read_id(r, "saga", &order->id, &e) || (has_reason && ops_read_reason(r, &order->reason, &e)))
