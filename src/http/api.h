@@ -70,6 +70,7 @@ struct api_options {
 	int64_t         lab_hours;
 	int64_t         wait_max_sec;
 	int64_t         waiting_max;
+	int64_t         low_water; /* shown in the overview; 0: there is none */
 	int64_t         rate_per_sec, rate_burst;
 	int64_t gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
 	bool    is_closed;       /* refuse everything but probes until api_open_doors() */
@@ -205,6 +206,9 @@ const struct api_options *api_options(const struct api *a);
 struct jobs              *api_jobs(const struct api *a);
 struct line              *api_line(const struct api *a);
 struct streams           *api_streams(const struct api *a);
+
+/* A claim was answered: for the overview. */
+void api_note_claim(struct api *a, bool is_granted, double seconds);
 
 /* Is it time to count the pool again for /metrics? Says yes once in gauges_fresh_ms. */
 bool api_wants_gauges(struct api *a);

@@ -102,9 +102,11 @@ static enum rc read_claim(struct request *r, struct claim_call *c, struct err *e
 static void count_claim(struct request *r, const struct claim_call *c, const char *outcome)
 {
 	struct metrics *m = api_options(r->api)->metrics;
+	double          seconds = (double)(mono_ns() - c->started_ns) / 1e9;
 
 	metrics_add(m, METRIC_ALLOCATE, outcome, 1);
-	metrics_observe(m, METRIC_ALLOCATION_LATENCY, outcome, (double)(mono_ns() - c->started_ns) / 1e9);
+	metrics_observe(m, METRIC_ALLOCATION_LATENCY, outcome, seconds);
+	api_note_claim(r->api, !r->txn.rc, seconds);
 }
 
 static void reply_claim(struct request *r, const struct claim_call *c)

@@ -321,7 +321,7 @@ static struct str runbook_of(struct str rule)
 	return STR("");
 }
 
-static void put_alarm(struct json_out *o, const struct alarm *a)
+void ops_put_alarm(struct json_out *o, const struct alarm *a)
 {
 	json_put_str(o, "name", a->name);
 	json_put_str(o, "rule", a->rule);
@@ -346,7 +346,7 @@ static void on_alarms(struct request *r)
 	json_put_array(&o, "alarms");
 	for (size_t i = 0; i < l->page.count; i++) {
 		json_open_object(&o);
-		put_alarm(&o, page_record(&l->page, &alarm_type, i));
+		ops_put_alarm(&o, page_record(&l->page, &alarm_type, i));
 		json_close_object(&o);
 	}
 	json_close_array(&o);

@@ -14,7 +14,7 @@ test("who has no token is asked to sign in", async (t) => {
 });
 
 test("an operator's token is good for sandboxes and operations, not for leases", async (t) => {
-	const page = await world.open(t);
+	const page = await world.open(t, { allow: [/status of 401/] });
 	await page.getByText("Use a token instead").click();
 	await page.getByLabel("Token").fill("wrong");
 	await page.getByRole("button", { name: "Use this token" }).click();
@@ -24,7 +24,7 @@ test("an operator's token is good for sandboxes and operations, not for leases",
 	await page.getByRole("heading", { name: "Overview" }).waitFor();
 	assert.ok((await nav(page)).includes("Sandboxes"));
 	assert.equal(await page.getByRole("heading", { name: "My leases" }).count(), 0);
-}, );
+});
 
 test("a session's token is taken out of the address at once", async (t) => {
 	const page = await world.open(t, { path: `/?token=${world.token("User")}` });

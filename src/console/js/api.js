@@ -265,7 +265,7 @@ export function takeWayBack() {
 	try {
 		const way = sessionStorage.getItem(WAY);
 		sessionStorage.removeItem(WAY);
-		// Only a path of our own: "//host" would be another place.
+		// Only a path of our own: with two slashes in front it would be another place.
 		return way && /^\/(?!\/)/.test(way) ? way : null;
 	} catch {
 		return null;
