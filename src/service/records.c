@@ -37,6 +37,7 @@ static const struct record_field sandbox_fields[SANDBOX_FIELD_COUNT] = {
 	[SANDBOX_F_LAST_SYNCED]           = { INT_OR_NONE(sandbox, last_synced) },
 	[SANDBOX_F_CREATED_AT]            = { INT(sandbox, created_at) },
 	[SANDBOX_F_UPDATED_AT]            = { INT(sandbox, updated_at) },
+	[SANDBOX_F_LAST_EVENT]            = { TEXT_OR_NONE(sandbox, last_event, SANDBOX_EVENT_ID_MAX) },
 };
 
 static const struct record_index sandbox_indexes[SANDBOX_INDEX_COUNT] = {
