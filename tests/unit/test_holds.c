@@ -114,10 +114,9 @@ TEST(a_new_account_does_not_rest_and_that_is_on_record)
 {
 	struct account_rig r = { 0 };
 	struct hold_list   l = { .limit = 10 };
-	struct str         id;
 
 	open_rig(&r);
-	id = l.account = add_free_account(&r, 0);
+	l.account = add_free_account(&r, 0);
 	rig_run(&r.rig, hold_list, &l);
 	CHECK(l.page.count == 1);
 	CHECK(((struct hold *)page_record(&l.page, &hold_type, 0))->state == HOLD_EXEMPT);
