@@ -25,6 +25,8 @@
 #include "store/session.h"
 #include "store/store.h"
 
+enum { HOUR_MS = 3600000 };
+
 struct lending {
 	struct store                *store;
 	struct sim_cloud            *sim;
@@ -40,9 +42,9 @@ struct lending {
 
 /* Beside those of leases.c, which come last. */
 const struct route lending_routes[LENDING_ROUTES] = {
-	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE }, { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
-	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },  { EVENT_LEASE_TERMINATED, REPORTS_QUEUE },
-	{ EVENT_STATEMENT_DUE, REPORTS_QUEUE }, { EVENT_COST_REPORT_DUE, REPORTS_QUEUE },
+	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE },   { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
+	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },    { EVENT_STATEMENT_DUE, REPORTS_QUEUE },
+	{ EVENT_COST_REPORT_DUE, REPORTS_QUEUE },
 };
 
 bool lending_is_wanted(const struct config *c)
@@ -93,7 +95,10 @@ struct lending *lending_new(const struct config *c, struct store *store, struct 
 		                                   .at_once = (unsigned)config_number(c, CONFIG_CLEAN_AT_ONCE),
 		                                   .policy = lending_policy,
 		                                   .policy_arg = l };
-	l->reports = (struct reports){ .store = store, .costs = l->cloud.costs };
+	l->reports = (struct reports){ .store = store,
+		                       .costs = l->cloud.costs,
+		                       .final_ms = config_number(c, CONFIG_STATEMENT_HOURS) * HOUR_MS,
+		                       .kept_ms = config_number(c, CONFIG_STATEMENT_DAYS) * 24 * HOUR_MS };
 	options = world_options(l);
 	l->accounts = account_world_new(&options);
 	l->follow = account_follow_kind(l->accounts);

@@ -13,7 +13,6 @@
 #include "service/blueprints.h"
 #include "service/lease_records.h"
 #include "service/service_accounts.h"
-#include "service/statement.h"
 #include "store/record_rows.h"
 
 /* clang-format off */
@@ -107,7 +106,7 @@ const struct record_type job_type = {
 	.version_offset = offsetof(struct job_record, version),
 };
 
-const struct record_type *const service_types[] = { &sandbox_type,         &tombstone_type, &job_type,
-	                                            KERNEL_TYPES,          LEASE_TYPES,     BLUEPRINT_TYPES,
-	                                            SERVICE_ACCOUNT_TYPES, &statement_type };
+const struct record_type *const service_types[] = { &sandbox_type,        &tombstone_type, &job_type,
+	                                            KERNEL_TYPES,         LEASE_TYPES,     BLUEPRINT_TYPES,
+	                                            SERVICE_ACCOUNT_TYPES };
 const size_t                    service_type_count = ARRAY_LEN(service_types);
