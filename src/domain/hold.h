@@ -65,6 +65,7 @@ enum {
 	HOLDS_OPEN_MAX = 16, /* of one account */
 	HOLD_POOLS_MAX = 16,
 	HOLD_HOURS_MAX = 24 * 3650,
+	HOLD_PADDING_HOURS = 8, /* that a lease's statement counts before its start and after its end */
 };
 #define HOLD_HOUR_MS      INT64_C(3600000)
 #define HOLD_NAME_PREFIX  "isb-billing-sep-unquarantine-" /* of everything that is visible outside (FR11, FR25) */
