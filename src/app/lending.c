@@ -196,6 +196,7 @@ static enum rc seed_account(struct session *s, void *arg, struct err *e)
 {
 	const struct cloud_account *from = arg;
 	int64_t                     now_ms = session_now(s).ms;
+	struct hold_rules           rules;
 	struct account              account;
 	enum rc                     rc = session_get(s, &account_type, from->id, &account, NULL);
 
@@ -204,14 +205,12 @@ static enum rc seed_account(struct session *s, void *arg, struct err *e)
 	account = (struct account){ .id = from->id,
 		                    .name = from->name,
 		                    .email = from->email,
-		                    .status = ACCOUNT_AVAILABLE,
+		                    .status = ACCOUNT_CLEANUP,
 		                    .placed_ou = STR("Available"),
-		                    .cleaned_ms = now_ms,
-		                    .rested_ms = now_ms,
-		                    .created_ms = now_ms,
-		                    .edited_ms = now_ms };
-	session_put(s, &account_type, &account);
-	return RC_OK;
+		                    .clean_reason = STR(CLEAN_FOR_REGISTRATION),
+		                    .created_ms = now_ms };
+	hold_rules_defaults(&rules);
+	return hold_rest(s, &rules, &account, STR("seed"), e); /* new, so it need not rest; and that is on record */
 }
 
 static enum rc seed_accounts(struct lending *l, struct arena *a, struct err *e)
