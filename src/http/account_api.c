@@ -47,11 +47,16 @@ static void put_account(struct json_out *o, const struct account *a)
 	json_put_str(o, "awsAccountId", a->id);
 	form_put_text(o, "email", a->email);
 	form_put_text(o, "name", a->name);
-	json_put_str(o, "status", str_from(account_status_names[a->status]));
+	json_put_str(o, "status", str_from(account_ou_names[a->status])); /* what upstream's clients know */
+	json_put_str(o, "phase", str_from(account_status_names[a->status]));
 	json_put_bool(o, "driftAtLastScan", a->has_drifted);
 	put_cleanup(o, a);
 	form_put_time(o, "lastCleanedTime", a->cleaned_ms);
+	form_put_time(o, "lastRestedTime", a->rested_ms);
+	json_put_int(o, "openHolds", a->open_holds);
+	form_put_time(o, "restingUntil", a->rest_until_ms);
 	form_put_text(o, "leaseUuid", a->lease_uuid);
+	form_put_text(o, "lastLeaseUuid", a->last_lease);
 	form_put_text(o, "reason", a->reason);
 	form_put_meta(o, a->created_ms, a->edited_ms, ACCOUNT_SCHEMA);
 }
