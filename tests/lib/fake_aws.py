@@ -8,8 +8,8 @@
 Who calls is told by the access key: AssumeRole hands out keys that name their account. Switches are plain attributes:
 
     queues          names by account id; a name that begins with "keep" cannot be deleted, one with "hang" waits for `gate`
-    refuses_roles   AssumeRole answers AccessDenied
-    is_down         every request is answered with 500
+    no_role         accounts whose role may not be assumed
+    no_list         accounts whose queues may not be listed
 """
 
 import threading
@@ -33,7 +33,7 @@ class FakeAws:
         self.lock = threading.Lock()
         self.queues = {}
         self.gate = threading.Event()
-        self.refuses_roles = self.is_down = False
+        self.no_role, self.no_list = set(), set()
         self.log = []  # (account, action)
         self.sessions = []  # role ARN of every session that was handed out
         self.secrets = {OWN_KEY: OWN_SECRET}
@@ -49,6 +49,13 @@ class FakeAws:
     def left(self, account):
         with self.lock:
             return list(self.queues.get(account, []))
+
+    def sessions_of(self, account):
+        with self.lock:
+            return sum(role.split(":")[4] == account for role in self.sessions)
+
+    def env(self):
+        return {"AWS_ACCESS_KEY_ID": OWN_KEY, "AWS_SECRET_ACCESS_KEY": OWN_SECRET}
 
     def count(self, account, action):
         with self.lock:
@@ -80,8 +87,6 @@ class Handler(BaseHTTPRequestHandler):
         action = self.form.get("Action", "")
         with self.aws.lock:
             self.aws.log.append((self.account, action))
-        if self.aws.is_down:
-            return self.fail(500, "InternalFailure", "down")
         if not self.is_signed():
             return self.fail(403, "SignatureDoesNotMatch", "the signature is not that of the request")
         return getattr(self, "do_" + action, self.do_unknown)()
@@ -115,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_AssumeRole(self):
         seconds = int(self.form.get("DurationSeconds", 3600))
-        if self.aws.refuses_roles or self.key != OWN_KEY:
+        if self.form["RoleArn"].split(":")[4] in self.aws.no_role or self.key != OWN_KEY:
             return self.fail(403, "AccessDenied", "not authorized to perform: sts:AssumeRole")
         if not 900 <= seconds <= SESSION_MAX:
             return self.fail(400, "ValidationError", "DurationSeconds exceeds the 1 hour session limit")
@@ -139,7 +144,9 @@ class Handler(BaseHTTPRequestHandler):
                                                     "</member></AccountAliases>" % self.account))
 
     def do_ListQueues(self):
-        self.answer(200, wrap("ListQueues", "".join("<QueueUrl>%s/%s/%s</QueueUrl>" % (self.aws.url, self.account, name)
+        if self.account in self.aws.no_list:
+            return self.fail(403, "AccessDenied", "not authorized to perform: sqs:ListQueues")
+        return self.answer(200, wrap("ListQueues", "".join("<QueueUrl>%s/%s/%s</QueueUrl>" % (self.aws.url, self.account, name)
                                                     for name in self.aws.left(self.account))))
 
     def do_DeleteQueue(self):
