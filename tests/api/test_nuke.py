@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lib import leases, moto
+from lib import jwt, leases, moto
 from lib import server as process
 from lib.fake_aws import FakeAws
 from lib.leases import Pool
@@ -79,7 +79,7 @@ def nuke_env(folder, aws, config=None, **more):
 def open_pool(make, aws, policy=None, **more):
     pool = Pool(make.server(args=["--dev"], **nuke_env(make.folder, aws, **more)))
     if policy:
-        assert Ops(pool.server).request("PUT", "/v1/ops/policy", body=policy.encode()).status == 200
+        assert Ops(pool.server).request("PUT", "/v1/ops/policy", body={"document": policy, "version": 0}).status == 200
     return pool
 
 
@@ -135,15 +135,9 @@ def test_a_lease_ends_and_its_account_comes_back_empty_with_a_list_of_what_was_r
     assert len(report["keptResources"]) == 1 and "stays-here - filtered" in report["keptResources"][0], report
     assert "Scan complete: 1 total, 0 nukeable, 1 filtered." in report["log"]
     assert got["cleanupFailedAttempts"] == 0 and got["cleanupSucceededAttempts"] == 2
-    shown = process.run("account", "show", id_, env=cli_env(pool))
+    shown = process.run("account", "show", id_, env={"LEASEHOLD_ADDRESS": pool.server.url, "LEASEHOLD_TOKEN": jwt.token(leases.ADMIN, "Admin")})
     assert shown.returncode == 0, shown
     assert "Removed by the last cleanup:" in shown.stdout and "/second" in shown.stdout and "stays-here" in shown.stdout
-
-
-def cli_env(pool):
-    headers = pool.admin.headers if hasattr(pool.admin, "headers") else {}
-    token = dict(headers)["Authorization"].split(" ", 1)[1]
-    return {"LEASEHOLD_ADDRESS": pool.server.url, "LEASEHOLD_TOKEN": token}
 
 
 def test_what_cannot_be_emptied_is_locked_away_with_the_reason_and_others_are_not_held_up(make, aws):
