@@ -41,7 +41,9 @@ static enum rc add_accounts(struct str list, struct str *ret, size_t *count, str
 		if (!id.n)
 			continue;
 		if (!nuke_is_account(id))
-			return err_set(e, RC_INVALID, "must be account ids of 12 digits, separated by commas, not '%.*s'", STR_ARG(id));
+			return err_set(e, RC_INVALID,
+			               "must be account ids of 12 digits, separated by commas, not '%.*s'",
+			               STR_ARG(id));
 		if (*count == NUKE_PROTECTED_MAX)
 			return err_set(e, RC_INVALID, "there may be %d accounts at most", NUKE_PROTECTED_MAX);
 		ret[(*count)++] = id;
@@ -56,7 +58,8 @@ static enum rc make_template(const struct config *c, struct str admin_accounts, 
 	size_t      count = 0;
 	enum rc     rc;
 
-	*ret = (struct nuke_template){ .role_name = nuke_role_name(config_str(c, CONFIG_NUKE_ROLE)), .protected = accounts };
+	*ret = (struct nuke_template){ .role_name = nuke_role_name(config_str(c, CONFIG_NUKE_ROLE)),
+		                       .protected = accounts };
 	if ((rc = add_accounts(config_str(c, CONFIG_NUKE_PROTECTED), accounts, &count, e)))
 		return err_wrap(e, rc, "%s", config_name(CONFIG_NUKE_PROTECTED));
 	if ((rc = add_accounts(admin_accounts, accounts, &count, e)))
@@ -70,10 +73,10 @@ static enum rc make_template(const struct config *c, struct str admin_accounts, 
 
 void cleaning_check(const struct config *c, struct buf *problems)
 {
-	struct str           role = config_str(c, CONFIG_NUKE_ROLE);
-	struct arena         a = { 0 };
+	struct str   role = config_str(c, CONFIG_NUKE_ROLE);
+	struct arena a = { 0 };
 	struct nuke_template template;
-	struct err           e = { 0 };
+	struct err e = { 0 };
 
 	if (!is_nuke(c))
 		return;

@@ -10,6 +10,7 @@
 #include "cli/ask.h"
 #include "cli/card.h"
 #include "cli/cli.h"
+#include "cli/lease.h"
 #include "cli/list.h"
 #include "cli/remote.h"
 
@@ -22,12 +23,15 @@ int run_account_list(struct remote *remote)
 		{ "STATUS", list_text, "status", 10 },         { "LEASE", list_short, "leaseUuid", 8 },
 		{ "CLEANED", list_due, "lastCleanedTime", 8 }, { "REASON", list_text, "reason", 32 },
 	};
-	static const struct list accounts = { .path = "/accounts",
-		                              .items = "result",
-		                              .columns = columns,
-		                              .column_count = ARRAY_LEN(columns),
-		                              .is_api = true,
-		                              .page_most = PAGE_MOST };
+	static const struct ask_filter filters[] = { { CLI_OPTION_STATUS, "status", NULL } };
+	static const struct list       accounts = { .path = "/accounts",
+		                                    .items = "result",
+		                                    .columns = columns,
+		                                    .column_count = ARRAY_LEN(columns),
+		                                    .filters = filters,
+		                                    .filter_count = ARRAY_LEN(filters),
+		                                    .is_api = true,
+		                                    .page_most = PAGE_MOST };
 
 	return list_run(remote, &accounts);
 }
@@ -65,8 +69,8 @@ static struct str report_cell(struct remote *remote, const json_t *account, cons
 	    !json_get_number(report, "failed", 0, &failed) || !json_get_number(report, "filtered", 0, &filtered) ||
 	    !json_get_number(report, "exitCode", 0, &code))
 		return STR("");
-	return str_format(&remote->arena, "%lld; %lld could not be, %lld were to stay (exit code %lld)", (long long)removed,
-	                  (long long)failed, (long long)filtered, (long long)code);
+	return str_format(&remote->arena, "%lld; %lld could not be, %lld were to stay (exit code %lld)",
+	                  (long long)removed, (long long)failed, (long long)filtered, (long long)code);
 }
 
 static void print_list(struct remote *remote, const json_t *list, const char *title)
@@ -76,7 +80,8 @@ static void print_list(struct remote *remote, const json_t *list, const char *ti
 	if (count)
 		fprintf(remote->io->out, "\n%s\n", title);
 	for (size_t i = 0; i < count && i < RESOURCES_MOST; i++) {
-		struct str name = utf8_line(&remote->arena, str_from(json_string_value(json_array_get(list, i))), RESOURCE_MAX);
+		struct str name = utf8_line(&remote->arena, str_from(json_string_value(json_array_get(list, i))),
+		                            RESOURCE_MAX);
 
 		fprintf(remote->io->out, "  %.*s\n", STR_ARG(name));
 	}
@@ -94,7 +99,7 @@ static void print_report(struct remote *remote, const json_t *document)
 	print_list(remote, json_object_get(report, "keptResources"), "Left by it:");
 }
 
-static void print_account(struct remote *remote, const struct fetch_reply *reply, const json_t *document)
+void account_print(struct remote *remote, const struct fetch_reply *reply, const json_t *document)
 {
 	static const struct card_line lines[] = {
 		{ "Account", list_text, "awsAccountId" },
@@ -125,7 +130,7 @@ static int run_and_print(struct remote *remote, const struct remote_request *req
 	int                         code = remote_call(remote, req, &reply, &document);
 
 	if (code == CLI_EXIT_OK)
-		print_account(remote, &reply, document);
+		account_print(remote, &reply, document);
 	return code;
 }
 

@@ -16,14 +16,15 @@
 struct arena;
 
 enum {
-	CLOUD_ID_MAX = 68,       /* of an OU: ou-{32}-{32} */
-	CLOUD_NAME_MAX = 128,    /* of an account, an OU, a user, a permission set, a tenant */
-	CLOUD_KEY_MAX = 200,     /* the caller's stable key of a change */
-	CLOUD_TAGS_MAX = 50,     /* of one account */
-	CLOUD_TAG_MAX = 256,     /* bytes of a tag's value; its name has half of it */
-	CLOUD_TEXT_MAX = 1024,   /* outputs of a resource */
-	CLOUD_SPEND_DAYS = 400,  /* longest time that spend is asked for */
-	CLOUD_ACCOUNT_PAGE = 20, /* accounts in one page of a listing */
+	CLOUD_ID_MAX = 68,         /* of an OU: ou-{32}-{32} */
+	CLOUD_NAME_MAX = 128,      /* of an account, an OU, a user, a permission set, a tenant */
+	CLOUD_KEY_MAX = 200,       /* the caller's stable key of a change */
+	CLOUD_TAGS_MAX = 50,       /* of one account */
+	CLOUD_TAG_MAX = 256,       /* bytes of a tag's value; its name has half of it */
+	CLOUD_TEXT_MAX = 1024,     /* outputs of a resource */
+	CLOUD_SPEND_DAYS = 400,    /* longest time that spend is asked for */
+	CLOUD_SERVICE_MAX = 64,    /* bytes of the name of a service that costs money */
+	CLOUD_ACCOUNT_PAGE = 20,   /* accounts in one page of a listing */
 	CLOUD_REMOVED_MAX = 32768, /* bytes of the resources that a run of the cleaner removed */
 	CLOUD_KEPT_MAX = 16384,    /* and of those it left */
 	CLOUD_LOG_MAX = 16384,     /* and of its last words */
@@ -133,8 +134,26 @@ struct cloud_spend {
 typedef enum rc costs_spend_fn(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms,
                                struct cloud_spend *ret, struct err *e);
 
+/* What one service cost on one day. */
+struct cloud_cost {
+	struct str service;
+	int64_t    day_ms; /* its midnight, UTC */
+	int64_t    micro_usd;
+};
+
+struct cloud_bill {
+	struct cloud_cost *items; /* day by day; what costs nothing is left out */
+	size_t             count;
+	struct cloud_spend spend; /* the sum of them */
+};
+
+/* The same question, answered by service and day; the sum is what spend would say. The names of services live in the arena. */
+typedef enum rc costs_itemise_fn(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms,
+                                 struct arena *a, struct cloud_bill *ret, struct err *e);
+
 struct costs_ops {
-	costs_spend_fn *spend;
+	costs_spend_fn   *spend;
+	costs_itemise_fn *itemise;
 };
 
 struct costs {
@@ -150,11 +169,11 @@ enum cloud_run_state { CLOUD_RUNNING, CLOUD_SUCCEEDED, CLOUD_FAILED, CLOUD_RUN_S
 /* What a run that is over can show for itself. Lists have a resource a line; where they are full, the counts tell of more. */
 struct cloud_run_report {
 	int64_t    exit_code;
-	int64_t    found, filtered;      /* at the first look: resources, and those of them that shall stay */
-	int64_t    removed, failed;      /* resources */
-	struct str removed_list;         /* "us-east-1 - SQSQueue - https://..." */
-	struct str kept_list;            /* the same and why: " - failed", " - filtered by config" */
-	struct str log;                  /* the end of what it wrote */
+	int64_t    found, filtered; /* at the first look: resources, and those of them that shall stay */
+	int64_t    removed, failed; /* resources */
+	struct str removed_list;    /* "us-east-1 - SQSQueue - https://..." */
+	struct str kept_list;       /* the same and why: " - failed", " - filtered by config" */
+	struct str log;             /* the end of what it wrote */
 	int64_t    started_ms, ended_ms;
 };
 

@@ -82,7 +82,9 @@ enum rc account_report_note(struct session *s, const struct account *a, const st
 	if (rc)
 		r = (struct account_report){ .account_id = a->id };
 	if (!str_eq(r.cleanup, a->clean_run))
-		r = (struct account_report){ .account_id = r.account_id, .cleanup = a->clean_run, .version = r.version };
+		r = (struct account_report){ .account_id = r.account_id,
+			                     .cleanup = a->clean_run,
+			                     .version = r.version };
 	both = str_format(session_arena(s), "%.*s%.*s", STR_ARG(r.removed_list), STR_ARG(run->removed_list));
 	r.runs++;
 	r.exit_code = run->exit_code;

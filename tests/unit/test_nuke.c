@@ -27,23 +27,23 @@
 #define SECRET "secret-of-the-role"
 
 static const char template_text[] = "regions: [us-east-1]\naccount-blocklist: [\"" FORBID "\"]\n"
-				    "accounts: {\"%CLEANUP_ACCOUNT_ID%\": {}}\n";
+                                    "accounts: {\"%CLEANUP_ACCOUNT_ID%\": {}}\n";
 
 /* It notes every start and what it was given. */
-static const char script[] =
-	"#!/bin/sh\n"
-	"[ \"$1\" = resource-types ] && { echo SQSQueue; exit 0; }\n"
-	"cd \"$(dirname \"$0\")\"\n"
-	"/usr/bin/env >> environment\n"
-	"case $* in *--no-dry-run*) what=run ;; *) what=dry ;; esac\n"
-	"echo \"$what\" >> starts\n"
-	"/bin/grep -q '\"" EMPTY "\": {' \"$3\" && { echo 'Scan complete: 1 total, 0 nukeable, 1 filtered.'; exit 0; }\n"
-	"/bin/grep -q '\"" STUCK "\": {' \"$3\" && { exec /bin/sleep 600; }\n"
-	"echo 'Scan complete: 2 total, 2 nukeable, 0 filtered.'\n"
-	"[ $what = dry ] && exit 0\n"
-	"echo 'us-east-1 - SQSQueue - a - removed'\n"
-	"echo 'us-east-1 - SQSQueue - b - removed'\n"
-	"echo 'Nuke complete: 0 failed, 0 skipped, 2 finished.'\n";
+static const char script[] = "#!/bin/sh\n"
+                             "[ \"$1\" = resource-types ] && { echo SQSQueue; exit 0; }\n"
+                             "cd \"$(dirname \"$0\")\"\n"
+                             "/usr/bin/env >> environment\n"
+                             "case $* in *--no-dry-run*) what=run ;; *) what=dry ;; esac\n"
+                             "echo \"$what\" >> starts\n"
+                             "/bin/grep -q '\"" EMPTY
+                             "\": {' \"$2\" && { echo 'Scan complete: 1 total, 0 nukeable, 1 filtered.'; exit 0; }\n"
+                             "/bin/grep -q '\"" STUCK "\": {' \"$2\" && { exec /bin/sleep 600; }\n"
+                             "echo 'Scan complete: 2 total, 2 nukeable, 0 filtered.'\n"
+                             "[ $what = dry ] && exit 0\n"
+                             "echo 'us-east-1 - SQSQueue - a - removed'\n"
+                             "echo 'us-east-1 - SQSQueue - b - removed'\n"
+                             "echo 'Nuke complete: 0 failed, 0 skipped, 2 finished.'\n";
 
 struct fixture {
 	char                 folder[64], program[96], tool[4096], runs[96];
@@ -71,14 +71,18 @@ static struct fake_reply answer(const struct fake_request *req, size_t number, v
 
 	(void)number;
 	if (f->sts_status != 200)
-		return (struct fake_reply){ .status = f->sts_status,
-			                    .body = "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>" };
+		return (struct fake_reply){
+			.status = f->sts_status,
+			.body = "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>"
+		};
 	CHECK(strstr(req->body, "Action=AssumeRole&") && strstr(req->body, "DurationSeconds=3600"));
 	CHECK(strstr(req->body, "RoleArn=arn%3Aaws%3Aiam%3A%3A") && strstr(req->body, "role%2Fpath%2FCleaner"));
-	return (struct fake_reply){ .status = 200,
-		                    .body = "<R><Credentials><AccessKeyId>ASIAROLE</AccessKeyId><SecretAccessKey>" SECRET
-		                            "</SecretAccessKey><SessionToken>token</SessionToken><Expiration>2040-01-01T00:00:00Z"
-		                            "</Expiration></Credentials></R>" };
+	return (struct fake_reply){
+		.status = 200,
+		.body = "<R><Credentials><AccessKeyId>ASIAROLE</AccessKeyId><SecretAccessKey>" SECRET
+		        "</SecretAccessKey><SessionToken>token</SessionToken><Expiration>2040-01-01T00:00:00Z"
+		        "</Expiration></Credentials></R>"
+	};
 }
 
 static void write_file(const char *path, const char *text, mode_t mode)
@@ -152,9 +156,16 @@ static void remove_files(const char *path)
 
 static void tear_down(struct fixture *f)
 {
+	int64_t end_ms = mono_now().ms + 60000;
+
 	nuke_close(f->nuke);
-	nuke_folder_sweep(f->runs, INT64_MAX);
-	CHECK(rmdir(f->runs) == 0);
+	for (;;) { /* a process may be about to end, and has its lock until then */
+		nuke_folder_sweep(f->runs, INT64_MAX);
+		if (rmdir(f->runs) == 0 || mono_now().ms > end_ms)
+			break;
+		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
+	}
+	CHECK(access(f->runs, F_OK) != 0);
 	remove_files(f->folder);
 	aws_identity_free(f->identity);
 	fake_server_close(f->sts);
@@ -359,7 +370,8 @@ TEST(what_is_no_run_or_no_account_is_refused)
 TEST(roles_are_names_with_or_without_a_path)
 {
 	CHECK(nuke_is_role(STR("Cleaner")) && nuke_is_role(STR("a/b/Cleaner_1+=.@-")));
-	CHECK(!nuke_is_role(STR("")) && !nuke_is_role(STR("/x")) && !nuke_is_role(STR("x/")) && !nuke_is_role(STR("a//b")));
+	CHECK(!nuke_is_role(STR("")) && !nuke_is_role(STR("/x")) && !nuke_is_role(STR("x/")) &&
+	      !nuke_is_role(STR("a//b")));
 	CHECK(!nuke_is_role(STR("a b")) && !nuke_is_role(STR("a\"b")));
 	CHECK(str_eq(nuke_role_name(STR("a/b/Cleaner")), STR("Cleaner")) && str_eq(nuke_role_name(STR("c")), STR("c")));
 }

@@ -8,47 +8,49 @@
 
 #define QUEUE "us-east-1 - SQSQueue - https://sqs.us-east-1.amazonaws.com/111111111111/"
 
-static const char head[] = "aws-nuke version unknown - unknown - unknown\n"
-			   "\n"
-			   "Do you really want to nuke the account with the ID 111111111111 and the alias 'sandbox-1'?\n"
-			   "Waiting 3s before continuing.\n";
+static const char head[] =
+        "aws-nuke version unknown - unknown - unknown\n"
+        "\n"
+        "Do you really want to nuke the account with the ID 111111111111 and the alias 'sandbox-1'?\n"
+        "Waiting 3s before continuing.\n";
 
-static const char dry[] = QUEUE "a - would remove\n" QUEUE "stays - filtered by config\n"
-				"Scan complete: 2 total, 1 nukeable, 1 filtered.\n"
-				"\n"
-				"The above resources would be deleted with the supplied configuration. Provide --no-dry-run to actually "
-				"destroy resources.\n";
+static const char dry[] = QUEUE
+        "a - would remove\n" QUEUE "stays - filtered by config\n"
+        "Scan complete: 2 total, 1 nukeable, 1 filtered.\n"
+        "\n"
+        "The above resources would be deleted with the supplied configuration. Provide --no-dry-run to actually "
+        "destroy resources.\n";
 
-static const char good[] = QUEUE
-	"a - would remove\n" QUEUE "stays - filtered by config\n"
-	"Scan complete: 2 total, 1 nukeable, 1 filtered.\n"
-	"\n" QUEUE "a - triggered remove\n"
-	"\n"
-	"Removal requested: 1 waiting, 0 failed, 1 skipped, 0 finished\n"
-	"\n" QUEUE "a - waiting\n" QUEUE "a - removed\n"
-	"\n"
-	"Removal requested: 0 waiting, 0 failed, 1 skipped, 1 finished\n"
-	"\n"
-	"Nuke complete: 0 failed, 1 skipped, 1 finished.\n";
+static const char good[] = QUEUE "a - would remove\n" QUEUE "stays - filtered by config\n"
+                                 "Scan complete: 2 total, 1 nukeable, 1 filtered.\n"
+                                 "\n" QUEUE "a - triggered remove\n"
+                                 "\n"
+                                 "Removal requested: 1 waiting, 0 failed, 1 skipped, 0 finished\n"
+                                 "\n" QUEUE "a - waiting\n" QUEUE "a - removed\n"
+                                 "\n"
+                                 "Removal requested: 0 waiting, 0 failed, 1 skipped, 1 finished\n"
+                                 "\n"
+                                 "Nuke complete: 0 failed, 1 skipped, 1 finished.\n";
 
 static const char bad[] = QUEUE
-	"a - would remove\n" QUEUE "keep - would remove\n"
-	"Scan complete: 2 total, 2 nukeable, 0 filtered.\n"
-	"\n" QUEUE "a - failed\n" QUEUE "keep - failed\n"
-	"Removal requested: 0 waiting, 2 failed, 0 skipped, 0 finished\n"
-	"\n" QUEUE "keep - failed\n" QUEUE "a - triggered remove\n" QUEUE "a - removed\n"
-	"Removal requested: 0 waiting, 1 failed, 0 skipped, 1 finished\n"
-	"time=\"2026-11-16T00:15:50Z\" level=error msg=\"There are resources in failed state, but none are ready for deletion, "
-	"anymore.\"\n"
-	"\n" QUEUE "keep - failed\n"
-	"time=\"2026-11-16T00:15:50Z\" level=error msg=\"AccessDenied: explicit deny\\n\\tstatus code: 403, request id: r-1\"\n"
-	"Error: failed\n";
+        "a - would remove\n" QUEUE "keep - would remove\n"
+        "Scan complete: 2 total, 2 nukeable, 0 filtered.\n"
+        "\n" QUEUE "a - failed\n" QUEUE "keep - failed\n"
+        "Removal requested: 0 waiting, 2 failed, 0 skipped, 0 finished\n"
+        "\n" QUEUE "keep - failed\n" QUEUE "a - triggered remove\n" QUEUE "a - removed\n"
+        "Removal requested: 0 waiting, 1 failed, 0 skipped, 1 finished\n"
+        "time=\"2026-11-16T00:15:50Z\" level=error msg=\"There are resources in failed state, but none are ready for deletion, "
+        "anymore.\"\n"
+        "\n" QUEUE "keep - failed\n"
+        "time=\"2026-11-16T00:15:50Z\" level=error msg=\"AccessDenied: explicit deny\\n\\tstatus code: 403, request id: r-1\"\n"
+        "Error: failed\n";
 
-static const char unlisted[] = "time=\"2026-11-16T00:15:53Z\" level=error msg=\"Listing SQSQueue failed:\\n    AccessDenied: no "
-			       "list\\n    \\tstatus code: 403, request id: r-1\"\n"
-			       "Scan complete: 0 total, 0 nukeable, 0 filtered.\n"
-			       "\n"
-			       "No resource to delete.\n";
+static const char unlisted[] =
+        "time=\"2026-11-16T00:15:53Z\" level=error msg=\"Listing SQSQueue failed:\\n    AccessDenied: no "
+        "list\\n    \\tstatus code: 403, request id: r-1\"\n"
+        "Scan complete: 0 total, 0 nukeable, 0 filtered.\n"
+        "\n"
+        "No resource to delete.\n";
 
 static const char empty[] = "Scan complete: 0 total, 0 nukeable, 0 filtered.\n\nNo resource to delete.\n";
 
@@ -103,7 +105,8 @@ TEST(output_cut_anywhere_reads_the_same)
 		nuke_output_feed(&o, str_of(bad, cut));
 		nuke_output_feed(&o, str_of(bad + cut, n - cut));
 		nuke_output_end(&o);
-		CHECK(o.failed == whole.failed && o.removed_count == whole.removed_count && o.nukeable == whole.nukeable);
+		CHECK(o.failed == whole.failed && o.removed_count == whole.removed_count &&
+		      o.nukeable == whole.nukeable);
 		CHECK(str_eq(buf_str(&o.kept), buf_str(&whole.kept)));
 		CHECK(strcmp(o.cause, whole.cause) == 0);
 		nuke_output_fini(&o);
@@ -156,7 +159,7 @@ TEST(a_verdict_follows_from_the_exit_code_and_the_words)
 		buf_init(&why, 4096);
 		read_text(&o, cases[i].text);
 		verdict = cases[i].is_dry ? nuke_judge_scan(&o, cases[i].exit_code, &why)
-					  : nuke_judge_run(&o, cases[i].exit_code, &why);
+		                          : nuke_judge_run(&o, cases[i].exit_code, &why);
 		CHECK(verdict == cases[i].verdict);
 		CHECK(verdict == NUKE_FAILED ? strstr(why.p, cases[i].why) != NULL : why.n == 0);
 		nuke_output_fini(&o);

@@ -8,13 +8,13 @@
 #include "base/json.h"
 #include "test.h"
 
-#define GOOD                                                \
-	"regions: [us-east-1, global]\n"                    \
-	"account-blocklist: [\"999999999999\"]\n"           \
-	"resource-types: {targets: [SQSQueue, IAMRole]}\n"  \
-	"accounts:\n"                                       \
-	"  \"%CLEANUP_ACCOUNT_ID%\":\n"                     \
-	"    filters:\n"                                    \
+#define GOOD                                               \
+	"regions: [us-east-1, global]\n"                   \
+	"account-blocklist: [\"999999999999\"]\n"          \
+	"resource-types: {targets: [SQSQueue, IAMRole]}\n" \
+	"accounts:\n"                                      \
+	"  \"%CLEANUP_ACCOUNT_ID%\":\n"                    \
+	"    filters:\n"                                   \
 	"      IAMRole: [\"%CLEANUP_ROLE_NAME%\", \"50%\"]\n"
 
 static const struct str protected[] = { STR_INIT("888888888888"), STR_INIT("777777777777") };

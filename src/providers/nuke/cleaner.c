@@ -98,8 +98,9 @@ static void remember(struct nuke *n, pid_t pid)
 static void make_environment(const struct nuke *n, const struct aws_credentials *c, struct arena *a,
                              char *ret[ENVIRONMENT_MAX])
 {
-	static const char *const passed[] = { "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy",
-		                              "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "AWS_CA_BUNDLE" };
+	static const char *const passed[] = { "HTTPS_PROXY",   "HTTP_PROXY",   "NO_PROXY",
+		                              "https_proxy",   "http_proxy",   "no_proxy",
+		                              "SSL_CERT_FILE", "SSL_CERT_DIR", "AWS_CA_BUNDLE" };
 	static const char *const fixed[] = { "AWS_EC2_METADATA_DISABLED=true", "AWS_SHARED_CREDENTIALS_FILE=/dev/null",
 		                             "AWS_CONFIG_FILE=/dev/null" };
 	size_t                   count = 0;
@@ -180,7 +181,8 @@ static enum rc begin(const struct start *st, int lock, struct err *e)
 
 	if ((rc = nuke_template_fill(&o->template, st->account_id, st->arena, &config, e)))
 		return err_wrap(e, rc, "the configuration of aws-nuke");
-	if ((rc = aws_assume_role(&o->sts, role, STR("leasehold-cleanup"), AWS_SESSION_MAX_SEC, st->arena, &credentials, e)))
+	if ((rc = aws_assume_role(&o->sts, role, STR("leasehold-cleanup"), AWS_SESSION_MAX_SEC, st->arena, &credentials,
+	                          e)))
 		return rc;
 	if ((rc = nuke_folder_write(st->folder, NUKE_CONFIG, config, e)) || (rc = nuke_job_write(st->folder, &job, e)))
 		return rc;
@@ -254,8 +256,8 @@ static enum rc start(struct cleaner *base, struct str account_id, struct str key
 static enum rc look(int folder, struct arena *a, struct cloud_run *ret, struct err *e)
 {
 	struct err why = { 0 };
-	bool       is_locked = nuke_folder_is_locked(folder); /* before the result is looked for: it may come in between */
-	enum rc    rc = nuke_result_read(folder, a, ret, &why);
+	bool    is_locked = nuke_folder_is_locked(folder); /* before the result is looked for: it may come in between */
+	enum rc rc = nuke_result_read(folder, a, ret, &why);
 
 	if (rc && rc != RC_NOT_FOUND)
 		return err_set(e, rc, "%s", why.msg);

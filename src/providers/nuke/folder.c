@@ -203,7 +203,8 @@ enum rc nuke_job_read(int folder, struct arena *a, struct nuke_job *ret, struct 
 		return rc;
 	if (json_parse(text, &o, NULL) || !json_get_text(o, "account", &job.account_id) ||
 	    !json_get_text(o, "key", &job.key) || !json_get_text(o, "program", &job.program) ||
-	    !json_get_number(o, "limit_ms", 0, &job.limit_ms) || !json_get_number(o, "wait_retries", 0, &job.wait_retries))
+	    !json_get_number(o, "limit_ms", 0, &job.limit_ms) ||
+	    !json_get_number(o, "wait_retries", 0, &job.wait_retries))
 		return err_set(e, RC_CORRUPT, "the run's file %s makes no sense", NUKE_JOB);
 	job.account_id = str_dup(a, job.account_id);
 	job.key = str_dup(a, job.key);

@@ -22,11 +22,11 @@ enum {
 
 /* Everything stays the caller's, and is there as long as the nuke. */
 struct nuke_options {
-	const char             *folder;   /* of the folders of runs; made when it is not there */
-	const char             *self;     /* a program that knows NUKE_RUN_COMMAND */
-	const char             *program;  /* aws-nuke; without a slash it is looked for on PATH */
-	struct nuke_template    template; /* checked */
-	struct str              role;     /* in every account: its name, with a path where it has one */
+	const char *folder;            /* of the folders of runs; made when it is not there */
+	const char *self;              /* a program that knows NUKE_RUN_COMMAND */
+	const char *program;           /* aws-nuke; without a slash it is looked for on PATH */
+	struct nuke_template template; /* checked */
+	struct str              role;  /* in every account: its name, with a path where it has one */
 	struct aws_role_options sts;
 	int64_t                 limit_ms;     /* of a run, at most NUKE_LIMIT_MAX_SEC */
 	int64_t                 wait_retries; /* rounds (of 5 s) in which nothing moves before aws-nuke gives up */
@@ -42,5 +42,5 @@ void            nuke_close(struct nuke *n);
 struct cleaner *nuke_cleaner(struct nuke *n);
 
 /* Letters, digits and +=.@_- in parts that / separates. */
-bool nuke_is_role(struct str role);
+bool       nuke_is_role(struct str role);
 struct str nuke_role_name(struct str role); /* its last part */

@@ -24,7 +24,9 @@
 
 void nuke_output_init(struct nuke_output *o)
 {
-	*o = (struct nuke_output){ .total = -1, .nukeable = -1, .filtered = -1, .failed = -1, .skipped = -1, .finished = -1 };
+	*o = (struct nuke_output){
+		.total = -1, .nukeable = -1, .filtered = -1, .failed = -1, .skipped = -1, .finished = -1
+	};
 	buf_init(&o->removed, CLOUD_REMOVED_MAX);
 	buf_init(&o->kept, CLOUD_KEPT_MAX);
 	buf_init(&o->line, NUKE_LINE_MAX);
@@ -187,7 +189,7 @@ static void read_resource(struct nuke_output *o, struct str line, const char *la
 {
 	static const char *const under_way[] = { "would remove", "triggered remove", "waiting" };
 	struct str               resource = str_of(line.p, (size_t)(last - line.p));
-	struct str state = str_of(last + strlen(SEPARATOR), line.n - resource.n - strlen(SEPARATOR));
+	struct str               state = str_of(last + strlen(SEPARATOR), line.n - resource.n - strlen(SEPARATOR));
 
 	for (size_t i = 0; i < ARRAY_LEN(under_way); i++)
 		if (str_eq(state, str_from(under_way[i])))
@@ -299,10 +301,11 @@ static enum nuke_verdict fail(struct buf *why, const char *what, const char *wor
 
 static enum nuke_verdict fail_unlisted(const struct nuke_output *o, struct buf *why)
 {
-	buf_addf(why,
-	         "aws-nuke could not list %lld kind%s of resources, so nobody knows whether they are gone; allow it, or exclude them in its "
-	         "configuration. It says: %s",
-	         (long long)o->unlisted, o->unlisted == 1 ? "" : "s", o->listing);
+	buf_addf(
+	        why,
+	        "aws-nuke could not list %lld kind%s of resources, so nobody knows whether they are gone; allow it, or exclude them in its "
+	        "configuration. It says: %s",
+	        (long long)o->unlisted, o->unlisted == 1 ? "" : "s", o->listing);
 	return NUKE_FAILED;
 }
 

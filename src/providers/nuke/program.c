@@ -40,8 +40,8 @@ enum rc nuke_program_find(const char *name, const char *path, struct arena *a, s
 
 static enum rc spawn(const char *program, int out, pid_t *ret, struct err *e)
 {
-	char *const                args[] = { (char *)(uintptr_t) "aws-nuke", (char *)(uintptr_t) "resource-types", NULL };
-	char *const                environment[] = { NULL };
+	char *const args[] = { (char *)(uintptr_t) "aws-nuke", (char *)(uintptr_t) "resource-types", NULL };
+	char *const environment[] = { NULL };
 	posix_spawn_file_actions_t files;
 	int                        failed;
 

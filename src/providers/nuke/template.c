@@ -101,7 +101,7 @@ static enum rc substitute(const struct nuke_template *t, struct str account_id, 
 
 static enum rc check_names(const json_t *root, struct err *e)
 {
-	static const char *const known[] = { "regions", "account-blocklist", "accounts",     "resource-types",
+	static const char *const known[] = { "regions", "account-blocklist", "accounts", "resource-types",
 		                             "presets", "feature-flags",     "endpoints" };
 	const char              *name;
 	json_t                  *value;
@@ -115,10 +115,11 @@ static enum rc check_names(const json_t *root, struct err *e)
 		for (size_t i = 0; i < ARRAY_LEN(known); i++)
 			is_known |= strcmp(name, known[i]) == 0;
 		if (!is_known)
-			return err_set(e, RC_INVALID,
-			               "aws-nuke has no '%s'; it has regions, account-blocklist, accounts, resource-types, presets, "
-			               "feature-flags and endpoints",
-			               name);
+			return err_set(
+			        e, RC_INVALID,
+			        "aws-nuke has no '%s'; it has regions, account-blocklist, accounts, resource-types, presets, "
+			        "feature-flags and endpoints",
+			        name);
 	}
 	return RC_OK;
 }
@@ -130,8 +131,9 @@ static enum rc check_regions(const json_t *root, struct err *e)
 	for (size_t i = 0; i < json_array_size(regions); i++)
 		if (!json_string_length(json_array_get(regions, i)))
 			return err_set(e, RC_INVALID, "regions: must be names such as us-east-1 and global");
-	return json_array_size(regions) ? RC_OK
-	                                : err_set(e, RC_INVALID, "regions: must list what is emptied, such as us-east-1 and global");
+	return json_array_size(regions)
+	               ? RC_OK
+	               : err_set(e, RC_INVALID, "regions: must list what is emptied, such as us-east-1 and global");
 }
 
 /* Without quotes an id is a number, and its zeros in front are lost. */
@@ -145,7 +147,8 @@ static enum rc check_blocklist(const json_t *root, struct str account_id, struct
 		struct str id = str_from(json_string_value(json_array_get(list, i)));
 
 		if (!nuke_is_account(id))
-			return err_set(e, RC_INVALID, "account-blocklist: must have account ids of 12 digits, in quotes");
+			return err_set(e, RC_INVALID,
+			               "account-blocklist: must have account ids of 12 digits, in quotes");
 		if (str_eq(id, account_id))
 			return err_set(e, RC_DENIED, "account %.*s must not be emptied: it is in the account-blocklist",
 			               STR_ARG(account_id));
@@ -190,7 +193,8 @@ static enum rc build(const struct nuke_template *t, struct str account_id, json_
 	if (!(rc = substitute(t, account_id, &text, e)))
 		rc = yaml_parse(buf_str(&text), &root, e);
 	buf_fini(&text);
-	if (rc || (rc = check_names(root, e)) || (rc = check_regions(root, e)) || (rc = check_accounts(root, account_id, e)))
+	if (rc || (rc = check_names(root, e)) || (rc = check_regions(root, e)) ||
+	    (rc = check_accounts(root, account_id, e)))
 		return rc;
 	if ((rc = check_blocklist(root, account_id, e)))
 		return rc;
@@ -243,8 +247,10 @@ static enum rc check_list(const json_t *list, const char *where, struct str know
 		const char *kind = json_string_value(json_array_get(list, i));
 
 		if (!kind || !is_listed(known, kind))
-			return err_set(e, RC_INVALID, "%s: this aws-nuke knows no kind of resources '%s'; see 'aws-nuke resource-types'",
-			               where, kind ? kind : "");
+			return err_set(
+			        e, RC_INVALID,
+			        "%s: this aws-nuke knows no kind of resources '%s'; see 'aws-nuke resource-types'",
+			        where, kind ? kind : "");
 	}
 	return RC_OK;
 }
@@ -257,8 +263,10 @@ static enum rc check_keys(json_t *filters, const char *where, struct str known, 
 	json_object_foreach(filters, kind, value)
 	{
 		if (!is_listed(known, kind) && strcmp(kind, "__global__") != 0)
-			return err_set(e, RC_INVALID, "%s: this aws-nuke knows no kind of resources '%s'; see 'aws-nuke resource-types'",
-			               where, kind);
+			return err_set(
+			        e, RC_INVALID,
+			        "%s: this aws-nuke knows no kind of resources '%s'; see 'aws-nuke resource-types'",
+			        where, kind);
 	}
 	return RC_OK;
 }

@@ -15,10 +15,10 @@ struct arena;
 enum { NUKE_TEMPLATE_MAX = 131072, NUKE_PROTECTED_MAX = 200 };
 
 struct nuke_template {
-	struct str        text;
-	struct str        role_name;
+	struct str text;
+	struct str role_name;
 	const struct str *protected; /* accounts that are never emptied */
-	size_t            protected_count;
+	size_t protected_count;
 };
 
 /* The file's text into the arena. RC_INVALID: there is none, or it is too large. */
