@@ -94,7 +94,10 @@ static enum rc report_check(struct cleaner *base, struct str run_id, struct aren
 		  .removed_list = STR_INIT("r - A - 1\nr - A - 2\n"),
 		  .kept_list = STR_INIT("r - B - 1 - filtered\n"),
 		  .log = STR_INIT("first\n") },
-		{ .found = 1, .filtered = 1, .kept_list = STR_INIT("r - B - 1 - filtered\n"), .log = STR_INIT("second\n") },
+		{ .found = 1,
+		  .filtered = 1,
+		  .kept_list = STR_INIT("r - B - 1 - filtered\n"),
+		  .log = STR_INIT("second\n") },
 	};
 	struct reporting *w = CONTAINER_OF(base, struct reporting, base);
 	enum rc           rc = w->inner->ops->check(w->inner, run_id, a, ret, e);

@@ -33,6 +33,8 @@
 #include "providers/nuke/program.h"
 #include "providers/nuke/supervise.h"
 
+#define LOST "the process of the run is gone and has left no result: it was killed, or the machine was"
+
 enum { ENVIRONMENT_MAX = 32, DAY_MS = 86400000 };
 
 struct nuke {
@@ -261,11 +263,10 @@ static enum rc look(int folder, struct arena *a, struct cloud_run *ret, struct e
 
 	if (rc && rc != RC_NOT_FOUND)
 		return err_set(e, rc, "%s", why.msg);
-	if (rc)
-		*ret = is_locked ? (struct cloud_run){ .state = CLOUD_RUNNING }
-		                 : (struct cloud_run){ .state = CLOUD_FAILED,
-			                               .text = STR("the process of the run is gone and has left no "
-			                                           "result: it was killed, or the machine was") };
+	if (rc && is_locked)
+		*ret = (struct cloud_run){ .state = CLOUD_RUNNING };
+	else if (rc)
+		*ret = (struct cloud_run){ .state = CLOUD_FAILED, .text = STR(LOST) };
 	return RC_OK;
 }
 

@@ -140,7 +140,7 @@ static const char *find_state(struct str line)
 /* A line of the list that begins with these words; NULL when there is none. */
 static char *find_listed(const struct buf *list, struct str words)
 {
-	char *from = list->p, *end = list->p + list->n;
+	char *from = list->p, *end = list->n ? list->p + list->n : from;
 
 	while (from < end) {
 		char *to = memchr(from, '\n', (size_t)(end - from));

@@ -47,12 +47,14 @@ struct run {
 
 static void write_log(struct run *r, struct str bytes)
 {
-	size_t room = NUKE_LOG_BYTES - r->logged;
+	size_t  room = NUKE_LOG_BYTES - r->logged;
+	ssize_t put;
 
 	if (bytes.n > room)
 		bytes.n = room;
-	if (bytes.n && write(r->log, bytes.p, bytes.n) > 0) /* a full disk costs the log, not the run */
-		r->logged += bytes.n;
+	put = bytes.n ? write(r->log, bytes.p, bytes.n) : 0;
+	if (put > 0) /* a full disk costs the log, not the run */
+		r->logged += (size_t)put;
 }
 
 static void exec_program(const struct run *r, char *const args[], int out, pid_t parent)
