@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "app/cleaning.h"
 #include "app/config.h"
 #include "base/arena.h"
 #include "base/id.h"
@@ -32,6 +33,7 @@ struct lending {
 	struct store                *store;
 	struct sim_cloud            *sim;
 	struct cloud                 cloud;
+	struct cleaning             *cleaning;       /* NULL: the simulated cloud's own */
 	struct str                   admin_accounts; /* as set */
 	struct policy_holder        *policies;
 	struct lease_world           world;
@@ -95,6 +97,16 @@ enum rc lending_read_rules(const struct config *c, struct hold_rules *ret, struc
 	return rc ? err_wrap(e, rc, "QUARANTINE_DURATION_HOURS") : RC_OK;
 }
 
+/* What the settings want accounts to be emptied by. */
+static enum rc open_cleaner(struct lending *l, const struct config *c, struct err *e)
+{
+	enum rc rc = cleaning_open(c, lending_admin_accounts(l), &l->cleaning, e);
+
+	if (!rc && l->cleaning)
+		l->cloud.cleaner = l->clean.cleaner = cleaning_cleaner(l->cleaning);
+	return rc;
+}
+
 enum rc lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud, struct lending **ret,
                     struct err *e)
 {
@@ -130,6 +142,10 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 	options = world_options(l);
 	l->accounts = account_world_new(&options);
 	l->follow = account_follow_kind(l->accounts);
+	if ((rc = open_cleaner(l, c, e))) {
+		lending_free(l);
+		return rc;
+	}
 	*ret = l;
 	return RC_OK;
 }
@@ -139,6 +155,7 @@ void lending_free(struct lending *l)
 	if (!l)
 		return;
 	account_world_free(l->accounts);
+	cleaning_close(l->cleaning);
 	policy_holder_free(l->policies);
 	free(l);
 }
