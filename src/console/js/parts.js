@@ -128,19 +128,21 @@ export function badge(name, { text, kind } = {}) {
 
 // --- buttons, forms, dialogs ---
 
-// run may be async: the button is off until it ends, and a failure is told.
+// run may be async: until it ends further clicks do nothing, and a failure is told. The button is not disabled meanwhile, so that a dialog
+// can give the focus back to it.
 export function button(text, { run, kind, size, title, type = "button", icon: drawing, disabled } = {}) {
 	const element = h("button", { type, class: `button ${kind ?? ""} ${size ?? ""}`, title, disabled },
 		drawing && icon(drawing), text);
 	if (run)
 		element.addEventListener("click", async () => {
-			element.disabled = true;
+			if (element.ariaBusy === "true") return;
+			element.ariaBusy = "true";
 			try {
 				await run();
 			} catch (error) {
 				if (error.name !== "AbortError") toast(error.message, "bad");
 			}
-			element.disabled = disabled ?? false;
+			element.ariaBusy = null;
 		});
 	return element;
 }
@@ -304,7 +306,7 @@ function niceTop(most) {
 // who cannot see it, and a pointer over it reads one point.
 export function plot(points, { label, format = number } = {}) {
 	const known = points.filter((p) => p.value !== null);
-	if (known.length < 2) return h("p", { class: "plot-none" }, "Not enough measured yet; a point is added every minute.");
+	if (known.length < 2) return h("p", { class: "plot-none" }, "Not enough measured yet: the first points come within half a minute.");
 	const first = points[0].at.getTime(), last = points.at(-1).at.getTime();
 	const top = niceTop(Math.max(...known.map((p) => p.value)));
 	const x = (at) => LEFT + ((at.getTime() - first) / Math.max(1, last - first)) * (W - LEFT - RIGHT);

@@ -40,9 +40,9 @@ function figures({ pool, line, claims, alarms, kernel }) {
 
 const points = (series, value) => series.map((p) => ({ at: new Date(p.at * 1000), value: value(p) }));
 
-function plots({ series }) {
+function plots({ series, step_sec: step }) {
 	return [
-		card("Claims per minute", { class: "half" }, plot(points(series, (p) => p.granted + p.refused), { label: "Claims per minute" })),
+		card("Claims per minute", { class: "half" }, plot(points(series, (p) => ((p.granted + p.refused) * 60) / step), { label: "Claims per minute" })),
 		card("Claim time, p99", { class: "half" }, plot(points(series, (p) => p.p99_ms), { label: "p99 of claims", format: millis })),
 	];
 }
@@ -78,7 +78,7 @@ function alarmsCard({ alarms }) {
 }
 
 // The latest events, and those that come.
-async function eventsCard(ctx) {
+export async function eventsPart(ctx) {
 	const list = h("ol", { class: "timeline" }), live = h("span", { class: "live" }, "connecting");
 	const { events } = await api.get("/v1/ops/events", { limit: EVENTS }, { signal: ctx.signal });
 	const seen = new Set(events.map((e) => e.id));
@@ -99,12 +99,11 @@ async function eventsCard(ctx) {
 }
 
 export async function machinePart(ctx) {
-	const now = h("div", { class: "stack" });
-	const events = await eventsCard(ctx);
-	const again = loader(now, async () => {
+	const box = h("div", { class: "stack" });
+	const again = loader(box, async () => {
 		const got = await api.get("/v1/ops/overview", {}, { signal: ctx.signal });
-		return [figures(got), poolCard(got), h("div", { class: "grid" }, plots(got), leasesCard(got), accountsCard(got)), got.alarms.length > 0 && alarmsCard(got)];
+		return [figures(got), got.alarms.length > 0 && alarmsCard(got), poolCard(got), h("div", { class: "grid" }, plots(got), leasesCard(got), accountsCard(got))];
 	});
 	ctx.every(FRESH_MS, again);
-	return h("div", { class: "stack" }, now, events);
+	return box;
 }
