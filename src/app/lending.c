@@ -18,12 +18,15 @@
 #include "service/account_clean.h"
 #include "service/account_drift.h"
 #include "service/account_follow.h"
+#include "service/holds.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
 #include "service/policy_store.h"
 #include "service/statement.h"
 #include "store/session.h"
 #include "store/store.h"
+
+enum { HOUR_MS = 3600000 };
 
 struct lending {
 	struct store                *store;
@@ -34,15 +37,16 @@ struct lending {
 	struct lease_world           world;
 	struct account_world        *accounts;
 	struct saga_kind             follow;
+	struct hold_rules            rules;
 	struct account_clean_options clean;
 	struct reports               reports;
 };
 
 /* Beside those of leases.c, which come last. */
 const struct route lending_routes[LENDING_ROUTES] = {
-	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE }, { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
-	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },  { EVENT_LEASE_TERMINATED, REPORTS_QUEUE },
-	{ EVENT_STATEMENT_DUE, REPORTS_QUEUE }, { EVENT_COST_REPORT_DUE, REPORTS_QUEUE },
+	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE },   { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
+	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },    { EVENT_STATEMENT_DUE, REPORTS_QUEUE },
+	{ EVENT_COST_REPORT_DUE, REPORTS_QUEUE }, { EVENT_HOLD_DUE, HOLD_QUEUE },
 };
 
 bool lending_is_wanted(const struct config *c)
@@ -73,11 +77,36 @@ static struct account_world_options world_options(const struct lending *l)
 		                               .admin_permissions = STR("admin") };
 }
 
-struct lending *lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud)
+enum rc lending_read_rules(const struct config *c, struct hold_rules *ret, struct err *e)
 {
-	struct lending              *l = mem_new(struct lending);
-	struct account_world_options options;
+	enum rc rc;
 
+	hold_rules_defaults(ret);
+	ret->hours[HOLD_BILLING] = config_number(c, CONFIG_REST_HOURS);
+	ret->hours[HOLD_METADATA] = config_number(c, CONFIG_REST_METADATA);
+	ret->hours[HOLD_QUOTA] = config_number(c, CONFIG_REST_QUOTA);
+	ret->grace_hours = config_number(c, CONFIG_REST_GRACE);
+	ret->exempts_new = config_number(c, CONFIG_REST_EXEMPTS_NEW);
+	ret->ejects = config_number(c, CONFIG_REST_EJECTS);
+	rc = hold_rules_read_pools(ret, config_str(c, CONFIG_REST_POOLS), e);
+	if (rc)
+		return err_wrap(e, rc, "QUARANTINE_POOLS");
+	rc = hold_rules_check(ret, e);
+	return rc ? err_wrap(e, rc, "QUARANTINE_DURATION_HOURS") : RC_OK;
+}
+
+enum rc lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud, struct lending **ret,
+                    struct err *e)
+{
+	struct account_world_options options;
+	struct hold_rules            rules;
+	struct lending              *l;
+	enum rc                      rc = lending_read_rules(c, &rules, e);
+
+	if (rc)
+		return rc;
+	l = mem_new(struct lending);
+	l->rules = rules;
 	l->store = store;
 	l->sim = cloud;
 	l->cloud = sim_cloud_ports(cloud);
@@ -91,13 +120,18 @@ struct lending *lending_new(const struct config *c, struct store *store, struct 
 	l->clean = (struct account_clean_options){ .store = store,
 		                                   .cleaner = l->cloud.cleaner,
 		                                   .at_once = (unsigned)config_number(c, CONFIG_CLEAN_AT_ONCE),
+		                                   .rules = &l->rules,
 		                                   .policy = lending_policy,
 		                                   .policy_arg = l };
-	l->reports = (struct reports){ .store = store, .costs = l->cloud.costs };
+	l->reports = (struct reports){ .store = store,
+		                       .costs = l->cloud.costs,
+		                       .final_ms = config_number(c, CONFIG_STATEMENT_HOURS) * HOUR_MS,
+		                       .kept_ms = config_number(c, CONFIG_STATEMENT_DAYS) * 24 * HOUR_MS };
 	options = world_options(l);
 	l->accounts = account_world_new(&options);
 	l->follow = account_follow_kind(l->accounts);
-	return l;
+	*ret = l;
+	return RC_OK;
 }
 
 void lending_free(struct lending *l)
@@ -114,8 +148,9 @@ void lending_queues(struct lending *l, struct queue ret[LENDING_QUEUES])
 	ret[0] = account_clean_queue(&l->clean);
 	ret[1] = account_drift_queue();
 	ret[2] = reports_queue(&l->reports);
+	ret[3] = hold_queue();
 	for (size_t i = 0; i < LEASE_QUEUE_COUNT; i++)
-		ret[3 + i] = lease_queues[i];
+		ret[4 + i] = lease_queues[i];
 }
 
 const struct saga_kind *lending_saga(const struct lending *l)
@@ -172,6 +207,7 @@ static enum rc seed_account(struct session *s, void *arg, struct err *e)
 		                    .status = ACCOUNT_AVAILABLE,
 		                    .placed_ou = STR("Available"),
 		                    .cleaned_ms = now_ms,
+		                    .rested_ms = now_ms,
 		                    .created_ms = now_ms,
 		                    .edited_ms = now_ms };
 	session_put(s, &account_type, &account);

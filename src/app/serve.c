@@ -285,10 +285,9 @@ static void make_jobs(struct server *s)
 	s->jobs = jobs_new(&options);
 }
 
-static void open_lending(struct server *s)
+static enum rc open_lending(struct server *s, struct err *e)
 {
-	if (lending_is_wanted(s->config))
-		s->lending = lending_new(s->config, s->store.store, s->sim);
+	return lending_is_wanted(s->config) ? lending_new(s->config, s->store.store, s->sim, &s->lending, e) : RC_OK;
 }
 
 static enum rc open_wiring(struct server *s, struct err *e)
@@ -425,7 +424,8 @@ static enum rc start(struct server *s, struct err *e)
 		return rc;
 	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
 		return rc;
-	open_lending(s);
+	if ((rc = open_lending(s, e)))
+		return rc;
 	make_jobs(s);
 	if ((rc = open_wiring(s, e)))
 		return rc;

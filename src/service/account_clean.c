@@ -14,7 +14,7 @@
  *
  * Always true:
  *   1. A cleanup ends with AccountCleanupSucceeded or AccountCleanupFailed, at the latest after CLEAN_LIMIT_MS.   [next()]
- *   2. An account becomes Available only by account_cleaned().
+ *   2. An account leaves CleanUp for its rest only by account_cleaned().
  *   3. A stage of a cleanup that is not the account's present one changes nothing.                                [is_present()]
  *
  * A cleaner that cannot be reached is neither a success nor a failure: it is asked again later, within the limits.
@@ -32,6 +32,7 @@
 #include "kernel/timer.h"
 #include "service/account_follow.h"
 #include "service/account_slots.h"
+#include "service/holds.h"
 #include "service/lease_flow.h"
 #include "service/lease_records.h"
 #include "store/store.h"
@@ -256,10 +257,11 @@ static enum rc call(struct call *c, struct err *e)
 /* --- deciding: in the transaction that removes the delivery --- */
 
 struct cleanup {
-	struct session      *s;
-	const struct policy *policy;
-	struct account      *a;
-	struct stage         stage;
+	struct session          *s;
+	const struct policy     *policy;
+	const struct hold_rules *rules;
+	struct account          *a;
+	struct stage             stage;
 };
 
 /* Its own words, one line for each attempt; the oldest go when there are too many. */
@@ -281,7 +283,7 @@ static enum rc give_up(const struct cleanup *c, struct str why, struct err *e)
 
 	if (rc || (rc = leave_slot(c->s, c->a->id, e)))
 		return rc;
-	return account_lock_away(c->s, c->a, reason, STR(SOURCE), STR(""), e);
+	return account_lock_away(c->s, c->a, HOLD_FAILED_CLEANUP, reason, STR(SOURCE), STR(""), e);
 }
 
 /* On to this stage, unless all of it has taken too long. */
@@ -324,7 +326,7 @@ static enum rc note_success(const struct cleanup *c, struct str words, struct er
 	c->a->clean_successes++;
 	if (c->a->clean_successes < c->policy->clean_successes)
 		return try_again(c, c->policy->clean_rerun_wait_sec, e);
-	return account_cleaned(c->s, c->a, STR(SOURCE), e);
+	return account_cleaned(c->s, c->rules, c->a, STR(SOURCE), e);
 }
 
 static enum rc note_running(const struct cleanup *c, struct err *e)
@@ -373,9 +375,9 @@ static enum rc settle(struct session *s, const struct call *call_made, struct er
 	const struct account_clean_options *o = call_made->arg;
 	const struct event                 *event = &call_made->delivery->event;
 	struct account                      a;
-	struct cleanup                      c = { .s = s, .policy = o->policy(o->policy_arg), .a = &a };
-	struct str                          id = id_of(event);
-	enum rc                             rc = session_get(s, &account_type, id, &a, NULL);
+	struct cleanup c = { .s = s, .policy = o->policy(o->policy_arg), .rules = o->rules, .a = &a };
+	struct str     id = id_of(event);
+	enum rc        rc = session_get(s, &account_type, id, &a, NULL);
 
 	if (rc == RC_NOT_FOUND)
 		return leave_slot(s, id, e);
@@ -389,15 +391,14 @@ static enum rc settle(struct session *s, const struct call *call_made, struct er
 	return account_clean_is_running(&a, session_now(s)) ? RC_OK : leave_slot(s, id, e);
 }
 
-enum rc account_cleaned(struct session *s, struct account *a, struct str actor, struct err *e)
+enum rc account_cleaned(struct session *s, const struct hold_rules *rules, struct account *a, struct str actor,
+                        struct err *e)
 {
 	enum rc rc = tell_result(s, "AccountCleanupSucceeded", a, STR(""), e);
 
 	if (rc || (rc = leave_slot(s, a->id, e)))
 		return rc;
-	if ((rc = account_apply(a, ACCOUNT_ON_CLEANED, session_now(s), e)))
-		return rc;
-	return account_save(s, a, actor, e);
+	return hold_rest(s, rules, a, actor, e);
 }
 
 struct queue account_clean_queue(struct account_clean_options *o)

@@ -59,7 +59,7 @@ static bool may_go_on(const struct scan *sc)
 static bool is_of_pool(struct str ou)
 {
 	for (int i = 0; i < ACCOUNT_STATUS_COUNT; i++)
-		if (str_eq(ou, str_from(account_status_names[i])))
+		if (str_eq(ou, str_from(account_ou_names[i])))
 			return true;
 	return str_eq(ou, STR(OU_ENTRY));
 }
@@ -170,7 +170,7 @@ static enum verdict judge(const struct account *a, const struct comparison *c)
 {
 	if (a->is_following || a->edited_ms >= c->started_ms)
 		return FINE;
-	if (str_eq(c->actual_ou, str_from(account_status_names[a->status])))
+	if (str_eq(c->actual_ou, str_from(account_ou_names[a->status])))
 		return account_must_follow(a) ? STALLED : a->has_drifted ? RECOVERED : FINE;
 	return a->has_drifted ? DRIFTED : SUSPECTED;
 }
@@ -192,7 +192,7 @@ static enum rc compare(struct session *s, void *arg, struct err *e)
 	if (c->verdict == STALLED)
 		return account_save(s, &a, STR(ACTOR), e);
 	if (c->verdict == DRIFTED)
-		return tell(s, &a, str_from(account_status_names[a.status]), c->actual_ou, e);
+		return tell(s, &a, str_from(account_ou_names[a.status]), c->actual_ou, e);
 	a.has_drifted = c->verdict == SUSPECTED;
 	session_put(s, &account_type, &a);
 	return RC_OK;
@@ -265,7 +265,7 @@ static enum rc check_all_known(struct scan *sc, struct err *e)
 
 static bool may_be_unknown(struct str ou)
 {
-	return str_eq(ou, STR(OU_ENTRY)) || str_eq(ou, str_from(account_status_names[ACCOUNT_EXIT]));
+	return str_eq(ou, STR(OU_ENTRY)) || str_eq(ou, str_from(account_ou_names[ACCOUNT_EXIT]));
 }
 
 static enum rc check_unknown(struct scan *sc, struct err *e)
@@ -347,7 +347,7 @@ static enum rc put_right(struct session *s, struct account *a, const struct find
 		a->placed_ou = f->actual_ou;
 	if (a->status == ACCOUNT_EXIT)
 		return account_save(s, a, STR(ACTOR), e);
-	return account_lock_away(s, a, reason, STR(ACTOR), STR(""), e);
+	return account_lock_away(s, a, HOLD_DRIFT, reason, STR(ACTOR), STR(""), e);
 }
 
 static enum rc take_in(struct session *s, const struct finding *f, struct err *e)
@@ -373,7 +373,7 @@ static enum rc handle(struct session *s, const struct delivery *d, void *arg, st
 	if (rc == RC_NOT_FOUND)
 		return f.expected_ou.n ? RC_OK : take_in(s, &f, e);
 	/* What was true when it was seen may not be by now. */
-	if (a.is_following || !a.has_drifted || !str_eq(f.expected_ou, str_from(account_status_names[a.status])))
+	if (a.is_following || !a.has_drifted || !str_eq(f.expected_ou, str_from(account_ou_names[a.status])))
 		return RC_OK;
 	return f.actual_ou.n ? put_right(s, &a, &f, e) : forget(s, &a, e);
 }

@@ -75,8 +75,7 @@ static enum rc end_expired(struct session *s, struct claim *c, const struct acto
 
 	if (rc)
 		return rc;
-	session_put(s, &sandbox_type, &c->sandbox);
-	return sandbox_tell(s, NEWS_SANDBOX_EXPIRED, &c->sandbox, by, e);
+	return sandbox_save(s, NEWS_SANDBOX_EXPIRED, &c->sandbox, by, e);
 }
 
 enum rc broker_claim(struct session *s, void *arg, struct err *e)
@@ -97,9 +96,8 @@ enum rc broker_claim(struct session *s, void *arg, struct err *e)
 		return rc;
 	if ((rc = sandbox_claim(&c->sandbox, &c->ask, session_now(s), e)))
 		return rc;
-	session_put(s, &sandbox_type, &c->sandbox);
 	c->is_new = true;
-	return sandbox_tell(s, NEWS_SANDBOX_ALLOCATED, &c->sandbox, &by, e);
+	return sandbox_save(s, NEWS_SANDBOX_ALLOCATED, &c->sandbox, &by, e);
 }
 
 static enum rc load(struct session *s, struct sandbox_call *c, struct err *e)
@@ -140,8 +138,7 @@ enum rc broker_give_back(struct session *s, void *arg, struct err *e)
 	if (!is_changed)
 		return RC_OK;
 	by = actor_of_track(s, c->owner, c->by.request_id);
-	session_put(s, &sandbox_type, &c->sandbox);
-	return sandbox_tell(s, NEWS_SANDBOX_MARKED, &c->sandbox, &by, e);
+	return sandbox_save(s, NEWS_SANDBOX_MARKED, &c->sandbox, &by, e);
 }
 
 enum rc broker_quarantine(struct session *s, void *arg, struct err *e)
@@ -153,8 +150,7 @@ enum rc broker_quarantine(struct session *s, void *arg, struct err *e)
 		return rc;
 	if ((rc = sandbox_quarantine(&c->sandbox, c->reason, session_now(s), e)))
 		return rc;
-	session_put(s, &sandbox_type, &c->sandbox);
-	return sandbox_tell(s, NEWS_SANDBOX_QUARANTINED, &c->sandbox, &c->by, e);
+	return sandbox_save(s, NEWS_SANDBOX_QUARANTINED, &c->sandbox, &c->by, e);
 }
 
 enum rc broker_release(struct session *s, void *arg, struct err *e)
@@ -166,8 +162,7 @@ enum rc broker_release(struct session *s, void *arg, struct err *e)
 		return rc;
 	if ((rc = sandbox_release(&c->sandbox, session_now(s), e)))
 		return rc;
-	session_put(s, &sandbox_type, &c->sandbox);
-	return sandbox_tell(s, NEWS_SANDBOX_RELEASED, &c->sandbox, &c->by, e);
+	return sandbox_save(s, NEWS_SANDBOX_RELEASED, &c->sandbox, &c->by, e);
 }
 
 enum rc broker_retry_deletion(struct session *s, void *arg, struct err *e)
@@ -179,8 +174,7 @@ enum rc broker_retry_deletion(struct session *s, void *arg, struct err *e)
 		return rc;
 	if ((rc = sandbox_retry_deletion(&c->sandbox, session_now(s), e)))
 		return rc;
-	session_put(s, &sandbox_type, &c->sandbox);
-	return sandbox_tell(s, NEWS_SANDBOX_DELETION_RETRIED, &c->sandbox, &c->by, e);
+	return sandbox_save(s, NEWS_SANDBOX_DELETION_RETRIED, &c->sandbox, &c->by, e);
 }
 
 static bool has_text(struct str in, struct str text)
