@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events as people read them: what happened, to what, by whom. Shared by the overview, the details' timelines and the list of events.
 import { h, part } from "./dom.js";
-import { ago, clock, time, words } from "./format.js";
+import { ago, clock, words } from "./format.js";
 import { empty } from "./parts.js";
 
 // Where an event's subject is shown, by the first word of the subject ("sandbox/ID"). A page that shows a kind adds its row.
@@ -23,7 +23,7 @@ const shown = [
 	["reason", (v) => (typeof v === "string" ? v : (v.comment ?? v.type ?? ""))],
 	["error", (v) => v],
 	["status", (v) => `now ${words(v).toLowerCase()}`],
-	["expiresAt", (v) => ["until ", time(v)]],
+	["expiresAt", (v) => ["until ", clock(v)]],
 	["userEmail", (v) => `of ${v}`],
 	["templateName", (v) => `from ${v}`],
 ];

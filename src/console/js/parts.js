@@ -62,9 +62,9 @@ export const denied = (text) =>
 		h("p", { class: "dim" }, "If you need it, ask an administrator for the role."));
 
 // Fill the element with what make() answers; until then it says that it loads, and when it fails, why. A second run keeps what is
-// shown until the new is there. Answers a function that runs it again.
+// shown until the new is there, also while the server is away: the banner says so. Answers a function that runs it again.
 export function loader(element, make) {
-	let turn = 0;
+	let turn = 0, isFilled = false;
 	async function run() {
 		const mine = ++turn;
 		if (!element.firstChild) fill(element, loading());
@@ -72,8 +72,10 @@ export function loader(element, make) {
 		try {
 			const made = await make();
 			if (mine === turn) fill(element, made);
+			isFilled = true;
 		} catch (error) {
-			if (error.name !== "AbortError" && mine === turn) fill(element, failed(error, run));
+			const isKept = error.name === "AbortError" || (isFilled && error.status === 0);
+			if (!isKept && mine === turn) fill(element, failed(error, run));
 			if (!(error instanceof ApiError) && error.name !== "AbortError") console.error(error);
 		}
 		if (mine === turn) element.removeAttribute("aria-busy");
