@@ -55,3 +55,43 @@ test("it can be read on a phone", async (t) => {
 	await page.getByRole("link", { name: "Sandboxes", exact: true }).waitFor();
 	await shot(page, "overview-phone");
 });
+
+// What takes hours to come about, put into the answer on its way to the browser.
+async function onABusyDay(page) {
+	await page.route("**/v1/ops/overview", async (route) => {
+		const response = await route.fetch(), got = await response.json();
+		const from = Math.floor(Date.now() / 60000) * 60 - 120 * 60;
+		got.step_sec = 60;
+		got.series = Array.from({ length: 120 }, (_, i) => ({
+			at: from + i * 60, granted: Math.round(40 + 30 * Math.sin(i / 14) + (i * 7919) % 13), refused: i > 100 ? 4 : 0,
+			p99_ms: i === 60 ? null : 3 + ((i * 104729) % 17) / 6 + (i > 95 && i < 104 ? 9 : 0) }));
+		got.line = { waiting: 7, estimate_sec: 95 };
+		got.claims = { per_minute: 64, p99_ms: 4.2 };
+		got.leases = { ...got.leases, by_status: { ...got.leases.by_status, Active: 31, Frozen: 2, Provisioning: 1, PendingApproval: 4 }, spend_usd: 1240.5, budget_usd: 1550 };
+		got.accounts.by_status = { ...got.accounts.by_status, Available: 12, Active: 31, CleanUp: 3, Quarantine: 1, Frozen: 2 };
+		got.alarms = [{ name: "pool-low", rule: "pool-low", state: "raised", severity: "warning", evidence: "6 sandboxes are free; the low-water mark is 10", value: 6, since_at: from + 7000, raised_at: from + 7060, checked_at: from + 7100, runbook: "docs/runbook.md#pool-low" }];
+		await route.fulfill({ response, json: got });
+	});
+}
+
+test("a busy day: plots, the line, spend and alarms", async (t) => {
+	const page = await world.open(t, { path: "/sandboxes", as: "Admin" });
+	await onABusyDay(page);
+	await page.getByRole("link", { name: "Overview" }).click();
+	const plot = page.getByRole("img", { name: /^Claims per minute: \d+ at .*, at most \d+ at/ });
+	await plot.waitFor();
+	await page.getByRole("img", { name: /^p99 of claims: .* ms at/ }).waitFor();
+	await plot.hover({ position: { x: 200, y: 60 } });
+	assert.match(await page.locator(".plot-reading").first().textContent(), /\d\d:\d\d.*  \d+/);
+	assert.equal(await figure(page, "Waiting in line").textContent(), "7");
+	await page.getByText("about 1 min 35 s").waitFor();
+	await page.getByRole("meter", { name: "Spend against budget" }).waitFor();
+	await page.getByRole("row", { name: /pool-low Warning Raised 6 sandboxes are free/ }).waitFor();
+	await page.mouse.move(0, 0);
+	await isAccessible(page, "the overview of a busy day");
+	await shot(page, "overview");
+	await page.getByRole("button", { name: "Switch to dark colours" }).click();
+	await page.mouse.move(0, 0);
+	await isAccessible(page, "the overview of a busy day in dark");
+	await shot(page, "overview-dark");
+});

@@ -87,6 +87,26 @@ test("deletions are paused and resumed, passes are run", async (t) => {
 	}
 });
 
+test("one that somebody holds is deleted", async (t) => {
+	const held = await world.claim("student-who-loses-it");
+	const page = await world.open(t, { as: "Admin", path: `/sandboxes/${held.sandbox_id}` });
+	await page.getByRole("button", { name: "Delete" }).click();
+	await page.getByRole("dialog").getByText("student-who-loses-it holds it now and loses it").waitFor();
+	await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+	await page.locator(".facts").getByText("Pending deletion").waitFor();
+	assert.equal((await world.call("GET", `/v1/admin/sandboxes/${held.sandbox_id}`)).status, "pending_deletion");
+	assert.equal(await page.getByRole("button", { name: "Delete" }).count(), 0);
+});
+
+test("the list can be read on a phone", async (t) => {
+	const page = await world.open(t, { as: "Admin", path: "/sandboxes?q=sandbox-00001", viewport: { width: 390, height: 844 } });
+	await until(async () => (await rows(page).count()) > 5, "rows");
+	const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+	assert.ok(wide <= 0, `${wide} px too wide`);
+	await isAccessible(page, "the list on a phone");
+	await shot(page, "sandboxes-phone");
+});
+
 test("what is not there is said", async (t) => {
 	const page = await world.open(t, { as: "Admin", path: "/sandboxes/no-such-one", allow: [/status of 404/] });
 	await page.getByText("Nothing here").waitFor();

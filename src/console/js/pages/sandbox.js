@@ -26,6 +26,11 @@ function actions(ctx, s) {
 	if (!isAside && s.status !== "stale")
 		list.push(act(ctx, "Quarantine", { path: `${path}/quarantine`, kind: "quiet-danger", danger: true, reason: "optional", title: `Quarantine ${s.name}?`,
 			done: `${s.name} is set aside.`, text: "It is set aside: nobody gets it and nothing deletes it until it is released." }));
+	if (["available", "allocated", "stale"].includes(s.status))
+		list.push(act(ctx, "Delete", { path: `${path}/delete`, kind: "quiet-danger", danger: true, title: `Delete ${s.name}?`, done: `${s.name} will be deleted.`,
+			text: s.status === "allocated"
+				? `${s.allocated_to_track} holds it now and loses it. The next cleanup deletes it at the vendor; this cannot be undone.`
+				: "The next cleanup deletes it at the vendor; this cannot be undone." }));
 	if (s.status === "deletion_failed")
 		list.push(act(ctx, "Retry deletion", { path: `${path}/retry-deletion`, title: `Try to delete ${s.name} again?`, done: "It will be tried again.",
 			text: "It is put back among those that wait for their deletion, with all its tries." }));

@@ -64,6 +64,16 @@ function pauseButton(job, ctx) {
 	});
 }
 
+// For those in one state; offered while these are shown.
+const ofState = {
+	deletion_failed: { label: "Retry all deletions", path: "/v1/admin/retry-failed-deletions", title: "Try all failed deletions again?",
+		text: "Each is put back among those that wait for their deletion, with all its tries.",
+		done: (r) => (r.status === "running" ? "This goes on in the background." : `${number(r.retried)} will be tried again.`) },
+	stale: { label: "Remove old stale records", path: "/v1/admin/auto-delete-stale", danger: true, title: "Remove stale records?",
+		text: "Records that have been stale for 24 hours or more are removed from the pool; nothing is deleted at the vendor. What is in quarantine stays.",
+		done: (r) => (r.status === "running" ? "This goes on in the background." : `Removed ${number(r.deleted)} records.`) },
+};
+
 function pausedNote(job) {
 	return job.paused && h("p", { class: "note warn", role: "status" }, "Deletions are paused: what is given back waits until they are resumed.");
 }
@@ -95,7 +105,7 @@ export default async function page(ctx) {
 	const [found, { jobs }] = await Promise.all([find(ctx.query, ctx.signal), api.get("/v1/admin/jobs", {}, { signal: ctx.signal })]);
 	const cleanup = jobs.find((j) => j.name === "cleanup");
 	return [
-		heading("Sandboxes", { actions: [passes.map((p) => passButton(p, ctx)), pauseButton(cleanup, ctx)] }),
+		heading("Sandboxes", { actions: [ofState[ctx.query.status] && passButton(ofState[ctx.query.status], ctx), passes.map((p) => passButton(p, ctx)), pauseButton(cleanup, ctx)] }),
 		pausedNote(cleanup),
 		filters(ctx),
 		card("Pool", { class: "flush" }, table(columns, found.items, { caption: "Sandboxes", none: nothing(ctx) })),
