@@ -3,6 +3,7 @@
 
 import gzip
 import re
+import socket
 
 import pytest
 
@@ -280,3 +281,18 @@ def test_a_cursor_of_another_search_is_refused(make):
     assert admin.list("?q=sandbox&limit=2&cursor=" + cursor).status == 200
     assert admin.list("?q=other&limit=2&cursor=" + cursor).status == 400
     assert admin.list("?limit=2&cursor=" + cursor).status == 400
+
+
+def test_a_live_stream_ends_with_the_session(server):
+    sock = socket.create_connection(server.address, timeout=20)
+    token = jwt.token("ann@example.com", "Admin", lives=2)
+    sock.sendall(
+        b"GET /v1/ops/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % token.encode()
+    )
+    got = b""
+    while not got.endswith(b"0\r\n\r\n"):
+        more = sock.recv(65536)
+        assert more, "cut off without an end: %r" % got
+        got += more
+    sock.close()
+    assert got.startswith(b"HTTP/1.1 200 ")

@@ -87,14 +87,15 @@ export function loader(element, make) {
 // --- tables ---
 
 // columns: { title, cell(row), num, class, hidden } (hidden: the title is for screen readers only). On a phone each row becomes
-// a block with the titles beside the values; lead: the column that heads it.
+// a block with the titles beside the values, without those that have none; lead: the column that heads it.
 export function table(columns, rows, { caption, none: nothing, id } = {}) {
 	if (!rows.length) return nothing ?? empty("Nothing to show");
 	const head = columns.map((c) =>
 		h("th", { scope: "col", class: c.num && "num" }, c.hidden ? h("span", { class: "unseen" }, c.title) : c.title));
-	const body = rows.map((row) => h("tr", {}, columns.map((c) =>
-		h("td", { class: [c.num && "num", c.class, c.lead && "lead"].filter(Boolean).join(" ") || null,
-			data: { title: c.hidden ? "" : c.title } }, c.cell(row) ?? none()))));
+	const cell = (c, content) => h("td", {
+		class: [c.num && "num", c.class, c.lead && "lead", (content ?? "") === "" && "blank"].filter(Boolean).join(" ") || null,
+		data: { title: c.hidden ? "" : c.title } }, (content ?? "") === "" ? none() : content);
+	const body = rows.map((row) => h("tr", {}, columns.map((c) => cell(c, c.cell(row)))));
 	return h("div", { class: "table-box", id },
 		h("table", {}, caption && h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)),
 			h("tbody", {}, body)));
