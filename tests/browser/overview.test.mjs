@@ -46,6 +46,20 @@ test("a manager sees what waits for approval, a user his own lease", async (t) =
 	await shot(user, "overview-user");
 });
 
+test("it is usable within a second", async (t) => {
+	const page = await world.open(t, { as: "Admin" });
+	const times = [];
+	for (let i = 0; i < 3; i++) { // the best of three: other work on this machine is not its fault
+		const began = performance.now();
+		await page.reload({ waitUntil: "commit" });
+		await figure(page, "Free sandboxes").waitFor();
+		await page.locator("#events li").first().waitFor();
+		times.push(performance.now() - began);
+	}
+	assert.ok(Math.min(...times) < 1000, `it took ${times.map(Math.round)} ms`);
+	t.diagnostic(`${times.map(Math.round)} ms`);
+});
+
 test("it can be read on a phone", async (t) => {
 	const page = await world.open(t, { as: "Admin", viewport: { width: 390, height: 844 } });
 	await figure(page, "Free sandboxes").waitFor();

@@ -6,10 +6,10 @@ import { leasesPart } from "./overview-leases.js";
 import { eventsPart, machinePart } from "./overview-machine.js";
 
 export default async function page(ctx) {
-	const parts = await Promise.all([
-		ctx.rights.operations && machinePart(ctx),
+	const machine = ctx.rights.operations ? machinePart(ctx) : null;
+	const [leases, events] = await Promise.all([
 		ctx.rights.leases && leasesPart(ctx),
-		ctx.rights.operations && eventsPart(ctx),
+		machine && eventsPart(ctx, machine.soon),
 	]);
-	return [heading("Overview"), h("div", { class: "stack" }, parts)];
+	return [heading("Overview"), h("div", { class: "stack" }, machine?.element, leases, events)];
 }
