@@ -18,7 +18,7 @@
 #include "cli/remote.h"
 #include "cli/show.h"
 
-enum { WIDTH = 100, ACCOUNT_DIGITS = 12, UUID_LENGTH = 36, ID_CUT = 60 };
+enum { WIDTH = 100, ACCOUNT_DIGITS = 12, UUID_LENGTH = 36, NOTE_CUT = 60, BY_CUT = 32 };
 
 /* --- what is meant --- */
 
@@ -149,7 +149,21 @@ static struct str note_cell(struct remote *remote, const json_t *hold, const cha
 {
 	struct str why = text_of(remote, hold, "closedWhy");
 
-	return show_cut(&remote->arena, why.n ? why : text_of(remote, hold, member), ID_CUT);
+	return show_cut(&remote->arena, why.n ? why : text_of(remote, hold, member), NOTE_CUT);
+}
+
+/* To the second: several events are often of one minute. */
+static struct str moment_cell(struct remote *remote, const json_t *event, const char *member)
+{
+	struct str iso = text_of(remote, event, member);
+	int64_t    sec;
+
+	return iso_time_parse(iso, &sec) ? str_format(&remote->arena, "%.10s %.8s", iso.p, iso.p + 11) : STR("");
+}
+
+static struct str by_cell(struct remote *remote, const json_t *step, const char *member)
+{
+	return show_cut(&remote->arena, text_of(remote, step, member), BY_CUT);
 }
 
 static void print_tables(struct remote *remote, const json_t *document)
@@ -161,7 +175,7 @@ static void print_tables(struct remote *remote, const json_t *document)
 		                               { "NOTE", "note", note_cell } };
 	static const struct column next[] = { { "WHEN", "at", when },
 		                              { "WHAT", "what", text_of },
-		                              { "BY", "by", text_of } };
+		                              { "BY", "by", by_cell } };
 
 	print_table(remote, json_object_get(document, "holds"), "Holds", holds, ARRAY_LEN(holds));
 	print_table(remote, json_object_get(document, "next"), "What happens next", next, ARRAY_LEN(next));
@@ -185,7 +199,7 @@ static void print_can(struct remote *remote, const json_t *document)
 
 static void print_events(struct remote *remote, const json_t *document)
 {
-	static const struct column events[] = { { "TIME", "time", time_of },
+	static const struct column events[] = { { "TIME (UTC)", "time", moment_cell },
 		                                { "WHO", "actor", text_of },
 		                                { "WHAT", "text", text_of } };
 

@@ -217,15 +217,38 @@ static struct str last_words(struct str log)
 	return line;
 }
 
+static const char *cleaned_why(struct str reason)
+{
+	static const struct {
+		const char *reason, *words;
+	} table[] = {
+		{ CLEAN_FOR_REGISTRATION, "because it is new in the pool" },
+		{ CLEAN_AFTER_LEASE, "after a lease" },
+		{ CLEAN_AFTER_FAILURE, "because somebody had it cleaned again" },
+		{ CLEAN_AFTER_RESET, "after a lease that did not come about" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (str_eq(reason, str_from(table[i].reason)))
+			return table[i].words;
+	return "for a reason that is not known";
+}
+
+static const char *cleaning_state(const struct view *v)
+{
+	if (v->is_moving)
+		return "is on its way to be emptied";
+	return v->a.clean_run.n ? "is being emptied" : "waits for its turn to be emptied";
+}
+
 static enum rc sum_up_cleaning(struct situation *x, const struct view *v, struct err *e)
 {
 	const struct account *a = &v->a;
 	struct str            words = last_words(a->clean_log);
 	bool                  has_begun = a->clean_run.n > 0;
 
-	x->summary = str_format(x->a, "Account %.*s %s (%.*s); after that it rests, and then it can be lent again.",
-	                        STR_ARG(x->id), has_begun ? "is being emptied" : "waits for its turn to be emptied",
-	                        STR_ARG(a->clean_reason));
+	x->summary = str_format(x->a, "Account %.*s %s, %s; after that it rests, and then it can be lent again.",
+	                        STR_ARG(x->id), cleaning_state(v), cleaned_why(a->clean_reason));
 	explain_can(x, CAN_CLEAN_AGAIN, x->id);
 	if (!has_begun)
 		return explain_timer(x, str_format(x->a, "cleanup/%.*s", STR_ARG(a->id)),

@@ -19,6 +19,7 @@
 #include "base/utf8.h"
 #include "kernel/event.h"
 #include "service/explain_ops.h"
+#include "service/leases.h"
 
 enum { LOOK_PAGE = 100, LOOK_PAGES = 10, TEXT_MAX = 400, VALUE_MAX = 240, MICRO = 1000000 };
 
@@ -36,6 +37,7 @@ static const struct {
 	{ "AccountEjected",              "sent out of the pool" },
 	{ "AccountRemoved",              "left the pool" },
 	{ "AccountDriftDetected",        "found outside of its OU[: in {actualOu}][, but it should be in {expectedOu}]" },
+	{ "cloudtrail:MoveAccount",      "moved in the organisation[ from {requestParameters.sourceParentId}][ to {requestParameters.destinationParentId}]" },
 	{ "HoldCreated",                 "held: {reason}[, until {due@}][ ({note})]" },
 	{ "HoldExtended",                "the hold {reason} was changed[: until {due@}]" },
 	{ "HoldClosed",                  "the hold {reason} ended: {state}[ ({why})]" },
@@ -118,6 +120,8 @@ static struct str to_time(struct arena *a, const json_t *value)
 
 static struct str to_text(struct arena *a, const json_t *value)
 {
+	if (json_is_string(value) && str_eq(str_from(json_string_value(value)), STR(AUTO_APPROVED)))
+		return STR("the rules");
 	if (json_is_string(value))
 		return utf8_line(a, str_of(json_string_value(value), json_string_length(value)), VALUE_MAX);
 	if (json_is_integer(value))

@@ -48,10 +48,12 @@ static void tell_running(struct situation *x, const struct saga *saga)
 
 	explain_why(x, str_format(x->a, "%.*s is %s: %.*s.", STR_ARG(saga->id),
 	                          saga->state == SAGA_UNDOING ? "being undone" : "under way", STR_ARG(at)));
-	explain_next(x, saga->due_ms > x->now_ms ? saga->due_ms : x->now_ms,
-	             str_format(x->a, "the step %.*s is %s", STR_ARG(step),
-	                        saga->last_error.n ? "tried again" : "done, or tried again when that fails"),
-	             saga->id);
+	if (saga->owner.n)
+		explain_next(x, x->now_ms, str_format(x->a, "the step %.*s is being done", STR_ARG(step)), saga->id);
+	else
+		explain_next(x, saga->due_ms > x->now_ms ? saga->due_ms : x->now_ms,
+		             str_format(x->a, "the step %.*s is tried%s", STR_ARG(step), saga->tries ? " again" : ""),
+		             saga->id);
 	if (saga->last_error.n) {
 		explain_problem(x, str_format(x->a, "%.*s does not get on: %.*s", STR_ARG(saga->id), STR_ARG(at)));
 		explain_can(x, CAN_SAGA_RETRY, saga->id);
