@@ -54,6 +54,9 @@ void explain_problem(struct situation *x, struct str line)
 
 void explain_next(struct situation *x, int64_t at_ms, struct str what, struct str by)
 {
+	for (size_t i = 0; i < x->next_count; i++)
+		if (x->next[i].at_ms == at_ms && str_eq(x->next[i].what, what))
+			return; /* two things that are wrong may wait for the same job */
 	if (x->next_count < EXPLAIN_LINES)
 		x->next[x->next_count++] = (struct explain_step){ .what = what, .by = by, .at_ms = at_ms };
 }

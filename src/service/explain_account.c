@@ -65,6 +65,29 @@ static enum rc read_view(struct situation *x, struct view *v, bool *ret_is_known
 	return explain_find(x, &lease_type, lease, &v->lease, &v->has_lease, e);
 }
 
+/* --- who puts right what has gone wrong --- */
+
+/* The reconciler where it is scheduled, else the job that compares OUs. */
+static enum rc tell_reconciler(struct situation *x, struct err *e)
+{
+	struct timer timer;
+	bool         is_scheduled;
+	enum rc      rc = explain_find(x, &timer_type, STR("job/reconcile"), &timer, &is_scheduled, e);
+
+	if (rc)
+		return rc;
+	if (is_scheduled)
+		return explain_job(
+		        x, "reconcile",
+		        STR("organisation, records and holds are compared: what is safe is put right, the rest is an alarm"),
+		        e);
+	return explain_job(
+	        x, "account-drift",
+	        STR("organisation and records are compared: a move that was left is finished; an account that is twice in a "
+	            "row not where it should be is locked away"),
+	        e);
+}
+
 /* --- holds --- */
 
 /* Why it is held, as the end of a sentence. */
@@ -137,7 +160,7 @@ static enum rc tell_timed(struct situation *x, const struct view *v, const struc
 	else if (!is_armed && h->due_ms > x->now_ms)
 		explain_problem(x, str_format(x->a, "The hold %.*s (%s) has no timer: nothing will end it at %s.",
 		                              STR_ARG(h->id), reason, explain_time(x, h->due_ms)));
-	return RC_OK;
+	return is_armed ? RC_OK : tell_reconciler(x, e);
 }
 
 static enum rc tell_holds(struct situation *x, const struct view *v, struct err *e)
@@ -338,10 +361,6 @@ static int64_t since(const struct view *v)
 
 /* --- does the organisation agree? --- */
 
-#define DRIFT_WILL                                                                                                                \
-	"the organisation is compared with the records: a move that was left is finished; an account that is twice in a row not " \
-	"where it should be is locked away"
-
 static enum rc tell_place(struct situation *x, struct view *v, struct err *e)
 {
 	const struct account *a = &v->a;
@@ -372,7 +391,7 @@ static enum rc tell_place(struct situation *x, struct view *v, struct err *e)
 		                   "Record and organisation differ, and nothing is moving it: the record says %s (OU "
 		                   "%s), the account was last in %.*s.",
 		                   account_status_names[a->status], wanted, STR_ARG(a->placed_ou)));
-	return explain_job(x, "account-drift", STR(DRIFT_WILL), e);
+	return tell_reconciler(x, e);
 }
 
 /* What the record says counts for little while the account is elsewhere. */

@@ -15,8 +15,6 @@
 #include "service/holds.h"
 #include "service/lease_records.h"
 
-enum { MOVING_MS = 200 };
-
 static void open_rig(struct account_rig *r)
 {
 	account_rig_open(r);
@@ -65,13 +63,15 @@ TEST(a_resting_account_says_until_when_and_for_which_lease)
 	answer = account_explained(&r, id);
 	CHECK(says(answer, "where", "Cooldown") && says(answer, "since", iso(&r, a.cleaned_ms)));
 	CHECK(says(answer, "summary", "rests until 2023-11-"));
-	CHECK(says(answer, "summary", str_format(&r.rig.arena, "the costs of lease %.*s are complete", STR_ARG(lease)).p));
+	CHECK(says(answer, "summary",
+	           str_format(&r.rig.arena, "the costs of lease %.*s are complete", STR_ARG(lease)).p));
 	CHECK(says(answer, "summary", "then it can be lent again"));
 	CHECK(lists(answer, "holds", "state", "open") && lists(answer, "holds", "due", iso(&r, a.rest_until_ms)));
 	CHECK(lists(answer, "holds", "state", "exempt")); /* of its registration */
 	CHECK(lists(answer, "next", "at", iso(&r, a.rest_until_ms)) && lists(answer, "next", "by", "isb-billing-sep-"));
 	CHECK(lists(answer, "can", "command", "leasehold hold release ") && lists(answer, "can", "path", "/release"));
-	CHECK(lists(answer, "why", NULL, "Its last lease was") && json_array_size(json_object_get(answer, "problems")) == 0);
+	CHECK(lists(answer, "why", NULL, "Its last lease was") &&
+	      json_array_size(json_object_get(answer, "problems")) == 0);
 	CHECK(lists(answer, "events", "text", "held: billing, until 2023-11-"));
 	CHECK(count_of(answer, "events", "type", "CleanupDue") == 0);
 	account_rig_close(&r);
@@ -86,7 +86,9 @@ static enum rc lose_timer(struct session *s, void *arg, struct err *e)
 	struct disarm *d = arg;
 	enum rc        rc = hold_list(s, &d->list, e);
 
-	return rc ? rc : session_disarm(s, hold_schedule_name(page_record(&d->list.page, &hold_type, 0), session_arena(s)), e);
+	return rc ? rc
+	          : session_disarm(s, hold_schedule_name(page_record(&d->list.page, &hold_type, 0), session_arena(s)),
+	                           e);
 }
 
 TEST(a_hold_that_nothing_will_end_is_a_problem_before_and_after_its_time)
@@ -103,11 +105,12 @@ TEST(a_hold_that_nothing_will_end_is_a_problem_before_and_after_its_time)
 	rig_run(&r.rig, lose_timer, &d);
 	before = account_explained(&r, id);
 	CHECK(lists(before, "problems", NULL, "has no timer: nothing will end it at 2023-11-"));
-	CHECK(count_of(before, "next", "by", "timer") == 0);
+	CHECK(count_of(before, "next", "by", "timer") == 0 && lists(before, "next", "by", "job account-drift"));
 
 	rig_pass(&r.rig, 96 * HOUR_MS);
 	after = account_explained(&r, id);
-	CHECK(says(after, "summary", "should have been free since 2023-11-") && says(after, "summary", "has not been released"));
+	CHECK(says(after, "summary", "should have been free since 2023-11-") &&
+	      says(after, "summary", "has not been released"));
 	CHECK(lists(after, "problems", NULL, "its timer has fired or is lost"));
 	CHECK(lists(after, "can", "command", "leasehold hold release "));
 	account_rig_close(&r);
@@ -125,9 +128,11 @@ TEST(an_account_locked_away_after_a_failed_cleanup_says_why_and_what_brings_it_b
 	do_account(&r, account_register, id);
 	rig_pass(&r.rig, 24 * HOUR_MS);
 	answer = account_explained(&r, id);
-	CHECK(says(answer, "where", "Quarantine") && says(answer, "summary", "is locked away: the cleanup failed: 3 attempts"));
+	CHECK(says(answer, "where", "Quarantine") &&
+	      says(answer, "summary", "is locked away: the cleanup failed: 3 attempts"));
 	CHECK(says(answer, "summary", "Nothing happens to it by itself"));
-	CHECK(lists(answer, "holds", "reason", "failed-cleanup") && lists(answer, "events", "type", "AccountCleanupFailed"));
+	CHECK(lists(answer, "holds", "reason", "failed-cleanup") &&
+	      lists(answer, "events", "type", "AccountCleanupFailed"));
 	CHECK(lists(answer, "can", "path", str_format(&r.rig.arena, "/api/accounts/%.*s/retryCleanup", STR_ARG(id)).p));
 	CHECK(lists(answer, "can", "command", "leasehold account eject "));
 	CHECK(count_of(answer, "can", "command", "hold release") == 0); /* such a hold ends with a cleanup */
@@ -152,7 +157,7 @@ TEST(an_account_on_its_way_says_which_step_and_that_it_is_not_there_yet)
 	CHECK(lists(answer, "why", NULL, "Access: Ann@example.com should have it; nobody has."));
 	CHECK(lists(answer, "problems", NULL, "does not get on: step 2 of 3 (move)"));
 	CHECK(lists(answer, "next", "what", "the step move is tried again"));
-	CHECK(lists(answer, "can", "path", "%2F") == false && count_of(answer, "can", "path", "account-follow%2F") == 2);
+	CHECK(count_of(answer, "can", "path", "account-follow%2F") == 2);
 	CHECK(count_of(answer, "problems", NULL, "Record and organisation differ") == 0);
 	account_rig_close(&r);
 }
@@ -174,7 +179,8 @@ TEST(a_parked_saga_is_told_with_its_step_and_its_orders)
 	CHECK(lists(answer, "can", "command", "leasehold saga retry account-follow/"));
 	CHECK(lists(answer, "can", "command", "leasehold saga skip account-follow/"));
 	CHECK(lists(answer, "events", "type", "SagaParked"));
-	CHECK(lists(answer, "problems", NULL, "Record and organisation differ, and nothing is moving it: the record says Quarantine"));
+	CHECK(lists(answer, "problems", NULL,
+	            "Record and organisation differ, and nothing is moving it: the record says Quarantine"));
 	account_rig_close(&r);
 }
 
@@ -199,9 +205,12 @@ TEST(a_split_brain_is_said_plainly_with_what_the_reconciler_will_do)
 	a.id = add_free_account(&r, 0);
 	rig_run(&r.rig, put_elsewhere, &a);
 	answer = account_explained(&r, a.id);
-	CHECK(says(answer, "summary", "The record says that account ") && says(answer, "summary", " is Available, but it was last in the OU Quarantine"));
-	CHECK(lists(answer, "problems", NULL, "the record says Available (OU Available), the account was last in Quarantine."));
-	CHECK(lists(answer, "next", "by", "job account-drift") && lists(answer, "next", "what", "a move that was left is finished"));
+	CHECK(says(answer, "summary", "The record says that account ") &&
+	      says(answer, "summary", " is Available, but it was last in the OU Quarantine"));
+	CHECK(lists(answer, "problems", NULL,
+	            "the record says Available (OU Available), the account was last in Quarantine."));
+	CHECK(lists(answer, "next", "by", "job account-drift") &&
+	      lists(answer, "next", "what", "a move that was left is finished"));
 	CHECK(lists(answer, "can", "command", "leasehold job run account-drift"));
 	CHECK(lists(answer, "can", "command", "leasehold account quarantine "));
 	account_rig_close(&r);
@@ -219,7 +228,9 @@ TEST(an_account_that_an_outsider_moved_is_told_after_the_first_look)
 	id = add_free_account(&r, 0);
 	outsider_moves(&r, id, SIM_OU_QUARANTINE);
 	r.rig.clock.test_ms += HOUR_MS;
-	drift = (struct account_drift){ .store = r.rig.store, .organisation = r.cloud.organisation, .clock = &r.rig.clock };
+	drift = (struct account_drift){ .store = r.rig.store,
+		                        .organisation = r.cloud.organisation,
+		                        .clock = &r.rig.clock };
 	CHECK(account_drift_pass(&drift, &result, &r.err) == RC_OK);
 	answer = account_explained(&r, id);
 	CHECK(says(answer, "summary", "is Available, but the organisation has it somewhere else"));
@@ -231,9 +242,20 @@ TEST(an_account_that_an_outsider_moved_is_told_after_the_first_look)
 static enum rc add_trouble(struct session *s, void *arg, struct err *e)
 {
 	struct str   id = *(struct str *)arg;
-	struct dead  dead = { .id = STR("dead-1"), .queue = STR(HOLD_QUEUE), .subject = str_format(session_arena(s), "account/%.*s", STR_ARG(id)), .event_id = STR("x"), .event = STR("{}"), .tries = 10, .error = STR("the store said no"), .died_ms = 1700000000000 };
+	struct dead  dead = { .id = STR("dead-1"),
+		              .queue = STR(HOLD_QUEUE),
+		              .subject = str_format(session_arena(s), "account/%.*s", STR_ARG(id)),
+		              .event_id = STR("x"),
+		              .event = STR("{}"),
+		              .tries = 10,
+		              .error = STR("the store said no"),
+		              .died_ms = 1700000000000 };
 	struct dead  other = dead;
-	struct alarm alarm = { .name = str_format(session_arena(s), "account-quarantined#%.*s", STR_ARG(id)), .rule = STR("account-quarantined"), .state = ALARM_RAISED, .evidence = STR("it is so"), .raised_ms = 1700000000000 };
+	struct alarm alarm = { .name = str_format(session_arena(s), "account-quarantined#%.*s", STR_ARG(id)),
+		               .rule = STR("account-quarantined"),
+		               .state = ALARM_RAISED,
+		               .evidence = STR("it is so"),
+		               .raised_ms = 1700000000000 };
 
 	(void)e;
 	other.id = STR("dead-2");
@@ -256,8 +278,11 @@ TEST(dead_letters_and_alarms_about_it_are_problems_and_those_of_others_are_not)
 	other = add_free_account(&r, 1);
 	rig_run(&r.rig, add_trouble, &id);
 	answer = account_explained(&r, id);
-	CHECK(lists(answer, "problems", NULL, "A delivery of queue holds was given up at 2023-11-14 22:13 UTC after 10 tries: the store said no"));
-	CHECK(lists(answer, "problems", NULL, "The alarm account-quarantined is raised since 2023-11-14 22:13 UTC: it is so"));
+	CHECK(lists(
+	        answer, "problems", NULL,
+	        "A delivery of queue holds was given up at 2023-11-14 22:13 UTC after 10 tries: the store said no"));
+	CHECK(lists(answer, "problems", NULL,
+	            "The alarm account-quarantined is raised since 2023-11-14 22:13 UTC: it is so"));
 	CHECK(lists(answer, "can", "command", "leasehold dlq replay dead-1"));
 	of_other = account_explained(&r, other);
 	CHECK(json_array_size(json_object_get(of_other, "problems")) == 0);
@@ -272,10 +297,12 @@ TEST(what_is_not_known_is_not_found_and_what_is_gone_is_told_by_its_events)
 	struct str                  id;
 
 	open_rig(&r);
-	CHECK(try_explain(r.rig.store, &r.rig.arena, &x, &r.err) == RC_NOT_FOUND && strstr(r.err.msg, "no event tells of one"));
+	CHECK(try_explain(r.rig.store, &r.rig.arena, &x, &r.err) == RC_NOT_FOUND &&
+	      strstr(r.err.msg, "no event tells of one"));
 	x = (struct explain){ .kind = STR("instance"), .id = STR("i-1") };
 	err_clear(&r.err);
-	CHECK(try_explain(r.rig.store, &r.rig.arena, &x, &r.err) == RC_NOT_FOUND && strstr(r.err.msg, "has no instances yet"));
+	CHECK(try_explain(r.rig.store, &r.rig.arena, &x, &r.err) == RC_NOT_FOUND &&
+	      strstr(r.err.msg, "has no instances yet"));
 	x = (struct explain){ .kind = STR("moon"), .id = STR("1") };
 	CHECK(try_explain(r.rig.store, &r.rig.arena, &x, NULL) == RC_INVALID);
 	x = (struct explain){ .kind = STR("account"), .id = STR("12") };
@@ -300,7 +327,9 @@ static json_t *sandbox_explained(struct pool *p, int n)
 
 static enum rc state_circuit(struct session *s, void *arg, struct err *e)
 {
-	struct fact fact = { .name = STR("circuit/csp"), .value = 1, .since_ms = session_now(s).ms - 5000, .at_ms = session_now(s).ms };
+	struct fact fact = {
+		.name = STR("circuit/csp"), .value = 1, .since_ms = session_now(s).ms - 5000, .at_ms = session_now(s).ms
+	};
 
 	(void)arg;
 	(void)e;
@@ -327,10 +356,12 @@ TEST(a_sandbox_whose_deletion_fails_says_how_often_and_why_and_when_again)
 	s.last_error = STR("503 from the vendor");
 	pool_put(&p, s);
 	answer = sandbox_explained(&p, 1);
-	CHECK(says(answer, "where", "pending_deletion") && says(answer, "summary", "was used by track lab-42 and is to be deleted, which has not worked yet"));
+	CHECK(says(answer, "where", "pending_deletion") &&
+	      says(answer, "summary", "was used by track lab-42 and is to be deleted, which has not worked yet"));
 	CHECK(says(answer, "since", "2001-09-09T00:46:40Z"));
 	CHECK(lists(answer, "why", NULL, "2 attempts to delete it have failed; the last error: 503 from the vendor"));
-	CHECK(lists(answer, "next", "at", "2001-09-09T01:56:40Z") && lists(answer, "can", "command", "leasehold job run cleanup"));
+	CHECK(lists(answer, "next", "at", "2001-09-09T01:56:40Z") &&
+	      lists(answer, "can", "command", "leasehold job run cleanup"));
 	CHECK(lists(answer, "problems", NULL, "Its deletion fails: 503"));
 
 	CHECK(store_run(p.store, state_circuit, NULL, &p.arena, NULL) == RC_OK);
@@ -348,7 +379,8 @@ TEST(a_sandbox_is_explained_in_each_of_its_states)
 	} rows[] = {
 		{ "free", SANDBOX_AVAILABLE, "is free: the next track", "sandbox quarantine" },
 		{ "lent", SANDBOX_ALLOCATED, "belongs to track lab-42, until 2001-09-09 0", "job run expiry" },
-		{ "given up", SANDBOX_DELETION_FAILED, "nobody tries again until somebody says so", "sandbox retry-deletion sb-0001" },
+		{ "given up", SANDBOX_DELETION_FAILED, "nobody tries again until somebody says so",
+		  "sandbox retry-deletion sb-0001" },
 		{ "missing", SANDBOX_STALE, "the vendor did not list it", "job run sync" },
 	};
 	struct pool p;
@@ -368,7 +400,8 @@ TEST(a_sandbox_is_explained_in_each_of_its_states)
 		s.last_error = s.status == SANDBOX_DELETION_FAILED ? STR("no") : STR("");
 		pool_put(&p, s);
 		answer = sandbox_explained(&p, 1);
-		CHECK(says(answer, "where", sandbox_state_name(rows[i].state)) && says(answer, "summary", rows[i].summary));
+		CHECK(says(answer, "where", sandbox_state_name(rows[i].state)) &&
+		      says(answer, "summary", rows[i].summary));
 		CHECK(lists(answer, "can", "command", rows[i].command));
 	}
 	pool_close(&p);
@@ -420,13 +453,18 @@ TEST(an_event_is_one_readable_line_and_an_unknown_one_has_its_name)
 	static const struct {
 		const char *type, *detail, *text;
 	} rows[] = {
-		{ "HoldCreated", "{\"reason\":\"billing\",\"due\":\"2026-11-18T10:00:00Z\"}", "held: billing, until 2026-11-18 10:00 UTC" },
-		{ "HoldClosed", "{\"reason\":\"manual\",\"state\":\"released-early\",\"why\":\"needed\"}", "the hold manual ended: released-early (needed)" },
+		{ "HoldCreated", "{\"reason\":\"billing\",\"due\":\"2026-11-18T10:00:00Z\"}",
+		  "held: billing, until 2026-11-18 10:00 UTC" },
+		{ "HoldClosed", "{\"reason\":\"manual\",\"state\":\"released-early\",\"why\":\"needed\"}",
+		  "the hold manual ended: released-early (needed)" },
 		{ "LeaseDenied", "{\"deniedBy\":\"max@example.com\"}", "denied by max@example.com" },
-		{ "LeaseFrozen", "{\"reason\":{\"type\":\"BudgetExceeded\",\"triggeredBudgetThreshold\":40,\"budget\":50,\"totalSpend\":41.5}}",
+		{ "LeaseFrozen",
+		  "{\"reason\":{\"type\":\"BudgetExceeded\",\"triggeredBudgetThreshold\":40,\"budget\":50,\"totalSpend\":41.5}}",
 		  "frozen (BudgetExceeded): 41.50 USD spent, the threshold is 40 USD" },
-		{ "SandboxAllocated", "{\"track\":\"lab\",\"expiresAt\":1000000000}", "claimed by track lab, until 2001-09-09 01:46 UTC" },
-		{ "LeaseQueued", "{\"approvedBy\":\"AUTO_APPROVED\"}", "approved by the rules; no account was free, so it got a place in line" },
+		{ "SandboxAllocated", "{\"track\":\"lab\",\"expiresAt\":1000000000}",
+		  "claimed by track lab, until 2001-09-09 01:46 UTC" },
+		{ "LeaseQueued", "{\"approvedBy\":\"AUTO_APPROVED\"}",
+		  "approved by the rules; no account was free, so it got a place in line" },
 		{ "LeaseDenied", "[1]", "denied by " },
 		{ "LeaseDenied", "no JSON", "denied by " },
 		{ "LeaseDenied", "{\"deniedBy\":{},\"reason\":\"a\\nb\\u001b[1m\"}", "denied by : a b [1m" },

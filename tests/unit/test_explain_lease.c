@@ -36,10 +36,12 @@ TEST(a_request_says_who_must_decide_and_how)
 	answer = lease_explained(&r, uuid);
 	CHECK(says(answer, "where", "PendingApproval") && says(answer, "summary", "waits for a manager to approve it"));
 	CHECK(lists(answer, "why", NULL, "from the template By request"));
-	CHECK(lists(answer, "can", "command", "leasehold lease approve ") && lists(answer, "can", "command", "lease withdraw"));
+	CHECK(lists(answer, "can", "command", "leasehold lease approve ") &&
+	      lists(answer, "can", "command", "lease withdraw"));
 	CHECK(count_of(answer, "can", "path", "/api/leases/eyJ") == 3);
 	owners = told_to(&r, uuid, &ann);
-	CHECK(lists(owners, "can", "command", "lease withdraw") && json_array_size(json_object_get(owners, "can")) == 1);
+	CHECK(lists(owners, "can", "command", "lease withdraw") &&
+	      json_array_size(json_object_get(owners, "can")) == 1);
 	managers = told_to(&r, uuid, &manager);
 	CHECK(lists(managers, "can", "command", "lease deny") && count_of(managers, "can", "command", "withdraw") == 0);
 	lease_rig_close(&r);
@@ -60,7 +62,8 @@ TEST(a_lease_in_line_says_its_place_and_when_its_turn_may_come)
 	answer = lease_explained(&r, third);
 	CHECK(says(answer, "summary", "is approved and waits in line for an account, at place 2"));
 	CHECK(lists(answer, "why", NULL, "No account was free when max@example.com approved it."));
-	CHECK(lists(answer, "next", "what", "an account becomes free for it") && lists(answer, "can", "command", "lease deny"));
+	CHECK(lists(answer, "next", "what", "an account becomes free for it") &&
+	      lists(answer, "can", "command", "lease deny"));
 	CHECK(count_of(answer, "can", "command", "lease approve") == 0); /* it is */
 	CHECK(lists(answer, "events", "text", "so it got a place in line"));
 	lease_rig_close(&r);
@@ -78,8 +81,10 @@ TEST(an_active_lease_says_what_was_spent_of_what_up_to_when)
 	r.cost = 9 * USD + 500000;
 	(void)run_pass(&r, pass_watch_leases, "watched");
 	answer = lease_explained(&r, uuid);
-	CHECK(says(answer, "summary", "Ann@example.com uses account ") && says(answer, "summary", " until 2023-11-16 22:13 UTC"));
-	CHECK(lists(answer, "why", NULL, "Spent: 9.50 USD of 50.00 USD; costs are complete up to 2023-11-14 22:13 UTC"));
+	CHECK(says(answer, "summary", "Ann@example.com uses account ") &&
+	      says(answer, "summary", " until 2023-11-16 22:13 UTC"));
+	CHECK(lists(answer, "why", NULL,
+	            "Spent: 9.50 USD of 50.00 USD; costs are complete up to 2023-11-14 22:13 UTC"));
 	CHECK(lists(answer, "why", NULL, "max@example.com approved it."));
 	CHECK(lists(answer, "next", "by", "timer lease-expiry/") && lists(answer, "next", "by", "timer lease-moment/"));
 	CHECK(lists(answer, "can", "command", "lease terminate") && lists(answer, "can", "command", "lease freeze"));
@@ -99,9 +104,11 @@ TEST(a_lease_that_its_budget_froze_says_so_with_the_figures)
 	r.cost = 41 * USD;
 	CHECK(run_pass(&r, pass_watch_leases, "acted") == 1);
 	answer = lease_explained(&r, uuid);
-	CHECK(says(answer, "where", "Frozen") && says(answer, "summary", "is frozen because 41 USD were spent of 50 USD; the threshold is 40 USD"));
+	CHECK(says(answer, "where", "Frozen") &&
+	      says(answer, "summary", "is frozen because 41 USD were spent of 50 USD; the threshold is 40 USD"));
 	CHECK(lists(answer, "events", "text", "frozen (BudgetExceeded): 41 USD spent, the threshold is 40 USD"));
-	CHECK(lists(answer, "can", "command", "lease unfreeze") && count_of(answer, "can", "command", "lease freeze") == 0);
+	CHECK(lists(answer, "can", "command", "lease unfreeze") &&
+	      count_of(answer, "can", "command", "lease freeze") == 0);
 	lease_rig_close(&r);
 }
 
@@ -117,7 +124,8 @@ TEST(a_lease_being_made_ready_tells_the_operator_of_the_saga_and_its_owner_does_
 	uuid = ask(&r, &ann, r.by_rule);
 	CHECK(status_of(&r, uuid) == LEASE_PROVISIONING);
 	operators = lease_explained(&r, uuid);
-	CHECK(says(operators, "summary", "is being made ready: account ") && lists(operators, "why", NULL, "step 1 of 3 (revoke)"));
+	CHECK(says(operators, "summary", "is being made ready: account ") &&
+	      lists(operators, "why", NULL, "step 1 of 3 (revoke)"));
 	CHECK(lists(operators, "why", NULL, "Nobody had to approve it."));
 	owners = told_to(&r, uuid, &ann);
 	text = json_dumps(owners, 0);
@@ -140,8 +148,10 @@ TEST(a_lease_that_is_over_says_who_ended_it_and_where_its_account_is)
 	CHECK(order(&r, lease_deny, other, &manager, NULL) == RC_OK);
 	answer = lease_explained(&r, uuid);
 	CHECK(says(answer, "where", "ManuallyTerminated") && says(answer, "summary", "has ended (ManuallyTerminated)"));
-	CHECK(lists(answer, "why", NULL, "max@example.com ended it at ") && lists(answer, "why", NULL, " is CleanUp now; see: leasehold explain account"));
-	CHECK(lists(answer, "next", "what", "its record is removed") && lists(answer, "can", "command", "report statement"));
+	CHECK(lists(answer, "why", NULL, "max@example.com ended it at ") &&
+	      lists(answer, "why", NULL, " is CleanUp now; see: leasehold explain account"));
+	CHECK(lists(answer, "next", "what", "its record is removed") &&
+	      lists(answer, "can", "command", "report statement"));
 	denied = lease_explained(&r, other);
 	CHECK(says(denied, "summary", "was denied by max@example.com: because"));
 	lease_rig_close(&r);
