@@ -174,8 +174,8 @@ static void print_tables(struct remote *remote, const json_t *document)
 		                               { "UNTIL", "due", until_cell },
 		                               { "NOTE", "note", note_cell } };
 	static const struct column next[] = { { "WHEN", "at", when },
-		                              { "WHAT", "what", text_of },
-		                              { "BY", "by", by_cell } };
+		                              { "BY", "by", by_cell },
+		                              { "WHAT", "what", text_of } };
 
 	print_table(remote, json_object_get(document, "holds"), "Holds", holds, ARRAY_LEN(holds));
 	print_table(remote, json_object_get(document, "next"), "What happens next", next, ARRAY_LEN(next));

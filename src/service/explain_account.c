@@ -16,8 +16,6 @@
 #include "service/holds.h"
 #include "service/lease_records.h"
 
-enum { OVERDUE_MS = 60000 };
-
 struct view {
 	struct account   a;
 	struct holds     open;
@@ -30,33 +28,13 @@ struct view {
 
 /* --- reading --- */
 
-static enum rc read_holds(struct situation *x, struct view *v, struct err *e)
-{
-	struct hold_list list = { .account = x->id, .limit = EXPLAIN_HOLDS };
-	enum rc          rc = hold_list_open(x->s, x->id, &v->open, e);
-
-	if (rc || (rc = hold_list(x->s, &list, e)))
-		return rc;
-	for (size_t i = 0; i < v->open.count; i++)
-		x->holds[x->hold_count++] = v->open.items[i];
-	for (size_t i = 0, closed = 0; i < list.page.count && closed < EXPLAIN_CLOSED_HOLDS; i++) {
-		const struct hold *h = page_record(&list.page, &hold_type, i);
-
-		if (h->state == HOLD_OPEN)
-			continue;
-		x->holds[x->hold_count++] = *h;
-		closed++;
-	}
-	return RC_OK;
-}
-
 static enum rc read_view(struct situation *x, struct view *v, bool *ret_is_known, struct err *e)
 {
 	struct str lease;
 	bool       has_book;
 	enum rc    rc = explain_find(x, &account_type, x->id, &v->a, ret_is_known, e);
 
-	if (rc || (rc = read_holds(x, v, e)) ||
+	if (rc || (rc = explain_read_holds(x, &v->open, e)) ||
 	    (rc = explain_find(x, &hold_book_type, x->id, &v->book, &has_book, e)) || !*ret_is_known)
 		return rc;
 	if (!has_book)
@@ -65,134 +43,11 @@ static enum rc read_view(struct situation *x, struct view *v, bool *ret_is_known
 	return explain_find(x, &lease_type, lease, &v->lease, &v->has_lease, e);
 }
 
-/* --- who puts right what has gone wrong --- */
-
-/* The reconciler where it is scheduled, else the job that compares OUs. */
-static enum rc tell_reconciler(struct situation *x, struct err *e)
-{
-	struct timer timer;
-	bool         is_scheduled;
-	enum rc      rc = explain_find(x, &timer_type, STR("job/reconcile"), &timer, &is_scheduled, e);
-
-	if (rc)
-		return rc;
-	if (is_scheduled)
-		return explain_job(
-		        x, "reconcile",
-		        STR("organisation, records and holds are compared: what is safe is put right, the rest is an alarm"),
-		        e);
-	return explain_job(
-	        x, "account-drift",
-	        STR("organisation and records are compared: a move that was left is finished; an account that is twice in a "
-	            "row not where it should be is locked away"),
-	        e);
-}
-
-/* --- holds --- */
-
-/* Why it is held, as the end of a sentence. */
-static struct str purpose(struct situation *x, const struct hold *h)
-{
-	struct str note = utf8_line(x->a, h->note, 200);
-
-	switch (h->reason) {
-	case HOLD_BILLING:
-		return h->lease_uuid.n ? str_format(x->a, "so that the costs of lease %.*s are complete",
-		                                    STR_ARG(h->lease_uuid))
-		                       : STR("so that its costs are complete");
-	case HOLD_METADATA: return STR("so that what its last user left in histories and logs has expired");
-	case HOLD_QUOTA: return STR("so that the quotas that were used up have recovered");
-	case HOLD_FAILED_CLEANUP: return STR("because its cleanup failed");
-	case HOLD_DRIFT: return STR("because it was not where it should be");
-	case HOLD_MANUAL:
-		return str_format(x->a, "because %.*s wants it so%s%.*s", STR_ARG(h->created_by), note.n ? ": " : "",
-		                  STR_ARG(note));
-	case HOLD_NEW_ACCOUNT:
-	case HOLD_REASON_COUNT: break;
-	}
-	return note;
-}
-
-/* The hold that lasts longest: until a person, or the latest due. */
-static const struct hold *longest(const struct holds *open)
-{
-	const struct hold *last = NULL;
-
-	for (size_t i = 0; i < open->count; i++) {
-		const struct hold *h = &open->items[i];
-
-		if (!h->due_ms)
-			return h;
-		if (!last || h->due_ms > last->due_ms)
-			last = h;
-	}
-	return last;
-}
-
-static bool is_overdue(const struct situation *x, const struct hold *h)
-{
-	return h->due_ms && h->due_ms + OVERDUE_MS < x->now_ms;
-}
-
-/* One with a due time has a timer, or its delivery is on its way; else nothing will ever end it. */
-static enum rc tell_timed(struct situation *x, const struct view *v, const struct hold *h, struct err *e)
-{
-	bool        is_last = h == longest(&v->open);
-	const char *reason = hold_reason_names[h->reason];
-	struct str  what = str_format(x->a,
-                                     is_last ? "the hold %s ends; nothing else holds the account then"
-	                                      : "the hold %s ends",
-	                              reason);
-	bool        is_armed;
-	enum rc     rc = explain_timer(x, hold_schedule_name(h, x->a), what, &is_armed, e);
-
-	if (rc)
-		return rc;
-	if (is_overdue(x, h))
-		explain_problem(
-		        x,
-		        str_format(
-		                x->a, "The hold %.*s (%s) was to end at %s and has not: %s.", STR_ARG(h->id), reason,
-		                explain_time(x, h->due_ms),
-		                is_armed
-		                        ? "its timer is armed but has not fired"
-		                        : "its timer has fired or is lost; see the deliveries below, or release it by hand"));
-	else if (!is_armed && h->due_ms > x->now_ms)
-		explain_problem(x, str_format(x->a, "The hold %.*s (%s) has no timer: nothing will end it at %s.",
-		                              STR_ARG(h->id), reason, explain_time(x, h->due_ms)));
-	return is_armed ? RC_OK : tell_reconciler(x, e);
-}
-
-static enum rc tell_holds(struct situation *x, const struct view *v, struct err *e)
-{
-	enum rc rc = RC_OK;
-
-	for (size_t i = 0; !rc && i < v->open.count; i++) {
-		const struct hold *h = &v->open.items[i];
-		struct str         for_what = purpose(x, h);
-
-		explain_why(x, str_format(x->a, "It is held since %s %.*s%s%s.", explain_time(x, h->created_ms),
-		                          STR_ARG(for_what), h->due_ms ? ", until " : ", until a person ends that",
-		                          h->due_ms ? explain_time(x, h->due_ms) : ""));
-		if (h->last_error.n)
-			explain_problem(x, str_format(x->a, "The move for the hold %.*s has failed %lld times: %.*s",
-			                              STR_ARG(h->id), (long long)h->attempts, STR_ARG(h->last_error)));
-		if (!h->locks) {
-			explain_can(x, CAN_RELEASE_HOLD, h->id);
-			if (h->due_ms)
-				explain_can(x, CAN_EXTEND_HOLD, h->id);
-		}
-		if (h->due_ms)
-			rc = tell_timed(x, v, h, e);
-	}
-	return rc;
-}
-
 /* --- what each status means --- */
 
 static void sum_up_rest(struct situation *x, const struct view *v)
 {
-	const struct hold *h = longest(&v->open);
+	const struct hold *h = explain_longest(&v->open);
 	struct str         for_what;
 
 	if (!h) {
@@ -201,11 +56,11 @@ static void sum_up_rest(struct situation *x, const struct view *v)
 		explain_can(x, CAN_CLEAN_AGAIN, x->id);
 		return;
 	}
-	for_what = purpose(x, h);
+	for_what = explain_purpose(x, h);
 	if (!h->due_ms)
 		x->summary = str_format(x->a, "Account %.*s rests until a person releases it, %.*s.", STR_ARG(x->id),
 		                        STR_ARG(for_what));
-	else if (is_overdue(x, h))
+	else if (explain_is_overdue(x, h))
 		x->summary = str_format(
 		        x->a, "Account %.*s should have been free since %s, but its hold %.*s has not been released.",
 		        STR_ARG(x->id), explain_time(x, h->due_ms), STR_ARG(h->id));
@@ -391,7 +246,7 @@ static enum rc tell_place(struct situation *x, struct view *v, struct err *e)
 		                   "Record and organisation differ, and nothing is moving it: the record says %s (OU "
 		                   "%s), the account was last in %.*s.",
 		                   account_status_names[a->status], wanted, STR_ARG(a->placed_ou)));
-	return tell_reconciler(x, e);
+	return explain_reconciler(x, false, e);
 }
 
 /* What the record says counts for little while the account is elsewhere. */
@@ -436,14 +291,14 @@ static void tell_history(struct situation *x, const struct view *v)
 /* Of another system, beside which we stand guard: we know what we hold, and nothing else. */
 static enum rc describe_guarded(struct situation *x, const struct view *v, struct err *e)
 {
-	const struct hold *h = longest(&v->open);
-	struct str         for_what = purpose(x, h);
+	const struct hold *h = explain_longest(&v->open);
+	struct str         for_what = explain_purpose(x, h);
 
 	x->where = STR("held");
 	x->since_ms = h->created_ms;
 	x->summary = str_format(x->a, "Account %.*s of another system is held until %s %.*s.", STR_ARG(x->id),
 	                        h->due_ms ? explain_time(x, h->due_ms) : "a person releases it,", STR_ARG(for_what));
-	return tell_holds(x, v, e);
+	return explain_holds(x, &v->open, e);
 }
 
 enum rc explain_account(struct situation *x, struct err *e)
@@ -461,7 +316,7 @@ enum rc explain_account(struct situation *x, struct err *e)
 		return x->is_gone ? RC_OK : describe_guarded(x, v, e);
 	x->where = str_from(account_status_names[v->a.status]);
 	x->since_ms = since(v);
-	if ((rc = tell_holds(x, v, e)))
+	if ((rc = explain_holds(x, &v->open, e)))
 		return rc;
 	tell_history(x, v);
 	rc = explain_saga(x,

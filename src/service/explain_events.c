@@ -40,7 +40,7 @@ static const struct {
 	{ "AccountReconciled",           "put right by the reconciler[: {text}]" },
 	{ "GuardRetryDue",               "" },
 	{ "GuardConfirmDue",             "" },
-	{ "cloudtrail:MoveAccount",      "moved in the organisation[ from {requestParameters.sourceParentId}][ to {requestParameters.destinationParentId}]" },
+	{ "cloudtrail:MoveAccount",      "moved in the organisation[ from {detail.requestParameters.sourceParentId}][ to {detail.requestParameters.destinationParentId}][ by {detail.userIdentity.arn}]" },
 	{ "HoldCreated",                 "held: {reason}[, until {due@}][ ({note})]" },
 	{ "HoldExtended",                "the hold {reason} was changed[: until {due@}]" },
 	{ "HoldClosed",                  "the hold {reason} ended: {state}[ ({why})]" },
@@ -207,13 +207,10 @@ struct str explain_event(const struct event *event, struct arena *a)
 struct str explain_reason(struct str json, struct arena *a)
 {
 	CLEANUP(json_freep) json_t *reason = NULL;
-	struct str                  text, type;
 
 	if (!json.n || json_parse(json, &reason, NULL))
 		return STR("");
-	text = expand(a, str_from(reason_text), reason);
-	type = member(a, reason, STR("type"));
-	return text.n ? text : type;
+	return expand(a, str_from(reason_text), reason);
 }
 
 /* --- the newest --- */

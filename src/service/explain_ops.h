@@ -28,50 +28,50 @@ enum {
 /* What somebody can do: what it does, the command behind "leasehold", method and path of the API, and who may. {id} is put in; paths of
  * leases have the API's long id. Roles: 0 is the operator's. */
 /* clang-format off */
-#define EXPLAIN_ORDERS(X)                                                                                                            \
-	X(CLEAN_AGAIN,    "empty it again; it then rests like after any cleanup",                                                    \
-	  "account retry-cleanup {id}", "POST", "/api/accounts/{id}/retryCleanup", ROLE_ADMIN)                                       \
-	X(EJECT,          "take it out of the pool as it is",                                                                        \
-	  "account eject {id}", "POST", "/api/accounts/{id}/eject", ROLE_ADMIN)                                                      \
-	X(LOCK_AWAY,      "lock it away, which ends a lease on it",                                                                  \
-	  "account quarantine {id} --reason \"WHY\"", "POST", "/api/accounts/{id}/quarantine", ROLE_ADMIN)                           \
-	X(RELEASE_HOLD,   "end the hold {id} before its time",                                                                       \
-	  "hold release {id} --reason \"WHY\"", "POST", "{base}/ops/holds/{id}/release", 0)                                          \
-	X(EXTEND_HOLD,    "have the hold {id} last until another time",                                                              \
-	  "hold extend {id} --until TIME", "POST", "{base}/ops/holds/{id}/extend", 0)                                                \
-	X(APPROVE,        "approve it",                                                                                              \
-	  "lease approve {id}", "POST", "/api/leases/{id}/review", ROLE_MANAGER | ROLE_ADMIN) \
-	X(DENY,           "deny it",                                                                                                 \
-	  "lease deny {id} --reason \"WHY\"", "POST", "/api/leases/{id}/review", ROLE_MANAGER | ROLE_ADMIN) \
-	X(WITHDRAW,       "take the request back, which only its owner can",                                                         \
-	  "lease withdraw {id}", "POST", "/api/leases/{id}/withdraw", ROLE_USER | ROLE_MANAGER | ROLE_ADMIN) \
-	X(FREEZE,         "take access away; the account stays as it is",                                                            \
-	  "lease freeze {id}", "POST", "/api/leases/{id}/freeze", ROLE_MANAGER | ROLE_ADMIN) \
-	X(UNFREEZE,       "give access back",                                                                                        \
-	  "lease unfreeze {id}", "POST", "/api/leases/{id}/unfreeze", ROLE_MANAGER | ROLE_ADMIN) \
-	X(EXTEND,         "give it more time",                                                                                       \
-	  "lease extend {id} --hours 24", "PATCH", "/api/leases/{id}", ROLE_MANAGER | ROLE_ADMIN) \
-	X(TERMINATE,      "end it now; the account is emptied",                                                                      \
-	  "lease terminate {id}", "POST", "/api/leases/{id}/terminate", ROLE_USER | ROLE_MANAGER | ROLE_ADMIN) \
-	X(STATEMENT,      "see what it cost, day by day",                                                                            \
-	  "report statement {id}", "GET", "{base}/ops/leases/{id}/statement", 0)                                                     \
-	X(RETRY_DELETION, "try the deletion again",                                                                                  \
-	  "sandbox retry-deletion {id}", "POST", "{base}/admin/sandboxes/{id}/retry-deletion", 0)                                    \
-	X(SET_ASIDE,      "set it aside, so that nobody gets it",                                                                    \
-	  "sandbox quarantine {id} --reason \"WHY\"", "POST", "{base}/admin/sandboxes/{id}/quarantine", 0)                           \
-	X(RELEASE,        "end its quarantine",                                                                                      \
-	  "sandbox release {id}", "POST", "{base}/admin/sandboxes/{id}/release", 0)                                                  \
-	X(SAGA_RETRY,     "go on with {id} now",                                                                                     \
-	  "saga retry {id}", "POST", "{base}/ops/sagas/{id}/retry", 0)                                                               \
-	X(SAGA_SKIP,      "count the step of {id} as done, when it was done by hand",                                                \
-	  "saga skip {id} --reason \"WHY\"", "POST", "{base}/ops/sagas/{id}/skip", 0)                                                \
-	X(SAGA_ABORT,     "have {id} undo what it did",                                                                              \
-	  "saga abort {id} --reason \"WHY\"", "POST", "{base}/ops/sagas/{id}/abort", 0)                                              \
-	X(DEAD_REPLAY,    "deliver the dead letter {id} again",                                                                      \
-	  "dlq replay {id}", "POST", "{base}/ops/dead-letters/{id}/replay", 0)                                                       \
-	X(JOB_RUN,        "have the job {id} run now",                                                                               \
-	  "job run {id}", "POST", "{base}/admin/jobs/{id}/run", 0)                                                                   \
-	X(JOB_RESUME,     "start the schedule of the job {id} again",                                                                \
+#define EXPLAIN_ORDERS(X)                                                                                                                             \
+	X(CLEAN_AGAIN,    "empty it again; it then rests like after any cleanup",                                                                     \
+	  "account retry-cleanup {id}", "POST", "/api/accounts/{id}/retryCleanup", ROLE_ADMIN)                                                        \
+	X(EJECT,          "take it out of the pool as it is",                                                                                         \
+	  "account eject {id}", "POST", "/api/accounts/{id}/eject", ROLE_ADMIN)                                                                       \
+	X(LOCK_AWAY,      "lock it away, which ends a lease on it",                                                                                   \
+	  "account quarantine {id} --reason \"WHY\"", "POST", "/api/accounts/{id}/quarantine", ROLE_ADMIN)                                            \
+	X(RELEASE_HOLD,   "end the hold {id} before its time",                                                                                        \
+	  "hold release {id} --reason \"WHY\"", "POST", "{base}/ops/holds/{id}/release", 0)                                                           \
+	X(EXTEND_HOLD,    "have the hold {id} last until another time",                                                                               \
+	  "hold extend {id} --until TIME", "POST", "{base}/ops/holds/{id}/extend", 0)                                                                 \
+	X(APPROVE,        "approve it",                                                                                                               \
+	  "lease approve {id}", "POST", "/api/leases/{id}/review", ROLE_MANAGER | ROLE_ADMIN)                                                         \
+	X(DENY,           "deny it",                                                                                                                  \
+	  "lease deny {id} --reason \"WHY\"", "POST", "/api/leases/{id}/review", ROLE_MANAGER | ROLE_ADMIN)                                           \
+	X(WITHDRAW,       "take the request back, which only its owner can",                                                                          \
+	  "lease withdraw {id}", "POST", "/api/leases/{id}/withdraw", ROLE_USER | ROLE_MANAGER | ROLE_ADMIN)                                          \
+	X(FREEZE,         "take access away; the account stays as it is",                                                                             \
+	  "lease freeze {id}", "POST", "/api/leases/{id}/freeze", ROLE_MANAGER | ROLE_ADMIN)                                                          \
+	X(UNFREEZE,       "give access back",                                                                                                         \
+	  "lease unfreeze {id}", "POST", "/api/leases/{id}/unfreeze", ROLE_MANAGER | ROLE_ADMIN)                                                      \
+	X(EXTEND,         "give it more time",                                                                                                        \
+	  "lease extend {id} --hours 24", "PATCH", "/api/leases/{id}", ROLE_MANAGER | ROLE_ADMIN)                                                     \
+	X(TERMINATE,      "end it now; the account is emptied",                                                                                       \
+	  "lease terminate {id}", "POST", "/api/leases/{id}/terminate", ROLE_USER | ROLE_MANAGER | ROLE_ADMIN)                                        \
+	X(STATEMENT,      "see what it cost, day by day",                                                                                             \
+	  "report statement {id}", "GET", "{base}/ops/leases/{id}/statement", 0)                                                                      \
+	X(RETRY_DELETION, "try the deletion again",                                                                                                   \
+	  "sandbox retry-deletion {id}", "POST", "{base}/admin/sandboxes/{id}/retry-deletion", 0)                                                     \
+	X(SET_ASIDE,      "set it aside, so that nobody gets it",                                                                                     \
+	  "sandbox quarantine {id} --reason \"WHY\"", "POST", "{base}/admin/sandboxes/{id}/quarantine", 0)                                            \
+	X(RELEASE,        "end its quarantine",                                                                                                       \
+	  "sandbox release {id}", "POST", "{base}/admin/sandboxes/{id}/release", 0)                                                                   \
+	X(SAGA_RETRY,     "go on with {id} now",                                                                                                      \
+	  "saga retry {id}", "POST", "{base}/ops/sagas/{id}/retry", 0)                                                                                \
+	X(SAGA_SKIP,      "count the step of {id} as done, when it was done by hand",                                                                 \
+	  "saga skip {id} --reason \"WHY\"", "POST", "{base}/ops/sagas/{id}/skip", 0)                                                                 \
+	X(SAGA_ABORT,     "have {id} undo what it did",                                                                                               \
+	  "saga abort {id} --reason \"WHY\"", "POST", "{base}/ops/sagas/{id}/abort", 0)                                                               \
+	X(DEAD_REPLAY,    "deliver the dead letter {id} again",                                                                                       \
+	  "dlq replay {id}", "POST", "{base}/ops/dead-letters/{id}/replay", 0)                                                                        \
+	X(JOB_RUN,        "have the job {id} run now",                                                                                                \
+	  "job run {id}", "POST", "{base}/admin/jobs/{id}/run", 0)                                                                                    \
+	X(JOB_RESUME,     "start the schedule of the job {id} again",                                                                                 \
 	  "job resume {id}", "POST", "{base}/admin/jobs/{id}/resume", 0)
 /* clang-format on */
 
@@ -147,6 +147,26 @@ MUST_CHECK enum rc explain_account(struct situation *x, struct err *e);
 MUST_CHECK enum rc explain_lease(struct situation *x, struct err *e);
 MUST_CHECK enum rc explain_sandbox(struct situation *x, struct err *e);
 
+/* --- what holds an account (explain_holds.c) --- */
+
+struct holds;
+
+/* The open ones into *ret and, with the last closed ones, into the situation. */
+MUST_CHECK enum rc explain_read_holds(struct situation *x, struct holds *ret, struct err *e);
+
+/* Why it is held, as the end of a sentence. */
+struct str explain_purpose(struct situation *x, const struct hold *h);
+
+/* The one that lasts longest: until a person, or the latest due. NULL: there is none. */
+const struct hold *explain_longest(const struct holds *open);
+bool               explain_is_overdue(const struct situation *x, const struct hold *h);
+
+/* What each does, when it ends, what stands against that. */
+MUST_CHECK enum rc explain_holds(struct situation *x, const struct holds *open, struct err *e);
+
+/* Who puts right what has gone wrong with an account or, where somebody does, with a hold of it; and when. */
+MUST_CHECK enum rc explain_reconciler(struct situation *x, bool is_about_hold, struct err *e);
+
 /* --- what the kernel has under way (explain_kernel.c) --- */
 
 /* This saga: how far it is, what it waits for, what can be done. Nothing when it has ended well or is not there; *ret_is_moving: it goes on
@@ -174,7 +194,7 @@ struct str explain_event(const struct event *event, struct arena *a);
 /* The newest events of the subject. */
 MUST_CHECK enum rc explain_read_events(struct situation *x, struct err *e);
 
-/* A reason object of a lease, such as why it was frozen: a part of a sentence. */
+/* A reason object of a lease, such as why it was frozen: a part of a sentence; empty when it says no more than its type. */
 struct str explain_reason(struct str json, struct arena *a);
 
 /* "12.50 USD" of millionths. */
