@@ -162,7 +162,8 @@ TEST(an_account_on_its_way_says_which_step_and_that_it_is_not_there_yet)
 	CHECK(says(answer, "where", "Active") && says(answer, "summary", "is lent to Ann@example.com"));
 	CHECK(lists(answer, "why", NULL, "is under way: step 2 of 3 (move) since "));
 	CHECK(lists(answer, "why", NULL, "It should be in the OU Active; where it last was for certain is Available."));
-	CHECK(lists(answer, "why", NULL, "Access: Ann@example.com should have it; nobody has."));
+	CHECK(lists(answer, "why", NULL,
+	            "Access: Ann@example.com should have it; when it was last certain, nobody had it."));
 	CHECK(lists(answer, "problems", NULL, "does not get on: step 2 of 3 (move)"));
 	CHECK(lists(answer, "next", "what", "the step move is tried again"));
 	CHECK(count_of(answer, "can", "path", "account-follow%2F") == 2);
