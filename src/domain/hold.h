@@ -35,7 +35,7 @@ extern const char *const hold_reason_names[HOLD_REASON_COUNT];
 	X(OPEN, "open")                                                                                           \
 	X(RELEASED, "released")                                                                                   \
 	X(RELEASED_EARLY, "released-early") X(CANCELLED, "cancelled") X(BYPASSED, "bypassed") X(EXEMPT, "exempt") \
-	        X(EJECTED, "ejected") X(CLEANED_AGAIN, "cleaned-again") X(SKIPPED, "skipped")
+	        X(EJECTED, "ejected") X(CLEANED_AGAIN, "cleaned-again") X(SKIPPED, "skipped") X(HANDED_OVER, "handed-over")
 
 enum hold_state {
 #define X(name, text) HOLD_##name,
