@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "domain/lease.h"
+#include "kernel/defect.h"
 #include "kernel/event.h"
 #include "kernel/timer.h"
 #include "service/account_clean.h"
@@ -261,6 +262,8 @@ static enum rc note_holds(struct session *s, struct account *a, struct err *e)
 
 	if (rc)
 		return rc;
+	if (HAS_DEFECT(FREE_AT_FIRST))
+		open.count = 0;
 	a->rest_until_ms = until_ms == INT64_MAX ? 0 : until_ms;
 	a->open_holds = (int64_t)open.count;
 	return RC_OK;
@@ -402,7 +405,7 @@ enum rc hold_rest(struct session *s, const struct hold_rules *rules, struct acco
 {
 	enum rc rc = account_apply(a, ACCOUNT_ON_CLEANED, session_now(s), e);
 
-	if (rc || (rc = hold_by_rules(s, rules, a, actor, e)))
+	if (rc || (!HAS_DEFECT(NO_REST) && (rc = hold_by_rules(s, rules, a, actor, e))))
 		return rc;
 	if (!rules->ejects || !a->last_lease.n)
 		return free_native(s, a, actor, e);
