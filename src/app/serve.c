@@ -280,6 +280,7 @@ static void make_jobs(struct server *s)
 		options.interval_sec[JOB_LEASE_ORPHANS] = DAY_SEC;
 		options.interval_sec[JOB_LEASE_PURGE] = DAY_SEC;
 		options.interval_sec[JOB_ACCOUNT_DRIFT] = config_number(c, CONFIG_DRIFT_INTERVAL);
+		options.interval_sec[JOB_RECONCILE] = config_number(c, CONFIG_RECONCILE_INTERVAL);
 	}
 	s->settings = broker_settings(c);
 	s->jobs = jobs_new(&options);
