@@ -31,12 +31,19 @@ enum hold_reason {
 extern const char *const hold_reason_names[HOLD_REASON_COUNT];
 
 /* How a hold is, or how it ended. */
-#define HOLD_STATES(X)                                                                              \
-	X(OPEN, "open")                                                                             \
-	X(RELEASED, "released")                                                                     \
-	X(RELEASED_EARLY, "released-early")                                                         \
-	X(CANCELLED, "cancelled") X(BYPASSED, "bypassed") X(EXEMPT, "exempt") X(EJECTED, "ejected") \
-	        X(CLEANED_AGAIN, "cleaned-again") X(SKIPPED, "skipped") X(HANDED_OVER, "handed-over")
+/* clang-format off */
+#define HOLD_STATES(X)                      \
+	X(OPEN, "open")                     \
+	X(RELEASED, "released")             \
+	X(RELEASED_EARLY, "released-early") \
+	X(CANCELLED, "cancelled")           \
+	X(BYPASSED, "bypassed")             \
+	X(EXEMPT, "exempt")                 \
+	X(EJECTED, "ejected")               \
+	X(CLEANED_AGAIN, "cleaned-again")   \
+	X(SKIPPED, "skipped")               \
+	X(HANDED_OVER, "handed-over")
+/* clang-format on */
 
 enum hold_state {
 #define X(name, text) HOLD_##name,
@@ -64,6 +71,7 @@ enum {
 	HOLDS_OPEN_MAX = 16, /* of one account */
 	HOLD_POOLS_MAX = 16,
 	HOLD_HOURS_MAX = 24 * 3650,
+	HOLD_PADDING_HOURS = 8, /* that a lease's statement counts before its start and after its end */
 };
 #define HOLD_HOUR_MS      INT64_C(3600000)
 #define HOLD_NAME_PREFIX  "isb-billing-sep-unquarantine-" /* of everything that is visible outside (FR11, FR25) */

@@ -32,6 +32,7 @@
 #include "service/guard.h"
 #include "service/lease_flow.h"
 #include "service/lease_records.h"
+#include "service/statement.h"
 
 enum { DETAIL_TEXT_MAX = 32768, TRIES = 10 };
 
@@ -276,8 +277,11 @@ static enum rc free_native(struct session *s, struct account *a, struct str acto
 
 	if (rc)
 		return rc;
-	if (a->status == ACCOUNT_COOLDOWN && a->open_holds == 0 &&
-	    (rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)))
+	if (a->status != ACCOUNT_COOLDOWN || a->open_holds > 0)
+		return account_save(s, a, actor, e);
+	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)))
+		return rc;
+	if ((rc = statement_finalise(s, a->id, a->cleaned_ms, e))) /* what the last lease cost is known by now */
 		return rc;
 	return account_save(s, a, actor, e);
 }
