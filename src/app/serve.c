@@ -360,6 +360,7 @@ static enum rc open_api(struct server *s, struct err *e)
 		options.approval = lending_approval;
 		options.approval_arg = s->lending;
 		options.admin_accounts = lending_admin_accounts(s->lending);
+		options.hold_rules = lending_world(s->lending)->rules;
 	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);

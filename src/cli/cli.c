@@ -64,6 +64,7 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_HOLD_BYPASS] = run_hold_bypass,
 	[CLI_COMMAND_HOLD_DRAIN] = run_hold_drain,
 	[CLI_COMMAND_HOLD_SAFE_TO_REMOVE] = run_hold_safe_to_remove,
+	[CLI_COMMAND_DOCTOR] = run_doctor,
 	[CLI_COMMAND_JOB_LIST] = run_job_list,
 	[CLI_COMMAND_JOB_RUN] = run_job_run,
 	[CLI_COMMAND_JOB_PAUSE] = run_job_pause,

@@ -20,7 +20,7 @@
 
 #include "base/attr.h"
 #include "base/utf8.h"
-#include "kernel/node.h"
+#include "kernel/event.h"
 #include "kernel/records.h"
 #include "kernel/timer.h"
 #include "service/holds.h"
@@ -28,7 +28,7 @@
 #include "store/session.h"
 #include "store/store.h"
 
-enum { HOLDS_PAGE = 100, FACTS_PAGE = 1000, FACTS_AT_ONCE = 40 };
+enum { HOLDS_PAGE = 100, FACTS_PAGE = 1000, FACTS_AT_ONCE = 40, DEMAND_PAGES = 10 };
 
 struct pass_state {
 	const struct reconcile  *terms;
@@ -345,6 +345,56 @@ static enum rc keep_facts(const struct pass_state *p, struct err *e)
 	return rc;
 }
 
+/* --- demand --- */
+
+/* One read after the other, until all were seen or it is enough to say "many". */
+static enum rc count_demand(const struct pass_state *p, int64_t *ret, struct err *e)
+{
+	struct event_list l = { .type = STR("LeaseApproved"),
+		                .since_ms = p->started_ms - DEMAND_DAYS * 24 * HOLD_HOUR_MS,
+		                .limit = EVENT_PAGE_MAX };
+	enum rc           rc = RC_OK;
+
+	*ret = 0;
+	for (int i = 0; !rc && i < DEMAND_PAGES; i++) {
+		struct arena a = { 0 };
+
+		rc = store_read(p->terms->store, event_list, &l, &a, e);
+		*ret += rc ? 0 : (int64_t)l.count;
+		l.cursor = rc ? STR("") : str_dup(&p->report->arena, l.next);
+		arena_fini(&a);
+		if (!l.cursor.n)
+			break;
+	}
+	return rc;
+}
+
+static enum rc put_demand(struct session *s, void *arg, struct err *e)
+{
+	const int64_t *count = arg;
+	struct fact    fact = { .name = STR(FACT_DEMAND) };
+	enum rc        rc = read_fact(s, &fact, e);
+
+	if (rc || (fact.at_ms && fact.value == *count))
+		return rc;
+	fact.value = *count;
+	fact.since_ms = fact.at_ms = session_now(s).ms;
+	session_put(s, &fact_type, &fact);
+	return RC_OK;
+}
+
+static enum rc note_demand(const struct pass_state *p, struct err *e)
+{
+	struct arena a = { 0 };
+	int64_t      count;
+	enum rc      rc = count_demand(p, &count, e);
+
+	if (!rc)
+		rc = store_run(p->terms->store, put_demand, &count, &a, e);
+	arena_fini(&a);
+	return rc;
+}
+
 /* --- throttling --- */
 
 struct streak {
@@ -392,7 +442,8 @@ enum rc reconcile_run(const struct reconcile *r, struct reconcile_report *ret, s
 
 	if (!rc && !(rc = list_pool(&p, e)) && !(rc = read_trail(&p, e)) && !(rc = check_accounts(&p, e))) {
 		judge_trail(&p);
-		rc = r->is_dry_run ? RC_OK : keep_facts(&p, e);
+		if (!r->is_dry_run && !(rc = keep_facts(&p, e)))
+			rc = note_demand(&p, e);
 	}
 	pool_listing_fini(&p.listing);
 	return rc;
