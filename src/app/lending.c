@@ -127,6 +127,7 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 	l->world = (struct lease_world){ .cloud = l->cloud,
 		                         .projects = config_number(c, CONFIG_PROJECTED),
 		                         .line_limit_ms = config_number(c, CONFIG_LINE_DAYS) * 86400000,
+		                         .rules = &l->rules,
 		                         .policy = lending_policy,
 		                         .policy_arg = l };
 	l->clean = (struct account_clean_options){ .store = store,

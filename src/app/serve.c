@@ -280,6 +280,7 @@ static void make_jobs(struct server *s)
 		options.interval_sec[JOB_LEASE_ORPHANS] = DAY_SEC;
 		options.interval_sec[JOB_LEASE_PURGE] = DAY_SEC;
 		options.interval_sec[JOB_ACCOUNT_DRIFT] = config_number(c, CONFIG_DRIFT_INTERVAL);
+		options.interval_sec[JOB_RECONCILE] = config_number(c, CONFIG_RECONCILE_INTERVAL);
 	}
 	s->settings = broker_settings(c);
 	s->jobs = jobs_new(&options);
@@ -359,6 +360,7 @@ static enum rc open_api(struct server *s, struct err *e)
 		options.approval = lending_approval;
 		options.approval_arg = s->lending;
 		options.admin_accounts = lending_admin_accounts(s->lending);
+		options.hold_rules = lending_world(s->lending)->rules;
 	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);

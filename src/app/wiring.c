@@ -306,7 +306,8 @@ static void check_alarms(struct wiring *w)
 	struct broker_alarm_context context = { .settings = w->o.settings,
 		                                .has_leases = w->o.lending != NULL,
 		                                .accounts_low_water = config_number(w->o.config,
-		                                                                    CONFIG_ACCOUNTS_LOW_WATER) };
+		                                                                    CONFIG_ACCOUNTS_LOW_WATER),
+		                                .rules = w->o.lending ? lending_world(w->o.lending)->rules : NULL };
 	struct alarm_check          check = {
 		         .kernel = w->kernel, .rules = service_alarms, .rule_count = service_alarm_count, .arg = &context
 	};

@@ -16,12 +16,23 @@
 
 enum { PAGE_MOST = 1000, ENTRY_PAGE_MOST = 20, RESOURCES_MOST = 20, RESOURCE_MAX = 500 };
 
+/* Until when it rests; empty when it does not. */
+static struct str rest_cell(struct remote *remote, const json_t *account, const char *member)
+{
+	struct str until = list_due(remote, account, member);
+
+	if (!until.n && str_eq(list_text(remote, account, "phase"), STR("Cooldown")))
+		return STR("by hand");
+	return until;
+}
+
 int run_account_list(struct remote *remote)
 {
 	static const struct list_column columns[] = {
 		{ "ID", list_text, "awsAccountId", 12 },       { "NAME", list_text, "name", 20 },
-		{ "STATUS", list_text, "status", 10 },         { "LEASE", list_short, "leaseUuid", 8 },
-		{ "CLEANED", list_due, "lastCleanedTime", 8 }, { "REASON", list_text, "reason", 32 },
+		{ "STATUS", list_text, "phase", 10 },          { "RESTS", rest_cell, "restingUntil", 7 },
+		{ "LEASE", list_short, "leaseUuid", 8 },       { "CLEANED", list_due, "lastCleanedTime", 8 },
+		{ "REASON", list_text, "reason", 23 },
 	};
 	static const struct ask_filter filters[] = { { CLI_OPTION_STATUS, "status", NULL } };
 	static const struct list       accounts = { .path = "/accounts",
@@ -105,7 +116,9 @@ void account_print(struct remote *remote, const struct fetch_reply *reply, const
 		{ "Account", list_text, "awsAccountId" },
 		{ "Name", list_text, "name" },
 		{ "Email", list_text, "email" },
-		{ "Status", list_text, "status" },
+		{ "Status", list_text, "phase" },
+		{ "Rests until", card_time, "restingUntil" },
+		{ "Open holds", list_text, "openHolds" },
 		{ "Reason", list_text, "reason" },
 		{ "Lease", list_text, "leaseUuid" },
 		{ "Was in the wrong place", list_text, "driftAtLastScan" },

@@ -31,13 +31,19 @@ enum hold_reason {
 extern const char *const hold_reason_names[HOLD_REASON_COUNT];
 
 /* How a hold is, or how it ended. */
+/* clang-format off */
 #define HOLD_STATES(X)                      \
 	X(OPEN, "open")                     \
 	X(RELEASED, "released")             \
 	X(RELEASED_EARLY, "released-early") \
 	X(CANCELLED, "cancelled")           \
 	X(BYPASSED, "bypassed")             \
-	X(EXEMPT, "exempt") X(EJECTED, "ejected") X(CLEANED_AGAIN, "cleaned-again") X(SKIPPED, "skipped")
+	X(EXEMPT, "exempt")                 \
+	X(EJECTED, "ejected")               \
+	X(CLEANED_AGAIN, "cleaned-again")   \
+	X(SKIPPED, "skipped")               \
+	X(HANDED_OVER, "handed-over")
+/* clang-format on */
 
 enum hold_state {
 #define X(name, text) HOLD_##name,

@@ -179,6 +179,12 @@ static enum rc arm(struct session *s, const struct hold *h, struct err *e)
 	return session_arm(s, &timer, e);
 }
 
+enum rc hold_rearm(struct session *s, const struct hold *h, struct err *e)
+{
+	assert(h->state == HOLD_OPEN && h->due_ms);
+	return arm(s, h, e);
+}
+
 /* Into the book as open, or, when it is closed already, only as a record. */
 static enum rc note(struct session *s, struct hold_book *book, struct hold *h, struct err *e)
 {
@@ -248,8 +254,8 @@ static enum rc load_account(struct session *s, struct str id, struct account *re
 	return rc ? err_set(e, rc, "account %.*s cannot be read", STR_ARG(id)) : RC_OK;
 }
 
-/* Store the account with what its holds have become: free, when it rests and nothing holds it. */
-static enum rc free_native(struct session *s, struct account *a, struct str actor, struct err *e)
+/* In the account: what holds it now. */
+static enum rc note_holds(struct session *s, struct account *a, struct err *e)
 {
 	struct holds open;
 	enum rc      rc = hold_list_open(s, a->id, &open, e);
@@ -261,7 +267,17 @@ static enum rc free_native(struct session *s, struct account *a, struct str acto
 		open.count = 0;
 	a->rest_until_ms = until_ms == INT64_MAX ? 0 : until_ms;
 	a->open_holds = (int64_t)open.count;
-	if (a->status != ACCOUNT_COOLDOWN || open.count > 0)
+	return RC_OK;
+}
+
+/* Store the account with what its holds have become: free, when it rests and nothing holds it. */
+static enum rc free_native(struct session *s, struct account *a, struct str actor, struct err *e)
+{
+	enum rc rc = note_holds(s, a, e);
+
+	if (rc)
+		return rc;
+	if (a->status != ACCOUNT_COOLDOWN || a->open_holds > 0)
 		return account_save(s, a, actor, e);
 	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)))
 		return rc;
@@ -523,7 +539,8 @@ enum rc hold_extend_until(struct session *s, void *arg, struct err *e)
 	return c->hold.mode == HOLD_GUARD ? RC_OK : hold_free_account(s, c->hold.account, c->by.email, e);
 }
 
-static enum rc end_by_person(struct session *s, struct hold_call *c, enum hold_state how, struct err *e)
+/* With a reason, and none that only a cleanup or an ejection ends. */
+static enum rc load_to_end(struct session *s, struct hold_call *c, struct err *e)
 {
 	enum rc rc = need_reason(c, e);
 
@@ -534,7 +551,14 @@ static enum rc end_by_person(struct session *s, struct hold_call *c, enum hold_s
 		        e, RC_CONFLICT,
 		        "account %.*s is locked away (%s): retry its cleanup or eject it; the hold ends with that",
 		        STR_ARG(c->hold.account), hold_reason_names[c->hold.reason]);
-	return end_and_free(s, &c->hold, how, c->by.email, c->reason, e);
+	return RC_OK;
+}
+
+static enum rc end_by_person(struct session *s, struct hold_call *c, enum hold_state how, struct err *e)
+{
+	enum rc rc = load_to_end(s, c, e);
+
+	return rc ? rc : end_and_free(s, &c->hold, how, c->by.email, c->reason, e);
 }
 
 enum rc hold_release(struct session *s, void *arg, struct err *e)
@@ -545,6 +569,23 @@ enum rc hold_release(struct session *s, void *arg, struct err *e)
 enum rc hold_cancel(struct session *s, void *arg, struct err *e)
 {
 	return end_by_person(s, arg, HOLD_CANCELLED, e);
+}
+
+enum rc hold_hand_over(struct session *s, void *arg, struct err *e)
+{
+	struct hold_call *c = arg;
+	struct account    a;
+	enum rc           rc = load_to_end(s, c, e);
+
+	if (rc || (rc = hold_end(s, &c->hold, HOLD_HANDED_OVER, c->by.email, c->reason, e)))
+		return rc;
+	rc = session_get(s, &account_type, c->hold.account, &a, NULL);
+	if (rc == RC_NOT_FOUND)
+		return RC_OK;
+	if (rc || (rc = note_holds(s, &a, e)))
+		return rc;
+	session_put(s, &account_type, &a);
+	return RC_OK;
 }
 
 enum rc hold_set_bypass(struct session *s, void *arg, struct err *e)

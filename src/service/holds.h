@@ -84,6 +84,9 @@ int64_t holds_until(const struct holds *h);
  * is no such account. */
 MUST_CHECK enum rc hold_free_account(struct session *s, struct str account, struct str actor, struct err *e);
 
+/* Its timer is missing: arm it again, for its own time or, when that is over, for now. */
+MUST_CHECK enum rc hold_rearm(struct session *s, const struct hold *hold, struct err *e);
+
 /* --- for operators --- */
 
 /* Read-only. Of one account, closed ones too, the newest first; or all open ones, those until a person first, then the next due. */
@@ -111,6 +114,10 @@ txn_fn hold_add; /* a person's own: an Available account rests at once, any othe
 txn_fn hold_extend_until;
 txn_fn hold_release; /* before its time; those that are due release themselves */
 txn_fn hold_cancel;  /* it should never have been */
+
+/* Another system releases it from now on: closed without a move, the account stays where it is, and only a cleanup brings it back to us.
+ * RC_CONFLICT also for what locks an account away. */
+txn_fn hold_hand_over;
 txn_fn hold_set_bypass;
 
 struct queue hold_queue(void);
