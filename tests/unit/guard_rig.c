@@ -2,13 +2,16 @@
 /* guard_rig.c - see guard_rig.h. */
 #include "guard_rig.h"
 
+#include <limits.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/metrics.h"
 #include "domain/world.h"
 #include "kernel/event.h"
 #include "kernel/intake.h"
 #include "kernel/timer.h"
+#include "providers/sim/faults.h"
 #include "providers/sim/records.h"
 #include "store/memory.h"
 #include "test.h"
@@ -78,6 +81,7 @@ void guard_rig_open(struct guard_rig *r)
 {
 	struct wall now;
 
+	log_setup(LOG_ERROR, LOG_JSON);
 	open_cloud(r);
 	prepare_accounts(r);
 	now = clock_now(&r->rig.clock);
@@ -89,6 +93,8 @@ void guard_rig_open(struct guard_rig *r)
 		r->kind_list[i] = &r->kinds[i];
 	memcpy(r->routes, guard_routes, sizeof(guard_routes));
 	r->routes[GUARD_ROUTES] = (struct route){ EVENT_HOLD_DUE, HOLD_QUEUE };
+	r->faults.next = FAULT_RERUN; /* every transaction that writes is run twice, as after a conflict */
+	r->faults.count = INT_MAX;
 	r->rig.faults = &r->faults;
 	r->rig.options.queues = r->queues;
 	r->rig.options.queue_count = ARRAY_LEN(r->queues);
@@ -385,37 +391,67 @@ enum rc release_early(struct guard_rig *r, struct str hold_id)
 
 /* --- crashes --- */
 
-/* One round over what is due. *ret_settled: how many were done that need no call. */
-static bool crash_once(struct guard_rig *r, size_t *ret_settled)
+/* A saga up to its call number n, whose outcome is lost. */
+static void lose_call(struct guard_rig *r, struct work *w, int n)
+{
+	work_perform(w);
+	for (int i = 1; i < n; i++) {
+		rig_run(&r->rig, work_settle, w);
+		CHECK(w->has_more);
+		work_perform(w);
+	}
+}
+
+/* True: this was what ends the process. */
+static bool do_or_crash(struct guard_rig *r, struct work *w, int saga_calls)
+{
+	bool is_victim = w->needs_call && (!saga_calls || w->kind == WORK_SAGA);
+
+	if (w->needs_call)
+		rig_run(&r->rig, work_claim, w);
+	if (w->needs_call && !w->is_claimed)
+		return false;
+	if (is_victim) {
+		lose_call(r, w, saga_calls);
+		return true;
+	}
+	if (w->needs_call)
+		work_perform(w);
+	rig_run(&r->rig, work_settle, w);
+	return false;
+}
+
+/* One round over what is due. *ret_done: how many were done. */
+static bool crash_once(struct guard_rig *r, int saga_calls, size_t *ret_done)
 {
 	struct arena     a = { 0 };
 	struct work_list list;
 	bool             has_crashed = false;
 
-	*ret_settled = 0;
+	*ret_done = 0;
 	CHECK(work_find(r->rig.kernel, 100, &a, &list, &r->err) == RC_OK);
 	for (size_t i = 0; i < list.count && !has_crashed; i++) {
 		struct work w = { 0 };
 
 		work_copy(&w, &list.items[i]);
-		rig_run(&r->rig, w.needs_call ? work_claim : work_settle, &w);
-		*ret_settled += !w.needs_call;
-		has_crashed = w.is_claimed;
-		if (has_crashed)
-			work_perform(&w);
+		has_crashed = do_or_crash(r, &w, saga_calls);
+		*ret_done += !has_crashed;
 		work_fini(&w);
 	}
 	arena_fini(&a);
 	return has_crashed;
 }
 
-bool crash_after_call(struct guard_rig *r)
+bool crash_after_call(struct guard_rig *r, int saga_calls)
 {
-	size_t settled;
+	size_t done;
 
 	do {
-		if (crash_once(r, &settled))
+		if (crash_once(r, saga_calls, &done)) {
+			guard_rig_restart(r);
+			r->rig.clock.test_ms += 5 * MINUTE_MS;
 			return true;
-	} while (settled);
+		}
+	} while (done);
 	return false;
 }
