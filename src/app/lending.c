@@ -26,6 +26,8 @@
 #include "store/session.h"
 #include "store/store.h"
 
+enum { HOUR_MS = 3600000 };
+
 struct lending {
 	struct store                *store;
 	struct sim_cloud            *sim;
@@ -42,10 +44,9 @@ struct lending {
 
 /* Beside those of leases.c, which come last. */
 const struct route lending_routes[LENDING_ROUTES] = {
-	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE }, { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
-	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },  { EVENT_LEASE_TERMINATED, REPORTS_QUEUE },
-	{ EVENT_STATEMENT_DUE, REPORTS_QUEUE }, { EVENT_COST_REPORT_DUE, REPORTS_QUEUE },
-	{ EVENT_HOLD_DUE, HOLD_QUEUE },
+	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE },   { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
+	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },    { EVENT_STATEMENT_DUE, REPORTS_QUEUE },
+	{ EVENT_COST_REPORT_DUE, REPORTS_QUEUE }, { EVENT_HOLD_DUE, HOLD_QUEUE },
 };
 
 bool lending_is_wanted(const struct config *c)
@@ -84,7 +85,6 @@ enum rc lending_read_rules(const struct config *c, struct hold_rules *ret, struc
 	ret->hours[HOLD_BILLING] = config_number(c, CONFIG_REST_HOURS);
 	ret->hours[HOLD_METADATA] = config_number(c, CONFIG_REST_METADATA);
 	ret->hours[HOLD_QUOTA] = config_number(c, CONFIG_REST_QUOTA);
-	ret->padding_hours = config_number(c, CONFIG_REST_PADDING);
 	ret->grace_hours = config_number(c, CONFIG_REST_GRACE);
 	ret->exempts_new = config_number(c, CONFIG_REST_EXEMPTS_NEW);
 	ret->ejects = config_number(c, CONFIG_REST_EJECTS);
@@ -123,7 +123,10 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 		                                   .rules = &l->rules,
 		                                   .policy = lending_policy,
 		                                   .policy_arg = l };
-	l->reports = (struct reports){ .store = store, .costs = l->cloud.costs };
+	l->reports = (struct reports){ .store = store,
+		                       .costs = l->cloud.costs,
+		                       .final_ms = config_number(c, CONFIG_STATEMENT_HOURS) * HOUR_MS,
+		                       .kept_ms = config_number(c, CONFIG_STATEMENT_DAYS) * 24 * HOUR_MS };
 	options = world_options(l);
 	l->accounts = account_world_new(&options);
 	l->follow = account_follow_kind(l->accounts);

@@ -327,6 +327,7 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .store = s->store.store,
 		  .kernel = wiring_kernel(s->wiring),
 		  .metrics = s->metrics,
+		  .low_water = s->settings.low_water,
 		  .base_path = config_str(c, CONFIG_BASE_PATH),
 		  .cors_origins = config_str(c, CONFIG_CORS),
 		  .sends_request_id = config_number(c, CONFIG_REQUEST_ID),

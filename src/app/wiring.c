@@ -193,6 +193,8 @@ static void make_kernel(struct wiring *w)
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
 		.region = config_str(c, CONFIG_EVENT_REGION),
 		.routine = STR(SANDBOX_ROUTINE_EVENTS),
+		.chained = STR(SANDBOX_SUBJECTS),
+		.last_event = sandbox_last_event,
 		.queues = w->queues,
 		.queue_count = w->o.lending ? QUEUE_COUNT + LENDING_QUEUES : QUEUE_COUNT,
 		.routes = w->routes,

@@ -9,6 +9,7 @@
 #include "cli/ask.h"
 #include "cli/card.h"
 #include "cli/cli.h"
+#include "cli/lease.h"
 #include "cli/list.h"
 #include "cli/remote.h"
 
@@ -21,12 +22,15 @@ int run_account_list(struct remote *remote)
 		{ "STATUS", list_text, "status", 10 },         { "LEASE", list_short, "leaseUuid", 8 },
 		{ "CLEANED", list_due, "lastCleanedTime", 8 }, { "REASON", list_text, "reason", 32 },
 	};
-	static const struct list accounts = { .path = "/accounts",
-		                              .items = "result",
-		                              .columns = columns,
-		                              .column_count = ARRAY_LEN(columns),
-		                              .is_api = true,
-		                              .page_most = PAGE_MOST };
+	static const struct ask_filter filters[] = { { CLI_OPTION_STATUS, "status", NULL } };
+	static const struct list       accounts = { .path = "/accounts",
+		                                    .items = "result",
+		                                    .columns = columns,
+		                                    .column_count = ARRAY_LEN(columns),
+		                                    .filters = filters,
+		                                    .filter_count = ARRAY_LEN(filters),
+		                                    .is_api = true,
+		                                    .page_most = PAGE_MOST };
 
 	return list_run(remote, &accounts);
 }
@@ -54,7 +58,7 @@ static struct str cleanup_cell(struct remote *remote, const json_t *account, con
 	return card_time(remote, json_object_get(account, member), "stateMachineExecutionStartTime");
 }
 
-static void print_account(struct remote *remote, const struct fetch_reply *reply, const json_t *document)
+void account_print(struct remote *remote, const struct fetch_reply *reply, const json_t *document)
 {
 	static const struct card_line lines[] = {
 		{ "Account", list_text, "awsAccountId" },
@@ -83,7 +87,7 @@ static int run_and_print(struct remote *remote, const struct remote_request *req
 	int                         code = remote_call(remote, req, &reply, &document);
 
 	if (code == CLI_EXIT_OK)
-		print_account(remote, &reply, document);
+		account_print(remote, &reply, document);
 	return code;
 }
 

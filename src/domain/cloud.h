@@ -23,6 +23,7 @@ enum {
 	CLOUD_TAG_MAX = 256,     /* bytes of a tag's value; its name has half of it */
 	CLOUD_TEXT_MAX = 1024,   /* outputs of a resource */
 	CLOUD_SPEND_DAYS = 400,  /* longest time that spend is asked for */
+	CLOUD_SERVICE_MAX = 64,  /* bytes of the name of a service that costs money */
 	CLOUD_ACCOUNT_PAGE = 20, /* accounts in one page of a listing */
 };
 
@@ -135,8 +136,26 @@ struct cloud_spend {
 typedef enum rc costs_spend_fn(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms,
                                struct cloud_spend *ret, struct err *e);
 
+/* What one service cost on one day. */
+struct cloud_cost {
+	struct str service;
+	int64_t    day_ms; /* its midnight, UTC */
+	int64_t    micro_usd;
+};
+
+struct cloud_bill {
+	struct cloud_cost *items; /* day by day; what costs nothing is left out */
+	size_t             count;
+	struct cloud_spend spend; /* the sum of them */
+};
+
+/* The same question, answered by service and day; the sum is what spend would say. The names of services live in the arena. */
+typedef enum rc costs_itemise_fn(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms,
+                                 struct arena *a, struct cloud_bill *ret, struct err *e);
+
 struct costs_ops {
-	costs_spend_fn *spend;
+	costs_spend_fn   *spend;
+	costs_itemise_fn *itemise;
 };
 
 struct costs {

@@ -46,7 +46,7 @@ bool hold_ok(const struct hold *h)
 
 void hold_rules_defaults(struct hold_rules *ret)
 {
-	*ret = (struct hold_rules){ .padding_hours = 8, .grace_hours = 8, .exempts_new = true };
+	*ret = (struct hold_rules){ .padding_hours = HOLD_PADDING_HOURS, .grace_hours = 8, .exempts_new = true };
 	ret->hours[HOLD_BILLING] = 72;
 }
 

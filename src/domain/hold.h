@@ -16,11 +16,11 @@ struct arena;
 
 /* The first three come by themselves at the end of a cleanup, each when its rule has hours. The next two lock an account away: it is in
  * Quarantine, and leaves it by a cleanup that succeeds, or for good. The last two are a person's, and the exemption of a newcomer. */
-#define HOLD_REASONS(X)                                                                             \
-	X(BILLING, "billing")                                                                       \
-	X(METADATA, "metadata")                                                                     \
-	X(QUOTA, "quota") X(FAILED_CLEANUP, "failed-cleanup") X(DRIFT, "drift") X(MANUAL, "manual") \
-	        X(NEW_ACCOUNT, "new-account")
+#define HOLD_REASONS(X)         \
+	X(BILLING, "billing")   \
+	X(METADATA, "metadata") \
+	X(QUOTA, "quota")       \
+	X(FAILED_CLEANUP, "failed-cleanup") X(DRIFT, "drift") X(MANUAL, "manual") X(NEW_ACCOUNT, "new-account")
 
 enum hold_reason {
 #define X(name, text) HOLD_##name,
@@ -31,11 +31,13 @@ enum hold_reason {
 extern const char *const hold_reason_names[HOLD_REASON_COUNT];
 
 /* How a hold is, or how it ended. */
-#define HOLD_STATES(X)                                                                                            \
-	X(OPEN, "open")                                                                                           \
-	X(RELEASED, "released")                                                                                   \
-	X(RELEASED_EARLY, "released-early") X(CANCELLED, "cancelled") X(BYPASSED, "bypassed") X(EXEMPT, "exempt") \
-	        X(EJECTED, "ejected") X(CLEANED_AGAIN, "cleaned-again") X(SKIPPED, "skipped")
+#define HOLD_STATES(X)                      \
+	X(OPEN, "open")                     \
+	X(RELEASED, "released")             \
+	X(RELEASED_EARLY, "released-early") \
+	X(CANCELLED, "cancelled")           \
+	X(BYPASSED, "bypassed")             \
+	X(EXEMPT, "exempt") X(EJECTED, "ejected") X(CLEANED_AGAIN, "cleaned-again") X(SKIPPED, "skipped")
 
 enum hold_state {
 #define X(name, text) HOLD_##name,
@@ -63,6 +65,7 @@ enum {
 	HOLDS_OPEN_MAX = 16, /* of one account */
 	HOLD_POOLS_MAX = 16,
 	HOLD_HOURS_MAX = 24 * 3650,
+	HOLD_PADDING_HOURS = 8, /* that a lease's statement counts before its start and after its end */
 };
 #define HOLD_HOUR_MS      INT64_C(3600000)
 #define HOLD_NAME_PREFIX  "isb-billing-sep-unquarantine-" /* of everything that is visible outside (FR11, FR25) */

@@ -55,6 +55,7 @@ enum {
 	SANDBOX_OWNER_MAX = 128,
 	SANDBOX_TEXT_MAX = 240,
 	SANDBOX_HOURS_MAX = 24 * 365,
+	SANDBOX_EVENT_ID_MAX = 36,
 };
 
 /* Times are Unix seconds; 0 means "not yet". */
@@ -77,6 +78,7 @@ struct sandbox {
 	int64_t            last_synced;
 	int64_t            created_at;
 	int64_t            updated_at;
+	struct str         last_event; /* id of the last event about it; the service's, see sandbox_save() */
 	uint64_t           version;
 };
 

@@ -74,6 +74,26 @@ static void reply_account(struct request *r, int status)
 
 /* --- the list --- */
 
+static void read_status(struct request *r, struct account_list *l, struct problems *p)
+{
+	struct str text = page_query(r, "status", p);
+
+	for (int i = 0; text.n && i < ACCOUNT_STATUS_COUNT; i++)
+		if (i != ACCOUNT_EXIT && str_eq(text, str_from(account_status_names[i]))) {
+			l->has_status = true;
+			l->status = (enum account_status)i;
+		}
+	if (text.n && !l->has_status)
+		problems_add(p, "status",
+		             "must be that of an account: Available, Active, Frozen, CleanUp or Quarantine");
+}
+
+/* The list's name for its tokens: with its filter. */
+static const char *list_name(struct request *r, const struct account_list *l)
+{
+	return l->has_status ? str_format(&r->call->arena, "accounts/%d", (int)l->status).p : "accounts";
+}
+
 static void on_listed(struct request *r)
 {
 	const struct account_list *l = r->arg;
@@ -94,7 +114,7 @@ static void on_listed(struct request *r)
 		json_close_object(&o);
 	}
 	json_close_array(&o);
-	page_token_put(r, &o, "accounts", l->page.next);
+	page_token_put(r, &o, list_name(r, l), l->page.next);
 	json_close_object(&o);
 	reply_send(r, 200);
 }
@@ -107,7 +127,8 @@ void handle_account_list(struct request *r)
 
 	if (!rights_enter(r, &by))
 		return;
-	page_token_read(r, "accounts", ACCOUNTS_MOST, &l->limit, &l->cursor, &p);
+	read_status(r, l, &p);
+	page_token_read(r, list_name(r, l), ACCOUNTS_MOST, &l->limit, &l->cursor, &p);
 	if (!page_is_good(r, &p))
 		return;
 	r->arg = l;

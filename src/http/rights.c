@@ -39,6 +39,7 @@ static const struct {
 	{ "lease_unfreeze",           M | A, false },
 	{ "lease_terminate",      U | M | A, false }, /* only-User: his own */
 	{ "lease_withdraw",       U | M | A, false }, /* everybody: his own */
+	{ "lease_statement",      U | M | A, false }, /* only-User: his own */
 	{ "template_list",        U | M | A, false }, /* only-User: without private ones */
 	{ "template_show",        U | M | A, false }, /* only-User: no private one */
 	{ "template_create",          M | A, false },

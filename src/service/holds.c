@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "domain/lease.h"
+#include "kernel/defect.h"
 #include "kernel/event.h"
 #include "kernel/timer.h"
 #include "service/account_clean.h"
@@ -31,6 +32,7 @@
 #include "service/guard.h"
 #include "service/lease_flow.h"
 #include "service/lease_records.h"
+#include "service/statement.h"
 
 enum { DETAIL_TEXT_MAX = 32768, TRIES = 10 };
 
@@ -274,10 +276,15 @@ static enum rc free_native(struct session *s, struct account *a, struct str acto
 
 	if (rc)
 		return rc;
+	if (HAS_DEFECT(FREE_AT_FIRST))
+		open.count = 0;
 	a->rest_until_ms = until_ms == INT64_MAX ? 0 : until_ms;
 	a->open_holds = (int64_t)open.count;
-	if (a->status == ACCOUNT_COOLDOWN && open.count == 0 &&
-	    (rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)))
+	if (a->status != ACCOUNT_COOLDOWN || open.count > 0)
+		return account_save(s, a, actor, e);
+	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)))
+		return rc;
+	if ((rc = statement_finalise(s, a->id, a->cleaned_ms, e))) /* what the last lease cost is known by now */
 		return rc;
 	return account_save(s, a, actor, e);
 }
@@ -405,7 +412,7 @@ enum rc hold_rest(struct session *s, const struct hold_rules *rules, struct acco
 {
 	enum rc rc = account_apply(a, ACCOUNT_ON_CLEANED, session_now(s), e);
 
-	if (rc || (rc = hold_by_rules(s, rules, a, actor, e)))
+	if (rc || (!HAS_DEFECT(NO_REST) && (rc = hold_by_rules(s, rules, a, actor, e))))
 		return rc;
 	if (!rules->ejects || !a->last_lease.n)
 		return free_native(s, a, actor, e);

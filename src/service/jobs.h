@@ -101,7 +101,7 @@ struct job_request {
 	bool               is_forced;
 	int64_t            stale_hours;
 	enum sandbox_state status;
-	struct str         request_id;
+	struct str         actor, request_id;
 
 	char event_id[KERNEL_ID_SIZE]; /* the answer: what the pass will be known by */
 	bool is_joined;
@@ -152,7 +152,7 @@ struct job_pause {
 	const struct jobs *jobs;
 	enum job_id        id;
 	bool               is_paused;
-	struct str         request_id;
+	struct str         actor, request_id;
 
 	struct job_status status; /* the answer */
 };

@@ -47,4 +47,6 @@ struct document {
 };
 extern const struct record_type document_type;
 
-#define LEASE_TYPES &lease_type, &account_type, &template_type, &lessee_type, &document_type
+extern const struct record_type statement_type, cost_share_type; /* statement.h, cost_shares.h */
+#define LEASE_TYPES \
+	&lease_type, &account_type, &template_type, &lessee_type, &document_type, &statement_type, &cost_share_type

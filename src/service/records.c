@@ -15,7 +15,6 @@
 #include "service/holds.h"
 #include "service/lease_records.h"
 #include "service/service_accounts.h"
-#include "service/statement.h"
 #include "store/record_rows.h"
 
 /* clang-format off */
@@ -38,6 +37,7 @@ static const struct record_field sandbox_fields[SANDBOX_FIELD_COUNT] = {
 	[SANDBOX_F_LAST_SYNCED]           = { INT_OR_NONE(sandbox, last_synced) },
 	[SANDBOX_F_CREATED_AT]            = { INT(sandbox, created_at) },
 	[SANDBOX_F_UPDATED_AT]            = { INT(sandbox, updated_at) },
+	[SANDBOX_F_LAST_EVENT]            = { TEXT_OR_NONE(sandbox, last_event, SANDBOX_EVENT_ID_MAX) },
 };
 
 static const struct record_index sandbox_indexes[SANDBOX_INDEX_COUNT] = {
@@ -111,5 +111,5 @@ const struct record_type job_type = {
 
 const struct record_type *const service_types[] = { &sandbox_type,         &tombstone_type, &job_type,
 	                                            KERNEL_TYPES,          LEASE_TYPES,     BLUEPRINT_TYPES,
-	                                            SERVICE_ACCOUNT_TYPES, &statement_type, HOLD_TYPES, &guard_mark_type };
+	                                            SERVICE_ACCOUNT_TYPES, HOLD_TYPES, &guard_mark_type };
 const size_t                    service_type_count = ARRAY_LEN(service_types);

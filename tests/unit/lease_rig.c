@@ -84,6 +84,7 @@ static void fill_pool(struct lease_rig *r, int accounts)
 			             .status = ACCOUNT_AVAILABLE,
 			             .placed_ou = STR("Available"),
 			             .cleaned_ms = (int64_t)i + 1,
+			             .rested_ms = (int64_t)i + 1,
 			             .created_ms = 1,
 			             .edited_ms = 1 };
 
@@ -112,14 +113,16 @@ static struct str add_template(struct lease_rig *r, const char *name, bool requi
 
 static void lay_tables(struct lease_rig *r)
 {
-	r->clean = (struct account_clean_options){ .policy = policy_now, .policy_arg = r };
+	r->clean = (struct account_clean_options){ .rules = &r->rules, .policy = policy_now, .policy_arg = r };
 	r->kind = (struct saga_kind){ .name = ACCOUNT_FOLLOW };
 	r->kinds[0] = &r->kind;
 	memcpy(r->queues, lease_queues, sizeof(lease_queues));
 	r->queues[2] = account_clean_queue(&r->clean);
+	r->queues[3] = hold_queue();
 	memcpy(r->routes, lease_routes, sizeof(lease_routes));
 	r->routes[4] = (struct route){ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE };
 	r->routes[5] = (struct route){ EVENT_CLEANUP_DUE, CLEANUP_QUEUE };
+	r->routes[6] = (struct route){ EVENT_HOLD_DUE, HOLD_QUEUE };
 	r->k.options.queues = r->queues;
 	r->k.options.queue_count = ARRAY_LEN(r->queues);
 	r->k.options.routes = r->routes;

@@ -12,6 +12,7 @@
 #include "providers/sim/cloud.h"
 #include "service/account_clean.h"
 #include "service/account_follow.h"
+#include "service/holds.h"
 #include "service/lease_passes.h"
 #include "service/leases.h"
 #include "store/fault.h"
@@ -34,9 +35,10 @@ struct lease_rig {
 	struct account_clean_options clean;
 	struct saga_kind             kind;
 	const struct saga_kind      *kinds[1];
-	struct queue                 queues[3];
-	struct route                 routes[6];
+	struct queue                 queues[4];
+	struct route                 routes[7];
 	struct policy                policy;
+	struct hold_rules            rules;                      /* none: nobody rests */
 	struct str                   accounts[RIG_ACCOUNTS_MAX]; /* the pool, in the order of its ids */
 	struct str                   by_request, by_rule;        /* templates: with approval, and without */
 
