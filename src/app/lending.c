@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "app/config.h"
+#include "app/guarding.h"
 #include "base/arena.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -51,7 +52,7 @@ const struct route lending_routes[LENDING_ROUTES] = {
 
 bool lending_is_wanted(const struct config *c)
 {
-	return config_text(c, CONFIG_JWT_SECRET) != NULL;
+	return config_text(c, CONFIG_JWT_SECRET) != NULL && !guarding_is_wanted(c);
 }
 
 const struct policy *lending_policy(void *arg)

@@ -13,6 +13,7 @@
 #include <uv.h>
 
 #include "app/config.h"
+#include "app/guarding.h"
 #include "app/signin.h"
 #include "app/stores.h"
 #include "net/tls.h"
@@ -115,4 +116,5 @@ void preflight_check(struct config *c, bool is_dev, struct buf *problems)
 	check_readable(c, CONFIG_USERS_FILE, problems);
 	check_readable(c, CONFIG_OIDC_CA, problems);
 	signin_check(c, problems);
+	guarding_check(c, problems);
 }
