@@ -74,7 +74,7 @@ struct server {
 	struct signin         *signin;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
-	struct lending        *lending; /* NULL: no leases here */
+	struct lending        *lending;  /* NULL: no leases here */
 	struct guarding       *guarding; /* NULL: we guard nobody's accounts */
 	struct broker_settings settings;
 	struct api            *api;

@@ -35,7 +35,7 @@ typedef enum rc account_table_delete_fn(struct account_table *t, struct str acco
 struct account_table_ops {
 	account_table_get_fn        *get;
 	account_table_set_status_fn *set_status;
-	account_table_delete_fn     *delete;
+	account_table_delete_fn *delete;
 };
 
 struct account_table { /* first member of every implementation */

@@ -262,7 +262,7 @@ static void read_record(const struct reader *r, const json_t *record, bool is_wr
 static enum rc read_list(const struct reader *r, const json_t *list, bool is_wrapped, struct intake_record **ret,
                          size_t *ret_count, struct err *e)
 {
-	size_t                count = json_array_size(list), most = is_wrapped ? INTAKE_WRAPPED_MAX : INTAKE_RECORDS_MAX;
+	size_t count = json_array_size(list), most = is_wrapped ? INTAKE_WRAPPED_MAX : INTAKE_RECORDS_MAX;
 	struct intake_record *records;
 
 	if (count < 1 || count > most)
@@ -285,7 +285,9 @@ static enum rc read_body(const struct reader *r, const json_t *body, struct inta
 	if (json_is_array(records))
 		return read_list(r, records, true, ret, ret_count, e);
 	if (!json_is_object(body) || records)
-		return err_set(e, RC_INVALID, "the body must be an event, a list of events, a queue's record, or {\"Records\": [...]}");
+		return err_set(
+		        e, RC_INVALID,
+		        "the body must be an event, a list of events, a queue's record, or {\"Records\": [...]}");
 	*ret = arena_alloc(r->arena, sizeof(**ret));
 	*ret_count = 1;
 	read_record(r, body, is_record_of_queue(body), *ret);

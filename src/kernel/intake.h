@@ -10,7 +10,11 @@
 #include "store/session.h"
 #include "store/store.h"
 
-enum { INTAKE_RECORDS_MAX = 100, INTAKE_WRAPPED_MAX = 10 /* as many as a queue hands out */, INTAKE_BODY_MAX = 1048576 };
+enum {
+	INTAKE_RECORDS_MAX = 100,
+	INTAKE_WRAPPED_MAX = 10 /* as many as a queue hands out */,
+	INTAKE_BODY_MAX = 1048576
+};
 
 /* One record of a body, and what became of it. */
 enum intake_verdict { INTAKE_ACCEPTED, INTAKE_DUPLICATE, INTAKE_REJECTED };

@@ -69,9 +69,8 @@ static enum rc see_account(struct session *s, void *arg, struct err *e)
 	enum rc          rc = session_get(s, &account_type, x->event.account, &x->account, NULL);
 
 	x->is_ours = rc == RC_OK;
-	return rc && rc != RC_NOT_FOUND
-	               ? err_set(e, rc, "account %.*s cannot be read", STR_ARG(x->event.account))
-	               : RC_OK;
+	return rc && rc != RC_NOT_FOUND ? err_set(e, rc, "account %.*s cannot be read", STR_ARG(x->event.account))
+	                                : RC_OK;
 }
 
 /* The OU where the record wants it. */

@@ -21,7 +21,7 @@ enum { OU_COUNT = ACCOUNT_STATUS_COUNT + 1 };
 struct account_ous {
 	struct organisation *organisation;
 	char                 parent[CLOUD_ID_MAX + 1]; /* empty: wherever they are */
-	pthread_mutex_t      lock; /* of all below */
+	pthread_mutex_t      lock;                     /* of all below */
 	bool                 is_known;
 	char                 ids[OU_COUNT][CLOUD_ID_MAX + 1];
 };

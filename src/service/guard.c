@@ -475,7 +475,8 @@ static enum rc settle_move(struct session *s, const struct call *c, struct err *
 static enum rc settle_confirm(struct session *s, const struct call *c, struct err *e)
 {
 	const struct sight *sight = c->result;
-	struct guard_field  fields[] = { { "currentStatus", sight->corrected }, { "expectedStatus", STR("Quarantine") } };
+	struct guard_field  fields[] = { { "currentStatus", sight->corrected },
+		                         { "expectedStatus", STR("Quarantine") } };
 	struct str          account;
 	enum rc             rc;
 
@@ -511,9 +512,9 @@ void guard_queues(struct guard *g, struct queue ret[GUARD_QUEUES])
 void guard_kinds(struct guard *g, struct saga_kind ret[GUARD_KINDS])
 {
 	ret[0] = (struct saga_kind){ GUARD_HOLD_SAGA, guard_hold_steps, GUARD_HOLD_STEPS, 0, guard_hold_ends, g };
-	ret[1] = (struct saga_kind){
-		GUARD_RELEASE_SAGA, guard_release_steps, GUARD_RELEASE_STEPS, 0, guard_release_ends, g
-	};
+	ret[1] = (struct saga_kind){ GUARD_RELEASE_SAGA,  guard_release_steps,
+		                     GUARD_RELEASE_STEPS, 0,
+		                     guard_release_ends,  g };
 	ret[2] = (struct saga_kind){ GUARD_EJECT_SAGA, guard_eject_steps, GUARD_EJECT_STEPS, 0, guard_eject_ends, g };
 	ret[3] = (struct saga_kind){ GUARD_UNTAG_SAGA, guard_untag_steps, GUARD_UNTAG_STEPS, 0, guard_untag_ends, g };
 }

@@ -20,9 +20,9 @@ enum { LINE_MAX = 8192, FIELDS_MAX = 20 };
 enum rc guard_tell(struct session *s, const char *action, struct str account, const struct guard_field *fields,
                    size_t count, struct err *e)
 {
-	struct event event = { .type = str_format(session_arena(s), EVENT_GUARD_PREFIX "%s", action),
-		               .subject = account_subject(s, account),
-		               .actor = STR(GUARD_ACTOR) };
+	struct event    event = { .type = str_format(session_arena(s), EVENT_GUARD_PREFIX "%s", action),
+		                  .subject = account_subject(s, account),
+		                  .actor = STR(GUARD_ACTOR) };
 	struct json_out o;
 	struct buf      b;
 

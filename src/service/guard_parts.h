@@ -37,7 +37,7 @@ struct guard_field {
 /* Say what was done: an event, and by it a line in the log and a count. */
 MUST_CHECK enum rc guard_tell(struct session *s, const char *action, struct str account,
                               const struct guard_field *fields, size_t count, struct err *e);
-queue_handle_fn guard_write_line; /* arg is the guard's struct metrics, or NULL */
+queue_handle_fn    guard_write_line; /* arg is the guard's struct metrics, or NULL */
 
 /* --- guard_saga.c --- */
 

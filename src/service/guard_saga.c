@@ -114,8 +114,7 @@ enum rc guard_start(struct session *s, struct guard_mark *mark, const char *kind
 	struct arena *a = session_arena(s);
 
 	mark->number++;
-	mark->saga_id =
-	        str_format(a, "%s/%.*s/%lld", kind, STR_ARG(order->account), (long long)mark->number);
+	mark->saga_id = str_format(a, "%s/%.*s/%lld", kind, STR_ARG(order->account), (long long)mark->number);
 	session_put(s, &guard_mark_type, mark);
 	return session_start(s, kind, mark->saga_id, account_subject(s, order->account), order_write(order, a),
 	                     STR(GUARD_ACTOR), e);
@@ -316,10 +315,10 @@ static enum hold_state state_named(struct str name)
 
 static enum rc tell_released(struct session *s, const struct ending *end, struct err *e)
 {
-	struct arena *a = session_arena(s);
-	double        hours = (double)(session_now(s).ms - end->hold.created_ms) / (double)HOLD_HOUR_MS;
-	char          since[ISO_TIME_SIZE];
-	struct str    made = iso_time(end->hold.created_ms / 1000, since);
+	struct arena      *a = session_arena(s);
+	double             hours = (double)(session_now(s).ms - end->hold.created_ms) / (double)HOLD_HOUR_MS;
+	char               since[ISO_TIME_SIZE];
+	struct str         made = iso_time(end->hold.created_ms / 1000, since);
 	struct guard_field fields[] = { { "holdId", end->hold.id },
 		                        { "holdReason", str_from(hold_reason_names[end->hold.reason]) },
 		                        { "fromOu", STR("Quarantine") },

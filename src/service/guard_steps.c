@@ -188,9 +188,9 @@ enum rc guard_correct_table(struct guard *g, struct str account, struct arena *a
 	enum rc              rc;
 
 	*ret_was = STR("");
-	if ((rc = find_place(&st, &here, e)) ||
-	    (rc = account_ous_find(g->ous, STR("Quarantine"), a, &quarantine, e)) || !str_eq(here, quarantine) ||
-	    (rc = read_table(&st, &found, &is_tracked, e)) || !is_tracked || str_eq(found.status, STR("Quarantine")))
+	if ((rc = find_place(&st, &here, e)) || (rc = account_ous_find(g->ous, STR("Quarantine"), a, &quarantine, e)) ||
+	    !str_eq(here, quarantine) || (rc = read_table(&st, &found, &is_tracked, e)) || !is_tracked ||
+	    str_eq(found.status, STR("Quarantine")))
 		return rc;
 	*ret_was = found.status;
 	return guard_is_leased(found.status) ? RC_OK : follow_in_table(&st, STR("Quarantine"), e);
@@ -328,7 +328,7 @@ static enum rc eject_delete(struct saga_call *c, struct err *e)
 	if (st.finding.is_flagged)
 		return RC_OK;
 	t = st.guard->options.table;
-	return look_again(t->ops->delete(t, st.order.account, found.status, e), e);
+	return look_again(t->ops->delete (t, st.order.account, found.status, e), e);
 }
 
 /* --- guard-untag --- */
@@ -346,8 +346,8 @@ static enum rc untag(struct saga_call *c, struct err *e)
 	return rc ? err_wrap(e, rc, "the tag " HOLD_BYPASS_TAG " of account %.*s", STR_ARG(order.account)) : RC_OK;
 }
 
-#define STEP(text, fn)                                                                      \
-	{                                                                                   \
+#define STEP(text, fn)                                                                    \
+	{                                                                                 \
 		.name = text, .act = fn, .tries = TRIES, .backoff_max_ms = BACKOFF_MAX_MS \
 	}
 

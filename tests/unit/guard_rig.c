@@ -211,15 +211,15 @@ struct str event_text(struct guard_rig *r, const char *id, struct str account, e
 	struct str at = iso_time(at_ms / 1000, text);
 	struct str source = sim_cloud_ou(r->sim, from), destination = sim_cloud_ou(r->sim, to);
 
-	return str_format(&r->rig.arena,
-	                  "{\"version\":\"0\",\"id\":\"%s\",\"detail-type\":\"AWS API Call via CloudTrail\","
-	                  "\"source\":\"aws.organizations\",\"account\":\"999988887777\",\"time\":\"%.*s\","
-	                  "\"region\":\"us-east-1\",\"resources\":[],\"detail\":{\"eventTime\":\"%.*s\",\"eventSource\":"
-	                  "\"organizations.amazonaws.com\",\"eventName\":\"MoveAccount\",\"eventID\":\"trail-%s\","
-	                  "\"requestParameters\":{\"accountId\":\"%.*s\",\"sourceParentId\":\"%.*s\","
-	                  "\"destinationParentId\":\"%.*s\"}%s}}",
-	                  id, STR_ARG(at), STR_ARG(at), id, STR_ARG(account), STR_ARG(source), STR_ARG(destination),
-	                  more);
+	return str_format(
+	        &r->rig.arena,
+	        "{\"version\":\"0\",\"id\":\"%s\",\"detail-type\":\"AWS API Call via CloudTrail\","
+	        "\"source\":\"aws.organizations\",\"account\":\"999988887777\",\"time\":\"%.*s\","
+	        "\"region\":\"us-east-1\",\"resources\":[],\"detail\":{\"eventTime\":\"%.*s\",\"eventSource\":"
+	        "\"organizations.amazonaws.com\",\"eventName\":\"MoveAccount\",\"eventID\":\"trail-%s\","
+	        "\"requestParameters\":{\"accountId\":\"%.*s\",\"sourceParentId\":\"%.*s\","
+	        "\"destinationParentId\":\"%.*s\"}%s}}",
+	        id, STR_ARG(at), STR_ARG(at), id, STR_ARG(account), STR_ARG(source), STR_ARG(destination), more);
 }
 
 /* --- the truth --- */
@@ -285,8 +285,9 @@ void goes_wrong(struct guard_rig *r, enum world_fault fault, enum world_call cal
 	struct sim_faults *f = sim_cloud_faults(r->sim);
 	struct world_rules rules = sim_faults_get(f);
 
-	rules.rules[rules.count++] =
-	        (struct world_rule){ .fault = fault, .call = call, .per_mille = 1000, .count = count };
+	rules.rules[rules.count++] = (struct world_rule){
+		.fault = fault, .call = call, .per_mille = 1000, .count = count
+	};
 	sim_faults_set(f, &rules);
 }
 

@@ -20,23 +20,23 @@
 enum { GUARD_RIG_ACCOUNTS = 12 };
 
 struct guard_rig {
-	struct kernel_rig        rig;
-	struct fault_plan        faults;
-	uint64_t                 chance;
-	int64_t                  event_delay_ms; /* before opening; 0: 2 s */
-	struct store            *sim_store;
-	struct sim_cloud        *sim;
-	struct sim_isb          *isb;
-	struct guard            *guard;
-	struct metrics          *metrics;
-	struct hold_rules        rules; /* 72 h for billing, unless the test says otherwise */
-	struct queue             queues[GUARD_QUEUES + 1];
-	struct saga_kind         kinds[GUARD_KINDS];
-	const struct saga_kind  *kind_list[GUARD_KINDS];
-	struct route             routes[GUARD_ROUTES + 1];
-	struct str               accounts[GUARD_RIG_ACCOUNTS]; /* all in CleanUp, outside and in the table */
-	struct err               err;                          /* of the last refusal */
-	bool                     drops_events; /* CloudTrail's events stay where they are, until the test brings them */
+	struct kernel_rig       rig;
+	struct fault_plan       faults;
+	uint64_t                chance;
+	int64_t                 event_delay_ms; /* before opening; 0: 2 s */
+	struct store           *sim_store;
+	struct sim_cloud       *sim;
+	struct sim_isb         *isb;
+	struct guard           *guard;
+	struct metrics         *metrics;
+	struct hold_rules       rules; /* 72 h for billing, unless the test says otherwise */
+	struct queue            queues[GUARD_QUEUES + 1];
+	struct saga_kind        kinds[GUARD_KINDS];
+	const struct saga_kind *kind_list[GUARD_KINDS];
+	struct route            routes[GUARD_ROUTES + 1];
+	struct str              accounts[GUARD_RIG_ACCOUNTS]; /* all in CleanUp, outside and in the table */
+	struct err              err;                          /* of the last refusal */
+	bool                    drops_events; /* CloudTrail's events stay where they are, until the test brings them */
 };
 
 void guard_rig_open(struct guard_rig *r);

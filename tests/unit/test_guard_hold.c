@@ -36,7 +36,8 @@ TEST(h1_an_account_out_of_cleanup_is_moved_to_quarantine_and_has_a_schedule)
 	CHECK(count_actions(&r, "QUARANTINE_START") == 1 && count_actions(&r, "SCHEDULER_CREATED") == 1);
 	CHECK(text_has(last_action(&r, "QUARANTINE_START").detail, "\"sourceParentId\":\"ou-"));
 	CHECK(text_has(last_action(&r, "SCHEDULER_CREATED").detail, HOLD_NAME_PREFIX));
-	CHECK(text_has(last_action(&r, "QUARANTINE_COMPLETE").detail, "\"fromOu\":\"Available\",\"toOu\":\"Quarantine\""));
+	CHECK(text_has(last_action(&r, "QUARANTINE_COMPLETE").detail,
+	               "\"fromOu\":\"Available\",\"toOu\":\"Quarantine\""));
 	guard_rig_close(&r);
 }
 
@@ -49,8 +50,8 @@ TEST(h2_an_account_from_elsewhere_is_let_alone)
 	r.drops_events = true;
 	isb_moves(&r, r.accounts[0], SIM_OU_FROZEN);
 	moves = moves_of(&r, r.accounts[0]);
-	CHECK(send_body(&r, event_text(&r, "e-1", r.accounts[0], SIM_OU_FROZEN, SIM_OU_AVAILABLE,
-	                               r.rig.clock.test_ms, "")) == 1);
+	CHECK(send_body(&r, event_text(&r, "e-1", r.accounts[0], SIM_OU_FROZEN, SIM_OU_AVAILABLE, r.rig.clock.test_ms,
+	                               "")) == 1);
 	pass(&r, HOUR_MS);
 	CHECK(is_let_alone(&r, r.accounts[0], moves));
 	CHECK(text_has(last_action(&r, "QUARANTINE_SKIP").detail, "source OU is not CleanUp"));
@@ -78,7 +79,7 @@ static struct str make_untracked(struct guard_rig *r, struct str account)
 {
 	struct account_table *t = sim_isb_table(r->isb);
 
-	CHECK(t->ops->delete(t, account, isb_status(r, account), &r->err) == RC_OK);
+	CHECK(t->ops->delete (t, account, isb_status(r, account), &r->err) == RC_OK);
 	return account;
 }
 
@@ -129,8 +130,8 @@ TEST(h6_without_the_schedule_nothing_is_stored_or_moved_and_the_event_comes_agai
 	r.drops_events = true;
 	isb_ends_cleanup(&r, r.accounts[0]);
 	moves = moves_of(&r, r.accounts[0]);
-	CHECK(send_body(&r, event_text(&r, "e-1", r.accounts[0], SIM_OU_CLEANUP, SIM_OU_AVAILABLE,
-	                               r.rig.clock.test_ms, "")) == 1);
+	CHECK(send_body(&r, event_text(&r, "e-1", r.accounts[0], SIM_OU_CLEANUP, SIM_OU_AVAILABLE, r.rig.clock.test_ms,
+	                               "")) == 1);
 	CHECK(crash_after_call(&r, 0)); /* looked, but the commit with hold and timer never was */
 	CHECK(count_timers(&r, HOLD_NAME_PREFIX) == 0 && count_holds(&r, r.accounts[0]) == 0);
 	CHECK(moves_of(&r, r.accounts[0]) == moves);

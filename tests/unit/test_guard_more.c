@@ -410,8 +410,8 @@ TEST(x17_already_there_is_a_success)
 	guard_rig_open(&r);
 	r.drops_events = true;
 	isb_ends_cleanup(&r, r.accounts[0]);
-	CHECK(send_body(&r, event_text(&r, "e-1", r.accounts[0], SIM_OU_CLEANUP, SIM_OU_AVAILABLE,
-	                               r.rig.clock.test_ms, "")) == 1);
+	CHECK(send_body(&r, event_text(&r, "e-1", r.accounts[0], SIM_OU_CLEANUP, SIM_OU_AVAILABLE, r.rig.clock.test_ms,
+	                               "")) == 1);
 	isb_moves(&r, r.accounts[0], SIM_OU_QUARANTINE); /* by hand, or by another guard */
 	moves = moves_of(&r, r.accounts[0]);
 	pass(&r, 10 * MINUTE_MS);
@@ -463,7 +463,8 @@ TEST(x20_a_bypass_is_recorded_with_who_and_why)
 	static const struct {
 		const char *value, *by, *why;
 	} cases[] = {
-		{ "ann@example.com: brand new, nothing to wait for", "ann@example.com", "brand new, nothing to wait for" },
+		{ "ann@example.com: brand new, nothing to wait for", "ann@example.com",
+		  "brand new, nothing to wait for" },
 		{ "brand new", "tag do-not-separate", "brand new" },
 		{ "ticket: 7", "tag do-not-separate", "ticket: 7" },
 		{ "", "tag do-not-separate", "the tag has no value that says why" },
@@ -561,16 +562,18 @@ TEST(a_status_that_changes_between_look_and_write_is_read_again)
 TEST(the_guard_keeps_its_promise_whatever_the_cloud_does)
 {
 	for (uint64_t seed = 1; seed <= 6; seed++) {
-		struct guard_rig          r = { .chance = seed * 77777 };
-		static const enum world_fault faults[] = { WORLD_OUTAGE,          WORLD_THROTTLE,       WORLD_TIMEOUT_BEFORE,
-			                                   WORLD_TIMEOUT_AFTER,   WORLD_DUPLICATE_EVENTS,
-			                                   WORLD_REORDER_EVENTS, WORLD_LOSE_EVENTS };
+		struct guard_rig              r = { .chance = seed * 77777 };
+		static const enum world_fault faults[] = { WORLD_OUTAGE,           WORLD_THROTTLE,
+			                                   WORLD_TIMEOUT_BEFORE,   WORLD_TIMEOUT_AFTER,
+			                                   WORLD_DUPLICATE_EVENTS, WORLD_REORDER_EVENTS,
+			                                   WORLD_LOSE_EVENTS };
 		struct world_rules            rules = { .count = ARRAY_LEN(faults) };
 
 		guard_rig_open(&r);
 		for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-			rules.rules[i] =
-			        (struct world_rule){ .fault = faults[i], .call = WORLD_ANY_CALL, .per_mille = 150 };
+			rules.rules[i] = (struct world_rule){ .fault = faults[i],
+				                              .call = WORLD_ANY_CALL,
+				                              .per_mille = 150 };
 		sim_cloud_world(r.sim)->ops->set_rules(sim_cloud_world(r.sim), &rules);
 		for (int i = 0; i < GUARD_RIG_ACCOUNTS; i++)
 			isb_ends_cleanup(&r, r.accounts[i]);

@@ -17,17 +17,18 @@ struct form {
 
 static struct str write_event(struct arena *a, const char *id, const struct form *f)
 {
-	return str_format(a,
-	                  "{\"version\":\"0\",\"id\":\"%s\",\"detail-type\":\"AWS API Call via CloudTrail\",\"source\":\"%s\","
-	                  "\"account\":\"999988887777\",\"time\":\"2026-01-28T10:00:00Z\",\"region\":\"us-east-1\","
-	                  "\"resources\":[],\"detail\":{\"eventVersion\":\"1.08\",\"userIdentity\":{\"arn\":\"arn:aws:sts::1\"},"
-	                  "\"eventTime\":\"2026-01-28T09:59:58Z\",\"eventSource\":\"organizations.amazonaws.com\","
-	                  "\"eventName\":\"%s\",\"requestParameters\":{%s%s%s\"sourceParentId\":\"%s\","
-	                  "\"destinationParentId\":\"%s\"},\"responseElements\":null,\"eventID\":\"trail-%s\"}}",
-	                  id, f->source ? f->source : "aws.organizations", f->name ? f->name : "MoveAccount",
-	                  f->account && !*f->account ? "" : "\"accountId\":\"", f->account ? f->account : "111122223333",
-	                  f->account && !*f->account ? "" : "\",", f->from ? f->from : "ou-abcd-cleanup00",
-	                  f->to ? f->to : "ou-abcd-availabl0", id);
+	return str_format(
+	        a,
+	        "{\"version\":\"0\",\"id\":\"%s\",\"detail-type\":\"AWS API Call via CloudTrail\",\"source\":\"%s\","
+	        "\"account\":\"999988887777\",\"time\":\"2026-01-28T10:00:00Z\",\"region\":\"us-east-1\","
+	        "\"resources\":[],\"detail\":{\"eventVersion\":\"1.08\",\"userIdentity\":{\"arn\":\"arn:aws:sts::1\"},"
+	        "\"eventTime\":\"2026-01-28T09:59:58Z\",\"eventSource\":\"organizations.amazonaws.com\","
+	        "\"eventName\":\"%s\",\"requestParameters\":{%s%s%s\"sourceParentId\":\"%s\","
+	        "\"destinationParentId\":\"%s\"},\"responseElements\":null,\"eventID\":\"trail-%s\"}}",
+	        id, f->source ? f->source : "aws.organizations", f->name ? f->name : "MoveAccount",
+	        f->account && !*f->account ? "" : "\"accountId\":\"", f->account ? f->account : "111122223333",
+	        f->account && !*f->account ? "" : "\",", f->from ? f->from : "ou-abcd-cleanup00",
+	        f->to ? f->to : "ou-abcd-availabl0", id);
 }
 
 /* As a member "body" of a record: the event as text. */
@@ -156,7 +157,8 @@ TEST(p6_another_call_is_an_error)
 	struct move_problem p;
 
 	CHECK(parse(&a, &(struct form){ .name = "CreateAccount" }, &m, &p) == RC_INVALID);
-	CHECK(p.kind == MOVE_OTHER_EVENT && strstr(p.details, "detail.eventName") && strstr(p.details, "CreateAccount"));
+	CHECK(p.kind == MOVE_OTHER_EVENT && strstr(p.details, "detail.eventName") &&
+	      strstr(p.details, "CreateAccount"));
 	arena_fini(&a);
 }
 
@@ -206,10 +208,12 @@ TEST(p10_an_unwrapped_valid_event_is_read)
 
 TEST(p11_unwrapped_junk_is_an_error)
 {
-	static const char *const junk[] = { "", "7", "[]", "{}", "null", "\"text\"", "{\"detail\":7}", "{\"detail\":{}}" };
-	struct arena             a = { 0 };
-	struct move_event        m;
-	struct move_problem      p;
+	static const char *const junk[] = {
+		"", "7", "[]", "{}", "null", "\"text\"", "{\"detail\":7}", "{\"detail\":{}}"
+	};
+	struct arena        a = { 0 };
+	struct move_event   m;
+	struct move_problem p;
 
 	for (size_t i = 0; i < ARRAY_LEN(junk); i++) {
 		CASE(junk[i]);
@@ -259,7 +263,8 @@ static void check_each(const char *const *ids, size_t count, bool (*is_ok)(struc
 
 TEST(p15_what_has_not_twelve_digits_is_no_account)
 {
-	static const char *const ids[] = { "11112222333", "1111222233334", "11112222333a", "", "111122223333 ", "-11122223333" };
+	static const char *const ids[] = { "11112222333",   "1111222233334", "11112222333a", "",
+		                           "111122223333 ", "-11122223333" };
 	struct arena             a = { 0 };
 	struct move_event        m;
 	struct move_problem      p;
@@ -279,9 +284,11 @@ TEST(p16_ous_are_accepted)
 
 TEST(p17_what_is_no_ou_is_rejected)
 {
-	static const char *const ids[] = { "r-abcd",           "ou-abcd",          "ou-abcd-", "111122223333", "",
-		                           "OU-ABCD-12345678", "ou-ABCD-12345678", "ou-abc-12345678",
-		                           "ou-abcd-1234567",  "ou-abcd-1234567-", "ou-abcd-12345678-" };
+	static const char *const ids[] = {
+		"r-abcd",           "ou-abcd",          "ou-abcd-",        "111122223333",    "",
+		"OU-ABCD-12345678", "ou-ABCD-12345678", "ou-abc-12345678", "ou-abcd-1234567", "ou-abcd-1234567-",
+		"ou-abcd-12345678-"
+	};
 
 	check_each(ids, ARRAY_LEN(ids), move_is_ou, false);
 }

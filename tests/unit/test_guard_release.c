@@ -79,7 +79,7 @@ TEST(r4_an_account_that_is_gone_from_the_table_is_not_released)
 	struct account_table *t = sim_isb_table(r.isb);
 	int64_t               moves = moves_of(&r, h.account);
 
-	CHECK(t->ops->delete(t, h.account, STR("Quarantine"), &r.err) == RC_OK);
+	CHECK(t->ops->delete (t, h.account, STR("Quarantine"), &r.err) == RC_OK);
 	pass_until_due(&r, &h);
 	CHECK(is_skipped(&r, &h, moves));
 	CHECK(text_has(last_action(&r, "UNQUARANTINE_SKIP").detail, "account not found in tracking"));
@@ -142,10 +142,9 @@ TEST(r7_a_release_whose_end_was_not_stored_is_finished_later_without_a_second_mo
 
 static enum rc emit_due(struct session *s, void *arg, struct err *e)
 {
-	struct event event = { .type = STR(EVENT_HOLD_DUE),
-		               .subject = STR("account/x"),
-		               .actor = STR("test"),
-		               .detail = str_from(arg) };
+	struct event event = {
+		.type = STR(EVENT_HOLD_DUE), .subject = STR("account/x"), .actor = STR("test"), .detail = str_from(arg)
+	};
 
 	return session_emit(s, &event, e);
 }
