@@ -43,11 +43,13 @@ enum rc explain_reconciler(struct situation *x, bool is_about_hold, struct err *
 
 	if (rc)
 		return rc;
-	if (is_scheduled)
+	if (is_scheduled) {
+		explain_can(x, CAN_DOCTOR, x->id);
 		return explain_job(
 		        x, "reconcile",
 		        STR("organisation, records and holds are compared: what is safe is put right, the rest is an alarm"),
 		        e);
+	}
 	if (is_about_hold)
 		return RC_OK;
 	return explain_job(

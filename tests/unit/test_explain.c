@@ -114,6 +114,7 @@ TEST(a_hold_that_nothing_will_end_is_a_problem_before_and_after_its_time)
 	before = account_explained(&r, id);
 	CHECK(lists(before, "problems", NULL, "has no timer: nothing will end it at 2023-11-"));
 	CHECK(count_of(before, "next", "by", "timer") == 0 && lists(before, "next", "by", "job reconcile"));
+	CHECK(lists(before, "can", "command", "leasehold doctor --fix"));
 
 	rig_pass(&r.rig, 96 * HOUR_MS);
 	after = account_explained(&r, id);
