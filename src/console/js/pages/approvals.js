@@ -33,7 +33,7 @@ function request(lease, templates, done) {
 }
 
 const lineColumns = (done) => [
-	{ title: "Place", num: true, cell: (l) => l.queuePosition },
+	{ title: "Place", cell: (l) => l.queuePosition },
 	{ title: "Who", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.userEmail) },
 	{ title: "Template", cell: (l) => l.originalLeaseTemplateName },
 	{ title: "Waits since", cell: (l) => ago(l.queuedSince) },

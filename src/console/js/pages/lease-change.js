@@ -3,7 +3,7 @@
 import * as api from "../api.js";
 import { h } from "../dom.js";
 import { duration, money, toDate } from "../format.js";
-import { ask, button, field, select } from "../parts.js";
+import { ask, button, field, select, toast } from "../parts.js";
 import { numberOf, thresholdsEditor } from "./lease-parts.js";
 
 const HOUR_MS = 3600000;
@@ -60,7 +60,7 @@ export function changeLease(l, path, policy) {
 		run: (data) => {
 			const body = changes(l, data, budgets.read(), durations.read());
 			if (!Object.keys(body).length) throw new api.ApiError(400, "Nothing is changed yet.");
-			return api.patch(path, body);
+			return api.patch(path, body).then(() => toast("Saved."));
 		},
 	});
 }

@@ -22,8 +22,18 @@ export const leaseHref = (leaseId) => `/leases/${part(slug(leaseId))}`;
 export const leasePath = (leaseId) => `/api/leases/${part(slug(leaseId))}`;
 export const leaseIdOf = (userEmail, uuid) => btoa(JSON.stringify({ userEmail, uuid }));
 
-export const leaseBadge = (l) => (isInLine(l) ? badge("waiting", { text: "In line", kind: "info" }) : badge(l.status));
-export const hours = (count) => (count === undefined || count === null ? "no limit" : duration(count * 3600));
+export const isWithdrawn = (l) => isDenied(l) && l.deniedBy === l.userEmail;
+
+export function leaseBadge(l) {
+	if (isInLine(l)) return badge("waiting", { text: "In line", kind: "info" });
+	return isWithdrawn(l) ? badge("withdrawn", { text: "Withdrawn" }) : badge(l.status);
+}
+
+// "7 days", "6 d 16 h"
+export function hours(count) {
+	if (count === undefined || count === null) return "no limit";
+	return count % 24 === 0 && count > 0 ? `${count / 24} ${count === 24 ? "day" : "days"}` : duration(count * 3600);
+}
 export const budget = (dollars) => (dollars === undefined || dollars === null ? "no limit" : money(dollars));
 
 // --- bars ---
@@ -151,7 +161,7 @@ export function thresholdsEditor(name, list = []) {
 		element: h("fieldset", { class: "field thresholds-box", data: { field: name } }, h("legend", {}, title),
 			h("p", { class: "problem", "aria-live": "polite" }), h("p", { class: "help" }, help), rows, more),
 		read: () => [...rows.children].map((element) => ({
-			[member]: numberOf(element.querySelector("input").value), action: element.querySelector("select").value,
+			[member]: numberOf(element.querySelector("input").value) ?? undefined, action: element.querySelector("select").value,
 		})),
 	};
 }

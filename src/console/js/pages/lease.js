@@ -5,7 +5,7 @@ import { h, part } from "../dom.js";
 import { timeline } from "../events.js";
 import { ago, money, time, words } from "../format.js";
 import { button, card, confirm, copyable, facts, heading, loader } from "../parts.js";
-import { budget, countdown, hours, isDenied, isEnded, isInLine, isOpen, isPending, isRunning, leaseBadge, leaseIdOf, leasePath, spendBar, tick, timeBar } from "./lease-parts.js";
+import { budget, countdown, hours, isDenied, isEnded, isInLine, isOpen, isPending, isRunning, isWithdrawn, leaseBadge, leaseIdOf, leasePath, spendBar, tick, timeBar } from "./lease-parts.js";
 import { changeLease } from "./lease-change.js";
 import { statementCard } from "./lease-statement.js";
 
@@ -21,6 +21,8 @@ async function idOf(ctx, text) {
 	return leaseIdOf(owner, text);
 }
 
+const isOwner = (ctx, l) => l.userEmail.toLowerCase() === ctx.session.email.toLowerCase();
+
 // --- in a sentence ---
 
 const ends = {
@@ -28,16 +30,17 @@ const ends = {
 	Ejected: "Its account was taken out of the pool.", ProvisioningFailed: "The account could not be made ready.",
 };
 
-function sentence(l) {
+function sentence(l, isOwn) {
+	const who = isOwn ? "You have" : "Its owner has";
 	if (isInLine(l))
 		return ["Approved, but no account is free: it waits in line", l.queuePosition ? `, at place ${l.queuePosition}` : "", ". An account is expected ",
 			l.queueEstimate ? countdown(l.queueEstimate) : "when one comes back; when, cannot be told", "."];
-	if (isPending(l)) return "It waits for a manager to approve it.";
-	if (isDenied(l)) return l.deniedBy === l.userEmail ? "Its owner has withdrawn the request." : [`Denied by ${l.deniedBy ?? "a manager"}`, l.denyReason && `: ${l.denyReason}`, "."];
+	if (isPending(l)) return ["It waits for a manager to approve it.", isOwn && " There is nothing to do for you: this page changes by itself."];
+	if (isDenied(l)) return isWithdrawn(l) ? `${who} withdrawn the request.` : [`Denied by ${l.deniedBy ?? "a manager"}`, l.denyReason && `: ${l.denyReason}`, "."];
 	if (l.status === "Provisioning") return "Approved: access to its account is being set up. This takes a moment.";
 	if (l.status === "Frozen") return ["Nobody has access, and what runs in the account goes on and costs money. It ends ", l.expirationDate ? countdown(l.expirationDate) : "when somebody ends it", "."];
-	if (l.status === "Active") return ["Its owner has access. It ends ", l.expirationDate ? countdown(l.expirationDate) : "when somebody ends it", "."];
-	return l.status === "ManuallyTerminated" ? `Ended by ${l.terminatedBy ?? "somebody"}.` : ends[l.status];
+	if (l.status === "Active") return [`${who} access. It ends `, l.expirationDate ? countdown(l.expirationDate) : "when somebody ends it", "."];
+	return l.status === "ManuallyTerminated" ? `Ended by ${l.terminatedBy ?? "somebody"}. The account is cleaned and rests before somebody else gets it.` : ends[l.status];
 }
 
 // --- what can be done ---
@@ -48,13 +51,12 @@ function act(ctx, again, label, { path, kind, body, ...dialog }) {
 }
 
 function pendingActions(ctx, l, path, again) {
-	const isOwn = l.userEmail.toLowerCase() === ctx.session.email.toLowerCase();
 	return [
 		ctx.rights.approve && !isInLine(l) && act(ctx, again, "Approve", { path: `${path}/review`, kind: "primary", reason: "optional", body: (reason) => ({ action: "Approve", reason: reason || undefined }),
 			title: "Approve this lease?", text: `${l.userEmail} gets an account for ${hours(l.leaseDurationInHours)}, with a budget of ${budget(l.maxSpend)}.`, done: "Approved." }),
 		ctx.rights.approve && act(ctx, again, "Deny", { path: `${path}/review`, kind: "quiet-danger", danger: true, reason: "required", body: (reason) => ({ action: "Deny", reason }),
 			title: "Deny this lease?", text: `${l.userEmail} is told the reason.`, done: "Denied." }),
-		isOwn && act(ctx, again, "Withdraw", { path: `${path}/withdraw`, title: "Withdraw your request?", text: "You can ask again at any time.", done: "Withdrawn." }),
+		isOwner(ctx, l) && act(ctx, again, "Withdraw", { path: `${path}/withdraw`, title: "Withdraw your request?", text: "You can ask again at any time.", done: "Withdrawn." }),
 	];
 }
 
@@ -84,8 +86,8 @@ function portal(l, policy) {
 		: h("p", { class: "dim" }, "Sign in to the account as your organisation does; no access portal is configured here.");
 }
 
-function stateCard(l, policy) {
-	return card("Where it stands", {}, h("div", { class: "stand" }, h("p", { class: "row" }, leaseBadge(l), h("span", {}, sentence(l))), portal(l, policy)));
+function stateCard(ctx, l, policy) {
+	return card("Where it stands", {}, h("div", { class: "stand" }, h("p", { class: "row" }, leaseBadge(l), h("span", {}, sentence(l, isOwner(ctx, l)))), portal(l, policy)));
 }
 
 function bars(l) {
@@ -119,7 +121,7 @@ function history(l) {
 		[l.meta.createdTime, "Requested", `by ${l.createdBy ?? l.userEmail}`],
 		[l.queuedSince, "Waits in line", "approved, no account was free"],
 		[l.startDate, "Started", l.approvedBy === "AUTO_APPROVED" ? "approved by rule" : l.approvedBy ? `approved by ${l.approvedBy}` : ""],
-		[isDenied(l) ? l.meta.lastEditTime : null, l.deniedBy === l.userEmail ? "Withdrawn" : "Denied", [l.deniedBy && `by ${l.deniedBy}`, l.denyReason].filter(Boolean).join(": ")],
+		[isDenied(l) ? l.meta.lastEditTime : null, isWithdrawn(l) ? "Withdrawn" : "Denied", [l.deniedBy && `by ${l.deniedBy}`, l.denyReason].filter(Boolean).join(": ")],
 		[l.status === "Frozen" ? l.meta.lastEditTime : null, "Frozen", ""],
 		[l.endDate, words(l.status), l.terminatedBy ? `by ${l.terminatedBy}` : ""],
 	].filter(([at]) => at).sort((a, b) => (a[0] < b[0] ? 1 : -1));
@@ -143,7 +145,7 @@ export default async function page(ctx) {
 		return [
 			heading(lease.originalLeaseTemplateName, { back: { href: "/leases", text: "Leases" }, sub: lease.userEmail, actions: actions(ctx, lease, path, again, policy) }),
 			h("div", { class: "grid" },
-				h("div", { class: "two-thirds stack" }, stateCard(lease, policy), bars(lease), statement, happened),
+				h("div", { class: "two-thirds stack" }, stateCard(ctx, lease, policy), bars(lease), statement, happened),
 				h("div", { class: "third stack" }, factsCard(ctx, lease))),
 		];
 	});

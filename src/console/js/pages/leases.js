@@ -5,7 +5,7 @@ import * as api from "../api.js";
 import { h } from "../dom.js";
 import { ago } from "../format.js";
 import { card, empty, field, heading, loader, pager, select, table } from "../parts.js";
-import { isOpen, isPending, leaseBadge, leaseHref, spendMeter, statuses } from "./lease-parts.js";
+import { isDenied, isOpen, isPending, leaseBadge, leaseHref, spendMeter, statuses } from "./lease-parts.js";
 
 const PAGE = 50, SEARCHED = 2000, FRESH_MS = 10000;
 const isEmail = (text) => /^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(text ?? "");
@@ -15,7 +15,7 @@ const columns = (ctx) => [
 	ctx.rights.approve && { title: "Owner", cell: (l) => l.userEmail },
 	{ title: "Status", cell: leaseBadge },
 	{ title: "Account", cell: (l) => l.awsAccountId && h("code", {}, l.awsAccountId) },
-	{ title: "Spend", class: "wide-cell", cell: (l) => (isPending(l) ? undefined : spendMeter(l)) },
+	{ title: "Spend", class: "wide-cell", cell: (l) => (isPending(l) || isDenied(l) ? undefined : spendMeter(l)) },
 	{ title: "Ends", cell: (l) => (isOpen(l) ? l.expirationDate && ago(l.expirationDate) : l.endDate && ago(l.endDate)) },
 	{ title: "Asked", cell: (l) => ago(l.meta.createdTime) },
 ].filter(Boolean);

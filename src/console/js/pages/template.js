@@ -15,12 +15,12 @@ function limitHelp(isRequired, most, written) {
 
 function durationField(t, limits) {
 	const input = h("input", { name: "leaseDurationInHours", type: "number", min: 0, step: "any", value: t.leaseDurationInHours ?? "", inputmode: "decimal" });
-	const shown = h("span", { class: "dim", "aria-live": "polite" });
-	const say = () => (shown.textContent = Number(input.value) > 24 ? `= ${duration(Number(input.value) * 3600)}` : "");
+	const shown = h("b", { "aria-live": "polite" });
+	const say = () => (shown.textContent = Number(input.value) > 24 ? ` These are ${duration(Number(input.value) * 3600)}.` : "");
 	input.addEventListener("input", say);
 	say();
 	const box = field("Duration in hours", input, { help: limitHelp(limits.requireMaxDuration, limits.maxDurationHours, `${limits.maxDurationHours} hours (${duration(limits.maxDurationHours * 3600)})`) });
-	box.querySelector("label").after(shown);
+	box.querySelector(".help").append(shown);
 	return box;
 }
 
@@ -35,12 +35,12 @@ function blueprintField(t, blueprints) {
 		{ help: "What is set up in the account before its owner gets it." });
 }
 
-function bodyOf(form, budgets, durations) {
+function bodyOf(form, t, budgets, durations) {
 	const data = new FormData(form), text = (name) => (data.get(name) ?? "").trim() || undefined;
 	return {
 		name: (data.get("name") ?? "").trim(), description: text("description"), requiresApproval: data.has("requiresApproval"), visibility: data.get("visibility"),
 		maxSpend: numberOf(data.get("maxSpend")) ?? undefined, leaseDurationInHours: numberOf(data.get("leaseDurationInHours")) ?? undefined,
-		costReportGroup: text("costReportGroup"), blueprintId: text("blueprintId"), budgetThresholds: budgets.read(), durationThresholds: durations.read(),
+		createdBy: t.createdBy, costReportGroup: text("costReportGroup"), blueprintId: text("blueprintId"), budgetThresholds: budgets.read(), durationThresholds: durations.read(),
 	};
 }
 
@@ -84,7 +84,7 @@ export default async function page(ctx) {
 		save.disabled = true;
 		trouble.textContent = showProblems(form, null);
 		try {
-			const body = bodyOf(form, budgets, durations);
+			const body = bodyOf(form, t, budgets, durations);
 			if (isNew) await api.post("/api/leaseTemplates", body);
 			else await api.put(`/api/leaseTemplates/${part(t.uuid)}`, body);
 			toast(isNew ? `${body.name} can be asked for now.` : "Saved. Leases that run already stay as they are.");

@@ -3,7 +3,7 @@
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { number } from "../format.js";
-import { badge, card, empty, heading, pager, table } from "../parts.js";
+import { card, empty, heading, pager, table } from "../parts.js";
 import { budget, hours } from "./lease-parts.js";
 
 const PAGE = 100;
@@ -13,7 +13,7 @@ const count = (t) => (t.budgetThresholds?.length ?? 0) + (t.durationThresholds?.
 const columns = [
 	{ title: "Name", lead: true, cell: (t) => h("a", { href: `/templates/${part(t.uuid)}` }, t.name) },
 	{ title: "Description", class: "text-cell", cell: (t) => t.description },
-	{ title: "Seen by", cell: (t) => (t.visibility === "PRIVATE" ? badge("private", { text: "Managers only" }) : badge("public", { text: "Everybody" })) },
+	{ title: "Seen by", cell: (t) => (t.visibility === "PRIVATE" ? "managers only" : "everybody") },
 	{ title: "Approval", cell: (t) => (t.requiresApproval ? "by a manager" : "at once") },
 	{ title: "Budget", num: true, cell: (t) => budget(t.maxSpend) },
 	{ title: "Duration", num: true, cell: (t) => hours(t.leaseDurationInHours) },
