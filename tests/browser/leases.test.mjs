@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of leases and templates, clicked through by everybody who may. An hour of the simulated world is a second here.
+// The life of leases, clicked through by everybody who may. An hour of the simulated world is a second here.
 import { assert, isAccessible, people, shared, shot, test, until } from "./rig.mjs";
 
-const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "0", LEASEHOLD_SIM_ACCOUNTS: "3", LEASEHOLD_SIM_ENTRY_ACCOUNTS: "2", LEASEHOLD_TIME_SCALE: "3600" } });
+const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "0", LEASEHOLD_SIM_ACCOUNTS: "4", LEASEHOLD_SIM_ENTRY_ACCOUNTS: "2", LEASEHOLD_TIME_SCALE: "3600" } });
 
 const main = (page) => page.locator("main");
 const dialog = (page) => page.getByRole("dialog");
 const press = (page, name) => main(page).getByRole("button", { name, exact: true }).click();
 const confirm = (page, name) => dialog(page).getByRole("button", { name, exact: true }).click();
 const badge = (page, text) => page.locator("main .stand .badge", { hasText: text }).waitFor();
-const phone = { viewport: { width: 390, height: 800 } };
 
 async function template(fields) {
 	return world.call("POST", "/api/leaseTemplates", { requiresApproval: true, visibility: "PUBLIC", maxSpend: 40, leaseDurationInHours: 160, ...fields }, { as: "Manager" });
@@ -25,16 +24,9 @@ const href = (l) => `/leases/${l.leaseId.replace(/=+$/, "")}`;
 const end = (l) => world.call("POST", `/api/leases/${l.leaseId}/terminate`, {}, { as: "Admin" });
 const deny = (l) => world.call("POST", `/api/leases/${l.leaseId}/review`, { action: "Deny" }, { as: "Admin" });
 
-// Nothing is wider than the screen.
-async function fits(page) {
-	const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
-	assert.ok(wide <= screen, `${wide} px of ${screen}`);
-}
-
 test("from the request to the end", async (t) => {
 	const user = await world.open(t, { as: "User", path: "/leases" });
 	await user.getByText("You have no lease yet").waitFor();
-	await isAccessible(user, "no leases");
 	await shot(user, "leases-empty");
 	await user.getByRole("link", { name: "Request a lease" }).first().click();
 	await user.getByRole("heading", { name: "Project" }).waitFor();
@@ -65,7 +57,6 @@ test("from the request to the end", async (t) => {
 	await badge(user, "Active");
 	await user.getByText("You have access.").waitFor();
 	for (const name of ["Freeze", "Extend or change"]) assert.equal(await main(user).getByRole("button", { name }).count(), 0, `a user is not offered: ${name}`);
-	await isAccessible(user, "an active lease, as its owner");
 
 	await manager.getByRole("link", { name: "Leases", exact: true }).click();
 	await manager.getByRole("link", { name: "Project" }).click();
@@ -73,7 +64,6 @@ test("from the request to the end", async (t) => {
 	await confirm(manager, "Freeze");
 	await badge(manager, "Frozen");
 	await badge(user, "Frozen");
-	await isAccessible(manager, "a frozen lease");
 	await shot(manager, "lease-frozen");
 	await press(manager, "Unfreeze");
 	await confirm(manager, "Unfreeze");
@@ -158,38 +148,4 @@ test("who is approved while all accounts are lent waits in line", async (t) => {
 	await deny(last);
 	await page.getByText("Denied by").first().waitFor();
 	for (const l of made) if (l.uuid !== last.uuid && (await show(l)).awsAccountId) await end(l);
-});
-
-test("what a role may not do is not offered", async (t) => {
-	const words = async (page) => {
-		await page.getByRole("heading", { name: "Leases", exact: true }).waitFor();
-		return page.locator("#nav a").allTextContents();
-	};
-	const user = await world.open(t, { as: "User", path: "/leases" });
-	const seen = await words(user);
-	for (const word of ["Approvals", "Templates", "Accounts", "Reports"]) assert.ok(!seen.includes(word), word);
-	for (const path of ["/approvals", "/templates", "/accounts", "/reports"]) {
-		await user.goto(world.url + path);
-		await user.getByText("Not allowed").waitFor();
-	}
-	const manager = await words(await world.open(t, { as: "Manager", path: "/leases" }));
-	assert.ok(manager.includes("Approvals") && manager.includes("Templates") && !manager.includes("Accounts") && !manager.includes("Reports"));
-});
-
-test("on a phone, in the dark", async (t) => {
-	const l = await lease({ name: "Pocket", requiresApproval: false, budgetThresholds: [{ dollarsSpent: 20, action: "ALERT" }] });
-	const asked = await lease({ name: "Pocket asked", comments: "On the way" });
-	await until(async () => (await show(l)).status === "Active", "it is active");
-	const page = await world.open(t, { as: "Manager", path: href(l), ...phone, colorScheme: "dark" });
-	await badge(page, "Active");
-	await isAccessible(page, "a lease on a phone");
-	await shot(page, "lease-phone");
-	for (const [path, text] of [["/leases", "Pocket"], ["/leases/new", "Project"], ["/approvals", "On the way"], ["/templates", "Project"], ["/templates/new", "Name"]]) {
-		await page.goto(world.url + path);
-		await main(page).getByText(text).first().waitFor();
-		await fits(page);
-		await shot(page, `phone${path.replaceAll("/", "-")}`);
-	}
-	await deny(asked);
-	await end(l);
 });

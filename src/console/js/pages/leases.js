@@ -49,8 +49,10 @@ function filters(ctx, templates) {
 
 const ask = () => h("a", { class: "button primary", href: "/leases/new" }, "Request a lease");
 
+const isFiltered = (ctx) => ctx.query.status || ctx.query.owner || ctx.query.template;
+
 function nothing(ctx) {
-	return ctx.query.status || ctx.query.owner || ctx.query.template
+	return isFiltered(ctx)
 		? empty("No lease matches", "Choose another status, owner or template.", h("a", { class: "button", href: "/leases" }, "Show all"))
 		: empty(ctx.rights.approve ? "Nobody has asked for a lease yet" : "You have no lease yet", "A lease gives you a cloud account of your own for a while, with a budget.", ask());
 }
@@ -61,7 +63,7 @@ export default async function page(ctx) {
 	ctx.every(FRESH_MS, loader(list, async () => {
 		const found = await find(ctx);
 		return [
-			card(ctx.rights.approve ? "Leases" : "My leases", { class: "flush" }, table(columns(ctx), found.items, { caption: "Leases, the newest first", none: nothing(ctx) })),
+			card(ctx.rights.approve ? (isFiltered(ctx) ? "Leases that match" : "All leases") : "My leases", { class: "flush" }, table(columns(ctx), found.items, { caption: "Leases, the newest first", none: nothing(ctx) })),
 			found.items.length > 0 && pager({ cursor: ctx.query.cursor, next: found.next, count: found.items.length, what: found.items.length === 1 ? "lease" : "leases",
 				href: (cursor) => ctx.hrefWith({ cursor }) }),
 		];
