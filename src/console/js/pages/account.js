@@ -9,7 +9,7 @@ import { holdReason, phaseBadge, phaseOf } from "./account-parts.js";
 import { holdActions, holdsCard } from "./account-holds.js";
 import { countdown, tick } from "./lease-parts.js";
 
-const EVENTS = 200, SHOWN_EVENTS = 60, FRESH_MS = 3000;
+const PAGE = 100, EVENTS = 300, SHOWN_EVENTS = 60, FRESH_MS = 3000;
 
 const leaseLink = (uuid, text) => h("a", { href: `/leases/${part(uuid)}` }, text);
 
@@ -103,18 +103,18 @@ export default async function page(ctx) {
 	const id = ctx.params.id, path = `/api/accounts/${part(id)}`, options = { signal: ctx.signal };
 	let seen = "";
 	const place = h("div");
-	const read = () => Promise.all([api.get(path, {}, options), api.page("/v1/ops/holds", "holds", { account: id, limit: 100 }, options)]);
+	const read = () => Promise.all([api.get(path, {}, options), api.page("/v1/ops/holds", "holds", { account: id, limit: PAGE }, options)]);
 	const first = await read();
 	ctx.title(first[0].name || id);
 	const again = loader(place, async () => {
-		const [[a, holds], log] = await Promise.all([read(), api.get("/v1/ops/events", { subject: `account/${id}`, limit: EVENTS }, options)]);
+		const [[a, holds], log] = await Promise.all([read(), api.all("/v1/ops/events", "events", { subject: `account/${id}`, limit: PAGE }, EVENTS, options)]);
 		const open = holds.items.filter((hold) => hold.state === "open");
 		seen = JSON.stringify([a, holds.items]);
 		return [
 			heading(a.name || id, { back: { href: "/accounts", text: "Accounts" }, sub: a.name ? id : null, actions: actions(ctx, a, again) }),
 			h("div", { class: "grid" },
 				h("div", { class: "two-thirds stack" }, stateCard(a, open), holdsCard(ctx, holds.items, again), cleanupCard(a),
-					card("What happened", {}, timeline(log.events.filter(isWorthTelling).slice(0, SHOWN_EVENTS), ctx.rights, { withSubject: false }))),
+					card("What happened", {}, timeline(log.filter(isWorthTelling).slice(0, SHOWN_EVENTS), ctx.rights, { withSubject: false }))),
 				h("div", { class: "third stack" }, factsCard(a))),
 		];
 	});
