@@ -84,6 +84,8 @@ struct lending *lending_new(const struct config *c, struct store *store, struct 
 	l->store = store;
 	l->sim = cloud;
 	l->cloud = sim_cloud_ports(cloud);
+	if (!config_number(c, CONFIG_CREDENTIALS))
+		l->cloud.credentials = NULL;
 	l->admin_accounts = config_str(c, CONFIG_ADMIN_ACCOUNTS);
 	l->policies = policy_holder_new(store, &clock_real);
 	l->world = (struct lease_world){ .cloud = l->cloud,
