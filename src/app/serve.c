@@ -282,15 +282,15 @@ static void make_jobs(struct server *s)
 		options.interval_sec[JOB_LEASE_ORPHANS] = DAY_SEC;
 		options.interval_sec[JOB_LEASE_PURGE] = DAY_SEC;
 		options.interval_sec[JOB_ACCOUNT_DRIFT] = config_number(c, CONFIG_DRIFT_INTERVAL);
+		options.interval_sec[JOB_RECONCILE] = config_number(c, CONFIG_RECONCILE_INTERVAL);
 	}
 	s->settings = broker_settings(c);
 	s->jobs = jobs_new(&options);
 }
 
-static void open_lending(struct server *s)
+static enum rc open_lending(struct server *s, struct err *e)
 {
-	if (lending_is_wanted(s->config))
-		s->lending = lending_new(s->config, s->store.store, s->sim);
+	return lending_is_wanted(s->config) ? lending_new(s->config, s->store.store, s->sim, &s->lending, e) : RC_OK;
 }
 
 static enum rc open_wiring(struct server *s, struct err *e)
@@ -330,6 +330,7 @@ static enum rc open_api(struct server *s, struct err *e)
 		  .store = s->store.store,
 		  .kernel = wiring_kernel(s->wiring),
 		  .metrics = s->metrics,
+		  .low_water = s->settings.low_water,
 		  .base_path = config_str(c, CONFIG_BASE_PATH),
 		  .cors_origins = config_str(c, CONFIG_CORS),
 		  .sends_request_id = config_number(c, CONFIG_REQUEST_ID),
@@ -361,6 +362,7 @@ static enum rc open_api(struct server *s, struct err *e)
 		options.approval = lending_approval;
 		options.approval_arg = s->lending;
 		options.admin_accounts = lending_admin_accounts(s->lending);
+		options.hold_rules = lending_world(s->lending)->rules;
 	}
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);
@@ -426,7 +428,8 @@ static enum rc start(struct server *s, struct err *e)
 		return rc;
 	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
 		return rc;
-	open_lending(s);
+	if ((rc = open_lending(s, e)))
+		return rc;
 	make_jobs(s);
 	if ((rc = open_wiring(s, e)))
 		return rc;

@@ -193,6 +193,8 @@ static void make_kernel(struct wiring *w)
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
 		.region = config_str(c, CONFIG_EVENT_REGION),
 		.routine = STR(SANDBOX_ROUTINE_EVENTS),
+		.chained = STR(SANDBOX_SUBJECTS),
+		.last_event = sandbox_last_event,
 		.queues = w->queues,
 		.queue_count = w->o.lending ? QUEUE_COUNT + LENDING_QUEUES : QUEUE_COUNT,
 		.routes = w->routes,
@@ -304,7 +306,8 @@ static void check_alarms(struct wiring *w)
 	struct broker_alarm_context context = { .settings = w->o.settings,
 		                                .has_leases = w->o.lending != NULL,
 		                                .accounts_low_water = config_number(w->o.config,
-		                                                                    CONFIG_ACCOUNTS_LOW_WATER) };
+		                                                                    CONFIG_ACCOUNTS_LOW_WATER),
+		                                .rules = w->o.lending ? lending_world(w->o.lending)->rules : NULL };
 	struct alarm_check          check = {
 		         .kernel = w->kernel, .rules = service_alarms, .rule_count = service_alarm_count, .arg = &context
 	};

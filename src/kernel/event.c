@@ -20,29 +20,31 @@
 #include "kernel/kernel_ops.h"
 #include "kernel/queue.h"
 
-enum { LOOKS_MAX = 100, PRUNE_EVENTS = 60, PRUNE_SEEN = 30 };
+enum { PRUNE_EVENTS = 60, PRUNE_SEEN = 30 };
 
 /* --- emit --- */
 
-static struct str fresh_id(struct session *s)
+static struct str fresh_id(struct session *s, struct str previous)
 {
-	char id[KERNEL_ID_SIZE];
+	char *id = arena_alloc(session_arena(s), KERNEL_ID_SIZE);
 
-	kernel_id(kernel_of(s), session_now(s).ms, id);
-	return str_dup(session_arena(s), str_from(id));
+	kernel_id_after(kernel_of(s), session_now(s).ms, previous, id);
+	return str_of(id, KERNEL_ID_SIZE - 1);
 }
 
 static void complete(struct session *s, struct event *event)
 {
 	assert(event->type.n && event->subject.n);
 	if (!event->id.n)
-		event->id = fresh_id(s);
+		event->id = fresh_id(s, event->previous);
 	if (!event->time_ms)
 		event->time_ms = session_now(s).ms;
 	if (!event->schema)
 		event->schema = 1;
 	if (kernel_matches(kernel_options(kernel_of(s))->routine, event->type))
 		event->volume = EVENT_ROUTINE;
+	if (!event_is_chained(kernel_of(s), event->subject))
+		event->reach = EVENT_INDEXED; /* nothing else leads to it */
 }
 
 static bool is_for(const struct kernel *k, const struct route *route, const struct queue *queue,
@@ -230,23 +232,19 @@ static struct query list_query(struct session *s, const struct event_list *l)
 	return q;
 }
 
-static bool is_wanted(const struct event_list *l, const struct event *event)
+bool event_is_wanted(const struct event_list *l, const struct event *event)
 {
 	return (!l->type.n || kernel_matches(l->type, event->type)) && (!l->actor.n || str_eq(l->actor, event->actor));
 }
 
 /* Each look asks for as many as are still wanted, so that a page ends where the cursor says. */
-enum rc event_list(struct session *s, void *arg, struct err *e)
+static enum rc list_indexed(struct session *s, struct event_list *l, struct err *e)
 {
-	struct event_list *l = arg;
-	struct query       q = list_query(s, l);
-	size_t             seen = 0;
-	struct page        page;
+	struct query q = list_query(s, l);
+	size_t       seen = 0;
+	struct page  page;
 
-	assert(l->limit >= 1 && l->limit <= EVENT_PAGE_MAX);
-	l->events = arena_alloc(session_arena(s), l->limit * sizeof(*l->events));
-	l->count = 0;
-	for (int look = 0; look < LOOKS_MAX && seen < EVENT_SCAN_MAX && l->count < l->limit; look++) {
+	for (int look = 0; look < EVENT_LOOKS_MAX && seen < EVENT_SCAN_MAX && l->count < l->limit; look++) {
 		enum rc rc;
 
 		q.limit = l->limit - l->count;
@@ -255,7 +253,7 @@ enum rc event_list(struct session *s, void *arg, struct err *e)
 		for (size_t i = 0; i < page.count; i++) {
 			struct event *event = page_record(&page, &event_type, i);
 
-			if (is_wanted(l, event))
+			if (event_is_wanted(l, event))
 				l->events[l->count++] = *event;
 		}
 		seen += page.count;
@@ -265,6 +263,18 @@ enum rc event_list(struct session *s, void *arg, struct err *e)
 	}
 	l->next = q.cursor;
 	return RC_OK;
+}
+
+enum rc event_list(struct session *s, void *arg, struct err *e)
+{
+	struct event_list *l = arg;
+
+	assert(l->limit >= 1 && l->limit <= EVENT_PAGE_MAX);
+	l->events = arena_alloc(session_arena(s), l->limit * sizeof(*l->events));
+	l->count = 0;
+	if (l->subject.n && event_is_chained(kernel_of(s), l->subject))
+		return event_list_chained(s, l, e);
+	return list_indexed(s, l, e);
 }
 
 enum rc event_get(struct session *s, void *arg, struct err *e)

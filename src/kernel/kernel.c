@@ -154,6 +154,28 @@ static void put_hex(char *to, uint64_t number, int digits)
 		to[--digits] = "0123456789abcdef"[number & 15];
 }
 
+static void write_id(uint64_t ms, unsigned counter, uint64_t random, char ret[KERNEL_ID_SIZE])
+{
+	memcpy(ret, "........-....-7...-....-............", KERNEL_ID_SIZE);
+	put_hex(ret, ms >> 16, 8);
+	put_hex(ret + 9, ms, 4);
+	put_hex(ret + 15, counter, 3);
+	put_hex(ret + 19, 0x8000 | (random >> 48 & 0x3fff), 4);
+	put_hex(ret + 24, random, 12);
+}
+
+/* False when it is no id of ours. */
+static bool read_id(struct str id, int64_t *ret_ms, unsigned *ret_counter)
+{
+	unsigned long long high, low, counter;
+
+	if (id.n != KERNEL_ID_SIZE - 1 || sscanf(id.p, "%8llx-%4llx-7%3llx", &high, &low, &counter) != 3)
+		return false;
+	*ret_ms = (int64_t)(high << 16 | low);
+	*ret_counter = (unsigned)counter;
+	return true;
+}
+
 void kernel_id(struct kernel *k, int64_t now_ms, char ret[KERNEL_ID_SIZE])
 {
 	uint64_t random, ms;
@@ -165,12 +187,20 @@ void kernel_id(struct kernel *k, int64_t now_ms, char ret[KERNEL_ID_SIZE])
 	ms = (uint64_t)k->last_ms;
 	counter = k->counter;
 	pthread_mutex_unlock(&k->lock);
-	memcpy(ret, "........-....-7...-....-............", KERNEL_ID_SIZE);
-	put_hex(ret, ms >> 16, 8);
-	put_hex(ret + 9, ms, 4);
-	put_hex(ret + 15, counter, 3);
-	put_hex(ret + 19, 0x8000 | (random >> 48 & 0x3fff), 4);
-	put_hex(ret + 24, random, 12);
+	write_id(ms, counter, random, ret);
+}
+
+/* The other node's clock is ahead: our own ids do not follow it, only this one does. */
+void kernel_id_after(struct kernel *k, int64_t now_ms, struct str previous, char ret[KERNEL_ID_SIZE])
+{
+	int64_t  ms;
+	unsigned counter;
+
+	kernel_id(k, now_ms, ret);
+	if (str_cmp(str_of(ret, KERNEL_ID_SIZE - 1), previous) > 0 || !read_id(previous, &ms, &counter))
+		return;
+	ms += counter == COUNTER_MAX;
+	write_id((uint64_t)ms, counter == COUNTER_MAX ? 0 : counter + 1, kernel_random(k), ret);
 }
 
 struct str kernel_time_prefix(struct arena *a, int64_t ms)
@@ -195,17 +225,17 @@ static enum rc read_newest(struct session *s, void *arg, struct err *e)
 
 enum rc kernel_prime(struct kernel *k, struct err *e)
 {
-	struct arena       a = { 0 };
-	struct event       newest = { 0 };
-	unsigned long long high, low, counter;
-	enum rc            rc = store_read(k->options.store, read_newest, &newest, &a, e);
+	struct arena a = { 0 };
+	struct event newest = { 0 };
+	int64_t      ms;
+	unsigned     counter;
+	enum rc      rc = store_read(k->options.store, read_newest, &newest, &a, e);
 
-	if (!rc && newest.id.n == KERNEL_ID_SIZE - 1 &&
-	    sscanf(newest.id.p, "%8llx-%4llx-7%3llx", &high, &low, &counter) == 3) {
+	if (!rc && read_id(newest.id, &ms, &counter)) {
 		pthread_mutex_lock(&k->lock);
-		if ((int64_t)(high << 16 | low) >= k->last_ms) {
-			k->last_ms = (int64_t)(high << 16 | low);
-			k->counter = (unsigned)counter;
+		if (ms >= k->last_ms) {
+			k->last_ms = ms;
+			k->counter = counter;
 		}
 		pthread_mutex_unlock(&k->lock);
 	}

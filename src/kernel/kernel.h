@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/str.h"
 
 struct metrics;
@@ -26,6 +27,13 @@ struct kernel_options {
 	struct str          node;                    /* who we are: owner of what we claim */
 	struct str          source, account, region; /* of our own events */
 	struct str          routine; /* patterns of types that come all the time: not in the index by type */
+
+	/* Subjects that begin with this have a record that names their last event, and each event names the one before it (both or none).
+	 * Their events may then be EVENT_CHAINED, but for the last of all: when the record is gone, the index must lead to it. Between two that are in
+	 * the index there should be few. Empty: no subject is so. */
+	struct str chained;
+	/* The id of the last event of such a subject; empty: there is no record, or it names none. In a read-only transaction. */
+	enum rc (*last_event)(struct session *s, struct str subject, struct str *ret, struct err *e);
 
 	const struct queue            *queues;
 	size_t                         queue_count;
@@ -58,8 +66,10 @@ const struct saga_kind *kernel_saga(const struct kernel *k, struct str name);
 enum { KERNEL_ID_SIZE = 37 };
 void kernel_id(struct kernel *k, int64_t now_ms, char ret[KERNEL_ID_SIZE]);
 
+/* One that is also greater than this one, which another node with another clock may have made. */
+void kernel_id_after(struct kernel *k, int64_t now_ms, struct str previous, char ret[KERNEL_ID_SIZE]);
+
 /* Read the newest event's id, so that ids go on growing also after the clock was set back. Blocks. */
-struct err;
 enum rc kernel_prime(struct kernel *k, struct err *e);
 
 /* How far the kernel's clock goes while so much time passes on the machine. Every duration that bounds calls, their owners and their

@@ -11,6 +11,7 @@
 
 struct arena;
 struct event;
+struct event_list;
 struct kernel;
 struct session;
 struct timer;
@@ -20,6 +21,16 @@ struct timer;
 
 /* An envelope as event_write_json() writes it. RC_INVALID, RC_CORRUPT. Texts live in the arena. */
 MUST_CHECK enum rc event_from_json(struct str text, struct arena *a, struct event *ret, struct err *e);
+
+/* Of one event_list(): how often the store is asked at most. */
+enum { EVENT_LOOKS_MAX = 100 };
+
+/* Does the list's filter let it through? Subject and time aside. */
+bool event_is_wanted(const struct event_list *l, const struct event *event);
+
+/* Do records lead to the events of this subject (kernel_options.chained)? Then this lists them; l->events has room for l->limit. */
+bool               event_is_chained(const struct kernel *k, struct str subject);
+MUST_CHECK enum rc event_list_chained(struct session *s, struct event_list *l, struct err *e);
 
 uint64_t kernel_random(struct kernel *k);
 bool     kernel_has_webhooks(const struct kernel *k);

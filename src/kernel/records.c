@@ -29,6 +29,7 @@
 enum { ID_MAX = 36, TIMER_NAME_MAX = 240, SAGA_ID_MAX = 200 };
 
 static const char *const event_volume_names[EVENT_VOLUME_COUNT] = { "notable", "routine" };
+static const char *const event_reach_names[EVENT_REACH_COUNT] = { "indexed", "chained" };
 static const char *const timer_state_names[TIMER_STATE_COUNT] = { "armed" };
 const char *const        saga_state_names[SAGA_STATE_COUNT] = { "running", "undoing", "parked", "done", "undone" };
 const char *const        alarm_state_names[ALARM_STATE_COUNT] = { "pending", "raised" };
@@ -49,10 +50,12 @@ static const struct record_field event_fields[] = {
 	[EVENT_F_SCHEMA]     = { INT(event, schema) },
 	[EVENT_F_DETAIL]     = { TEXT_OR_NONE(event, detail, DETAIL_MAX) },
 	[EVENT_F_VOLUME]     = { ENUM(event, volume, event_volume_names, EVENT_VOLUME_COUNT) },
+	[EVENT_F_PREVIOUS]   = { TEXT_OR_NONE(event, previous, ID_MAX) },
+	[EVENT_F_REACH]      = { ENUM(event, reach, event_reach_names, EVENT_REACH_COUNT) },
 };
 static const struct record_index event_indexes[] = {
-	[EVENT_BY_SUBJECT] = INDEX("BySubject", EVENT_F_SUBJECT, EVENT_F_ID, 1),
-	[EVENT_BY_TYPE]    = { "ByType", EVENT_F_TYPE, EVENT_F_ID, false, EVENT_F_VOLUME, EVENT_NOTABLE, 2 },
+	[EVENT_BY_SUBJECT] = { "BySubject", EVENT_F_SUBJECT, EVENT_F_ID, false, EVENT_F_REACH,  EVENT_INDEXED, 1 },
+	[EVENT_BY_TYPE]    = { "ByType",    EVENT_F_TYPE,    EVENT_F_ID, false, EVENT_F_VOLUME, EVENT_NOTABLE, 2 },
 };
 
 static const struct record_field lane_fields[] = {

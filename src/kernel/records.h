@@ -23,6 +23,10 @@ enum {
 /* Types that come all the time are found by looking at the log itself; all others have an index. */
 enum event_volume { EVENT_NOTABLE, EVENT_ROUTINE, EVENT_VOLUME_COUNT };
 
+/* How the events of a subject lead to this one: by the index, or only by the one after it (its `previous`) or the subject's own record,
+ * see kernel_options.last_event. */
+enum event_reach { EVENT_INDEXED, EVENT_CHAINED, EVENT_REACH_COUNT };
+
 /* Something that happened. Never changed, removed only by age. */
 struct event {
 	struct str        id;   /* UUID version 7: the order of ids is the order of time */
@@ -37,6 +41,8 @@ struct event {
 	int64_t           schema; /* version of the detail's form; from 1 */
 	struct str        detail; /* JSON object */
 	enum event_volume volume;
+	struct str        previous; /* id of the subject's event before this one; empty: none, or not known */
+	enum event_reach  reach;
 	uint64_t          version;
 };
 enum {
@@ -52,7 +58,9 @@ enum {
 	EVENT_F_REQUEST_ID,
 	EVENT_F_SCHEMA,
 	EVENT_F_DETAIL,
-	EVENT_F_VOLUME
+	EVENT_F_VOLUME,
+	EVENT_F_PREVIOUS,
+	EVENT_F_REACH
 };
 enum event_index { EVENT_BY_SUBJECT, EVENT_BY_TYPE };
 extern const struct record_type event_type;

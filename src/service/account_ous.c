@@ -43,7 +43,7 @@ void account_ous_free(struct account_ous *o)
 
 static struct str ou_name(int i)
 {
-	return i < ACCOUNT_STATUS_COUNT ? str_from(account_status_names[i]) : STR(OU_ENTRY);
+	return i < ACCOUNT_STATUS_COUNT ? str_from(account_ou_names[i]) : STR(OU_ENTRY);
 }
 
 static int find_number(struct str name)

@@ -60,14 +60,13 @@ static enum rc record_outcome(struct session *s, void *arg, struct err *e)
 	if (o->is_deleted) {
 		if ((rc = remove_with_tombstone(s, &sandbox, e)))
 			return rc;
-		return sandbox_tell(s, NEWS_SANDBOX_DELETED, &sandbox, &o->p->by, e);
+		return sandbox_tell_gone(s, NEWS_SANDBOX_DELETED, &sandbox, &o->p->by, e);
 	}
 	rc = sandbox_deletion_failed(&sandbox, o->p->settings->deletion_max_attempts,
 	                             o->p->settings->deletion_backoff_sec, o->why, session_now(s), e);
 	if (rc)
 		return rc;
-	session_put(s, &sandbox_type, &sandbox);
-	return sandbox_tell(s,
+	return sandbox_save(s,
 	                    sandbox.status == SANDBOX_DELETION_FAILED ? NEWS_SANDBOX_DELETION_FAILED
 	                                                              : NEWS_SANDBOX_DELETION_POSTPONED,
 	                    &sandbox, &o->p->by, e);

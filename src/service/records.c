@@ -11,6 +11,7 @@
 #include "domain/sandbox.h"
 #include "kernel/records.h"
 #include "service/blueprints.h"
+#include "service/holds.h"
 #include "service/lease_records.h"
 #include "service/service_accounts.h"
 #include "store/record_rows.h"
@@ -35,6 +36,7 @@ static const struct record_field sandbox_fields[SANDBOX_FIELD_COUNT] = {
 	[SANDBOX_F_LAST_SYNCED]           = { INT_OR_NONE(sandbox, last_synced) },
 	[SANDBOX_F_CREATED_AT]            = { INT(sandbox, created_at) },
 	[SANDBOX_F_UPDATED_AT]            = { INT(sandbox, updated_at) },
+	[SANDBOX_F_LAST_EVENT]            = { TEXT_OR_NONE(sandbox, last_event, SANDBOX_EVENT_ID_MAX) },
 };
 
 static const struct record_index sandbox_indexes[SANDBOX_INDEX_COUNT] = {
@@ -106,7 +108,7 @@ const struct record_type job_type = {
 	.version_offset = offsetof(struct job_record, version),
 };
 
-const struct record_type *const service_types[] = { &sandbox_type,        &tombstone_type, &job_type,
-	                                            KERNEL_TYPES,         LEASE_TYPES,     BLUEPRINT_TYPES,
-	                                            SERVICE_ACCOUNT_TYPES };
+const struct record_type *const service_types[] = { &sandbox_type,         &tombstone_type, &job_type,
+	                                            KERNEL_TYPES,          LEASE_TYPES,     BLUEPRINT_TYPES,
+	                                            SERVICE_ACCOUNT_TYPES, HOLD_TYPES };
 const size_t                    service_type_count = ARRAY_LEN(service_types);

@@ -15,6 +15,8 @@
 #include "base/json.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"
+#include "service/records.h"
+#include "store/session.h"
 
 /* Every text of the detail, should each byte need six ("\u001f"), the names of the members and the figures. */
 enum {
@@ -82,15 +84,52 @@ struct actor actor_of_track(struct session *s, struct str owner, struct str requ
 	return (struct actor){ joined(session_arena(s), STR("track/"), owner), request_id };
 }
 
-enum rc sandbox_tell(struct session *s, enum sandbox_news news, const struct sandbox *sandbox, const struct actor *by,
-                     struct err *e)
+static enum rc tell(struct session *s, enum sandbox_news news, const struct sandbox *sandbox, const struct actor *by,
+                    enum event_reach reach, struct str *ret_id, struct err *e)
 {
 	struct event event = { .type = table[news].type,
-		               .subject = joined(session_arena(s), STR("sandbox/"), sandbox->sandbox_id),
+		               .subject = joined(session_arena(s), STR(SANDBOX_SUBJECTS), sandbox->sandbox_id),
 		               .actor = by->name,
 		               .request_id = by->request_id,
-		               .detail = detail_of(session_arena(s), table[news].more, sandbox) };
+		               .detail = detail_of(session_arena(s), table[news].more, sandbox),
+		               .previous = sandbox->last_event,
+		               .reach = reach };
+	enum rc      rc;
 
 	assert(kernel_of(s)); /* who changes the pool tells of it */
-	return session_emit(s, &event, e);
+	rc = session_emit(s, &event, e);
+	*ret_id = event.id;
+	return rc;
+}
+
+enum rc sandbox_save(struct session *s, enum sandbox_news news, struct sandbox *sandbox, const struct actor *by,
+                     struct err *e)
+{
+	enum event_reach reach = table[news].more & NEWS_CHAINED ? EVENT_CHAINED : EVENT_INDEXED;
+	enum rc          rc = tell(s, news, sandbox, by, reach, &sandbox->last_event, e);
+
+	if (rc)
+		return rc;
+	session_put(s, &sandbox_type, sandbox);
+	return RC_OK;
+}
+
+enum rc sandbox_tell_gone(struct session *s, enum sandbox_news news, const struct sandbox *sandbox,
+                          const struct actor *by, struct err *e)
+{
+	struct str id;
+
+	return tell(s, news, sandbox, by, EVENT_INDEXED, &id, e);
+}
+
+enum rc sandbox_last_event(struct session *s, struct str subject, struct str *ret, struct err *e)
+{
+	struct str id = str_of(subject.p + sizeof(SANDBOX_SUBJECTS) - 1, subject.n - (sizeof(SANDBOX_SUBJECTS) - 1));
+	struct sandbox sandbox = { 0 };
+	enum rc rc = id.n && id.n <= SANDBOX_ID_MAX ? session_get(s, &sandbox_type, id, &sandbox, NULL) : RC_NOT_FOUND;
+
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set(e, rc, "sandbox %.*s cannot be read", STR_ARG(id));
+	*ret = sandbox.last_event;
+	return RC_OK;
 }

@@ -9,13 +9,14 @@
 
 struct session;
 
-/* What the detail says on top of sandboxId, name, externalId and track. */
-enum { NEWS_EXPIRY = 1, NEWS_REASON = 2, NEWS_FAILURE = 4, NEWS_STATUS = 8 };
+/* What the detail says on top of sandboxId, name, externalId and track. CHAINED: comes once in the life of every sandbox, and needs no index by
+ * subject, because the record leads to it. */
+enum { NEWS_EXPIRY = 1, NEWS_REASON = 2, NEWS_FAILURE = 4, NEWS_STATUS = 8, NEWS_CHAINED = 16 };
 
 /* clang-format off */
 #define SANDBOX_NEWS_TABLE(X)                                                                        \
-	X(ALLOCATED,          "SandboxAllocated",          NEWS_EXPIRY)                              \
-	X(MARKED,             "SandboxMarkedForDeletion",  NEWS_EXPIRY)                              \
+	X(ALLOCATED,          "SandboxAllocated",          NEWS_EXPIRY | NEWS_CHAINED)               \
+	X(MARKED,             "SandboxMarkedForDeletion",  NEWS_EXPIRY | NEWS_CHAINED)               \
 	X(EXPIRED,            "SandboxExpired",            NEWS_EXPIRY)                              \
 	X(DELETED,            "SandboxDeleted",            0)                                        \
 	X(DELETION_POSTPONED, "SandboxDeletionPostponed",  NEWS_FAILURE) /* will be tried again */   \
@@ -24,7 +25,7 @@ enum { NEWS_EXPIRY = 1, NEWS_REASON = 2, NEWS_FAILURE = 4, NEWS_STATUS = 8 };
 	X(STALE,              "SandboxStale",              0)                                        \
 	X(QUARANTINED,        "SandboxQuarantined",        NEWS_REASON)                              \
 	X(RELEASED,           "SandboxReleased",           NEWS_STATUS)                              \
-	X(ADDED,              "SandboxAdded",              0)                                        \
+	X(ADDED,              "SandboxAdded",              NEWS_CHAINED)                             \
 	X(RESTORED,           "SandboxRestored",           0)                                        \
 	X(REMOVED,            "SandboxRemoved",            0)  /* the record, not the sandbox at the CSP */
 /* clang-format on */
@@ -48,9 +49,17 @@ struct actor {
 	struct str request_id; /* empty: no request */
 };
 
-/* Tell it; the sandbox is as it is after the change. */
-MUST_CHECK enum rc sandbox_tell(struct session *s, enum sandbox_news news, const struct sandbox *sandbox,
+/* Store it as it is after the change, and tell it. The record names the event, and the event the one before it. */
+MUST_CHECK enum rc sandbox_save(struct session *s, enum sandbox_news news, struct sandbox *sandbox,
                                 const struct actor *by, struct err *e);
+
+/* Tell that its record was removed. */
+MUST_CHECK enum rc sandbox_tell_gone(struct session *s, enum sandbox_news news, const struct sandbox *sandbox,
+                                     const struct actor *by, struct err *e);
+
+/* For kernel_options.chained and last_event. */
+#define SANDBOX_SUBJECTS "sandbox/"
+enum rc sandbox_last_event(struct session *s, struct str subject, struct str *ret, struct err *e);
 
 /* The actor of a track's call. */
 struct actor actor_of_track(struct session *s, struct str owner, struct str request_id);

@@ -13,6 +13,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "domain/hold.h"
 #include "kernel/queue.h"
 #include "store/record.h"
 #include "store/store.h"
@@ -38,7 +39,7 @@ enum {
 	STATEMENT_SERVICES_MAX = 100, /* the others are one row */
 	STATEMENT_DAYS_MAX = 4000,    /* of a longer lease, the last so many */
 	STATEMENT_TEXT_MAX = 49152,
-	STATEMENT_PADDING_MS = 8 * 3600000,
+	STATEMENT_PADDING_MS = HOLD_PADDING_HOURS * 3600000,
 	STATEMENT_PROVISIONAL_MS = 24 * 3600000,
 	STATEMENT_FINAL_MS = 96 * 3600000, /* when nobody says that the account has rested */
 	STATEMENT_AGAIN_MS = 12 * 3600000, /* when figures are missing that should be there */

@@ -82,12 +82,12 @@ static enum rc change_one(struct session *s, struct group *g, struct str id, boo
 	verdict = g->decide(&sandbox, g->p, session_now(s));
 	if (verdict == SWEEP_LEAVE)
 		return RC_OK;
-	if (verdict == SWEEP_PUT)
-		session_put(s, &sandbox_type, &sandbox);
-	else if ((rc = remove_one(s, &sandbox, e)))
-		return rc;
 	*ret_is_changed = true;
-	return sandbox_tell(s, g->news, &sandbox, &g->p->by, e);
+	if (verdict == SWEEP_PUT)
+		return sandbox_save(s, g->news, &sandbox, &g->p->by, e);
+	if ((rc = remove_one(s, &sandbox, e)))
+		return rc;
+	return sandbox_tell_gone(s, g->news, &sandbox, &g->p->by, e);
 }
 
 static enum rc change_group(struct session *s, void *arg, struct err *e)

@@ -184,12 +184,13 @@ static enum rc refresh(struct session *s, struct sync *y, struct sandbox *sandbo
 	*actions += 1;
 	if (!sandbox_see(sandbox, account, session_now(s)))
 		return RC_OK;
-	session_put(s, &sandbox_type, sandbox);
-	if (!was_stale)
+	if (!was_stale) {
+		session_put(s, &sandbox_type, sandbox);
 		return RC_OK;
+	}
 	*actions += NEWS_ACTIONS;
 	y->group_restored++;
-	return sandbox_tell(s, NEWS_SANDBOX_RESTORED, sandbox, &y->p->by, e);
+	return sandbox_save(s, NEWS_SANDBOX_RESTORED, sandbox, &y->p->by, e);
 }
 
 static enum rc add_or_refresh(struct session *s, struct sync *y, const struct csp_account *account, int *actions,
@@ -206,9 +207,8 @@ static enum rc add_or_refresh(struct session *s, struct sync *y, const struct cs
 		rc = session_get(s, &tombstone_type, account->sandbox_id, &tombstone, NULL);
 	if (rc == RC_NOT_FOUND) {
 		sandbox = sandbox_from_account(account, y->p->settings->lab_hours, session_now(s));
-		session_put(s, &sandbox_type, &sandbox);
 		y->group_added++;
-		return sandbox_tell(s, NEWS_SANDBOX_ADDED, &sandbox, &y->p->by, e);
+		return sandbox_save(s, NEWS_SANDBOX_ADDED, &sandbox, &y->p->by, e);
 	}
 	return rc ? err_set(e, rc, "account %.*s cannot be looked up", STR_ARG(account->sandbox_id)) : RC_OK;
 }
@@ -278,8 +278,7 @@ static enum rc mark_missing(struct session *s, void *arg, struct err *e)
 		if (rc || sandbox.status != SANDBOX_AVAILABLE || sandbox.last_synced > y->started_at ||
 		    sandbox_apply(&sandbox, SANDBOX_ON_MISSED, session_now(s), NULL))
 			continue; /* claimed, gone or seen meanwhile */
-		session_put(s, &sandbox_type, &sandbox);
-		if ((rc = sandbox_tell(s, NEWS_SANDBOX_STALE, &sandbox, &y->p->by, e)))
+		if ((rc = sandbox_save(s, NEWS_SANDBOX_STALE, &sandbox, &y->p->by, e)))
 			return rc;
 		y->group_changed++;
 	}

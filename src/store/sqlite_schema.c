@@ -4,7 +4,8 @@
  *
  * A type becomes a table with one column per field, plus `seq` (the row number: age order, and small index entries)
  * and `version`. An index of the type becomes an index of the table, partial when the type says so. A file made by an
- * older program gets the columns and indexes that are missing; all in one transaction, so a crash leaves the old file.
+ * older program gets the columns and indexes that are missing, and an index that has changed is made anew; all in one transaction,
+ * so a crash leaves the old file.
  * The file carries our application id and a schema version: other files and newer ones are refused.
  */
 #include <assert.h>
@@ -39,14 +40,13 @@ static void add_table(struct buf *sql, const struct record_type *type)
 
 static void add_index(struct buf *sql, const struct record_type *type, const struct record_index *index)
 {
-	buf_addf(sql, "CREATE INDEX IF NOT EXISTS \"%s_%s\" ON \"%s\" (\"%s\"", type->name, index->name, type->name,
+	buf_addf(sql, "CREATE INDEX \"%s_%s\" ON \"%s\" (\"%s\"", type->name, index->name, type->name,
 	         type->fields[index->hash].name);
 	if (index->sort != NO_FIELD)
 		buf_addf(sql, ", \"%s\"", type->fields[index->sort].name);
 	buf_add_char(sql, ')');
 	if (index->only_field != NO_FIELD)
 		buf_addf(sql, " WHERE \"%s\" = %d", type->fields[index->only_field].name, index->only_value);
-	buf_add_char(sql, ';');
 }
 
 static enum rc exec_buf(sqlite3 *db, struct buf *sql, struct err *e)
@@ -58,6 +58,46 @@ static enum rc exec_buf(sqlite3 *db, struct buf *sql, struct err *e)
 static bool has_column(sqlite3 *db, const struct record_type *type, const char *column)
 {
 	return sqlite3_table_column_metadata(db, "main", type->name, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* Is the index there, made with this text? SQLite keeps it as it was, but for "IF NOT EXISTS". */
+static enum rc has_index(sqlite3 *db, struct str sql, bool *ret, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	enum rc       rc = RC_OK;
+	int           step = SQLITE_ERROR;
+
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND sql = ?1", -1, &stmt, NULL) ==
+	    SQLITE_OK) {
+		sqlite3_bind_text(stmt, 1, sql.p, (int)sql.n, SQLITE_STATIC);
+		step = sqlite3_step(stmt);
+	}
+	if (step != SQLITE_ROW && step != SQLITE_DONE)
+		rc = sqlite_failed(db, "be read", e);
+	*ret = step == SQLITE_ROW;
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+static enum rc make_index(sqlite3 *db, const struct record_type *type, const struct record_index *index, struct err *e)
+{
+	struct buf wanted, drop;
+	bool       is_there = true;
+	enum rc    rc;
+
+	buf_init(&wanted, SQL_MAX);
+	buf_init(&drop, SQL_MAX);
+	add_index(&wanted, type, index);
+	rc = has_index(db, buf_str(&wanted), &is_there, e);
+	if (!rc && !is_there) {
+		buf_addf(&drop, "DROP INDEX IF EXISTS \"%s_%s\"", type->name, index->name);
+		rc = exec_buf(db, &drop, e);
+		if (!rc)
+			rc = exec_buf(db, &wanted, e);
+	}
+	buf_fini(&drop);
+	buf_fini(&wanted);
+	return rc;
 }
 
 static enum rc make_type(sqlite3 *db, const struct record_type *type, struct err *e)
@@ -76,13 +116,9 @@ static enum rc make_type(sqlite3 *db, const struct record_type *type, struct err
 		         column_type(type->fields[f].kind), type->fields[f].kind == FIELD_TEXT ? "" : " DEFAULT 0");
 		rc = exec_buf(db, &sql, e);
 	}
-	for (int i = 0; !rc && i < type->index_count; i++) {
-		if (type->indexes[i].is_unique)
-			continue; /* kept in memory, see sqlite_unique.c */
-		buf_reset(&sql);
-		add_index(&sql, type, &type->indexes[i]);
-		rc = exec_buf(db, &sql, e);
-	}
+	for (int i = 0; !rc && i < type->index_count; i++)
+		if (!type->indexes[i].is_unique) /* those are kept in memory, see sqlite_unique.c */
+			rc = make_index(db, type, &type->indexes[i], e);
 	buf_fini(&sql);
 	return rc;
 }

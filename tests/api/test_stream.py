@@ -235,6 +235,26 @@ def test_an_export_has_limits_in_time(server, ops):
     assert export(ops, "?subject=%s&since=%d" % (subject, at + 60)) == []
 
 
+def test_the_events_of_a_sandbox_are_found_while_it_is_there_and_after(make, new_owner):
+    server = make.server(csp=make.csp(2))
+    ops, track = Ops(server), server.track(new_owner())
+    sandbox = track.claim()["sandbox_id"]
+    assert track.mark(sandbox).status == 200
+    life = ["SandboxAdded", "SandboxAllocated", "SandboxMarkedForDeletion"]
+    at = "subject=sandbox/" + sandbox
+    newest_first = ops.events("limit=1&" + at)
+    assert [e["detail-type"] for e in newest_first] == life[::-1]
+    assert server.admin().record(sandbox)["last_event"] == newest_first[0]["id"]
+    assert [e["detail-type"] for e in ops.events("limit=1&order=oldest&" + at)] == life
+    assert server.admin().run("cleanup")["deleted"] == 1
+    assert [e["detail-type"] for e in export(ops, "?" + at)] == life + ["SandboxDeleted"]
+    env = {"LEASEHOLD_TOKEN": server.env["BROKER_ADMIN_TOKEN"]}
+    command = ["event", "watch", "--subject", "sandbox/" + sandbox, "--after", newest_first[-1]["id"], "--limit", "3"]
+    got = run(*command, "--address", server.url, "--json", env=env)
+    assert got.returncode == 0
+    assert [json.loads(line)["detail-type"] for line in got.stdout.splitlines()] == life[1:] + ["SandboxDeleted"]
+
+
 # The commands.
 
 

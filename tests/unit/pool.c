@@ -9,6 +9,7 @@
 
 #include "kernel/event.h"
 #include "service/broker.h"
+#include "service/sandbox_events.h"
 #include "store/memory.h"
 #include "store/sqlite.h"
 #include "test.h"
@@ -44,6 +45,9 @@ static void make_kernel(struct pool *p)
 		                    .clock = &p->clock,
 		                    .node = STR("node-1"),
 		                    .source = STR("leasehold"),
+		                    .routine = STR(SANDBOX_ROUTINE_EVENTS),
+		                    .chained = STR(SANDBOX_SUBJECTS),
+		                    .last_event = sandbox_last_event,
 		                    .queues = p->queues,
 		                    .queue_count = POOL_TABLE,
 		                    .routes = p->routes,
@@ -95,10 +99,26 @@ void pool_open_sqlite(struct pool *p)
 	wrap(p, open_file(p));
 }
 
-void pool_reopen(struct pool *p)
+void pool_shut(struct pool *p)
 {
 	unwrap(p);
+}
+
+void pool_open_again(struct pool *p)
+{
 	wrap(p, open_file(p));
+}
+
+void pool_reopen(struct pool *p)
+{
+	pool_shut(p);
+	pool_open_again(p);
+}
+
+void pool_renew_kernel(struct pool *p)
+{
+	kernel_free(p->kernel);
+	make_kernel(p);
 }
 
 void pool_close(struct pool *p)

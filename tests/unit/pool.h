@@ -38,6 +38,13 @@ void pool_close(struct pool *p);
 /* Close the file and open it again. */
 void pool_reopen(struct pool *p);
 
+/* The same in two steps: between them the file can be changed by other means. */
+void pool_shut(struct pool *p);
+void pool_open_again(struct pool *p);
+
+/* Another node on the same store: a kernel that knows nothing of what this one did. While nothing runs. */
+void pool_renew_kernel(struct pool *p);
+
 /* Run a check on each back end, plainly and with every transaction run twice. */
 void each_pool(void (*check)(struct pool *p));
 
