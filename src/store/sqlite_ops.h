@@ -8,7 +8,7 @@
 #include "store/sqlite_unique.h"
 #include "store/store_ops.h"
 
-enum { STATEMENTS_MAX = 256, UNIQUES_MAX = 16 };
+enum { STATEMENTS_MAX = 512, UNIQUES_MAX = 16 };
 
 /* What a prepared statement does: everything its text depends on. */
 struct statement_key {
