@@ -281,11 +281,26 @@ static enum rc step_get(struct session *s, const struct record_type *type, sqlit
 	return rc;
 }
 
+/* NULL: nobody counts them. */
+static struct tally *find_tally(struct session *s, const struct record_type *type)
+{
+	struct sqlite_connection *c = s->connection;
+
+	for (size_t i = 0; type->is_often_empty && i < c->tally_count; i++)
+		if (c->tallies[i].type == type)
+			return &c->tallies[i];
+	return NULL;
+}
+
 enum rc sqlite_get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
 {
-	sqlite3_stmt *stmt;
-	enum rc       rc = statement(s, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
+	const struct tally *tally = find_tally(s, type);
+	sqlite3_stmt       *stmt;
+	enum rc             rc;
 
+	if (tally && !tally->rows)
+		return RC_NOT_FOUND;
+	rc = statement(s, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
 	if (rc)
 		return rc;
 	bind_text(stmt, 1, key);
@@ -533,14 +548,18 @@ static enum rc apply_delete(struct session *s, const struct record_type *type, i
 	return run_write(s, stmt, e);
 }
 
-static void note_uniques(struct session *s, const struct record_type *type, int64_t seq, const void *before,
-                         const void *after)
+/* What is kept in memory follows what was written. */
+static void note_change(struct session *s, const struct record_type *type, int64_t seq, const void *before,
+                        const void *after)
 {
 	struct sqlite_connection *c = s->connection;
+	struct tally             *tally = find_tally(s, type);
 
 	for (size_t i = 0; i < c->unique_count; i++)
 		if (c->uniques[i].type == type)
 			unique_note(&c->uniques[i], seq, before, after);
+	if (tally)
+		tally->rows += (after != NULL) - (before != NULL);
 }
 
 static enum rc apply_one(struct session *s, const struct session_entry *entry, struct err *e)
@@ -558,7 +577,7 @@ static enum rc apply_one(struct session *s, const struct session_entry *entry, s
 		rc = apply_update(s, entry, e);
 	}
 	if (!rc)
-		note_uniques(s, entry->type, seq, entry->before, entry->after);
+		note_change(s, entry->type, seq, entry->before, entry->after);
 	return rc;
 }
 
@@ -576,7 +595,7 @@ static enum rc undo_inserts(struct session *s, const struct session_entry *end, 
 			rc = apply_delete(s, entry->type, stored.handle, e);
 		if (rc)
 			return rc;
-		note_uniques(s, entry->type, stored.handle, entry->after, NULL);
+		note_change(s, entry->type, stored.handle, entry->after, NULL);
 	}
 	return RC_OK;
 }
