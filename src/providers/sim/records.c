@@ -140,8 +140,8 @@ TYPE(sim_isb_account, NULL, 0);
 TYPE(sim_event, sim_event_indexes, ARRAY_LEN(sim_event_indexes));
 
 const struct record_type *const sim_types[] = {
-	&sim_account_type, &sim_counter_type, &sim_ou_type,       &sim_member_type, &sim_assignment_type,
-	&sim_rate_type,    &sim_run_type,     &sim_resource_type, &sim_event_type,  &sim_isb_account_type,
-	&sim_secret_type,
+	&sim_account_type,    &sim_counter_type,     &sim_ou_type,     &sim_member_type,
+	&sim_assignment_type, &sim_rate_type,        &sim_run_type,    &sim_resource_type,
+	&sim_event_type,      &sim_isb_account_type, &sim_secret_type,
 };
 const size_t sim_type_count = ARRAY_LEN(sim_types);
