@@ -148,8 +148,7 @@ static void make_queues(struct wiring *w)
 	w->queues[QUEUE_WEBHOOK_OUT] = sink(w, "webhook-out", webhook_out_call, &w->webhook_out);
 	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
 	w->queues[QUEUE_MAIL_OUT] = sink(w, "mail-out", mail_out_call, &w->mail_server);
-<<<<<<< HEAD
-	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
+	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle, .is_heard = true };
 	w->queue_count = QUEUE_COUNT;
 	if (w->o.lending) {
 		lending_queues(w->o.lending, w->queues + w->queue_count);
@@ -159,11 +158,6 @@ static void make_queues(struct wiring *w)
 		guarding_queues(w->o.guarding, w->queues + w->queue_count);
 		w->queue_count += GUARDING_QUEUES;
 	}
-=======
-	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle, .is_heard = true };
-	if (w->o.lending)
-		lending_queues(w->o.lending, w->queues + QUEUE_COUNT);
->>>>>>> perf
 	w->queues[QUEUE_CLOUDTRAIL] = (struct queue){ .name = "cloudtrail", .handle = cloudtrail_note, .tries = 5 };
 }
 
@@ -222,12 +216,8 @@ static void make_kernel(struct wiring *w)
 		.routes = w->routes,
 		.route_count = w->route_count,
 		.sagas = w->sagas,
-<<<<<<< HEAD
 		.saga_count = w->saga_count,
-=======
-		.saga_count = w->o.lending ? 1 : 0,
 		.is_eager = w->o.is_alone,
->>>>>>> perf
 		.lease_ms = SAGA_LEASE_MS,
 		.timers_per_sec = config_number(c, CONFIG_TIMERS_PER_SEC),
 		.random = draw,
