@@ -9,7 +9,9 @@
 
 #include <stdlib.h>
 
+#include "app/cleaning.h"
 #include "app/config.h"
+#include "app/guarding.h"
 #include "base/arena.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -18,6 +20,8 @@
 #include "service/account_clean.h"
 #include "service/account_drift.h"
 #include "service/account_follow.h"
+#include "service/account_moved.h"
+#include "service/holds.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
 #include "service/policy_store.h"
@@ -25,29 +29,35 @@
 #include "store/session.h"
 #include "store/store.h"
 
+enum { HOUR_MS = 3600000 };
+
 struct lending {
 	struct store                *store;
 	struct sim_cloud            *sim;
 	struct cloud                 cloud;
+	struct cleaning             *cleaning;       /* NULL: the simulated cloud's own */
 	struct str                   admin_accounts; /* as set */
 	struct policy_holder        *policies;
 	struct lease_world           world;
 	struct account_world        *accounts;
 	struct saga_kind             follow;
+	struct hold_rules            rules;
 	struct account_clean_options clean;
 	struct reports               reports;
+	struct account_moved        *moved;
 };
 
 /* Beside those of leases.c, which come last. */
 const struct route lending_routes[LENDING_ROUTES] = {
-	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE }, { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
-	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },  { EVENT_LEASE_TERMINATED, REPORTS_QUEUE },
-	{ EVENT_STATEMENT_DUE, REPORTS_QUEUE }, { EVENT_COST_REPORT_DUE, REPORTS_QUEUE },
+	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE },    { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
+	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },     { EVENT_STATEMENT_DUE, REPORTS_QUEUE },
+	{ EVENT_COST_REPORT_DUE, REPORTS_QUEUE },  { EVENT_HOLD_DUE, HOLD_QUEUE },
+	{ "cloudtrail:MoveAccount", MOVED_QUEUE },
 };
 
 bool lending_is_wanted(const struct config *c)
 {
-	return config_text(c, CONFIG_JWT_SECRET) != NULL;
+	return config_text(c, CONFIG_JWT_SECRET) != NULL && !guarding_is_wanted(c);
 }
 
 const struct policy *lending_policy(void *arg)
@@ -73,11 +83,46 @@ static struct account_world_options world_options(const struct lending *l)
 		                               .admin_permissions = STR("admin") };
 }
 
-struct lending *lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud)
+enum rc lending_read_rules(const struct config *c, struct hold_rules *ret, struct err *e)
 {
-	struct lending              *l = mem_new(struct lending);
-	struct account_world_options options;
+	enum rc rc;
 
+	hold_rules_defaults(ret);
+	ret->hours[HOLD_BILLING] = config_number(c, CONFIG_REST_HOURS);
+	ret->hours[HOLD_METADATA] = config_number(c, CONFIG_REST_METADATA);
+	ret->hours[HOLD_QUOTA] = config_number(c, CONFIG_REST_QUOTA);
+	ret->grace_hours = config_number(c, CONFIG_REST_GRACE);
+	ret->exempts_new = config_number(c, CONFIG_REST_EXEMPTS_NEW);
+	ret->ejects = config_number(c, CONFIG_REST_EJECTS);
+	rc = hold_rules_read_pools(ret, config_str(c, CONFIG_REST_POOLS), e);
+	if (rc)
+		return err_wrap(e, rc, "QUARANTINE_POOLS");
+	rc = hold_rules_check(ret, e);
+	return rc ? err_wrap(e, rc, "QUARANTINE_DURATION_HOURS") : RC_OK;
+}
+
+/* What the settings want accounts to be emptied by. */
+static enum rc open_cleaner(struct lending *l, const struct config *c, struct err *e)
+{
+	enum rc rc = cleaning_open(c, lending_admin_accounts(l), &l->cleaning, e);
+
+	if (!rc && l->cleaning)
+		l->cloud.cleaner = l->clean.cleaner = cleaning_cleaner(l->cleaning);
+	return rc;
+}
+
+enum rc lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud, struct lending **ret,
+                    struct err *e)
+{
+	struct account_world_options options;
+	struct hold_rules            rules;
+	struct lending              *l;
+	enum rc                      rc = lending_read_rules(c, &rules, e);
+
+	if (rc)
+		return rc;
+	l = mem_new(struct lending);
+	l->rules = rules;
 	l->store = store;
 	l->sim = cloud;
 	l->cloud = sim_cloud_ports(cloud);
@@ -86,18 +131,29 @@ struct lending *lending_new(const struct config *c, struct store *store, struct 
 	l->world = (struct lease_world){ .cloud = l->cloud,
 		                         .projects = config_number(c, CONFIG_PROJECTED),
 		                         .line_limit_ms = config_number(c, CONFIG_LINE_DAYS) * 86400000,
+		                         .rules = &l->rules,
 		                         .policy = lending_policy,
 		                         .policy_arg = l };
 	l->clean = (struct account_clean_options){ .store = store,
 		                                   .cleaner = l->cloud.cleaner,
 		                                   .at_once = (unsigned)config_number(c, CONFIG_CLEAN_AT_ONCE),
+		                                   .rules = &l->rules,
 		                                   .policy = lending_policy,
 		                                   .policy_arg = l };
-	l->reports = (struct reports){ .store = store, .costs = l->cloud.costs };
+	l->reports = (struct reports){ .store = store,
+		                       .costs = l->cloud.costs,
+		                       .final_ms = config_number(c, CONFIG_STATEMENT_HOURS) * HOUR_MS,
+		                       .kept_ms = config_number(c, CONFIG_STATEMENT_DAYS) * 24 * HOUR_MS };
+	l->moved = account_moved_new(store, l->cloud.organisation);
 	options = world_options(l);
 	l->accounts = account_world_new(&options);
 	l->follow = account_follow_kind(l->accounts);
-	return l;
+	if ((rc = open_cleaner(l, c, e))) {
+		lending_free(l);
+		return rc;
+	}
+	*ret = l;
+	return RC_OK;
 }
 
 void lending_free(struct lending *l)
@@ -105,6 +161,8 @@ void lending_free(struct lending *l)
 	if (!l)
 		return;
 	account_world_free(l->accounts);
+	cleaning_close(l->cleaning);
+	account_moved_free(l->moved);
 	policy_holder_free(l->policies);
 	free(l);
 }
@@ -114,8 +172,10 @@ void lending_queues(struct lending *l, struct queue ret[LENDING_QUEUES])
 	ret[0] = account_clean_queue(&l->clean);
 	ret[1] = account_drift_queue();
 	ret[2] = reports_queue(&l->reports);
+	ret[3] = hold_queue();
+	ret[4] = account_moved_queue(l->moved);
 	for (size_t i = 0; i < LEASE_QUEUE_COUNT; i++)
-		ret[3 + i] = lease_queues[i];
+		ret[5 + i] = lease_queues[i];
 }
 
 const struct saga_kind *lending_saga(const struct lending *l)
@@ -161,6 +221,7 @@ static enum rc seed_account(struct session *s, void *arg, struct err *e)
 {
 	const struct cloud_account *from = arg;
 	int64_t                     now_ms = session_now(s).ms;
+	struct hold_rules           rules;
 	struct account              account;
 	enum rc                     rc = session_get(s, &account_type, from->id, &account, NULL);
 
@@ -169,13 +230,12 @@ static enum rc seed_account(struct session *s, void *arg, struct err *e)
 	account = (struct account){ .id = from->id,
 		                    .name = from->name,
 		                    .email = from->email,
-		                    .status = ACCOUNT_AVAILABLE,
+		                    .status = ACCOUNT_CLEANUP,
 		                    .placed_ou = STR("Available"),
-		                    .cleaned_ms = now_ms,
-		                    .created_ms = now_ms,
-		                    .edited_ms = now_ms };
-	session_put(s, &account_type, &account);
-	return RC_OK;
+		                    .clean_reason = STR(CLEAN_FOR_REGISTRATION),
+		                    .created_ms = now_ms };
+	hold_rules_defaults(&rules);
+	return hold_rest(s, &rules, &account, STR("seed"), e); /* new, so it need not rest; and that is on record */
 }
 
 static enum rc seed_accounts(struct lending *l, struct arena *a, struct err *e)

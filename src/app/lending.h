@@ -7,6 +7,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "domain/cloud.h"
+#include "domain/hold.h"
 #include "kernel/kernel.h"
 #include "kernel/queue.h"
 #include "kernel/saga.h"
@@ -20,14 +21,18 @@ struct policy_holder;
 struct sim_cloud;
 struct store;
 
-enum { LENDING_QUEUES = 5, LENDING_ROUTES = 10 };
+enum { LENDING_QUEUES = 7, LENDING_ROUTES = 7 };
 
-/* Without a secret for sessions nobody could sign in: then there are no leases. */
+/* Without a secret for sessions nobody could sign in: then there are no leases; nor where we guard the accounts of others. */
 bool lending_is_wanted(const struct config *c);
 
-/* The cloud stays the caller's. */
-struct lending *lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud);
-void            lending_free(struct lending *l);
+/* How long accounts rest, as it is set. RC_INVALID names the setting. */
+MUST_CHECK enum rc lending_read_rules(const struct config *c, struct hold_rules *ret, struct err *e);
+
+/* The cloud stays the caller's. RC_INVALID, RC_UNAVAILABLE: a setting is wrong, or what it names does not work. */
+MUST_CHECK enum rc lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud,
+                               struct lending **ret, struct err *e);
+void               lending_free(struct lending *l);
 
 /* Rows for the kernel's tables, valid as long as the lending. */
 void                      lending_queues(struct lending *l, struct queue ret[LENDING_QUEUES]);

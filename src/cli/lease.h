@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
+#include "cli/commands.h"
 
 struct fetch_reply;
 struct remote;
@@ -13,6 +14,7 @@ struct remote;
 struct lease_asker {
 	struct str email;
 	bool       is_only_user; /* sees only his own leases */
+	bool       is_admin;
 };
 
 /* Ask the server. When it cannot tell, the email is empty: the next call says why. Returns the exit code. */
@@ -24,5 +26,12 @@ int lease_find(struct remote *remote, struct str *ret_id);
 /* A lease in an answer's data: with --json as it came, else for people. */
 void lease_print(struct remote *remote, const struct fetch_reply *reply, const json_t *document);
 
-/* Look at the lease until it can be used or has ended, for as long as --wait says; then print it. Returns the exit code. */
-int lease_wait(struct remote *remote, struct str id);
+/* Look at the lease until it has this status, or has ended with another, for as long as that option says; then print it. Returns the exit
+ * code. */
+int lease_wait(struct remote *remote, struct str id, struct str status, enum cli_option_id limit);
+
+/* Look at the account of a lease that has ended until it is clean, for as long as --wait says. For admins. Returns the exit code. */
+int lease_wait_for_return(struct remote *remote, struct str account_id, struct str uuid);
+
+/* An account in an answer's data, likewise. */
+void account_print(struct remote *remote, const struct fetch_reply *reply, const json_t *document);

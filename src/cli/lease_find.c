@@ -34,10 +34,11 @@ int lease_asker(struct remote *remote, struct lease_asker *ret)
 	user = json_object_get(json_object_get(document, "session"), "user");
 	roles = json_object_get(user, "roles");
 	ret->email = show_member(&remote->arena, user, "email", (struct wall){ 0 });
-	if (json_array_size(roles) == 1) {
-		const char *role = json_string_value(json_array_get(roles, 0));
+	for (size_t i = 0; i < json_array_size(roles); i++) {
+		struct str role = str_from(json_string_value(json_array_get(roles, i)));
 
-		ret->is_only_user = role && str_eq(str_from(role), STR("User"));
+		ret->is_only_user = json_array_size(roles) == 1 && str_eq(role, STR("User"));
+		ret->is_admin = ret->is_admin || str_eq(role, STR("Admin"));
 	}
 	return CLI_EXIT_OK;
 }

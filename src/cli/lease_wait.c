@@ -1,40 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * lease_wait.c - looks at a lease until it can be used or has ended.
- *
- * On a terminal one line says what is being waited for and is written anew; elsewhere there is a line for each change, so that a log tells
- * what happened. All of it goes to standard error: standard output gets the lease at the end, and nothing else.
- */
+/* lease_wait.c - waiting for a lease: until it can be used, or has a status; and for the account of one that has ended. */
 #include "cli/lease.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/args.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/list.h"
 #include "cli/remote.h"
-#include "cli/run.h"
 #include "cli/show.h"
+#include "cli/watch.h"
 
-/* Most leases are ready at once or after a person has had time to look: often at first, seldom after a while. */
-enum { EAGER_MS = 2000, EAGER_FACTOR = 8, PATIENT_MS = 60000, PATIENT_FACTOR = 5 };
-
-enum outcome { STILL_WAITING, CAN_BE_USED, IS_OVER };
-
-static enum outcome outcome_of(struct str status)
+static bool is_open(struct str status)
 {
-	static const struct str open[] = { STR_INIT("PendingApproval"), STR_INIT("Provisioning"), STR_INIT("Frozen") };
+	static const struct str open[] = { STR_INIT("PendingApproval"), STR_INIT("Provisioning"), STR_INIT("Active"),
+		                           STR_INIT("Frozen") };
 
-	if (str_eq(status, STR("Active")))
-		return CAN_BE_USED;
 	for (size_t i = 0; i < ARRAY_LEN(open); i++)
 		if (str_eq(status, open[i]))
-			return STILL_WAITING;
-	return IS_OVER;
+			return true;
+	return false;
 }
 
 /* "in line, place 3, about in 12 min" */
@@ -53,6 +40,8 @@ static struct str line_text(struct remote *remote, const json_t *lease)
 
 static struct str progress_text(struct remote *remote, const json_t *lease, struct str status)
 {
+	if (str_eq(status, STR("Active")))
+		return STR("the lease is in use");
 	if (str_eq(status, STR("Provisioning")))
 		return STR("the account is being made ready");
 	if (str_eq(status, STR("Frozen")))
@@ -62,117 +51,67 @@ static struct str progress_text(struct remote *remote, const json_t *lease, stru
 	return STR("waits for approval");
 }
 
-struct watch {
-	int64_t    started_ms, limit_ms;
-	struct str told; /* the last text */
-};
-
-static void show_progress(struct remote *remote, struct watch *w, struct str text)
+/* The goal is a status, as text. */
+static enum watch_outcome judge(struct remote *remote, const json_t *lease, const void *goal, struct str *ret_text)
 {
-	FILE *to = remote->io->err;
+	const struct str *wanted = goal;
+	struct str        status = list_text(remote, lease, "status");
+	struct str        reason = list_text(remote, lease, "denyReason");
 
-	if (remote->io->is_err_terminal) {
-		struct str age = show_age(&remote->arena, (mono_now().ms - w->started_ms) / 1000);
-
-		fprintf(to, "\r%.*s ... %.*s\033[K", STR_ARG(text), STR_ARG(age));
-	} else if (!str_eq(text, w->told)) {
-		fprintf(to, "%.*s\n", STR_ARG(text));
+	if (str_eq(status, *wanted))
+		return WATCH_DONE;
+	if (is_open(status)) {
+		*ret_text = progress_text(remote, lease, status);
+		return WATCH_ON;
 	}
-	fflush(to);
-	w->told = text;
+	*ret_text = str_format(&remote->arena, "the lease %s: %.*s%s%.*s",
+	                       str_eq(*wanted, STR("Active")) ? "cannot be used" : "has ended otherwise",
+	                       STR_ARG(status), reason.n ? ": " : "", STR_ARG(reason));
+	return WATCH_FAILED;
 }
 
-static void clear_progress(const struct remote *remote)
+int lease_wait(struct remote *remote, struct str id, struct str status, enum cli_option_id limit)
 {
-	if (remote->io->is_err_terminal)
-		fputs("\r\033[K", remote->io->err);
+	struct watch w = { .path = ask_path_of(remote, "/leases/", id, ""),
+		           .judge = judge,
+		           .goal = &status,
+		           .limit = limit,
+		           .advice = "The request stays as it is; 'leasehold lease wait' goes on waiting.",
+		           .print = lease_print };
+
+	return watch_run(remote, &w);
 }
 
-static void pause_between(const struct remote *remote, const struct watch *w)
+/* The goal is the uuid of the lease that is gone from it. */
+static enum watch_outcome judge_return(struct remote *remote, const json_t *account, const void *goal,
+                                       struct str *ret_text)
 {
-	int64_t waited = mono_now().ms - w->started_ms, left = w->limit_ms - waited;
-	int64_t pause = remote->io->poll_ms;
+	const struct str *uuid = goal;
+	struct str        phase = list_text(remote, account, "phase");
+	struct str        attempts = list_text(remote, account, "cleanupSucceededAttempts");
 
-	if (waited < EAGER_MS)
-		pause = pause / EAGER_FACTOR + 1;
-	else if (waited > PATIENT_MS)
-		pause *= PATIENT_FACTOR;
-	run_pause((int)(pause < left ? pause : left));
-}
-
-static int give_up(const struct remote *remote, struct str text)
-{
-	clear_progress(remote);
-	fprintf(remote->io->err, "leasehold: %s: the time is up: %.*s\n", remote->args->command->name, STR_ARG(text));
-	fprintf(remote->io->err, "The request stays as it is; 'leasehold lease wait' goes on waiting.\n");
-	return CLI_EXIT_EMPTY;
-}
-
-/* Why it is over: the word of its status, and what was given as a reason. */
-static int finish(struct remote *remote, const json_t *lease, struct str status)
-{
-	struct str reason = list_text(remote, lease, "denyReason");
-
-	if (outcome_of(status) == CAN_BE_USED)
-		return CLI_EXIT_OK;
-	fprintf(remote->io->err, "leasehold: %s: the lease cannot be used: %.*s%s%.*s\n", remote->args->command->name,
-	        STR_ARG(status), reason.n ? ": " : "", STR_ARG(reason));
-	return CLI_EXIT_REFUSED;
-}
-
-/* One look. *ret_is_over: the exit code is the last. */
-static int look(struct remote *remote, const struct remote_request *req, struct watch *w, bool *ret_is_over)
-{
-	CLEANUP(json_freep) json_t *document = NULL;
-	const json_t               *lease;
-	struct fetch_reply          reply;
-	struct str                  status, text;
-	int                         code = remote_call(remote, req, &reply, &document);
-
-	*ret_is_over = true;
-	if (code != CLI_EXIT_OK)
-		return code;
-	lease = json_object_get(document, "data");
-	status = list_text(remote, lease, "status");
-	if (outcome_of(status) != STILL_WAITING) {
-		clear_progress(remote);
-		lease_print(remote, &reply, document);
-		return finish(remote, lease, status);
+	if (str_eq(phase, STR("Quarantine"))) {
+		*ret_text = str_format(&remote->arena, "the account was not cleaned and is in quarantine: %.*s",
+		                       STR_ARG(list_text(remote, account, "reason")));
+		return WATCH_FAILED;
 	}
-	text = progress_text(remote, lease, status);
-	if (mono_now().ms - w->started_ms >= w->limit_ms)
-		return give_up(remote, text);
-	show_progress(remote, w, text);
-	*ret_is_over = false;
-	return CLI_EXIT_OK;
+	*ret_text = STR("access is being taken away");
+	if (str_eq(list_text(remote, account, "leaseUuid"), *uuid))
+		return WATCH_ON;
+	if (!str_eq(phase, STR("CleanUp")))
+		return WATCH_DONE; /* at rest, free, or another's already */
+	*ret_text = str_format(&remote->arena, "the account is being emptied%s%.*s",
+	                       attempts.n ? "; cleanups that succeeded: " : "", STR_ARG(attempts));
+	return WATCH_ON;
 }
 
-static enum rc read_limit(const struct remote *remote, int64_t *ret, struct err *e)
+int lease_wait_for_return(struct remote *remote, struct str account_id, struct str uuid)
 {
-	const char *typed = remote->args->values[CLI_OPTION_WAIT];
+	struct watch w = { .path = ask_path_of(remote, "/accounts/", account_id, ""),
+		           .judge = judge_return,
+		           .goal = &uuid,
+		           .limit = CLI_OPTION_WAIT,
+		           .advice = "The lease has ended; 'leasehold account show' tells how far its account is." };
 
-	*ret = REMOTE_WAIT_MAX_SEC;
-	return typed && typed[0] ? ask_number(remote, CLI_OPTION_WAIT, 0, REMOTE_WAIT_MAX_SEC, 0, ret, e) : RC_OK;
-}
-
-int lease_wait(struct remote *remote, struct str id)
-{
-	struct remote_request req = { .method = "GET",
-		                      .path = ask_path_of(remote, "/leases/", id, ""),
-		                      .scope = REMOTE_PERSON };
-	struct watch          w = { .started_ms = mono_now().ms };
-	struct err            e = { 0 };
-	int64_t               limit;
-	bool                  is_over;
-	int                   code;
-
-	if (read_limit(remote, &limit, &e))
-		return remote_fail(remote, &e);
-	w.limit_ms = limit * 1000;
-	for (;;) {
-		code = look(remote, &req, &w, &is_over);
-		if (is_over)
-			return code;
-		pause_between(remote, &w);
-	}
+	return watch_run(remote, &w);
 }

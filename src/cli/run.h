@@ -11,10 +11,16 @@ cli_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sandb
         run_sandbox_quarantine, run_sandbox_release, run_sandbox_retry_deletion, run_sandbox_bulk_delete,
         run_sandbox_remove_stale;
 cli_run_fn run_lease_request, run_lease_list, run_lease_show, run_lease_approve, run_lease_deny, run_lease_freeze,
-        run_lease_unfreeze, run_lease_terminate, run_lease_withdraw, run_lease_extend, run_lease_wait;
+        run_lease_unfreeze, run_lease_terminate, run_lease_withdraw, run_lease_extend, run_lease_wait,
+        run_lease_statement;
+cli_run_fn run_wait_lease, run_wait_account;
 cli_run_fn run_template_list, run_template_show, run_template_create, run_template_change, run_template_delete;
 cli_run_fn run_account_list, run_account_show, run_account_unregistered, run_account_register,
         run_account_retry_cleanup, run_account_quarantine, run_account_eject;
+cli_run_fn run_explain;
+cli_run_fn run_hold_list, run_hold_show, run_hold_add, run_hold_extend, run_hold_release, run_hold_cancel,
+        run_hold_bypass, run_hold_drain, run_hold_safe_to_remove;
+cli_run_fn run_doctor;
 cli_run_fn run_job_list, run_job_run, run_job_pause, run_job_resume;
 cli_run_fn run_event_list, run_event_show, run_event_export, run_event_watch;
 cli_run_fn run_queue_list, run_queue_show;

@@ -191,7 +191,7 @@ int run_lease_wait(struct remote *remote)
 	struct str id;
 	int        code = lease_find(remote, &id);
 
-	return code == CLI_EXIT_OK ? lease_wait(remote, id) : code;
+	return code == CLI_EXIT_OK ? lease_wait(remote, id, STR("Active"), CLI_OPTION_WAIT) : code;
 }
 
 /* --- asking for one --- */
@@ -257,7 +257,8 @@ int run_lease_request(struct remote *remote)
 	if ((code = remote_call(remote, &req, &reply, &document)) != CLI_EXIT_OK)
 		return code;
 	if (remote->args->values[CLI_OPTION_WAIT])
-		return lease_wait(remote, list_text(remote, json_object_get(document, "data"), "leaseId"));
+		return lease_wait(remote, list_text(remote, json_object_get(document, "data"), "leaseId"),
+		                  STR("Active"), CLI_OPTION_WAIT);
 	lease_print(remote, &reply, document);
 	print_hint(remote, json_object_get(document, "data"));
 	return CLI_EXIT_OK;
@@ -265,8 +266,32 @@ int run_lease_request(struct remote *remote)
 
 /* --- changing one --- */
 
-/* Post to the lease that is meant, then show it. */
-static int act(struct remote *remote, const char *action, struct str body)
+/* The account of a lease that has just ended, until it is clean; then the lease once more. Only admins see accounts. */
+static int wait_for_return(struct remote *remote, struct str id)
+{
+	struct remote_request       req = { .method = "GET",
+		                            .path = ask_path_of(remote, "/leases/", id, ""),
+		                            .scope = REMOTE_PERSON };
+	CLEANUP(json_freep) json_t *document = NULL;
+	struct fetch_reply          reply;
+	struct lease_asker          asker;
+	const json_t               *lease;
+	int                         code = lease_asker(remote, &asker);
+
+	if (code != CLI_EXIT_OK || (code = remote_call(remote, &req, &reply, &document)) != CLI_EXIT_OK)
+		return code;
+	lease = json_object_get(document, "data");
+	if (asker.is_admin)
+		code = lease_wait_for_return(remote, list_text(remote, lease, "awsAccountId"),
+		                             list_text(remote, lease, "uuid"));
+	else
+		fprintf(remote->io->err, "It has ended. Its account is being emptied; only admins can watch that.\n");
+	lease_print(remote, &reply, document);
+	return code;
+}
+
+/* Post to the lease that is meant, then show it, or with --wait what becomes of it. */
+static int act(struct remote *remote, const char *action, struct str body, bool is_end)
 {
 	struct remote_request       req = { .method = "POST", .scope = REMOTE_PERSON, .body = body };
 	CLEANUP(json_freep) json_t *document = NULL;
@@ -279,6 +304,8 @@ static int act(struct remote *remote, const char *action, struct str body)
 	req.path = ask_path_of(remote, "/leases/", id, action);
 	if ((code = remote_call(remote, &req, &reply, &document)) != CLI_EXIT_OK)
 		return code;
+	if (remote->args->values[CLI_OPTION_WAIT])
+		return is_end ? wait_for_return(remote, id) : lease_wait(remote, id, STR("Active"), CLI_OPTION_WAIT);
 	if (!remote->is_json)
 		return show_lease(remote, id, true);
 	remote_print_json(remote, &reply);
@@ -287,7 +314,7 @@ static int act(struct remote *remote, const char *action, struct str body)
 
 int run_lease_approve(struct remote *remote)
 {
-	return act(remote, "/review", STR("{\"action\":\"Approve\"}"));
+	return act(remote, "/review", STR("{\"action\":\"Approve\"}"), false);
 }
 
 int run_lease_deny(struct remote *remote)
@@ -306,29 +333,29 @@ int run_lease_deny(struct remote *remote)
 	json_put_str(&o, "action", STR("Deny"));
 	json_put_str(&o, "reason", reason);
 	json_close_object(&o);
-	code = act(remote, "/review", buf_str(&b));
+	code = act(remote, "/review", buf_str(&b), false);
 	buf_fini(&b);
 	return code;
 }
 
 int run_lease_freeze(struct remote *remote)
 {
-	return act(remote, "/freeze", STR(""));
+	return act(remote, "/freeze", STR(""), false);
 }
 
 int run_lease_unfreeze(struct remote *remote)
 {
-	return act(remote, "/unfreeze", STR(""));
+	return act(remote, "/unfreeze", STR(""), false);
 }
 
 int run_lease_terminate(struct remote *remote)
 {
-	return act(remote, "/terminate", STR(""));
+	return act(remote, "/terminate", STR(""), true);
 }
 
 int run_lease_withdraw(struct remote *remote)
 {
-	return act(remote, "/withdraw", STR(""));
+	return act(remote, "/withdraw", STR(""), false);
 }
 
 /* --- more time --- */

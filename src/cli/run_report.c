@@ -152,10 +152,3 @@ int run_report_costs(struct remote *remote)
 		print_report(remote, &reply);
 	return CLI_EXIT_OK;
 }
-
-int run_report_statement(struct remote *remote)
-{
-	return remote_run(remote, &(struct remote_request){ .method = "GET",
-	                                                    .path = ask_path(remote, "/ops/leases/", "/statement"),
-	                                                    .scope = REMOTE_ADMIN });
-}

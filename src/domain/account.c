@@ -2,12 +2,12 @@
 /*
  * account.c - the life of an account of the pool.
  *
- * CleanUp -> Available -> Active <-> Frozen -> CleanUp, again and again; aside of that Quarantine, for what could not be cleaned or is not
+ * CleanUp -> Cooldown -> Available -> Active <-> Frozen -> CleanUp, again and again; aside of that Quarantine, for what could not be cleaned or is not
  * where it should be, and Exit, the way out. The status is a wish: the organisation and the access grants follow it.
  *
  * Always true:
  *   1. status changes only in account_apply(), only along the table below.
- *   2. The only way to Available is a cleanup that succeeded.
+ *   2. The only way to Available is a cleanup that succeeded, and a rest after it whose last hold is closed.   [account_ok()]
  *   3. Only who is Active has a holder: every other status means that nobody shall have access.      [account_ok()]
  *
  * Not here: how the world is brought behind the wish (service/), how often a cleanup is tried (service/).
@@ -30,7 +30,12 @@ static const struct account_step steps[] = {
 	{ ACCOUNT_FROZEN,     ACCOUNT_ON_TAKE_BACK,  ACCOUNT_CLEANUP    },
 	{ ACCOUNT_FROZEN,     ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
 	{ ACCOUNT_FROZEN,     ACCOUNT_ON_EJECT,      ACCOUNT_EXIT       },
-	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_CLEANED,    ACCOUNT_AVAILABLE  },
+	{ ACCOUNT_AVAILABLE,  ACCOUNT_ON_HOLD,       ACCOUNT_COOLDOWN   },
+	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_CLEANED,    ACCOUNT_COOLDOWN   },
+	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_RELEASE,    ACCOUNT_AVAILABLE  },
+	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
+	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
+	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_EJECT,      ACCOUNT_EXIT       },
 	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
 	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
 	{ ACCOUNT_QUARANTINE, ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
@@ -47,6 +52,8 @@ static const char *const done_to_it[ACCOUNT_EVENT_COUNT] = {
 	[ACCOUNT_ON_UNFREEZE]   = "unfrozen",
 	[ACCOUNT_ON_TAKE_BACK]  = "taken back",
 	[ACCOUNT_ON_CLEANED]    = "declared clean",
+	[ACCOUNT_ON_RELEASE]    = "released from its rest",
+	[ACCOUNT_ON_HOLD]       = "held back",
 	[ACCOUNT_ON_QUARANTINE] = "put into quarantine",
 	[ACCOUNT_ON_RETRY]      = "cleaned again",
 	[ACCOUNT_ON_EJECT]      = "ejected",
@@ -54,7 +61,12 @@ static const char *const done_to_it[ACCOUNT_EVENT_COUNT] = {
 /* clang-format on */
 
 const char *const account_status_names[ACCOUNT_STATUS_COUNT] = {
-#define X(name, text) text,
+#define X(name, text, ou) text,
+	ACCOUNT_STATUSES(X)
+#undef X
+};
+const char *const account_ou_names[ACCOUNT_STATUS_COUNT] = {
+#define X(name, text, ou) ou,
 	ACCOUNT_STATUSES(X)
 #undef X
 };
@@ -68,7 +80,8 @@ bool account_ok(const struct account *a)
 	switch (a->status) {
 	case ACCOUNT_ACTIVE: return has_holder && has_lease;
 	case ACCOUNT_FROZEN: return !has_holder && has_lease;
-	case ACCOUNT_AVAILABLE:
+	case ACCOUNT_AVAILABLE: return !has_holder && !has_lease && !a->open_holds && a->rested_ms >= a->cleaned_ms;
+	case ACCOUNT_COOLDOWN:
 	case ACCOUNT_CLEANUP:
 	case ACCOUNT_QUARANTINE:
 	case ACCOUNT_EXIT: return !has_holder && !has_lease;
@@ -109,6 +122,8 @@ enum rc account_apply(struct account *a, enum account_event on, struct wall now,
 		a->holder = STR("");
 	if (on == ACCOUNT_ON_CLEANED)
 		a->cleaned_ms = now.ms;
+	if (on == ACCOUNT_ON_RELEASE)
+		a->rested_ms = now.ms > a->cleaned_ms ? now.ms : a->cleaned_ms;
 	a->status = step->to;
 	a->edited_ms = now.ms;
 	return RC_OK;
@@ -116,6 +131,5 @@ enum rc account_apply(struct account *a, enum account_event on, struct wall now,
 
 bool account_must_follow(const struct account *a)
 {
-	return !str_eq(a->placed_ou, str_from(account_status_names[a->status])) ||
-	       !str_eq_nocase(a->granted, a->holder);
+	return !str_eq(a->placed_ou, str_from(account_ou_names[a->status])) || !str_eq_nocase(a->granted, a->holder);
 }

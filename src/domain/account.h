@@ -9,18 +9,23 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The first five are upstream's; the last is on the way out of the pool. Names are those of the OUs. */
-#define ACCOUNT_STATUSES(X)       \
-	X(AVAILABLE, "Available") \
-	X(ACTIVE, "Active") X(CLEANUP, "CleanUp") X(QUARANTINE, "Quarantine") X(FROZEN, "Frozen") X(EXIT, "Exit")
+/* The first five are upstream's, with the names of their OUs; Exit is the way out of the pool. Who rests after a cleanup is in the OU
+ * Quarantine, and upstream's clients see that status: account_ou_names[] has what they know. */
+#define ACCOUNT_STATUSES(X)                       \
+	X(AVAILABLE, "Available", "Available")    \
+	X(ACTIVE, "Active", "Active")             \
+	X(CLEANUP, "CleanUp", "CleanUp")          \
+	X(QUARANTINE, "Quarantine", "Quarantine") \
+	X(FROZEN, "Frozen", "Frozen") X(EXIT, "Exit", "Exit") X(COOLDOWN, "Cooldown", "Quarantine")
 
 enum account_status {
-#define X(name, text) ACCOUNT_##name,
+#define X(name, text, ou) ACCOUNT_##name,
 	ACCOUNT_STATUSES(X)
 #undef X
 	        ACCOUNT_STATUS_COUNT
 };
 extern const char *const account_status_names[ACCOUNT_STATUS_COUNT];
+extern const char *const account_ou_names[ACCOUNT_STATUS_COUNT];
 
 /* The status is where it should be. `placed` is where it last was, for certain; `granted` who has access, for certain. While they differ
  * from the wish, a saga brings the world behind the record: one at a time for an account. */
@@ -41,11 +46,16 @@ struct account {
 	struct str clean_reason; /* why it was asked for: ACCOUNT_REGISTRATION, LEASE_TERMINATION, ... */
 	struct str clean_log;    /* the last run's own words */
 	struct str reason;       /* why it is in quarantine */
-	int64_t    created_ms, edited_ms;
-	uint64_t   version;
+	struct str last_lease;   /* the last lease on it that is over: whose costs are still coming in */
+	int64_t    rested_ms;    /* when its last hold was closed, after the last cleanup */
+	int64_t    open_holds,
+	        rest_until_ms; /* for people: how many, and the latest due time; 0: none, or until a person says so */
+	int64_t  created_ms, edited_ms;
+	uint64_t version;
 };
 
-/* What always holds: Active has a holder and a lease, Frozen a lease, all others neither. */
+/* What always holds: Active has a holder and a lease, Frozen a lease, all others neither. Available has rested after its last cleanup, and
+ * nothing holds it. */
 bool account_ok(const struct account *a);
 
 enum account_event {
@@ -54,9 +64,11 @@ enum account_event {
 	ACCOUNT_ON_FREEZE,     /* Active -> Frozen */
 	ACCOUNT_ON_UNFREEZE,   /* Frozen -> Active */
 	ACCOUNT_ON_TAKE_BACK,  /* Active, Frozen -> CleanUp */
-	ACCOUNT_ON_CLEANED,    /* CleanUp -> Available */
+	ACCOUNT_ON_CLEANED,    /* CleanUp -> Cooldown */
+	ACCOUNT_ON_RELEASE,    /* Cooldown -> Available: its last hold is closed */
+	ACCOUNT_ON_HOLD,       /* Available -> Cooldown: a person holds it */
 	ACCOUNT_ON_QUARANTINE, /* any but Exit -> Quarantine */
-	ACCOUNT_ON_RETRY,      /* Quarantine, CleanUp -> CleanUp */
+	ACCOUNT_ON_RETRY,      /* Quarantine, Cooldown, CleanUp -> CleanUp */
 	ACCOUNT_ON_EJECT,      /* any but CleanUp -> Exit */
 	ACCOUNT_EVENT_COUNT
 };

@@ -16,14 +16,18 @@
 struct arena;
 
 enum {
-	CLOUD_ID_MAX = 68,       /* of an OU: ou-{32}-{32} */
-	CLOUD_NAME_MAX = 128,    /* of an account, an OU, a user, a permission set, a tenant */
-	CLOUD_KEY_MAX = 200,     /* the caller's stable key of a change */
-	CLOUD_TAGS_MAX = 50,     /* of one account */
-	CLOUD_TAG_MAX = 256,     /* bytes of a tag's value; its name has half of it */
-	CLOUD_TEXT_MAX = 1024,   /* outputs of a resource */
-	CLOUD_SPEND_DAYS = 400,  /* longest time that spend is asked for */
-	CLOUD_ACCOUNT_PAGE = 20, /* accounts in one page of a listing */
+	CLOUD_ID_MAX = 68,         /* of an OU: ou-{32}-{32} */
+	CLOUD_NAME_MAX = 128,      /* of an account, an OU, a user, a permission set, a tenant */
+	CLOUD_KEY_MAX = 200,       /* the caller's stable key of a change */
+	CLOUD_TAGS_MAX = 50,       /* of one account */
+	CLOUD_TAG_MAX = 256,       /* bytes of a tag's value; its name has half of it */
+	CLOUD_TEXT_MAX = 1024,     /* outputs of a resource */
+	CLOUD_SPEND_DAYS = 400,    /* longest time that spend is asked for */
+	CLOUD_SERVICE_MAX = 64,    /* bytes of the name of a service that costs money */
+	CLOUD_ACCOUNT_PAGE = 20,   /* accounts in one page of a listing */
+	CLOUD_REMOVED_MAX = 32768, /* bytes of the resources that a run of the cleaner removed */
+	CLOUD_KEPT_MAX = 16384,    /* and of those it left */
+	CLOUD_LOG_MAX = 16384,     /* and of its last words */
 };
 
 /* --- organisation --- */
@@ -74,6 +78,10 @@ typedef enum rc organisation_get_tags_fn(struct organisation *o, struct str acco
 typedef enum rc organisation_set_tags_fn(struct organisation *o, struct str account_id, const struct cloud_tag *tags,
                                          size_t count, struct err *e);
 
+/* Takes one away. RC_OK also when it is not there. */
+typedef enum rc organisation_remove_tag_fn(struct organisation *o, struct str account_id, struct str name,
+                                           struct err *e);
+
 struct organisation_ops {
 	organisation_list_ous_fn      *list_ous;
 	organisation_find_parent_fn   *find_parent;
@@ -82,6 +90,7 @@ struct organisation_ops {
 	organisation_describe_fn      *describe;
 	organisation_get_tags_fn      *get_tags;
 	organisation_set_tags_fn      *set_tags;
+	organisation_remove_tag_fn    *remove_tag;
 };
 
 struct organisation { /* first member of every implementation, as the other ports */
@@ -130,8 +139,26 @@ struct cloud_spend {
 typedef enum rc costs_spend_fn(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms,
                                struct cloud_spend *ret, struct err *e);
 
+/* What one service cost on one day. */
+struct cloud_cost {
+	struct str service;
+	int64_t    day_ms; /* its midnight, UTC */
+	int64_t    micro_usd;
+};
+
+struct cloud_bill {
+	struct cloud_cost *items; /* day by day; what costs nothing is left out */
+	size_t             count;
+	struct cloud_spend spend; /* the sum of them */
+};
+
+/* The same question, answered by service and day; the sum is what spend would say. The names of services live in the arena. */
+typedef enum rc costs_itemise_fn(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms,
+                                 struct arena *a, struct cloud_bill *ret, struct err *e);
+
 struct costs_ops {
-	costs_spend_fn *spend;
+	costs_spend_fn   *spend;
+	costs_itemise_fn *itemise;
 };
 
 struct costs {
@@ -144,9 +171,21 @@ struct cleaner;
 
 enum cloud_run_state { CLOUD_RUNNING, CLOUD_SUCCEEDED, CLOUD_FAILED, CLOUD_RUN_STATE_COUNT };
 
+/* What a run that is over can show for itself. Lists have a resource a line; where they are full, the counts tell of more. */
+struct cloud_run_report {
+	int64_t    exit_code;
+	int64_t    found, filtered; /* at the first look: resources, and those of them that shall stay */
+	int64_t    removed, failed; /* resources */
+	struct str removed_list;    /* "us-east-1 - SQSQueue - https://..." */
+	struct str kept_list;       /* the same and why: " - failed", " - filtered by config" */
+	struct str log;             /* the end of what it wrote */
+	int64_t    started_ms, ended_ms;
+};
+
 struct cloud_run {
-	enum cloud_run_state state;
-	struct str           text; /* why it failed */
+	enum cloud_run_state           state;
+	struct str                     text;   /* why it failed */
+	const struct cloud_run_report *report; /* NULL: the cleaner keeps none, or it runs */
 };
 
 /* The same key is the same run. RC_NOT_FOUND: no such account; RC_CONFLICT: the key belongs to a run of another account. */

@@ -47,13 +47,47 @@ static void put_account(struct json_out *o, const struct account *a)
 	json_put_str(o, "awsAccountId", a->id);
 	form_put_text(o, "email", a->email);
 	form_put_text(o, "name", a->name);
-	json_put_str(o, "status", str_from(account_status_names[a->status]));
+	json_put_str(o, "status", str_from(account_ou_names[a->status])); /* what upstream's clients know */
+	json_put_str(o, "phase", str_from(account_status_names[a->status]));
 	json_put_bool(o, "driftAtLastScan", a->has_drifted);
 	put_cleanup(o, a);
 	form_put_time(o, "lastCleanedTime", a->cleaned_ms);
+	form_put_time(o, "lastRestedTime", a->rested_ms);
+	json_put_int(o, "openHolds", a->open_holds);
+	form_put_time(o, "restingUntil", a->rest_until_ms);
 	form_put_text(o, "leaseUuid", a->lease_uuid);
+	form_put_text(o, "lastLeaseUuid", a->last_lease);
 	form_put_text(o, "reason", a->reason);
 	form_put_meta(o, a->created_ms, a->edited_ms, ACCOUNT_SCHEMA);
+}
+
+/* One a line becomes one an element. */
+static void put_lines(struct json_out *o, const char *name, struct str lines)
+{
+	json_put_array(o, name);
+	while (lines.n)
+		json_add_str(o, str_cut(&lines, '\n'));
+	json_close_array(o);
+}
+
+static void put_report(struct json_out *o, const struct account_report *r)
+{
+	if (!r->runs)
+		return;
+	json_put_object(o, "lastCleanup");
+	json_put_str(o, "cleanup", r->cleanup);
+	json_put_int(o, "runs", r->runs);
+	json_put_int(o, "exitCode", r->exit_code);
+	json_put_int(o, "found", r->found);
+	json_put_int(o, "filtered", r->filtered);
+	json_put_int(o, "removed", r->removed);
+	json_put_int(o, "failed", r->failed);
+	put_lines(o, "removedResources", r->removed_list);
+	put_lines(o, "keptResources", r->kept_list);
+	form_put_time(o, "lastRunStarted", r->started_ms);
+	form_put_time(o, "lastRunEnded", r->ended_ms);
+	json_put_str(o, "log", r->log);
+	json_close_object(o);
 }
 
 static void reply_account(struct request *r, int status)
@@ -63,11 +97,32 @@ static void reply_account(struct request *r, int status)
 
 	json_put_object(&o, "data");
 	put_account(&o, &c->account);
+	put_report(&o, &c->report);
 	json_close_object(&o);
 	reply_send(r, status);
 }
 
 /* --- the list --- */
+
+static void read_status(struct request *r, struct account_list *l, struct problems *p)
+{
+	struct str text = page_query(r, "status", p);
+
+	for (int i = 0; text.n && i < ACCOUNT_STATUS_COUNT; i++)
+		if (i != ACCOUNT_EXIT && str_eq(text, str_from(account_status_names[i]))) {
+			l->has_status = true;
+			l->status = (enum account_status)i;
+		}
+	if (text.n && !l->has_status)
+		problems_add(p, "status",
+		             "must be that of an account: Available, Active, Frozen, CleanUp or Quarantine");
+}
+
+/* The list's name for its tokens: with its filter. */
+static const char *list_name(struct request *r, const struct account_list *l)
+{
+	return l->has_status ? str_format(&r->call->arena, "accounts/%d", (int)l->status).p : "accounts";
+}
 
 static void on_listed(struct request *r)
 {
@@ -89,7 +144,7 @@ static void on_listed(struct request *r)
 		json_close_object(&o);
 	}
 	json_close_array(&o);
-	page_token_put(r, &o, "accounts", l->page.next);
+	page_token_put(r, &o, list_name(r, l), l->page.next);
 	json_close_object(&o);
 	reply_send(r, 200);
 }
@@ -102,7 +157,8 @@ void handle_account_list(struct request *r)
 
 	if (!rights_enter(r, &by))
 		return;
-	page_token_read(r, "accounts", ACCOUNTS_MOST, &l->limit, &l->cursor, &p);
+	read_status(r, l, &p);
+	page_token_read(r, list_name(r, l), ACCOUNTS_MOST, &l->limit, &l->cursor, &p);
 	if (!page_is_good(r, &p))
 		return;
 	r->arg = l;

@@ -10,10 +10,14 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "base/utf8.h"
 #include "domain/sandbox.h"
 #include "http/api_ops.h"
 #include "http/apispec.h"
+#include "http/console_api.h"
+#include "http/session.h"
 #include "http/urlform.h"
+#include "kernel/records.h"
 
 enum { SHOWN_PATH_MAX = 80, ADMIN_CALLERS = 1000, INBOX_CALLERS = 2000, SESSION_CALLERS = 3000 };
 
@@ -181,9 +185,31 @@ static enum rc read_token(const struct http_request *req, struct str *ret, struc
 	return RC_OK;
 }
 
-/* Who sends the request, as a number that is another for each token. */
-static enum rc authenticate(const struct api *a, const struct http_request *req, enum scope scope, uint64_t *ret_caller,
-                            struct err *e)
+/* Who sends the request. */
+struct sender {
+	uint64_t   number;   /* another for each token */
+	struct str email;    /* a person with a session; empty: a token of ours */
+	int64_t    left_sec; /* of that session */
+};
+
+/* A token that is none of ours may be a person's session: an admin may do what admin tokens may. */
+static enum rc authenticate_person(const struct api *a, struct str token, enum scope scope, struct arena *arena,
+                                   struct sender *ret, struct err *e)
+{
+	struct caller c;
+	int64_t       left_sec;
+
+	if (scope != SCOPE_ADMIN || !session_of_token(a->options.auth, token, arena, &c, &left_sec))
+		return err_set(e, RC_UNKNOWN, "the token is not known here");
+	if (!(c.roles & ROLE_ADMIN))
+		return err_set(e, RC_DENIED, "this needs the role Admin, or an admin token");
+	*ret = (struct sender){ SESSION_CALLERS, c.email, left_sec };
+	return RC_OK;
+}
+
+/* What *ret points to lives in the arena. */
+static enum rc authenticate(const struct api *a, const struct http_request *req, enum scope scope, struct arena *arena,
+                            struct sender *ret, struct err *e)
 {
 	const struct api_tokens *known = &a->tokens;
 	struct str               token;
@@ -196,17 +222,18 @@ static enum rc authenticate(const struct api *a, const struct http_request *req,
 	admin = find_token(known->admin, known->admin_count, token);
 	inbox = find_token(known->inbox, known->inbox_count, token);
 	if (track < 0 && admin < 0 && inbox < 0)
-		return err_set(e, RC_UNKNOWN, "the token is not known here");
+		return authenticate_person(a, token, scope, arena, ret, e);
 	if (scope == SCOPE_ADMIN && admin < 0)
 		return err_set(e, RC_DENIED, "this needs an admin token");
 	if (scope == SCOPE_TRACK && track < 0)
 		return err_set(e, RC_DENIED, "this needs a track's token, not an admin's");
 	if (scope == SCOPE_INBOX && inbox < 0 && admin < 0)
 		return err_set(e, RC_DENIED, "this needs a token of LEASEHOLD_INBOX_TOKENS, or an admin's");
+	*ret = (struct sender){ 0 };
 	if (scope == SCOPE_TRACK)
-		*ret_caller = (uint64_t)track + 1;
+		ret->number = (uint64_t)track + 1;
 	else
-		*ret_caller = admin >= 0 ? (uint64_t)admin + ADMIN_CALLERS : (uint64_t)inbox + INBOX_CALLERS;
+		ret->number = admin >= 0 ? (uint64_t)admin + ADMIN_CALLERS : (uint64_t)inbox + INBOX_CALLERS;
 	return RC_OK;
 }
 
@@ -302,21 +329,31 @@ static enum rc admit_session(struct request *r, struct err *e)
 	return limit_rate(r, http_peer(r->call), SESSION_CALLERS, e);
 }
 
+static void note_sender(struct request *r, const struct sender *sender)
+{
+	r->actor = STR("admin");
+	if (!sender->email.n)
+		return;
+	r->actor = utf8_line(&r->call->arena, sender->email, ACTOR_MAX);
+	r->good_until_ms = mono_now().ms + sender->left_sec * 1000;
+}
+
 static enum rc admit(struct request *r, struct err *e)
 {
-	struct err owner_problem = { 0 };
-	uint64_t   caller = 0;
-	enum rc    rc;
+	struct err    owner_problem = { 0 };
+	struct sender sender = { 0 };
+	enum rc       rc;
 
 	if (r->route->scope == SCOPE_SESSION)
 		return admit_session(r, e);
 	if (r->route->scope != SCOPE_PUBLIC && r->route->scope != SCOPE_PROBE) {
-		if ((rc = authenticate(r->api, &r->call->req, r->route->scope, &caller, e)))
+		if ((rc = authenticate(r->api, &r->call->req, r->route->scope, &r->call->arena, &sender, e)))
 			return rc;
+		note_sender(r, &sender);
 		if (!api_is_open(r->api))
 			return err_set(e, RC_UNAVAILABLE, "the store has not answered since the start");
 		rc = r->route->scope == SCOPE_TRACK ? read_owner(r, &owner_problem) : RC_OK;
-		if (limit_rate(r, r->owner, caller, e))
+		if (limit_rate(r, sender.email.n ? sender.email : r->owner, sender.number, e))
 			return RC_LIMITED;
 		if (rc) {
 			*e = owner_problem;
@@ -375,6 +412,8 @@ void api_on_request(struct http_call *call, void *arg)
 		answer_options(r, &e);
 	else if (rc && !r->route && api_is_under(r->api, call->req.path))
 		answer_no_path(r);
+	else if (rc == RC_NOT_FOUND && !r->route && console_answer(r))
+		return;
 	else if (rc || (rc = admit(r, &e)))
 		request_fail(r, &e);
 	else
@@ -398,13 +437,22 @@ void api_on_probe(struct http_call *call, void *arg)
 		handlers[r->route - api_routes](r);
 }
 
+static bool is_known_to(const struct api *a, const struct http_request *head, enum scope scope)
+{
+	struct arena  arena = { 0 };
+	struct sender sender;
+	enum rc       rc = authenticate(a, head, scope, &arena, &sender, NULL);
+
+	arena_fini(&arena);
+	return !rc;
+}
+
 /* Bodies are small or none; who is known may send what the route takes. */
 size_t api_body_limit(const struct http_request *head, void *arg)
 {
 	const struct api *a = arg;
 	struct str        segments[API_SEGMENTS_MAX];
 	size_t            count;
-	uint64_t          caller;
 
 	if (!api_split_path(head->path, segments, &count))
 		return SPEC_BODY_MAX;
@@ -415,7 +463,7 @@ size_t api_body_limit(const struct http_request *head, void *arg)
 			continue;
 		if (route->scope == SCOPE_SESSION)
 			return spec_body_max(route);
-		return authenticate(a, head, route->scope, &caller, NULL) ? SPEC_BODY_MAX : spec_body_max(route);
+		return is_known_to(a, head, route->scope) ? spec_body_max(route) : SPEC_BODY_MAX;
 	}
 	return SPEC_BODY_MAX;
 }

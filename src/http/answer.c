@@ -28,6 +28,17 @@ static const char common_headers[] = "X-Frame-Options: DENY\r\n"
                                      "Referrer-Policy: no-referrer\r\n"
                                      "Permissions-Policy: geolocation=(), microphone=(), camera=()\r\n";
 
+/* Of the console's files: only what came with them is loaded or run, and nobody frames them. */
+static const char page_headers[] =
+        "X-Frame-Options: DENY\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+        "Strict-Transport-Security: max-age=31536000; includeSubDomains\r\n"
+        "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'\r\n"
+        "Referrer-Policy: no-referrer\r\n"
+        "Cross-Origin-Opener-Policy: same-origin\r\n"
+        "Permissions-Policy: geolocation=(), microphone=(), camera=()\r\n";
+
 /* Under /api: those that the original sends. */
 static const char api_headers[] = "X-Frame-Options: DENY\r\n"
                                   "Origin-Agent-Cluster: ?1\r\n"
@@ -93,7 +104,9 @@ static void add_common_headers(struct request *r)
 {
 	struct buf *h = &r->call->headers;
 
-	if (api_is_under(r->api, r->call->req.path))
+	if (r->is_page)
+		buf_add(h, page_headers, sizeof(page_headers) - 1);
+	else if (api_is_under(r->api, r->call->req.path))
 		buf_add(h, api_headers, sizeof(api_headers) - 1);
 	else
 		buf_add(h, common_headers, sizeof(common_headers) - 1);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/api_ops.h"
@@ -88,6 +89,8 @@ struct api *api_new(const struct api_options *o)
 	atomic_init(&a->is_open, !o->is_closed);
 	id_random(&a->hash_seed, sizeof(a->hash_seed));
 	buf_init(&a->scratch, REPLY_MAX);
+	buf_init(&a->overview, REPLY_MAX);
+	tally_begin(&a->tally, clock_now(&clock_real).ms);
 	inbox_init(&a->completions);
 	a->wake.data = a;
 	if (uv_async_init(o->loop, &a->wake, drain_completions))
@@ -113,6 +116,7 @@ void api_free(struct api *a)
 	line_free(a->line);
 	ratelimit_free(a->limits);
 	inbox_fini(&a->completions);
+	buf_fini(&a->overview);
 	buf_fini(&a->scratch);
 	arena_fini(&a->token_arena);
 	arena_fini(&a->arena);
@@ -180,6 +184,11 @@ struct line *api_line(const struct api *a)
 struct streams *api_streams(const struct api *a)
 {
 	return a->streams;
+}
+
+void api_note_claim(struct api *a, bool is_granted, double seconds)
+{
+	tally_claim(&a->tally, clock_now(&clock_real).ms, is_granted, seconds);
 }
 
 bool api_wants_gauges(struct api *a)

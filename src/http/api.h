@@ -19,6 +19,7 @@ struct approval_policy;
 struct auth;
 struct cloud;
 struct costs;
+struct hold_rules;
 struct identity;
 struct jobs;
 struct kernel;
@@ -70,6 +71,7 @@ struct api_options {
 	int64_t         lab_hours;
 	int64_t         wait_max_sec;
 	int64_t         waiting_max;
+	int64_t         low_water; /* shown in the overview; 0: there is none */
 	int64_t         rate_per_sec, rate_burst;
 	int64_t gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */
 	bool    is_closed;       /* refuse everything but probes until api_open_doors() */
@@ -84,10 +86,11 @@ struct api_options {
 	struct costs         *costs;  /* what accounts spend, for reports; NULL: there are none */
 
 	/* For /api. */
-	struct auth     *auth;           /* sign-in, see session.h; NULL: there is none */
-	struct identity *identity;       /* who the people are */
-	struct cloud    *cloud;          /* where accounts come from */
-	struct str       admin_accounts; /* comma-separated: those that the organisation is run from are never lent */
+	struct auth             *auth;       /* sign-in, see session.h; NULL: there is none */
+	struct identity         *identity;   /* who the people are */
+	struct cloud            *cloud;      /* where accounts come from */
+	const struct hold_rules *hold_rules; /* how long accounts rest; NULL: there are none */
+	struct str admin_accounts; /* comma-separated: those that the organisation is run from are never lent */
 	const struct approval_policy *(*approval)(void *arg); /* the operator's rules; NULL: the templates decide */
 	void *approval_arg;
 };
@@ -105,11 +108,14 @@ struct request {
 	const struct api_route *route;
 	struct str              params[API_PARAMS_MAX]; /* of the path, decoded */
 	char                    id[ID_UUID_SIZE];
-	struct str              owner;      /* track routes */
+	struct str              actor; /* admin routes: who it is in the log of events; "admin", or a person's email */
+	struct str              owner; /* track routes */
 	struct str              sandbox_id; /* for the log, when one is known */
 	int64_t                 rate_remaining;
 
-	int64_t retry_after; /* of the error reply; 0: the error's own */
+	bool    is_page;       /* of the console: with the headers of one */
+	int64_t good_until_ms; /* monotonic: the end of the sender's session; 0: has none */
+	int64_t retry_after;   /* of the error reply; 0: the error's own */
 
 	/* An answer that comes from another thread: complete() runs on the loop. */
 	struct txn        txn;
@@ -203,6 +209,9 @@ const struct api_options *api_options(const struct api *a);
 struct jobs              *api_jobs(const struct api *a);
 struct line              *api_line(const struct api *a);
 struct streams           *api_streams(const struct api *a);
+
+/* A claim was answered: for the overview. */
+void api_note_claim(struct api *a, bool is_granted, double seconds);
 
 /* Is it time to count the pool again for /metrics? Says yes once in gauges_fresh_ms. */
 bool api_wants_gauges(struct api *a);

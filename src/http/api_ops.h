@@ -1,4 +1,4 @@
-/* api_ops.h - the inside of the api, shared by api.c, admit.c and answer.c; nobody else includes this. */
+/* api_ops.h - the inside of the api, shared by api.c, admit.c, answer.c, console_api.c and overview_api.c; nobody else includes this. */
 #pragma once
 
 #include <stdatomic.h>
@@ -7,6 +7,7 @@
 #include "http/line.h"
 #include "http/ops_stream.h"
 #include "http/ratelimit.h"
+#include "http/tally.h"
 
 enum {
 	API_ROUTES = 0
@@ -39,7 +40,10 @@ struct api {
 	struct matcher     unknown; /* for the metrics of unknown paths */
 	struct inbox       completions;
 	uv_async_t         wake;
-	struct buf         scratch; /* the reply in the making */
+	struct buf         scratch;  /* the reply in the making */
+	struct tally       tally;    /* the claims of the last hours */
+	struct buf         overview; /* the answer that is given again until overview_until_ms, without its end */
+	int64_t            overview_until_ms;
 	uint64_t           hash_seed;
 	int64_t            next_gauges_ms;
 	atomic_bool        is_open;

@@ -44,6 +44,8 @@ static void put_stack_set(struct json_out *o, const struct blueprint *b)
 {
 	json_put_str(o, "blueprintId", b->id);
 	json_put_str(o, "stackSetId", b->stack_set_id);
+	json_put_str(o, "administrationRoleArn", STR("")); /* a provider would know; clients take it for a text */
+	json_put_str(o, "executionRoleName", STR(""));
 	json_put_raw(o, "regions", b->regions);
 	json_put_int(o, "deploymentOrder", 1);
 	json_put_int(o, "maxConcurrentPercentage", b->concurrent_percent);

@@ -7,11 +7,12 @@
 #include "base/metrics.h"
 #include "http/api.h"
 #include "http/line.h"
+#include "http/ops.h"
 #include "http/urlform.h"
 #include "service/broker.h"
 #include "service/records.h"
 
-enum { LIST_LIMIT_DEFAULT = 50, LIST_LIMIT_MAX = 100 };
+enum { LIST_LIMIT_DEFAULT = 50, LIST_LIMIT_MAX = 100, FIND_MAX = 128 };
 
 /* --- replies --- */
 
@@ -101,9 +102,11 @@ static enum rc read_claim(struct request *r, struct claim_call *c, struct err *e
 static void count_claim(struct request *r, const struct claim_call *c, const char *outcome)
 {
 	struct metrics *m = api_options(r->api)->metrics;
+	double          seconds = (double)(mono_ns() - c->started_ns) / 1e9;
 
 	metrics_add(m, METRIC_ALLOCATE, outcome, 1);
-	metrics_observe(m, METRIC_ALLOCATION_LATENCY, outcome, (double)(mono_ns() - c->started_ns) / 1e9);
+	metrics_observe(m, METRIC_ALLOCATION_LATENCY, outcome, seconds);
+	api_note_claim(r->api, !r->txn.rc, seconds);
 }
 
 static void reply_claim(struct request *r, const struct claim_call *c)
@@ -190,7 +193,7 @@ static struct sandbox_call *sandbox_call_new(struct request *r)
 
 	c->id = r->sandbox_id = r->params[0];
 	c->owner = r->owner;
-	c->by = (struct actor){ STR("admin"), str_of(r->id, ID_UUID_SIZE - 1) };
+	c->by = (struct actor){ r->actor, str_of(r->id, ID_UUID_SIZE - 1) };
 	r->arg = c;
 	return c;
 }
@@ -304,11 +307,24 @@ void handle_retry_deletion(struct request *r)
 	request_submit(r, broker_retry_deletion, sandbox_call_new(r), false, reply_record);
 }
 
+void handle_discard(struct request *r)
+{
+	request_submit(r, broker_discard, sandbox_call_new(r), false, reply_record);
+}
+
 /* --- list and count --- */
 
-static const char *filter_name(const struct sandbox_list *l)
+/* Cursors belong to a list with its filters. */
+static const char *filter_name(struct request *r, const struct sandbox_list *l)
 {
-	return l->has_status ? sandbox_state_name(l->status) : "*";
+	const char *state = l->has_status ? sandbox_state_name(l->status) : "*";
+
+	return l->find.n ? ops_list_name(r, state, &l->find, 1) : state;
+}
+
+static enum rc read_find(struct request *r, struct sandbox_list *l, struct err *e)
+{
+	return ops_read_text(r, "q", FIND_MAX, &l->find, e);
 }
 
 static enum rc read_status(struct request *r, struct sandbox_list *l, struct err *e)
@@ -332,8 +348,8 @@ static enum rc read_cursor(struct request *r, struct sandbox_list *l, struct err
 	struct str text;
 	enum rc    rc = request_query(r, "cursor", &text, e);
 
-	if (!rc && text.n && !cursor_unwrap(&r->call->arena, filter_name(l), text, &l->cursor))
-		return err_set(e, RC_INVALID, "this cursor was not made by this list, or with another status filter");
+	if (!rc && text.n && !cursor_unwrap(&r->call->arena, filter_name(r, l), text, &l->cursor))
+		return err_set(e, RC_INVALID, "this cursor was not made by this list, or with other filters");
 	return rc;
 }
 
@@ -356,7 +372,7 @@ static void on_listed(struct request *r)
 	json_close_array(&o);
 	json_put_int(&o, "count", (int64_t)l->page.count);
 	if (l->page.next.n)
-		json_put_str(&o, "cursor", cursor_wrap(&r->call->arena, filter_name(l), l->page.next));
+		json_put_str(&o, "cursor", cursor_wrap(&r->call->arena, filter_name(r, l), l->page.next));
 	else
 		json_put_null(&o, "cursor");
 	reply_send(r, 200);
@@ -369,8 +385,8 @@ void handle_list(struct request *r)
 	int64_t              limit;
 
 	r->arg = l;
-	if (read_status(r, l, &e) || request_query_int(r, "limit", 1, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT, &limit, &e) ||
-	    read_cursor(r, l, &e)) {
+	if (read_status(r, l, &e) || read_find(r, l, &e) ||
+	    request_query_int(r, "limit", 1, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT, &limit, &e) || read_cursor(r, l, &e)) {
 		request_fail(r, &e);
 		return;
 	}

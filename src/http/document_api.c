@@ -135,7 +135,7 @@ static struct document_call *call_new(struct request *r, enum document_kind kind
 	struct document_call *c = arena_alloc(&r->call->arena, sizeof(*c));
 
 	c->kind = kind;
-	c->actor = STR("admin");
+	c->actor = r->actor;
 	c->request_id = str_from(r->id);
 	r->arg = c;
 	return c;

@@ -153,6 +153,7 @@ static void run_job(struct request *r, const struct job_request *wish)
 	int64_t          wait_sec;
 
 	c->wish = *wish;
+	c->wish.actor = r->actor;
 	c->wish.request_id = str_of(r->id, ID_UUID_SIZE - 1);
 	c->api = r->api;
 	c->request = r;
@@ -345,6 +346,7 @@ static void set_paused(struct request *r, bool is_paused)
 		return;
 	p->jobs = api_jobs(r->api);
 	p->is_paused = is_paused;
+	p->actor = r->actor;
 	p->request_id = str_of(r->id, ID_UUID_SIZE - 1);
 	r->arg = p;
 	request_submit(r, job_pause, p, false, on_paused);

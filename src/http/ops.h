@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "http/api.h"
 
+struct alarm;
 struct kernel;
 
 enum {
@@ -49,6 +50,9 @@ void ops_send_list(struct request *r, struct json_out *o, const char *list_name,
 
 /* Unix seconds, null for 0. */
 void ops_put_time(struct json_out *o, const char *name, int64_t ms);
+
+/* The members of an alarm. */
+void ops_put_alarm(struct json_out *o, const struct alarm *a);
 
 /* Null when empty. */
 void ops_put_text(struct json_out *o, const char *name, struct str text);

@@ -3,7 +3,7 @@
  * ops_api.c - the operators' routes of timers, sagas, alarms, nodes and jobs.
  *
  * What comes in is checked here, decided in kernel/, written as JSON here. Whatever changes something is audited by the function
- * that does it, under the actor "admin" and the request's id.
+ * that does it, under the name of who did it and the request's id.
  */
 #include "base/json.h"
 #include "http/ops.h"
@@ -95,7 +95,7 @@ static void submit_timer(struct request *r, txn_fn *run, bool is_read_only, void
 	struct timer_call *c = arena_alloc(&r->call->arena, sizeof(*c));
 	struct err         e = { 0 };
 
-	c->actor = STR("admin");
+	c->actor = r->actor;
 	c->request_id = str_from(r->id);
 	r->arg = c;
 	if (ops_read_id(r, "timer", &c->name, &e))
@@ -287,7 +287,7 @@ static void submit_order(struct request *r, txn_fn *run, bool has_reason)
 	struct saga_order *order = arena_alloc(&r->call->arena, sizeof(*order));
 	struct err         e = { 0 };
 
-	order->actor = STR("admin");
+	order->actor = r->actor;
 	order->request_id = str_from(r->id);
 	r->arg = order;
 	if (ops_read_id(r, "saga", &order->id, &e) || (has_reason && ops_read_reason(r, &order->reason, &e)))
@@ -321,7 +321,7 @@ static struct str runbook_of(struct str rule)
 	return STR("");
 }
 
-static void put_alarm(struct json_out *o, const struct alarm *a)
+void ops_put_alarm(struct json_out *o, const struct alarm *a)
 {
 	json_put_str(o, "name", a->name);
 	json_put_str(o, "rule", a->rule);
@@ -346,7 +346,7 @@ static void on_alarms(struct request *r)
 	json_put_array(&o, "alarms");
 	for (size_t i = 0; i < l->page.count; i++) {
 		json_open_object(&o);
-		put_alarm(&o, page_record(&l->page, &alarm_type, i));
+		ops_put_alarm(&o, page_record(&l->page, &alarm_type, i));
 		json_close_object(&o);
 	}
 	json_close_array(&o);

@@ -228,7 +228,7 @@ static struct dead_call *dead_call_new(struct request *r)
 {
 	struct dead_call *c = arena_alloc(&r->call->arena, sizeof(*c));
 
-	c->actor = STR("admin");
+	c->actor = r->actor;
 	c->request_id = str_from(r->id);
 	r->arg = c;
 	return c;
@@ -314,7 +314,7 @@ static void replay_next(struct request *r)
 		return;
 	}
 	d = page_record(&all->list.page, &dead_type, all->at++);
-	all->call = (struct dead_call){ .id = d->id, .actor = STR("admin"), .request_id = str_from(r->id) };
+	all->call = (struct dead_call){ .id = d->id, .actor = r->actor, .request_id = str_from(r->id) };
 	request_submit_in(r, &all->letter, dead_replay, &all->call, false, on_one_replayed);
 }
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "http/api.h"
+#include "http/console_api.h"
 #include "http/openapi.h"
 #include "kernel/alarm.h"
 #include "kernel/kernel.h"
@@ -213,20 +214,20 @@ void handle_openapi(struct request *r)
 	buf_fini(&text);
 }
 
-/* Also where a browser comes to after its sign-in when there is no web app. */
+/* Browsers get the console, with a token in the query when they come from a sign-in. Programs get where to read on. */
 void handle_root(struct request *r)
 {
-	struct json_out o = reply_begin(r);
-	struct str      token;
+	struct json_out o;
 
+	if (console_is_wanted(r)) {
+		console_answer_page(r);
+		return;
+	}
+	o = reply_begin(r);
 	json_put_str(&o, "service", STR("leasehold"));
 	json_put_str(&o, "version", STR(LEASEHOLD_VERSION));
 	json_put_str(&o, "docs",
 	             str_format(&r->call->arena, "%.*s/openapi.json", STR_ARG(api_options(r->api)->base_path)));
-	if (request_query(r, "token", &token, NULL) == RC_OK && token.n)
-		json_put_str(
-		        &o, "next",
-		        STR("You are signed in, but LEASEHOLD_WEB_APP_URL names no web app. For the command line: export "
-		            "LEASEHOLD_TOKEN=..., the text behind 'token=' in this address."));
+	request_header(r, "Vary", "Accept");
 	reply_send(r, 200);
 }

@@ -11,6 +11,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "domain/cloud.h"
+#include "domain/lease.h"
+#include "http/jsend.h"
 #include "http/ops.h"
 #include "http/rights.h"
 #include "service/cost_report.h"
@@ -93,25 +95,113 @@ void handle_session_costs(struct request *r)
 		handle_report_costs(r);
 }
 
+/* --- statements --- */
+
+struct statement_view {
+	struct statement st; /* first: the transaction's argument */
+	struct str       owner_email;
+	bool             is_csv;
+};
+
+static enum rc read_format(struct request *r, bool *ret_is_csv, struct err *e)
+{
+	struct str text;
+	enum rc    rc = request_query(r, "format", &text, e);
+
+	if (rc)
+		return rc;
+	*ret_is_csv = str_eq(text, STR("csv"));
+	if (text.n && !*ret_is_csv && !str_eq(text, STR("json")))
+		return err_set(e, RC_INVALID, "query parameter format must be json or csv, not '%.*s'", STR_ARG(text));
+	return RC_OK;
+}
+
+static void reply_csv(struct request *r, const struct statement *st)
+{
+	struct buf csv;
+
+	buf_init(&csv, REPORT_BYTES_MAX);
+	statement_write_csv(st, &csv);
+	request_header(r, "Content-Disposition", "attachment; filename=\"%.*s.csv\"", STR_ARG(st->uuid));
+	request_reply_as(r, 200, "text/csv; charset=utf-8", buf_str(&csv));
+	buf_fini(&csv);
+}
+
 static void on_statement(struct request *r)
 {
-	struct json_out o;
+	const struct statement_view *v = r->arg;
+	struct json_out              o;
 
 	if (ops_failed(r))
 		return;
+	if (v->is_csv) {
+		reply_csv(r, &v->st);
+		return;
+	}
 	o = reply_begin(r);
-	statement_write_json(r->arg, &o);
+	statement_write_json(&v->st, &o);
 	reply_send(r, 200);
 }
 
 void handle_statement_show(struct request *r)
 {
-	struct statement *st = arena_alloc(&r->call->arena, sizeof(*st));
-	struct err        e = { 0 };
+	struct statement_view *v = arena_alloc(&r->call->arena, sizeof(*v));
+	struct err             e = { 0 };
 
-	r->arg = st;
-	if (ops_read_id(r, "lease", &st->uuid, &e))
+	r->arg = v;
+	if (ops_read_id(r, "lease", &v->st.uuid, &e) || read_format(r, &v->is_csv, &e))
 		request_fail(r, &e);
 	else
-		request_submit(r, statement_get, st, true, on_statement);
+		request_submit(r, statement_get, &v->st, true, on_statement);
+}
+
+/* The lease's id names its owner; a statement that is another's is not there. */
+static enum rc get_owned(struct session *s, void *arg, struct err *e)
+{
+	struct statement_view *v = arg;
+	struct str             uuid = v->st.uuid;
+	enum rc                rc = statement_get(s, &v->st, e);
+
+	if (!rc && !str_eq_nocase(v->st.user_email, v->owner_email))
+		rc = err_set(e, RC_NOT_FOUND, "there is no statement of lease %.*s of %.*s", STR_ARG(uuid),
+		             STR_ARG(v->owner_email));
+	v->st.uuid = uuid; /* for the next try */
+	return rc;
+}
+
+static void on_lease_statement(struct request *r)
+{
+	const struct statement_view *v = r->arg;
+	struct json_out              o;
+
+	if (jsend_failed(r))
+		return;
+	if (v->is_csv) {
+		reply_csv(r, &v->st);
+		return;
+	}
+	o = jsend_begin(r);
+	json_put_object(&o, "data");
+	statement_write_json(&v->st, &o);
+	json_close_object(&o);
+	reply_send(r, 200);
+}
+
+void handle_lease_statement(struct request *r)
+{
+	struct statement_view *v = arena_alloc(&r->call->arena, sizeof(*v));
+	struct caller          by;
+	struct err             e = { 0 };
+
+	if (!rights_enter(r, &by))
+		return;
+	if (lease_id_parse(r->params[0], &r->call->arena, &v->owner_email, &v->st.uuid, &e) ||
+	    read_format(r, &v->is_csv, &e)) {
+		request_fail(r, &e);
+		return;
+	}
+	if (!rights_own_only(r, &by, v->owner_email))
+		return;
+	r->arg = v;
+	request_submit(r, get_owned, v, true, on_lease_statement);
 }

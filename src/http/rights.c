@@ -32,6 +32,7 @@ static const struct {
 	{ "lease_list",           U | M | A, false }, /* only-User: his own */
 	{ "lease_create",         U | M | A, false }, /* only-User: for himself */
 	{ "lease_show",           U | M | A, false }, /* only-User: his own */
+	{ "lease_explain",        U | M | A, false }, /* only-User: his own, and less of it */
 	{ "lease_change",             M | A, false },
 	{ "lease_review",             M | A, false },
 	{ "lease_review_patch",       M | A, false },
@@ -39,6 +40,7 @@ static const struct {
 	{ "lease_unfreeze",           M | A, false },
 	{ "lease_terminate",      U | M | A, false }, /* only-User: his own */
 	{ "lease_withdraw",       U | M | A, false }, /* everybody: his own */
+	{ "lease_statement",      U | M | A, false }, /* only-User: his own */
 	{ "template_list",        U | M | A, false }, /* only-User: without private ones */
 	{ "template_show",        U | M | A, false }, /* only-User: no private one */
 	{ "template_create",          M | A, false },
@@ -96,11 +98,19 @@ enum rc rights_check(const struct api_route *route, const struct caller *c, cons
 	return RC_OK;
 }
 
+/* A node that guards the accounts of others has none of its own to lend. */
+static enum rc find_leases(struct request *r, struct err *e)
+{
+	if (api_options(r->api)->policy)
+		return RC_OK;
+	return err_set(e, RC_NOT_FOUND, "there are no leases here; see LEASEHOLD_QUARANTINE");
+}
+
 bool rights_enter(struct request *r, struct caller *ret)
 {
 	struct err e = { 0 };
 
-	if (session_caller(r, ret, &e) || rights_check(r->route, ret, rights_policy(r), &e)) {
+	if (session_caller(r, ret, &e) || find_leases(r, &e) || rights_check(r->route, ret, rights_policy(r), &e)) {
 		request_fail(r, &e);
 		return false;
 	}

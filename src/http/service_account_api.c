@@ -27,7 +27,7 @@ static struct service_account_call *call_new(struct request *r)
 {
 	struct service_account_call *c = arena_alloc(&r->call->arena, sizeof(*c));
 
-	c->actor = STR("admin");
+	c->actor = r->actor;
 	c->request_id = str_from(r->id);
 	r->arg = c;
 	return c;

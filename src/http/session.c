@@ -133,6 +133,29 @@ enum rc session_read(struct request *r, struct session_proof *ret, struct err *e
 	return jwt_read(token, &a->o.secrets, wall_sec(now), &r->call->arena, &ret->session, e);
 }
 
+static struct caller caller_of(const struct jwt_session *s)
+{
+	return (struct caller){
+		.email = s->email, .display_name = s->display_name, .user_name = s->user_name, .roles = s->roles
+	};
+}
+
+bool session_of_token(const struct auth *a, struct str token, struct arena *arena, struct caller *ret,
+                      int64_t *ret_left_sec)
+{
+	struct jwt_session s;
+	int64_t            now;
+
+	if (!auth_is_set_up(a))
+		return false;
+	now = wall_sec(clock_now(a->o.clock));
+	if (jwt_read(token, &a->o.secrets, now, arena, &s, NULL))
+		return false;
+	*ret = caller_of(&s);
+	*ret_left_sec = s.expires_at - now;
+	return true;
+}
+
 static enum rc service_caller(const struct request *r, const struct service_account *account, struct caller *ret,
                               struct err *e)
 {
@@ -158,10 +181,7 @@ enum rc session_caller(struct request *r, struct caller *ret, struct err *e)
 		return rc;
 	if (proof.is_service)
 		return service_caller(r, &proof.account, ret, e);
-	*ret = (struct caller){ .email = proof.session.email,
-		                .display_name = proof.session.display_name,
-		                .user_name = proof.session.user_name,
-		                .roles = proof.session.roles,
-		                .request_id = str_from(r->id) };
+	*ret = caller_of(&proof.session);
+	ret->request_id = str_from(r->id);
 	return RC_OK;
 }

@@ -12,6 +12,7 @@
 #include "domain/caller.h"
 #include "net/jwt.h"
 
+struct arena;
 struct auth;
 struct keyring;
 struct password_book;
@@ -37,6 +38,11 @@ void         auth_free(struct auth *a);
 
 /* From now on. Texts are copied. */
 void auth_set_secrets(struct auth *a, const struct jwt_secrets *secrets);
+
+/* Whose session's token this is, and for how many seconds more; a service account's key is none. False: nobody's, or no longer. What *ret
+ * points to lives in the arena. a may be NULL: then there is no sign-in. */
+MUST_CHECK bool session_of_token(const struct auth *a, struct str token, struct arena *arena, struct caller *ret,
+                                 int64_t *ret_left_sec);
 
 /* Who asks, from the Authorization header; for handlers of SCOPE_SESSION routes, first thing. What *ret points to lives as long as
  * the request. A service account's roles are what its scopes are worth on this path and method.

@@ -3,7 +3,8 @@
  * template_api.c - the routes of lease templates.
  *
  * Who is only a user sees no private template: it is left out of lists, whose pages may be short for it, and there is no such one when he names
- * it. The name of the blueprint is the server's to write: what a client sends is looked up in the transaction that stores the template.
+ * it. The name of the blueprint is the server's to write: what a client sends is looked up in the transaction that stores the template. A
+ * replacement may have a name too, which is passed over: web pages from before there were blueprints send back all that they were given.
  */
 #include "base/json.h"
 #include "domain/lease_template.h"
@@ -24,7 +25,7 @@ static const char template_words[] =
         "leaseDurationInHours durationThresholds meta";
 static const char replacement_words[] =
         "name description requiresApproval visibility costReportGroup blueprintId maxSpend budgetThresholds "
-        "leaseDurationInHours durationThresholds meta createdBy";
+        "leaseDurationInHours durationThresholds meta createdBy blueprintName";
 
 /* --- out --- */
 

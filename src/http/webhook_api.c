@@ -88,7 +88,7 @@ static struct webhook_call *webhook_call_new(struct request *r)
 {
 	struct webhook_call *c = arena_alloc(&r->call->arena, sizeof(*c));
 
-	c->actor = STR("admin");
+	c->actor = r->actor;
 	c->allows_private = api_options(r->api)->webhooks_may_be_private;
 	c->request_id = str_from(r->id);
 	r->arg = c;

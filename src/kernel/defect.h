@@ -19,7 +19,9 @@
 	X(PASS_THE_LINE, "a lease gets an account although others wait for one")                    \
 	X(NO_TAKE_BACK, "a lease ends, and its account is left as it was")                          \
 	X(FAILED_IS_DONE, "an account counts as arrived although the way there failed")             \
-	X(TELL_AGAIN, "what was told of a lease is not noted")
+	X(TELL_AGAIN, "what was told of a lease is not noted")                                      \
+	X(NO_REST, "an account is free as soon as it is clean")                                     \
+	X(FREE_AT_FIRST, "an account is free when the first of its holds is closed")
 
 enum defect {
 	DEFECT_NONE,

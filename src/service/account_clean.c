@@ -14,7 +14,7 @@
  *
  * Always true:
  *   1. A cleanup ends with AccountCleanupSucceeded or AccountCleanupFailed, at the latest after CLEAN_LIMIT_MS.   [next()]
- *   2. An account becomes Available only by account_cleaned().
+ *   2. An account leaves CleanUp for its rest only by account_cleaned().
  *   3. A stage of a cleanup that is not the account's present one changes nothing.                                [is_present()]
  *
  * A cleaner that cannot be reached is neither a success nor a failure: it is asked again later, within the limits.
@@ -31,7 +31,9 @@
 #include "kernel/kernel.h"
 #include "kernel/timer.h"
 #include "service/account_follow.h"
+#include "service/account_report.h"
 #include "service/account_slots.h"
+#include "service/holds.h"
 #include "service/lease_flow.h"
 #include "service/lease_records.h"
 #include "store/store.h"
@@ -256,10 +258,11 @@ static enum rc call(struct call *c, struct err *e)
 /* --- deciding: in the transaction that removes the delivery --- */
 
 struct cleanup {
-	struct session      *s;
-	const struct policy *policy;
-	struct account      *a;
-	struct stage         stage;
+	struct session          *s;
+	const struct policy     *policy;
+	const struct hold_rules *rules;
+	struct account          *a;
+	struct stage             stage;
 };
 
 /* Its own words, one line for each attempt; the oldest go when there are too many. */
@@ -281,7 +284,7 @@ static enum rc give_up(const struct cleanup *c, struct str why, struct err *e)
 
 	if (rc || (rc = leave_slot(c->s, c->a->id, e)))
 		return rc;
-	return account_lock_away(c->s, c->a, reason, STR(SOURCE), STR(""), e);
+	return account_lock_away(c->s, c->a, HOLD_FAILED_CLEANUP, reason, STR(SOURCE), STR(""), e);
 }
 
 /* On to this stage, unless all of it has taken too long. */
@@ -324,7 +327,7 @@ static enum rc note_success(const struct cleanup *c, struct str words, struct er
 	c->a->clean_successes++;
 	if (c->a->clean_successes < c->policy->clean_successes)
 		return try_again(c, c->policy->clean_rerun_wait_sec, e);
-	return account_cleaned(c->s, c->a, STR(SOURCE), e);
+	return account_cleaned(c->s, c->rules, c->a, STR(SOURCE), e);
 }
 
 static enum rc note_running(const struct cleanup *c, struct err *e)
@@ -352,6 +355,7 @@ static bool is_for_later(enum rc rc)
 static enum rc judge(struct cleanup *c, const struct answer *answer, struct err *e)
 {
 	struct str words = utf8_line(session_arena(c->s), answer->words, WORDS_MAX);
+	enum rc    rc;
 
 	if (!answer->was_asked || is_for_later(answer->rc))
 		return c->stage.run.n ? note_running(c, e) : next(c, &c->stage, CLEAN_POLL_MS, e);
@@ -359,6 +363,8 @@ static enum rc judge(struct cleanup *c, const struct answer *answer, struct err 
 		return note_failure(c, words, e);
 	if (!c->stage.run.n)
 		return note_started(c, answer->run_id, e);
+	if (answer->run.report && (rc = account_report_note(c->s, c->a, answer->run.report, e)))
+		return rc;
 	switch (answer->run.state) {
 	case CLOUD_RUNNING: return note_running(c, e);
 	case CLOUD_SUCCEEDED: return note_success(c, words, e);
@@ -373,9 +379,9 @@ static enum rc settle(struct session *s, const struct call *call_made, struct er
 	const struct account_clean_options *o = call_made->arg;
 	const struct event                 *event = &call_made->delivery->event;
 	struct account                      a;
-	struct cleanup                      c = { .s = s, .policy = o->policy(o->policy_arg), .a = &a };
-	struct str                          id = id_of(event);
-	enum rc                             rc = session_get(s, &account_type, id, &a, NULL);
+	struct cleanup c = { .s = s, .policy = o->policy(o->policy_arg), .rules = o->rules, .a = &a };
+	struct str     id = id_of(event);
+	enum rc        rc = session_get(s, &account_type, id, &a, NULL);
 
 	if (rc == RC_NOT_FOUND)
 		return leave_slot(s, id, e);
@@ -389,15 +395,14 @@ static enum rc settle(struct session *s, const struct call *call_made, struct er
 	return account_clean_is_running(&a, session_now(s)) ? RC_OK : leave_slot(s, id, e);
 }
 
-enum rc account_cleaned(struct session *s, struct account *a, struct str actor, struct err *e)
+enum rc account_cleaned(struct session *s, const struct hold_rules *rules, struct account *a, struct str actor,
+                        struct err *e)
 {
 	enum rc rc = tell_result(s, "AccountCleanupSucceeded", a, STR(""), e);
 
 	if (rc || (rc = leave_slot(s, a->id, e)))
 		return rc;
-	if ((rc = account_apply(a, ACCOUNT_ON_CLEANED, session_now(s), e)))
-		return rc;
-	return account_save(s, a, actor, e);
+	return hold_rest(s, rules, a, actor, e);
 }
 
 struct queue account_clean_queue(struct account_clean_options *o)

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "domain/account.h"
 #include "domain/cloud.h"
+#include "domain/hold.h"
 #include "domain/policy.h"
 #include "kernel/queue.h"
 #include "store/session.h"
@@ -42,6 +43,8 @@ struct account_clean_options {
 	struct cleaner *cleaner;
 	unsigned at_once; /* cleanups at once on all nodes together; 0: CLEAN_AT_ONCE; CLEAN_AT_ONCE_MAX are the most */
 
+	const struct hold_rules *rules; /* how long accounts rest */
+
 	/* The operator's configuration as it is now. Any thread; looked at before anything else is called. */
 	const struct policy *(*policy)(void *arg);
 	void *policy_arg;
@@ -54,5 +57,6 @@ bool account_clean_is_running(const struct account *a, struct wall now);
 /* Emit CleanAccountRequest with the account's clean_reason. While a cleanup runs, nothing follows from it. */
 MUST_CHECK enum rc account_clean_ask(struct session *s, const struct account *a, struct str actor, struct err *e);
 
-/* The cleanup has succeeded: the account is free from now on, and the world follows. Stores it. */
-MUST_CHECK enum rc account_cleaned(struct session *s, struct account *a, struct str actor, struct err *e);
+/* The cleanup has succeeded: the account rests from now on, and the world follows. Stores it. */
+MUST_CHECK enum rc account_cleaned(struct session *s, const struct hold_rules *rules, struct account *a,
+                                   struct str actor, struct err *e);

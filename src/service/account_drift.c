@@ -9,13 +9,11 @@
  * another one is started: one in each pass, so an outage that has ended leaves nothing behind.
  *
  * Always true:
- *   1. Nothing is concluded from an incomplete listing.                                             [list_world()]
+ *   1. Nothing is concluded from an incomplete listing.                                             [account_drift_pass()]
  *   2. Whoever is being moved by us, or was changed since the pass began, is left alone.            [compare()]
  *   3. Each verdict is made again in the transaction that stores it.                                [compare()]
  */
 #include "service/account_drift.h"
-
-#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -26,25 +24,18 @@
 #include "service/lease_flow.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
+#include "service/pool_listing.h"
 #include "store/store.h"
 
 #define ACTOR "drift-monitor"
 
-enum { OUS_MAX = 1000, ACCOUNTS_PAGE = 500, MEMBERS_MAX = 1000000, DETAIL_TEXT_MAX = 4096 };
-
-/* An account as the organisation has it. */
-struct member {
-	struct str id, name, email;
-	struct str ou;       /* its name */
-	bool       is_known; /* we have a record of it */
-};
+enum { ACCOUNTS_PAGE = 500, DETAIL_TEXT_MAX = 4096 };
 
 struct scan {
 	const struct account_drift *drift;
 	int64_t                     started_ms;
-	struct member              *members; /* by id */
-	size_t                      count, room;
-	struct arena                arena; /* of all texts */
+	struct pool_listing         listing;
+	struct arena                arena; /* of cursors */
 
 	int64_t scanned, drifted, suspected, recovered, stalled, unknown;
 };
@@ -52,81 +43,6 @@ struct scan {
 static bool may_go_on(const struct scan *sc)
 {
 	return !sc->drift->go_on || sc->drift->go_on(sc->drift->go_on_arg);
-}
-
-/* --- the world --- */
-
-static bool is_of_pool(struct str ou)
-{
-	for (int i = 0; i < ACCOUNT_STATUS_COUNT; i++)
-		if (str_eq(ou, str_from(account_status_names[i])))
-			return true;
-	return str_eq(ou, STR(OU_ENTRY));
-}
-
-static void add(struct scan *sc, const struct cloud_account *account, struct str ou)
-{
-	if (sc->count == sc->room) {
-		size_t         room = sc->room ? 2 * sc->room : 256;
-		struct member *more = arena_alloc(&sc->arena, room * sizeof(*more));
-
-		if (sc->count)
-			memcpy(more, sc->members, sc->count * sizeof(*more));
-		sc->members = more;
-		sc->room = room;
-	}
-	sc->members[sc->count++] = (struct member){
-		.id = account->id, .name = account->name, .email = account->email, .ou = ou
-	};
-}
-
-static enum rc list_ou(struct scan *sc, const struct cloud_ou *ou, struct err *e)
-{
-	struct organisation      *o = sc->drift->organisation;
-	struct cloud_account_page page = { 0 };
-
-	do {
-		enum rc rc = o->ops->list_accounts(o, ou->id, page.next, &sc->arena, &page, e);
-
-		if (rc)
-			return err_wrap(e, rc, "the accounts in %.*s", STR_ARG(ou->name));
-		if (!may_go_on(sc))
-			return err_set(e, RC_UNAVAILABLE, "the pass was stopped");
-		if (sc->count + page.count > MEMBERS_MAX)
-			return err_set(e, RC_TOO_LARGE, "the pool has more than %d accounts", MEMBERS_MAX);
-		for (size_t i = 0; i < page.count; i++)
-			add(sc, &page.items[i], ou->name);
-	} while (page.next.n);
-	return RC_OK;
-}
-
-static int by_id(const void *a, const void *b)
-{
-	return str_cmp(((const struct member *)a)->id, ((const struct member *)b)->id);
-}
-
-static enum rc list_world(struct scan *sc, struct err *e)
-{
-	struct organisation *o = sc->drift->organisation;
-	struct cloud_ou     *ous;
-	size_t               count;
-	enum rc              rc = o->ops->list_ous(o, &sc->arena, &ous, &count, e);
-
-	if (rc)
-		return err_wrap(e, rc, "the organisation's OUs");
-	for (size_t i = 0; i < count; i++)
-		if (is_of_pool(ous[i].name) && (rc = list_ou(sc, &ous[i], e)))
-			return rc;
-	if (sc->count)
-		qsort(sc->members, sc->count, sizeof(*sc->members), by_id);
-	return RC_OK;
-}
-
-static struct member *find(const struct scan *sc, struct str id)
-{
-	struct member key = { .id = id };
-
-	return sc->count ? bsearch(&key, sc->members, sc->count, sizeof(key), by_id) : NULL;
 }
 
 /* --- one account --- */
@@ -170,7 +86,7 @@ static enum verdict judge(const struct account *a, const struct comparison *c)
 {
 	if (a->is_following || a->edited_ms >= c->started_ms)
 		return FINE;
-	if (str_eq(c->actual_ou, str_from(account_status_names[a->status])))
+	if (str_eq(c->actual_ou, str_from(account_ou_names[a->status])))
 		return account_must_follow(a) ? STALLED : a->has_drifted ? RECOVERED : FINE;
 	return a->has_drifted ? DRIFTED : SUSPECTED;
 }
@@ -192,7 +108,7 @@ static enum rc compare(struct session *s, void *arg, struct err *e)
 	if (c->verdict == STALLED)
 		return account_save(s, &a, STR(ACTOR), e);
 	if (c->verdict == DRIFTED)
-		return tell(s, &a, str_from(account_status_names[a.status]), c->actual_ou, e);
+		return tell(s, &a, str_from(account_ou_names[a.status]), c->actual_ou, e);
 	a.has_drifted = c->verdict == SUSPECTED;
 	session_put(s, &account_type, &a);
 	return RC_OK;
@@ -226,9 +142,9 @@ static enum rc store_verdict(struct scan *sc, struct comparison *c, txn_fn *run,
 
 static enum rc check_known(struct scan *sc, const struct account *a, struct err *e)
 {
-	struct member    *m = find(sc, a->id);
-	struct comparison c = { .id = a->id, .actual_ou = m ? m->ou : STR(""), .started_ms = sc->started_ms };
-	enum rc           rc = RC_OK;
+	struct pool_member *m = pool_find(&sc->listing, a->id);
+	struct comparison   c = { .id = a->id, .actual_ou = m ? m->ou : STR(""), .started_ms = sc->started_ms };
+	enum rc             rc = RC_OK;
 
 	if (m)
 		m->is_known = true;
@@ -265,16 +181,16 @@ static enum rc check_all_known(struct scan *sc, struct err *e)
 
 static bool may_be_unknown(struct str ou)
 {
-	return str_eq(ou, STR(OU_ENTRY)) || str_eq(ou, str_from(account_status_names[ACCOUNT_EXIT]));
+	return str_eq(ou, STR(OU_ENTRY)) || str_eq(ou, str_from(account_ou_names[ACCOUNT_EXIT]));
 }
 
 static enum rc check_unknown(struct scan *sc, struct err *e)
 {
 	enum rc rc = RC_OK;
 
-	for (size_t i = 0; !rc && i < sc->count; i++) {
-		const struct member *m = &sc->members[i];
-		struct comparison    c = { .id = m->id, .name = m->name, .email = m->email, .actual_ou = m->ou };
+	for (size_t i = 0; !rc && i < sc->listing.count; i++) {
+		const struct pool_member *m = &sc->listing.members[i];
+		struct comparison         c = { .id = m->id, .name = m->name, .email = m->email, .actual_ou = m->ou };
 
 		if (m->is_known || may_be_unknown(m->ou))
 			continue;
@@ -288,7 +204,7 @@ enum rc account_drift_pass(void *arg, struct pass_result *ret, struct err *e)
 {
 	const struct account_drift *drift = arg;
 	struct scan                 sc = { .drift = drift, .started_ms = clock_now(drift->clock).ms };
-	enum rc                     rc = list_world(&sc, e);
+	enum rc                     rc = pool_list(drift->organisation, drift->go_on, drift->go_on_arg, &sc.listing, e);
 
 	if (!rc)
 		rc = check_all_known(&sc, e);
@@ -300,6 +216,7 @@ enum rc account_drift_pass(void *arg, struct pass_result *ret, struct err *e)
 	pass_count(ret, "recovered", sc.recovered, METRIC__COUNT);
 	pass_count(ret, "stalled", sc.stalled, METRIC__COUNT);
 	pass_count(ret, "unknown", sc.unknown, METRIC__COUNT);
+	pool_listing_fini(&sc.listing);
 	arena_fini(&sc.arena);
 	return rc;
 }
@@ -347,7 +264,7 @@ static enum rc put_right(struct session *s, struct account *a, const struct find
 		a->placed_ou = f->actual_ou;
 	if (a->status == ACCOUNT_EXIT)
 		return account_save(s, a, STR(ACTOR), e);
-	return account_lock_away(s, a, reason, STR(ACTOR), STR(""), e);
+	return account_lock_away(s, a, HOLD_DRIFT, reason, STR(ACTOR), STR(""), e);
 }
 
 static enum rc take_in(struct session *s, const struct finding *f, struct err *e)
@@ -373,7 +290,7 @@ static enum rc handle(struct session *s, const struct delivery *d, void *arg, st
 	if (rc == RC_NOT_FOUND)
 		return f.expected_ou.n ? RC_OK : take_in(s, &f, e);
 	/* What was true when it was seen may not be by now. */
-	if (a.is_following || !a.has_drifted || !str_eq(f.expected_ou, str_from(account_status_names[a.status])))
+	if (a.is_following || !a.has_drifted || !str_eq(f.expected_ou, str_from(account_ou_names[a.status])))
 		return RC_OK;
 	return f.actual_ou.n ? put_right(s, &a, &f, e) : forget(s, &a, e);
 }

@@ -121,6 +121,7 @@ static enum rc arrive(struct session *s, struct account *a, struct str actor, st
 	case ACCOUNT_EXIT: return leave_pool(s, a, actor, e);
 	case ACCOUNT_FROZEN:
 	case ACCOUNT_QUARANTINE:
+	case ACCOUNT_COOLDOWN:
 	case ACCOUNT_STATUS_COUNT: break;
 	}
 	return RC_OK;
@@ -159,7 +160,7 @@ static enum rc note_failure(struct session *s, const struct saga *saga, const st
 		return account_save(s, a, actor, e);
 	if ((rc = lease_on_failed(s, a, why, e))) /* one that waits for it; any other hears that the account is lost */
 		return rc;
-	return account_lock_away(s, a, why, actor, STR(""), e);
+	return account_lock_away(s, a, HOLD_DRIFT, why, actor, STR(""), e);
 }
 
 static enum rc on_end(struct session *s, const struct saga *saga, struct err *e)

@@ -28,7 +28,7 @@ enum { WISH_MAX = 4096, TRIES = 30, BACKOFF_MAX_MS = 120000, WANTED_MAX = 3 };
 
 static bool is_named(struct str ou, enum account_status status)
 {
-	return str_eq(ou, str_from(account_status_names[status]));
+	return str_eq(ou, str_from(account_ou_names[status]));
 }
 
 struct account_wish account_wish_of(const struct account *a)
@@ -38,7 +38,7 @@ struct account_wish account_wish_of(const struct account *a)
 	return (struct account_wish){ .account = a->id,
 		                      .number = a->follow_number,
 		                      .from = a->placed_ou,
-		                      .to = str_from(account_status_names[a->status]),
+		                      .to = str_from(account_ou_names[a->status]),
 		                      .holder = a->holder,
 		                      .revokes = ends_access || (a->granted.n && !str_eq_nocase(a->granted, a->holder)),
 		                      .groups = str_eq(a->placed_ou, STR(OU_ENTRY)) && a->status != ACCOUNT_EXIT };

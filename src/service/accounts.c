@@ -20,6 +20,7 @@
 #include "service/account_clean.h"
 #include "service/account_follow.h"
 #include "service/account_ous.h"
+#include "service/holds.h"
 #include "service/lease_flow.h"
 #include "service/lease_records.h"
 
@@ -88,7 +89,14 @@ enum rc account_get(struct session *s, void *arg, struct err *e)
 {
 	struct account_call *c = arg;
 
-	return load(s, c->id, &c->account, e);
+	enum rc rc = load(s, c->id, &c->account, e);
+
+	if (rc)
+		return rc;
+	c->report = (struct account_report){ 0 };
+	rc = account_report_get(s, c->id, &c->report, NULL);
+	return rc && rc != RC_NOT_FOUND ? err_set(e, rc, "the report of account %.*s cannot be read", STR_ARG(c->id))
+	                                : RC_OK;
 }
 
 enum rc account_list(struct session *s, void *arg, struct err *e)
@@ -147,6 +155,19 @@ static void want_cleanup(struct account *a, struct str reason)
 	a->clean_started_ms = a->clean_successes = a->clean_failures = 0;
 }
 
+/* The account's record follows: how many are still open. */
+static enum rc end_holds(struct session *s, struct account_call *c, enum hold_state how, struct str why, struct err *e)
+{
+	struct holds left;
+	enum rc      rc = hold_close_all(s, c->account.id, how, c->by.email, why, e);
+
+	if (rc || (rc = hold_list_open(s, c->account.id, &left, e)))
+		return rc;
+	c->account.open_holds = (int64_t)left.count;
+	c->account.rest_until_ms = 0;
+	return RC_OK;
+}
+
 enum rc account_register(struct session *s, void *arg, struct err *e)
 {
 	struct account_call *c = arg;
@@ -175,6 +196,8 @@ enum rc account_retry_cleanup(struct session *s, void *arg, struct err *e)
 	if ((rc = account_apply(&c->account, ACCOUNT_ON_RETRY, session_now(s), e)))
 		return rc;
 	c->account.reason = STR("");
+	if ((rc = end_holds(s, c, HOLD_CLEANED_AGAIN, STR("it is cleaned again"), e)))
+		return rc;
 	if (!is_running)
 		want_cleanup(&c->account, STR(CLEAN_AFTER_FAILURE));
 	return save(s, c, "AccountCleanupRetried", e);
@@ -186,12 +209,13 @@ static enum rc lose_lease(struct session *s, struct account *a, enum lease_event
 {
 	enum rc rc = a->lease_uuid.n ? lease_on_lost(s, a, event, comment, actor, e) : RC_OK;
 
+	a->last_lease = a->lease_uuid.n ? a->lease_uuid : a->last_lease;
 	a->lease_uuid = STR("");
 	return rc;
 }
 
-enum rc account_lock_away(struct session *s, struct account *account, struct str reason, struct str actor,
-                          struct str request_id, struct err *e)
+enum rc account_lock_away(struct session *s, struct account *account, enum hold_reason kind, struct str reason,
+                          struct str actor, struct str request_id, struct err *e)
 {
 	struct account a = *account;
 	enum rc        rc;
@@ -201,7 +225,7 @@ enum rc account_lock_away(struct session *s, struct account *account, struct str
 	if ((rc = lose_lease(s, &a, LEASE_ON_QUARANTINE, reason, actor, e)))
 		return rc;
 	a.reason = utf8_line(session_arena(s), reason, REASON_MAX);
-	if ((rc = tell_of_quarantine(s, &a, actor, request_id, e)))
+	if ((rc = tell_of_quarantine(s, &a, actor, request_id, e)) || (rc = hold_lock(s, a.id, kind, reason, actor, e)))
 		return rc;
 	*account = a;
 	return account_save(s, account, actor, e);
@@ -221,7 +245,8 @@ enum rc account_quarantine(struct session *s, void *arg, struct err *e)
 		c->account = newcomer(s, c);
 		c->account.has_drifted = 1;
 	}
-	return account_lock_away(s, &c->account, c->reason, c->by.email, c->by.request_id, e);
+	return account_lock_away(s, &c->account, is_known ? HOLD_MANUAL : HOLD_DRIFT, c->reason, c->by.email,
+	                         c->by.request_id, e);
 }
 
 enum rc account_eject(struct session *s, void *arg, struct err *e)
@@ -234,6 +259,8 @@ enum rc account_eject(struct session *s, void *arg, struct err *e)
 	if ((rc = account_apply(&c->account, ACCOUNT_ON_EJECT, session_now(s), e)))
 		return rc;
 	if ((rc = lose_lease(s, &c->account, LEASE_ON_EJECT, STR("the account was ejected"), c->by.email, e)))
+		return rc;
+	if ((rc = end_holds(s, c, HOLD_EJECTED, STR("the account leaves the pool"), e)))
 		return rc;
 	return save(s, c, "AccountEjected", e);
 }
@@ -330,6 +357,7 @@ enum rc account_take_back(struct session *s, const struct lease *lease, struct s
 		return rc;
 	if ((rc = account_apply(&a, ACCOUNT_ON_TAKE_BACK, session_now(s), e)))
 		return rc;
+	a.last_lease = a.lease_uuid;
 	a.lease_uuid = STR("");
 	want_cleanup(&a, clean_reason);
 	return account_save(s, &a, actor, e);

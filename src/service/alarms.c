@@ -10,6 +10,7 @@
 #include "base/attr.h"
 #include "service/account_alarms.h"
 #include "service/broker_alarms.h"
+#include "service/hold_alarms.h"
 
 enum { MINUTE_MS = 60000 };
 
@@ -36,6 +37,14 @@ const struct alarm_rule service_alarms[] = {
 	RULE("line-waiting",        alarm_line_waiting,        0,         "requests wait in line for an account"),
 	RULE("account-quarantined", alarm_account_quarantined, 0,         "an account is locked away"),
 	RULE("cleanup-stuck",       alarm_cleanup_stuck,       0,         "an account does not come back from cleaning"),
+
+	RULE("hold-overdue",        alarm_hold_overdue,        0,         "an account rests for longer than it should"),
+	RULE("hold-bypass",         alarm_hold_bypass,         0,         "an account was free after a cleanup without a rest"),
+	RULE("hold-broken",         alarm_hold_broken,         0,         "a rest had no hold, or a hold no timer"),
+	RULE("pool-mismatch",       alarm_pool_mismatch,       0,         "an account is not where its record says"),
+	RULE("events-silent",       alarm_events_silent,       0,         "the audit trail tells nothing any more"),
+	RULE("cloud-throttled",     alarm_cloud_throttled,     0,         "the organisation cannot be listed"),
+	RULE("accounts-runway",     alarm_accounts_runway,     MINUTE_MS, "the free accounts are used up before others come back"),
 };
 /* clang-format on */
 const size_t service_alarm_count = ARRAY_LEN(service_alarms);

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "service/records.h"
 
-enum { RESERVED_SCAN_PAGE = 16, RESERVED_SCAN_MAX = 64, STALE_SCAN_PAGE = 500 };
+enum { RESERVED_SCAN_PAGE = 16, RESERVED_SCAN_MAX = 64, STALE_SCAN_PAGE = 500, FIND_STEPS_MAX = 200 };
 
 static enum rc none_is_free(const struct claim *c, struct err *e)
 {
@@ -177,6 +177,59 @@ enum rc broker_retry_deletion(struct session *s, void *arg, struct err *e)
 	return sandbox_save(s, NEWS_SANDBOX_DELETION_RETRIED, &c->sandbox, &c->by, e);
 }
 
+enum rc broker_discard(struct session *s, void *arg, struct err *e)
+{
+	struct sandbox_call *c = arg;
+	enum rc              rc = load(s, c, e);
+
+	if (rc)
+		return rc;
+	if ((rc = sandbox_discard(&c->sandbox, session_now(s), e)))
+		return rc;
+	return sandbox_save(s, NEWS_SANDBOX_MARKED, &c->sandbox, &c->by, e);
+}
+
+static bool has_text(struct str in, struct str text)
+{
+	for (size_t i = 0; i + text.n <= in.n; i++)
+		if (str_eq_nocase(str_of(in.p + i, text.n), text))
+			return true;
+	return false;
+}
+
+static bool is_found(const struct sandbox *s, struct str text)
+{
+	return has_text(s->name, text) || has_text(s->sandbox_id, text) || has_text(s->allocated_to_track, text) ||
+	       has_text(s->external_id, text);
+}
+
+/* Steps of half a page, so that what is found always fits into the page. */
+static enum rc find_some(struct session *s, struct query *q, struct sandbox_list *l, struct err *e)
+{
+	struct sandbox *found = arena_alloc(session_arena(s), l->limit * sizeof(*found));
+	size_t          count = 0;
+
+	q->limit = (l->limit + 1) / 2;
+	for (int step = 0; step < FIND_STEPS_MAX && count + q->limit <= l->limit; step++) {
+		struct page page;
+		enum rc     rc = session_query(s, q, &page, e);
+
+		if (rc)
+			return rc;
+		for (size_t i = 0; i < page.count; i++) {
+			const struct sandbox *one = page_record(&page, &sandbox_type, i);
+
+			if (is_found(one, l->find))
+				found[count++] = *one;
+		}
+		q->cursor = page.next;
+		if (!page.next.n)
+			break;
+	}
+	l->page = (struct page){ .records = (char *)found, .count = count, .next = q->cursor };
+	return RC_OK;
+}
+
 enum rc broker_list(struct session *s, void *arg, struct err *e)
 {
 	struct sandbox_list *l = arg;
@@ -186,7 +239,7 @@ enum rc broker_list(struct session *s, void *arg, struct err *e)
 		q.index = SANDBOX_BY_STATUS;
 		q.hash = value_int(l->status);
 	}
-	return session_query(s, &q, &l->page, e);
+	return l->find.n ? find_some(s, &q, l, e) : session_query(s, &q, &l->page, e);
 }
 
 enum rc broker_count(struct session *s, void *arg, struct err *e)

@@ -4,12 +4,15 @@
 #include "kernel/alarm.h"
 
 struct broker_settings;
+struct hold_rules;
 
 struct broker_alarm_context {
 	const struct broker_settings *settings;
 
 	bool    has_leases;         /* for account_alarms.h */
 	int64_t accounts_low_water; /* an alarm when fewer accounts are free; 0: never */
+
+	const struct hold_rules *rules; /* for hold_alarms.h; NULL: nobody rests */
 };
 
 alarm_rule_fn alarm_pool_low;    /* fewer are free than low_water; page: none is. Off while low_water is 0 */

@@ -7,8 +7,13 @@
  * left out and all of the last day is in, as upstream does it; the statement of a lease (statement.c) is the exact figure. What the account spent on
  * these days counts for the group that the lease has now.
  *
- * Always true: each lease counts once, also while it changes its status under our hands, because all are read in one order that does
- * not depend on it. Sums are exact; only the table is rounded.
+ * Those in use are read by their status and asked for. Those that have ended have left a share in each of their months (cost_shares.c): so
+ * the report costs what is in its month, however many leases have ended before and since, and misses none whose record is gone. A share
+ * whose statement is final says itself what it costs.
+ *
+ * Always true: each lease counts once, also while it changes its status under our hands. Those in use are read again until nothing new is
+ * found, for one may be thawed behind our back; shares are read after them, and a lease that ends leaves its shares in the same commit.
+ * Sums are exact; only the table is rounded.
  */
 #include "service/cost_report.h"
 
@@ -21,11 +26,12 @@
 #include "base/mem.h"
 #include "domain/cloud.h"
 #include "domain/lease.h"
+#include "service/cost_shares.h"
 #include "service/lease_records.h"
 #include "store/session.h"
 #include "store/store.h"
 
-enum { PAGE = 500, MICRO_PER_CENT = 10000, HOUR_MS = 3600000, MINUTE_MS = 60000 };
+enum { PAGE = 500, ROUNDS_MAX = 10, MICRO_PER_CENT = 10000, HOUR_MS = 3600000, MINUTE_MS = 60000 };
 
 /* --- months --- */
 
@@ -64,13 +70,23 @@ bool cost_month_parse(struct str text, struct cost_month *ret)
 	return true;
 }
 
-void cost_month_before(struct wall now, struct cost_month *ret)
+void cost_month_of(struct wall at, struct cost_month *ret)
 {
 	char       text[ISO_TIME_SIZE];
-	struct str iso = iso_time(wall_sec(now), text);
+	struct str iso = iso_time(wall_sec(at), text);
 
 	if (!cost_month_parse(str_of(iso.p, 7), ret))
 		abort(); /* a clock before 1970 */
+}
+
+int64_t cost_month_number(const struct cost_month *m)
+{
+	return m->year * 100 + m->month;
+}
+
+void cost_month_before(struct wall now, struct cost_month *ret)
+{
+	cost_month_of(now, ret);
 	if (ret->month == 1)
 		set_month(ret, ret->year - 1, 12);
 	else
@@ -84,7 +100,7 @@ int64_t cost_month_due_ms(const struct cost_month *m)
 
 /* --- one lease --- */
 
-static bool is_reported(const struct lease *l)
+bool cost_report_has(const struct lease *l)
 {
 	if (!l->start_ms || !l->account_id.n)
 		return false;
@@ -98,15 +114,11 @@ static int64_t midnight_from(int64_t ms)
 	return (ms + DAY_MS - 1) / DAY_MS * DAY_MS;
 }
 
-bool cost_report_days(const struct lease *l, const struct cost_month *m, struct wall now, int64_t *ret_from_ms,
-                      int64_t *ret_to_ms)
+bool cost_month_days(const struct cost_month *m, int64_t start_ms, int64_t end_ms, int64_t *ret_from_ms,
+                     int64_t *ret_to_ms)
 {
-	int64_t end_ms = l->end_ms ? l->end_ms : now.ms, from_ms, to_ms;
+	int64_t from_ms = midnight_from(start_ms), to_ms = midnight_from(end_ms);
 
-	if (!is_reported(l))
-		return false;
-	from_ms = midnight_from(l->start_ms);
-	to_ms = midnight_from(end_ms);
 	from_ms = from_ms > m->from_ms ? from_ms : m->from_ms;
 	to_ms = to_ms < m->to_ms ? to_ms : m->to_ms;
 	if (from_ms >= to_ms)
@@ -114,6 +126,14 @@ bool cost_report_days(const struct lease *l, const struct cost_month *m, struct 
 	*ret_from_ms = from_ms;
 	*ret_to_ms = to_ms;
 	return true;
+}
+
+bool cost_report_days(const struct lease *l, const struct cost_month *m, struct wall now, int64_t *ret_from_ms,
+                      int64_t *ret_to_ms)
+{
+	int64_t end_ms = l->end_ms ? l->end_ms : now.ms;
+
+	return cost_report_has(l) && cost_month_days(m, l->start_ms, end_ms, ret_from_ms, ret_to_ms);
 }
 
 /* --- the table --- */
@@ -196,50 +216,175 @@ void cost_report_write_csv(struct cost_report *r, struct buf *b)
 	}
 }
 
-/* --- all of them --- */
+/* --- asking --- */
 
-struct lease_page {
-	struct str  cursor;
-	struct page page;
-};
-
-static enum rc read_leases(struct session *s, void *arg, struct err *e)
-{
-	struct lease_page *p = arg;
-	struct query       q = { .type = &lease_type, .index = QUERY_ALL, .limit = PAGE, .cursor = p->cursor };
-
-	return session_query(s, &q, &p->page, e);
-}
-
-static enum rc add_lease(const struct cost_report_call *c, const struct lease *l, struct cost_report *r, struct err *e)
+static enum rc ask_and_add(const struct cost_report_call *c, struct str account_id, struct str group, int64_t from_ms,
+                           int64_t to_ms, struct cost_report *r, struct err *e)
 {
 	struct cloud_spend spend;
-	int64_t            from_ms, to_ms;
 	enum rc            rc;
 
-	if (!cost_report_days(l, &c->month, c->now, &from_ms, &to_ms))
-		return RC_OK;
 	if (c->go_on && !c->go_on(c->go_on_arg))
 		return err_set(e, RC_UNAVAILABLE, "the report was interrupted");
-	if ((rc = c->costs->ops->spend(c->costs, l->account_id, from_ms, to_ms, &spend, e)))
-		return err_wrap(e, rc, "costs of account %.*s", STR_ARG(l->account_id));
-	return cost_report_add(r, l->cost_group, spend.micro_usd, e);
+	if ((rc = c->costs->ops->spend(c->costs, account_id, from_ms, to_ms, &spend, e)))
+		return err_wrap(e, rc, "costs of account %.*s", STR_ARG(account_id));
+	return cost_report_add(r, group, spend.micro_usd, e);
 }
 
-static enum rc add_leases(const struct cost_report_call *c, struct cost_report *r, struct err *e)
+struct reading {
+	struct query q;
+	struct page  page;
+};
+
+static enum rc read_page(struct session *s, void *arg, struct err *e)
 {
-	struct lease_page p = { 0 };
-	enum rc           rc;
+	struct reading *r = arg;
+
+	return session_query(s, &r->q, &r->page, e);
+}
+
+/* --- leases in use --- */
+
+/* As much of each as the report needs, by uuid; in the report's arena. */
+struct live {
+	struct lease *leases;
+	size_t        count, capacity;
+};
+
+static int by_uuid(const void *a, const void *b)
+{
+	const struct lease *x = a, *y = b;
+
+	return str_cmp(x->uuid, y->uuid);
+}
+
+static bool is_live(const struct live *live, struct str uuid)
+{
+	struct lease wanted = { .uuid = uuid };
+
+	return live->count && bsearch(&wanted, live->leases, live->count, sizeof(wanted), by_uuid);
+}
+
+static void add_live(struct live *live, const struct lease *l, struct arena *a)
+{
+	if (live->count == live->capacity) {
+		live->capacity = live->capacity ? 2 * live->capacity : PAGE;
+		live->leases = mem_resize(live->leases, live->capacity * sizeof(live->leases[0]));
+	}
+	live->leases[live->count++] = (struct lease){ .uuid = str_dup(a, l->uuid),
+		                                      .status = l->status,
+		                                      .account_id = str_dup(a, l->account_id),
+		                                      .cost_group = str_dup(a, l->cost_group),
+		                                      .start_ms = l->start_ms };
+}
+
+/* One status; those that were found before are passed over. */
+static enum rc read_live(const struct cost_report_call *c, enum lease_status status, struct live *live,
+                         struct cost_report *r, struct err *e)
+{
+	struct reading rd = {
+		.q = { .type = &lease_type, .index = LEASE_BY_STATUS, .hash = value_int(status), .limit = PAGE }
+	};
+	struct live known = *live; /* its order holds while more are added behind */
+	enum rc     rc;
 
 	do {
 		struct arena a = { 0 };
 
-		rc = store_read(c->store, read_leases, &p, &a, e);
-		for (size_t i = 0; !rc && i < p.page.count; i++)
-			rc = add_lease(c, page_record(&p.page, &lease_type, i), r, e);
-		p.cursor = rc ? STR("") : str_dup(r->arena, p.page.next);
+		rc = store_read(c->store, read_page, &rd, &a, e);
+		for (size_t i = 0; !rc && i < rd.page.count; i++) {
+			const struct lease *l = page_record(&rd.page, &lease_type, i);
+
+			known.leases = live->leases;
+			if (!is_live(&known, l->uuid))
+				add_live(live, l, r->arena);
+		}
+		if (!rc && live->count > REPORT_LEASES_MAX)
+			rc = err_set(e, RC_TOO_LARGE, "more than %d leases are in use", REPORT_LEASES_MAX);
+		rd.q.cursor = rc ? STR("") : str_dup(r->arena, rd.page.next);
 		arena_fini(&a);
-	} while (p.cursor.n);
+	} while (rd.q.cursor.n);
+	if (!rc && live->count)
+		qsort(live->leases, live->count, sizeof(live->leases[0]), by_uuid);
+	return rc;
+}
+
+/* Again while that finds more: one that thaws while Active has been read and Frozen not yet is found by the next round. */
+static enum rc read_all_live(const struct cost_report_call *c, struct live *live, struct cost_report *r, struct err *e)
+{
+	static const enum lease_status statuses[] = { LEASE_ACTIVE, LEASE_FROZEN };
+	size_t                         before;
+	int                            rounds = 0;
+	enum rc                        rc = RC_OK;
+
+	do {
+		before = live->count;
+		for (size_t i = 0; !rc && i < ARRAY_LEN(statuses); i++)
+			rc = read_live(c, statuses[i], live, r, e);
+	} while (!rc && live->count > before && ++rounds < ROUNDS_MAX);
+	return rc;
+}
+
+static enum rc add_live_leases(const struct cost_report_call *c, const struct live *live, struct cost_report *r,
+                               struct err *e)
+{
+	int64_t from_ms, to_ms;
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; !rc && i < live->count; i++) {
+		const struct lease *l = &live->leases[i];
+
+		if (cost_report_days(l, &c->month, c->now, &from_ms, &to_ms))
+			rc = ask_and_add(c, l->account_id, l->cost_group, from_ms, to_ms, r, e);
+	}
+	return rc;
+}
+
+/* --- leases that have ended --- */
+
+static enum rc add_share(const struct cost_report_call *c, const struct cost_share *share, struct cost_report *r,
+                         struct err *e)
+{
+	if (share->is_final)
+		return cost_report_add(r, share->cost_group, share->micro_usd, e);
+	return ask_and_add(c, share->account_id, share->cost_group, share->from_ms, share->to_ms, r, e);
+}
+
+static enum rc add_shares(const struct cost_report_call *c, const struct live *live, struct cost_report *r,
+                          struct err *e)
+{
+	struct reading rd = { .q = { .type = &cost_share_type,
+		                     .index = COST_SHARE_BY_MONTH,
+		                     .hash = value_int(cost_month_number(&c->month)),
+		                     .limit = PAGE } };
+	enum rc        rc;
+
+	do {
+		struct arena a = { 0 };
+
+		rc = store_read(c->store, read_page, &rd, &a, e);
+		for (size_t i = 0; !rc && i < rd.page.count; i++) {
+			const struct cost_share *share = page_record(&rd.page, &cost_share_type, i);
+
+			if (!is_live(live, share->lease_uuid))
+				rc = add_share(c, share, r, e);
+		}
+		rd.q.cursor = rc ? STR("") : str_dup(r->arena, rd.page.next);
+		arena_fini(&a);
+	} while (rd.q.cursor.n);
+	return rc;
+}
+
+static enum rc add_all(const struct cost_report_call *c, struct cost_report *r, struct err *e)
+{
+	struct live live = { 0 };
+	enum rc     rc = read_all_live(c, &live, r, e);
+
+	if (!rc)
+		rc = add_live_leases(c, &live, r, e);
+	if (!rc)
+		rc = add_shares(c, &live, r, e);
+	free(live.leases);
 	return rc;
 }
 
@@ -251,7 +396,7 @@ enum rc cost_report_make(const struct cost_report_call *c, struct buf *csv, stru
 
 	r->month = c->month;
 	r->arena = &a;
-	rc = add_leases(c, r, e);
+	rc = add_all(c, r, e);
 	if (!rc)
 		cost_report_write_csv(r, csv);
 	if (!rc && csv->is_full)

@@ -1,4 +1,4 @@
-/* cost_report.h - what the leases of a month cost, by cost report group, as a table for spreadsheets. */
+/* cost_report.h - what the leases of a month cost, by cost report group, as a table for spreadsheets; and months. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct costs;
 struct lease;
 struct store;
 
-enum { DAY_MS = 86400000, REPORT_GROUPS_MAX = 1000, REPORT_BYTES_MAX = 1048576 };
+enum { DAY_MS = 86400000, REPORT_GROUPS_MAX = 1000, REPORT_BYTES_MAX = 1048576, REPORT_LEASES_MAX = 200000 };
 
 /* A month in UTC. */
 struct cost_month {
@@ -30,11 +30,21 @@ MUST_CHECK bool cost_month_parse(struct str text, struct cost_month *ret);
 /* The one that was over last at this time. */
 void cost_month_before(struct wall now, struct cost_month *ret);
 
+/* The one that has this moment. */
+void cost_month_of(struct wall at, struct cost_month *ret);
+
+/* 202610: to look it up by. */
+int64_t cost_month_number(const struct cost_month *m);
+
+/* Which whole days of the month [start, end) pays for: [*ret_from_ms, *ret_to_ms). A day counts when its midnight is in it. False: none. */
+MUST_CHECK bool cost_month_days(const struct cost_month *m, int64_t start_ms, int64_t end_ms, int64_t *ret_from_ms,
+                                int64_t *ret_to_ms);
+
 /* When its report is due: 01:25 on the second day after it. */
 int64_t cost_month_due_ms(const struct cost_month *m);
 
-/* Which whole days of the month the lease pays for: [*ret_from_ms, *ret_to_ms). A day counts when its midnight is in the lease. False:
- * none, or the lease is not one that is reported. */
+/* The same for a lease that may still go on. False: none, or the lease is not one that is reported. */
+bool            cost_report_has(const struct lease *l); /* one of those that are reported */
 MUST_CHECK bool cost_report_days(const struct lease *l, const struct cost_month *m, struct wall now,
                                  int64_t *ret_from_ms, int64_t *ret_to_ms);
 
@@ -61,7 +71,7 @@ void csv_add_cell(struct buf *b, struct str text);
 /* Dollars with two decimals, rounded. */
 void csv_add_dollars(struct buf *b, int64_t micro_usd);
 
-/* Read the leases, ask what their accounts spent, write the table. Blocks, perhaps for long: worker threads only. go_on may be NULL; false
+/* Read the leases in use and the shares of those that have ended, ask what their accounts spent, write the table. Blocks, perhaps for long: worker threads only. go_on may be NULL; false
  * ends it with RC_UNAVAILABLE. */
 struct cost_report_call {
 	struct store     *store;

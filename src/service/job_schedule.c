@@ -255,7 +255,7 @@ static enum rc emit_request(struct session *s, struct job_request *r, struct err
 {
 	struct event event = { .type = STR(EVENT_JOB_REQUESTED),
 		               .subject = subject_of(s, r->id),
-		               .actor = STR("admin"),
+		               .actor = r->actor,
 		               .request_id = r->request_id,
 		               .detail = terms_to_detail(s, r) };
 	enum rc      rc = session_emit(s, &event, e);
@@ -327,7 +327,7 @@ static enum rc change_pause(struct session *s, const struct job_pause *p, struct
 {
 	struct event event = { .type = p->is_paused ? STR(EVENT_JOB_PAUSED) : STR(EVENT_JOB_RESUMED),
 		               .subject = subject_of(s, p->id),
-		               .actor = STR("admin"),
+		               .actor = p->actor,
 		               .request_id = p->request_id,
 		               .detail = str_format(session_arena(s), "{\"job\":\"%s\"}", jobs_name(p->id)) };
 	enum rc      rc;

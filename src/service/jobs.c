@@ -61,6 +61,7 @@ static const struct {
 	[JOB_LEASE_ORPHANS]   = { "lease-orphans",   "job/lease-orphans",   job_find_orphans,  "lease_orphans",                METRIC__COUNT,  METRIC__COUNT },
 	[JOB_LEASE_PURGE]     = { "lease-purge",     "job/lease-purge",     job_purge_leases,  "lease_purge",                  METRIC__COUNT,  METRIC__COUNT },
 	[JOB_ACCOUNT_DRIFT]   = { "account-drift",   "job/account-drift",   job_find_drift,    "account_drift",                METRIC__COUNT,  METRIC__COUNT },
+	[JOB_RECONCILE]       = { "reconcile",       "job/reconcile",       job_reconcile,     "reconcile",                    METRIC__COUNT,  METRIC__COUNT },
 	[JOB_BULK_DELETE]     = { "bulk-delete",     "job/bulk-delete",     pass_bulk_delete,  "bulk_delete",                  METRIC__COUNT,  METRIC__COUNT },
 	[JOB_RETRY_FAILED]    = { "retry-failed",    "job/retry-failed",    pass_retry_failed, "retry_failed_deletions",       METRIC__COUNT,  METRIC__COUNT },
 	/* clang-format on */
@@ -110,7 +111,7 @@ const struct jobs_options *jobs_options(const struct jobs *j)
 
 int64_t jobs_interval_sec(const struct jobs *j, enum job_id id)
 {
-	bool is_about_leases = id >= JOB_LEASE_MONITOR && id <= JOB_ACCOUNT_DRIFT;
+	bool is_about_leases = id >= JOB_LEASE_MONITOR && id <= JOB_RECONCILE;
 
 	if (id >= JOB_SCHEDULED || (is_about_leases && !j->options.leases))
 		return 0;

@@ -47,6 +47,7 @@ enum job_id {
 	JOB_LEASE_ORPHANS,
 	JOB_LEASE_PURGE,
 	JOB_ACCOUNT_DRIFT,
+	JOB_RECONCILE,
 	JOB_SCHEDULED,
 	JOB_BULK_DELETE = JOB_SCHEDULED,
 	JOB_RETRY_FAILED,
@@ -101,7 +102,7 @@ struct job_request {
 	bool               is_forced;
 	int64_t            stale_hours;
 	enum sandbox_state status;
-	struct str         request_id;
+	struct str         actor, request_id;
 
 	char event_id[KERNEL_ID_SIZE]; /* the answer: what the pass will be known by */
 	bool is_joined;
@@ -152,7 +153,7 @@ struct job_pause {
 	const struct jobs *jobs;
 	enum job_id        id;
 	bool               is_paused;
-	struct str         request_id;
+	struct str         actor, request_id;
 
 	struct job_status status; /* the answer */
 };

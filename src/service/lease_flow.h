@@ -7,6 +7,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "domain/account.h"
+#include "domain/hold.h"
 #include "domain/lease.h"
 #include "store/session.h"
 
@@ -25,10 +26,10 @@ MUST_CHECK enum rc account_take_back(struct session *s, const struct lease *leas
 
 /* --- among the files about accounts (accounts.c) --- */
 
-/* Quarantine an account that this transaction has read: its live lease ends, AccountQuarantined, and the world follows from wherever the
+/* Quarantine an account that this transaction has read: its live lease ends, a hold of this kind locks it away, AccountQuarantined, and the world follows from wherever the
  * account really is. RC_CONFLICT: it is on its way out of the pool. */
-MUST_CHECK enum rc account_lock_away(struct session *s, struct account *account, struct str reason, struct str actor,
-                                     struct str request_id, struct err *e);
+MUST_CHECK enum rc account_lock_away(struct session *s, struct account *account, enum hold_reason kind,
+                                     struct str reason, struct str actor, struct str request_id, struct err *e);
 
 /* --- leases, for accounts (leases.c) --- */
 

@@ -4,6 +4,7 @@
 
 #include "service/account_drift.h"
 #include "service/lease_passes.h"
+#include "service/reconcile.h"
 
 static bool may_go_on(void *arg)
 {
@@ -57,4 +58,25 @@ enum rc job_find_drift(const struct pass *p, struct pass_result *ret, struct err
 		                       .go_on_arg = &copy };
 
 	return account_drift_pass(&drift, ret, e);
+}
+
+enum rc job_reconcile(const struct pass *p, struct pass_result *ret, struct err *e)
+{
+	struct pass             copy = *p;
+	struct native_records   records = native_records(p->store, p->leases->rules);
+	struct reconcile_report report = { .count = 0 };
+	struct reconcile        terms = { .store = p->store,
+		                          .organisation = p->leases->cloud.organisation,
+		                          .records = &records.base,
+		                          .clock = p->clock,
+		                          .go_on = may_go_on,
+		                          .go_on_arg = &copy };
+	enum rc                 rc = reconcile_run(&terms, &report, e);
+
+	pass_count(ret, "accounts", report.accounts, METRIC__COUNT);
+	pass_count(ret, "holds", report.holds, METRIC__COUNT);
+	pass_count(ret, "found", report.found, METRIC__COUNT);
+	pass_count(ret, "healed", report.healed, METRIC__COUNT);
+	reconcile_report_fini(&report);
+	return rc;
 }

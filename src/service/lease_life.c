@@ -7,7 +7,7 @@
  *      nowhere else. So the limit holds exactly, however many ask at once.
  *   2. A lease that is Active or Frozen and has an end has a timer "lease-expiry/UUID"; with a duration threshold ahead also
  *      "lease-moment/UUID". One that has ended has neither.                                                    [lease_arm()]
- *   3. A lease ends once: the record, its event and the request to clean its account are one commit.           [lease_finish()]
+ *   3. A lease ends once: the record, its event, its statement and the request to clean its account are one commit. [lease_finish()]
  *   4. Whoever is in line is served before somebody who was approved after him.                                [lease_grant()]
  *
  * Not here: the decisions (domain/lease.c), who asks (leases.c, lease_review.c, lease_watch_job.c), accounts (accounts.c).
@@ -22,6 +22,7 @@
 #include "service/lease_ops.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
+#include "service/statement.h"
 
 struct actor actor_of_caller(const struct caller *c)
 {
@@ -160,7 +161,7 @@ enum rc lease_finish(struct session *s, struct lease *l, const struct lease_endi
 	l->ended_by = end->by->name;
 	l->end_reason = end->reason_json;
 	lease_store(s, l);
-	if ((rc = lessee_remove(s, l, e)) || (rc = lease_arm(s, l, e)))
+	if ((rc = lessee_remove(s, l, e)) || (rc = lease_arm(s, l, e)) || (rc = statement_open(s, l, e)))
 		return rc;
 	return lease_tell(s, NEWS_LEASE_TERMINATED, l, NULL, end->by, e);
 }

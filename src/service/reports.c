@@ -2,37 +2,32 @@
 /*
  * reports.c - the queue that makes statements and the monthly cost report.
  *
- * Three kinds of events come here. LeaseTerminated opens a statement. StatementDue, which its timer says, asks what the account spent,
- * day by day, and writes it down; the one timer of a statement is then set for its next stage: final, and at last its removal. CostReportDue
- * makes the report of a month and tells that it can be fetched; the table itself is not kept, because it is made anew, with later
+ * Two kinds of events come here. StatementDue, which its timer says, asks what the account spent, by service and day, and writes it down; the
+ * one timer of a statement is then set for what comes next, at last for its removal. CostReportDue makes the report of a month and tells that it can be fetched; the table itself is not kept, because it is made anew, with later
  * figures, whenever somebody asks for it.
  *
  * Asking the cloud happens between two transactions [reports_call()], all effects in the one that removes the delivery
- * [reports_settle()]. A report that fails on its last try is told as failed, and the next month's timer is armed all the same.
+ * [reports_settle()]. What fails on its last try is told as failed, and the next timer is armed all the same: a statement is always removed
+ * in the end, and a month without a report has a next one.
  */
-#include <openssl/evp.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/arena.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "domain/cloud.h"
-#include "domain/lease.h"
 #include "kernel/event.h"
 #include "kernel/timer.h"
 #include "service/cost_report.h"
-#include "service/lease_records.h"
+#include "service/cost_shares.h"
 #include "service/statement.h"
 #include "store/session.h"
 
-enum { REPORT_TRIES = 8, EVENT_DETAIL_MAX = 4096, HASH_BYTES = 32, HASH_HEX = 64, DATE_LENGTH = 10 };
+enum { REPORT_TRIES = 8, EVENT_DETAIL_MAX = 4096 };
 
 /* What a call found out, for its settling. */
 struct findings {
-	struct statement  statement;         /* its figures are new */
+	struct statement  statement; /* its figures are new */
+	int64_t          *day_costs;
 	bool              is_there, is_over; /* over: kept for long enough */
 	struct cost_month month;
 	bool              has_failed;
@@ -51,71 +46,40 @@ static struct str lease_of(const struct delivery *d)
 	return str_eq(str_cut(&rest, '/'), STR("lease")) ? rest : STR("");
 }
 
-/* --- figures --- */
-
-static void add_row(struct buf *b, int64_t from_ms, int64_t days, int64_t micro_usd)
+static int64_t or_default(int64_t value, int64_t fallback)
 {
-	char            text[ISO_TIME_SIZE];
-	struct str      iso = iso_time(from_ms / 1000, text);
-	struct json_out o;
-
-	if (b->n > 1)
-		buf_add_char(b, ',');
-	json_out_init(&o, b);
-	json_open_object(&o);
-	json_put_str(&o, "from", str_of(iso.p, DATE_LENGTH));
-	json_put_int(&o, "days", days);
-	json_put_real(&o, "usd", (double)micro_usd / 1e6);
-	json_close_object(&o);
+	return value ? value : fallback;
 }
 
-/* Day by day; a window of more days than rows are kept has rows of several days. */
-static enum rc ask_rows(struct call *c, struct statement *st, struct buf *rows, struct err *e)
+static int64_t final_ms(const struct reports *r)
 {
-	struct reports *r = c->arg;
-	int64_t         days = (st->to_ms - st->from_ms) / DAY_MS;
-	int64_t         step = (days + STATEMENT_ROWS_MAX - 1) / STATEMENT_ROWS_MAX;
-
-	st->total = 0;
-	st->complete_until_ms = 0;
-	for (int64_t from_ms = st->from_ms; from_ms < st->to_ms; from_ms += step * DAY_MS) {
-		int64_t            to_ms = from_ms + step * DAY_MS < st->to_ms ? from_ms + step * DAY_MS : st->to_ms;
-		struct cloud_spend spend;
-		enum rc            rc;
-
-		if (!c->go_on(c))
-			return err_set(e, RC_UNAVAILABLE, "the statement was interrupted");
-		if ((rc = r->costs->ops->spend(r->costs, st->account_id, from_ms, to_ms, &spend, e)))
-			return err_wrap(e, rc, "costs of account %.*s", STR_ARG(st->account_id));
-		if (__builtin_add_overflow(st->total, spend.micro_usd, &st->total))
-			return err_set(e, RC_TOO_LARGE, "the costs are more than can be counted");
-		st->complete_until_ms = spend.complete_until_ms;
-		if (spend.micro_usd)
-			add_row(rows, from_ms, (to_ms - from_ms) / DAY_MS, spend.micro_usd);
-	}
-	return RC_OK;
+	return or_default(r->final_ms, STATEMENT_FINAL_MS);
 }
 
-static struct str hash_of(const struct statement *st, struct arena *a)
+static int64_t kept_ms(const struct reports *r)
 {
-	struct str    text = str_format(a, "%.*s %.*s %lld %lld %lld %.*s", STR_ARG(st->uuid), STR_ARG(st->account_id),
-	                                (long long)st->from_ms, (long long)st->to_ms, (long long)st->total,
-	                                STR_ARG(st->rows));
-	unsigned char digest[EVP_MAX_MD_SIZE];
-	char          hex[HASH_HEX + 1];
-
-	if (!EVP_Digest(text.p, text.n, digest, NULL, EVP_sha256(), NULL))
-		abort(); /* fails only without memory */
-	for (int i = 0; i < HASH_BYTES; i++)
-		(void)snprintf(hex + (ptrdiff_t)2 * i, 3, "%02x", digest[i]); /* two digits */
-	return str_dup(a, str_of(hex, HASH_HEX));
+	return or_default(r->kept_ms, STATEMENT_KEPT_MS);
 }
+
+static bool go_on(void *arg)
+{
+	struct call *c = arg;
+
+	return c->go_on(c);
+}
+
+static bool is_last_try(const struct call *c)
+{
+	return c->delivery->tries >= queue_tries(c->delivery->queue);
+}
+
+/* --- asking --- */
 
 static enum rc make_statement(struct call *c, struct findings *f, struct err *e)
 {
-	struct reports *r = c->arg;
-	struct buf      rows;
-	enum rc         rc;
+	struct reports         *r = c->arg;
+	struct statement_asking how = { .costs = r->costs, .go_on = go_on, .go_on_arg = c };
+	enum rc                 rc;
 
 	f->statement.uuid = lease_of(c->delivery);
 	rc = store_read(r->store, statement_get, &f->statement, c->arena, e);
@@ -125,24 +89,12 @@ static enum rc make_statement(struct call *c, struct findings *f, struct err *e)
 		return rc;
 	f->is_there = true;
 	f->is_over = f->statement.state >= STATEMENT_FINAL &&
-	             clock_now(c->clock).ms >= f->statement.end_ms + STATEMENT_KEPT_MS;
+	             clock_now(c->clock).ms >= f->statement.end_ms + kept_ms(r);
 	if (f->is_over)
 		return RC_OK;
-	buf_init(&rows, STATEMENT_TEXT_MAX);
-	buf_add_char(&rows, '[');
-	rc = ask_rows(c, &f->statement, &rows, e);
-	buf_add_char(&rows, ']');
-	f->statement.rows = str_dup(c->arena, buf_str(&rows));
-	buf_fini(&rows);
-	f->statement.hash = hash_of(&f->statement, c->arena);
-	return rc;
-}
-
-static bool go_on(void *arg)
-{
-	struct call *c = arg;
-
-	return c->go_on(c);
+	rc = statement_ask(&f->statement, &how, c->arena, &f->day_costs, e);
+	f->has_failed = rc && is_last_try(c);
+	return f->has_failed ? RC_OK : rc;
 }
 
 /* The month that the timer names; without one, the last. */
@@ -171,7 +123,7 @@ static enum rc make_report(struct call *c, struct findings *f, struct err *e)
 	buf_init(&csv, REPORT_BYTES_MAX);
 	rc = cost_report_make(&call, &csv, e);
 	buf_fini(&csv);
-	f->has_failed = rc && c->delivery->tries >= queue_tries(c->delivery->queue);
+	f->has_failed = rc && is_last_try(c);
 	return f->has_failed ? RC_OK : rc;
 }
 
@@ -188,54 +140,6 @@ enum rc reports_call(struct call *c, struct err *e)
 }
 
 /* --- statements --- */
-
-static int64_t or_default(int64_t value, int64_t fallback)
-{
-	return value ? value : fallback;
-}
-
-/* The stage that comes after this state, at its time. */
-static enum rc arm_statement(struct session *s, const struct reports *r, const struct statement *st, struct err *e)
-{
-	int64_t      spread = (int64_t)(str_hash(st->uuid, 0) % STATEMENT_SPREAD_MS), after = STATEMENT_KEPT_MS;
-	struct timer timer = { .type = STR(EVENT_STATEMENT_DUE), .detail = STR("{}") };
-
-	if (st->state == STATEMENT_PENDING)
-		after = or_default(r->provisional_ms, STATEMENT_PROVISIONAL_MS) + spread;
-	else if (st->state == STATEMENT_PROVISIONAL)
-		after = or_default(r->final_ms, STATEMENT_FINAL_MS) + spread;
-	timer.name = str_format(session_arena(s), "statement/%.*s", STR_ARG(st->uuid));
-	timer.subject = str_format(session_arena(s), "lease/%.*s", STR_ARG(st->uuid));
-	timer.due_ms = st->end_ms + after;
-	return session_arm(s, &timer, e);
-}
-
-static enum rc open_statement(struct session *s, const struct call *c, struct err *e)
-{
-	struct str       uuid = lease_of(c->delivery);
-	struct statement st = { 0 };
-	struct lease     lease;
-	enum rc          rc = session_get(s, &lease_type, uuid, &lease, e);
-
-	if (rc == RC_NOT_FOUND)
-		return RC_OK; /* removed meanwhile */
-	if (rc)
-		return rc;
-	if (!lease.start_ms || !lease.end_ms || !lease.account_id.n)
-		return RC_OK; /* never began */
-	rc = session_get(s, &statement_type, uuid, &st, NULL);
-	if (rc != RC_NOT_FOUND)
-		return rc; /* the event came again */
-	st = (struct statement){ .uuid = uuid,
-		                 .user_email = lease.user_email,
-		                 .account_id = lease.account_id,
-		                 .cost_group = lease.cost_group,
-		                 .start_ms = lease.start_ms,
-		                 .end_ms = lease.end_ms };
-	statement_window(st.start_ms, st.end_ms, &st.from_ms, &st.to_ms);
-	session_put(s, &statement_type, &st);
-	return arm_statement(s, c->arg, &st, e);
-}
 
 static void put_iso(struct json_out *o, const char *name, int64_t ms)
 {
@@ -269,16 +173,55 @@ static enum rc emit_costs(struct session *s, const struct statement *st, struct 
 	return session_emit(s, &event, e);
 }
 
-static enum statement_state wanted_state(const struct statement *st)
+static enum rc remove_statement(struct session *s, const struct statement *st, struct err *e)
 {
-	return st->state == STATEMENT_PENDING ? STATEMENT_PROVISIONAL : STATEMENT_FINAL;
+	enum rc rc = cost_shares_remove(s, st, e);
+
+	if (!rc)
+		session_delete(s, &statement_type, st->uuid);
+	return rc;
+}
+
+/* The figures are those of the window that was asked for. When the window has grown since, the timer that says so is armed already. */
+static enum rc take_figures(struct session *s, struct statement *st, const struct findings *f, struct err *e)
+{
+	const struct statement *made = &f->statement;
+	enum rc                 rc;
+
+	st->total = made->total;
+	st->complete_until_ms = made->complete_until_ms;
+	st->rows = made->rows;
+	st->days = made->days;
+	st->hash = made->hash;
+	st->made_ms = session_now(s).ms;
+	if (st->state >= STATEMENT_FINAL && (rc = cost_shares_settle(s, st, f->day_costs, e)))
+		return rc;
+	return emit_costs(s, st, e);
+}
+
+/* The cloud could not be asked for long. Later. */
+static enum rc put_off(struct session *s, const struct statement *st, const struct reports *r, struct err *e)
+{
+	struct event event = { .type = STR(EVENT_COSTS_FAILED), .actor = STR("statement") };
+	int64_t      due_ms = statement_due_ms(st, final_ms(r), kept_ms(r), session_now(s).ms);
+	int64_t      later_ms = session_now(s).ms + STATEMENT_AGAIN_MS;
+	enum rc      rc = statement_arm(s, st, due_ms > later_ms ? due_ms : later_ms, e);
+
+	if (rc)
+		return rc;
+	event.subject = str_format(session_arena(s), "lease/%.*s", STR_ARG(st->uuid));
+	event.detail = str_format(session_arena(s), "{\"leaseId\":\"%.*s\",\"accountId\":\"%.*s\"}", STR_ARG(st->uuid),
+	                          STR_ARG(st->account_id));
+	return session_emit(s, &event, e);
 }
 
 static enum rc note_statement(struct session *s, const struct call *c, struct err *e)
 {
 	const struct findings *f = c->result;
 	struct reports        *r = c->arg;
+	enum statement_state   wanted;
 	struct statement       st;
+	bool                   is_same;
 	enum rc                rc;
 
 	if (!f->is_there)
@@ -288,21 +231,19 @@ static enum rc note_statement(struct session *s, const struct call *c, struct er
 		return RC_OK;
 	if (rc)
 		return err_set(e, rc, "the statement cannot be read");
-	if (f->is_over) {
-		session_delete(s, &statement_type, st.uuid);
+	if (f->is_over)
+		return remove_statement(s, &st, e);
+	if (f->has_failed)
+		return put_off(s, &st, r, e);
+	if (st.to_ms != f->statement.to_ms)
 		return RC_OK;
-	}
-	if (!statement_next(st.state, wanted_state(&st), str_eq(st.hash, f->statement.hash), &st.state))
-		return RC_OK;
-	st.total = f->statement.total;
+	is_same = str_eq(st.hash, f->statement.hash);
+	wanted = statement_wanted(&f->statement, final_ms(r), session_now(s).ms);
 	st.complete_until_ms = f->statement.complete_until_ms;
-	st.rows = f->statement.rows;
-	st.hash = f->statement.hash;
-	st.made_ms = session_now(s).ms;
-	session_put(s, &statement_type, &st);
-	if ((rc = emit_costs(s, &st, e)))
+	if (statement_next(st.state, wanted, is_same, &st.state) && (rc = take_figures(s, &st, f, e)))
 		return rc;
-	return arm_statement(s, r, &st, e);
+	session_put(s, &statement_type, &st);
+	return statement_arm(s, &st, statement_due_ms(&st, final_ms(r), kept_ms(r), session_now(s).ms), e);
 }
 
 /* --- the monthly report --- */
@@ -386,8 +327,6 @@ static enum rc note_report(struct session *s, const struct call *c, struct err *
 
 enum rc reports_settle(struct session *s, const struct call *c, struct err *e)
 {
-	if (is_type(c->delivery, EVENT_LEASE_TERMINATED))
-		return open_statement(s, c, e);
 	if (is_type(c->delivery, EVENT_STATEMENT_DUE))
 		return note_statement(s, c, e);
 	if (is_type(c->delivery, EVENT_COST_REPORT_DUE))

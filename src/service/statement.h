@@ -2,8 +2,7 @@
  *
  * Wiring:
  *
- *     queues[n] = reports_queue(&reports);         routes: { "LeaseTerminated", REPORTS_QUEUE }, { "StatementDue", REPORTS_QUEUE },
- *                                                          { "CostReportDue", REPORTS_QUEUE }
+ *     queues[n] = reports_queue(&reports);         routes: { "StatementDue", REPORTS_QUEUE }, { "CostReportDue", REPORTS_QUEUE }
  *     store_run(store, reports_arm, ...);          once at the start: the timer of the monthly report
  */
 #pragma once
@@ -14,31 +13,41 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "domain/hold.h"
 #include "kernel/queue.h"
 #include "store/record.h"
 #include "store/store.h"
 
+struct arena;
+struct buf;
 struct costs;
 struct json_out;
+struct lease;
+struct session;
 
 #define REPORTS_QUEUE          "reports"
-#define EVENT_LEASE_TERMINATED "LeaseTerminated"
 #define EVENT_STATEMENT_DUE    "StatementDue"  /* of a timer */
 #define EVENT_COST_REPORT_DUE  "CostReportDue" /* of a timer: {"reportMonth": "yyyy-MM"} */
 #define EVENT_COSTS_GENERATED  "LeaseCostsGenerated"
+#define EVENT_COSTS_FAILED     "LeaseCostsGeneratedFailure" /* tried again later */
 #define EVENT_REPORT_GENERATED "GroupCostReportGenerated"
 #define EVENT_REPORT_FAILED    "GroupCostReportGeneratedFailure"
 #define COST_REPORT_TIMER      "report/costs"
 
 enum {
-	STATEMENT_ROWS_MAX = 400,
-	STATEMENT_TEXT_MAX = 32768,
-	STATEMENT_PADDING_MS = 8 * 3600000,
+	STATEMENT_ROWS_MAX = 400,     /* days, or lots of days */
+	STATEMENT_SERVICES_MAX = 100, /* the others are one row */
+	STATEMENT_DAYS_MAX = 4000,    /* of a longer lease, the last so many */
+	STATEMENT_TEXT_MAX = 49152,
+	STATEMENT_PADDING_MS = HOLD_PADDING_HOURS * 3600000,
 	STATEMENT_PROVISIONAL_MS = 24 * 3600000,
-	STATEMENT_FINAL_MS = 72 * 3600000,
-	STATEMENT_SPREAD_MS = 30 * 60000, /* so that leases that end together do not all ask together */
+	STATEMENT_FINAL_MS = 96 * 3600000, /* when nobody says that the account has rested */
+	STATEMENT_AGAIN_MS = 12 * 3600000, /* when figures are missing that should be there */
+	STATEMENT_SPREAD_MS = 30 * 60000,  /* so that leases that end together do not all ask together */
 };
-#define STATEMENT_KEPT_MS (3 * 365 * INT64_C(86400000))
+#define STATEMENT_PATIENCE_MS (14 * INT64_C(86400000)) /* then it is final also without all figures */
+#define STATEMENT_KEPT_MS     (3 * 365 * INT64_C(86400000))
+#define STATEMENT_OTHERS      "Other" /* services that have no row of their own */
 
 enum statement_state {
 	STATEMENT_PENDING,
@@ -58,11 +67,14 @@ struct statement {
 	int64_t              from_ms, to_ms;   /* the days that are counted */
 	int64_t              total;            /* millionths of a dollar */
 	int64_t              complete_until_ms;
-	struct str           rows; /* JSON: [{"from": "2026-10-01", "days": 1, "usd": 1.25}] */
+	struct str           rows; /* JSON: [{"service": "AWS Lambda", "usd": 1.25}], the dearest first */
+	struct str           days; /* JSON: [{"from": "2026-10-01", "days": 1, "usd": 1.25}] */
 	struct str           hash; /* SHA-256 of what it says */
 	int64_t              made_ms;
+	int64_t              rested_ms; /* when the account had rested; 0: not told yet */
 	uint64_t             version;
 };
+enum statement_index { STATEMENT_BY_ACCOUNT }; /* by the lease's end */
 extern const struct record_type statement_type;
 
 /* --- pure --- */
@@ -73,13 +85,47 @@ void statement_window(int64_t start_ms, int64_t end_ms, int64_t *ret_from_ms, in
 /* What a statement becomes when it is made again. False: it stays as it is. */
 bool statement_next(enum statement_state now, enum statement_state wanted, bool is_same, enum statement_state *ret);
 
+/* What it should become by this time with these figures: final when the rest is over, or final_ms after the lease's end, and all figures are
+ * there. */
+enum statement_state statement_wanted(const struct statement *st, int64_t final_ms, int64_t now_ms);
+
+/* When it is to be made next, or removed: kept_ms after the lease's end. */
+int64_t statement_due_ms(const struct statement *st, int64_t final_ms, int64_t kept_ms, int64_t now_ms);
+
 /* Members of the open object, as the API shows it. */
 void statement_write_json(const struct statement *st, struct json_out *o);
+
+/* A table for spreadsheets: a line for each service, the dearest first. */
+void statement_write_csv(const struct statement *st, struct buf *b);
+
+/* --- figures --- */
+
+/* Ask what the lease cost and fill in total, rows, days, complete_until_ms and hash; *ret_day_costs has a figure for each day of the window.
+ * All in the arena. Blocks: worker threads only. go_on may be NULL; false ends it with RC_UNAVAILABLE. */
+struct statement_asking {
+	struct costs *costs;
+	bool (*go_on)(void *arg);
+	void *go_on_arg;
+};
+MUST_CHECK enum rc statement_ask(struct statement *st, const struct statement_asking *how, struct arena *a,
+                                 int64_t **ret_day_costs, struct err *e);
 
 /* --- transactions --- */
 
 /* arg is a struct statement with its uuid set. RC_NOT_FOUND. Read-only. */
 txn_fn statement_get;
+
+/* For the transaction that ends the lease: its statement, what it adds to the reports of its months, and the first timer. One that never had
+ * an account gets none. At most COST_SHARES_MAX + 3 actions. */
+MUST_CHECK enum rc statement_open(struct session *s, const struct lease *l, struct err *e);
+
+/* For the transaction that ends the rest of an account (a hold's release, or a bypass): the statement of the last lease on it is made now,
+ * and is final as soon as all figures are there. clean_ms is when the account was clean, up to which its costs count for that lease (0: not
+ * known). Without this call, the timer makes it final later. RC_OK also when there is nothing to do. At most 3 actions. */
+MUST_CHECK enum rc statement_finalise(struct session *s, struct str account_id, int64_t clean_ms, struct err *e);
+
+/* Set its timer. */
+MUST_CHECK enum rc statement_arm(struct session *s, const struct statement *st, int64_t due_ms, struct err *e);
 
 /* Arm the timer of the monthly report unless it is armed. arg is not used. */
 txn_fn reports_arm;
@@ -89,7 +135,8 @@ txn_fn reports_arm;
 struct reports {
 	struct store *store;
 	struct costs *costs;
-	int64_t       provisional_ms, final_ms; /* after the lease's end; 0: 24 h, 72 h */
+	int64_t       final_ms; /* at the latest, after the lease's end; 0: STATEMENT_FINAL_MS */
+	int64_t       kept_ms;  /* so long after the lease's end it is removed; 0: STATEMENT_KEPT_MS */
 };
 struct queue    reports_queue(struct reports *r);
 queue_call_fn   reports_call;

@@ -713,9 +713,10 @@ def test_accounts_are_refused_with_a_reason(ops):
     assert ops.post(ACCOUNTS + "/portal/rotate", body={"overlap_minutes": -1}).status == 400
 
 
-def test_service_accounts_are_for_operators_only(ops):
+def test_service_accounts_are_for_operators_and_admins_only(ops):
     key = create(ops)["key"]
-    for token in (key, admin_token(), ops.server.env["BROKER_API_TOKEN"]):
+    manager = admin_token(user={"email": "mia@example.com", "roles": ["Manager", "User"]})
+    for token in (key, manager, ops.server.env["BROKER_API_TOKEN"]):
         client = ops.server.client({"Authorization": "Bearer " + token})
         assert client.get(ACCOUNTS).status in (401, 403)
         assert client.get("/v1/admin/stats").status in (401, 403)

@@ -9,7 +9,7 @@ from lib import jwt, leases, server
 from lib.leases import ADMIN, MANAGER, Pool
 from lib.wait import until
 
-OK, REFUSED, USAGE, NOT_FOUND, NOT_ALLOWED = 0, 1, 2, 4, 5
+OK, REFUSED, USAGE, EMPTY, NOT_FOUND, NOT_ALLOWED = 0, 1, 2, 3, 4, 5
 
 
 class Person:
@@ -168,3 +168,102 @@ def test_the_table_fits_100_columns(user, manager, template):
     lines = manager.out("lease", "list", "--all").splitlines()
     assert lines[0].split() == ["ID", "OWNER", "TEMPLATE", "STATUS", "ACCOUNT", "SPENT/BUDGET", "ENDS"]
     assert len(lines) > 1 and max(len(line) for line in lines) <= 100
+
+
+# Waiting.
+
+
+def test_an_approval_can_wait_until_the_lease_can_be_used(user, manager, template):
+    user.run("lease", "request", "--template", template)
+    uuid = user.json("lease", "list")["result"][0]["uuid"]
+    done = manager.run("lease", "approve", uuid, "--wait", "30", "--json")
+    assert json.loads(done.stdout)["data"]["status"] == "Active", "standard output has the lease alone"
+    assert "\r" not in done.stderr, "without a terminal there are plain lines"
+
+
+def test_wait_lease_ends_with_the_status_that_was_asked_for(pool, user, manager, template):
+    user.run("lease", "request", "--template", template)
+    uuid = user.json("lease", "list")["result"][0]["uuid"]
+    assert user.card("wait", "lease", uuid, "--for", "pendingapproval")["Status"] == "PendingApproval"
+    late = user.run("wait", "lease", uuid, "--timeout", "0", code=EMPTY)
+    assert "the time is up: waits for approval" in late.stderr and late.stdout == ""
+    manager.run("lease", "approve", uuid)
+    assert user.card("wait", "lease", uuid, "--timeout", "30")["Status"] == "Active"
+    manager.run("lease", "freeze", uuid)
+    assert user.json("wait", "lease", uuid, "--for", "Frozen")["status"] == "Frozen"
+    manager.run("lease", "terminate", uuid)
+    over = user.run("wait", "lease", uuid, "--for", "Expired", code=REFUSED)
+    assert "ended otherwise: ManuallyTerminated" in over.stderr
+    assert user.card("wait", "lease", uuid, "--for", "ManuallyTerminated")["Status"] == "ManuallyTerminated"
+    assert "status of a lease" in user.run("wait", "lease", uuid, "--for", "Nonsense", code=USAGE).stderr
+
+
+def test_wait_account_and_accounts_of_one_status(admin):
+    free = admin.json("account", "list", "--status", "Available")["result"]
+    assert free and {a["status"] for a in free} == {"Available"}
+    assert admin.card("wait", "account", free[0]["awsAccountId"])["Status"] == "Available"
+    late = admin.run("wait", "account", free[0]["awsAccountId"], "--for", "Quarantine", "--timeout", "0", code=EMPTY)
+    assert "the account is in Available" in late.stderr
+    admin.run("account", "list", "--status", "Exit", code=REFUSED)
+    admin.run("wait", "account", free[0]["awsAccountId"], "--for", "Exit", code=USAGE)
+
+
+def test_on_a_terminal_one_line_is_written_anew(pool, user, template):
+    import os
+    import pty
+    import subprocess
+
+    user.run("lease", "request", "--template", template)
+    uuid = user.json("lease", "list")["result"][0]["uuid"]
+    ours, theirs = pty.openpty()
+    done = subprocess.run([os.environ["LEASEHOLD_BIN"], "wait", "lease", uuid, "--timeout", "1"], stderr=theirs,
+                          stdout=subprocess.PIPE, env={**os.environ, **user.env}, timeout=30)
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:
+        pass  # how Linux says that the other side is closed
+    os.close(ours)
+    assert done.returncode == EMPTY and done.stdout == b""
+    assert shown.count(b"\rwaits for approval ... ") >= 2, shown
+    assert shown.count(b"\n") == 2, "only what is said at the end has lines of its own"
+
+
+def test_config_is_another_name_of_policy(admin, pool, tmp_path):
+    env = dict(admin.env, LEASEHOLD_TOKEN=server.ADMIN_TOKEN)
+    shown = server.run("config", "show", env=env)
+    assert shown.returncode == OK and "maxBudget" in shown.stdout
+    file = tmp_path / "policy.yaml"
+    file.write_text(shown.stdout)
+    assert server.run("config", "validate", str(file), env=env).returncode == OK
+    file.write_text("leases: {nonsense: 1}")
+    refused = server.run("config", "validate", str(file), env=env)
+    assert refused.returncode == REFUSED and "nonsense" in refused.stdout + refused.stderr
+    assert server.run("config", "set", str(file), env=env).returncode == REFUSED
+    assert json.loads(server.run("config", "show", "--json", env=env).stdout)["version"] == 0
+
+
+# Every verb that the product promises.
+
+
+@pytest.mark.parametrize("words", [
+    *("lease " + verb for verb in "request list show approve deny freeze unfreeze terminate extend withdraw wait statement".split()),
+    *("template " + verb for verb in "list show create change delete".split()),
+    *("account " + verb for verb in "list show register unregistered retry-cleanup quarantine eject".split()),
+    *("config " + verb for verb in "show edit set validate".split()),
+    "report costs", "report statement", "wait lease", "wait account",
+])
+def test_every_verb_is_there_and_can_answer_in_json(words):
+    done = server.run("help", *words.split(), env={})
+    assert done.returncode == OK and "usage: leasehold " + words in done.stdout, done
+    assert "--json" in done.stdout
+
+
+def test_an_owner_who_waits_for_the_end_is_told_that_only_admins_see_accounts(pool, user):
+    name = pool.template(requiresApproval=False)["name"]
+    user.run("lease", "request", "--template", name, "--wait", "30")
+    uuid = user.json("lease", "list")["result"][0]["uuid"]
+    done = user.run("lease", "terminate", uuid, "--wait", "5")
+    assert "ManuallyTerminated" in done.stdout and "only admins can watch" in done.stderr

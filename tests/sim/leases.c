@@ -20,6 +20,7 @@
 #include "bank.h"
 #include "service/account_drift.h"
 #include "service/account_follow.h"
+#include "service/holds.h"
 #include "service/lease_passes.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
@@ -48,6 +49,9 @@ static const struct lease_template templates[] = {
 	  .max_spend = 1 * LEASE_USD,
 	  .duration_ms = LEASE_HOUR_MS / 4 },
 };
+
+/* Hours: short, so that a seed sees many. */
+static const int64_t rests[] = { 0, 1, 2, 6 };
 
 static const struct caller manager = { .email = STR_INIT("boss@example.com"), .roles = ROLE_MANAGER };
 
@@ -244,11 +248,15 @@ void leases_open(struct sim *sim)
 	l = arena_alloc(&sim->arena, sizeof(*l));
 	sim->leases = l;
 	l->sim = sim;
-	l->leases.arena = l->runs.arena = &sim->arena;
+	l->leases.arena = l->runs.arena = l->holds.arena = &sim->arena;
 	l->lies = chance_is(&sim->chance, 500);
 	policy_defaults(&l->policy);
 	l->policy.leases_per_user = LEASES_EACH;
 	l->policy.ttl_days = 1;
+	hold_rules_defaults(&l->rules);
+	l->rules.hours[HOLD_BILLING] = rests[chance_below(&sim->chance, ARRAY_LEN(rests))];
+	l->rules.hours[HOLD_QUOTA] = chance_is(&sim->chance, 300) ? 3 : 0;
+	l->rules.ejects = chance_is(&sim->chance, 50);
 	open_cloud(sim, l);
 	l->world = (struct lease_world){ .cloud = { .organisation = &l->organisation,
 		                                    .access = &l->access,
@@ -299,6 +307,7 @@ static enum rc seed(struct session *s, void *arg, struct err *e)
 			             .status = ACCOUNT_AVAILABLE,
 			             .placed_ou = STR("Available"),
 			             .cleaned_ms = session_now(s).ms,
+			             .rested_ms = session_now(s).ms,
 			             .created_ms = session_now(s).ms,
 			             .edited_ms = session_now(s).ms };
 
@@ -330,7 +339,8 @@ static size_t add_routes(struct leases_node *ln)
 {
 	static const struct route more[] = { { EVENT_CLEAN_REQUEST, CLEANUP_QUEUE },
 		                             { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
-		                             { EVENT_DRIFT_DETECTED, DRIFT_QUEUE } };
+		                             { EVENT_DRIFT_DETECTED, DRIFT_QUEUE },
+		                             { EVENT_HOLD_DUE, HOLD_QUEUE } };
 	size_t                    count = 0;
 
 	for (size_t i = 0; i < bank_route_count; i++)
@@ -363,9 +373,12 @@ void leases_start(struct sim_node *n, struct kernel_options *o)
 	if (!l)
 		return;
 	ln = n->leases = mem_new(struct leases_node);
-	ln->clean = (struct account_clean_options){
-		.store = &n->base, .cleaner = &l->cleaner, .at_once = 2, .policy = policy_of, .policy_arg = l
-	};
+	ln->clean = (struct account_clean_options){ .store = &n->base,
+		                                    .cleaner = &l->cleaner,
+		                                    .at_once = 2,
+		                                    .rules = &l->rules,
+		                                    .policy = policy_of,
+		                                    .policy_arg = l };
 	options = world_options(n);
 	ln->world = account_world_new(&options);
 	ln->follow = account_follow_kind(ln->world);
@@ -377,8 +390,9 @@ void leases_start(struct sim_node *n, struct kernel_options *o)
 	o->routes = ln->routes;
 	queues[0] = account_clean_queue(&ln->clean);
 	queues[1] = account_drift_queue();
+	queues[2] = hold_queue();
 	for (size_t i = 0; i < LEASE_QUEUE_COUNT; i++)
-		queues[2 + i] = lease_queues[i];
+		queues[3 + i] = lease_queues[i];
 	o->queue_count += LEASE_QUEUES;
 }
 
@@ -517,6 +531,44 @@ static void look_after_account(struct sim_node *n, struct arena *a)
 	sim_trace(sim, n, "operator %s account %.*s: %s", orders[which].name, STR_ARG(k->id), rc ? e.msg : "ok");
 }
 
+static const struct known_hold *any_hold(struct sim *sim)
+{
+	const struct known_hold *found = NULL;
+	int64_t                  count = 0;
+
+	for (const struct known_hold *k = sim->leases->first_hold; k; k = k->next)
+		if ((k->is_open || chance_is(&sim->chance, 50)) && chance_below(&sim->chance, ++count) == 0)
+			found = k;
+	return found;
+}
+
+static void look_after_hold(struct sim_node *n, struct arena *a)
+{
+	static const struct {
+		txn_fn     *run;
+		const char *name;
+	} orders[] = { { hold_release, "releases" },
+		       { hold_extend_until, "extends" },
+		       { hold_cancel, "cancels" },
+		       { hold_add, "adds" },
+		       { hold_set_bypass, "lets pass the next" } };
+	struct sim              *sim = n->sim;
+	const struct known_hold *k = any_hold(sim);
+	size_t                   which = (size_t)chance_below(&sim->chance, ARRAY_LEN(orders));
+	struct hold_call         c = { .account = sim->leases->accounts[chance_below(&sim->chance, LENT_ACCOUNTS)].id,
+		                       .reason = STR("simulated"),
+		                       .by = { .email = STR("root@example.com"), .roles = ROLE_ADMIN } };
+	struct err               e = { 0 };
+	enum rc                  rc;
+
+	if (!k && orders[which].run != hold_add && orders[which].run != hold_set_bypass)
+		return;
+	c.id = k ? k->id : STR("");
+	c.due_ms = sim_now(sim) + chance_from_to(&sim->chance, -HOUR_MS / 4, 4ll * HOUR_MS);
+	rc = node_run(n, orders[which].run, &c, a, &e);
+	sim_trace(sim, n, "operator %s hold %.*s: %s", orders[which].name, STR_ARG(c.id), rc ? e.msg : "ok");
+}
+
 /* In the console, past us. Rather back to Entry from where it has left the pool. */
 static void meddle(struct sim *sim)
 {
@@ -578,8 +630,10 @@ void leases_operate(struct sim_node *n)
 		change(n, lease_terminate, "ends", IN_USE | 1u << LEASE_FROZEN, &a);
 	else if (what < 85)
 		edit(n, &a);
-	else if (what < 94)
+	else if (what < 91)
 		look_after_account(n, &a);
+	else if (what < 94)
+		look_after_hold(n, &a);
 	else if (what < 96)
 		meddle(n->sim);
 	else if (what < 98)

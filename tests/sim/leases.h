@@ -32,7 +32,7 @@ enum {
 	LENT_FREE = 3,     /* so many are in the pool from the start */
 	PEOPLE = 4,
 	LEASES_EACH = 2,    /* at most */
-	LEASE_QUEUES = 4,   /* cleanup, drift, leases, line */
+	LEASE_QUEUES = 5,   /* cleanup, drift, holds, leases, line */
 	LEASE_ROUTES = 24,  /* room */
 	SEEDS_PER_LEASE = 5 /* one seed in so many has leases */
 };
@@ -70,6 +70,16 @@ struct lent_account {
 	int64_t             era;       /* counts the leases that have left it */
 	int64_t             good_runs; /* cleanups that have succeeded since then */
 	bool                is_moved;  /* by an outsider, since it was lent or last cleaned */
+	int                 open_holds;
+	int                 hold_records; /* made since it was last to be cleaned */
+};
+
+struct known_hold {
+	struct str           id;
+	struct lent_account *account;
+	bool                 is_new, is_open;
+	int64_t              due_ms;
+	struct known_hold   *next;
 };
 
 /* A run of the cleaner. */
@@ -89,13 +99,15 @@ struct leases {
 	struct cloud        real;
 	struct chance       chance;
 	struct policy       policy;
+	struct hold_rules   rules;
 	struct lease_world  world;
 	bool                is_seeding, lies;
 
 	struct known_person people[PEOPLE];
 	struct lent_account accounts[LENT_ACCOUNTS];
-	struct names        leases, runs;
+	struct names        leases, runs, holds;
 	struct known_lease *first;
+	struct known_hold  *first_hold;
 	int64_t             commits; /* places in line are numbers of commits */
 	int                 rounds;  /* of putting right what was left at the end */
 };
@@ -141,3 +153,11 @@ void leases_observe(struct sim *sim, struct session *s);
 /* Any seed. */
 void leases_check_counts(struct sim_node *n);
 void leases_check_quiet(struct sim_node *n);
+
+/* --- holds_model.c --- */
+
+struct session_entry;
+void holds_observe(struct sim *sim, const struct session *s, const struct session_entry *entry);
+void holds_check_freed(struct sim *sim, const struct lent_account *k);
+void holds_check_rest(struct sim *sim, const struct lent_account *k);
+void holds_check_quiet(struct sim *sim);

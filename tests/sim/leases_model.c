@@ -6,7 +6,7 @@
  *   no account has two live leases; a lease in use and its account name each other               [check_pair()]
  *   nobody has more leases than he may, and the counter says how many he has                     [check_owner()]
  *   no lease ends without its account going to CleanUp, Quarantine or out, in the same commit    [check_left()]
- *   no account is Available unless enough cleanups in a row succeeded after its last lease       [check_freed()]
+ *   no account leaves CleanUp unless enough cleanups in a row succeeded after its last lease     [check_cleaned()]
  *   a lease becomes Active only when its owner really has access                                 [check_begun()]
  *   a crossing is told at most once                                                              [count_told()]
  *   and exactly once before an end that nobody has changed                                       [check_ended()]
@@ -25,6 +25,7 @@
 #include "kernel/records.h"
 #include "model.h"
 #include "providers/sim/cloud.h"
+#include "service/holds.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
 #include "sim.h"
@@ -298,22 +299,23 @@ static void check_account_step(struct sim *sim, const struct lent_account *k, co
 		if (step && step->to == after->status)
 			return;
 	}
+	if (k->status == ACCOUNT_CLEANUP && (after->status == ACCOUNT_AVAILABLE || after->status == ACCOUNT_EXIT))
+		return; /* Cooldown lasted no longer than the commit */
 	if (after->status != k->status)
 		sim_broken(sim, "an account changes only as its table says", "account %.*s goes from %s to %s",
 		           STR_ARG(k->id), account_status_names[k->status], account_status_names[after->status]);
 }
 
-static void check_freed(struct sim *sim, const struct session *s, const struct lent_account *k)
+static void check_cleaned(struct sim *sim, const struct session *s, const struct lent_account *k)
 {
 	const struct leases *l = sim->leases;
 
 	if (!has_news(s, "AccountCleanupSucceeded", "account", k->id) || k->good_runs < l->policy.clean_successes)
 		sim_broken(sim, "no account is free before it was cleaned after its last lease",
-		           "account %.*s is Available after %lld successful runs", STR_ARG(k->id),
-		           (long long)k->good_runs);
+		           "account %.*s rests after %lld successful runs", STR_ARG(k->id), (long long)k->good_runs);
 	if (!l->lies && !sim->profile.jump && !k->is_moved && truth_of(sim, k).dirty)
 		sim_broken(sim, "no account is free before it was cleaned after its last lease",
-		           "account %.*s is Available, and something is left in it", STR_ARG(k->id));
+		           "account %.*s rests, and something is left in it", STR_ARG(k->id));
 }
 
 static void observe_account(struct sim *sim, const struct session *s, const struct session_entry *entry)
@@ -323,12 +325,16 @@ static void observe_account(struct sim *sim, const struct session *s, const stru
 
 	if (after && k->is_there)
 		check_account_step(sim, k, after);
+	if (after && k->is_there && k->status == ACCOUNT_CLEANUP &&
+	    (after->status == ACCOUNT_COOLDOWN || after->status == ACCOUNT_AVAILABLE))
+		check_cleaned(sim, s, k);
 	if (after && after->status == ACCOUNT_AVAILABLE && !(k->is_there && k->status == ACCOUNT_AVAILABLE) &&
 	    !sim->leases->is_seeding)
-		check_freed(sim, s, k);
+		holds_check_freed(sim, k);
 	if (after && after->status == ACCOUNT_CLEANUP && !(k->is_there && k->status == ACCOUNT_CLEANUP)) {
 		k->good_runs = 0;
 		k->era++;
+		k->hold_records = 0;
 	}
 	k->is_there = after != NULL;
 	if (!after) {
@@ -384,6 +390,9 @@ void leases_observe(struct sim *sim, struct session *s)
 	bool           is_ours = false;
 
 	l->commits++;
+	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));)
+		if (entry->type == &hold_type)
+			holds_observe(sim, s, entry);
 	for (const struct session_entry *entry = NULL; (entry = session_next_change(s, entry));) {
 		if (entry->type == &lease_type)
 			observe_lease(sim, s, entry);
@@ -399,8 +408,10 @@ void leases_observe(struct sim *sim, struct session *s)
 			count_told(sim, entry->after);
 	if (!is_ours)
 		return;
-	for (int i = 0; i < LENT_ACCOUNTS; i++)
+	for (int i = 0; i < LENT_ACCOUNTS; i++) {
 		check_pair(sim, &l->accounts[i]);
+		holds_check_rest(sim, &l->accounts[i]);
+	}
 	for (int i = 0; i < PEOPLE; i++)
 		check_owner(sim, &l->people[i]);
 }
@@ -442,6 +453,7 @@ static void check_lease_at_rest(struct sim *sim, const struct known_lease *k)
 static const enum sim_ou_name ous[ACCOUNT_STATUS_COUNT] = {
 	[ACCOUNT_AVAILABLE] = SIM_OU_AVAILABLE,   [ACCOUNT_ACTIVE] = SIM_OU_ACTIVE, [ACCOUNT_CLEANUP] = SIM_OU_CLEANUP,
 	[ACCOUNT_QUARANTINE] = SIM_OU_QUARANTINE, [ACCOUNT_FROZEN] = SIM_OU_FROZEN, [ACCOUNT_EXIT] = SIM_OU_EXIT,
+	[ACCOUNT_COOLDOWN] = SIM_OU_QUARANTINE,
 };
 
 static void check_account_at_rest(struct sim *sim, const struct lent_account *k)
@@ -474,6 +486,7 @@ void leases_check_quiet(struct sim_node *n)
 	if (!sim->leases)
 		return;
 	leases_check_counts(n);
+	holds_check_quiet(sim);
 	for (int i = 0; i < LENT_ACCOUNTS; i++) {
 		const struct lent_account *k = &sim->leases->accounts[i];
 

@@ -58,7 +58,7 @@ enum fault_kind {
 
 extern const char *const fault_texts[FAULT_KIND_COUNT];
 
-enum { NODES_MAX = 3, NODE_QUEUES = 7, HAND_MAX = 12, RECENT_MAX = 32, LAG_MS = 10000, NODE_POLL_MS = 20000 };
+enum { NODES_MAX = 3, NODE_QUEUES = 8, HAND_MAX = 12, RECENT_MAX = 32, LAG_MS = 10000, NODE_POLL_MS = 20000 };
 
 enum stage { STAGE_FOUND, STAGE_CLAIMED, STAGE_PERFORMED, STAGE_REFUSED };
 

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "bank.h"
 #include "model.h"
+#include "service/holds.h"
 #include "service/lease_records.h"
 #include "service/records.h"
 #include "sim.h"
@@ -327,7 +328,7 @@ void world_open(struct sim *sim)
 {
 	static const struct record_type *const types[] = { &sandbox_type, &tombstone_type,    &job_type,
 		                                           KERNEL_TYPES,  &bank_account_type, &bank_effect_type,
-		                                           LEASE_TYPES };
+		                                           LEASE_TYPES,   HOLD_TYPES };
 
 	sim->shared = store_memory_open(types, ARRAY_LEN(types), &sim->clock);
 	sim->memory = sim->shared->ops;

@@ -21,6 +21,7 @@ static const struct route routes[] = {
 	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE },
 	{ EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
 	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },
+	{ EVENT_HOLD_DUE, HOLD_QUEUE },
 };
 
 static uint64_t draw(void *arg)
@@ -66,6 +67,7 @@ static void open_kernel(struct account_rig *r)
 	r->rig.options.saga_count = 1;
 	r->queues[0] = account_clean_queue(&r->clean);
 	r->queues[1] = account_drift_queue();
+	r->queues[2] = hold_queue();
 	rig_open(&r->rig);
 }
 
@@ -84,6 +86,7 @@ void account_rig_open(struct account_rig *r)
 	r->kind = account_follow_kind(r->world);
 	r->clean.store = r->rig.store;
 	r->clean.cleaner = r->cloud.cleaner;
+	r->clean.rules = &r->rules;
 	r->clean.policy = policy_of;
 	r->clean.policy_arg = r;
 }

@@ -12,6 +12,7 @@
 #include "providers/sim/cloud.h"
 #include "service/account_clean.h"
 #include "service/account_follow.h"
+#include "service/holds.h"
 #include "service/leases.h"
 #include "store/fault.h"
 
@@ -31,9 +32,10 @@ struct account_rig {
 	struct account_world        *world;
 	struct account_clean_options clean;
 	struct policy                policy;
+	struct hold_rules            rules; /* none: nobody rests */
 	struct saga_kind             kind;
 	const struct saga_kind      *kinds[1];
-	struct queue                 queues[2];
+	struct queue                 queues[3];
 	struct err                   err; /* of the last refusal */
 };
 

@@ -71,25 +71,37 @@ static enum rc add_account(struct session *s, void *arg, struct err *e)
 	return RC_OK;
 }
 
-static void fill_pool(struct lease_rig *r, int accounts)
+/* The accounts of one page, from number `first` on. */
+static void fill_page(struct lease_rig *r, const struct cloud_account_page *page, size_t first)
 {
-	struct cloud_account_page page;
-
-	CHECK(r->cloud.organisation->ops->list_accounts(r->cloud.organisation, sim_cloud_ou(r->sim, SIM_OU_AVAILABLE),
-	                                                STR(""), &r->k.arena, &page, NULL) == RC_OK);
-	CHECK(page.count == (size_t)accounts);
-	for (size_t i = 0; i < page.count; i++) {
-		struct account a = { .id = page.items[i].id,
-			             .name = page.items[i].name,
+	for (size_t i = 0; i < page->count; i++) {
+		struct account a = { .id = page->items[i].id,
+			             .name = page->items[i].name,
 			             .status = ACCOUNT_AVAILABLE,
 			             .placed_ou = STR("Available"),
-			             .cleaned_ms = (int64_t)i + 1,
+			             .cleaned_ms = (int64_t)(first + i) + 1,
+			             .rested_ms = (int64_t)(first + i) + 1,
 			             .created_ms = 1,
 			             .edited_ms = 1 };
 
-		r->accounts[i] = a.id;
+		r->accounts[first + i] = a.id;
 		rig_run(&r->k, add_account, &a);
 	}
+}
+
+static void fill_pool(struct lease_rig *r, int accounts)
+{
+	struct cloud_account_page page = { 0 };
+	size_t                    count = 0;
+
+	do {
+		CHECK(r->cloud.organisation->ops->list_accounts(r->cloud.organisation,
+		                                                sim_cloud_ou(r->sim, SIM_OU_AVAILABLE), page.next,
+		                                                &r->k.arena, &page, NULL) == RC_OK);
+		fill_page(r, &page, count);
+		count += page.count;
+	} while (page.next.n);
+	CHECK(count == (size_t)accounts);
 }
 
 static struct str add_template(struct lease_rig *r, const char *name, bool requires_approval)
@@ -112,14 +124,18 @@ static struct str add_template(struct lease_rig *r, const char *name, bool requi
 
 static void lay_tables(struct lease_rig *r)
 {
-	r->clean = (struct account_clean_options){ .policy = policy_now, .policy_arg = r };
+	r->clean = (struct account_clean_options){ .rules = &r->rules, .policy = policy_now, .policy_arg = r };
 	r->kind = (struct saga_kind){ .name = ACCOUNT_FOLLOW };
 	r->kinds[0] = &r->kind;
 	memcpy(r->queues, lease_queues, sizeof(lease_queues));
 	r->queues[2] = account_clean_queue(&r->clean);
+	r->queues[3] = hold_queue();
+	r->queues[4] = reports_queue(&r->reports);
 	memcpy(r->routes, lease_routes, sizeof(lease_routes));
 	r->routes[4] = (struct route){ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE };
 	r->routes[5] = (struct route){ EVENT_CLEANUP_DUE, CLEANUP_QUEUE };
+	r->routes[6] = (struct route){ EVENT_HOLD_DUE, HOLD_QUEUE };
+	r->routes[7] = (struct route){ EVENT_STATEMENT_DUE, REPORTS_QUEUE };
 	r->k.options.queues = r->queues;
 	r->k.options.queue_count = ARRAY_LEN(r->queues);
 	r->k.options.routes = r->routes;
@@ -146,6 +162,7 @@ void lease_rig_open(struct lease_rig *r, int accounts)
 	r->kind = account_follow_kind(r->world);
 	r->clean.store = r->k.store;
 	r->clean.cleaner = r->cloud.cleaner;
+	r->reports = (struct reports){ .store = r->k.store, .costs = r->cloud.costs };
 	fill_pool(r, accounts);
 	r->by_request = add_template(r, "By request", true);
 	r->by_rule = add_template(r, "By rule", false);

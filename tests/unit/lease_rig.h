@@ -12,8 +12,10 @@
 #include "providers/sim/cloud.h"
 #include "service/account_clean.h"
 #include "service/account_follow.h"
+#include "service/holds.h"
 #include "service/lease_passes.h"
 #include "service/leases.h"
+#include "service/statement.h"
 #include "store/fault.h"
 
 #define SECOND_MS 1000ll
@@ -21,7 +23,7 @@
 #define HOUR_MS   3600000ll
 #define USD       1000000ll
 
-enum { RIG_ACCOUNTS_MAX = 12 };
+enum { RIG_ACCOUNTS_MAX = 50 };
 
 struct lease_rig {
 	struct kernel_rig            k;
@@ -32,11 +34,13 @@ struct lease_rig {
 	struct account_world_options world_options;
 	struct account_world        *world;
 	struct account_clean_options clean;
+	struct reports               reports; /* made with the costs of the simulated cloud */
 	struct saga_kind             kind;
 	const struct saga_kind      *kinds[1];
-	struct queue                 queues[3];
-	struct route                 routes[6];
+	struct queue                 queues[5];
+	struct route                 routes[8];
 	struct policy                policy;
+	struct hold_rules            rules;                      /* none: nobody rests */
 	struct str                   accounts[RIG_ACCOUNTS_MAX]; /* the pool, in the order of its ids */
 	struct str                   by_request, by_rule;        /* templates: with approval, and without */
 

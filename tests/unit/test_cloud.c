@@ -14,6 +14,7 @@
 #include "providers/sim/cloud.h"
 #include "providers/sim/faults.h"
 #include "providers/sim/records.h"
+#include "service/statement.h"
 #include "store/memory.h"
 #include "store/sqlite.h"
 #include "store/store.h"
@@ -359,6 +360,85 @@ TEST(costs_are_what_one_computes_by_hand)
 	CHECK(spend(&f, STR("000000000001"), START, START + DAY_MS).micro_usd == 0);
 	CHECK(f.cloud.costs->ops->spend(f.cloud.costs, account, START + 1, START, &(struct cloud_spend){ 0 }, &f.err) ==
 	      RC_INVALID);
+	tear_down(&f);
+}
+
+/* Day by day and service by service, while figures are still coming in: never another sum than spend says. */
+TEST(the_parts_of_a_bill_add_up)
+{
+	struct fixture    f;
+	struct arena      a = { 0 };
+	struct cloud_bill bill;
+	struct str        account;
+	int64_t           from = START / DAY_MS * DAY_MS;
+	bool              has_two = false;
+
+	set_up(&f, &(struct sim_cloud_options){ .accounts = 2, .available = 1 });
+	account = some_account(&f, SIM_OU_AVAILABLE);
+	CHECK(move(&f, account, SIM_OU_AVAILABLE, SIM_OU_ACTIVE) == RC_OK);
+	for (int hour = 0; hour < 96; hour += 5) {
+		struct cloud_spend s;
+		int64_t            sum = 0, last_day = 0;
+
+		pass(&f, 5 * HOUR_MS);
+		s = spend(&f, account, from, from + 5 * DAY_MS);
+		CHECK(f.cloud.costs->ops->itemise(f.cloud.costs, account, from, from + 5 * DAY_MS, &a, &bill, &f.err) ==
+		      RC_OK);
+		for (size_t i = 0; i < bill.count; i++) {
+			sum += bill.items[i].micro_usd;
+			CHECK(bill.items[i].micro_usd > 0 && bill.items[i].day_ms % DAY_MS == 0);
+			CHECK(bill.items[i].day_ms >= last_day && bill.items[i].service.n <= CLOUD_SERVICE_MAX);
+			has_two = has_two || (i && !str_eq(bill.items[i].service, bill.items[i - 1].service));
+			last_day = bill.items[i].day_ms;
+		}
+		CHECK(sum == s.micro_usd && bill.spend.micro_usd == sum);
+		CHECK(bill.spend.complete_until_ms == s.complete_until_ms);
+	}
+	CHECK(has_two);
+	arena_fini(&a);
+	tear_down(&f);
+}
+
+/* A lease of so many hours on the account, then a rest; its statement as it is some days later. Adds up by how much the total is wrong. */
+static int64_t error_of_lease(struct fixture *f, struct str account, int hours, int64_t rest_ms)
+{
+	struct statement        st = { .uuid = STR("u"), .account_id = account, .start_ms = f->clock.test_ms };
+	struct statement_asking how = { .costs = f->cloud.costs };
+	struct arena            a = { 0 };
+	int64_t                *days, caused, back_ms;
+
+	CHECK(move(f, account, SIM_OU_AVAILABLE, SIM_OU_ACTIVE) == RC_OK);
+	pass(f, hours * HOUR_MS + 1234567);
+	CHECK(move(f, account, SIM_OU_ACTIVE, SIM_OU_CLEANUP) == RC_OK);
+	CHECK(move(f, account, SIM_OU_CLEANUP, SIM_OU_AVAILABLE) == RC_OK);
+	st.end_ms = f->clock.test_ms;
+	CHECK(sim_cloud_true_spend(f->sim, account, st.start_ms, st.end_ms, &caused, &f->err) == RC_OK);
+	statement_window(st.start_ms, st.end_ms, &st.from_ms, &st.to_ms);
+	pass(f, rest_ms);
+	back_ms = f->clock.test_ms;
+	CHECK(move(f, account, SIM_OU_AVAILABLE, SIM_OU_ACTIVE) == RC_OK); /* the next one's */
+	pass(f, 10 * HOUR_MS);
+	CHECK(move(f, account, SIM_OU_ACTIVE, SIM_OU_AVAILABLE) == RC_OK);
+	f->clock.test_ms = back_ms + 72 * HOUR_MS;
+	CHECK(statement_ask(&st, &how, &a, &days, &f->err) == RC_OK && st.complete_until_ms == st.to_ms);
+	pass(f, 40 * HOUR_MS);
+	arena_fini(&a);
+	return st.total - caused;
+}
+
+TEST(after_a_rest_a_statement_is_what_its_lease_cost_and_without_one_it_is_not)
+{
+	struct fixture f;
+	struct str     account;
+	int64_t        leaked = 0;
+
+	set_up(&f, &(struct sim_cloud_options){ .accounts = 1, .available = 1 });
+	account = some_account(&f, SIM_OU_AVAILABLE);
+	for (int i = 0; i < 24; i++) {
+		CHECK(error_of_lease(&f, account, 5 + 7 * i, 72 * HOUR_MS) == 0);
+		leaked += error_of_lease(&f, account, 5 + 7 * i, 0);
+	}
+	CHECK(leaked > 1000000);
 	tear_down(&f);
 }
 

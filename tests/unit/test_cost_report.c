@@ -15,11 +15,13 @@
 #include "kernel/timer.h"
 #include "kernel_rig.h"
 #include "service/cost_report.h"
+#include "service/cost_shares.h"
 #include "service/lease_records.h"
 #include "service/statement.h"
 #include "store/session.h"
 
 enum { HOUR = 3600000, ACCOUNTS = 4 };
+#define UUID "9f8b7c6d-1111-4222-8333-000000000001"
 
 static int64_t at(const char *text)
 {
@@ -186,13 +188,21 @@ TEST(groups_and_sums_have_limits)
 	arena_fini(&a);
 }
 
+static void check_str(struct str have, const char *want)
+{
+	if (!str_eq(have, str_from(want)))
+		print_error("%.*s\n", STR_ARG(have));
+	CHECK(str_eq(have, str_from(want)));
+}
+
 /* --- a cloud with prices: so many dollars a day for each account, from the first account on 1, 2, 3, 4 --- */
 
 struct prices {
 	struct costs base;
 	int          calls;
 	int          failures; /* so many calls fail first */
-	int64_t      extra;    /* comes later: added to every answer */
+	int64_t      extra;    /* comes later: added to every answer, or to each day */
+	int64_t      known_until_ms;
 };
 
 static enum rc spend(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms, struct cloud_spend *ret,
@@ -210,7 +220,32 @@ static enum rc spend(struct costs *c, struct str account_id, int64_t from_ms, in
 	return RC_OK;
 }
 
-static const struct costs_ops prices_ops = { .spend = spend };
+/* Each day: a fifth for storage, the rest for computing; what comes late is of a service whose name is a formula. */
+static enum rc itemise(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms, struct arena *a,
+                       struct cloud_bill *ret, struct err *e)
+{
+	struct prices     *p = (struct prices *)c;
+	struct cloud_spend sum;
+	enum rc            rc = spend(c, account_id, from_ms, to_ms, &sum, e);
+
+	if (rc)
+		return rc;
+	*ret = (struct cloud_bill){ .items = arena_alloc(a, (size_t)((to_ms - from_ms) / DAY_MS) * 3 *
+		                                                    sizeof(struct cloud_cost)) };
+	for (int64_t day = from_ms; day < to_ms; day += DAY_MS) {
+		int64_t dollars = account_id.p[account_id.n - 1] - '0';
+
+		ret->items[ret->count++] = (struct cloud_cost){ STR("Storage"), day, dollars * 200000 };
+		ret->items[ret->count++] = (struct cloud_cost){ STR("Compute"), day, dollars * 800000 };
+		if (p->extra)
+			ret->items[ret->count++] = (struct cloud_cost){ STR("=Late, \"big\""), day, p->extra };
+		ret->spend.micro_usd += dollars * 1000000 + p->extra;
+	}
+	ret->spend.complete_until_ms = p->known_until_ms ? p->known_until_ms : to_ms;
+	return RC_OK;
+}
+
+static const struct costs_ops prices_ops = { .spend = spend, .itemise = itemise };
 
 static struct lease new_lease(const char *uuid, enum lease_status status, const char *account, const char *group,
                               const char *start, const char *end)
@@ -233,11 +268,22 @@ static struct lease new_lease(const char *uuid, enum lease_status status, const 
 		               .edited_ms = at(start) };
 }
 
+/* As it is when it has ended: with its statement. */
 static enum rc add_lease(struct session *s, void *arg, struct err *e)
 {
-	(void)e;
 	session_add(s, &lease_type, arg);
-	return RC_OK;
+	return statement_open(s, arg, e);
+}
+
+static enum rc remove_lease(struct session *s, void *arg, struct err *e)
+{
+	struct lease lease;
+	enum rc      rc = session_get(s, &lease_type, STR(UUID), &lease, e);
+
+	(void)arg;
+	if (!rc)
+		session_delete(s, &lease_type, lease.uuid);
+	return rc;
 }
 
 static void add(struct kernel_rig *rig, struct lease lease)
@@ -353,6 +399,8 @@ TEST(a_final_statement_that_says_something_else_is_amended)
 	} rows[] = {
 		{ STATEMENT_PENDING, STATEMENT_PROVISIONAL, false, STATEMENT_PROVISIONAL },
 		{ STATEMENT_PENDING, STATEMENT_FINAL, false, STATEMENT_FINAL },
+		{ STATEMENT_PROVISIONAL, STATEMENT_PROVISIONAL, true, -1 },
+		{ STATEMENT_PROVISIONAL, STATEMENT_PROVISIONAL, false, STATEMENT_PROVISIONAL },
 		{ STATEMENT_PROVISIONAL, STATEMENT_FINAL, true, STATEMENT_FINAL },
 		{ STATEMENT_PROVISIONAL, STATEMENT_FINAL, false, STATEMENT_FINAL },
 		{ STATEMENT_FINAL, STATEMENT_FINAL, true, -1 },
@@ -375,35 +423,21 @@ struct rig {
 	struct prices     prices;
 	struct reports    reports;
 	struct queue      queues[1];
-	struct route      routes[3];
+	struct route      routes[2];
 };
 
 static void open_reports(struct rig *r)
 {
 	*r = (struct rig){ .prices = { .base = { &prices_ops } } };
 	r->queues[0] = reports_queue(&r->reports);
-	r->routes[0] = (struct route){ EVENT_LEASE_TERMINATED, REPORTS_QUEUE };
-	r->routes[1] = (struct route){ EVENT_STATEMENT_DUE, REPORTS_QUEUE };
-	r->routes[2] = (struct route){ EVENT_COST_REPORT_DUE, REPORTS_QUEUE };
+	r->routes[0] = (struct route){ EVENT_STATEMENT_DUE, REPORTS_QUEUE };
+	r->routes[1] = (struct route){ EVENT_COST_REPORT_DUE, REPORTS_QUEUE };
 	r->base.options = (struct kernel_options){
 		.queues = r->queues, .queue_count = 1, .routes = r->routes, .route_count = ARRAY_LEN(r->routes)
 	};
 	rig_open(&r->base);
 	r->reports.store = r->base.store;
 	r->reports.costs = &r->prices.base;
-}
-
-#define UUID "9f8b7c6d-1111-4222-8333-000000000001"
-
-static enum rc emit_end(struct session *s, void *arg, struct err *e)
-{
-	struct event event = { .type = STR(EVENT_LEASE_TERMINATED),
-		               .subject = STR("lease/" UUID),
-		               .actor = STR("monitor"),
-		               .detail = STR("{}") };
-
-	(void)arg;
-	return session_emit(s, &event, e);
 }
 
 static struct statement statement(struct rig *r)
@@ -427,11 +461,9 @@ static void end_lease(struct rig *r)
 	r->base.clock.test_ms = at("2026-10-08T09:00:00Z");
 	add(&r->base,
 	    new_lease(UUID, LEASE_EXPIRED, "111122223332", "beta", "2026-10-05T10:00:00Z", "2026-10-08T09:00:00Z"));
-	rig_run(&r->base, emit_end, NULL);
-	(void)rig_turn(&r->base);
 }
 
-TEST(a_statement_is_provisional_after_a_day_and_final_after_three)
+TEST(a_statement_is_provisional_after_a_day_and_final_after_some)
 {
 	struct rig        r;
 	struct statement  st;
@@ -447,39 +479,295 @@ TEST(a_statement_is_provisional_after_a_day_and_final_after_three)
 	rig_pass(&r.base, 1 + STATEMENT_SPREAD_MS);
 	st = statement(&r);
 	/* the 5th, 6th, 7th and 8th at $2 */
-	CHECK(st.state == STATEMENT_PROVISIONAL && st.total == 8000000 && r.prices.calls == 4);
-	CHECK(strncmp(st.rows.p, "[{\"from\":\"2026-10-05\",\"days\":1,\"usd\":2},", 40) == 0 && st.hash.n == 64);
+	CHECK(st.state == STATEMENT_PROVISIONAL && st.total == 8000000 && r.prices.calls == 1);
+	check_str(st.rows, "[{\"service\":\"Compute\",\"usd\":6.4},{\"service\":\"Storage\",\"usd\":1.6}]");
+	CHECK(strncmp(st.days.p, "[{\"from\":\"2026-10-05\",\"days\":1,\"usd\":2},", 40) == 0 && st.hash.n == 64);
+	CHECK(st.complete_until_ms == st.to_ms);
 	hash = str_dup(&r.base.arena, st.hash);
 
-	r.prices.extra = 250000; /* what came late */
+	r.prices.extra = 500000; /* what came late */
 	rig_pass(&r.base, STATEMENT_FINAL_MS - STATEMENT_PROVISIONAL_MS + STATEMENT_SPREAD_MS);
 	st = statement(&r);
-	CHECK(st.state == STATEMENT_FINAL && st.total == 9000000 && !str_eq(hash, st.hash));
+	CHECK(st.state == STATEMENT_FINAL && st.total == 10000000 && !str_eq(hash, st.hash));
 	told = events_of(&r, EVENT_COSTS_GENERATED);
 	CHECK(told.count == 2);
 	CHECK(strstr(told.events[0].detail.p, "\"totalCost\":8,") &&
 	      strstr(told.events[0].detail.p, "\"state\":\"provisional\""));
-	CHECK(strstr(told.events[1].detail.p, "\"totalCost\":9,") &&
+	CHECK(strstr(told.events[1].detail.p, "\"totalCost\":10,") &&
 	      strstr(told.events[1].detail.p, "\"state\":\"final\""));
 	CHECK(strstr(told.events[1].detail.p,
 	             "\"startDate\":\"2026-10-05T00:00:00Z\",\"endDate\":\"2026-10-09T00:00:00Z\""));
 	rig_close(&r.base);
 }
 
-TEST(an_event_that_comes_again_opens_nothing_new)
+/* Compute 6.4, the late one 2, Storage 1.6: not by name, and what a spreadsheet would compute is text. */
+TEST(a_statement_is_a_table_with_the_dearest_service_first)
+{
+	struct rig       r;
+	struct statement st;
+	struct buf       b;
+
+	open_reports(&r);
+	end_lease(&r);
+	r.prices.extra = 500000;
+	rig_pass(&r.base, STATEMENT_FINAL_MS + STATEMENT_SPREAD_MS);
+	st = statement(&r);
+	buf_init(&b, 10000);
+	statement_write_csv(&st, &b);
+	check_str(
+	        buf_str(&b),
+	        "Lease,Account,Service,StartDate,EndDate,Cost,Currency,State,CompleteUntil\n" UUID
+	        ",111122223332,Compute,2026-10-05,2026-10-08,6.400000,USD,final,2026-10-09T00:00:00Z\n" UUID
+	        ",111122223332,\"'=Late, \"\"big\"\"\",2026-10-05,2026-10-08,2.000000,USD,final,2026-10-09T00:00:00Z\n" UUID
+	        ",111122223332,Storage,2026-10-05,2026-10-08,1.600000,USD,final,2026-10-09T00:00:00Z\n");
+	buf_fini(&b);
+	rig_close(&r.base);
+}
+
+TEST(a_statement_is_not_final_before_its_figures_are_there)
+{
+	struct rig r;
+
+	open_reports(&r);
+	end_lease(&r);
+	r.prices.known_until_ms = at("2026-10-08T12:00:00Z"); /* the window ends at midnight */
+	rig_pass(&r.base, STATEMENT_FINAL_MS + STATEMENT_SPREAD_MS);
+	CHECK(statement(&r).state == STATEMENT_PROVISIONAL);
+	CHECK(statement(&r).complete_until_ms == at("2026-10-08T12:00:00Z"));
+	CASE("it looks again, and tells nothing while nothing changes");
+	rig_pass(&r.base, STATEMENT_AGAIN_MS);
+	CHECK(statement(&r).state == STATEMENT_PROVISIONAL && r.prices.calls >= 3);
+	CHECK(events_of(&r, EVENT_COSTS_GENERATED).count == 1);
+	r.prices.known_until_ms = 0;
+	rig_pass(&r.base, STATEMENT_AGAIN_MS);
+	CHECK(statement(&r).state == STATEMENT_FINAL);
+	rig_close(&r.base);
+}
+
+TEST(a_cloud_that_never_tells_all_does_not_keep_a_statement_open_for_ever)
+{
+	struct rig r;
+
+	open_reports(&r);
+	end_lease(&r);
+	r.prices.known_until_ms = at("2026-10-08T12:00:00Z");
+	rig_pass(&r.base, STATEMENT_PATIENCE_MS - STATEMENT_AGAIN_MS);
+	CHECK(statement(&r).state == STATEMENT_PROVISIONAL);
+	rig_pass(&r.base, 2 * STATEMENT_AGAIN_MS);
+	CHECK(statement(&r).state == STATEMENT_FINAL);
+	rig_close(&r.base);
+}
+
+struct rest {
+	struct str account_id;
+	int64_t    clean_ms;
+};
+
+static enum rc end_rest(struct session *s, void *arg, struct err *e)
+{
+	struct rest *rest = arg;
+
+	return statement_finalise(s, rest->account_id, rest->clean_ms, e);
+}
+
+TEST(the_end_of_the_rest_makes_a_statement_final)
+{
+	struct rig  r;
+	struct rest rest = { STR("111122223332"), at("2026-10-08T17:00:00Z") }, other = { STR("111122223331"), 0 };
+
+	open_reports(&r);
+	end_lease(&r);
+	rig_pass(&r.base, STATEMENT_PROVISIONAL_MS + STATEMENT_SPREAD_MS);
+	rig_run(&r.base, end_rest, &other); /* nobody has had it */
+	rig_pass(&r.base, 1000);
+	CHECK(statement(&r).state == STATEMENT_PROVISIONAL);
+	rig_run(&r.base, end_rest, &rest);
+	rig_pass(&r.base, 1000);
+	CHECK(statement(&r).state == STATEMENT_FINAL);
+	CASE("what was spent until the account was clean counts: eight hours later is the 9th");
+	CHECK(statement(&r).to_ms == at("2026-10-10T00:00:00Z") && statement(&r).total == 10000000);
+	CASE("told twice, nothing changes");
+	rig_run(&r.base, end_rest, &rest);
+	rig_pass(&r.base, 1000);
+	CHECK(statement(&r).state == STATEMENT_FINAL && events_of(&r, EVENT_COSTS_GENERATED).count == 2);
+	rig_close(&r.base);
+}
+
+TEST(a_rest_that_ends_early_waits_for_the_figures)
+{
+	struct rig  r;
+	struct rest rest = { STR("111122223332"), 0 };
+
+	open_reports(&r);
+	end_lease(&r);
+	r.prices.known_until_ms = at("2026-10-08T08:00:00Z");
+	rig_pass(&r.base, HOUR);
+	rig_run(&r.base, end_rest, &rest);
+	rig_pass(&r.base, 1000);
+	CHECK(statement(&r).state == STATEMENT_PROVISIONAL);
+	r.prices.known_until_ms = 0;
+	rig_pass(&r.base, STATEMENT_AGAIN_MS);
+	CHECK(statement(&r).state == STATEMENT_FINAL);
+	rig_close(&r.base);
+}
+
+TEST(figures_that_change_after_it_was_final_amend_a_statement)
+{
+	struct rig r;
+
+	open_reports(&r);
+	end_lease(&r);
+	rig_pass(&r.base, STATEMENT_FINAL_MS + STATEMENT_SPREAD_MS);
+	CHECK(statement(&r).state == STATEMENT_FINAL && statement(&r).total == 8000000);
+	r.prices.extra = 250000;
+	rig_pass(&r.base, 10 * (int64_t)DAY_MS);
+	CHECK(statement(&r).state == STATEMENT_AMENDED && statement(&r).total == 9000000);
+	CASE("the same once more is not told again");
+	rig_pass(&r.base, 40 * (int64_t)DAY_MS);
+	CHECK(events_of(&r, EVENT_COSTS_GENERATED).count == 3);
+	rig_close(&r.base);
+}
+
+TEST(a_statement_has_one_timer)
 {
 	struct rig        r;
 	struct timer_list timers = { .prefix = STR("statement/"), .limit = 10 };
 
 	open_reports(&r);
 	end_lease(&r);
-	rig_pass(&r.base, STATEMENT_PROVISIONAL_MS + STATEMENT_SPREAD_MS);
-	rig_run(&r.base, emit_end, NULL);
-	(void)rig_turn(&r.base);
-	CHECK(statement(&r).state == STATEMENT_PROVISIONAL && events_of(&r, EVENT_COSTS_GENERATED).count == 1);
-	rig_run(&r.base, timer_list, &timers);
-	CHECK(timers.page.count == 1);
+	for (int i = 0; i < 8; i++) {
+		rig_pass(&r.base, DAY_MS);
+		rig_run(&r.base, timer_list, &timers);
+		CHECK(timers.page.count == 1);
+	}
 	rig_close(&r.base);
+}
+
+/* --- shares --- */
+
+TEST(a_report_counts_leases_that_are_gone_and_asks_no_more_for_what_is_final)
+{
+	struct rig r;
+	int        calls;
+
+	open_reports(&r);
+	end_lease(&r);
+	check_report(&r.base, &r.prices,
+	             "CostReportGroup,StartDate,EndDate,Cost,Currency\nbeta,2026-10-01,2026-10-31,6.00,USD\n");
+	rig_pass(&r.base, STATEMENT_FINAL_MS + STATEMENT_SPREAD_MS);
+	rig_run(&r.base, remove_lease, NULL);
+	calls = r.prices.calls;
+	/* midnights of the 6th, 7th and 8th at $2 */
+	check_report(&r.base, &r.prices,
+	             "CostReportGroup,StartDate,EndDate,Cost,Currency\nbeta,2026-10-01,2026-10-31,6.00,USD\n");
+	CHECK(r.prices.calls == calls);
+	CASE("an amended statement changes the report");
+	r.prices.extra = 1000000;
+	rig_pass(&r.base, 10 * (int64_t)DAY_MS);
+	check_report(&r.base, &r.prices,
+	             "CostReportGroup,StartDate,EndDate,Cost,Currency\nbeta,2026-10-01,2026-10-31,9.00,USD\n");
+	rig_close(&r.base);
+}
+
+struct share_count {
+	int64_t month, count;
+};
+
+static enum rc count_month(struct session *s, void *arg, struct err *e)
+{
+	struct share_count *c = arg;
+
+	return session_count(s, &cost_share_type, COST_SHARE_BY_MONTH, value_int(c->month), &c->count, e);
+}
+
+static int64_t count_shares(struct rig *r, int64_t month_number)
+{
+	struct share_count c = { .month = month_number };
+
+	rig_run(&r->base, count_month, &c);
+	return c.count;
+}
+
+TEST(a_lease_leaves_a_share_in_each_of_its_months_until_its_statement_goes)
+{
+	struct rig r;
+
+	open_reports(&r);
+	r.base.clock.test_ms = at("2027-02-03T09:00:00Z");
+	add(&r.base,
+	    new_lease(UUID, LEASE_EXPIRED, "111122223332", "beta", "2026-10-31T10:00:00Z", "2027-02-03T09:00:00Z"));
+	CHECK(count_shares(&r, 202610) == 0); /* no midnight of October is in it */
+	CHECK(count_shares(&r, 202611) == 1 && count_shares(&r, 202612) == 1);
+	CHECK(count_shares(&r, 202701) == 1 && count_shares(&r, 202702) == 1 && count_shares(&r, 202703) == 0);
+	rig_pass(&r.base, STATEMENT_KEPT_MS + DAY_MS);
+	CHECK(count_shares(&r, 202611) + count_shares(&r, 202612) + count_shares(&r, 202701) +
+	              count_shares(&r, 202702) ==
+	      0);
+	rig_close(&r.base);
+}
+
+TEST(a_lease_of_many_years_still_fits_one_transaction)
+{
+	struct rig       r;
+	struct statement st;
+
+	open_reports(&r);
+	r.base.clock.test_ms = at("2038-02-03T09:00:00Z");
+	add(&r.base,
+	    new_lease(UUID, LEASE_EXPIRED, "111122223332", "beta", "2020-01-01T10:00:00Z", "2038-02-03T09:00:00Z"));
+	CHECK(count_shares(&r, 203802) == 1 && count_shares(&r, 203303) == 1 && count_shares(&r, 203302) == 0);
+	rig_pass(&r.base, STATEMENT_FINAL_MS + STATEMENT_SPREAD_MS);
+	st = statement(&r);
+	CHECK(st.state == STATEMENT_FINAL && (st.to_ms - st.from_ms) / DAY_MS == STATEMENT_DAYS_MAX);
+	CHECK(st.total == 2 * (int64_t)1000000 * STATEMENT_DAYS_MAX);
+	rig_close(&r.base);
+}
+
+/* Names of the greatest length, all of it escaped; each day costs a dollar for each of them. */
+static enum rc itemise_many(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms, struct arena *a,
+                            struct cloud_bill *ret, struct err *e)
+{
+	enum { MANY = STATEMENT_SERVICES_MAX + 20 };
+	size_t count = 0;
+
+	(void)c;
+	(void)account_id;
+	(void)e;
+	*ret = (struct cloud_bill){ .items = arena_alloc(a, (MANY + 1) * sizeof(struct cloud_cost)),
+		                    .spend = { .complete_until_ms = to_ms } };
+	for (int i = 0; i < MANY; i++) {
+		struct str name = str_format(
+		        a, "%03d%.*s", i, CLOUD_SERVICE_MAX - 3,
+		        "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
+		        "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
+		        "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01");
+
+		ret->items[count++] = (struct cloud_cost){ name, from_ms, 1000000 };
+	}
+	ret->items[count++] = (struct cloud_cost){ STR(""), from_ms, 5000000 };
+	ret->count = count;
+	return RC_OK;
+}
+
+TEST(services_beyond_the_limit_and_those_without_a_name_are_one_row_at_the_end)
+{
+	static const struct costs_ops many_ops = { .itemise = itemise_many };
+	struct costs                  many = { &many_ops };
+	struct statement_asking       how = { .costs = &many };
+	struct statement st = { .uuid = STR(UUID), .account_id = STR("111122223332"), .from_ms = 0, .to_ms = DAY_MS };
+	struct arena     a = { 0 };
+	CLEANUP(json_freep) json_t *rows = NULL;
+	int64_t                    *days;
+	struct str                  last;
+	struct err                  e = { 0 };
+
+	CHECK(statement_ask(&st, &how, &a, &days, &e) == RC_OK);
+	CHECK(json_parse(st.rows, &rows, &e) == RC_OK && json_array_size(rows) == STATEMENT_SERVICES_MAX + 1);
+	CHECK(json_get_text(json_array_get(rows, STATEMENT_SERVICES_MAX), "service", &last));
+	check_str(last, STATEMENT_OTHERS);
+	CHECK(json_number_value(json_object_get(json_array_get(rows, STATEMENT_SERVICES_MAX), "usd")) == 25);
+	CHECK(st.total == (STATEMENT_SERVICES_MAX + 25) * INT64_C(1000000) && days[0] == st.total);
+	arena_fini(&a);
 }
 
 TEST(a_statement_waits_for_a_cloud_that_is_away_and_is_forgotten_after_three_years)
@@ -492,7 +780,9 @@ TEST(a_statement_waits_for_a_cloud_that_is_away_and_is_forgotten_after_three_yea
 	r.prices.failures = 3;
 	rig_pass(&r.base, STATEMENT_FINAL_MS + 2 * (int64_t)STATEMENT_SPREAD_MS);
 	CHECK(statement(&r).state == STATEMENT_FINAL);
-	r.prices.failures = 1000; /* nobody is asked for what is removed */
+	r.prices.failures = 1000; /* the later looks fail for good, and nobody is asked for what is removed */
+	rig_pass(&r.base, 50 * (int64_t)DAY_MS);
+	CHECK(statement(&r).state == STATEMENT_FINAL && events_of(&r, EVENT_COSTS_FAILED).count == 2);
 	rig_pass(&r.base, STATEMENT_KEPT_MS);
 	CHECK(rig_try(&r.base, statement_get, &st, NULL) == RC_NOT_FOUND);
 	rig_close(&r.base);

@@ -345,16 +345,18 @@ TEST(no_status_can_do_without_its_fields_or_with_those_of_another)
 
 /* clang-format off */
 static const int account_expected[ACCOUNT_EVENT_COUNT][ACCOUNT_STATUS_COUNT] = {
-	/*                           Available           Active              CleanUp             Quarantine          Frozen              Exit */
-	[ACCOUNT_ON_REGISTER]   = { no,                 no,                 no,                 no,                 no,                 no           },
-	[ACCOUNT_ON_LEND]       = { ACCOUNT_ACTIVE,     no,                 no,                 no,                 no,                 no           },
-	[ACCOUNT_ON_FREEZE]     = { no,                 ACCOUNT_FROZEN,     no,                 no,                 no,                 no           },
-	[ACCOUNT_ON_UNFREEZE]   = { no,                 no,                 no,                 no,                 ACCOUNT_ACTIVE,     no           },
-	[ACCOUNT_ON_TAKE_BACK]  = { no,                 ACCOUNT_CLEANUP,    no,                 no,                 ACCOUNT_CLEANUP,    no           },
-	[ACCOUNT_ON_CLEANED]    = { no,                 no,                 ACCOUNT_AVAILABLE,  no,                 no,                 no           },
-	[ACCOUNT_ON_QUARANTINE] = { ACCOUNT_QUARANTINE, ACCOUNT_QUARANTINE, ACCOUNT_QUARANTINE, ACCOUNT_QUARANTINE, ACCOUNT_QUARANTINE, no           },
-	[ACCOUNT_ON_RETRY]      = { no,                 no,                 ACCOUNT_CLEANUP,    ACCOUNT_CLEANUP,    no,                 no           },
-	[ACCOUNT_ON_EJECT]      = { ACCOUNT_EXIT,       ACCOUNT_EXIT,       no,                 ACCOUNT_EXIT,       ACCOUNT_EXIT,       ACCOUNT_EXIT },
+	/*                           Available           Active              CleanUp             Quarantine          Frozen              Exit          Cooldown */
+	[ACCOUNT_ON_REGISTER]   = { no,                 no,                 no,                 no,                 no,                 no,           no                 },
+	[ACCOUNT_ON_LEND]       = { ACCOUNT_ACTIVE,     no,                 no,                 no,                 no,                 no,           no                 },
+	[ACCOUNT_ON_FREEZE]     = { no,                 ACCOUNT_FROZEN,     no,                 no,                 no,                 no,           no                 },
+	[ACCOUNT_ON_UNFREEZE]   = { no,                 no,                 no,                 no,                 ACCOUNT_ACTIVE,     no,           no                 },
+	[ACCOUNT_ON_TAKE_BACK]  = { no,                 ACCOUNT_CLEANUP,    no,                 no,                 ACCOUNT_CLEANUP,    no,           no                 },
+	[ACCOUNT_ON_CLEANED]    = { no,                 no,                 ACCOUNT_COOLDOWN,   no,                 no,                 no,           no                 },
+	[ACCOUNT_ON_RELEASE]    = { no,                 no,                 no,                 no,                 no,                 no,           ACCOUNT_AVAILABLE  },
+	[ACCOUNT_ON_HOLD]       = { ACCOUNT_COOLDOWN,   no,                 no,                 no,                 no,                 no,           no                 },
+	[ACCOUNT_ON_QUARANTINE] = { ACCOUNT_QUARANTINE, ACCOUNT_QUARANTINE, ACCOUNT_QUARANTINE, ACCOUNT_QUARANTINE, ACCOUNT_QUARANTINE, no,           ACCOUNT_QUARANTINE },
+	[ACCOUNT_ON_RETRY]      = { no,                 no,                 ACCOUNT_CLEANUP,    ACCOUNT_CLEANUP,    no,                 no,           ACCOUNT_CLEANUP    },
+	[ACCOUNT_ON_EJECT]      = { ACCOUNT_EXIT,       ACCOUNT_EXIT,       no,                 ACCOUNT_EXIT,       ACCOUNT_EXIT,       ACCOUNT_EXIT, ACCOUNT_EXIT       },
 };
 #undef no
 /* clang-format on */
@@ -365,7 +367,7 @@ static struct account account_in(enum account_status status)
 		.id = STR("111122223333"), .status = status, .created_ms = 1, .edited_ms = 1, .version = 3
 	};
 
-	a.placed_ou = str_from(account_status_names[status]);
+	a.placed_ou = str_from(account_ou_names[status]);
 	if (status == ACCOUNT_ACTIVE)
 		a.holder = a.granted = STR("ann@example.com");
 	if (status == ACCOUNT_ACTIVE || status == ACCOUNT_FROZEN)
@@ -414,7 +416,7 @@ TEST(an_account_that_is_not_stored_yet_can_be_registered)
 	CHECK(a.status == ACCOUNT_CLEANUP && a.created_ms == NOW && account_ok(&a) && account_must_follow(&a));
 }
 
-TEST(only_a_cleanup_makes_an_account_available)
+TEST(only_the_end_of_a_rest_makes_an_account_available)
 {
 	for (int from = 0; from < ACCOUNT_STATUS_COUNT; from++)
 		for (int on = 0; on < ACCOUNT_EVENT_COUNT; on++) {
@@ -422,7 +424,7 @@ TEST(only_a_cleanup_makes_an_account_available)
 			                                               (enum account_event)on);
 
 			if (step && step->to == ACCOUNT_AVAILABLE)
-				CHECK(from == ACCOUNT_CLEANUP && on == ACCOUNT_ON_CLEANED);
+				CHECK(from == ACCOUNT_COOLDOWN && on == ACCOUNT_ON_RELEASE);
 		}
 }
 
@@ -431,6 +433,18 @@ TEST(a_cleaned_account_rests_from_then_on)
 	struct account a = account_in(ACCOUNT_CLEANUP);
 
 	CHECK(account_apply(&a, ACCOUNT_ON_CLEANED, now, NULL) == RC_OK && a.cleaned_ms == NOW);
+}
+
+TEST(who_has_not_rested_since_its_cleanup_is_not_available)
+{
+	struct account a = account_in(ACCOUNT_AVAILABLE);
+
+	a.cleaned_ms = NOW;
+	CHECK(!account_ok(&a));
+	a.rested_ms = NOW;
+	CHECK(account_ok(&a));
+	a.open_holds = 1;
+	CHECK(!account_ok(&a));
 }
 
 TEST(whoever_leaves_active_has_no_holder)

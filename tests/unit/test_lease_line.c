@@ -106,6 +106,7 @@ static enum rc free_all(struct session *s, void *arg, struct err *e)
 		if (session_get(s, &account_type, r->accounts[i], &a, e))
 			return RC_INTERNAL;
 		a.status = ACCOUNT_AVAILABLE;
+		a.rested_ms = a.cleaned_ms;
 		session_put(s, &account_type, &a);
 	}
 	return RC_OK;

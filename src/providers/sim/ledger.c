@@ -8,10 +8,22 @@
  * An account is in use in Active and in Frozen: freezing takes access away, not the machines. The figures of an hour become visible
  * when a delay has passed since its end. The delay is the same for all hours of one UTC day of one account, and follows from both,
  * so two days may become visible in the wrong order, as with Cost Explorer; what was answered early is too low and never too high.
+ *
+ * A day's amount is split over a few services, in parts that follow from the account. Nothing is lost in rounding: what is left is the
+ * first one's, so the parts of a day always add up to what the day costs.
  */
 #include "providers/sim/cloud_ops.h"
 
-enum { HOUR_MS = 3600000, DAY_MS = 24 * HOUR_MS };
+enum { HOUR_MS = 3600000, DAY_MS = 24 * HOUR_MS, PARTS = 1000 };
+
+static const struct str services[] = {
+	STR_INIT("Amazon Elastic Compute Cloud - Compute"),
+	STR_INIT("Amazon Relational Database Service"),
+	STR_INIT("Amazon Simple Storage Service"),
+	STR_INIT("AWS Lambda"),
+	STR_INIT("AmazonCloudWatch"),
+};
+enum { SERVICES = sizeof(services) / sizeof(services[0]) };
 
 bool sim_is_billed(enum sim_ou_name ou)
 {
@@ -65,9 +77,10 @@ struct bill {
 	const struct sim_cloud_options *options;
 	struct str                      account_id;
 	int64_t                         from_ms, to_ms;
-	bool                            is_truth; /* as if all data were there */
+	bool                            is_truth;    /* as if all data were there */
+	bool                            is_itemised; /* by service */
 
-	struct cloud_spend spend;
+	struct cloud_bill bill;
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -75,9 +88,42 @@ static int64_t smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* How many thousandths of its costs the account spends on this service: the first has what is left. */
+static int64_t parts_of(struct str account_id, size_t service)
+{
+	int64_t parts = PARTS;
+
+	if (service)
+		return (int64_t)(str_hash(account_id, service) % (PARTS / SERVICES));
+	for (size_t i = 1; i < SERVICES; i++)
+		parts -= parts_of(account_id, i);
+	return parts;
+}
+
+static void add_items(struct cloud_bill *bill, struct str account_id, int64_t day_ms, int64_t micro_usd)
+{
+	int64_t left = micro_usd;
+
+	for (size_t i = SERVICES; i-- > 0;) {
+		int64_t amount = i ? micro_usd / PARTS * parts_of(account_id, i) : left;
+
+		left -= amount;
+		if (amount)
+			bill->items[bill->count++] = (struct cloud_cost){ services[i], day_ms, amount };
+	}
+}
+
+static void add_day(struct bill *b, int64_t day_ms, int64_t micro_usd)
+{
+	b->bill.spend.micro_usd += micro_usd;
+	if (b->is_itemised)
+		add_items(&b->bill, b->account_id, day_ms, micro_usd);
+}
+
 static void add_up(struct bill *b, const struct page *rates, int64_t now_ms)
 {
-	b->spend = (struct cloud_spend){ .complete_until_ms = b->to_ms };
+	b->bill.count = 0;
+	b->bill.spend = (struct cloud_spend){ .complete_until_ms = b->to_ms };
 	for (int64_t day = b->from_ms / DAY_MS; day * DAY_MS < b->to_ms; day++) {
 		int64_t begin = day * DAY_MS > b->from_ms ? day * DAY_MS : b->from_ms;
 		int64_t end = smaller((day + 1) * DAY_MS, b->to_ms);
@@ -85,8 +131,8 @@ static void add_up(struct bill *b, const struct page *rates, int64_t now_ms)
 
 		shown = smaller(end, shown > begin ? shown : begin);
 		if (shown < end)
-			b->spend.complete_until_ms = smaller(b->spend.complete_until_ms, shown);
-		b->spend.micro_usd += cost_of(rates, begin, shown);
+			b->bill.spend.complete_until_ms = smaller(b->bill.spend.complete_until_ms, shown);
+		add_day(b, day * DAY_MS, cost_of(rates, begin, shown));
 	}
 }
 
@@ -99,8 +145,11 @@ static enum rc make_bill(struct session *s, void *arg, struct err *e)
 		           .has_sort_max = true,
 		           .sort_max = b->to_ms };
 	struct page  rates;
+	size_t       days = (size_t)((b->to_ms - b->from_ms) / DAY_MS + 2); /* one may be cut at each end */
 	enum rc      rc = sim_read_all(s, q, &rates, e);
 
+	if (b->is_itemised)
+		b->bill.items = arena_alloc(session_arena(s), days * SERVICES * sizeof(b->bill.items[0]));
 	if (!rc)
 		add_up(b, &rates, session_now(s).ms);
 	return rc;
@@ -119,7 +168,7 @@ static enum rc spend(struct costs *base, struct str account_id, int64_t from_ms,
                      struct err *e)
 {
 	struct sim_cloud *c = CONTAINER_OF(base, struct sim_cloud, costs);
-	struct bill       b = { &c->options, account_id, from_ms, to_ms, false, { 0 } };
+	struct bill       b = { .options = &c->options, .account_id = account_id, .from_ms = from_ms, .to_ms = to_ms };
 	struct arena      a = { 0 };
 	enum rc           rc = check_window(from_ms, to_ms, e);
 
@@ -128,14 +177,34 @@ static enum rc spend(struct costs *base, struct str account_id, int64_t from_ms,
 	rc = sim_call(c, WORLD_SPEND, make_bill, &b, &a, e);
 	arena_fini(&a);
 	if (!rc)
-		*ret = b.spend;
+		*ret = b.bill.spend;
+	return rc;
+}
+
+static enum rc itemise(struct costs *base, struct str account_id, int64_t from_ms, int64_t to_ms, struct arena *a,
+                       struct cloud_bill *ret, struct err *e)
+{
+	struct sim_cloud *c = CONTAINER_OF(base, struct sim_cloud, costs);
+	struct bill       b = { .options = &c->options,
+		                .account_id = account_id,
+		                .from_ms = from_ms,
+		                .to_ms = to_ms,
+		                .is_itemised = true };
+	enum rc           rc = check_window(from_ms, to_ms, e);
+
+	if (rc || (rc = sim_check_account(account_id, e)))
+		return rc;
+	if (!(rc = sim_call(c, WORLD_SPEND, make_bill, &b, a, e)))
+		*ret = b.bill;
 	return rc;
 }
 
 enum rc sim_cloud_true_spend(struct sim_cloud *c, struct str account_id, int64_t from_ms, int64_t to_ms,
                              int64_t *ret_micro_usd, struct err *e)
 {
-	struct bill  b = { &c->options, account_id, from_ms, to_ms, true, { 0 } };
+	struct bill b = {
+		.options = &c->options, .account_id = account_id, .from_ms = from_ms, .to_ms = to_ms, .is_truth = true
+	};
 	struct arena a = { 0 };
 	enum rc      rc = check_window(from_ms, to_ms, e);
 
@@ -144,8 +213,8 @@ enum rc sim_cloud_true_spend(struct sim_cloud *c, struct str account_id, int64_t
 	rc = store_read(c->options.store, make_bill, &b, &a, e);
 	arena_fini(&a);
 	if (!rc)
-		*ret_micro_usd = b.spend.micro_usd;
+		*ret_micro_usd = b.bill.spend.micro_usd;
 	return rc;
 }
 
-const struct costs_ops sim_costs_ops = { spend };
+const struct costs_ops sim_costs_ops = { spend, itemise };

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events as people read them: what happened, to what, by whom. Shared by the overview, the details' timelines and the list of events.
+import { h, part } from "./dom.js";
+import { ago, clock, words } from "./format.js";
+import { empty } from "./parts.js";
+
+// Where an event's subject is shown, by the first word of the subject ("sandbox/ID"). A page that shows a kind adds its row.
+const places = {
+	sandbox: { right: "sandboxes", href: (id) => `/sandboxes/${part(id)}` },
+};
+
+const split = (subject) => /^([^/]+)\/(.+)$/.exec(subject ?? "")?.slice(1) ?? ["", subject ?? ""];
+
+// A link to a subject where there is a page of it. text: what to call it, instead of its id.
+export function subjectLink(subject, rights, text) {
+	const [kind, id] = split(subject);
+	const place = places[kind];
+	return place && rights[place.right] ? h("a", { href: place.href(id) }, text || id) : (text || subject || "");
+}
+
+// Members of a detail that are worth a word, and how they read.
+const shown = [
+	["reason", (v) => (typeof v === "string" ? v : (v.comment ?? v.type ?? ""))],
+	["error", (v) => v],
+	["status", (v) => `now ${words(v).toLowerCase()}`],
+	["expiresAt", (v) => ["until ", clock(v)]],
+	["userEmail", (v) => `of ${v}`],
+	["templateName", (v) => `from ${v}`],
+];
+
+function detailParts(event) {
+	const detail = event.detail ?? {};
+	return shown.filter(([name]) => detail[name]).map(([name, read]) => read(detail[name])).filter((text) => text.length);
+}
+
+// withSubject: false on the page of that very subject.
+export function eventItem(event, rights, { withSubject = true } = {}) {
+	const [kind, id] = split(event.subject);
+	const by = event.actor && event.actor !== event.subject && `by ${event.actor}`;
+	const more = [by, ...detailParts(event)].filter(Boolean).flatMap((p, i) => (i ? [", ", p] : [p]));
+	const name = event.detail?.name ?? (kind === "job" ? id : null);
+	return h("li", { data: { event: event.id } },
+		withSubject ? clock(event.time) : ago(event.time),
+		h("span", { class: "what" }, words(event["detail-type"])),
+		withSubject && h("span", { class: "about" }, subjectLink(event.subject, rights, name)),
+		more.length > 0 && h("span", { class: "more" }, more));
+}
+
+// The newest first.
+export function timeline(events, rights, options) {
+	if (!events.length) return empty("Nothing has happened yet");
+	return h("ol", { class: "timeline" }, events.map((e) => eventItem(e, rights, options)));
+}

@@ -1,0 +1,127 @@
+/* holds.h - holds of accounts: made, extended, released. An account becomes free when its last one is closed, and in no other way.
+ *
+ * Wiring: hold_queue() into the table of queues, with the route { EVENT_HOLD_DUE, HOLD_QUEUE }.
+ *
+ * The account's open holds are listed in its hold_book, read and written in the same transaction as the holds themselves: so whether one is the
+ * last never depends on an index. The release timer is armed in the transaction that makes the hold. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "domain/account.h"
+#include "domain/caller.h"
+#include "domain/hold.h"
+#include "kernel/queue.h"
+#include "store/record.h"
+#include "store/session.h"
+#include "store/store.h"
+
+#define HOLD_QUEUE          "holds"
+#define EVENT_HOLD_DUE      "HoldDue" /* of a timer, named hold_schedule_name(): {"holdId": ...} */
+#define EVENT_HOLD_CREATED  "HoldCreated"
+#define EVENT_HOLD_CLOSED   "HoldClosed" /* {"holdId", "reason", "state", "why", ...} */
+#define EVENT_HOLD_EXTENDED "HoldExtended"
+#define EVENT_BYPASS_SET    "HoldBypassSet"
+
+enum hold_index {
+	HOLD_BY_ACCOUNT, /* hash account, sort created_ms */
+	HOLD_OPEN_ONES,  /* hash is_open (1), sort due_ms: those without a due time first */
+};
+extern const struct record_type hold_type;
+
+/* One for each account that ever had a hold. */
+struct hold_book {
+	struct str account;
+	struct str open;                  /* ids of the open holds, blanks between */
+	int64_t    last_ms;               /* when the last one was made */
+	struct str bypass_by, bypass_why; /* the next cleanup is not followed by a rest, once; empty: it is */
+	int64_t    bypass_ms;
+	uint64_t   version;
+};
+extern const struct record_type hold_book_type;
+
+#define HOLD_TYPES &hold_type, &hold_book_type
+
+/* --- for those who decide about accounts; inside their transaction --- */
+
+/* Make a hold: sets id, created_ms, state and the like; the caller sets account, reason, mode, due_ms or locks, created_by, note and what it
+ * knows else. Arms the timer when it has a due time; HoldCreated. RC_CONFLICT: the account has HOLDS_OPEN_MAX. */
+MUST_CHECK enum rc hold_open(struct session *s, struct hold *hold, struct err *e);
+
+/* Keep a hold that was never open, as the record of why there is none: bypassed, ejected, exempt. The caller sets what it would set to open
+ * it, and closed_by and closed_why. HoldClosed. */
+MUST_CHECK enum rc hold_record(struct session *s, struct hold *hold, enum hold_state how, struct err *e);
+
+/* The account was cleaned and rests from now on: the holds of the rules, or a record of why there is none (new, bypassed, no hours). Stores
+ * the account; when nothing holds it, it is free at once. */
+MUST_CHECK enum rc hold_rest(struct session *s, const struct hold_rules *rules, struct account *account,
+                             struct str actor, struct err *e);
+
+/* Lock it away: a hold without a due time, in place of an earlier one for the same reason. */
+MUST_CHECK enum rc hold_lock(struct session *s, struct str account, enum hold_reason reason, struct str note,
+                             struct str actor, struct err *e);
+
+/* Close one, without looking at what follows from it for the account: for guard.c. HoldClosed; its timer is gone. RC_CONFLICT: closed already. */
+MUST_CHECK enum rc hold_end(struct session *s, struct hold *hold, enum hold_state how, struct str by, struct str why,
+                            struct err *e);
+
+/* Close those that end when the account is cleaned again (all but a person's) or leaves the pool (all). */
+MUST_CHECK enum rc hold_close_all(struct session *s, struct str account, enum hold_state how, struct str actor,
+                                  struct str why, struct err *e);
+
+/* The account's open holds, at most HOLDS_OPEN_MAX. */
+struct holds {
+	struct hold items[HOLDS_OPEN_MAX];
+	size_t      count;
+};
+MUST_CHECK enum rc hold_list_open(struct session *s, struct str account, struct holds *ret, struct err *e);
+
+/* When it can be free at the earliest: the latest due time; 0: nothing holds it; INT64_MAX: until a person says so. */
+int64_t holds_until(const struct holds *h);
+
+/* Natively: an account that rests and that nothing holds any more becomes free. Notes in the account what holds it. RC_OK also when there
+ * is no such account. */
+MUST_CHECK enum rc hold_free_account(struct session *s, struct str account, struct str actor, struct err *e);
+
+/* Its timer is missing: arm it again, for its own time or, when that is over, for now. */
+MUST_CHECK enum rc hold_rearm(struct session *s, const struct hold *hold, struct err *e);
+
+/* --- for operators --- */
+
+/* Read-only. Of one account, closed ones too, the newest first; or all open ones, those until a person first, then the next due. */
+struct hold_list {
+	struct str account; /* empty: all open ones */
+	size_t     limit;
+	struct str cursor;
+
+	struct page page; /* the answer: struct hold records */
+};
+txn_fn hold_list;
+
+/* Each is audited by its event. RC_NOT_FOUND; RC_CONFLICT: closed already, or the account is locked away and needs a cleanup. */
+struct hold_call {
+	struct str    id;      /* of the hold; hold_add and hold_set_bypass: empty */
+	struct str    account; /* hold_add, hold_set_bypass */
+	struct caller by;
+	struct str    reason; /* in words; required by all but hold_get and hold_extend */
+	int64_t       due_ms; /* hold_extend, hold_add; 0: until a person closes it (hold_add) */
+
+	struct hold hold; /* the answer */
+};
+txn_fn hold_get; /* read-only */
+txn_fn hold_add; /* a person's own: an Available account rests at once, any other after its next cleanup */
+txn_fn hold_extend_until;
+txn_fn hold_release; /* before its time; those that are due release themselves */
+txn_fn hold_cancel;  /* it should never have been */
+
+/* Another system releases it from now on: closed without a move, the account stays where it is, and only a cleanup brings it back to us.
+ * RC_CONFLICT also for what locks an account away. */
+txn_fn hold_hand_over;
+txn_fn hold_set_bypass;
+
+struct queue hold_queue(void);

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds as operators see them: list, add, extend, release, bypass, drain; and the doctor. Against a real server whose world goes faster."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from lib import leases, server
+from lib.leases import Pool
+from lib.ops import Ops, segment
+from lib.server import ADMIN_TOKEN
+from lib.wait import until
+
+TEN_MINUTES_PER_SECOND = 600
+HOUR = 3600
+OK, REFUSED, USAGE, NOT_FOUND, FOUND = 0, 1, 2, 4, 7
+SCHEDULE = "isb-billing-sep-unquarantine-"
+
+
+class Operator:
+    """Calls of the API, and the same at a terminal."""
+
+    def __init__(self, srv):
+        self.server = srv
+        self.pool = Pool(srv)
+        self.ops = Ops(srv)
+        self.env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % srv.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1",
+                    "TZ": "UTC"}
+
+    def run(self, *args, code=OK):
+        done = server.run(*args, env=self.env)
+        assert done.returncode == code, done
+        return done
+
+    def out(self, *args, code=OK):
+        return self.run(*args, code=code).stdout
+
+    def act(self, path, body=None, status=200):
+        reply = self.ops.act(path, body)
+        assert reply.status == status, reply
+        return reply.json
+
+    def refused(self, path, body=None, status=400):
+        return self.act(path, body, status)["error"]["message"]
+
+    def order(self, account, what, body=None):
+        assert self.pool.admin.call("POST", "/accounts/%s/%s" % (account, what), body).status == 200
+
+    def account(self, account):
+        return self.pool.admin.data("GET", "/accounts/" + account)
+
+    def until_phase(self, account, phase):
+        return until(lambda: (lambda a: a if a["phase"] == phase else None)(self.account(account)),
+                     "account %s is %s" % (account, phase), 60, 0.05)
+
+    def holds(self, account):
+        """All of one account, the newest first."""
+        return self.ops.read("holds?account=" + account)["holds"]
+
+    def open_hold(self, account):
+        return next(h for h in self.holds(account) if h["state"] == "open")
+
+    def give_back(self):
+        """An account whose lease has ended and that was cleaned."""
+        lease = self.pool.active(self.pool.person())
+        before = self.account(lease["awsAccountId"])["lastCleanedTime"]
+        self.pool.manager.data("POST", "/leases/%s/terminate" % lease["leaseId"])
+        until(lambda: self.account(lease["awsAccountId"])["lastCleanedTime"] > before, "the account is clean", 60, 0.05)
+        return lease["awsAccountId"]
+
+    def resting(self):
+        account = self.give_back()
+        self.until_phase(account, "Cooldown")
+        until(lambda: self.ou(account) == "Quarantine", "it is in Quarantine", 30, 0.05)
+        return account
+
+    def free(self):
+        got = self.pool.admin.everything("/accounts", 100)
+        return next(a["awsAccountId"] for a in got if a["phase"] == "Available")
+
+    def ou(self, account):
+        world = self.ops.get("/v1/sim").json
+        return next(o["name"] for o in world["ous"] if account in [a["id"] for a in o["accounts"]])
+
+    def move(self, account, to):
+        """As somebody else does, at the cloud's own console."""
+        reply = self.ops.post("/v1/sim/accounts/%s/move" % account, body={"from": self.ou(account), "to": to})
+        assert reply.status == 200, reply
+
+    def alarms(self):
+        return {a["name"]: a for a in self.ops.read("alarms")["alarms"] if a["state"] == "raised"}
+
+
+def start(make, **env):
+    settings = {"LEASEHOLD_TIME_SCALE": TEN_MINUTES_PER_SECOND, "LEASEHOLD_ALARM_INTERVAL_SEC": "1", "LEASEHOLD_SIM_ACCOUNTS": "12", **env}
+    operator = Operator(make.server(args=["--dev"], **leases.env(make.folder, **settings)))
+    operator.act("jobs/reconcile/pause")
+    return operator
+
+
+@pytest.fixture(scope="module")
+def operator(make_for_module):
+    return start(make_for_module)
+
+
+# Looking.
+
+
+def test_an_account_that_was_given_back_rests_and_it_can_be_seen_why_and_until_when(operator):
+    account = operator.resting()
+    hold = operator.open_hold(account)
+    assert (hold["reason"], hold["mode"], hold["locks"], hold["closed_at"]) == ("billing", "native", False, None)
+    assert hold["due_at"] - hold["created_at"] == 72 * HOUR
+    assert hold["schedule"] == SCHEDULE + hold["id"] and len(hold["schedule"]) == 55 and hold["lease_uuid"]
+    assert operator.ops.read("holds/" + hold["id"]) == hold
+    assert hold["id"] in [h["id"] for h in operator.ops.read("holds")["holds"]]
+    assert operator.ops.read("timers/" + segment(hold["schedule"]))["due_at"] == hold["due_at"]
+    shown = operator.account(account)
+    assert (shown["status"], shown["phase"], shown["openHolds"]) == ("Quarantine", "Cooldown", 1), "upstream's clients know no Cooldown"
+    row = next(line for line in operator.out("hold", "list").splitlines() if hold["id"] in line)
+    assert " billing " in row and (" in 2 d " in row or " in 3 d" in row), row
+    card = operator.out("hold", "show", hold["id"])
+    assert "after its cleanup" in card and hold["schedule"] in card
+    assert json.loads(operator.out("hold", "list", account, "--json"))["holds"] == operator.holds(account)
+
+
+def test_open_holds_come_in_pages_and_the_next_due_first(operator):
+    for _ in range(2):
+        operator.resting()
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = operator.ops.read("holds?limit=1" + cursor)
+        seen += page["holds"]
+        cursor = "&cursor=" + page["cursor"] if page["cursor"] else None
+    assert len({h["id"] for h in seen}) == len(seen) >= 2
+    assert [h["due_at"] or 0 for h in seen] == sorted(h["due_at"] or 0 for h in seen)
+
+
+# By hand.
+
+
+def test_a_person_holds_an_account_extends_it_and_lets_it_go(operator):
+    account = operator.free()
+    hold = operator.act("holds", {"account": account, "reason": "an audit", "by": "ann@example.com"}, 201)
+    assert (hold["due_at"], hold["created_by"], hold["note"], hold["reason"]) == (None, "admin/ann@example.com", "an audit", "manual")
+    assert operator.account(account)["phase"] == "Cooldown"
+    assert "by a person" in operator.out("hold", "list", account)
+    longer = json.loads(operator.out("hold", "extend", hold["id"], "--hours", "48", "--json"))
+    assert longer["due_at"] and operator.account(account)["restingUntil"]
+    assert "reason is needed" in operator.refused("holds/%s/release" % hold["id"], {})
+    assert operator.account(account)["phase"] == "Cooldown"
+    done = json.loads(operator.out("hold", "release", hold["id"], "--reason", "found nothing", "--email", "bob@example.com", "--json"))
+    assert (done["state"], done["closed_by"], done["closed_why"]) == ("released-early", "admin/bob@example.com", "found nothing")
+    operator.until_phase(account, "Available")
+    assert "is closed since" in operator.refused("holds/%s/cancel" % hold["id"], {"reason": "again"}, 409)
+
+
+def test_two_holds_and_the_account_is_free_after_the_last(operator):
+    account = operator.free()
+    first = operator.act("holds", {"account": account, "reason": "one", "hours": 100}, 201)
+    second = operator.act("holds", {"account": account, "reason": "two"}, 201)
+    operator.act("holds/%s/cancel" % first["id"], {"reason": "never needed"})
+    assert operator.account(account)["phase"] == "Cooldown"
+    operator.act("holds/%s/release" % second["id"], {"reason": "done"})
+    operator.until_phase(account, "Available")
+
+
+def test_what_locks_an_account_away_is_not_released_by_hand(operator):
+    account = operator.free()
+    operator.order(account, "quarantine", {"reason": "a strange bill"})
+    hold = operator.open_hold(account)
+    assert hold["locks"] and hold["due_at"] is None
+    for order in ("release", "cancel"):
+        assert "retry its cleanup or eject it" in operator.refused("holds/%s/%s" % (hold["id"], order), {"reason": "let it go"}, 409)
+    assert "after a cleanup" in operator.out("hold", "list", account)
+    operator.order(account, "retryCleanup")
+    until(lambda: operator.ops.read("holds/" + hold["id"])["state"] == "cleaned-again", "its cleanup ends it", 30, 0.05)
+
+
+@pytest.mark.parametrize(
+    "path,body,status,says",
+    [
+        ("holds", None, 400, "JSON object"),
+        ("holds", {"account": "1", "reason": "x"}, 400, "12 digits"),
+        ("holds", {"account": "111122223333", "reason": "x", "hours": 1, "due_at": "2099-01-01T00:00:00Z"}, 400, "not both"),
+        ("holds", {"account": "111122223333", "reason": "x", "hours": 1.5}, 400, "whole number"),
+        ("holds", {"account": "111122223333", "reason": "x", "due_at": "tomorrow"}, 400, "2026-11-15T18:03:43Z"),
+        ("holds", {"account": "111122223333", "reason": "x", "until": 1}, 400, "known are"),
+        ("holds", {"account": "111122223333", "reason": "x"}, 404, "no account 111122223333"),
+        ("holds", {"account": "111122223333"}, 400, "reason is needed"),
+        ("holds", {"account": "111122223333", "reason": "x" * 401}, 400, "at most 400"),
+        ("holds/bypass", {"account": "111122223333"}, 400, "reason is needed"),
+        ("holds/000000000000-1/release", {"reason": "x"}, 404, "no hold"),
+        ("holds/000000000000-1/extend", {}, 400, "until when"),
+        ("holds/drain", {"mode": "away"}, 400, "release or hand-over"),
+        ("holds/drain", {"mode": "release", "apply": True}, 400, "reason is needed"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_what_would(operator, path, body, status, says):
+    assert says in operator.refused(path, body, status)
+
+
+def test_the_past_is_refused_and_operators_only(operator):
+    account = operator.free()
+    assert "time to come" in operator.refused("holds", {"account": account, "reason": "x", "due_at": 1})
+    for method, path in [("GET", "holds"), ("POST", "holds/drain"), ("GET", "doctor"), ("POST", "doctor")]:
+        assert operator.server.client().request(method, "/v1/ops/" + path).status == 401
+
+
+# X19, X20.
+
+
+def test_x19_a_bypass_is_used_once_and_x20_recorded_with_who_and_why(operator):
+    lease = operator.pool.active(operator.pool.person())
+    account = lease["awsAccountId"]
+    operator.run("hold", "bypass", account, "--reason", "a course tomorrow", "--email", "ann@example.com")
+    operator.pool.manager.data("POST", "/leases/%s/terminate" % lease["leaseId"])
+    operator.until_phase(account, "Available")
+    record = operator.holds(account)[0]
+    assert record["state"] == "bypassed" and record["closed_at"]
+    words = " ".join(str(record[m]) for m in ("created_by", "note", "closed_by", "closed_why"))
+    assert "admin/ann@example.com" in words and "a course tomorrow" in words
+    told = operator.ops.events("type=HoldBypassSet&subject=account/" + account)
+    assert [e["actor"] for e in told] == ["admin/ann@example.com"]
+    assert operator.act("doctor")["found"] == 0, "it is on record"
+    for _ in range(20):  # until the same account is lent again
+        lease = operator.pool.active(operator.pool.person())
+        if lease["awsAccountId"] == account:
+            break
+        operator.order(lease["awsAccountId"], "eject")
+    assert lease["awsAccountId"] == account
+    operator.pool.manager.data("POST", "/leases/%s/terminate" % lease["leaseId"])
+    operator.until_phase(account, "Cooldown")
+    assert operator.open_hold(account)["reason"] == "billing"
+
+
+# The doctor.
+
+
+def test_x18_the_doctor_shows_and_heals_and_says_so_by_its_exit_code(make):
+    operator = start(make)
+    assert "nothing is wrong" in operator.out("doctor")
+    account = operator.free()
+    operator.move(account, "Quarantine")
+    said = operator.out("doctor", code=FOUND)
+    assert "unrecorded-rest" in said and account in said and "--fix puts it right" in said
+    assert operator.account(account)["phase"] == "Available", "a look changes nothing"
+    assert "put right" in operator.out("doctor", "--fix")
+    assert operator.account(account)["phase"] == "Cooldown"
+    hold = operator.open_hold(account)
+    assert hold["created_by"] == "reconciler" and hold["due_at"] - hold["created_at"] == 72 * HOUR
+    until(lambda: "pool-mismatch#" + account in operator.alarms(), "it is told of", 30)
+    assert "nothing is wrong" in operator.out("doctor", "--fix")
+    until(lambda: "pool-mismatch#" + account not in operator.alarms(), "it is over", 30)
+
+
+def test_x18_with_a_lease_the_doctor_only_tells(make):
+    operator = start(make)
+    lease = operator.pool.active(operator.pool.person())
+    operator.move(lease["awsAccountId"], "Quarantine")
+    report = operator.act("doctor")
+    assert [(f["kind"], f["account_id"], f["healed"]) for f in report["findings"]] == [("lent-at-rest", lease["awsAccountId"], False)]
+    assert "needs a person" in operator.out("doctor", "--fix", code=FOUND)
+    assert operator.pool.show(lease)["status"] == "Active"
+
+
+def test_the_reconciler_heals_by_itself_without_any_event(make):
+    operator = start(make)
+    operator.act("jobs/reconcile/resume")
+    account = operator.free()
+    operator.move(account, "Quarantine")
+    operator.until_phase(account, "Cooldown")
+    assert operator.ops.read("jobs")["jobs"][-1]["name"] == "reconcile"
+
+
+# X6, X7.
+
+
+def test_x6_the_first_account_that_is_not_released_raises_an_alarm_and_x7_its_release_clears_it(make):
+    operator = start(make, QUARANTINE_GRACE_HOURS="1")
+    account = operator.resting()
+    hold = operator.open_hold(account)
+    hold = operator.act("holds/%s/extend" % hold["id"], {"hours": 1})
+    assert operator.ops.request("DELETE", "/v1/ops/timers/" + segment(hold["schedule"])).status == 200
+    name = "hold-overdue#" + hold["id"]
+    alarm = until(lambda: operator.alarms().get(name), "one account is enough for an alarm", 60)
+    assert account in alarm["evidence"] and hold["id"] in alarm["evidence"]
+    assert operator.account(account)["phase"] == "Cooldown", "what is not released stays at rest"
+    assert "no-timer" in operator.out("doctor", code=FOUND)
+    operator.run("doctor", "--fix")
+    operator.until_phase(account, "Available")
+    assert operator.holds(account)[0]["state"] == "released"
+    until(lambda: name not in operator.alarms(), "the alarm is over", 30)
+    told = [e["detail-type"] for e in operator.ops.events("subject=" + segment("alarm/" + name) + "&order=oldest")]
+    assert told[0] == "AlarmRaised" and told[-1] == "AlarmCleared"
+
+
+# Removal.
+
+
+def test_removal_strands_nothing_when_holds_are_released(make):
+    operator = start(make)
+    until(lambda: operator.ops.read("holds/safe-to-remove")["safe"], "nothing is under way", 30)
+    assert operator.out("hold", "safe-to-remove").startswith("yes")
+    accounts = [operator.resting() for _ in range(3)]
+    said = operator.out("hold", "safe-to-remove", code=FOUND)
+    assert said.startswith("no:") and "3 holds end by themselves" in said and "due in 2 d" in said
+    dry = operator.act("holds/drain", {"mode": "release"})
+    assert dry["dry_run"] and dry["done"] == 0 and {h["account_id"] for h in dry["holds"]} == set(accounts)
+    assert all(operator.account(a)["phase"] == "Cooldown" for a in accounts), "a dry run changes nothing"
+    done, cursor = 0, ""
+    while cursor is not None:
+        page = operator.act("holds/drain?limit=1" + cursor, {"mode": "release", "reason": "replaced", "apply": True})
+        done += page["done"]
+        cursor = "&cursor=" + page["cursor"] if page["cursor"] else None
+    assert done == 3
+    for account in accounts:
+        operator.until_phase(account, "Available")
+    until(lambda: operator.ops.read("holds/safe-to-remove")["safe"], "nothing is left", 30)
+
+
+def test_removal_strands_nothing_when_holds_are_handed_over(make):
+    operator = start(make)
+    account = operator.resting()
+    hold = operator.open_hold(account)
+    assert operator.run("hold", "drain", "hand-over", "--yes", code=USAGE).stderr
+    listed = list(csv.DictReader(io.StringIO(operator.out("hold", "drain", "hand-over", "--csv"))))
+    assert [(r["account"], r["schedule"], r["reason"]) for r in listed] == [(account, hold["schedule"], "billing")]
+    assert listed[0]["due"].endswith("Z") and operator.open_hold(account)
+    done = operator.run("hold", "drain", "hand-over", "--yes", "--reason", "version 2 does it")
+    assert "1 closed, 0 refused" in done.stderr
+    assert operator.holds(account)[0]["state"] == "handed-over"
+    assert operator.act("doctor")["found"] == 0, "it is another system's now"
+    assert (operator.account(account)["phase"], operator.ou(account)) == ("Cooldown", "Quarantine"), "nothing was moved"
+    until(lambda: operator.ops.read("holds/safe-to-remove")["safe"], "nothing is left", 30)

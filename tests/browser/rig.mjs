@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the browser tests share: a server of their own, people of every role, a browser, and what must hold on every page.
+//
+//   import { test, shared } from "./rig.mjs";
+//   const world = shared({ env: { LEASEHOLD_SIM_SANDBOXES: "20" } });
+//   test("name", async (t) => { const page = await world.open(t, { as: "Admin", path: "/sandboxes" }); ... });
+//
+// A message on the browser's error console, or an exception in the page, fails the test that had it open.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+export { assert, test };
+
+export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const BINARY = resolve(ROOT, process.env.LEASEHOLD_BIN ?? "build/leasehold");
+const SHOTS = join(ROOT, "build/screenshots");
+const SECRET = "browser-tests-secret-0123456789abcdef";
+const OPERATOR = "admin-token-0123456789abcdef", TRACK = "track-token-0123456789abcdef";
+const PASSWORD = "correct horse battery";
+const START_MS = 20000, STEP_MS = 8000;
+const OURS = /^(LEASEHOLD_|BROKER_|CSP_|DDB_|AWS_|CLEANUP_|NIOSXAAS_|CIRCUIT_|BACKOFF_|LOG_)/;
+
+export const people = { Admin: "admin@example.com", Manager: "manager@example.com", User: "user@example.com" };
+
+const QUIET = {
+	BROKER_API_TOKEN: TRACK, BROKER_ADMIN_TOKEN: OPERATOR, LEASEHOLD_JWT_SECRET: SECRET, SYNC_INTERVAL_SEC: "3600",
+	CLEANUP_INTERVAL_SEC: "3600", AUTO_EXPIRY_INTERVAL_SEC: "3600", CLEANUP_BATCH_DELAY_SEC: "0", LEASEHOLD_RATE_LIMIT_PER_SEC: "0",
+};
+
+// A session's token, as the server itself makes them.
+export function tokenOf(email, roles, minutes = 60) {
+	const now = Math.floor(Date.now() / 1000), part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+	const body = `${part({ alg: "HS256", typ: "JWT" })}.${part({ user: { email, displayName: email.split("@")[0], roles }, iat: now, exp: now + minutes * 60 })}`;
+	return `${body}.${createHmac("sha256", SECRET).update(body).digest("base64url")}`;
+}
+
+// Waits until f answers something true; no fixed pause.
+export async function until(f, what, timeout = STEP_MS) {
+	const end = Date.now() + timeout;
+	for (;;) {
+		const got = await f();
+		if (got) return got;
+		assert.ok(Date.now() < end, `waited ${timeout} ms for: ${what}`);
+		await new Promise((done) => setTimeout(done, 20));
+	}
+}
+
+function writePeople(folder) {
+	const path = join(folder, "people.jsonl");
+	const password = execFileSync(BINARY, ["token", "hash-password"], { input: `${PASSWORD}\n`, encoding: "utf8" }).trim();
+	const lines = Object.entries(people).map(([role, email]) => JSON.stringify({ email, roles: [role], password }));
+	writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o600 });
+	return path;
+}
+
+export class World {
+	constructor(env) {
+		this.env = env;
+		this.folder = mkdtempSync(join(tmpdir(), "leasehold-browser-"));
+		this.password = PASSWORD; // everybody's, on the sign-in page
+		this.said = [];
+		this.contexts = new Set();
+	}
+
+	async start(port = 0) {
+		const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OURS.test(name)));
+		const env = { ...inherited, ...QUIET, LEASEHOLD_USERS_FILE: writePeople(this.folder), ...this.env };
+		this.server = spawn(BINARY, ["serve", "--listen", `127.0.0.1:${port}`, "--data", this.folder], { env, stdio: ["ignore", "pipe", "pipe"] });
+		this.server.stderr.on("data", (text) => this.said.push(String(text)));
+		this.ended = new Promise((done) => this.server.once("exit", done));
+		const address = new Promise((done) => {
+			createInterface({ input: this.server.stdout }).on("line", (line) => {
+				if (line.includes('"message":"listening"')) done(JSON.parse(line).address);
+			});
+		});
+		const late = new Promise((_, fail) => setTimeout(fail, START_MS, new Error("the server does not listen")).unref());
+		const dead = this.ended.then((status) => assert.fail(`the server ended with ${status}: ${this.said.join("")}`));
+		this.url = await Promise.race([address, late, dead]);
+		dead.catch(() => {}); // from now on its end is ours to judge
+		const wanted = Number(this.env.LEASEHOLD_SIM_SANDBOXES ?? 0);
+		if (wanted) await until(async () => (await this.call("GET", "/v1/admin/stats")).available >= wanted, "the pool is filled", START_MS);
+		return this;
+	}
+
+	async stopServer() {
+		this.server.kill("SIGTERM");
+		assert.equal(await this.ended, 0, this.said.join(""));
+	}
+
+	async stop() {
+		for (const context of this.contexts) await context.close();
+		if (this.server.exitCode === null && this.server.signalCode === null) await this.stopServer();
+		rmSync(this.folder, { recursive: true, force: true });
+	}
+
+	// A call of the API past the browser, by an operator or by { as: role }; the answer's body, which must be a good one.
+	async call(method, path, body, { as, headers } = {}) {
+		const response = await fetch(this.url + path, {
+			method, headers: { Authorization: `Bearer ${this.token(as ?? "operator")}`, ...(body && { "Content-Type": "application/json" }), ...headers },
+			body: body && JSON.stringify(body),
+		});
+		const text = await response.text();
+		assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
+		const answer = text ? JSON.parse(text) : null;
+		return path.startsWith("/api/") ? answer.data : answer;
+	}
+
+	// A track claims a sandbox.
+	claim(track) {
+		return this.call("POST", "/v1/allocate", undefined, { as: "track", headers: { "X-Track-ID": track } });
+	}
+
+	token(as) {
+		if (as === "operator") return OPERATOR;
+		if (as === "track") return TRACK;
+		return tokenOf(people[as], [as]);
+	}
+
+	// A page of the console, signed in as a role, as "operator" (a token of BROKER_ADMIN_TOKEN), or as nobody. allow: error messages
+	// that the test expects.
+	async open(t, { as, path = "/", allow = [], ...options } = {}) {
+		const context = await (await browser()).newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
+		const page = await context.newPage(), errors = [];
+		this.contexts.add(context);
+		page.setDefaultTimeout(STEP_MS);
+		page.on("console", (m) => m.type() === "error" && errors.push(`${m.text()} ${m.location().url ?? ""}`));
+		page.on("pageerror", (e) => errors.push(String(e.stack ?? e)));
+		page.on("request", (r) => r.url().startsWith(this.url) || r.url().startsWith("data:") || errors.push(`a request to elsewhere: ${r.url()}`));
+		t.after(async () => {
+			await context.close();
+			this.contexts.delete(context);
+			assert.deepEqual(errors.filter((e) => !allow.some((pattern) => pattern.test(e))), [], "errors in the browser");
+		});
+		if (as) await page.addInitScript((token) => sessionStorage.getItem("leasehold.token") ?? sessionStorage.setItem("leasehold.token", token), this.token(as));
+		await page.goto(this.url + path);
+		return page;
+	}
+}
+
+let shownBrowser;
+function browser() {
+	shownBrowser ??= chromium.launch({
+		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+		args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+	});
+	return shownBrowser;
+}
+
+// One server for all tests of a file.
+export function shared({ env = {} } = {}) {
+	const world = new World(env);
+	before(() => Promise.all([world.start(), browser()]));
+	after(async () => {
+		await world.stop();
+		await (await shownBrowser)?.close();
+	});
+	return world;
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+// Nothing that axe calls serious or critical.
+export async function isAccessible(page, what) {
+	await page.evaluate(axe);
+	const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+	const bad = violations.filter((v) => ["serious", "critical"].includes(v.impact))
+		.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => `${n.target} (${n.failureSummary})`).join("; ")}`);
+	assert.deepEqual(bad, [], `accessibility of ${what}`);
+}
+
+// Kept as build/screenshots/NAME.png.
+export async function shot(page, name) {
+	mkdirSync(SHOTS, { recursive: true });
+	await page.screenshot({ path: join(SHOTS, `${name}.png`), fullPage: true });
+}
