@@ -70,8 +70,8 @@ void session_reset(struct session *s)
 	s->follow_count = 0;
 }
 
-/* The entry of a record, read from the store when the session does not know it yet. A record that is not there has an
- * entry without before. */
+/* The entry of a record, read from the store when the session does not know it yet, or only from an index, which may be behind. A record
+ * that is not there has an entry without before. */
 static enum rc load_entry(struct session *s, const struct record_type *type, struct str key, struct session_entry **ret,
                           struct err *e)
 {
@@ -79,14 +79,18 @@ static enum rc load_entry(struct session *s, const struct record_type *type, str
 	struct stored         stored;
 	enum rc               rc;
 
-	if (!entry) {
-		rc = s->store->ops->get(s, type, key, &stored, e);
-		if (rc && rc != RC_NOT_FOUND)
-			return rc;
-		entry = add_entry(s, type, rc ? str_dup(s->arena, key) : record_key(type, stored.record),
-		                  rc ? NULL : &stored);
-		entry->is_decisive = true;
+	if (entry && (entry->is_decisive || entry->is_changed)) {
+		*ret = entry;
+		return RC_OK;
 	}
+	rc = s->store->ops->get(s, type, key, &stored, e);
+	if (rc && rc != RC_NOT_FOUND)
+		return rc;
+	if (!entry)
+		entry = add_entry(s, type, rc ? str_dup(s->arena, key) : record_key(type, stored.record), NULL);
+	entry->before = entry->after = rc ? NULL : stored.record;
+	entry->handle = rc ? 0 : stored.handle;
+	entry->is_decisive = true;
 	*ret = entry;
 	return RC_OK;
 }
