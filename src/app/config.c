@@ -67,6 +67,7 @@ const char *const *config_words(enum config_kind kind, size_t *ret_count)
 	static const char *const levels[] = { "DEBUG", "INFO", "WARNING", "ERROR" };
 	static const char *const formats[] = { "json", "text" };
 	static const char *const stores[] = { "sqlite", "dynamodb" };
+	static const char *const cleaners[] = { "sim", "nuke" };
 	static const char *const bools[] = { "false", "true" };
 
 	*ret_count = kind == LEVEL ? ARRAY_LEN(levels) : 2;
@@ -75,6 +76,7 @@ const char *const *config_words(enum config_kind kind, size_t *ret_count)
 	case LEVEL: return levels;
 	case FORMAT: return formats;
 	case STORE: return stores;
+	case CLEANER: return cleaners;
 	default: *ret_count = 0; return NULL;
 	}
 }
@@ -322,7 +324,8 @@ static void check_one(struct config *c, enum setting id, struct buf *problems)
 	case BOOL:
 	case LEVEL:
 	case FORMAT:
-	case STORE: check_word(c, id, problems); break;
+	case STORE:
+	case CLEANER: check_word(c, id, problems); break;
 	}
 }
 

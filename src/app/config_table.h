@@ -5,7 +5,7 @@
 
 #include "app/config.h"
 
-enum config_kind { TEXT, INT, SECONDS, BOOL, SECRET, TOKENS, LEVEL, FORMAT, STORE };
+enum config_kind { TEXT, INT, SECONDS, BOOL, SECRET, TOKENS, LEVEL, FORMAT, STORE, CLEANER };
 
 struct config_row {
 	const char      *name;

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "app/cleaning.h"
 #include "app/config.h"
 #include "base/arena.h"
 #include "base/id.h"
@@ -32,6 +33,7 @@ struct lending {
 	struct store                *store;
 	struct sim_cloud            *sim;
 	struct cloud                 cloud;
+	struct cleaning             *cleaning;       /* NULL: the simulated cloud's own */
 	struct str                   admin_accounts; /* as set */
 	struct policy_holder        *policies;
 	struct lease_world           world;
@@ -95,6 +97,16 @@ enum rc lending_read_rules(const struct config *c, struct hold_rules *ret, struc
 	return rc ? err_wrap(e, rc, "QUARANTINE_DURATION_HOURS") : RC_OK;
 }
 
+/* What the settings want accounts to be emptied by. */
+static enum rc open_cleaner(struct lending *l, const struct config *c, struct err *e)
+{
+	enum rc rc = cleaning_open(c, lending_admin_accounts(l), &l->cleaning, e);
+
+	if (!rc && l->cleaning)
+		l->cloud.cleaner = l->clean.cleaner = cleaning_cleaner(l->cleaning);
+	return rc;
+}
+
 enum rc lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud, struct lending **ret,
                     struct err *e)
 {
@@ -131,6 +143,10 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 	options = world_options(l);
 	l->accounts = account_world_new(&options);
 	l->follow = account_follow_kind(l->accounts);
+	if ((rc = open_cleaner(l, c, e))) {
+		lending_free(l);
+		return rc;
+	}
 	*ret = l;
 	return RC_OK;
 }
@@ -140,6 +156,7 @@ void lending_free(struct lending *l)
 	if (!l)
 		return;
 	account_world_free(l->accounts);
+	cleaning_close(l->cleaning);
 	policy_holder_free(l->policies);
 	free(l);
 }
@@ -197,6 +214,7 @@ static enum rc seed_account(struct session *s, void *arg, struct err *e)
 {
 	const struct cloud_account *from = arg;
 	int64_t                     now_ms = session_now(s).ms;
+	struct hold_rules           rules;
 	struct account              account;
 	enum rc                     rc = session_get(s, &account_type, from->id, &account, NULL);
 
@@ -205,14 +223,12 @@ static enum rc seed_account(struct session *s, void *arg, struct err *e)
 	account = (struct account){ .id = from->id,
 		                    .name = from->name,
 		                    .email = from->email,
-		                    .status = ACCOUNT_AVAILABLE,
+		                    .status = ACCOUNT_CLEANUP,
 		                    .placed_ou = STR("Available"),
-		                    .cleaned_ms = now_ms,
-		                    .rested_ms = now_ms,
-		                    .created_ms = now_ms,
-		                    .edited_ms = now_ms };
-	session_put(s, &account_type, &account);
-	return RC_OK;
+		                    .clean_reason = STR(CLEAN_FOR_REGISTRATION),
+		                    .created_ms = now_ms };
+	hold_rules_defaults(&rules);
+	return hold_rest(s, &rules, &account, STR("seed"), e); /* new, so it need not rest; and that is on record */
 }
 
 static enum rc seed_accounts(struct lending *l, struct arena *a, struct err *e)

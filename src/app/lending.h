@@ -29,7 +29,7 @@ bool lending_is_wanted(const struct config *c);
 /* How long accounts rest, as it is set. RC_INVALID names the setting. */
 MUST_CHECK enum rc lending_read_rules(const struct config *c, struct hold_rules *ret, struct err *e);
 
-/* The cloud stays the caller's. RC_INVALID: a setting is wrong. */
+/* The cloud stays the caller's. RC_INVALID, RC_UNAVAILABLE: a setting is wrong, or what it names does not work. */
 MUST_CHECK enum rc lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud,
                                struct lending **ret, struct err *e);
 void               lending_free(struct lending *l);

@@ -2,7 +2,8 @@
 /*
  * main.c - one program: the server (serve), what looks after its files (config, store), and the client for the rest.
  *
- * The command line is the client's table (cli/commands.def); commands marked APP in it are carried out here.
+ * The command line is the client's table (cli/commands.def); commands marked APP in it are carried out here. One is not in it, since it is
+ * not for people: the server starts itself once more for every run of aws-nuke.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "cli/cli.h"
 #include "domain/sandbox.h"
 #include "http/openapi.h"
+#include "providers/nuke/supervise.h"
 
 enum { TEXT_MAX = 4 * 1024 * 1024 };
 
@@ -196,6 +198,8 @@ int main(int argc, char **argv)
 {
 	struct cli_args args;
 
+	if (argc == 3 && strcmp(argv[1], NUKE_RUN_COMMAND) == 0)
+		return nuke_supervise(argv[2]);
 	if (cli_parse(argc, argv, &args, NULL) == RC_OK && args.command && args.command->place == CLI_PLACE_APP &&
 	    !args.wants_help)
 		return run_app(&args);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "app/cleaning.h"
 #include "app/config.h"
 #include "app/signin.h"
 #include "app/stores.h"
@@ -115,4 +116,5 @@ void preflight_check(struct config *c, bool is_dev, struct buf *problems)
 	check_readable(c, CONFIG_USERS_FILE, problems);
 	check_readable(c, CONFIG_OIDC_CA, problems);
 	signin_check(c, problems);
+	cleaning_check(c, problems);
 }

@@ -55,6 +55,7 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_ACCOUNT_RETRY_CLEANUP] = run_account_retry_cleanup,
 	[CLI_COMMAND_ACCOUNT_QUARANTINE] = run_account_quarantine,
 	[CLI_COMMAND_ACCOUNT_EJECT] = run_account_eject,
+	[CLI_COMMAND_EXPLAIN] = run_explain,
 	[CLI_COMMAND_HOLD_LIST] = run_hold_list,
 	[CLI_COMMAND_HOLD_SHOW] = run_hold_show,
 	[CLI_COMMAND_HOLD_ADD] = run_hold_add,

@@ -87,10 +87,10 @@ static enum watch_outcome judge_return(struct remote *remote, const json_t *acco
                                        struct str *ret_text)
 {
 	const struct str *uuid = goal;
-	struct str        status = list_text(remote, account, "status");
+	struct str        phase = list_text(remote, account, "phase");
 	struct str        attempts = list_text(remote, account, "cleanupSucceededAttempts");
 
-	if (str_eq(status, STR("Quarantine"))) {
+	if (str_eq(phase, STR("Quarantine"))) {
 		*ret_text = str_format(&remote->arena, "the account was not cleaned and is in quarantine: %.*s",
 		                       STR_ARG(list_text(remote, account, "reason")));
 		return WATCH_FAILED;
@@ -98,8 +98,8 @@ static enum watch_outcome judge_return(struct remote *remote, const json_t *acco
 	*ret_text = STR("access is being taken away");
 	if (str_eq(list_text(remote, account, "leaseUuid"), *uuid))
 		return WATCH_ON;
-	if (!str_eq(status, STR("CleanUp")))
-		return WATCH_DONE; /* free, or another's already */
+	if (!str_eq(phase, STR("CleanUp")))
+		return WATCH_DONE; /* at rest, free, or another's already */
 	*ret_text = str_format(&remote->arena, "the account is being emptied%s%.*s",
 	                       attempts.n ? "; cleanups that succeeded: " : "", STR_ARG(attempts));
 	return WATCH_ON;

@@ -17,6 +17,7 @@ cli_run_fn run_wait_lease, run_wait_account;
 cli_run_fn run_template_list, run_template_show, run_template_create, run_template_change, run_template_delete;
 cli_run_fn run_account_list, run_account_show, run_account_unregistered, run_account_register,
         run_account_retry_cleanup, run_account_quarantine, run_account_eject;
+cli_run_fn run_explain;
 cli_run_fn run_hold_list, run_hold_show, run_hold_add, run_hold_extend, run_hold_release, run_hold_cancel,
         run_hold_bypass, run_hold_drain, run_hold_safe_to_remove;
 cli_run_fn run_doctor;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/args.h"
 #include "cli/ask.h"
 #include "cli/card.h"
@@ -13,7 +14,7 @@
 #include "cli/list.h"
 #include "cli/remote.h"
 
-enum { PAGE_MOST = 1000, ENTRY_PAGE_MOST = 20 };
+enum { PAGE_MOST = 1000, ENTRY_PAGE_MOST = 20, RESOURCES_MOST = 20, RESOURCE_MAX = 500 };
 
 /* Until when it rests; empty when it does not. */
 static struct str rest_cell(struct remote *remote, const json_t *account, const char *member)
@@ -69,6 +70,46 @@ static struct str cleanup_cell(struct remote *remote, const json_t *account, con
 	return card_time(remote, json_object_get(account, member), "stateMachineExecutionStartTime");
 }
 
+/* How many, and what became of the last run. */
+static struct str report_cell(struct remote *remote, const json_t *account, const char *member)
+{
+	const json_t *report = json_object_get(account, member);
+	int64_t       removed, failed, filtered, code;
+
+	if (!json_is_object(report) || !json_get_number(report, "removed", 0, &removed) ||
+	    !json_get_number(report, "failed", 0, &failed) || !json_get_number(report, "filtered", 0, &filtered) ||
+	    !json_get_number(report, "exitCode", 0, &code))
+		return STR("");
+	return str_format(&remote->arena, "%lld; %lld could not be, %lld were to stay (exit code %lld)",
+	                  (long long)removed, (long long)failed, (long long)filtered, (long long)code);
+}
+
+static void print_list(struct remote *remote, const json_t *list, const char *title)
+{
+	size_t count = json_array_size(list);
+
+	if (count)
+		fprintf(remote->io->out, "\n%s\n", title);
+	for (size_t i = 0; i < count && i < RESOURCES_MOST; i++) {
+		struct str name = utf8_line(&remote->arena, str_from(json_string_value(json_array_get(list, i))),
+		                            RESOURCE_MAX);
+
+		fprintf(remote->io->out, "  %.*s\n", STR_ARG(name));
+	}
+	if (count > RESOURCES_MOST)
+		fprintf(remote->io->out, "  and %zu more: see --json\n", count - RESOURCES_MOST);
+}
+
+static void print_report(struct remote *remote, const json_t *document)
+{
+	const json_t *report = json_object_get(json_object_get(document, "data"), "lastCleanup");
+
+	if (remote->is_json)
+		return;
+	print_list(remote, json_object_get(report, "removedResources"), "Removed by the last cleanup:");
+	print_list(remote, json_object_get(report, "keptResources"), "Left by it:");
+}
+
 void account_print(struct remote *remote, const struct fetch_reply *reply, const json_t *document)
 {
 	static const struct card_line lines[] = {
@@ -86,10 +127,12 @@ void account_print(struct remote *remote, const struct fetch_reply *reply, const
 		{ "Cleaned because", list_text, "cleanupReason" },
 		{ "Attempts that succeeded", list_text, "cleanupSucceededAttempts" },
 		{ "Attempts that failed", list_text, "cleanupFailedAttempts" },
+		{ "Removed resources", report_cell, "lastCleanup" },
 		{ "Registered", card_created, NULL },
 	};
 
 	card_show(remote, reply, document, lines, ARRAY_LEN(lines));
+	print_report(remote, document);
 }
 
 /* Send, and show the account that is in the answer. */

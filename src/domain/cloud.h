@@ -16,15 +16,18 @@
 struct arena;
 
 enum {
-	CLOUD_ID_MAX = 68,       /* of an OU: ou-{32}-{32} */
-	CLOUD_NAME_MAX = 128,    /* of an account, an OU, a user, a permission set, a tenant */
-	CLOUD_KEY_MAX = 200,     /* the caller's stable key of a change */
-	CLOUD_TAGS_MAX = 50,     /* of one account */
-	CLOUD_TAG_MAX = 256,     /* bytes of a tag's value; its name has half of it */
-	CLOUD_TEXT_MAX = 1024,   /* outputs of a resource */
-	CLOUD_SPEND_DAYS = 400,  /* longest time that spend is asked for */
-	CLOUD_SERVICE_MAX = 64,  /* bytes of the name of a service that costs money */
-	CLOUD_ACCOUNT_PAGE = 20, /* accounts in one page of a listing */
+	CLOUD_ID_MAX = 68,         /* of an OU: ou-{32}-{32} */
+	CLOUD_NAME_MAX = 128,      /* of an account, an OU, a user, a permission set, a tenant */
+	CLOUD_KEY_MAX = 200,       /* the caller's stable key of a change */
+	CLOUD_TAGS_MAX = 50,       /* of one account */
+	CLOUD_TAG_MAX = 256,       /* bytes of a tag's value; its name has half of it */
+	CLOUD_TEXT_MAX = 1024,     /* outputs of a resource */
+	CLOUD_SPEND_DAYS = 400,    /* longest time that spend is asked for */
+	CLOUD_SERVICE_MAX = 64,    /* bytes of the name of a service that costs money */
+	CLOUD_ACCOUNT_PAGE = 20,   /* accounts in one page of a listing */
+	CLOUD_REMOVED_MAX = 32768, /* bytes of the resources that a run of the cleaner removed */
+	CLOUD_KEPT_MAX = 16384,    /* and of those it left */
+	CLOUD_LOG_MAX = 16384,     /* and of its last words */
 };
 
 /* --- organisation --- */
@@ -163,9 +166,21 @@ struct cleaner;
 
 enum cloud_run_state { CLOUD_RUNNING, CLOUD_SUCCEEDED, CLOUD_FAILED, CLOUD_RUN_STATE_COUNT };
 
+/* What a run that is over can show for itself. Lists have a resource a line; where they are full, the counts tell of more. */
+struct cloud_run_report {
+	int64_t    exit_code;
+	int64_t    found, filtered; /* at the first look: resources, and those of them that shall stay */
+	int64_t    removed, failed; /* resources */
+	struct str removed_list;    /* "us-east-1 - SQSQueue - https://..." */
+	struct str kept_list;       /* the same and why: " - failed", " - filtered by config" */
+	struct str log;             /* the end of what it wrote */
+	int64_t    started_ms, ended_ms;
+};
+
 struct cloud_run {
-	enum cloud_run_state state;
-	struct str           text; /* why it failed */
+	enum cloud_run_state           state;
+	struct str                     text;   /* why it failed */
+	const struct cloud_run_report *report; /* NULL: the cleaner keeps none, or it runs */
 };
 
 /* The same key is the same run. RC_NOT_FOUND: no such account; RC_CONFLICT: the key belongs to a run of another account. */

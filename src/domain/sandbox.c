@@ -26,10 +26,12 @@ static const struct sandbox_step steps[] = {
 	{ SANDBOX_AVAILABLE,        SANDBOX_ON_CLAIM,           SANDBOX_ALLOCATED        },
 	{ SANDBOX_AVAILABLE,        SANDBOX_ON_MISSED,          SANDBOX_STALE            },
 	{ SANDBOX_AVAILABLE,        SANDBOX_ON_QUARANTINE,      SANDBOX_STALE            },
+	{ SANDBOX_AVAILABLE,        SANDBOX_ON_DISCARD,         SANDBOX_PENDING_DELETION },
 	{ SANDBOX_AVAILABLE,        SANDBOX_ON_REMOVE,          SANDBOX_GONE             },
 	{ SANDBOX_ALLOCATED,        SANDBOX_ON_GIVE_BACK,       SANDBOX_PENDING_DELETION },
 	{ SANDBOX_ALLOCATED,        SANDBOX_ON_EXPIRE,          SANDBOX_PENDING_DELETION },
 	{ SANDBOX_ALLOCATED,        SANDBOX_ON_QUARANTINE,      SANDBOX_STALE            },
+	{ SANDBOX_ALLOCATED,        SANDBOX_ON_DISCARD,         SANDBOX_PENDING_DELETION },
 	{ SANDBOX_ALLOCATED,        SANDBOX_ON_REMOVE,          SANDBOX_GONE             },
 	{ SANDBOX_PENDING_DELETION, SANDBOX_ON_DELETED,         SANDBOX_GONE             },
 	{ SANDBOX_PENDING_DELETION, SANDBOX_ON_DELETE_LATER,    SANDBOX_PENDING_DELETION },
@@ -40,6 +42,7 @@ static const struct sandbox_step steps[] = {
 	{ SANDBOX_STALE,            SANDBOX_ON_QUARANTINE,      SANDBOX_STALE            },
 	{ SANDBOX_STALE,            SANDBOX_ON_RELEASE_UNUSED,  SANDBOX_AVAILABLE        },
 	{ SANDBOX_STALE,            SANDBOX_ON_RELEASE_USED,    SANDBOX_PENDING_DELETION },
+	{ SANDBOX_STALE,            SANDBOX_ON_DISCARD,         SANDBOX_PENDING_DELETION },
 	{ SANDBOX_STALE,            SANDBOX_ON_REMOVE,          SANDBOX_GONE             },
 	{ SANDBOX_DELETION_FAILED,  SANDBOX_ON_RETRY,           SANDBOX_PENDING_DELETION },
 	{ SANDBOX_DELETION_FAILED,  SANDBOX_ON_QUARANTINE,      SANDBOX_STALE            },
@@ -280,6 +283,19 @@ enum rc sandbox_release(struct sandbox *s, struct wall now, struct err *e)
 		return err_set(e, RC_CONFLICT, "sandbox %.*s is not in quarantine, it is %s", STR_ARG(s->sandbox_id),
 		               sandbox_state_name(s->status));
 	rc = sandbox_apply(s, was_used ? SANDBOX_ON_RELEASE_USED : SANDBOX_ON_RELEASE_UNUSED, now, e);
+	if (rc)
+		return rc;
+	s->quarantine_reason = STR("");
+	s->deletion_retry_count = 0;
+	s->next_deletion_at = 0;
+	assert(sandbox_ok(s));
+	return RC_OK;
+}
+
+enum rc sandbox_discard(struct sandbox *s, struct wall now, struct err *e)
+{
+	enum rc rc = sandbox_apply(s, SANDBOX_ON_DISCARD, now, e);
+
 	if (rc)
 		return rc;
 	s->quarantine_reason = STR("");

@@ -39,6 +39,7 @@ enum sandbox_state {
 	X(QUARANTINE, "set aside by an operator")             \
 	X(RELEASE_UNUSED, "released, never claimed")          \
 	X(RELEASE_USED, "released, claimed before")           \
+	X(DISCARD, "marked for deletion by an operator")      \
 	X(REMOVE, "record removed by an operator or the stale job")
 
 enum sandbox_event {
@@ -144,6 +145,9 @@ MUST_CHECK enum rc sandbox_retry_deletion(struct sandbox *s, struct wall now, st
 
 MUST_CHECK enum rc sandbox_quarantine(struct sandbox *s, struct str reason, struct wall now, struct err *e);
 MUST_CHECK enum rc sandbox_release(struct sandbox *s, struct wall now, struct err *e);
+
+/* An operator has it deleted: ends its allocation, or its time aside. */
+MUST_CHECK enum rc sandbox_discard(struct sandbox *s, struct wall now, struct err *e);
 
 /* An owner id, key or prefix from outside: 1 to SANDBOX_OWNER_MAX visible ASCII characters. */
 bool sandbox_is_label(struct str text);

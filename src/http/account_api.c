@@ -61,6 +61,35 @@ static void put_account(struct json_out *o, const struct account *a)
 	form_put_meta(o, a->created_ms, a->edited_ms, ACCOUNT_SCHEMA);
 }
 
+/* One a line becomes one an element. */
+static void put_lines(struct json_out *o, const char *name, struct str lines)
+{
+	json_put_array(o, name);
+	while (lines.n)
+		json_add_str(o, str_cut(&lines, '\n'));
+	json_close_array(o);
+}
+
+static void put_report(struct json_out *o, const struct account_report *r)
+{
+	if (!r->runs)
+		return;
+	json_put_object(o, "lastCleanup");
+	json_put_str(o, "cleanup", r->cleanup);
+	json_put_int(o, "runs", r->runs);
+	json_put_int(o, "exitCode", r->exit_code);
+	json_put_int(o, "found", r->found);
+	json_put_int(o, "filtered", r->filtered);
+	json_put_int(o, "removed", r->removed);
+	json_put_int(o, "failed", r->failed);
+	put_lines(o, "removedResources", r->removed_list);
+	put_lines(o, "keptResources", r->kept_list);
+	form_put_time(o, "lastRunStarted", r->started_ms);
+	form_put_time(o, "lastRunEnded", r->ended_ms);
+	json_put_str(o, "log", r->log);
+	json_close_object(o);
+}
+
 static void reply_account(struct request *r, int status)
 {
 	const struct account_call *c = r->arg;
@@ -68,6 +97,7 @@ static void reply_account(struct request *r, int status)
 
 	json_put_object(&o, "data");
 	put_account(&o, &c->account);
+	put_report(&o, &c->report);
 	json_close_object(&o);
 	reply_send(r, status);
 }

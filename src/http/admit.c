@@ -187,8 +187,9 @@ static enum rc read_token(const struct http_request *req, struct str *ret, struc
 
 /* Who sends the request. */
 struct sender {
-	uint64_t   number; /* another for each token */
-	struct str email;  /* a person with a session; empty: a token of ours */
+	uint64_t   number;   /* another for each token */
+	struct str email;    /* a person with a session; empty: a token of ours */
+	int64_t    left_sec; /* of that session */
 };
 
 /* A token that is none of ours may be a person's session: an admin may do what admin tokens may. */
@@ -196,12 +197,13 @@ static enum rc authenticate_person(const struct api *a, struct str token, enum s
                                    struct sender *ret, struct err *e)
 {
 	struct caller c;
+	int64_t       left_sec;
 
-	if (scope != SCOPE_ADMIN || !session_of_token(a->options.auth, token, arena, &c, NULL))
+	if (scope != SCOPE_ADMIN || !session_of_token(a->options.auth, token, arena, &c, &left_sec))
 		return err_set(e, RC_UNKNOWN, "the token is not known here");
 	if (!(c.roles & ROLE_ADMIN))
 		return err_set(e, RC_DENIED, "this needs the role Admin, or an admin token");
-	*ret = (struct sender){ SESSION_CALLERS, c.email };
+	*ret = (struct sender){ SESSION_CALLERS, c.email, left_sec };
 	return RC_OK;
 }
 
@@ -327,6 +329,15 @@ static enum rc admit_session(struct request *r, struct err *e)
 	return limit_rate(r, http_peer(r->call), SESSION_CALLERS, e);
 }
 
+static void note_sender(struct request *r, const struct sender *sender)
+{
+	r->actor = STR("admin");
+	if (!sender->email.n)
+		return;
+	r->actor = utf8_line(&r->call->arena, sender->email, ACTOR_MAX);
+	r->good_until_ms = mono_now().ms + sender->left_sec * 1000;
+}
+
 static enum rc admit(struct request *r, struct err *e)
 {
 	struct err    owner_problem = { 0 };
@@ -338,7 +349,7 @@ static enum rc admit(struct request *r, struct err *e)
 	if (r->route->scope != SCOPE_PUBLIC && r->route->scope != SCOPE_PROBE) {
 		if ((rc = authenticate(r->api, &r->call->req, r->route->scope, &r->call->arena, &sender, e)))
 			return rc;
-		r->actor = sender.email.n ? utf8_line(&r->call->arena, sender.email, ACTOR_MAX) : STR("admin");
+		note_sender(r, &sender);
 		if (!api_is_open(r->api))
 			return err_set(e, RC_UNAVAILABLE, "the store has not answered since the start");
 		rc = r->route->scope == SCOPE_TRACK ? read_owner(r, &owner_problem) : RC_OK;

@@ -113,8 +113,9 @@ struct request {
 	struct str              sandbox_id; /* for the log, when one is known */
 	int64_t                 rate_remaining;
 
-	bool    is_page;     /* of the console: with the headers of one */
-	int64_t retry_after; /* of the error reply; 0: the error's own */
+	bool    is_page;       /* of the console: with the headers of one */
+	int64_t good_until_ms; /* monotonic: the end of the sender's session; 0: has none */
+	int64_t retry_after;   /* of the error reply; 0: the error's own */
 
 	/* An answer that comes from another thread: complete() runs on the loop. */
 	struct txn        txn;

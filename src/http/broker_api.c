@@ -307,6 +307,11 @@ void handle_retry_deletion(struct request *r)
 	request_submit(r, broker_retry_deletion, sandbox_call_new(r), false, reply_record);
 }
 
+void handle_discard(struct request *r)
+{
+	request_submit(r, broker_discard, sandbox_call_new(r), false, reply_record);
+}
+
 /* --- list and count --- */
 
 /* Cursors belong to a list with its filters. */

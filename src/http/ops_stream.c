@@ -12,7 +12,8 @@
  * Always true:
  *   1. The reply begins after the first page was read: a store that does not answer is a 503, not an empty stream.
  *   2. A request is ended only while none of its transactions is with the store.                       [end_if_quiet()]
- *   3. An export that could not be read to its end is cut off, without the mark of an end.
+ *   3. A live stream ends with the session of who asked for it.                                       [is_over()]
+ *   4. An export that could not be read to its end is cut off, without the mark of an end.
  *   4. Of a live stream an event is sent once and after all with smaller ids; a read that failed is made again.
  */
 #include "http/ops_stream.h"
@@ -327,6 +328,12 @@ static void find_newest(struct stream *s)
 
 /* --- time --- */
 
+/* Who may not call any more is not told more, either. */
+static bool is_over(const struct stream *s, int64_t now_ms)
+{
+	return s->request->good_until_ms && now_ms >= s->request->good_until_ms;
+}
+
 static void on_tick(uv_timer_t *tick)
 {
 	static const struct str heartbeat = STR_INIT(":\n\n");
@@ -337,6 +344,11 @@ static void on_tick(uv_timer_t *tick)
 		next = s->next;
 		if (s->is_export)
 			continue;
+		if (is_over(s, now_ms)) {
+			s->is_ending = true;
+			end_if_quiet(s);
+			continue;
+		}
 		if (s->has_begun && now_ms - s->spoke_ms >= HEARTBEAT_MS)
 			say(s, heartbeat);
 		look(s);

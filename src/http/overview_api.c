@@ -11,7 +11,7 @@
 #include "service/lease_records.h"
 #include "service/overview.h"
 
-enum { OVERVIEW_FRESH_MS = 1000, MINUTE_SEC = 60 };
+enum { OVERVIEW_FRESH_MS = 1000, STEP_SEC = TALLY_STEP_MS / 1000, MINUTE_STEPS = 60 / STEP_SEC, FINE_STEPS = 90 };
 
 static int64_t wall_ms(void)
 {
@@ -58,34 +58,37 @@ static void put_line(struct json_out *o, const struct api *a, int64_t now_ms)
 	json_close_object(o);
 }
 
+/* Of the last minute. */
 static void put_claims(struct json_out *o, const struct tally *t, int64_t now_ms)
 {
-	int64_t             minute = now_ms / 1000 / MINUTE_SEC;
-	struct tally_minute now = tally_at(t, minute), before = tally_at(t, minute - 1);
-	double              p99 = tally_p99_ms(&now);
+	struct tally_count c = tally_sum(t, now_ms / TALLY_STEP_MS - MINUTE_STEPS + 1, MINUTE_STEPS);
 
 	json_put_object(o, "claims");
-	json_put_int(o, "per_minute", tally_per_minute(t, now_ms));
-	put_ms(o, "p99_ms", p99 < 0 ? tally_p99_ms(&before) : p99);
+	json_put_int(o, "per_minute", (int64_t)c.granted + c.refused);
+	put_ms(o, "p99_ms", tally_p99_ms(&c));
 	json_close_object(o);
 }
 
-/* Whole minutes only: the one that runs would look like a fall. */
+/* By the minute, but fine at first, so that there is something to see soon after the start. Ended steps only: the one that runs would look
+ * like a fall. */
 static void put_series(struct json_out *o, const struct tally *t, int64_t now_ms)
 {
-	int64_t last = now_ms / 1000 / MINUTE_SEC - 1, from = last - TALLY_MINUTES + 2;
+	int64_t now_step = now_ms / TALLY_STEP_MS, known = now_step - t->first_step;
+	int64_t each = known > FINE_STEPS ? MINUTE_STEPS : 1;
+	int64_t last = now_step / each * each, from = t->first_step / each * each;
 
-	if (from < t->first_minute)
-		from = t->first_minute;
+	if (from < last - TALLY_STEPS + each)
+		from = last - TALLY_STEPS + each;
+	json_put_int(o, "step_sec", each * STEP_SEC);
 	json_put_array(o, "series");
-	for (int64_t minute = from; minute <= last; minute++) {
-		struct tally_minute m = tally_at(t, minute);
+	for (int64_t step = from; step < last; step += each) {
+		struct tally_count c = tally_sum(t, step, each);
 
 		json_open_object(o);
-		json_put_int(o, "at", minute * MINUTE_SEC);
-		json_put_int(o, "granted", m.granted);
-		json_put_int(o, "refused", m.refused);
-		put_ms(o, "p99_ms", tally_p99_ms(&m));
+		json_put_int(o, "at", step * STEP_SEC);
+		json_put_int(o, "granted", c.granted);
+		json_put_int(o, "refused", c.refused);
+		put_ms(o, "p99_ms", tally_p99_ms(&c));
 		json_close_object(o);
 	}
 	json_close_array(o);

@@ -32,6 +32,7 @@ static const struct {
 	{ "lease_list",           U | M | A, false }, /* only-User: his own */
 	{ "lease_create",         U | M | A, false }, /* only-User: for himself */
 	{ "lease_show",           U | M | A, false }, /* only-User: his own */
+	{ "lease_explain",        U | M | A, false }, /* only-User: his own, and less of it */
 	{ "lease_change",             M | A, false },
 	{ "lease_review",             M | A, false },
 	{ "lease_review_patch",       M | A, false },

@@ -140,13 +140,19 @@ static struct caller caller_of(const struct jwt_session *s)
 	};
 }
 
-bool session_of_token(const struct auth *a, struct str token, struct arena *arena, struct caller *ret, struct err *e)
+bool session_of_token(const struct auth *a, struct str token, struct arena *arena, struct caller *ret,
+                      int64_t *ret_left_sec)
 {
 	struct jwt_session s;
+	int64_t            now;
 
-	if (!auth_is_set_up(a) || jwt_read(token, &a->o.secrets, wall_sec(clock_now(a->o.clock)), arena, &s, e))
+	if (!auth_is_set_up(a))
+		return false;
+	now = wall_sec(clock_now(a->o.clock));
+	if (jwt_read(token, &a->o.secrets, now, arena, &s, NULL))
 		return false;
 	*ret = caller_of(&s);
+	*ret_left_sec = s.expires_at - now;
 	return true;
 }
 

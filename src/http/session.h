@@ -39,10 +39,10 @@ void         auth_free(struct auth *a);
 /* From now on. Texts are copied. */
 void auth_set_secrets(struct auth *a, const struct jwt_secrets *secrets);
 
-/* Whose session's token this is; a service account's key is none. False: nobody's, or no longer; e, when not NULL, says why. What *ret
+/* Whose session's token this is, and for how many seconds more; a service account's key is none. False: nobody's, or no longer. What *ret
  * points to lives in the arena. a may be NULL: then there is no sign-in. */
 MUST_CHECK bool session_of_token(const struct auth *a, struct str token, struct arena *arena, struct caller *ret,
-                                 struct err *e);
+                                 int64_t *ret_left_sec);
 
 /* Who asks, from the Authorization header; for handlers of SCOPE_SESSION routes, first thing. What *ret points to lives as long as
  * the request. A service account's roles are what its scopes are worth on this path and method.

@@ -123,16 +123,15 @@ static struct str sent_host(struct str url, struct str authority)
 	return authority;
 }
 
-static void split_url(struct aws_client *c)
+struct str aws_url_host(const char *url, struct str *ret_path)
 {
-	struct str  url = str_from(c->url);
-	const char *from = strstr(c->url, "://");
+	const char *from = strstr(url, "://");
 	size_t      n;
 
-	from = from ? from + 3 : c->url;
+	from = from ? from + 3 : url;
 	n = strcspn(from, "/");
-	c->host = sent_host(url, str_of(from, n));
-	c->path = str_from(from + n);
+	*ret_path = str_from(from + n);
+	return sent_host(str_from(url), str_of(from, n));
 }
 
 struct aws_client *aws_client_new(const struct aws_client_options *o)
@@ -151,7 +150,7 @@ struct aws_client *aws_client_new(const struct aws_client_options *o)
 	if (!strchr(strstr(url, "://") ? strstr(url, "://") + 3 : url, '/'))
 		url = str_format(&a, "%s/", url).p;
 	c->url = mem_strdup(url);
-	split_url(c);
+	c->host = aws_url_host(c->url, &c->path);
 	arena_fini(&a);
 	return c;
 }

@@ -132,15 +132,28 @@ static enum rc read_sts_answer(struct str xml, struct arena *a, struct aws_found
 	return RC_OK;
 }
 
+enum rc aws_ask_sts(const char *what, struct fetch_request *req, struct arena *a, struct aws_found *ret, struct err *e)
+{
+	struct fetch_reply reply;
+	struct str         code;
+	enum rc            rc;
+
+	req->method = "POST";
+	req->total_timeout_ms = STS_TIMEOUT_MS;
+	req->max_bytes = ANSWER_MAX;
+	if ((rc = fetch(req, a, &reply, e)))
+		return rc;
+	if (reply.status == 200)
+		return read_sts_answer(reply.body, a, ret, e);
+	code = xml_text(reply.body, "Code", a);
+	rc = refuse_status(what, reply.status, e);
+	return code.n && code.n < 64 ? err_wrap(e, rc, "%.*s", STR_ARG(code)) : rc;
+}
+
 enum rc aws_source_web_identity(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret,
                                 struct err *e)
 {
-	struct fetch_request req = { .method = "POST",
-		                     .headers = { "Content-Type: application/x-www-form-urlencoded" },
-		                     .total_timeout_ms = STS_TIMEOUT_MS,
-		                     .max_bytes = ANSWER_MAX };
-	struct fetch_reply   reply;
-	struct str           code;
+	struct fetch_request req = { .headers = { "Content-Type: application/x-www-form-urlencoded" } };
 	enum rc              rc;
 
 	if (!is_set(o->env("AWS_WEB_IDENTITY_TOKEN_FILE")))
@@ -150,13 +163,7 @@ enum rc aws_source_web_identity(const struct aws_identity_options *o, struct are
 	if ((rc = make_form(o, a, &req.body, e)))
 		return rc;
 	req.url = sts_url(o, a);
-	if ((rc = fetch(&req, a, &reply, e)))
-		return rc;
-	if (reply.status == 200)
-		return read_sts_answer(reply.body, a, ret, e);
-	code = xml_text(reply.body, "Code", a);
-	rc = refuse_status("AssumeRoleWithWebIdentity", reply.status, e);
-	return code.n && code.n < 64 ? err_wrap(e, rc, "%.*s", STR_ARG(code)) : rc;
+	return aws_ask_sts("AssumeRoleWithWebIdentity", &req, a, ret, e);
 }
 
 /* --- container and instance ------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* aws_source.h - the places where credentials may be. For aws_identity.c, which asks them in turn. */
+/* aws_source.h - the places where credentials may be. For aws_identity.c, which asks them in turn, and what its neighbours share. */
 #pragma once
 
 #include "base/attr.h"
@@ -31,3 +31,11 @@ MUST_CHECK enum rc aws_read_file(const char *path, struct arena *a, struct str *
 
 /* "amazonaws.com", or what the region has instead. */
 const char *aws_domain(const char *region);
+
+/* Ask STS for credentials; `what` is the operation's name. RC_DENIED with its code when it refuses. */
+struct fetch_request;
+MUST_CHECK enum rc aws_ask_sts(const char *what, struct fetch_request *req, struct arena *a, struct aws_found *ret,
+                               struct err *e);
+
+/* What fetch() sends as the host of this URL: without a port that goes without saying. The path is what follows, as it is. */
+struct str aws_url_host(const char *url, struct str *ret_path);

@@ -31,6 +31,7 @@
 #include "kernel/kernel.h"
 #include "kernel/timer.h"
 #include "service/account_follow.h"
+#include "service/account_report.h"
 #include "service/account_slots.h"
 #include "service/holds.h"
 #include "service/lease_flow.h"
@@ -354,6 +355,7 @@ static bool is_for_later(enum rc rc)
 static enum rc judge(struct cleanup *c, const struct answer *answer, struct err *e)
 {
 	struct str words = utf8_line(session_arena(c->s), answer->words, WORDS_MAX);
+	enum rc    rc;
 
 	if (!answer->was_asked || is_for_later(answer->rc))
 		return c->stage.run.n ? note_running(c, e) : next(c, &c->stage, CLEAN_POLL_MS, e);
@@ -361,6 +363,8 @@ static enum rc judge(struct cleanup *c, const struct answer *answer, struct err 
 		return note_failure(c, words, e);
 	if (!c->stage.run.n)
 		return note_started(c, answer->run_id, e);
+	if (answer->run.report && (rc = account_report_note(c->s, c->a, answer->run.report, e)))
+		return rc;
 	switch (answer->run.state) {
 	case CLOUD_RUNNING: return note_running(c, e);
 	case CLOUD_SUCCEEDED: return note_success(c, words, e);

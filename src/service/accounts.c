@@ -89,7 +89,14 @@ enum rc account_get(struct session *s, void *arg, struct err *e)
 {
 	struct account_call *c = arg;
 
-	return load(s, c->id, &c->account, e);
+	enum rc rc = load(s, c->id, &c->account, e);
+
+	if (rc)
+		return rc;
+	c->report = (struct account_report){ 0 };
+	rc = account_report_get(s, c->id, &c->report, NULL);
+	return rc && rc != RC_NOT_FOUND ? err_set(e, rc, "the report of account %.*s cannot be read", STR_ARG(c->id))
+	                                : RC_OK;
 }
 
 enum rc account_list(struct session *s, void *arg, struct err *e)

@@ -177,6 +177,18 @@ enum rc broker_retry_deletion(struct session *s, void *arg, struct err *e)
 	return sandbox_save(s, NEWS_SANDBOX_DELETION_RETRIED, &c->sandbox, &c->by, e);
 }
 
+enum rc broker_discard(struct session *s, void *arg, struct err *e)
+{
+	struct sandbox_call *c = arg;
+	enum rc              rc = load(s, c, e);
+
+	if (rc)
+		return rc;
+	if ((rc = sandbox_discard(&c->sandbox, session_now(s), e)))
+		return rc;
+	return sandbox_save(s, NEWS_SANDBOX_MARKED, &c->sandbox, &c->by, e);
+}
+
 static bool has_text(struct str in, struct str text)
 {
 	for (size_t i = 0; i + text.n <= in.n; i++)

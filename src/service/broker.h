@@ -41,6 +41,7 @@ txn_fn broker_give_back;  /* by its owner */
 txn_fn broker_quarantine; /* by an operator, as the rest */
 txn_fn broker_release;
 txn_fn broker_retry_deletion;
+txn_fn broker_discard; /* the next cleanup deletes it */
 
 /* A page of the pool; read-only. With `find` only those whose name, id, external id or track has this text in it (any case): no index
  * helps with that, so a call looks at a part of the pool only, and a page can be short, or empty, and not the last. */

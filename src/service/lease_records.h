@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "service/account_report.h"
 #include "store/record.h"
 
 enum {
@@ -48,5 +49,6 @@ struct document {
 extern const struct record_type document_type;
 
 extern const struct record_type statement_type, cost_share_type; /* statement.h, cost_shares.h */
-#define LEASE_TYPES \
-	&lease_type, &account_type, &template_type, &lessee_type, &document_type, &statement_type, &cost_share_type
+#define LEASE_TYPES                                                                                                  \
+	&lease_type, &account_type, &template_type, &lessee_type, &document_type, &statement_type, &cost_share_type, \
+	        &account_report_type

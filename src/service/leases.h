@@ -16,6 +16,7 @@
 #include "domain/policy.h"
 #include "kernel/kernel.h"
 #include "kernel/queue.h"
+#include "service/account_report.h"
 #include "store/session.h"
 #include "store/store.h"
 
@@ -129,7 +130,8 @@ struct account_call {
 	struct str    reason;      /* quarantine */
 	bool          is_of_pool; /* quarantine: RC_NOT_FOUND for one that is not stored, which is otherwise taken in */
 
-	struct account account; /* the answer */
+	struct account        account; /* the answer */
+	struct account_report report;  /* get: of its last cleanup; without runs when there is none */
 };
 txn_fn account_get;           /* read-only */
 txn_fn account_register;      /* it is in Entry. RC_CONFLICT: known already */

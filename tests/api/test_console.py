@@ -3,11 +3,13 @@
 
 import gzip
 import re
+import socket
 
 import pytest
 
 from lib import jwt
 from lib.server import ROOT
+from lib.wait import until
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 SOURCES = sorted(p for p in (ROOT / "src/console").rglob("*") if p.is_file())
@@ -218,3 +220,79 @@ def test_without_sign_in_no_session_is_good(make):
     server = make.server(count=1)
     reply = person(server, "ann@example.com", "Admin").get("/v1/admin/stats")
     assert (reply.status, reply.error["code"]) == (401, "UNAUTHORIZED")
+
+
+# The overview's figures, and the search.
+
+
+def test_the_overview_counts_what_there_is(make, owner):
+    server = make.server(count=5, LEASEHOLD_JWT_SECRET=jwt.SECRET, LEASEHOLD_LOW_WATER="3")
+    admin = server.client({"Authorization": "Bearer " + server.env["BROKER_ADMIN_TOKEN"]})
+    server.track(owner).claim()
+    got = admin.get("/v1/ops/overview").json
+    pool = {"total": 5, "available": 4, "allocated": 1, "pending_deletion": 0, "stale": 0, "deletion_failed": 0}
+    assert got["pool"] == {**pool, "low_water": 3}
+    assert got["line"] == {"waiting": 0, "estimate_sec": 0}
+    assert got["claims"]["per_minute"] == 1 and got["claims"]["p99_ms"] > 0
+    assert got["step_sec"] == 10 and sum(s["granted"] for s in got["series"]) <= 1
+    assert got["leases"]["by_status"]["Active"] == 0 and got["leases"]["budget_usd"] == 0
+    assert got["kernel"] == {"sagas_running": 0, "sagas_parked": 0, "dead_letters": 0}
+    assert got["alarms"] == []
+
+
+def test_the_overview_is_fresh_again_after_a_second(make, owner):
+    server = make.server(count=3)
+    admin = server.client({"Authorization": "Bearer " + server.env["BROKER_ADMIN_TOKEN"]})
+    admin.get("/v1/ops/overview")
+    server.track(owner).claim()
+    until(lambda: admin.get("/v1/ops/overview").json["pool"]["allocated"] == 1, "the claim is counted", 30)
+
+
+def test_search_looks_into_names_ids_and_holders(make, owner):
+    server = make.server(count=60)
+    admin = server.admin()
+    held = server.track(owner + "-Of-The-Search").claim()
+    for text in ("of-the-SEARCH", held["sandbox_id"][:20], held["sandbox_id"]):
+        got = admin.list("?q=" + text).json
+        assert [s["sandbox_id"] for s in got["sandboxes"]] == [held["sandbox_id"]], text
+    assert admin.list("?q=of-the-search&status=available").json["sandboxes"] == []
+    assert admin.list("?q=nothing-like-this").json == {"sandboxes": [], "count": 0, "cursor": None}
+    assert admin.list("?q=" + "x" * 129).status == 400
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 100])
+def test_search_goes_on_where_it_stopped(make, limit):
+    server = make.server(count=60)
+    admin = server.admin()
+    found, cursor = [], ""
+    for _ in range(200):
+        page = admin.list("?q=sandbox-00000&limit=%d%s" % (limit, cursor)).json
+        assert len(page["sandboxes"]) <= limit
+        found += [s["name"] for s in page["sandboxes"]]
+        if page["cursor"] is None:
+            break
+        cursor = "&cursor=" + page["cursor"]
+    assert sorted(found) == ["sandbox-%06d" % i for i in range(1, 10)]
+
+
+def test_a_cursor_of_another_search_is_refused(make):
+    admin = make.server(count=10).admin()
+    cursor = admin.list("?q=sandbox&limit=2").json["cursor"]
+    assert admin.list("?q=sandbox&limit=2&cursor=" + cursor).status == 200
+    assert admin.list("?q=other&limit=2&cursor=" + cursor).status == 400
+    assert admin.list("?limit=2&cursor=" + cursor).status == 400
+
+
+def test_a_live_stream_ends_with_the_session(server):
+    sock = socket.create_connection(server.address, timeout=20)
+    token = jwt.token("ann@example.com", "Admin", lives=2)
+    sock.sendall(
+        b"GET /v1/ops/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % token.encode()
+    )
+    got = b""
+    while not got.endswith(b"0\r\n\r\n"):
+        more = sock.recv(65536)
+        assert more, "cut off without an end: %r" % got
+        got += more
+    sock.close()
+    assert got.startswith(b"HTTP/1.1 200 ")

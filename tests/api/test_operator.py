@@ -227,3 +227,33 @@ def test_after_bulk_delete_of_its_sandbox_a_track_may_claim_again(pool, admin, o
     assert track.show(first).code == "SANDBOX_NOT_FOUND"
     second = track.allocate()
     assert (second.status, second.json["sandbox_id"] != first) == (201, True)
+
+
+# Deleting one.
+
+
+@pytest.mark.parametrize("state", ["available", "allocated", "stale"])
+def test_an_operator_has_one_sandbox_deleted(pool, admin, owner, state):
+    sandbox = pool.track(owner).claim()["sandbox_id"] if state == "allocated" else free_one(admin)
+    if state == "stale":
+        assert admin.on(sandbox, "quarantine").status == 200
+    reply = admin.on(sandbox, "delete")
+    assert (reply.status, reply.json["status"], reply.json["quarantine_reason"]) == (200, "pending_deletion", None)
+    assert reply.json == admin.record(sandbox)
+    assert admin.run("cleanup")["deleted"] == 1
+    assert admin.show(sandbox).status == 404
+    assert sandbox not in pool.csp.accounts
+
+
+def test_who_lost_his_sandbox_to_an_operator_gets_another(pool, admin, owner):
+    track = pool.track(owner)
+    sandbox = track.claim()["sandbox_id"]
+    assert admin.on(sandbox, "delete").status == 200
+    assert track.claim()["sandbox_id"] != sandbox
+
+
+def test_what_waits_for_its_deletion_is_not_deleted_twice(admin):
+    sandbox = free_one(admin)
+    assert admin.on(sandbox, "delete").status == 200
+    assert admin.on(sandbox, "delete").status == 409
+    assert admin.on("no-such-one", "delete").status == 404

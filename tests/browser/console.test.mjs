@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shell, the way in, and the sandboxes' pages.
-import { assert, isAccessible, people, shared, shot, test } from "./rig.mjs";
+// The shell and the way in.
+import { assert, isAccessible, people, shared, shot, test, World } from "./rig.mjs";
 
 const world = shared({ env: { LEASEHOLD_SIM_SANDBOXES: "30" } });
 const nav = (page) => page.locator("#nav a").allTextContents();
@@ -38,4 +38,83 @@ test("a page that the role does not include is not allowed", async (t) => {
 	await page.getByText("Not allowed").waitFor();
 	await isAccessible(page, "a page that is not allowed");
 	await shot(page, "not-allowed");
+});
+
+test("the colours can be switched, and the choice stays", async (t) => {
+	const page = await world.open(t, { as: "Admin", path: "/sandboxes" });
+	await page.getByRole("button", { name: "Switch to dark colours" }).click();
+	await page.getByRole("button", { name: "Switch to light colours" }).waitFor();
+	await page.reload();
+	await page.getByRole("button", { name: "Switch to light colours" }).waitFor();
+	assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+	await page.getByRole("heading", { name: "Sandboxes" }).waitFor();
+	await isAccessible(page, "sandboxes in dark");
+});
+
+test("a keyboard gets along: skip link, visible focus, a dialog that holds it and gives it back", async (t) => {
+	const page = await world.open(t, { as: "Admin", path: "/sandboxes" });
+	await page.getByRole("heading", { name: "Sandboxes" }).waitFor();
+	await page.keyboard.press("Tab");
+	assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+	await page.keyboard.press("Enter");
+	assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+	const pause = page.getByRole("button", { name: "Pause deletions" });
+	await pause.focus();
+	await page.keyboard.press("Enter");
+	const dialog = page.getByRole("dialog", { name: "Pause deletions?" });
+	await dialog.waitFor();
+	for (let i = 0; i < 6; i++) {
+		await page.keyboard.press("Tab");
+		assert.ok(await page.evaluate(() => document.activeElement === document.body || document.querySelector("dialog").contains(document.activeElement)), "focus left the dialog");
+	}
+	await page.keyboard.press("Escape");
+	await dialog.waitFor({ state: "detached" });
+	assert.equal(await page.evaluate(() => document.activeElement.textContent), "Pause deletions");
+});
+
+test("a session that ends leads to the sign-in, and back to where one was", async (t) => {
+	const page = await world.open(t, { as: "Admin", allow: [/status of 401/] });
+	await page.locator("#events li").first().waitFor();
+	await page.route("**/v1/admin/sandboxes*", (route) => route.fulfill({ status: 401, json: { error: { code: "UNAUTHORIZED", message: "the token is not known here" } } }));
+	await page.getByRole("link", { name: "Sandboxes", exact: true }).click();
+	await page.getByText("Your session has ended").waitFor();
+	assert.equal(await page.evaluate(() => sessionStorage.getItem("leasehold.token")), null);
+	await page.unrouteAll();
+	await page.getByText("Use a token instead").click();
+	await page.getByLabel("Token").fill(world.token("Admin"));
+	await page.getByLabel("Token").press("Enter");
+	await page.getByRole("heading", { name: "Sandboxes", level: 1 }).waitFor();
+});
+
+test("signing out forgets the token", async (t) => {
+	const page = await world.open(t, { path: `/?token=${world.token("Manager")}` });
+	await page.getByRole("button", { name: "Sign out" }).click();
+	await page.getByRole("heading", { name: "Sign in to Leasehold" }).waitFor();
+	assert.equal(await page.evaluate(() => sessionStorage.getItem("leasehold.token")), null);
+});
+
+test("the sign-in page of the server leads into the console", async (t) => {
+	const page = await world.open(t, { path: "/sandboxes?status=available" });
+	await page.getByRole("link", { name: "Sign in" }).click();
+	await page.getByLabel("Email").fill(people.Admin);
+	await page.getByLabel("Password").fill(world.password);
+	await page.getByRole("button", { name: "Sign in" }).click();
+	await page.getByRole("heading", { name: "Sandboxes", level: 1 }).waitFor();
+	assert.equal(page.url(), `${world.url}/sandboxes?status=available`);
+});
+
+test("a server that is away is told, and the page goes on when it is back", async (t) => {
+	const own = new World({ LEASEHOLD_SIM_SANDBOXES: "3" });
+	await own.start();
+	t.after(() => own.stop());
+	const page = await own.open(t, { as: "Admin", path: "/sandboxes", allow: [/ERR_|Failed to fetch/] });
+	await page.getByRole("heading", { name: "Sandboxes" }).waitFor();
+	const port = new URL(own.url).port;
+	await own.stopServer();
+	await page.getByLabel("State").selectOption("allocated");
+	await page.getByRole("alert").getByText("The server cannot be reached.").first().waitFor();
+	await shot(page, "server-away");
+	await own.start(port);
+	await page.getByText("No sandbox matches").waitFor();
+	assert.ok(await page.locator("#banner").isHidden());
 });

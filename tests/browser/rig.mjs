@@ -7,7 +7,7 @@
 //
 // A message on the browser's error console, or an exception in the page, fails the test that had it open.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -25,6 +25,7 @@ const BINARY = resolve(ROOT, process.env.LEASEHOLD_BIN ?? "build/leasehold");
 const SHOTS = join(ROOT, "build/screenshots");
 const SECRET = "browser-tests-secret-0123456789abcdef";
 const OPERATOR = "admin-token-0123456789abcdef", TRACK = "track-token-0123456789abcdef";
+const PASSWORD = "correct horse battery";
 const START_MS = 20000, STEP_MS = 8000;
 const OURS = /^(LEASEHOLD_|BROKER_|CSP_|DDB_|AWS_|CLEANUP_|NIOSXAAS_|CIRCUIT_|BACKOFF_|LOG_)/;
 
@@ -55,15 +56,17 @@ export async function until(f, what, timeout = STEP_MS) {
 
 function writePeople(folder) {
 	const path = join(folder, "people.jsonl");
-	const lines = Object.entries(people).map(([role, email]) => JSON.stringify({ email, roles: [role] }));
+	const password = execFileSync(BINARY, ["token", "hash-password"], { input: `${PASSWORD}\n`, encoding: "utf8" }).trim();
+	const lines = Object.entries(people).map(([role, email]) => JSON.stringify({ email, roles: [role], password }));
 	writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o600 });
 	return path;
 }
 
-class World {
+export class World {
 	constructor(env) {
 		this.env = env;
 		this.folder = mkdtempSync(join(tmpdir(), "leasehold-browser-"));
+		this.password = PASSWORD; // everybody's, on the sign-in page
 		this.said = [];
 		this.contexts = new Set();
 	}

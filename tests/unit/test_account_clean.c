@@ -6,6 +6,7 @@
 
 #include "account_rig.h"
 #include "providers/sim/records.h"
+#include "service/account_report.h"
 #include "service/account_slots.h"
 #include "service/lease_records.h"
 #include "store/session.h"
@@ -64,6 +65,84 @@ TEST(two_failures_are_forgiven_and_the_successes_must_be_in_a_row)
 	CHECK(text_has(a.clean_log, "attempt 5 succeeded\n") && !text_has(a.clean_log, "attempt 6"));
 	CHECK(count_runs(&r) == 5);
 	CHECK(count_events(&r, "AccountCleanupSucceeded") == 1 && count_events(&r, "AccountCleanupFailed") == 0);
+	account_rig_close(&r);
+}
+
+/* A cleaner that reports: the first run of the two finds two resources, the second one nothing. */
+struct reporting {
+	struct cleaner  base;
+	struct cleaner *inner;
+	int             over;
+};
+
+static enum rc report_start(struct cleaner *base, struct str account_id, struct str key, struct arena *a,
+                            struct str *ret_run_id, struct err *e)
+{
+	struct cleaner *inner = CONTAINER_OF(base, struct reporting, base)->inner;
+
+	return inner->ops->start(inner, account_id, key, a, ret_run_id, e);
+}
+
+static enum rc report_check(struct cleaner *base, struct str run_id, struct arena *a, struct cloud_run *ret,
+                            struct err *e)
+{
+	static const struct cloud_run_report reports[] = {
+		{ .exit_code = 0,
+		  .found = 3,
+		  .filtered = 1,
+		  .removed = 2,
+		  .removed_list = STR_INIT("r - A - 1\nr - A - 2\n"),
+		  .kept_list = STR_INIT("r - B - 1 - filtered\n"),
+		  .log = STR_INIT("first\n") },
+		{ .found = 1,
+		  .filtered = 1,
+		  .kept_list = STR_INIT("r - B - 1 - filtered\n"),
+		  .log = STR_INIT("second\n") },
+	};
+	struct reporting *w = CONTAINER_OF(base, struct reporting, base);
+	enum rc           rc = w->inner->ops->check(w->inner, run_id, a, ret, e);
+
+	if (!rc && ret->state != CLOUD_RUNNING)
+		ret->report = &reports[w->over++ % 2];
+	return rc;
+}
+
+static const struct cleaner_ops reporting_ops = { report_start, report_check };
+
+struct wanted_report {
+	struct str            id;
+	struct account_report report;
+};
+
+static enum rc read_report(struct session *s, void *arg, struct err *e)
+{
+	struct wanted_report *w = arg;
+
+	return account_report_get(s, w->id, &w->report, e);
+}
+
+TEST(what_the_runs_of_one_cleanup_removed_adds_up_and_the_next_cleanup_begins_anew)
+{
+	struct reporting     w = { .base = { &reporting_ops } };
+	struct account_rig   r = { 0 };
+	struct wanted_report got = { 0 };
+
+	account_rig_open(&r);
+	w.inner = r.clean.cleaner;
+	r.clean.cleaner = &w.base;
+	got.id = begin_cleanup(&r, 0);
+	CHECK(store_read(r.rig.store, read_report, &got, &r.rig.arena, NULL) == RC_NOT_FOUND);
+	for (int round = 0; round < 2; round++) {
+		CHECK(finish_cleanup(&r, got.id, 300).status == ACCOUNT_AVAILABLE);
+		CHECK(store_read(r.rig.store, read_report, &got, &r.rig.arena, NULL) == RC_OK);
+		CHECK(got.report.runs == 2 && got.report.removed == 2 && got.report.found == 1);
+		CHECK(str_eq(got.report.removed_list, STR("r - A - 1\nr - A - 2\n")));
+		CHECK(str_eq(got.report.kept_list, STR("r - B - 1 - filtered\n")));
+		CHECK(str_eq(got.report.log, STR("second\n")));
+		CHECK(str_eq(got.report.cleanup, get_account(&r, got.id).clean_run));
+		if (round == 0)
+			take_back(&r, lend(&r, ANN).uuid);
+	}
 	account_rig_close(&r);
 }
 

@@ -33,6 +33,7 @@ static const int expected[SANDBOX_EVENT_COUNT][SANDBOX_STATE_COUNT] = {
 	[SANDBOX_ON_QUARANTINE]     = { STALE,     STALE,     STALE,     STALE,     STALE },
 	[SANDBOX_ON_RELEASE_UNUSED] = { no,        no,        no,        AVAIL,     no    },
 	[SANDBOX_ON_RELEASE_USED]   = { no,        no,        no,        PEND,      no    },
+	[SANDBOX_ON_DISCARD]        = { PEND,      PEND,      no,        PEND,      no    },
 	[SANDBOX_ON_REMOVE]         = { GONE,      GONE,      GONE,      GONE,      GONE  },
 };
 #undef no

@@ -7,7 +7,8 @@ import { pages, rightsOf } from "./pages.js";
 import { denied, empty, failed, loading } from "./parts.js";
 import { signIn } from "./signin.js";
 
-const main = document.getElementById("main"), top = document.getElementById("top"), banner = document.getElementById("banner");
+const main = document.getElementById("main"), top = document.getElementById("top");
+const banner = document.getElementById("banner"), foot = document.getElementById("foot");
 
 let session = null; // who is signed in, with .rights
 let leave = new AbortController();
@@ -223,6 +224,7 @@ async function start() {
 	takeToken();
 	try {
 		await api.discover();
+		fill(foot, h("span", {}, `Leasehold ${api.service.version}`), h("a", { href: `${api.service.base}/openapi.json` }, "API"));
 		if (!api.hasToken()) showSignIn();
 		else if (!(await begin())) showSignIn("This session is no longer good. Sign in again.");
 	} catch (error) {

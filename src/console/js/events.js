@@ -9,28 +9,41 @@ const places = {
 	sandbox: { right: "sandboxes", href: (id) => `/sandboxes/${part(id)}` },
 };
 
-export function subjectLink(subject, rights) {
-	const [, kind, id] = /^([^/]+)\/(.+)$/.exec(subject ?? "") ?? [];
+const split = (subject) => /^([^/]+)\/(.+)$/.exec(subject ?? "")?.slice(1) ?? ["", subject ?? ""];
+
+// A link to a subject where there is a page of it. text: what to call it, instead of its id.
+export function subjectLink(subject, rights, text) {
+	const [kind, id] = split(subject);
 	const place = places[kind];
-	return place && rights[place.right] ? h("a", { href: place.href(id) }, subject) : (subject ?? "");
+	return place && rights[place.right] ? h("a", { href: place.href(id) }, text || id) : (text || subject || "");
 }
 
-const shownDetail = ["reason", "error", "track", "status", "job", "expiresAt"];
+// Members of a detail that are worth a word, and how they read.
+const shown = [
+	["reason", (v) => (typeof v === "string" ? v : (v.comment ?? v.type ?? ""))],
+	["error", (v) => v],
+	["status", (v) => `now ${words(v).toLowerCase()}`],
+	["expiresAt", (v) => ["until ", clock(v)]],
+	["userEmail", (v) => `of ${v}`],
+	["templateName", (v) => `from ${v}`],
+];
 
-// The part of a detail that is worth a line.
-export function eventDetail(event) {
+function detailParts(event) {
 	const detail = event.detail ?? {};
-	return shownDetail.filter((name) => detail[name] !== undefined && detail[name] !== null && detail[name] !== "")
-		.map((name) => `${words(name).toLowerCase()} ${typeof detail[name] === "object" ? JSON.stringify(detail[name]) : detail[name]}`)
-		.join(", ");
+	return shown.filter(([name]) => detail[name]).map(([name, read]) => read(detail[name])).filter((text) => text.length);
 }
 
+// withSubject: false on the page of that very subject.
 export function eventItem(event, rights, { withSubject = true } = {}) {
-	const more = [event.actor && `by ${event.actor}`, eventDetail(event)].filter(Boolean).join("; ");
+	const [kind, id] = split(event.subject);
+	const by = event.actor && event.actor !== event.subject && `by ${event.actor}`;
+	const more = [by, ...detailParts(event)].filter(Boolean).flatMap((p, i) => (i ? [", ", p] : [p]));
+	const name = event.detail?.name ?? (kind === "job" ? id : null);
 	return h("li", { data: { event: event.id } },
 		withSubject ? clock(event.time) : ago(event.time),
-		h("div", { class: "what" }, h("b", {}, words(event["detail-type"])), withSubject && [" ", subjectLink(event.subject, rights)],
-			more && h("span", { class: "more" }, more)));
+		h("span", { class: "what" }, words(event["detail-type"])),
+		withSubject && h("span", { class: "about" }, subjectLink(event.subject, rights, name)),
+		more.length > 0 && h("span", { class: "more" }, more));
 }
 
 // The newest first.

@@ -62,7 +62,7 @@ export function duration(seconds) {
 
 export function millis(value) {
 	if (value === null || value === undefined) return "–";
-	return value < 1000 ? `${value < 10 ? value.toFixed(1) : Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`;
+	return value < 1000 ? `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`;
 }
 
 export function money(dollars) {

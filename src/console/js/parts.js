@@ -62,9 +62,9 @@ export const denied = (text) =>
 		h("p", { class: "dim" }, "If you need it, ask an administrator for the role."));
 
 // Fill the element with what make() answers; until then it says that it loads, and when it fails, why. A second run keeps what is
-// shown until the new is there. Answers a function that runs it again.
+// shown until the new is there, also while the server is away: the banner says so. Answers a function that runs it again.
 export function loader(element, make) {
-	let turn = 0;
+	let turn = 0, isFilled = false;
 	async function run() {
 		const mine = ++turn;
 		if (!element.firstChild) fill(element, loading());
@@ -72,8 +72,10 @@ export function loader(element, make) {
 		try {
 			const made = await make();
 			if (mine === turn) fill(element, made);
+			isFilled = true;
 		} catch (error) {
-			if (error.name !== "AbortError" && mine === turn) fill(element, failed(error, run));
+			const isKept = error.name === "AbortError" || (isFilled && error.status === 0);
+			if (!isKept && mine === turn) fill(element, failed(error, run));
 			if (!(error instanceof ApiError) && error.name !== "AbortError") console.error(error);
 		}
 		if (mine === turn) element.removeAttribute("aria-busy");
@@ -85,14 +87,15 @@ export function loader(element, make) {
 // --- tables ---
 
 // columns: { title, cell(row), num, class, hidden } (hidden: the title is for screen readers only). On a phone each row becomes
-// a block with the titles beside the values; lead: the column that heads it.
+// a block with the titles beside the values, without those that have none; lead: the column that heads it.
 export function table(columns, rows, { caption, none: nothing, id } = {}) {
 	if (!rows.length) return nothing ?? empty("Nothing to show");
 	const head = columns.map((c) =>
 		h("th", { scope: "col", class: c.num && "num" }, c.hidden ? h("span", { class: "unseen" }, c.title) : c.title));
-	const body = rows.map((row) => h("tr", {}, columns.map((c) =>
-		h("td", { class: [c.num && "num", c.class, c.lead && "lead"].filter(Boolean).join(" ") || null,
-			data: { title: c.hidden ? "" : c.title } }, c.cell(row) ?? none()))));
+	const cell = (c, content) => h("td", {
+		class: [c.num && "num", c.class, c.lead && "lead", (content ?? "") === "" && "blank"].filter(Boolean).join(" ") || null,
+		data: { title: c.hidden ? "" : c.title } }, (content ?? "") === "" ? none() : content);
+	const body = rows.map((row) => h("tr", {}, columns.map((c) => cell(c, c.cell(row)))));
 	return h("div", { class: "table-box", id },
 		h("table", {}, caption && h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)),
 			h("tbody", {}, body)));
@@ -128,19 +131,21 @@ export function badge(name, { text, kind } = {}) {
 
 // --- buttons, forms, dialogs ---
 
-// run may be async: the button is off until it ends, and a failure is told.
+// run may be async: until it ends further clicks do nothing, and a failure is told. The button is not disabled meanwhile, so that a dialog
+// can give the focus back to it.
 export function button(text, { run, kind, size, title, type = "button", icon: drawing, disabled } = {}) {
 	const element = h("button", { type, class: `button ${kind ?? ""} ${size ?? ""}`, title, disabled },
 		drawing && icon(drawing), text);
 	if (run)
 		element.addEventListener("click", async () => {
-			element.disabled = true;
+			if (element.ariaBusy === "true") return;
+			element.ariaBusy = "true";
 			try {
 				await run();
 			} catch (error) {
 				if (error.name !== "AbortError") toast(error.message, "bad");
 			}
-			element.disabled = disabled ?? false;
+			element.ariaBusy = null;
 		});
 	return element;
 }
@@ -304,7 +309,7 @@ function niceTop(most) {
 // who cannot see it, and a pointer over it reads one point.
 export function plot(points, { label, format = number } = {}) {
 	const known = points.filter((p) => p.value !== null);
-	if (known.length < 2) return h("p", { class: "plot-none" }, "Not enough measured yet; a point is added every minute.");
+	if (known.length < 2) return h("p", { class: "plot-none" }, "Not enough measured yet: the first points come within half a minute.");
 	const first = points[0].at.getTime(), last = points.at(-1).at.getTime();
 	const top = niceTop(Math.max(...known.map((p) => p.value)));
 	const x = (at) => LEFT + ((at.getTime() - first) / Math.max(1, last - first)) * (W - LEFT - RIGHT);

@@ -35,8 +35,12 @@ export async function leasesPart(ctx) {
 		ctx.rights.approve ? api.page("/api/leases", "result", { status: "PendingApproval", pageSize: WAITING }, options) : null,
 	]);
 	const mine = own.items.filter((l) => open.includes(l.status));
-	return h("div", { class: "stack" },
-		waiting && card("Waiting for approval", { more: waiting.items.length ? `${waiting.items.length}${waiting.next ? " or more" : ""}` : null },
+	// Who sees the machine too is not told twice that there is nothing.
+	const isBrief = ctx.rights.operations;
+	const cards = [
+		waiting && (waiting.items.length || !isBrief) && card("Waiting for approval", { more: waiting.items.length ? `${waiting.items.length}${waiting.next ? " or more" : ""}` : null },
 			table(waitingColumns, waiting.items, { caption: "Requests that wait for approval", none: empty("Nothing waits for approval") })),
-		card("My leases", {}, table(columns, mine, { caption: "My leases", none: empty("You have no lease", "A lease gives you an account of your own for a while.") })));
+		(mine.length || !isBrief) && card("My leases", {}, table(columns, mine, { caption: "My leases", none: empty("You have no lease", "A lease gives you an account of your own for a while.") })),
+	].filter(Boolean);
+	return cards.length > 0 && h("div", { class: "stack" }, cards);
 }

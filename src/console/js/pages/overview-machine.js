@@ -6,7 +6,7 @@ import { eventItem } from "../events.js";
 import { ago, duration, millis, money, number, percent } from "../format.js";
 import { badge, bar, card, empty, figure, loader, meter, plot, table } from "../parts.js";
 
-const FRESH_MS = 5000, EVENTS = 15;
+const FRESH_MS = 5000, SOON_MS = 1100, EVENTS = 15; // the server gives the same answer for a second
 
 const poolParts = (pool) => [
 	{ name: "Available", value: pool.available, kind: "good", href: "/sandboxes?status=available" },
@@ -40,9 +40,9 @@ function figures({ pool, line, claims, alarms, kernel }) {
 
 const points = (series, value) => series.map((p) => ({ at: new Date(p.at * 1000), value: value(p) }));
 
-function plots({ series }) {
+function plots({ series, step_sec: step }) {
 	return [
-		card("Claims per minute", { class: "half" }, plot(points(series, (p) => p.granted + p.refused), { label: "Claims per minute" })),
+		card("Claims per minute", { class: "half" }, plot(points(series, (p) => ((p.granted + p.refused) * 60) / step), { label: "Claims per minute" })),
 		card("Claim time, p99", { class: "half" }, plot(points(series, (p) => p.p99_ms), { label: "p99 of claims", format: millis })),
 	];
 }
@@ -77,8 +77,8 @@ function alarmsCard({ alarms }) {
 	return card("Alarms", {}, table(alarmColumns, alarms, { caption: "Alarms", none: empty("No alarms", "Every rule looks fine.") }));
 }
 
-// The latest events, and those that come.
-async function eventsCard(ctx) {
+// The latest events, and those that come; heard() is called for each of these.
+export async function eventsPart(ctx, heard) {
 	const list = h("ol", { class: "timeline" }), live = h("span", { class: "live" }, "connecting");
 	const { events } = await api.get("/v1/ops/events", { limit: EVENTS }, { signal: ctx.signal });
 	const seen = new Set(events.map((e) => e.id));
@@ -86,6 +86,7 @@ async function eventsCard(ctx) {
 	api.follow("/v1/ops/events/stream", { last_event_id: events[0]?.id }, (event) => {
 		if (seen.has(event.id)) return;
 		seen.add(event.id);
+		heard();
 		list.prepend(eventItem(event, ctx.rights));
 		while (list.children.length > EVENTS) {
 			seen.delete(list.lastChild.dataset.event);
@@ -98,13 +99,19 @@ async function eventsCard(ctx) {
 	return card("Latest events", { more: live, id: "events" }, list);
 }
 
-export async function machinePart(ctx) {
-	const now = h("div", { class: "stack" });
-	const events = await eventsCard(ctx);
-	const again = loader(now, async () => {
+// { element, soon }: soon() has the figures counted again in a moment, because something has happened.
+export function machinePart(ctx) {
+	const element = h("div", { class: "stack" });
+	let timer = null;
+	const again = loader(element, async () => {
 		const got = await api.get("/v1/ops/overview", {}, { signal: ctx.signal });
-		return [figures(got), poolCard(got), h("div", { class: "grid" }, plots(got), leasesCard(got), accountsCard(got)), got.alarms.length > 0 && alarmsCard(got)];
+		return [figures(got), got.alarms.length > 0 && alarmsCard(got), poolCard(got), h("div", { class: "grid" }, plots(got), leasesCard(got), accountsCard(got))];
 	});
+	const soon = () => (timer ??= setTimeout(() => {
+		timer = null;
+		again();
+	}, SOON_MS));
 	ctx.every(FRESH_MS, again);
-	return h("div", { class: "stack" }, now, events);
+	ctx.signal.addEventListener("abort", () => clearTimeout(timer));
+	return { element, soon };
 }

@@ -26,6 +26,11 @@ function actions(ctx, s) {
 	if (!isAside && s.status !== "stale")
 		list.push(act(ctx, "Quarantine", { path: `${path}/quarantine`, kind: "quiet-danger", danger: true, reason: "optional", title: `Quarantine ${s.name}?`,
 			done: `${s.name} is set aside.`, text: "It is set aside: nobody gets it and nothing deletes it until it is released." }));
+	if (["available", "allocated", "stale"].includes(s.status))
+		list.push(act(ctx, "Delete", { path: `${path}/delete`, kind: "quiet-danger", danger: true, title: `Delete ${s.name}?`, done: `${s.name} will be deleted.`,
+			text: s.status === "allocated"
+				? `${s.allocated_to_track} holds it now and loses it. The next cleanup deletes it at the vendor; this cannot be undone.`
+				: "The next cleanup deletes it at the vendor; this cannot be undone." }));
 	if (s.status === "deletion_failed")
 		list.push(act(ctx, "Retry deletion", { path: `${path}/retry-deletion`, title: `Try to delete ${s.name} again?`, done: "It will be tried again.",
 			text: "It is put back among those that wait for their deletion, with all its tries." }));
@@ -45,11 +50,12 @@ export default async function page(ctx) {
 			h("div", { class: "two-thirds stack" }, card("State", {}, facts([
 				["State", stateBadge(s)],
 				["Set aside because", s.quarantine_reason || undefined],
-				["Held by", s.allocated_to_track],
+				["Held by", s.allocated_to_track ?? undefined],
 				["Lab", s.track_name ?? undefined],
-				["Since", s.allocated_at && time(s.allocated_at)],
-				["Ends", s.expires_at && ago(s.expires_at)],
-				["Lab time", duration(s.lab_duration_hours * 3600)],
+				["Since", s.allocated_at ? time(s.allocated_at) : undefined],
+				["Ends", s.expires_at ? ago(s.expires_at) : undefined],
+				["Lab time", s.allocated_at ? duration(s.lab_duration_hours * 3600) : undefined],
+				["Last seen by sync", s.last_synced ? ago(s.last_synced) : undefined],
 				["Given back", s.deletion_requested_at ? time(s.deletion_requested_at) : undefined],
 				["Tries to delete it", s.deletion_retry_count || undefined],
 				["Last error", s.last_error || undefined],
@@ -59,7 +65,6 @@ export default async function page(ctx) {
 				["At the vendor", s.external_id && copyable(s.external_id)],
 				["Account", s.sfdc_account_id ?? undefined],
 				["Idempotency key", s.idempotency_key ?? undefined],
-				["Last seen by sync", s.last_synced ? ago(s.last_synced) : undefined],
 				["Created", s.created_at ? time(s.created_at) : undefined],
 			]))),
 			card("What happened", {}, timeline(log.events, ctx.rights, { withSubject: false }))),

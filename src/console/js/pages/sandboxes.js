@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool, page by page: search by the beginning of a name, or by a whole id; filter by state; what can be run on all of it.
+// The pool, page by page: search by name, id or holder; filter by state; what can be run on all of it.
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { ago, number } from "../format.js";
@@ -20,8 +20,16 @@ const columns = [
 	{ title: "Id", cell: (s) => h("code", {}, s.sandbox_id) },
 ];
 
-function find({ q, status, cursor }, signal) {
-	return api.page("/v1/admin/sandboxes", "sandboxes", { limit: PAGE, status, q, cursor }, { signal });
+// With a search the server looks at a part of the pool at a time: go on until there is a page's worth, or the end.
+async function find({ q, status, cursor }, signal) {
+	const items = [];
+	let next = cursor;
+	do {
+		const got = await api.page("/v1/admin/sandboxes", "sandboxes", { limit: PAGE, status, q, cursor: next }, { signal });
+		items.push(...got.items);
+		next = got.next;
+	} while (next && q && items.length < PAGE / 2);
+	return { items, next };
 }
 
 // --- what can be done to the whole pool ---
@@ -56,6 +64,16 @@ function pauseButton(job, ctx) {
 	});
 }
 
+// For those in one state; offered while these are shown.
+const ofState = {
+	deletion_failed: { label: "Retry all deletions", path: "/v1/admin/retry-failed-deletions", title: "Try all failed deletions again?",
+		text: "Each is put back among those that wait for their deletion, with all its tries.",
+		done: (r) => (r.status === "running" ? "This goes on in the background." : `${number(r.retried)} will be tried again.`) },
+	stale: { label: "Remove old stale records", path: "/v1/admin/auto-delete-stale", danger: true, title: "Remove stale records?",
+		text: "Records that have been stale for 24 hours or more are removed from the pool; nothing is deleted at the vendor. What is in quarantine stays.",
+		done: (r) => (r.status === "running" ? "This goes on in the background." : `Removed ${number(r.deleted)} records.`) },
+};
+
 function pausedNote(job) {
 	return job.paused && h("p", { class: "note warn", role: "status" }, "Deletions are paused: what is given back waits until they are resumed.");
 }
@@ -64,14 +82,14 @@ function pausedNote(job) {
 
 function filters(ctx) {
 	let timer;
-	const search = h("input", { name: "q", type: "search", value: ctx.query.q ?? "", placeholder: "lab-0042", autocomplete: "off", maxlength: 128, on: {
+	const search = h("input", { name: "q", type: "search", value: ctx.query.q ?? "", placeholder: "Name, id or who holds it", autocomplete: "off", maxlength: 128, on: {
 		input: (e) => {
 			clearTimeout(timer);
 			timer = setTimeout(() => ctx.setQuery({ q: e.target.value.trim(), cursor: "" }, { replace: true }), TYPING_MS);
 		},
 	} });
 	ctx.signal.addEventListener("abort", () => clearTimeout(timer));
-	const grown = field("Name begins with, or id", search);
+	const grown = field("Search", search);
 	grown.classList.add("grow");
 	return h("form", { class: "filters", role: "search", on: { submit: (e) => e.preventDefault() } }, grown,
 		field("State", select("status", [["", "All states"], ...states], ctx.query.status ?? "", (status) => ctx.setQuery({ status, cursor: "" }))));
@@ -79,7 +97,7 @@ function filters(ctx) {
 
 function nothing(ctx) {
 	return ctx.query.q || ctx.query.status
-		? empty("No sandbox matches", "A name is matched from its beginning; an id has to be whole.", h("a", { class: "button", href: "/sandboxes" }, "Show all"))
+		? empty("No sandbox matches", "Names, ids and those who hold a sandbox are searched.", h("a", { class: "button", href: "/sandboxes" }, "Show all"))
 		: empty("The pool is empty", "Sandboxes appear here after the first sync with the vendor.");
 }
 
@@ -87,7 +105,7 @@ export default async function page(ctx) {
 	const [found, { jobs }] = await Promise.all([find(ctx.query, ctx.signal), api.get("/v1/admin/jobs", {}, { signal: ctx.signal })]);
 	const cleanup = jobs.find((j) => j.name === "cleanup");
 	return [
-		heading("Sandboxes", { actions: [passes.map((p) => passButton(p, ctx)), pauseButton(cleanup, ctx)] }),
+		heading("Sandboxes", { actions: [ofState[ctx.query.status] && passButton(ofState[ctx.query.status], ctx), passes.map((p) => passButton(p, ctx)), pauseButton(cleanup, ctx)] }),
 		pausedNote(cleanup),
 		filters(ctx),
 		card("Pool", { class: "flush" }, table(columns, found.items, { caption: "Sandboxes", none: nothing(ctx) })),

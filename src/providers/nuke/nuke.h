@@ -1,0 +1,46 @@
+/* nuke.h - accounts are emptied by the program aws-nuke: the cleaner port for real AWS accounts. See docs/leases.md.
+ *
+ * Runs are processes of this machine, with a folder each: who looks for a run must be where it was started. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "net/aws_role.h"
+#include "providers/nuke/template.h"
+
+struct arena;
+struct cleaner;
+struct nuke;
+
+enum {
+	NUKE_LIMIT_MAX_SEC = 3300, /* of a run; its credentials are good for AWS_SESSION_MAX_SEC and are not renewed */
+	NUKE_KEEP_DAYS = 30,       /* folders of runs */
+};
+
+/* Everything stays the caller's, and is there as long as the nuke. */
+struct nuke_options {
+	const char *folder;            /* of the folders of runs; made when it is not there */
+	const char *self;              /* a program that knows NUKE_RUN_COMMAND */
+	const char *program;           /* aws-nuke; without a slash it is looked for on PATH */
+	struct nuke_template template; /* checked */
+	struct str              role;  /* in every account: its name, with a path where it has one */
+	struct aws_role_options sts;
+	int64_t                 limit_ms;     /* of a run, at most NUKE_LIMIT_MAX_SEC */
+	int64_t                 wait_retries; /* rounds (of 5 s) in which nothing moves before aws-nuke gives up */
+	const char *(*env)(const char *name);
+};
+
+/* Looks at everything that a run needs, but for the accounts themselves. RC_INVALID: aws-nuke is not there or does not run, or its
+ * configuration names kinds of resources that it does not know. RC_UNAVAILABLE: the folder. */
+MUST_CHECK enum rc nuke_open(const struct nuke_options *o, struct nuke **ret, struct err *e);
+
+/* Runs that are under way go on. */
+void            nuke_close(struct nuke *n);
+struct cleaner *nuke_cleaner(struct nuke *n);
+
+/* Letters, digits and +=.@_- in parts that / separates. */
+bool       nuke_is_role(struct str role);
+struct str nuke_role_name(struct str role); /* its last part */
