@@ -306,7 +306,7 @@ def test_removal_strands_nothing_when_holds_are_released(make):
     assert operator.out("hold", "safe-to-remove").startswith("yes")
     accounts = [operator.resting() for _ in range(3)]
     said = operator.out("hold", "safe-to-remove", code=FOUND)
-    assert said.startswith("no:") and "3 holds end by themselves" in said and "due in 2 d" in said
+    assert said.startswith("no:") and "holds that end by themselves: 3;" in said and "due in 2 d" in said
     dry = operator.act("holds/drain", {"mode": "release"})
     assert dry["dry_run"] and dry["done"] == 0 and {h["account_id"] for h in dry["holds"]} == set(accounts)
     assert all(operator.account(a)["phase"] == "Cooldown" for a in accounts), "a dry run changes nothing"
