@@ -85,7 +85,9 @@ class Operator:
         return next(o["name"] for o in world["ous"] if account in [a["id"] for a in o["accounts"]])
 
     def move(self, account, to):
-        """As somebody else does, at the cloud's own console."""
+        """As somebody else does, at the cloud's own console; the event that would tell of it does not come."""
+        lost = self.ops.request("PUT", "/v1/sim/faults", body={"faults": [{"fault": "lose-events"}]})
+        assert lost.status == 200, lost
         reply = self.ops.post("/v1/sim/accounts/%s/move" % account, body={"from": self.ou(account), "to": to})
         assert reply.status == 200, reply
 
