@@ -3,7 +3,8 @@
  * lending.c - leases and accounts, put together on the simulated cloud.
  *
  * A fresh world is made usable at once: the accounts that the simulated organisation has in Available are registered as clean and rested,
- * and there are two templates to ask for. That happens once, while there is neither an account nor a template.
+ * and there are two templates to ask for. That happens once, while there is neither an account nor a template; several nodes that find it so
+ * at the same time make the same ones.
  */
 #include "app/lending.h"
 
@@ -126,6 +127,8 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 	l->store = store;
 	l->sim = cloud;
 	l->cloud = sim_cloud_ports(cloud);
+	if (!config_number(c, CONFIG_CREDENTIALS))
+		l->cloud.credentials = NULL;
 	l->admin_accounts = config_str(c, CONFIG_ADMIN_ACCOUNTS);
 	l->policies = policy_holder_new(store, &clock_real);
 	l->world = (struct lease_world){ .cloud = l->cloud,
@@ -259,11 +262,13 @@ static enum rc seed_accounts(struct lending *l, struct arena *a, struct err *e)
 static enum rc seed_templates(struct lending *l, struct arena *a, struct err *e)
 {
 	static const struct lease_template templates[] = {
-		{ .name = { "Playground", 10 },
+		{ .uuid = { "5e3d0000-0000-4000-8000-000000000001", 36 },
+		  .name = { "Playground", 10 },
 		  .description = { "A day to try something out. Approved at once.", 45 },
 		  .max_spend = 10 * LEASE_USD,
 		  .duration_ms = 24 * LEASE_HOUR_MS },
-		{ .name = { "Project", 7 },
+		{ .uuid = { "5e3d0000-0000-4000-8000-000000000002", 36 },
+		  .name = { "Project", 7 },
 		  .description = { "A week of work. A manager approves.", 35 },
 		  .requires_approval = 1,
 		  .max_spend = 50 * LEASE_USD,
@@ -280,9 +285,14 @@ static enum rc seed_templates(struct lending *l, struct arena *a, struct err *e)
 		call->policy = policy_current(l->policies);
 		call->fields = templates[i];
 		call->fields.created_by = call->by.email;
+		call->uuid = templates[i].uuid;
 		call->is_new = true;
 		call->problems.arena = a;
-		rc = store_run(l->store, template_put, call, a, e);
+		rc = store_run(l->store, template_put, call, a, NULL);
+		if (rc == RC_CONFLICT)
+			rc = RC_OK; /* another node was faster */
+		if (rc)
+			return err_set(e, rc, "template %.*s cannot be made", STR_ARG(templates[i].name));
 	}
 	return rc;
 }

@@ -186,10 +186,12 @@ static uint64_t draw(void *arg)
 	return id_fast_random();
 }
 
-/* The simulated cloud, durable in a file of its own: as any other cloud it goes on when we do not. */
+/* The simulated cloud, durable in a file of its own: as any other cloud it goes on when we do not, and nodes on one machine can share it. */
 static enum rc open_sim(struct server *s, struct err *e)
 {
-	struct sqlite_options    file = { in_data(s, "sim.db"), sim_types, sim_type_count, &s->clock, SIM_CACHE_MB };
+	const char              *shared = config_text(s->config, CONFIG_SIM_FILE);
+	struct sqlite_options    file = { shared ? shared : in_data(s, "sim.db"), sim_types, sim_type_count, &s->clock,
+		                       SIM_CACHE_MB };
 	struct sim_cloud_options options = { .clock = &clock_real,
 		                             .random = draw,
 		                             .waits = true,

@@ -148,7 +148,7 @@ static void make_queues(struct wiring *w)
 	w->queues[QUEUE_WEBHOOK_OUT] = sink(w, "webhook-out", webhook_out_call, &w->webhook_out);
 	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
 	w->queues[QUEUE_MAIL_OUT] = sink(w, "mail-out", mail_out_call, &w->mail_server);
-	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
+	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle, .is_heard = true };
 	w->queue_count = QUEUE_COUNT;
 	if (w->o.lending) {
 		lending_queues(w->o.lending, w->queues + w->queue_count);
@@ -217,6 +217,7 @@ static void make_kernel(struct wiring *w)
 		.route_count = w->route_count,
 		.sagas = w->sagas,
 		.saga_count = w->saga_count,
+		.is_eager = w->o.is_alone,
 		.lease_ms = SAGA_LEASE_MS,
 		.timers_per_sec = config_number(c, CONFIG_TIMERS_PER_SEC),
 		.random = draw,

@@ -77,6 +77,7 @@ void lease_print(struct remote *remote, const struct fetch_reply *reply, const j
 		{ "Line", line_cell, "queuePosition" },
 		{ "Template", list_text, "originalLeaseTemplateName" },
 		{ "Account", list_text, "awsAccountId" },
+		{ "Credentials", list_text, "credentialsSecret" },
 		{ "Spent/budget", spent_cell, "totalCostAccrued" },
 		{ "Spending known up to", card_time, "costAsOf" },
 		{ "Budget thresholds", card_thresholds, "budgetThresholds" },

@@ -1,4 +1,4 @@
-/* cloud.h - what the services need of the cloud: five ports. Implemented in providers/. All calls block: worker threads only.
+/* cloud.h - what the services need of the cloud: six ports. Implemented in providers/. All calls block: worker threads only.
  *
  * What any of them may answer: RC_UNAVAILABLE (outage) and RC_LIMITED (throttled): it did not happen, try later; RC_TIMEOUT: it may
  * have happened, look before repeating; RC_INVALID: malformed, never works. err.code is the cloud's own name for the failure where
@@ -242,6 +242,36 @@ struct instance_driver {
 	const struct instance_driver_ops *ops;
 };
 
+/* --- credentials --- */
+
+struct credentials;
+
+/* Where the temporary credentials of one person for one account are kept. The secret itself is never seen by us. */
+struct cloud_secret {
+	struct str account_id;
+	struct str name; /* the reference: with it the person finds the secret, by his own rights */
+	struct str principal;
+};
+
+/* Make credentials and put them into the secret store under this name, for this person alone to read; what the account had before is void.
+ * What is so already is RC_OK. RC_NOT_FOUND: no such account. */
+typedef enum rc credentials_issue_fn(struct credentials *c, const struct cloud_secret *secret, struct err *e);
+
+/* End the account's credentials and remove the secret. None is RC_OK. */
+typedef enum rc credentials_withdraw_fn(struct credentials *c, struct str account_id, struct err *e);
+typedef enum rc credentials_find_fn(struct credentials *c, struct str account_id, struct arena *a,
+                                    struct cloud_secret *ret, bool *ret_found, struct err *e);
+
+struct credentials_ops {
+	credentials_issue_fn    *issue;
+	credentials_withdraw_fn *withdraw;
+	credentials_find_fn     *find;
+};
+
+struct credentials {
+	const struct credentials_ops *ops;
+};
+
 /* All of them together. */
 struct cloud {
 	struct organisation    *organisation;
@@ -249,4 +279,5 @@ struct cloud {
 	struct costs           *costs;
 	struct cleaner         *cleaner;
 	struct instance_driver *driver;
+	struct credentials     *credentials; /* NULL: access by sign-in alone */
 };

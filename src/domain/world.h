@@ -26,6 +26,9 @@ struct world;
 	X(GRANT,            "grant",            true)   \
 	X(REVOKE,           "revoke",           true)   \
 	X(LIST_ASSIGNMENTS, "list-assignments", false)  \
+	X(ISSUE,            "issue",            true)   \
+	X(WITHDRAW,         "withdraw",         true)   \
+	X(FIND_SECRET,      "find-secret",      false)  \
 	X(SPEND,            "spend",            false)  \
 	X(CLEAN,            "clean",            true)   \
 	X(CHECK_RUN,        "check-run",        false)  \

@@ -11,6 +11,7 @@
  *   2. A user who names himself in a request asks like anybody else: only managers and admins assign.       [lease_request()]
  */
 #include "base/json.h"
+#include "domain/cloud.h"
 #include "domain/lease.h"
 #include "http/api.h"
 #include "http/body.h"
@@ -19,6 +20,7 @@
 #include "http/page_token.h"
 #include "http/people.h"
 #include "http/rights.h"
+#include "service/account_follow.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
 
@@ -227,6 +229,8 @@ static void on_got(struct request *r)
 		json_put_int(&o, "queuePosition", c->position);
 		form_put_time(&o, "queueEstimate", c->estimate_ms);
 	}
+	if (c->lease.status == LEASE_ACTIVE && api_options(r->api)->cloud && api_options(r->api)->cloud->credentials)
+		json_put_str(&o, "credentialsSecret", account_secret_name(c->lease.account_id, &r->call->arena));
 	json_close_object(&o);
 	reply_send(r, 200);
 }

@@ -25,7 +25,7 @@ struct store;
 /* Copied; what it points to stays the caller's, and is there as long as the world. */
 struct account_world_options {
 	struct store *store;
-	struct cloud  cloud;            /* organisation and access are used */
+	struct cloud  cloud;            /* organisation and access are used, and credentials where there are */
 	struct str    user_permissions; /* permission set that the owner of a lease gets */
 
 	/* Get access to what comes from Entry, and lose it at the exit. Empty: no such group. */
@@ -41,6 +41,9 @@ struct saga_kind      account_follow_kind(struct account_world *w);
  * under way will be followed by another. When the world is there already, what comes after an arrival happens at once: the lease hears
  * that it is ready, the cleanup is asked for, the line is served, or the record is gone (Exit). */
 MUST_CHECK enum rc account_save(struct session *s, struct account *account, struct str actor, struct err *e);
+
+/* Under which name an account's temporary credentials are kept. */
+struct str account_secret_name(struct str account_id, struct arena *a);
 
 /* "account/ID". */
 struct str account_subject(struct session *s, struct str id);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account_steps.c - what the saga that follows an account does outside: revoke, move, grant.
+ * account_steps.c - what the saga that follows an account does outside: revoke, move, grant, issue credentials.
  *
  * In this order nobody ever has access to an account in an OU where he should have none: access ends before a move and begins after it.
+ * Temporary credentials, where the operator wants them, begin after the grant and end before it is revoked. We give them a name and
+ * never see them.
  *
  * Always true:
  *   1. An account is moved only from where the record says it is; otherwise somebody else has moved it, and that is for a person to
@@ -149,6 +151,76 @@ static enum rc begin_undo(struct saga_call *c, struct step *ret, bool *ret_has_w
 	return RC_OK;
 }
 
+/* --- credentials --- */
+
+struct str account_secret_name(struct str account_id, struct arena *a)
+{
+	return str_format(a, "leasehold/%.*s", STR_ARG(account_id));
+}
+
+static enum rc withdraw_credentials(const struct step *st, struct err *e)
+{
+	struct credentials *c = st->world->options.cloud.credentials;
+	enum rc             rc = c ? c->ops->withdraw(c, st->wish.account, e) : RC_OK;
+
+	return rc ? err_wrap(e, rc, "credentials of account %.*s", STR_ARG(st->wish.account)) : RC_OK;
+}
+
+static struct cloud_secret secret_of(const struct step *st)
+{
+	return (struct cloud_secret){ st->wish.account, account_secret_name(st->wish.account, st->arena),
+		                      st->wish.holder };
+}
+
+static bool has_credentials(const struct step *st)
+{
+	return st->world->options.cloud.credentials && st->wish.holder.n;
+}
+
+static enum rc issue(struct saga_call *c, struct err *e)
+{
+	struct step         st;
+	struct credentials *credentials;
+	struct cloud_secret secret;
+	enum rc             rc = begin_act(c, &st, e);
+
+	if (rc || !has_credentials(&st))
+		return rc;
+	credentials = st.world->options.cloud.credentials;
+	secret = secret_of(&st);
+	rc = credentials->ops->issue(credentials, &secret, e);
+	return rc ? err_wrap(e, rc, "credentials of %.*s for account %.*s", STR_ARG(secret.principal),
+	                     STR_ARG(secret.account_id))
+	          : RC_OK;
+}
+
+static enum rc is_issued(struct saga_call *c, bool *ret, struct err *e)
+{
+	struct step         st;
+	struct credentials *credentials;
+	struct cloud_secret found;
+	bool                is_there;
+	enum rc             rc = begin(c, &st, e);
+
+	*ret = true;
+	if (rc || !has_credentials(&st))
+		return rc;
+	credentials = st.world->options.cloud.credentials;
+	rc = credentials->ops->find(credentials, st.wish.account, st.arena, &found, &is_there, e);
+	if (!rc)
+		*ret = is_there && str_eq_nocase(found.principal, st.wish.holder);
+	return rc;
+}
+
+static enum rc take_credentials_away(struct saga_call *c, struct err *e)
+{
+	struct step st;
+	bool        has_work;
+	enum rc     rc = begin_undo(c, &st, &has_work, e);
+
+	return rc || !has_work ? rc : withdraw_credentials(&st, e);
+}
+
 /* --- revoke --- */
 
 static enum rc list_access(const struct step *st, struct cloud_assignment **ret, size_t *ret_count, struct err *e)
@@ -178,6 +250,8 @@ static enum rc revoke(struct saga_call *c, struct err *e)
 	if (rc || !st.wish.revokes)
 		return rc;
 	access = st.world->options.cloud.access;
+	if ((rc = withdraw_credentials(&st, e)))
+		return rc;
 	rc = list_access(&st, &list, &count, e);
 	for (size_t i = 0; !rc && i < count; i++)
 		if (!may_stay(&st, &list[i]) && (rc = access->ops->revoke(access, &list[i], e)))
@@ -378,6 +452,12 @@ const struct saga_step account_steps[ACCOUNT_STEP_COUNT] = {
 	  .act = grant,
 	  .check = is_granted,
 	  .undo = take_away,
+	  .tries = TRIES,
+	  .backoff_max_ms = BACKOFF_MAX_MS },
+	{ .name = "credentials",
+	  .act = issue,
+	  .check = is_issued,
+	  .undo = take_credentials_away,
 	  .tries = TRIES,
 	  .backoff_max_ms = BACKOFF_MAX_MS },
 };

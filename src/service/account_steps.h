@@ -35,5 +35,5 @@ bool account_wish_is_final(const struct account_wish *w);
 struct str         account_wish_write(const struct account_wish *w, struct arena *a);
 MUST_CHECK enum rc account_wish_read(struct str input, struct arena *a, struct account_wish *ret, struct err *e);
 
-enum { ACCOUNT_STEP_COUNT = 3 };
+enum { ACCOUNT_STEP_COUNT = 4 };
 extern const struct saga_step account_steps[ACCOUNT_STEP_COUNT];

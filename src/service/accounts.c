@@ -24,7 +24,12 @@
 #include "service/lease_flow.h"
 #include "service/lease_records.h"
 
-enum { FREE_PAGE = 16, FREE_PAGES_MAX = 64, DETAIL_TEXT_MAX = 16384 };
+enum {
+	FREE_PAGE = 16,
+	FREE_PAGES_MAX = 64,
+	FREE_LOOKS_MAX = 20 /* each is an action of the transaction */,
+	DETAIL_TEXT_MAX = 16384
+};
 
 /* --- events --- */
 
@@ -267,28 +272,41 @@ enum rc account_eject(struct session *s, void *arg, struct err *e)
 
 /* --- for leases --- */
 
-static bool is_settled(const struct account *a)
+/* Really free: an index may be behind, so what it names is read again. */
+static enum rc is_free(struct session *s, struct account *candidate, bool *ret, struct err *e)
 {
-	return !a->is_following && !account_must_follow(a);
+	bool    is_known;
+	enum rc rc = find(s, candidate->id, candidate, &is_known, e);
+
+	*ret = !rc && is_known && candidate->status == ACCOUNT_AVAILABLE && !candidate->is_following &&
+	       !account_must_follow(candidate);
+	return rc;
 }
 
-/* The first of the free ones may be one that is still on its way to the others. */
-static enum rc find_settled(struct session *s, const struct query *free_ones, struct account *ret, struct err *e)
+/* The first of the free ones may be another's already, or still on its way to the others. */
+static enum rc find_free(struct session *s, const struct query *free_ones, struct account *ret, struct err *e)
 {
 	struct query q = *free_ones;
 	struct page  page;
+	int          looks = 0;
 
 	q.limit = FREE_PAGE;
 	for (int i = 0; i < FREE_PAGES_MAX; i++) {
 		enum rc rc = session_query(s, &q, &page, e);
 
-		if (rc)
-			return rc;
-		for (size_t j = 0; j < page.count; j++) {
-			*ret = *(struct account *)page_record(&page, &account_type, j);
-			if (is_settled(ret))
+		for (size_t j = 0; !rc && j < page.count && looks < FREE_LOOKS_MAX; j++) {
+			const struct account *seen = page_record(&page, &account_type, j);
+			bool                  is_good = false;
+
+			if (seen->is_following || account_must_follow(seen))
+				continue;
+			*ret = *seen;
+			looks++;
+			if (!(rc = is_free(s, ret, &is_good, e)) && is_good)
 				return RC_OK;
 		}
+		if (rc)
+			return rc;
 		if (!page.next.n)
 			break;
 		q.cursor = page.next;
@@ -299,11 +317,12 @@ static enum rc find_settled(struct session *s, const struct query *free_ones, st
 enum rc account_lend(struct session *s, const struct lease *lease, struct str actor, struct account *ret, struct err *e)
 {
 	struct query q = { .type = &account_type, .index = ACCOUNT_BY_STATUS, .hash = value_int(ACCOUNT_AVAILABLE) };
+	bool         is_good;
 	enum rc      rc = session_claim(s, &q, ret, NULL);
 
 	if (rc)
 		return err_set(e, rc, rc == RC_EXHAUSTED ? "no account is free" : "the free accounts cannot be read");
-	if (!is_settled(ret) && (rc = find_settled(s, &q, ret, e)))
+	if ((rc = is_free(s, ret, &is_good, e)) || (!is_good && (rc = find_free(s, &q, ret, e))))
 		return rc;
 	if ((rc = account_apply(ret, ACCOUNT_ON_LEND, session_now(s), e)))
 		return rc;

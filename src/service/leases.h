@@ -102,7 +102,7 @@ txn_fn lease_list;
 struct template_call {
 	struct caller         by;
 	const struct policy  *policy;
-	struct str            uuid;   /* get also takes a name */
+	struct str            uuid;   /* get also takes a name; of a new one, empty: one is made */
 	struct lease_template fields; /* put: all of them but uuid; created_ms is kept when it is set */
 	bool                  is_new;
 
@@ -110,7 +110,7 @@ struct template_call {
 	struct problems problems;       /* put: RC_INVALID */
 };
 txn_fn template_get;    /* read-only */
-txn_fn template_put;    /* RC_NOT_FOUND unless is_new */
+txn_fn template_put;    /* RC_NOT_FOUND unless is_new; RC_CONFLICT when a new one is there already */
 txn_fn template_delete; /* RC_OK also when there is none */
 
 struct template_list {

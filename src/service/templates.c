@@ -91,7 +91,7 @@ static void make(struct session *s, struct template_call *c)
 
 	id_uuid(uuid);
 	c->template = c->fields;
-	c->template.uuid = str_dup(session_arena(s), str_from(uuid));
+	c->template.uuid = c->uuid.n ? c->uuid : str_dup(session_arena(s), str_from(uuid));
 	c->template.version = 0;
 	c->template.created_ms = c->template.edited_ms = session_now(s).ms;
 	session_add(s, &template_type, &c->template);

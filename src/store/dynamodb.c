@@ -19,6 +19,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/id.h"
@@ -143,6 +144,19 @@ static void wait_a_little(const struct ddb_store *d, int tries)
 	nanosleep(&t, NULL);
 }
 
+/* Records are read one after the other, and somebody may have changed the second together with the first in between: then a function sees what
+ * never was, and may find that a thing contradicts itself. A commit would notice; a refusal has none. So it counts when the function says
+ * the same again. */
+static bool is_doubtful(const struct session *s, const struct txn *t, const struct err *before)
+{
+	int reads = 0;
+
+	for (const struct session_entry *entry = s->first; entry; entry = entry->next)
+		reads += entry->is_decisive;
+	return t->rc == RC_CONFLICT && !t->is_read_only && reads > 1 &&
+	       !(before->rc == t->rc && strcmp(before->msg, t->e.msg) == 0);
+}
+
 /* True when the outcome stands; false: run it again. */
 static bool try_once(struct ddb_store *d, struct txn *t, int tries)
 {
@@ -152,6 +166,7 @@ static bool try_once(struct ddb_store *d, struct txn *t, int tries)
 		                 .now = clock_now(d->base.clock),
 		                 .is_read_only = t->is_read_only,
 		                 .connection = &ddb };
+	struct err         before = t->e; /* of the try before */
 	bool               was_applying;
 
 	err_clear(&t->e);
@@ -163,6 +178,8 @@ static bool try_once(struct ddb_store *d, struct txn *t, int tries)
 		ddb_doubt_candidates(d);
 		return false;
 	}
+	if (!was_applying && is_doubtful(&s, t, &before))
+		return false;
 	return !ddb.has_assumed; /* a refusal that rests on an assumption does not count */
 }
 

@@ -28,6 +28,7 @@ MATRIX = [
     ("POST", "/leases/{own}/unfreeze", None, "MA", 404),
     ("POST", "/leases/{own}/terminate", None, "UMA", 404),
     ("POST", "/leases/{own}/withdraw", None, "UMA", 404),
+    ("GET", "/leases/{own}/statement", None, "UMA", 404),
     ("GET", "/leaseTemplates", None, "UMA", 200),
     ("GET", "/leaseTemplates/" + NO_ID, None, "UMA", 404),
     ("POST", "/leaseTemplates", TEMPLATE, "MA", 201),
@@ -47,6 +48,7 @@ MATRIX = [
     ("POST", "/blueprints", BLUEPRINT, "A", 201),
     ("PUT", "/blueprints/" + NO_ID, {}, "A", 404),
     ("DELETE", "/blueprints/" + NO_ID, None, "A", 404),
+    ("GET", "/reports/costs?month=2026-10", None, "A", 200),
 ]
 ROLES = [("User", USER, "U"), ("Manager", MANAGER, "M"), ("Admin", ADMIN, "A")]
 
@@ -55,6 +57,19 @@ ROLES = [("User", USER, "U"), ("Manager", MANAGER, "M"), ("Admin", ADMIN, "A")]
 def pool(make_for_module):
     folder = make_for_module.folder
     return Pool(make_for_module.server(args=["--dev"], **leases.env(folder)))
+
+
+def test_the_matrix_has_every_route_but_sign_in(pool):
+    described = pool.server.admin().request("GET", "/v1/openapi.json").json["paths"]
+    routes = {(method.upper(), path) for path, methods in described.items() for method in methods
+              if path.startswith("/api/") and not path.startswith("/api/auth/")}
+    tested = set()
+    for method, path, *_ in MATRIX:
+        plain = "/api" + path.partition("?")[0].replace("{own}", "{leaseId}").replace("111122223333", "{awsAccountId}")
+        resource = plain.split("/")[2]
+        plain = plain.replace(NO_ID, {"leaseTemplates": "{leaseTemplateId}", "blueprints": "{blueprintId}"}.get(resource, ""))
+        tested.add((method, plain))
+    assert routes == tested
 
 
 def label(value):

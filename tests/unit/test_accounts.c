@@ -72,6 +72,66 @@ TEST(a_lent_account_is_active_with_access_before_its_lease_is)
 	account_rig_close(&r);
 }
 
+/* --- credentials --- */
+
+static bool has_secret(struct account_rig *r, struct str id, struct str who)
+{
+	struct credentials *c = r->cloud.credentials;
+	struct cloud_secret secret;
+	struct arena        a = { 0 };
+	bool                found, is_his;
+
+	CHECK(c->ops->find(c, id, &a, &secret, &found, &r->err) == RC_OK);
+	is_his = found && str_eq(secret.principal, who) && str_eq(secret.name, account_secret_name(id, &a));
+	arena_fini(&a);
+	return is_his;
+}
+
+TEST(credentials_are_there_before_a_lease_is_active_and_gone_while_it_is_frozen_and_after_it)
+{
+	struct account_rig r = { 0 };
+	struct lease       lease;
+	struct str         id;
+
+	account_rig_open(&r);
+	id = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_ISSUE, 0);
+	rig_pass(&r.rig, MINUTE_MS);
+	CHECK(may_use(&r, id, CLOUD_USER, ANN) && get_lease(&r, lease.uuid).status == LEASE_PROVISIONING);
+	goes_well(&r);
+	rig_pass(&r.rig, 5 * MINUTE_MS);
+	CHECK(get_lease(&r, lease.uuid).status == LEASE_ACTIVE && has_secret(&r, id, ANN));
+	freeze(&r, lease.uuid);
+	rig_pass(&r.rig, MINUTE_MS);
+	CHECK(!has_secret(&r, id, ANN));
+	unfreeze(&r, lease.uuid);
+	rig_pass(&r.rig, MINUTE_MS);
+	CHECK(has_secret(&r, id, ANN));
+	take_back(&r, lease.uuid);
+	rig_pass(&r.rig, MINUTE_MS);
+	CHECK(!has_secret(&r, id, ANN) && where_is(&r, id) == SIM_OU_CLEANUP);
+	account_rig_close(&r);
+}
+
+TEST(credentials_that_cannot_be_made_lead_to_quarantine_and_none_are_left)
+{
+	struct account_rig r = { 0 };
+	struct lease       lease;
+	struct str         id;
+
+	account_rig_open(&r);
+	id = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_ISSUE, 0);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_QUARANTINE && !may_use(&r, id, CLOUD_USER, ANN));
+	CHECK(get_lease(&r, lease.uuid).status != LEASE_ACTIVE);
+	goes_well(&r);
+	CHECK(!has_secret(&r, id, ANN));
+	account_rig_close(&r);
+}
+
 TEST(the_longest_rested_is_lent_first_and_none_twice)
 {
 	struct account_rig r = { 0 };

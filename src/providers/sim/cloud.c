@@ -303,6 +303,7 @@ enum rc sim_cloud_open(const struct sim_cloud_options *o, struct sim_cloud **ret
 	c->costs.ops = &sim_costs_ops;
 	c->cleaner.ops = &sim_cleaner_ops;
 	c->driver.ops = &sim_driver_ops;
+	c->credentials.ops = &sim_credentials_ops;
 	c->world.ops = &sim_world_ops;
 	c->faults = sim_faults_new(&(struct sim_faults_options){ o->clock, o->random, o->random_arg, o->waits });
 	rc = take_options(c, o, e);
@@ -327,7 +328,7 @@ void sim_cloud_close(struct sim_cloud *c)
 
 struct cloud sim_cloud_ports(struct sim_cloud *c)
 {
-	return (struct cloud){ &c->organisation, &c->access, &c->costs, &c->cleaner, &c->driver };
+	return (struct cloud){ &c->organisation, &c->access, &c->costs, &c->cleaner, &c->driver, &c->credentials };
 }
 
 struct world *sim_cloud_world(struct sim_cloud *c)

@@ -15,6 +15,7 @@ struct sim_cloud {
 	struct costs             costs;
 	struct cleaner           cleaner;
 	struct instance_driver   driver;
+	struct credentials       credentials;
 	struct world             world;
 	struct sim_cloud_options options;
 	struct sim_faults       *faults;
@@ -30,6 +31,7 @@ extern const struct access_ops          sim_access_ops;
 extern const struct costs_ops           sim_costs_ops;
 extern const struct cleaner_ops         sim_cleaner_ops;
 extern const struct instance_driver_ops sim_driver_ops;
+extern const struct credentials_ops     sim_credentials_ops;
 extern const struct world_ops           sim_world_ops;
 
 /* One call of a port: what may go wrong before, the transaction, what may go wrong after. */

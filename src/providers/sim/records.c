@@ -73,6 +73,13 @@ static const struct record_index sim_assignment_indexes[] = {
 	[SIM_ASSIGNMENT_BY_ACCOUNT] = INDEX("ByAccount", ASSIGNMENT_F_ACCOUNT, NO_FIELD),
 };
 
+static const struct record_field sim_secret_fields[] = {
+	{ TEXT(sim_secret, account_id, DIGITS_MAX) },
+	{ TEXT(sim_secret, name, CLOUD_NAME_MAX) },
+	{ TEXT(sim_secret, principal, CLOUD_NAME_MAX) },
+	{ TEXT(sim_secret, value, PATH_MAX_BYTES) },
+};
+
 enum { RATE_F_ACCOUNT = 1, RATE_F_AT };
 static const struct record_field sim_rate_fields[] = {
 	{ TEXT(sim_rate, key, PATH_MAX_BYTES) },
@@ -125,6 +132,7 @@ TYPE(sim_counter, NULL, 0);
 TYPE(sim_ou, NULL, 0);
 TYPE(sim_member, sim_member_indexes, ARRAY_LEN(sim_member_indexes));
 TYPE(sim_assignment, sim_assignment_indexes, ARRAY_LEN(sim_assignment_indexes));
+TYPE(sim_secret, NULL, 0);
 TYPE(sim_rate, sim_rate_indexes, ARRAY_LEN(sim_rate_indexes));
 TYPE(sim_run, NULL, 0);
 TYPE(sim_resource, sim_resource_indexes, ARRAY_LEN(sim_resource_indexes));
@@ -132,7 +140,8 @@ TYPE(sim_isb_account, NULL, 0);
 TYPE(sim_event, sim_event_indexes, ARRAY_LEN(sim_event_indexes));
 
 const struct record_type *const sim_types[] = {
-	&sim_account_type, &sim_counter_type, &sim_ou_type,       &sim_member_type, &sim_assignment_type,
-	&sim_rate_type,    &sim_run_type,     &sim_resource_type, &sim_event_type,  &sim_isb_account_type,
+	&sim_account_type,    &sim_counter_type,     &sim_ou_type,     &sim_member_type,
+	&sim_assignment_type, &sim_rate_type,        &sim_run_type,    &sim_resource_type,
+	&sim_event_type,      &sim_isb_account_type, &sim_secret_type,
 };
 const size_t sim_type_count = ARRAY_LEN(sim_types);

@@ -63,6 +63,15 @@ struct sim_assignment {
 enum sim_assignment_index { SIM_ASSIGNMENT_BY_ACCOUNT };
 extern const struct record_type sim_assignment_type;
 
+/* Temporary credentials. */
+struct sim_secret {
+	struct str account_id;
+	struct str name, principal;
+	struct str value; /* of a simulated secret manager: nobody outside of it sees it */
+	uint64_t   version;
+};
+extern const struct record_type sim_secret_type;
+
 /* From then on the account costs so much. */
 struct sim_rate {
 	struct str key; /* account#time */
