@@ -19,8 +19,8 @@ static const struct alarm *look(struct lease_rig *r, alarm_rule_fn *find, struct
 {
 	const struct alarm_rule     rule = { "rule", find, 0, "docs/runbook.md#rule", "a rule" };
 	struct broker_alarm_context context = { .has_leases = true, .rules = &r->rules };
-	struct alarm_check check = { .kernel = r->k.kernel, .rules = &rule, .rule_count = 1, .arg = &context };
-	struct alarm_list  list = { 0 };
+	struct alarm_check          check = { .kernel = r->k.kernel, .rules = &rule, .rule_count = 1, .arg = &context };
+	struct alarm_list           list = { 0 };
 
 	CHECK(alarm_check(&check, NULL) == RC_OK);
 	rig_run(&r->k, alarm_list, &list);
@@ -123,7 +123,8 @@ TEST(what_the_reconciler_finds_is_an_alarm_until_it_is_not_found_any_more)
 		{ "and lent already", "lent-bypass/111122223333", alarm_hold_bypass, ALARM_PAGE },
 		{ "a rest without a hold", "no-hold/111122223333", alarm_hold_broken, ALARM_WARNING },
 		{ "a hold without a timer", "no-timer/111122223333", alarm_hold_broken, ALARM_WARNING },
-		{ "in Quarantine, said to be free", "unrecorded-rest/111122223333", alarm_pool_mismatch, ALARM_WARNING },
+		{ "in Quarantine, said to be free", "unrecorded-rest/111122223333", alarm_pool_mismatch,
+		  ALARM_WARNING },
 		{ "in Quarantine, with a lease", "lent-at-rest/111122223333", alarm_pool_mismatch, ALARM_PAGE },
 		{ "rests elsewhere", "rest-elsewhere/111122223333", alarm_pool_mismatch, ALARM_WARNING },
 		{ "elsewhere", "misplaced/111122223333", alarm_pool_mismatch, ALARM_WARNING },
