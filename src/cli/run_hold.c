@@ -41,6 +41,16 @@ static struct str end_cell(struct remote *remote, const json_t *hold, const char
 	return due_cell(remote, hold, "due_at");
 }
 
+/* Of an open one without a due time: who ends it. */
+static struct str person_cell(struct remote *remote, const json_t *hold, const char *member)
+{
+	bool is_timed = json_is_integer(json_object_get(hold, "due_at"));
+	bool is_closed = json_is_integer(json_object_get(hold, "closed_at"));
+
+	(void)member;
+	return is_timed || is_closed ? STR("") : due_cell(remote, hold, "due_at");
+}
+
 static const struct list_column columns[] = {
 	{ "HOLD", list_text, "id", 26 },       { "REASON", list_text, "reason", 14 }, { "ENDS", end_cell, NULL, 15 },
 	{ "MADE", list_age, "created_at", 5 }, { "BY", list_text, "created_by", 14 }, { "WHY", list_text, "note", 20 },
@@ -69,7 +79,7 @@ static void print_hold(struct remote *remote, const json_t *hold)
 		{ "Mode", list_text, "mode" },
 		{ "Made", list_text, "created_at" },
 		{ "Due", list_text, "due_at" },
-		{ "Ends", end_cell, NULL },
+		{ "Ends", person_cell, NULL },
 		{ "By", list_text, "created_by" },
 		{ "Why", list_text, "note" },
 		{ "Schedule", list_text, "schedule" },

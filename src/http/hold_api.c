@@ -290,22 +290,22 @@ void handle_hold_cancel(struct request *r)
 
 /* --- is it safe to remove us? --- */
 
-static void add_reason(struct request *r, struct json_out *o, int64_t count, const char *what)
+static void add_reason(struct request *r, struct json_out *o, const char *what, int64_t count, const char *advice)
 {
 	if (count)
-		json_add_str(o, str_format(&r->call->arena, "%lld %s", (long long)count, what));
+		json_add_str(o, str_format(&r->call->arena, "%s: %lld; %s", what, (long long)count, advice));
 }
 
 static void put_reasons(struct request *r, struct json_out *o, const struct hold_safety *safety)
 {
 	json_put_array(o, "against");
-	add_reason(r, o, safety->timed, "holds end by themselves; wait for the last one, or drain");
-	add_reason(r, o, safety->by_person, "holds last until a person closes them; release or cancel them");
-	add_reason(r, o, safety->locked, "accounts are locked away; clean them again or eject them");
-	add_reason(r, o, safety->moving, "of the holds are being moved right now");
-	add_reason(r, o, safety->sagas, "long operations are not at their end; see saga list");
-	add_reason(r, o, safety->waiting, "subjects have events that are not handled yet");
-	add_reason(r, o, safety->dead, "dead letters; replay or drop them");
+	add_reason(r, o, "holds that end by themselves", safety->timed, "wait for the last one, or drain");
+	add_reason(r, o, "holds until a person closes them", safety->by_person, "release or cancel them");
+	add_reason(r, o, "accounts that are locked away", safety->locked, "clean them again or eject them");
+	add_reason(r, o, "holds that are being moved", safety->moving, "wait");
+	add_reason(r, o, "long operations", safety->sagas, "wait, or see saga list");
+	add_reason(r, o, "subjects with events that are not handled", safety->waiting, "wait, or see queue list");
+	add_reason(r, o, "dead letters", safety->dead, "replay or drop them");
 	json_close_array(o);
 }
 
