@@ -29,9 +29,9 @@ static struct str rest_cell(struct remote *remote, const json_t *account, const 
 int run_account_list(struct remote *remote)
 {
 	static const struct list_column columns[] = {
-		{ "ID", list_text, "awsAccountId", 12 },       { "NAME", list_text, "name", 20 },
-		{ "STATUS", list_text, "phase", 10 },          { "RESTS", rest_cell, "restingUntil", 7 },
-		{ "LEASE", list_short, "leaseUuid", 8 },       { "CLEANED", list_due, "lastCleanedTime", 8 },
+		{ "ID", list_text, "awsAccountId", 12 }, { "NAME", list_text, "name", 20 },
+		{ "STATUS", list_text, "phase", 10 },    { "RESTS", rest_cell, "restingUntil", 7 },
+		{ "LEASE", list_short, "leaseUuid", 8 }, { "CLEANED", list_due, "lastCleanedTime", 8 },
 		{ "REASON", list_text, "reason", 23 },
 	};
 	static const struct ask_filter filters[] = { { CLI_OPTION_STATUS, "status", NULL } };

@@ -42,7 +42,7 @@ static struct str end_cell(struct remote *remote, const json_t *hold, const char
 }
 
 static const struct list_column columns[] = {
-	{ "HOLD", list_text, "id", 26 },    { "REASON", list_text, "reason", 14 }, { "ENDS", end_cell, NULL, 15 },
+	{ "HOLD", list_text, "id", 26 },       { "REASON", list_text, "reason", 14 }, { "ENDS", end_cell, NULL, 15 },
 	{ "MADE", list_age, "created_at", 5 }, { "BY", list_text, "created_by", 14 }, { "WHY", list_text, "note", 20 },
 };
 
@@ -184,7 +184,8 @@ int run_hold_bypass(struct remote *remote)
 		return remote_misused(remote, e.msg);
 	code = remote_run(remote, &req);
 	if (code == CLI_EXIT_OK && !remote->is_json)
-		fprintf(remote->io->err, "The next cleanup of the account is not followed by a rest; the one after it is.\n");
+		fprintf(remote->io->err,
+		        "The next cleanup of the account is not followed by a rest; the one after it is.\n");
 	return code;
 }
 
@@ -280,7 +281,7 @@ static void take_holds(struct remote *remote, struct drain *d, const json_t *doc
 
 static int drain_page(struct remote *remote, struct drain *d)
 {
-	struct remote_request req = { .method = "POST", .scope = REMOTE_ADMIN, .body = drain_body(remote, d) };
+	struct remote_request       req = { .method = "POST", .scope = REMOTE_ADMIN, .body = drain_body(remote, d) };
 	CLEANUP(json_freep) json_t *document = NULL;
 	struct fetch_reply          reply;
 	int64_t                     done = 0, refused = 0;

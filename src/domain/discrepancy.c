@@ -81,11 +81,11 @@ struct str discrepancy_text(enum discrepancy d, const struct pool_view *v, struc
 	case DISCREPANCY_MISPLACED:
 		return str_format(a, "account %.*s is in %.*s, the record says %.*s%s", STR_ARG(v->id), STR_ARG(at),
 		                  STR_ARG(v->status), v->has_lease ? " and has a lease" : "");
-	case DISCREPANCY_NO_HOLD:
-		return str_format(a, "account %.*s rests, and nothing holds it", STR_ARG(v->id));
+	case DISCREPANCY_NO_HOLD: return str_format(a, "account %.*s rests, and nothing holds it", STR_ARG(v->id));
 	case DISCREPANCY_BYPASS:
 	case DISCREPANCY_LENT_BYPASS:
-		return str_format(a, "account %.*s was cleaned %.*s and is %.*s; no rest, bypass or ejection is on record",
+		return str_format(a,
+		                  "account %.*s was cleaned %.*s and is %.*s; no rest, bypass or ejection is on record",
 		                  STR_ARG(v->id), STR_ARG(since_text(v->cleaned_ms, a)), STR_ARG(v->status));
 	case DISCREPANCY_NO_TIMER:
 	case DISCREPANCY_EVENTS_SILENT:

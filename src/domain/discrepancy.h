@@ -13,17 +13,17 @@ struct arena;
 
 /* In the order in which they are looked for; the name, and whether there is a safe way to put it right by itself: never one that makes
  * an account free. */
-#define DISCREPANCIES(X)                                                                                            \
-	X(NONE, "none", false)                                                                                      \
-	X(LENT_AT_REST, "lent-at-rest", false)     /* in Quarantine, with a lease on it: a person decides */        \
-	X(UNRECORDED_REST, "unrecorded-rest", true) /* in Quarantine, the record says free: the record follows */   \
-	X(REST_ELSEWHERE, "rest-elsewhere", true)  /* the record says it rests, it is in another OU: brought back */ \
-	X(MISPLACED, "misplaced", false)           /* any other difference; the drift monitor locks it away */      \
-	X(NO_HOLD, "no-hold", true)                /* it rests, and nothing holds it: it gets a hold */             \
-	X(BYPASS, "bypass", true)                  /* free after a cleanup without a rest on record: it rests */    \
-	X(LENT_BYPASS, "lent-bypass", false)       /* the same, and lent already */                                 \
-	X(NO_TIMER, "no-timer", true)              /* a hold that nothing would release: armed again */             \
-	X(EVENTS_SILENT, "events-silent", false)   /* accounts were cleaned, and no event told of a move */
+#define DISCREPANCIES(X)                                                                                              \
+	X(NONE, "none", false)                                                                                        \
+	X(LENT_AT_REST, "lent-at-rest", false)      /* in Quarantine, with a lease on it: a person decides */         \
+	X(UNRECORDED_REST, "unrecorded-rest", true) /* in Quarantine, the record says free: the record follows */     \
+	X(REST_ELSEWHERE, "rest-elsewhere", true)   /* the record says it rests, it is in another OU: brought back */ \
+	X(MISPLACED, "misplaced", false)            /* any other difference; the drift monitor locks it away */       \
+	X(NO_HOLD, "no-hold", true)                 /* it rests, and nothing holds it: it gets a hold */              \
+	X(BYPASS, "bypass", true)                   /* free after a cleanup without a rest on record: it rests */     \
+	X(LENT_BYPASS, "lent-bypass", false)        /* the same, and lent already */                                  \
+	X(NO_TIMER, "no-timer", true)               /* a hold that nothing would release: armed again */              \
+	X(EVENTS_SILENT, "events-silent", false)    /* accounts were cleaned, and no event told of a move */
 
 enum discrepancy {
 #define X(name, text, heals) DISCREPANCY_##name,
@@ -44,10 +44,10 @@ struct pool_view {
 	struct str expected_ou; /* where it should be then */
 	bool       is_busy;     /* is being moved, or was changed since the listing began: nothing can be concluded */
 	bool       has_lease;
-	int64_t    cleaned_ms;    /* when its last cleanup was seen to end; 0: never */
-	bool       is_accounted;  /* what followed that cleanup is on file: a hold, a bypass, an exemption, an ejection */
-	size_t     open_holds;    /* as the book has them */
-	bool       is_handed_over; /* its last hold was handed to another system, which frees it */
+	int64_t    cleaned_ms; /* when its last cleanup was seen to end; 0: never */
+	bool   is_accounted;   /* what followed that cleanup is on file: a hold, a bypass, an exemption, an ejection */
+	size_t open_holds;     /* as the book has them */
+	bool   is_handed_over; /* its last hold was handed to another system, which frees it */
 };
 
 /* What is wrong with it; ou: where the organisation has it, empty: in none of the pool's. */
@@ -57,7 +57,8 @@ enum discrepancy discrepancy_judge(const struct pool_view *v, struct str ou);
 struct str discrepancy_text(enum discrepancy d, const struct pool_view *v, struct str ou, struct arena *a);
 
 /* Until when an account rests that was found without a hold: the rest of what its cleanup would have led to, or not at all any more. */
-int64_t discrepancy_due_ms(const struct hold_rules *rules, struct str account_name, int64_t cleaned_ms, struct wall now);
+int64_t discrepancy_due_ms(const struct hold_rules *rules, struct str account_name, int64_t cleaned_ms,
+                           struct wall now);
 
 /* A timed hold whose timer is not armed: is that wrong, or is its release under way? */
 enum { RELEASE_TAKES_MS = 120000 };

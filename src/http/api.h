@@ -86,11 +86,11 @@ struct api_options {
 	struct costs         *costs;  /* what accounts spend, for reports; NULL: there are none */
 
 	/* For /api. */
-	struct auth     *auth;           /* sign-in, see session.h; NULL: there is none */
-	struct identity *identity;       /* who the people are */
-	struct cloud    *cloud;          /* where accounts come from */
+	struct auth             *auth;       /* sign-in, see session.h; NULL: there is none */
+	struct identity         *identity;   /* who the people are */
+	struct cloud            *cloud;      /* where accounts come from */
 	const struct hold_rules *hold_rules; /* how long accounts rest; NULL: there are none */
-	struct str       admin_accounts; /* comma-separated: those that the organisation is run from are never lent */
+	struct str admin_accounts; /* comma-separated: those that the organisation is run from are never lent */
 	const struct approval_policy *(*approval)(void *arg); /* the operator's rules; NULL: the templates decide */
 	void *approval_arg;
 };

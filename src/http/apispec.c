@@ -62,7 +62,8 @@ static const struct spec_body bodies[] = {
 	  .most = OPS_REASON_MAX,
 	  .is_required = true },
 	{ .route = "hold_add",
-	  .description = "Until `due_at` (ISO 8601 or Unix seconds), for `hours`, or, with neither, until a person closes it.",
+	  .description =
+	          "Until `due_at` (ISO 8601 or Unix seconds), for `hours`, or, with neither, until a person closes it.",
 	  .is_required = true,
 	  .schema = "HoldFields" },
 	{ .route = "hold_bypass",

@@ -204,7 +204,7 @@ enum rc account_drift_pass(void *arg, struct pass_result *ret, struct err *e)
 {
 	const struct account_drift *drift = arg;
 	struct scan                 sc = { .drift = drift, .started_ms = clock_now(drift->clock).ms };
-	enum rc rc = pool_list(drift->organisation, drift->go_on, drift->go_on_arg, &sc.listing, e);
+	enum rc                     rc = pool_list(drift->organisation, drift->go_on, drift->go_on_arg, &sc.listing, e);
 
 	if (!rc)
 		rc = check_all_known(&sc, e);

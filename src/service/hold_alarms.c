@@ -36,15 +36,16 @@ static void add_overdue(struct session *s, const struct hold *h, int64_t grace_h
 {
 	bool is_long = session_now(s).ms - h->due_ms > (grace_hours + ESCALATE_HOURS) * HOLD_HOUR_MS;
 
-	findings_add(ret, &(struct finding){
-	                          .instance = h->id,
-	                          .severity = is_long ? ALARM_PAGE : ALARM_WARNING,
-	                          .value = h->due_ms,
-	                          .evidence = str_format(session_arena(s),
-	                                                 "account %.*s is held since %s; hold %.*s (%s) was due %s%s%.*s",
-	                                                 STR_ARG(h->account), at(s, h->created_ms), STR_ARG(h->id),
-	                                                 hold_reason_names[h->reason], at(s, h->due_ms),
-	                                                 h->last_error.n ? ": " : "", STR_ARG(h->last_error)) });
+	findings_add(ret,
+	             &(struct finding){
+	                     .instance = h->id,
+	                     .severity = is_long ? ALARM_PAGE : ALARM_WARNING,
+	                     .value = h->due_ms,
+	                     .evidence = str_format(session_arena(s),
+	                                            "account %.*s is held since %s; hold %.*s (%s) was due %s%s%.*s",
+	                                            STR_ARG(h->account), at(s, h->created_ms), STR_ARG(h->id),
+	                                            hold_reason_names[h->reason], at(s, h->due_ms),
+	                                            h->last_error.n ? ": " : "", STR_ARG(h->last_error)) });
 }
 
 /* The index has those without a due time first: read from the other end. */
@@ -93,18 +94,17 @@ static enum rc each_of(struct session *s, const struct watched *watched, struct 
 		const struct fact *fact = page_record(&page, &fact_type, i);
 
 		findings_add(ret,
-		             &(struct finding){
-		                     .instance = str_of(fact->name.p + prefix.n, fact->name.n - prefix.n),
-		                     .severity = watched->severity,
-		                     .value = fact->since_ms,
-		                     .evidence = str_format(session_arena(s), "%.*s; seen since %s%s", STR_ARG(fact->text),
-		                                            at(s, fact->since_ms), fact->value ? ", put right" : "") });
+		             &(struct finding){ .instance = str_of(fact->name.p + prefix.n, fact->name.n - prefix.n),
+		                                .severity = watched->severity,
+		                                .value = fact->since_ms,
+		                                .evidence = str_format(session_arena(s), "%.*s; seen since %s%s",
+		                                                       STR_ARG(fact->text), at(s, fact->since_ms),
+		                                                       fact->value ? ", put right" : "") });
 	}
 	return rc;
 }
 
-static enum rc each(struct session *s, const struct watched *watched, size_t count, struct findings *ret,
-                    struct err *e)
+static enum rc each(struct session *s, const struct watched *watched, size_t count, struct findings *ret, struct err *e)
 {
 	enum rc rc = RC_OK;
 
@@ -168,13 +168,14 @@ enum rc alarm_cloud_throttled(struct session *s, void *arg, struct findings *ret
 	(void)arg;
 	if (rc || fact.value < THROTTLED_PASSES)
 		return rc;
-	findings_add(ret, &(struct finding){
-	                          .severity = fact.value >= THROTTLED_PAGE ? ALARM_PAGE : ALARM_WARNING,
-	                          .value = fact.value,
-	                          .evidence = str_format(session_arena(s),
-	                                                 "%lld passes of the reconciler in a row were throttled, the "
-	                                                 "first %s: %.*s",
-	                                                 (long long)fact.value, at(s, fact.since_ms), STR_ARG(fact.text)) });
+	findings_add(ret,
+	             &(struct finding){
+	                     .severity = fact.value >= THROTTLED_PAGE ? ALARM_PAGE : ALARM_WARNING,
+	                     .value = fact.value,
+	                     .evidence = str_format(session_arena(s),
+	                                            "%lld passes of the reconciler in a row were throttled, the "
+	                                            "first %s: %.*s",
+	                                            (long long)fact.value, at(s, fact.since_ms), STR_ARG(fact.text)) });
 	return RC_OK;
 }
 
@@ -202,8 +203,9 @@ static enum rc find_next(struct session *s, int64_t *ret_ms, struct err *e)
 
 static void add_runway(struct session *s, const struct runway *r, int64_t ends_ms, struct findings *ret)
 {
-	struct str next = r->next_due_ms ? str_format(session_arena(s), "the next one is back %s", at(s, r->next_due_ms))
-	                                 : STR("none is due to come back");
+	struct str next = r->next_due_ms
+	                          ? str_format(session_arena(s), "the next one is back %s", at(s, r->next_due_ms))
+	                          : STR("none is due to come back");
 
 	findings_add(ret, &(struct finding){
 	                          .severity = ALARM_WARNING,

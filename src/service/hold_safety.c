@@ -41,7 +41,7 @@ static void count_hold(const struct hold *h, struct hold_safety *ret)
 static enum rc count_holds(struct session *s, struct hold_safety *ret, struct err *e)
 {
 	struct hold_list l = { .limit = QUERY_LIMIT_MAX };
-	enum rc rc = session_count(s, &hold_type, HOLD_OPEN_ONES, value_int(1), &ret->open, e);
+	enum rc          rc = session_count(s, &hold_type, HOLD_OPEN_ONES, value_int(1), &ret->open, e);
 
 	for (int i = 0; !rc && i < PAGES_MAX; i++) {
 		if ((rc = hold_list(s, &l, e)))

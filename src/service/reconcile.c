@@ -35,9 +35,9 @@ struct pass_state {
 	struct reconcile_report *report;
 	struct pool_listing      listing;
 	int64_t                  started_ms;
-	int64_t                  heard_ms;  /* when the trail last spoke; 0: never */
-	int64_t                  unheard;   /* cleanups since then, long enough ago */
-	int64_t                  first_ms;  /* the first of them */
+	int64_t                  heard_ms; /* when the trail last spoke; 0: never */
+	int64_t                  unheard;  /* cleanups since then, long enough ago */
+	int64_t                  first_ms; /* the first of them */
 };
 
 static bool may_go_on(const struct reconcile *r)
@@ -185,8 +185,7 @@ static enum rc check_account(struct pass_state *p, const struct pool_view *v, st
 	if (d && heals)
 		rc = records->ops->heal(records, p->started_ms, v->id, ou, &d, e);
 	if (!rc && d)
-		report_add(p->report, d, v->id, discrepancy_text(d, v, ou, a),
-		           heals && discrepancy_heals[d]);
+		report_add(p->report, d, v->id, discrepancy_text(d, v, ou, a), heals && discrepancy_heals[d]);
 	return rc;
 }
 
@@ -241,11 +240,12 @@ static void judge_trail(struct pass_state *p)
 	char text[ISO_TIME_SIZE];
 
 	if (p->unheard >= SILENT_CLEANUPS)
-		report_add(p->report, DISCREPANCY_EVENTS_SILENT, STR(""),
-		           str_format(&p->report->arena,
-		                      "%lld accounts were cleaned, the first %.*s, and no event of the trail told of it",
-		                      (long long)p->unheard, STR_ARG(iso_time(p->first_ms / 1000, text))),
-		           false);
+		report_add(
+		        p->report, DISCREPANCY_EVENTS_SILENT, STR(""),
+		        str_format(&p->report->arena,
+		                   "%lld accounts were cleaned, the first %.*s, and no event of the trail told of it",
+		                   (long long)p->unheard, STR_ARG(iso_time(p->first_ms / 1000, text))),
+		        false);
 }
 
 /* --- facts --- */
@@ -314,12 +314,11 @@ static bool is_still_so(const struct reconcile_report *report, struct str name, 
 static enum rc find_gone(struct session *s, void *arg, struct err *e)
 {
 	struct fact_change *c = arg;
-	struct query        q = { .type = &fact_type,
-		                  .index = QUERY_KEYS,
-		                  .sort_prefix = STR(FACT_DISCREPANCY),
-		                  .limit = FACTS_PAGE };
-	struct page         page;
-	enum rc             rc = session_query(s, &q, &page, e);
+	struct query        q = {
+		       .type = &fact_type, .index = QUERY_KEYS, .sort_prefix = STR(FACT_DISCREPANCY), .limit = FACTS_PAGE
+	};
+	struct page page;
+	enum rc     rc = session_query(s, &q, &page, e);
 
 	c->gone_count = 0;
 	for (size_t i = 0; !rc && i < page.count; i++) {

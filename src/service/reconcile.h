@@ -25,8 +25,8 @@ struct store;
 /* Facts: "discrepancy/KIND/ACCOUNT", there until a pass does not find it any more; and how many passes in a row were throttled. */
 #define FACT_DISCREPANCY         "discrepancy/"
 #define FACT_THROTTLED           "reconcile/throttled"
-#define FACT_DEMAND              "reconcile/demand" /* leases that began in the last DEMAND_DAYS */
-#define FACT_CLOUDTRAIL          "inbox/cloudtrail" /* when the trail last spoke, see cloudtrail.c */
+#define FACT_DEMAND              "reconcile/demand"  /* leases that began in the last DEMAND_DAYS */
+#define FACT_CLOUDTRAIL          "inbox/cloudtrail"  /* when the trail last spoke, see cloudtrail.c */
 #define EVENT_ACCOUNT_RECONCILED "AccountReconciled" /* {"accountId", "kind", "text"} */
 
 enum { DISCREPANCIES_MAX = 200, DEMAND_DAYS = 7, SILENT_CLEANUPS = 3, SILENT_HOURS = 6 };

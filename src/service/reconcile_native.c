@@ -168,11 +168,8 @@ static enum rc put_right(struct session *s, const struct heal_call *c, struct ac
 		a->placed_ou = c->ou;
 		return rest(s, a, hours ? now.ms + hours * HOLD_HOUR_MS : 0, text, e);
 	case DISCREPANCY_NO_HOLD:
-	case DISCREPANCY_BYPASS:
-		return rest(s, a, discrepancy_due_ms(rules, a->name, a->cleaned_ms, now), text, e);
-	case DISCREPANCY_REST_ELSEWHERE:
-		a->placed_ou = c->ou;
-		return account_save(s, a, STR(ACTOR), e);
+	case DISCREPANCY_BYPASS: return rest(s, a, discrepancy_due_ms(rules, a->name, a->cleaned_ms, now), text, e);
+	case DISCREPANCY_REST_ELSEWHERE: a->placed_ou = c->ou; return account_save(s, a, STR(ACTOR), e);
 	default: return RC_OK;
 	}
 }

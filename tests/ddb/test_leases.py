@@ -59,7 +59,7 @@ class Group:
 def group(make, nodes):
     file = make.folder / "world.db"
     env = leases.env(make.folder, LEASEHOLD_SIM_FILE=str(file), LEASEHOLD_SIM_ACCOUNTS=str(ACCOUNTS),
-                     LEASEHOLD_SIM_ENTRY_ACCOUNTS="1", LEASEHOLD_POLL_MS="200")
+                     LEASEHOLD_SIM_ENTRY_ACCOUNTS="1", LEASEHOLD_POLL_MS="200", QUARANTINE_DURATION_HOURS="0")
     group = Group(nodes(NODES, make.csp(1), **env), file)
     ops = Ops(group.servers[0])
     reply = ops.request("PUT", "/v1/ops/policy", headers={"If-Match": '"0"', "Content-Type": "application/yaml"}, body=QUICK.encode())

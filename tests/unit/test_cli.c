@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/json.h"
 #include "cli/remote.h"
 #include "cli/args.h"
@@ -935,11 +936,14 @@ TEST(a_token_file_goes_before_the_environment)
 /* The manual page writes "-" as "\\-". */
 static bool has_escaped(const char *text, const char *name)
 {
-	struct arena a = { 0 };
-	struct str   rest = str_from(name), before = str_cut(&rest, '-');
-	bool         has = rest.n && strstr(text, str_format(&a, "%.*s\\-%.*s", STR_ARG(before), STR_ARG(rest)).p);
+	struct buf b;
+	bool       has;
 
-	arena_fini(&a);
+	buf_init(&b, 200);
+	for (; *name; name++)
+		buf_add_text(&b, *name == '-' ? "\\-" : (char[]){ *name, '\0' });
+	has = strstr(text, b.p) != NULL;
+	buf_fini(&b);
 	return has;
 }
 

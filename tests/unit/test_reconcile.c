@@ -157,7 +157,8 @@ static bool has_discrepancy(struct account_rig *r, enum discrepancy kind, struct
 {
 	struct fact fact;
 
-	return has_fact(r, str_format(&r->rig.arena, FACT_DISCREPANCY "%s/%.*s", discrepancy_names[kind], STR_ARG(id)).p,
+	return has_fact(r,
+	                str_format(&r->rig.arena, FACT_DISCREPANCY "%s/%.*s", discrepancy_names[kind], STR_ARG(id)).p,
 	                &fact);
 }
 
