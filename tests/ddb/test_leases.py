@@ -99,7 +99,8 @@ def test_a_lease_goes_its_way_over_three_nodes(group):
     assert group[0].admin.data("GET", "/accounts/" + account)["status"] == "CleanUp"
     group.until_clean(account)
     statement = group.as_person(person, 0).data("GET", path + "/statement")
-    assert statement["state"] == "pending" and statement["account_id"] == account
+    assert statement["state"] in ("pending", "provisional"), "not final: the figures are not in yet"
+    assert statement["account_id"] == account
     assert Ops(group.servers[1]).get("/v1/ops/reports/costs?month=2026-10").status == 200
     group.quiet()
 
