@@ -68,6 +68,7 @@ const char *const *config_words(enum config_kind kind, size_t *ret_count)
 	static const char *const formats[] = { "json", "text" };
 	static const char *const stores[] = { "sqlite", "dynamodb" };
 	static const char *const cleaners[] = { "sim", "nuke" };
+	static const char *const modes[] = { "native", "guard" };
 	static const char *const bools[] = { "false", "true" };
 
 	*ret_count = kind == LEVEL ? ARRAY_LEN(levels) : 2;
@@ -77,6 +78,7 @@ const char *const *config_words(enum config_kind kind, size_t *ret_count)
 	case FORMAT: return formats;
 	case STORE: return stores;
 	case CLEANER: return cleaners;
+	case MODE: return modes;
 	default: *ret_count = 0; return NULL;
 	}
 }
@@ -325,7 +327,8 @@ static void check_one(struct config *c, enum setting id, struct buf *problems)
 	case LEVEL:
 	case FORMAT:
 	case STORE:
-	case CLEANER: check_word(c, id, problems); break;
+	case CLEANER:
+	case MODE: check_word(c, id, problems); break;
 	}
 }
 

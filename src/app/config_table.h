@@ -5,7 +5,7 @@
 
 #include "app/config.h"
 
-enum config_kind { TEXT, INT, SECONDS, BOOL, SECRET, TOKENS, LEVEL, FORMAT, STORE, CLEANER };
+enum config_kind { TEXT, INT, SECONDS, BOOL, SECRET, TOKENS, LEVEL, FORMAT, STORE, CLEANER, MODE };
 
 struct config_row {
 	const char      *name;

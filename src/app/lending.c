@@ -12,6 +12,7 @@
 
 #include "app/cleaning.h"
 #include "app/config.h"
+#include "app/guarding.h"
 #include "base/arena.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -20,6 +21,7 @@
 #include "service/account_clean.h"
 #include "service/account_drift.h"
 #include "service/account_follow.h"
+#include "service/account_moved.h"
 #include "service/holds.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
@@ -43,18 +45,20 @@ struct lending {
 	struct hold_rules            rules;
 	struct account_clean_options clean;
 	struct reports               reports;
+	struct account_moved        *moved;
 };
 
 /* Beside those of leases.c, which come last. */
 const struct route lending_routes[LENDING_ROUTES] = {
-	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE },   { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
-	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },    { EVENT_STATEMENT_DUE, REPORTS_QUEUE },
-	{ EVENT_COST_REPORT_DUE, REPORTS_QUEUE }, { EVENT_HOLD_DUE, HOLD_QUEUE },
+	{ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE },    { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
+	{ EVENT_DRIFT_DETECTED, DRIFT_QUEUE },     { EVENT_STATEMENT_DUE, REPORTS_QUEUE },
+	{ EVENT_COST_REPORT_DUE, REPORTS_QUEUE },  { EVENT_HOLD_DUE, HOLD_QUEUE },
+	{ "cloudtrail:MoveAccount", MOVED_QUEUE },
 };
 
 bool lending_is_wanted(const struct config *c)
 {
-	return config_text(c, CONFIG_JWT_SECRET) != NULL;
+	return config_text(c, CONFIG_JWT_SECRET) != NULL && !guarding_is_wanted(c);
 }
 
 const struct policy *lending_policy(void *arg)
@@ -143,6 +147,7 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 		                       .costs = l->cloud.costs,
 		                       .final_ms = config_number(c, CONFIG_STATEMENT_HOURS) * HOUR_MS,
 		                       .kept_ms = config_number(c, CONFIG_STATEMENT_DAYS) * 24 * HOUR_MS };
+	l->moved = account_moved_new(store, l->cloud.organisation);
 	options = world_options(l);
 	l->accounts = account_world_new(&options);
 	l->follow = account_follow_kind(l->accounts);
@@ -160,6 +165,7 @@ void lending_free(struct lending *l)
 		return;
 	account_world_free(l->accounts);
 	cleaning_close(l->cleaning);
+	account_moved_free(l->moved);
 	policy_holder_free(l->policies);
 	free(l);
 }
@@ -170,8 +176,9 @@ void lending_queues(struct lending *l, struct queue ret[LENDING_QUEUES])
 	ret[1] = account_drift_queue();
 	ret[2] = reports_queue(&l->reports);
 	ret[3] = hold_queue();
+	ret[4] = account_moved_queue(l->moved);
 	for (size_t i = 0; i < LEASE_QUEUE_COUNT; i++)
-		ret[4 + i] = lease_queues[i];
+		ret[5 + i] = lease_queues[i];
 }
 
 const struct saga_kind *lending_saga(const struct lending *l)

@@ -21,9 +21,9 @@ struct policy_holder;
 struct sim_cloud;
 struct store;
 
-enum { LENDING_QUEUES = 6, LENDING_ROUTES = 6 };
+enum { LENDING_QUEUES = 7, LENDING_ROUTES = 7 };
 
-/* Without a secret for sessions nobody could sign in: then there are no leases. */
+/* Without a secret for sessions nobody could sign in: then there are no leases; nor where we guard the accounts of others. */
 bool lending_is_wanted(const struct config *c);
 
 /* How long accounts rest, as it is set. RC_INVALID names the setting. */

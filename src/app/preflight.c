@@ -14,6 +14,7 @@
 
 #include "app/cleaning.h"
 #include "app/config.h"
+#include "app/guarding.h"
 #include "app/signin.h"
 #include "app/stores.h"
 #include "net/tls.h"
@@ -117,4 +118,5 @@ void preflight_check(struct config *c, bool is_dev, struct buf *problems)
 	check_readable(c, CONFIG_OIDC_CA, problems);
 	signin_check(c, problems);
 	cleaning_check(c, problems);
+	guarding_check(c, problems);
 }

@@ -23,6 +23,7 @@
 #include <uv.h>
 
 #include "app/config.h"
+#include "app/guarding.h"
 #include "app/lending.h"
 #include "app/preflight.h"
 #include "app/signin.h"
@@ -73,7 +74,8 @@ struct server {
 	struct signin         *signin;
 	struct csp            *csp; /* guarded */
 	struct metrics        *metrics;
-	struct lending        *lending; /* NULL: no leases here */
+	struct lending        *lending;  /* NULL: no leases here */
+	struct guarding       *guarding; /* NULL: we guard nobody's accounts */
 	struct broker_settings settings;
 	struct api            *api;
 	struct jobs           *jobs;
@@ -111,12 +113,19 @@ static enum rc open_store(struct server *s, struct err *e)
 	return RC_OK;
 }
 
+static enum rc start_pools(struct server *s, struct err *e)
+{
+	enum rc rc = s->lending ? lending_start(s->lending, e) : RC_OK;
+
+	return !rc && s->guarding ? guarding_start(s->guarding, e) : rc;
+}
+
 static enum rc begin_work(struct server *s, struct err *e)
 {
 	enum rc rc = ddb_adopt(s->store.store, e);
 
 	if (!rc)
-		rc = s->lending ? lending_start(s->lending, e) : RC_OK;
+		rc = start_pools(s, e);
 	if (!rc)
 		rc = jobs_start(s->jobs, e);
 	if (!rc)
@@ -222,7 +231,7 @@ static enum rc open_csp(struct server *s, struct err *e)
 	};
 	enum rc rc;
 
-	if ((!http.base_url || lending_is_wanted(c)) && (rc = open_sim(s, e)))
+	if ((!http.base_url || lending_is_wanted(c) || guarding_is_wanted(c)) && (rc = open_sim(s, e)))
 		return rc;
 	if (http.base_url) {
 		inner = csp_http_open(&http);
@@ -293,6 +302,13 @@ static enum rc open_lending(struct server *s, struct err *e)
 	return lending_is_wanted(s->config) ? lending_new(s->config, s->store.store, s->sim, &s->lending, e) : RC_OK;
 }
 
+static enum rc open_guarding(struct server *s, struct err *e)
+{
+	if (!guarding_is_wanted(s->config))
+		return RC_OK;
+	return guarding_new(s->config, s->store.store, s->sim, s->metrics, &s->guarding, e);
+}
+
 static enum rc open_wiring(struct server *s, struct err *e)
 {
 	struct wiring_options options = { .config = s->config,
@@ -306,7 +322,8 @@ static enum rc open_wiring(struct server *s, struct err *e)
 		                          .signin = s->signin,
 		                          .is_alone = s->store.kind == APP_SQLITE,
 		                          .is_dev = s->is_dev,
-		                          .lending = s->lending };
+		                          .lending = s->lending,
+		                          .guarding = s->guarding };
 
 	return wiring_open(&options, &s->wiring, e);
 }
@@ -428,12 +445,12 @@ static enum rc start(struct server *s, struct err *e)
 		return rc;
 	if ((rc = signin_open(s->config, s->store.store, &s->signin, e)))
 		return rc;
-	if ((rc = open_lending(s, e)))
+	if ((rc = open_lending(s, e)) || (rc = open_guarding(s, e)))
 		return rc;
 	make_jobs(s);
 	if ((rc = open_wiring(s, e)))
 		return rc;
-	if (s->lending && s->store.kind == APP_SQLITE && (rc = lending_start(s->lending, e)))
+	if (s->store.kind == APP_SQLITE && (rc = start_pools(s, e)))
 		return rc;
 	if ((rc = open_api(s, e)))
 		return rc;
@@ -497,6 +514,7 @@ static void close_all(struct server *s)
 	wiring_free(s->wiring);
 	signin_close(s->signin);
 	lending_free(s->lending);
+	guarding_free(s->guarding);
 	csp_close(s->csp);
 	sim_cloud_close(s->sim);
 	store_close(s->sim_store);

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "app/config.h"
+#include "app/guarding.h"
 #include "app/lending.h"
 #include "app/signin.h"
 #include "base/arena.h"
@@ -57,9 +58,13 @@ enum {
 	QUEUE_MAIL_OUT,
 	QUEUE_LOG,
 	QUEUE_CLOUDTRAIL,
-	QUEUE_COUNT /* those of leases follow */
+	QUEUE_COUNT /* those of leases, or of the guard, follow */
 };
-enum { ROUTES_MAX = 8 + LENDING_ROUTES + LEASE_ROUTE_COUNT };
+enum {
+	ROUTES_MAX = 8 + LENDING_ROUTES + LEASE_ROUTE_COUNT + GUARDING_ROUTES,
+	QUEUES_MAX = QUEUE_COUNT + LENDING_QUEUES + GUARDING_QUEUES,
+	SAGAS_MAX = 1 + GUARDING_SAGAS,
+};
 
 const char *const wiring_inboxes[] = { "cloudtrail" };
 const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
@@ -67,14 +72,16 @@ const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
 struct wiring {
 	struct wiring_options   o;
 	char                    node[ID_UUID_SIZE];
-	struct queue            queues[QUEUE_COUNT + LENDING_QUEUES];
+	struct queue            queues[QUEUES_MAX];
+	size_t                  queue_count;
 	struct route            routes[ROUTES_MAX];
 	size_t                  route_count;
 	struct webhook_out      webhook_out;
 	struct mail_rule        mail_rule;
 	struct mail_routes      mail_routes;
 	struct mail_server      mail_server;
-	const struct saga_kind *sagas[1];
+	const struct saga_kind *sagas[SAGAS_MAX];
+	size_t                  saga_count;
 	struct kernel          *kernel;
 	struct pump            *pump;
 
@@ -113,6 +120,8 @@ static void lay_routes(struct wiring *w)
 		add_route(w, lending_routes[i].pattern, lending_routes[i].queue);
 	for (size_t i = 0; w->o.lending && i < LEASE_ROUTE_COUNT; i++)
 		add_route(w, lease_routes[i].pattern, lease_routes[i].queue);
+	for (size_t i = 0; w->o.guarding && i < GUARDING_ROUTES; i++)
+		add_route(w, guarding_route(i).pattern, guarding_route(i).queue);
 	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
 	if (!has_mail(c))
 		return;
@@ -139,9 +148,16 @@ static void make_queues(struct wiring *w)
 	w->queues[QUEUE_WEBHOOK_OUT] = sink(w, "webhook-out", webhook_out_call, &w->webhook_out);
 	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
 	w->queues[QUEUE_MAIL_OUT] = sink(w, "mail-out", mail_out_call, &w->mail_server);
-	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle };
-	if (w->o.lending)
-		lending_queues(w->o.lending, w->queues + QUEUE_COUNT);
+	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle, .is_heard = true };
+	w->queue_count = QUEUE_COUNT;
+	if (w->o.lending) {
+		lending_queues(w->o.lending, w->queues + w->queue_count);
+		w->queue_count += LENDING_QUEUES;
+	}
+	if (w->o.guarding) {
+		guarding_queues(w->o.guarding, w->queues + w->queue_count);
+		w->queue_count += GUARDING_QUEUES;
+	}
 	w->queues[QUEUE_CLOUDTRAIL] = (struct queue){ .name = "cloudtrail", .handle = cloudtrail_note, .tries = 5 };
 }
 
@@ -196,11 +212,12 @@ static void make_kernel(struct wiring *w)
 		.chained = STR(SANDBOX_SUBJECTS),
 		.last_event = sandbox_last_event,
 		.queues = w->queues,
-		.queue_count = w->o.lending ? QUEUE_COUNT + LENDING_QUEUES : QUEUE_COUNT,
+		.queue_count = w->queue_count,
 		.routes = w->routes,
 		.route_count = w->route_count,
 		.sagas = w->sagas,
-		.saga_count = w->o.lending ? 1 : 0,
+		.saga_count = w->saga_count,
+		.is_eager = w->o.is_alone,
 		.lease_ms = SAGA_LEASE_MS,
 		.timers_per_sec = config_number(c, CONFIG_TIMERS_PER_SEC),
 		.random = draw,
@@ -226,10 +243,12 @@ enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct 
 	w->mail_rule = mail_rule(o->config);
 	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
 	if (o->lending) {
-		w->sagas[0] = lending_saga(o->lending);
+		w->sagas[w->saga_count++] = lending_saga(o->lending);
 		w->mail_routes.find = lease_mail_recipients;
 		w->mail_routes.find_arg = signin_identity(o->signin);
 	}
+	for (size_t i = 0; o->guarding && i < GUARDING_SAGAS; i++)
+		w->sagas[w->saga_count++] = guarding_saga(o->guarding, i);
 	lay_routes(w);
 	make_queues(w);
 	make_kernel(w);

@@ -10,6 +10,7 @@ struct alarm_rule;
 struct broker_settings;
 struct config;
 struct csp;
+struct guarding;
 struct jobs;
 struct kernel;
 struct metrics;
@@ -32,7 +33,8 @@ struct wiring_options {
 	struct signin                *signin;   /* looked after by the pulse */
 	bool                          is_alone; /* no other node can use this store */
 	bool                          is_dev;
-	struct lending               *lending; /* NULL: no leases */
+	struct lending               *lending;  /* NULL: no leases */
+	struct guarding              *guarding; /* NULL: no guard. One of both at most */
 };
 
 /* What can be said against the settings of mail; every problem at once is the configuration's business. RC_INVALID. */

@@ -78,6 +78,10 @@ typedef enum rc organisation_get_tags_fn(struct organisation *o, struct str acco
 typedef enum rc organisation_set_tags_fn(struct organisation *o, struct str account_id, const struct cloud_tag *tags,
                                          size_t count, struct err *e);
 
+/* Takes one away. RC_OK also when it is not there. */
+typedef enum rc organisation_remove_tag_fn(struct organisation *o, struct str account_id, struct str name,
+                                           struct err *e);
+
 struct organisation_ops {
 	organisation_list_ous_fn      *list_ous;
 	organisation_find_parent_fn   *find_parent;
@@ -86,6 +90,7 @@ struct organisation_ops {
 	organisation_describe_fn      *describe;
 	organisation_get_tags_fn      *get_tags;
 	organisation_set_tags_fn      *set_tags;
+	organisation_remove_tag_fn    *remove_tag;
 };
 
 struct organisation { /* first member of every implementation, as the other ports */

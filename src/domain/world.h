@@ -22,6 +22,7 @@ struct world;
 	X(DESCRIBE,         "describe",         false)  \
 	X(GET_TAGS,         "get-tags",         false)  \
 	X(SET_TAGS,         "set-tags",         true)   \
+	X(REMOVE_TAG,       "remove-tag",       true)   \
 	X(GRANT,            "grant",            true)   \
 	X(REVOKE,           "revoke",           true)   \
 	X(LIST_ASSIGNMENTS, "list-assignments", false)  \
@@ -34,6 +35,9 @@ struct world;
 	X(CREATE_RESOURCE,  "create-resource",  true)   \
 	X(CHECK_RESOURCE,   "check-resource",   false)  \
 	X(DELETE_RESOURCE,  "delete-resource",  true)   \
+	X(TABLE_GET,        "table-get",        false)  \
+	X(TABLE_SET,        "table-set",        true)   \
+	X(TABLE_DELETE,     "table-delete",     true)   \
 	X(CSP_LIST,         "csp-list",         false)  \
 	X(CSP_DELETE,       "csp-delete",       true)
 

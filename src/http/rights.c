@@ -98,11 +98,19 @@ enum rc rights_check(const struct api_route *route, const struct caller *c, cons
 	return RC_OK;
 }
 
+/* A node that guards the accounts of others has none of its own to lend. */
+static enum rc find_leases(struct request *r, struct err *e)
+{
+	if (api_options(r->api)->policy)
+		return RC_OK;
+	return err_set(e, RC_NOT_FOUND, "there are no leases here; see LEASEHOLD_QUARANTINE");
+}
+
 bool rights_enter(struct request *r, struct caller *ret)
 {
 	struct err e = { 0 };
 
-	if (session_caller(r, ret, &e) || rights_check(r->route, ret, rights_policy(r), &e)) {
+	if (session_caller(r, ret, &e) || find_leases(r, &e) || rights_check(r->route, ret, rights_policy(r), &e)) {
 		request_fail(r, &e);
 		return false;
 	}

@@ -6,6 +6,7 @@
 	X(EVENT_IN_SECOND_TXN, "an event is saved after the change it tells of, in its own commit") \
 	X(TIMER_AFTER_COMMIT, "a timer is armed after the commit")                                  \
 	X(REMOVE_BEFORE_EFFECT, "a delivery is removed before its effect")                          \
+	X(KEEP_REFUSED, "what a handler wrote before it refused stays")                             \
 	X(NO_CHECK_AFTER_CRASH, "a step is repeated after a crash without a check")                 \
 	X(IGNORE_FENCE, "an outcome is stored although somebody else has taken over")               \
 	X(UNDO_IN_ORDER, "steps are undone in the order in which they were done")                   \

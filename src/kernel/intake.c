@@ -244,6 +244,11 @@ static enum rc read_wrapped(const struct reader *r, const json_t *record, struct
 	return read_event(r, event, ret, e);
 }
 
+static bool is_record_of_queue(const json_t *object)
+{
+	return json_object_get(object, "body") && !json_object_get(object, "detail-type");
+}
+
 static void read_record(const struct reader *r, const json_t *record, bool is_wrapped, struct intake_record *ret)
 {
 	enum rc rc;
@@ -257,12 +262,11 @@ static void read_record(const struct reader *r, const json_t *record, bool is_wr
 static enum rc read_list(const struct reader *r, const json_t *list, bool is_wrapped, struct intake_record **ret,
                          size_t *ret_count, struct err *e)
 {
-	size_t                count = json_array_size(list);
+	size_t count = json_array_size(list), most = is_wrapped ? INTAKE_WRAPPED_MAX : INTAKE_RECORDS_MAX;
 	struct intake_record *records;
 
-	if (count < 1 || count > INTAKE_RECORDS_MAX)
-		return err_set(e, RC_INVALID, "there are %zu events in the body; right are 1 to %d", count,
-		               INTAKE_RECORDS_MAX);
+	if (count < 1 || count > most)
+		return err_set(e, RC_INVALID, "there are %zu events in the body; right are 1 to %zu", count, most);
 	records = arena_alloc(r->arena, count * sizeof(*records));
 	for (size_t i = 0; i < count; i++)
 		read_record(r, json_array_get(list, i), is_wrapped, &records[i]);
@@ -281,10 +285,12 @@ static enum rc read_body(const struct reader *r, const json_t *body, struct inta
 	if (json_is_array(records))
 		return read_list(r, records, true, ret, ret_count, e);
 	if (!json_is_object(body) || records)
-		return err_set(e, RC_INVALID, "the body must be an event, a list of events, or {\"Records\": [...]}");
+		return err_set(
+		        e, RC_INVALID,
+		        "the body must be an event, a list of events, a queue's record, or {\"Records\": [...]}");
 	*ret = arena_alloc(r->arena, sizeof(**ret));
 	*ret_count = 1;
-	read_record(r, body, false, *ret);
+	read_record(r, body, is_record_of_queue(body), *ret);
 	return RC_OK;
 }
 

@@ -10,7 +10,11 @@
 #include "store/session.h"
 #include "store/store.h"
 
-enum { INTAKE_RECORDS_MAX = 100, INTAKE_BODY_MAX = 1048576 };
+enum {
+	INTAKE_RECORDS_MAX = 100,
+	INTAKE_WRAPPED_MAX = 10 /* as many as a queue hands out */,
+	INTAKE_BODY_MAX = 1048576
+};
 
 /* One record of a body, and what became of it. */
 enum intake_verdict { INTAKE_ACCEPTED, INTAKE_DUPLICATE, INTAKE_REJECTED };
@@ -22,8 +26,8 @@ struct intake_record {
 	struct err          e; /* rejected: why */
 };
 
-/* A body is one event, a list of events, or {"Records": [...]} as queues wrap them (each "body" is an event as text). RC_INVALID only when
- * the whole of it cannot be read; a record that is bad is rejected alone. */
+/* A body is one event, a list of events, or as queues wrap them: a record whose "body" is an event as text, or {"Records": [...]} of such.
+ * RC_INVALID only when the whole of it cannot be read; a record that is bad is rejected alone. */
 MUST_CHECK enum rc intake_parse(struct str source, struct str body, struct arena *a, struct intake_record **ret,
                                 size_t *ret_count, struct err *e);
 

@@ -42,6 +42,10 @@ struct kernel_options {
 	const struct saga_kind *const *sagas;
 	size_t                         saga_count;
 
+	/* Have a handler run by the transaction that emits its event, when nothing of its lane waits before it. For a store with one writer: among
+	 * several, what the handlers of many events write would make their emitters collide. */
+	bool is_eager;
+
 	int64_t lease_ms;       /* how long a claimed saga may be silent before another node takes it */
 	int64_t timers_per_sec; /* at most so many overdue timers fire in a second */
 	uint64_t (*random)(void *arg);

@@ -18,7 +18,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +25,6 @@
 #include "base/inbox.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/metrics.h"
 #include "kernel/kernel.h"
 #include "kernel/work.h"
 
@@ -259,21 +257,6 @@ static void complain(struct item *item, const struct err *e)
 	log_write(is_new ? LOG_WARNING : LOG_DEBUG, "kernel", NULL, 0, "%.*s: %s", STR_ARG(item->work.key), e->msg);
 }
 
-/* A stage is durable: what it was goes into the figures. */
-static void count(const struct pump *p, const struct work *w)
-{
-	char labels[QUEUE_NAME_MAX + 16];
-
-	if (!w->outcome || !p->kernel->metrics)
-		return;
-	if (w->kind == WORK_TIMER) {
-		metrics_add(p->kernel->metrics, METRIC_TIMERS_FIRED, "", 1);
-	} else if (w->kind == WORK_LANE) {
-		(void)snprintf(labels, sizeof(labels), "%s,%s", w->queue->name, w->outcome); /* fits */
-		metrics_add(p->kernel->metrics, METRIC_DELIVERIES, labels, 1);
-	}
-}
-
 /* --- without a worker --- */
 
 static void on_settled(struct txn *t, enum rc rc, const struct err *e);
@@ -296,7 +279,7 @@ static void on_settled(struct txn *t, enum rc rc, const struct err *e)
 	if (rc)
 		complain(item, e);
 	else
-		count(item->pump, &item->work);
+		work_count(&item->work);
 	if (!rc && item->work.has_more && ++item->turns < TURNS_MAX) {
 		submit_stage(item, work_settle);
 		return;
@@ -327,7 +310,7 @@ static enum rc run_stage(struct item *item, txn_fn *stage)
 	if (rc && !(stage == work_settle && work_is_to_blame(w, rc, &e)))
 		complain(item, &e);
 	if (!rc)
-		count(p, w);
+		work_count(w);
 	return rc;
 }
 

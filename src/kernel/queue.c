@@ -15,6 +15,7 @@
 #include "kernel/queue.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "kernel/defect.h"
@@ -43,11 +44,22 @@ int64_t queue_visibility_ms(const struct queue *q)
 
 /* --- in --- */
 
+/* "queue#subject", or "queue#target|subject". Made for every event and queue, so not with a format. */
 static struct str lane_key(struct session *s, const struct queue *queue, struct str target, struct str subject)
 {
-	if (target.n)
-		return str_format(session_arena(s), "%s#%.*s|%.*s", queue->name, STR_ARG(target), STR_ARG(subject));
-	return str_format(session_arena(s), "%s#%.*s", queue->name, STR_ARG(subject));
+	size_t name = strlen(queue->name), size = name + 1 + (target.n ? target.n + 1 : 0) + subject.n;
+	char  *key = arena_alloc(session_arena(s), size + 1), *at = key;
+
+	memcpy(at, queue->name, name);
+	at += name;
+	*at++ = '#';
+	if (target.n) {
+		memcpy(at, target.p, target.n);
+		at += target.n;
+		*at++ = '|';
+	}
+	memcpy(at, subject.p, subject.n);
+	return str_of(key, size);
 }
 
 static struct str waiting_key(struct session *s, const struct lane *lane, int64_t number)
@@ -69,7 +81,6 @@ static void open_lane(struct session *s, struct lane *lane, const struct event *
 	lane->since_ms = lane->due_ms = session_now(s).ms;
 	/* Another number than that of an earlier lane of this name: whoever claimed that one must not settle this one. */
 	lane->fence = (int64_t)(kernel_random(kernel_of(s)) >> 2);
-	session_poke(s, NEWS_TO_DO);
 }
 
 static void join_lane(struct session *s, struct lane *lane, const struct event *event)
@@ -80,6 +91,41 @@ static void join_lane(struct session *s, struct lane *lane, const struct event *
 		                  .at_ms = session_now(s).ms };
 
 	session_add(s, &waiting_type, &behind);
+}
+
+/* A handler has said no, and what it wrote is kept: what must never happen. */
+static enum rc settle_anyhow(struct session *s, void *arg, struct err *e)
+{
+	enum rc rc = work_settle(s, arg, e);
+
+	return HAS_DEFECT(KEEP_REFUSED) ? RC_OK : rc;
+}
+
+static void count_delivery(void *arg)
+{
+	work_count(arg);
+}
+
+/* A lane that this transaction has opened and that needs no call may as well be emptied by it. Else, and when that fails, it is found as all
+ * others are. */
+static bool deliver_at_once(struct session *s, const struct queue *queue, struct str key)
+{
+	struct kernel *k = kernel_of(s);
+	struct follow *f;
+	struct work   *w;
+
+	if (!kernel_options(k)->is_eager || !queue->handle || queue->is_heard || HAS_DEFECT(REMOVE_BEFORE_EFFECT))
+		return false;
+	w = arena_alloc(session_arena(s), sizeof(*w));
+	w->kernel = k;
+	w->kind = WORK_LANE;
+	w->queue = queue;
+	w->key = key;
+	f = arena_alloc(session_arena(s), sizeof(*f));
+	*f = (struct follow){ .run = HAS_DEFECT(KEEP_REFUSED) ? settle_anyhow : work_settle,
+		              .done = count_delivery,
+		              .arg = w };
+	return session_follow(s, f);
 }
 
 enum rc queue_put(struct session *s, const struct queue *queue, const struct event *event, struct str target,
@@ -96,6 +142,8 @@ enum rc queue_put(struct session *s, const struct queue *queue, const struct eve
 			.key = key, .queue = str_from(queue->name), .subject = event->subject, .target = target
 		};
 		open_lane(s, &lane, event);
+		if (!event->version || !deliver_at_once(s, queue, key)) /* a replayed one is first seen to be back */
+			session_poke(s, NEWS_TO_DO);
 	} else {
 		join_lane(s, &lane, event);
 	}

@@ -51,6 +51,7 @@ struct queue {
 	queue_settle_fn *settle; /* and this one, or NULL */
 	queue_over_fn   *over;   /* the same */
 	void            *arg;
+	bool             is_heard;       /* handle() is noticed outside the store: not before the event is durable */
 	bool             has_addressees; /* gets deliveries only while there is a webhook */
 
 	int64_t  tries;                      /* 0: 3 */

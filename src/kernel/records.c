@@ -14,17 +14,16 @@
 		name, hash, sort, false, NO_FIELD, 0, gsi \
 	}
 
-#define TYPE(id, struct_name, field_table, index_table, count_of_indexes, key_field) \
-	const struct record_type id##_type = {                                       \
-		.name = #id,                                                         \
-		.size = sizeof(struct struct_name),                                  \
-		.fields = field_table,                                               \
-		.field_count = ARRAY_LEN(field_table),                               \
-		.key = key_field,                                                    \
-		.version_offset = offsetof(struct struct_name, version),             \
-		.indexes = index_table,                                              \
-		.index_count = count_of_indexes,                                     \
-	}
+#define TYPE(id, struct_name, field_table, index_table, count_of_indexes, key_field, ...)               \
+	const struct record_type id##_type = { .name = #id,                                             \
+		                               .size = sizeof(struct struct_name),                      \
+		                               .fields = field_table,                                   \
+		                               .field_count = ARRAY_LEN(field_table),                   \
+		                               .key = key_field,                                        \
+		                               .version_offset = offsetof(struct struct_name, version), \
+		                               .indexes = index_table,                                  \
+		                               .index_count = count_of_indexes,                         \
+		                               __VA_ARGS__ }
 
 enum { ID_MAX = 36, TIMER_NAME_MAX = 240, SAGA_ID_MAX = 200 };
 
@@ -184,7 +183,7 @@ static const struct record_field fact_fields[] = {
 };
 
 TYPE(event,   event,   event_fields,   event_indexes, ARRAY_LEN(event_indexes), EVENT_F_ID);
-TYPE(lane,    lane,    lane_fields,    lane_indexes,  ARRAY_LEN(lane_indexes),  LANE_F_KEY);
+TYPE(lane,    lane,    lane_fields,    lane_indexes,  ARRAY_LEN(lane_indexes),  LANE_F_KEY, .is_often_empty = true);
 TYPE(waiting, waiting, waiting_fields, NULL,          0,                        WAITING_F_KEY);
 TYPE(dead,    dead,    dead_fields,    dead_indexes,  ARRAY_LEN(dead_indexes),  DEAD_F_ID);
 TYPE(timer,   timer,   timer_fields,   timer_indexes, ARRAY_LEN(timer_indexes), TIMER_F_NAME);

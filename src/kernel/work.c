@@ -3,8 +3,10 @@
 #include "kernel/work.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/metrics.h"
 #include "kernel/kernel_ops.h"
 #include "kernel/work_ops.h"
 
@@ -168,6 +170,21 @@ void work_over(const struct work *w)
 {
 	if (w->kind == WORK_LANE && w->is_claimed && w->needs_call && w->queue->over)
 		w->queue->over(&w->call);
+}
+
+void work_count(const struct work *w)
+{
+	struct metrics *metrics = kernel_options(w->kernel)->metrics;
+	char            labels[QUEUE_NAME_MAX + 16];
+
+	if (!w->outcome || !metrics)
+		return;
+	if (w->kind == WORK_TIMER) {
+		metrics_add(metrics, METRIC_TIMERS_FIRED, "", 1);
+	} else if (w->kind == WORK_LANE) {
+		(void)snprintf(labels, sizeof(labels), "%s,%s", w->queue->name, w->outcome); /* fits */
+		metrics_add(metrics, METRIC_DELIVERIES, labels, 1);
+	}
 }
 
 enum rc work_extend(struct session *s, void *arg, struct err *e)

@@ -86,6 +86,9 @@ txn_fn work_refuse;
 /* It was performed and settled, or that was tried: whoever waits for it in this process is told. The last stage, not in a transaction. */
 void work_over(const struct work *w);
 
+/* A stage is durable: what became of it goes into the kernel's figures. */
+void work_count(const struct work *w);
+
 /* Keep a claimed one for longer. Sets is_lost. arg is the work. Right only when it is known to be written: use work_keep(). */
 txn_fn work_extend;
 

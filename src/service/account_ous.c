@@ -7,6 +7,7 @@
  */
 #include "service/account_ous.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -19,7 +20,8 @@ enum { OU_COUNT = ACCOUNT_STATUS_COUNT + 1 };
 
 struct account_ous {
 	struct organisation *organisation;
-	pthread_mutex_t      lock; /* of all below */
+	char                 parent[CLOUD_ID_MAX + 1]; /* empty: wherever they are */
+	pthread_mutex_t      lock;                     /* of all below */
 	bool                 is_known;
 	char                 ids[OU_COUNT][CLOUD_ID_MAX + 1];
 };
@@ -31,6 +33,14 @@ struct account_ous *account_ous_new(struct organisation *o)
 	ous->organisation = o;
 	pthread_mutex_init(&ous->lock, NULL);
 	return ous;
+}
+
+void account_ous_below(struct account_ous *o, struct str parent_id)
+{
+	assert(parent_id.n <= CLOUD_ID_MAX);
+	if (parent_id.n)
+		memcpy(o->parent, parent_id.p, parent_id.n);
+	o->parent[parent_id.n] = '\0';
 }
 
 void account_ous_free(struct account_ous *o)
@@ -55,12 +65,19 @@ static int find_number(struct str name)
 	return i;
 }
 
-/* The ids in the order of the table; RC_NOT_FOUND when one is missing. */
-static enum rc ask(struct organisation *o, struct arena *a, char ret[OU_COUNT][CLOUD_ID_MAX + 1], struct err *e)
+static bool is_wanted(const struct account_ous *o, const struct cloud_ou *ou, struct str name)
 {
-	struct cloud_ou *list;
-	size_t           count;
-	enum rc          rc = o->ops->list_ous(o, a, &list, &count, e);
+	return str_eq(ou->name, name) && ou->id.n <= CLOUD_ID_MAX &&
+	       (!o->parent[0] || str_eq(ou->parent_id, str_from(o->parent)));
+}
+
+/* The ids in the order of the table; RC_NOT_FOUND when one is missing. */
+static enum rc ask(struct account_ous *ous, struct arena *a, char ret[OU_COUNT][CLOUD_ID_MAX + 1], struct err *e)
+{
+	struct organisation *o = ous->organisation;
+	struct cloud_ou     *list;
+	size_t               count;
+	enum rc              rc = o->ops->list_ous(o, a, &list, &count, e);
 
 	if (rc)
 		return err_wrap(e, rc, "the organisation's OUs");
@@ -68,7 +85,7 @@ static enum rc ask(struct organisation *o, struct arena *a, char ret[OU_COUNT][C
 		struct str name = ou_name(i);
 		size_t     j = 0;
 
-		while (j < count && (!str_eq(list[j].name, name) || list[j].id.n > CLOUD_ID_MAX))
+		while (j < count && !is_wanted(ous, &list[j], name))
 			j++;
 		if (j == count)
 			return err_set(
@@ -103,7 +120,7 @@ enum rc account_ous_find(struct account_ous *o, struct str name, struct arena *a
 		return err_set(e, RC_NOT_FOUND, "'%.*s' is not an OU of the pool", STR_ARG(name));
 	if (recall(o, number, a, ret_id))
 		return RC_OK;
-	if ((rc = ask(o->organisation, a, ids, e)))
+	if ((rc = ask(o, a, ids, e)))
 		return rc;
 	*ret_id = str_dup(a, str_from(ids[number]));
 	pthread_mutex_lock(&o->lock);

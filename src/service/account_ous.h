@@ -13,7 +13,11 @@ struct organisation;
 #define OU_ENTRY "Entry"
 
 struct account_ous *account_ous_new(struct organisation *o);
-void                account_ous_free(struct account_ous *o);
+
+/* The same, but only OUs right below this one count. Empty: all do. Copied. */
+void account_ous_below(struct account_ous *o, struct str parent_id);
+
+void account_ous_free(struct account_ous *o);
 
 /* The id of the pool's OU with this name. Blocks when it has to ask. RC_NOT_FOUND: the organisation has none, or what list_ous answers. */
 MUST_CHECK enum rc account_ous_find(struct account_ous *o, struct str name, struct arena *a, struct str *ret_id,

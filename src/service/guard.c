@@ -1,15 +1,577 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * guard.c - holds of accounts that another system owns.
+ *
+ * The other system cleans an account, moves it from CleanUp to Available, and lends it again. CloudTrail tells of the move; we look at it,
+ * and move the account on to Quarantine until its holds are over.
+ *
+ *     event -> look() outside, without a transaction -> settle() decides, in one commit: the holds with their timers, the mark, the saga
+ *
+ * Always true:
+ *   1. The holds, with their release timers, are stored before anything is moved: no account is in Quarantine by us without a time at which
+ *      it leaves it.                                                                       [hold()]
+ *   2. An event is decided about once; one that is older than what was seen already changes nothing.    [see_own()]
+ *   3. What cannot be seen is an error, and the event comes again; only the tag is taken for absent then, and the account is held. [look()]
+ *   4. An account leaves Quarantine by its last open hold alone.                           [guard_end_hold()]
+ *
+ * Between the other system's move and ours the account can be lent: no guard that stands beside can help that. Should it happen, we see the
+ * lease, leave the account alone and say so.
+ *
+ * Not here: the rules (domain/guard.c), what is done outside (guard_steps.c), what follows from it (guard_saga.c).
  */
 #include "service/guard.h"
 
-enum rc guard_end_hold(struct session *s, struct hold *hold, enum hold_state how, struct str by, struct str why,
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "domain/guard.h"
+#include "domain/move_event.h"
+#include "kernel/timer.h"
+#include "service/account_follow.h"
+#include "service/guard_parts.h"
+#include "service/holds.h"
+
+/* About an hour of tries for an event: an outage of the organisation loses none. */
+enum { TRIES = 30, DEFER_MS = 600000, WHO_MAX = 254 };
+
+const struct route guard_routes[GUARD_ROUTES] = {
+	{ "cloudtrail:MoveAccount*", GUARD_QUEUE },
+	{ EVENT_GUARD_RETRY, GUARD_QUEUE },
+	{ EVENT_GUARD_CONFIRM, GUARD_QUEUE },
+	{ EVENT_GUARD_PREFIX "*", GUARD_LOG_QUEUE },
+};
+
+struct guard *guard_new(const struct guard_options *o)
+{
+	struct guard *g = mem_new(struct guard);
+
+	g->options = *o;
+	g->ous = account_ous_new(o->cloud.organisation);
+	account_ous_below(g->ous, o->sandbox_ou);
+	return g;
+}
+
+void guard_free(struct guard *g)
+{
+	if (!g)
+		return;
+	account_ous_free(g->ous);
+	free(g);
+}
+
+/* --- looking, outside --- */
+
+/* What was seen of a move. */
+struct sight {
+	struct move_event    event;
+	struct guard_facts   facts;
+	struct table_account found;
+	struct str           tag_value, tag_error;
+	struct str           corrected; /* confirming: what the table said instead of Quarantine */
+};
+
+static enum rc find_ous(struct guard *g, struct arena *a, struct guard_facts *f, struct err *e)
+{
+	enum rc rc = account_ous_find(g->ous, STR("CleanUp"), a, &f->cleanup, e);
+
+	if (!rc)
+		rc = account_ous_find(g->ous, STR("Available"), a, &f->available, e);
+	return rc ? rc : account_ous_find(g->ous, STR("Quarantine"), a, &f->quarantine, e);
+}
+
+static bool knows(const struct guard_facts *f, struct str ou)
+{
+	return str_eq(ou, f->cleanup) || str_eq(ou, f->available) || str_eq(ou, f->quarantine);
+}
+
+/* Ids of OUs are remembered; an event about one that we do not know may mean that they have changed. */
+static enum rc see_ous(struct guard *g, struct arena *a, struct guard_facts *f, struct err *e)
+{
+	enum rc rc = find_ous(g, a, f, e);
+
+	if (rc || (knows(f, f->source) && knows(f, f->destination)))
+		return rc;
+	account_ous_forget(g->ous);
+	return find_ous(g, a, f, e);
+}
+
+static enum rc see_table(struct guard *g, struct arena *a, struct sight *ret, struct err *e)
+{
+	struct account_table *t = g->options.table;
+	struct err            cause = { 0 };
+	enum rc               rc = t->ops->get(t, ret->event.account, a, &ret->found, &cause);
+
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set(e, rc, "the account table: %s", cause.msg);
+	ret->facts.is_tracked = !rc;
+	ret->facts.status = rc ? STR("") : ret->found.status;
+	return RC_OK;
+}
+
+/* A look that fails leaves the account without a tag: it is held, which does no harm. */
+static void see_tag(struct guard *g, struct arena *a, struct sight *ret)
+{
+	struct organisation *o = g->options.cloud.organisation;
+	struct cloud_tag    *tags;
+	size_t               count = 0;
+	struct err           e = { 0 };
+
+	if (o->ops->get_tags(o, ret->event.account, a, &tags, &count, &e)) {
+		ret->tag_error = str_dup(a, str_from(e.msg));
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (str_eq(tags[i].name, STR(HOLD_BYPASS_TAG))) {
+			ret->facts.is_tagged = true;
+			ret->tag_value = tags[i].value;
+		}
+}
+
+static enum rc look_at_move(struct guard *g, const struct event *event, struct arena *a, struct sight *ret,
+                            struct err *e)
+{
+	struct move_problem problem;
+	enum rc             rc = move_event_parse(event->detail, a, &ret->event, &problem);
+
+	if (rc)
+		return err_set(e, rc, "%s (%s): %s", problem.action, move_problem_names[problem.kind], problem.details);
+	ret->facts = (struct guard_facts){ .source = ret->event.source,
+		                           .destination = ret->event.destination,
+		                           .has_failed = ret->event.error_code.n > 0,
+		                           .ejects = g->options.rules->ejects };
+	if (ret->facts.has_failed)
+		return RC_OK;
+	if ((rc = see_ous(g, a, &ret->facts, e)))
+		return err_wrap(e, rc, "move of account %.*s", STR_ARG(ret->event.account));
+	if (guard_needs_table(&ret->facts) && (rc = see_table(g, a, ret, e)))
+		return rc;
+	if (guard_needs_tag(&ret->facts))
+		see_tag(g, a, ret);
+	return RC_OK;
+}
+
+static enum rc read_member(const struct event *event, const char *name, struct arena *a, struct str *ret, struct err *e)
+{
+	CLEANUP(json_freep) json_t *o = NULL;
+	struct str                  text;
+
+	if (json_parse(event->detail, &o, e) || !json_get_text(o, name, &text) || !text.n)
+		return err_set(e, RC_CORRUPT, "the detail of a %.*s has no %s", STR_ARG(event->type), name);
+	*ret = str_dup(a, text);
+	return RC_OK;
+}
+
+static bool is_of_type(const struct event *event, const char *type)
+{
+	return str_eq(event->type, str_from(type));
+}
+
+struct held_look {
+	struct str account;
+	bool       is_held;
+};
+
+/* Only what our hold has brought there is ours to put right. */
+static enum rc see_if_held(struct session *s, void *arg, struct err *e)
+{
+	struct held_look *l = arg;
+	struct holds      open;
+	enum rc           rc = hold_list_open(s, l->account, &open, e);
+
+	l->is_held = false;
+	for (size_t i = 0; !rc && i < open.count; i++)
+		l->is_held = l->is_held || str_eq(open.items[i].placement, STR(PLACE_HELD));
+	return rc;
+}
+
+static enum rc confirm(struct guard *g, const struct event *event, struct arena *a, struct sight *ret, struct err *e)
+{
+	struct held_look l = { 0 };
+	enum rc          rc = read_member(event, "accountId", a, &l.account, e);
+
+	if (rc || (rc = store_read(g->options.store, see_if_held, &l, a, e)) || !l.is_held)
+		return rc;
+	return guard_correct_table(g, l.account, a, &ret->corrected, e);
+}
+
+static enum rc look(struct call *c, struct err *e)
+{
+	const struct event *event = &c->delivery->event;
+	struct sight       *sight = arena_alloc(c->arena, sizeof(*sight));
+
+	c->result = sight;
+	if (is_of_type(event, EVENT_GUARD_RETRY))
+		return RC_OK;
+	if (is_of_type(event, EVENT_GUARD_CONFIRM))
+		return confirm(c->arg, event, c->arena, sight, e);
+	return look_at_move(c->arg, event, c->arena, sight, e);
+}
+
+/* --- deciding, in a transaction --- */
+
+struct decision {
+	struct session     *s;
+	const struct guard *guard;
+	const struct sight *sight;
+	struct guard_facts  facts;
+	enum guard_outcome  outcome;
+	struct guard_mark   mark;
+	struct holds        open;
+};
+
+/* The facts that are in our own records. */
+static enum rc see_own(struct decision *d, struct err *e)
+{
+	const struct move_event *event = &d->sight->event;
+	enum rc                  rc = guard_mark_read(d->s, event->account, &d->mark, e);
+
+	if (rc || (rc = hold_list_open(d->s, event->account, &d->open, e)))
+		return rc;
+	d->facts = d->sight->facts;
+	d->facts.has_open_hold = d->open.count > 0;
+	d->facts.is_repeat = str_eq(d->mark.event_id, event->id);
+	d->facts.is_old = event->time_ms && event->time_ms < d->mark.event_ms;
+	if (d->mark.untag.n)
+		d->facts.is_tagged = false;
+	return RC_OK;
+}
+
+static void note_event(struct decision *d)
+{
+	const struct move_event *event = &d->sight->event;
+
+	if (d->outcome == GUARD_FAILED_CALL || d->outcome == GUARD_REPEAT || d->outcome == GUARD_OLD)
+		return;
+	d->mark.event_id = event->id;
+	if (event->time_ms > d->mark.event_ms)
+		d->mark.event_ms = event->time_ms;
+	d->mark.outcome = str_from(guard_outcome_actions[d->outcome]);
+	d->mark.at_ms = session_now(d->s).ms;
+	session_put(d->s, &guard_mark_type, &d->mark);
+}
+
+static enum rc tell_outcome(struct decision *d, struct str hold_id, struct str more, struct err *e)
+{
+	const struct move_event *event = &d->sight->event;
+	bool                     has_mode = d->outcome == GUARD_EJECT;
+	struct guard_field       fields[] = {
+		      { "reason", more.n ? more : str_from(guard_outcome_reasons[d->outcome]) },
+		      { "holdId", hold_id },
+		      { "sourceParentId", event->source },
+		      { "destinationParentId", event->destination },
+		      { "eventId", event->id },
+		      { "eventTime", event->time },
+		      { "movedBy", event->by },
+		      { "currentStatus", d->facts.status },
+		      { "cleanUpOuId", d->outcome == GUARD_NOT_FROM_CLEANUP ? d->facts.cleanup : STR("") },
+		      { "errorCode", event->error_code },
+		      { "mode", has_mode ? STR("eject") : STR("") },
+		      { "tag", d->outcome == GUARD_BYPASS ? STR(HOLD_BYPASS_TAG) : STR("") },
+	};
+
+	return guard_tell(d->s, guard_outcome_actions[d->outcome], event->account, fields, ARRAY_LEN(fields), e);
+}
+
+static enum rc tell_tag_error(struct decision *d, struct err *e)
+{
+	struct guard_field fields[] = { { "tag", STR(HOLD_BYPASS_TAG) }, { "error", d->sight->tag_error } };
+
+	return guard_tell(d->s, "TAG_CHECK_FAILED", d->sight->event.account, fields, ARRAY_LEN(fields), e);
+}
+
+static struct hold new_hold(const struct decision *d)
+{
+	return (struct hold){ .account = d->sight->event.account,
+		              .reason = HOLD_BILLING,
+		              .mode = HOLD_GUARD,
+		              .created_by = STR(GUARD_ACTOR),
+		              .note = str_from(guard_outcome_reasons[d->outcome]),
+		              .source_event = d->sight->event.id };
+}
+
+/* --- hold --- */
+
+static enum rc tell_schedule(struct session *s, const struct hold *h, int64_t hours, struct err *e)
+{
+	struct arena      *a = session_arena(s);
+	char               text[ISO_TIME_SIZE];
+	struct guard_field fields[] = { { "schedulerName", hold_schedule_name(h, a) },
+		                        { "scheduleTime", iso_time(h->due_ms / 1000, text) },
+		                        { "quarantineDurationHours", str_format(a, "%lld", (long long)hours) },
+		                        { "holdReason", str_from(hold_reason_names[h->reason]) },
+		                        { "holdId", h->id } };
+
+	return guard_tell(s, "SCHEDULER_CREATED", h->account, fields, ARRAY_LEN(fields), e);
+}
+
+static enum rc open_by_rules(struct decision *d, struct str *ret_first, struct err *e)
+{
+	*ret_first = STR("");
+	for (int reason = HOLD_BILLING; reason <= HOLD_QUOTA; reason++) {
+		int64_t     hours = hold_hours(d->guard->options.rules, d->sight->found.name, (enum hold_reason)reason);
+		struct hold h = new_hold(d);
+		enum rc     rc;
+
+		if (hours <= 0)
+			continue;
+		h.reason = (enum hold_reason)reason;
+		h.due_ms = session_now(d->s).ms + hours * HOLD_HOUR_MS;
+		h.placement = STR(PLACE_INTENDED);
+		if ((rc = hold_open(d->s, &h, e)) || (rc = tell_schedule(d->s, &h, hours, e)))
+			return rc;
+		if (!ret_first->n)
+			*ret_first = h.id;
+	}
+	return RC_OK;
+}
+
+static enum rc exempt(struct decision *d, struct err *e)
+{
+	struct hold        h = new_hold(d);
+	struct guard_field fields[] = { { "reason", STR("no rest is configured") } };
+	enum rc            rc;
+
+	h.closed_by = STR(GUARD_ACTOR);
+	h.closed_why = h.note = fields[0].text;
+	if ((rc = hold_record(d->s, &h, HOLD_EXEMPT, e)))
+		return rc;
+	return guard_tell(d->s, "QUARANTINE_SKIP", h.account, fields, ARRAY_LEN(fields), e);
+}
+
+static enum rc hold(struct decision *d, struct err *e)
+{
+	struct guard_order order = { .account = d->sight->event.account };
+	enum rc            rc = open_by_rules(d, &order.hold, e);
+
+	if (rc)
+		return rc;
+	if (!order.hold.n)
+		return exempt(d, e);
+	if ((rc = guard_start(d->s, &d->mark, GUARD_HOLD_SAGA, &order, e)))
+		return rc;
+	return tell_outcome(d, order.hold, STR(""), e);
+}
+
+/* --- bypass, eject, lock --- */
+
+/* "ann@example.com: a new account" says who and why; any other value is only why. */
+static void read_tag(const struct decision *d, struct hold *h)
+{
+	struct str rest = d->sight->tag_value;
+	struct str who = str_trim(str_cut(&rest, ':'));
+
+	h->closed_by = STR("tag " HOLD_BYPASS_TAG);
+	h->closed_why = str_trim(d->sight->tag_value);
+	if (rest.n && who.n && who.n <= WHO_MAX && memchr(who.p, '@', who.n)) {
+		h->closed_by = who;
+		h->closed_why = str_trim(rest);
+	}
+	if (!h->closed_why.n)
+		h->closed_why = STR("the tag has no value that says why");
+}
+
+static enum rc bypass(struct decision *d, struct err *e)
+{
+	struct hold        h = new_hold(d);
+	struct guard_order order = { .account = h.account };
+	struct str         saga_id;
+	enum rc            rc;
+
+	read_tag(d, &h);
+	if ((rc = hold_record(d->s, &h, HOLD_BYPASSED, e)))
+		return rc;
+	order.hold = h.id;
+	d->mark.untag = h.id;
+	session_put(d->s, &guard_mark_type, &d->mark);
+	saga_id = str_format(session_arena(d->s), GUARD_UNTAG_SAGA "/%.*s", STR_ARG(h.id));
+	rc = guard_start_untag(d->s, saga_id, &order, e);
+	return rc ? rc : tell_outcome(d, h.id, h.closed_why, e);
+}
+
+static enum rc eject(struct decision *d, struct err *e)
+{
+	struct hold        h = new_hold(d);
+	struct guard_order order = { .account = h.account };
+	enum rc            rc;
+
+	h.placement = STR(PLACE_EJECTING);
+	h.closed_by = STR(GUARD_ACTOR);
+	h.closed_why = h.note;
+	if ((rc = hold_record(d->s, &h, HOLD_EJECTED, e)))
+		return rc;
+	order.hold = h.id;
+	if ((rc = guard_start(d->s, &d->mark, GUARD_EJECT_SAGA, &order, e)))
+		return rc;
+	return tell_outcome(d, h.id, STR(""), e);
+}
+
+/* Our holds end in their time, but this one keeps the account where the other system has put it. */
+static enum rc lock(struct decision *d, struct err *e)
+{
+	struct hold h = new_hold(d);
+	enum rc     rc;
+
+	h.locks = 1;
+	h.reason = str_eq(d->sight->event.source, d->facts.cleanup) ? HOLD_FAILED_CLEANUP : HOLD_DRIFT;
+	h.placement = STR(PLACE_HELD);
+	for (size_t i = 0; i < d->open.count; i++)
+		if (d->open.items[i].locks)
+			return tell_outcome(d, d->open.items[i].id, STR(""), e);
+	rc = hold_open(d->s, &h, e);
+	return rc ? rc : tell_outcome(d, h.id, STR(""), e);
+}
+
+/* --- settling --- */
+
+/* What was open before is about a cleanup that is no longer the last one. */
+static enum rc close_earlier(struct decision *d, struct err *e)
+{
+	enum hold_state how = d->outcome == GUARD_EJECT ? HOLD_EJECTED : HOLD_CLEANED_AGAIN;
+
+	return hold_close_all(d->s, d->sight->event.account, how, STR(GUARD_ACTOR),
+	                      str_from(guard_outcome_reasons[GUARD_CLEANED_AGAIN]), e);
+}
+
+static enum rc carry_out(struct decision *d, struct err *e)
+{
+	enum rc rc;
+
+	switch (d->outcome) {
+	case GUARD_HOLD:
+	case GUARD_BYPASS:
+	case GUARD_EJECT:
+	case GUARD_CLEANED_AGAIN:
+		if ((rc = close_earlier(d, e)))
+			return rc;
+		break;
+	default: break;
+	}
+	switch (d->outcome) {
+	case GUARD_HOLD: return hold(d, e);
+	case GUARD_BYPASS: return bypass(d, e);
+	case GUARD_EJECT: return eject(d, e);
+	case GUARD_LOCKED: return lock(d, e);
+	default: return tell_outcome(d, STR(""), STR(""), e);
+	}
+}
+
+static enum rc settle_move(struct session *s, const struct call *c, struct err *e)
+{
+	struct decision d = { .s = s, .guard = c->arg, .sight = c->result };
+	enum rc         rc = see_own(&d, e);
+
+	if (rc)
+		return rc;
+	d.outcome = guard_decide(&d.facts);
+	note_event(&d);
+	if (d.sight->tag_error.n && (rc = tell_tag_error(&d, e)))
+		return rc;
+	return carry_out(&d, e);
+}
+
+static enum rc settle_confirm(struct session *s, const struct call *c, struct err *e)
+{
+	const struct sight *sight = c->result;
+	struct guard_field  fields[] = { { "currentStatus", sight->corrected },
+		                         { "expectedStatus", STR("Quarantine") } };
+	struct str          account;
+	enum rc             rc;
+
+	if (!sight->corrected.n)
+		return RC_OK;
+	if ((rc = read_member(&c->delivery->event, "accountId", session_arena(s), &account, e)) ||
+	    (rc = guard_arm_confirm(s, account, e)))
+		return rc;
+	return guard_tell(s, guard_is_leased(sight->corrected) ? "QUARANTINE_FLAGGED" : "QUARANTINE_CORRECTED", account,
+	                  fields, ARRAY_LEN(fields), e);
+}
+
+static enum rc settle(struct session *s, const struct call *c, struct err *e)
+{
+	const struct event *event = &c->delivery->event;
+	struct str          saga_id;
+	enum rc             rc;
+
+	if (is_of_type(event, EVENT_GUARD_CONFIRM))
+		return settle_confirm(s, c, e);
+	if (!is_of_type(event, EVENT_GUARD_RETRY))
+		return settle_move(s, c, e);
+	rc = read_member(event, "sagaId", session_arena(s), &saga_id, e);
+	return rc ? rc : guard_retry(s, saga_id, e);
+}
+
+void guard_queues(struct guard *g, struct queue ret[GUARD_QUEUES])
+{
+	ret[0] = (struct queue){ .name = GUARD_QUEUE, .call = look, .settle = settle, .arg = g, .tries = TRIES };
+	ret[1] = (struct queue){ .name = GUARD_LOG_QUEUE, .handle = guard_write_line, .arg = g->options.metrics };
+}
+
+void guard_kinds(struct guard *g, struct saga_kind ret[GUARD_KINDS])
+{
+	ret[0] = (struct saga_kind){ GUARD_HOLD_SAGA, guard_hold_steps, GUARD_HOLD_STEPS, 0, guard_hold_ends, g };
+	ret[1] = (struct saga_kind){ GUARD_RELEASE_SAGA,  guard_release_steps,
+		                     GUARD_RELEASE_STEPS, 0,
+		                     guard_release_ends,  g };
+	ret[2] = (struct saga_kind){ GUARD_EJECT_SAGA, guard_eject_steps, GUARD_EJECT_STEPS, 0, guard_eject_ends, g };
+	ret[3] = (struct saga_kind){ GUARD_UNTAG_SAGA, guard_untag_steps, GUARD_UNTAG_STEPS, 0, guard_untag_ends, g };
+}
+
+/* --- the end of a hold --- */
+
+/* Not now: the timer comes again. */
+static enum rc defer(struct session *s, const struct hold *h, struct err *e)
+{
+	struct arena *a = session_arena(s);
+	struct timer  timer = { .name = hold_schedule_name(h, a),
+		                .due_ms = session_now(s).ms + DEFER_MS,
+		                .type = STR(EVENT_HOLD_DUE),
+		                .subject = account_subject(s, h->account),
+		                .detail = str_format(a, "{\"holdId\":\"%.*s\"}", STR_ARG(h->id)) };
+
+	return session_arm(s, &timer, e);
+}
+
+static enum rc begin_release(struct session *s, struct hold *h, struct guard_mark *mark, enum hold_state how,
+                             struct str by, struct str why, struct err *e)
+{
+	struct arena      *a = session_arena(s);
+	struct guard_order order = { h->account, h->id, str_from(hold_state_names[how]), by,
+		                     utf8_line(a, why, HOLD_NOTE_MAX) };
+	char               text[ISO_TIME_SIZE];
+	struct guard_field fields[] = { { "quarantinedAt", iso_time(h->created_ms / 1000, text) },
+		                        { "schedulerName", hold_schedule_name(h, a) },
+		                        { "holdId", h->id } };
+	enum rc            rc;
+
+	h->placement = STR(PLACE_RELEASING);
+	session_put(s, &hold_type, h);
+	if ((rc = guard_start(s, mark, GUARD_RELEASE_SAGA, &order, e)))
+		return rc;
+	return guard_tell(s, "UNQUARANTINE_START", h->account, fields, ARRAY_LEN(fields), e);
+}
+
+enum rc guard_end_hold(struct session *s, struct hold *h, enum hold_state how, struct str by, struct str why,
                        struct err *e)
 {
-	(void)s;
-	(void)how;
-	(void)by;
-	(void)why;
-	return err_set(e, RC_INTERNAL, "hold %.*s is of a guard, and there is none", STR_ARG(hold->id));
+	bool              is_by_timer = how == HOLD_RELEASED, is_busy;
+	struct guard_mark mark;
+	struct holds      open;
+	enum rc           rc = hold_list_open(s, h->account, &open, e);
+
+	if (rc || (rc = guard_mark_read(s, h->account, &mark, e)) || (rc = guard_is_busy(s, &mark, &is_busy, e)))
+		return rc;
+	if (h->state != HOLD_OPEN || open.count > 1)
+		return hold_end(s, h, how, by, why, e);
+	if (str_eq(h->placement, STR(PLACE_RELEASING)))
+		return is_by_timer ? RC_OK
+		                   : err_set(e, RC_CONFLICT, "hold %.*s is being released already", STR_ARG(h->id));
+	if (is_busy)
+		return is_by_timer ? defer(s, h, e)
+		                   : err_set(e, RC_CONFLICT,
+		                             "account %.*s is still on its way to Quarantine; try again in a minute",
+		                             STR_ARG(h->account));
+	return begin_release(s, h, &mark, how, by, why, e);
 }

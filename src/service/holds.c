@@ -221,6 +221,25 @@ enum rc hold_open(struct session *s, struct hold *h, struct err *e)
 	return tell(s, EVENT_HOLD_CREATED, h, h->created_by, STR(""), e);
 }
 
+enum rc hold_record(struct session *s, struct hold *h, enum hold_state how, struct err *e)
+{
+	struct arena    *a = session_arena(s);
+	struct hold_book book;
+	enum rc          rc = read_book(s, h->account, &book, e);
+
+	if (rc)
+		return rc;
+	assert(how != HOLD_OPEN);
+	h->state = how;
+	h->created_by = utf8_line(a, h->created_by, EMAIL_MAX);
+	h->note = utf8_line(a, h->note, HOLD_NOTE_MAX);
+	h->closed_by = utf8_line(a, h->closed_by, EMAIL_MAX);
+	h->closed_why = utf8_line(a, h->closed_why, HOLD_NOTE_MAX);
+	if ((rc = note(s, &book, h, e)))
+		return rc;
+	return tell(s, EVENT_HOLD_CLOSED, h, h->closed_by, STR(""), e);
+}
+
 /* There is no rest, and this says why. */
 static enum rc record_exemption(struct session *s, struct hold *h, enum hold_state how, struct err *e)
 {

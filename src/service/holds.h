@@ -53,6 +53,10 @@ extern const struct record_type hold_book_type;
  * knows else. Arms the timer when it has a due time; HoldCreated. RC_CONFLICT: the account has HOLDS_OPEN_MAX. */
 MUST_CHECK enum rc hold_open(struct session *s, struct hold *hold, struct err *e);
 
+/* Keep a hold that was never open, as the record of why there is none: bypassed, ejected, exempt. The caller sets what it would set to open
+ * it, and closed_by and closed_why. HoldClosed. */
+MUST_CHECK enum rc hold_record(struct session *s, struct hold *hold, enum hold_state how, struct err *e);
+
 /* The account was cleaned and rests from now on: the holds of the rules, or a record of why there is none (new, bypassed, no hours). Stores
  * the account; when nothing holds it, it is free at once. */
 MUST_CHECK enum rc hold_rest(struct session *s, const struct hold_rules *rules, struct account *account,

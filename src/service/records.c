@@ -11,6 +11,7 @@
 #include "domain/sandbox.h"
 #include "kernel/records.h"
 #include "service/blueprints.h"
+#include "service/guard.h"
 #include "service/holds.h"
 #include "service/lease_records.h"
 #include "service/service_accounts.h"
@@ -110,5 +111,5 @@ const struct record_type job_type = {
 
 const struct record_type *const service_types[] = { &sandbox_type,         &tombstone_type, &job_type,
 	                                            KERNEL_TYPES,          LEASE_TYPES,     BLUEPRINT_TYPES,
-	                                            SERVICE_ACCOUNT_TYPES, HOLD_TYPES };
+	                                            SERVICE_ACCOUNT_TYPES, HOLD_TYPES,      &guard_mark_type };
 const size_t                    service_type_count = ARRAY_LEN(service_types);

@@ -68,10 +68,11 @@ void record_set_version(const struct record_type *type, void *record, uint64_t v
 
 bool record_is_absent(const struct record_type *type, int field, const void *record)
 {
-	struct value v = record_value(type, field, record);
+	struct value v;
 
 	if (!type->fields[field].is_optional)
 		return false;
+	v = record_value(type, field, record);
 	return type->fields[field].kind == FIELD_TEXT ? v.text.n == 0 : v.number == 0;
 }
 

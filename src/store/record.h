@@ -50,7 +50,8 @@ struct record_type {
 	const struct record_index *indexes;
 	int                        index_count;
 	bool (*is_ok)(const void *record); /* the domain's own rules; NULL: none beside the limits of the fields */
-	const char *key_prefix; /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
+	bool        is_often_empty; /* mostly there is no record at all: whoever looks for one shall not pay for that */
+	const char *key_prefix;     /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
 };
 
 /* A value to look up. */

@@ -10,6 +10,7 @@
  *   1. A function that fails has written nothing.                                    [session_execute()]
  *   2. A unique index never holds two records with one value.                        [check_unique()]
  *   3. A record's version grows by one with every stored change.                     [session_put()]
+ *   4. What follows a function (session_follow()) and cannot be written leaves no trace and does the function no harm. [apply_all()]
  *
  * Not here: how the records are kept (the back ends), when a function is run again (DynamoDB's conflict loop).
  */
@@ -65,6 +66,8 @@ void session_reset(struct session *s)
 	s->first = s->last = NULL;
 	s->writes = 0;
 	s->news = 0;
+	s->follows = s->last_follow = NULL;
+	s->follow_count = 0;
 }
 
 /* The entry of a record, read from the store when the session does not know it yet, or only from an index, which may be behind. A record
@@ -311,6 +314,21 @@ void session_poke(struct session *s, unsigned news)
 	s->news |= news;
 }
 
+bool session_follow(struct session *s, struct follow *f)
+{
+	if (s->follow_count >= FOLLOWS_MAX)
+		return false;
+	s->follow_count++;
+	f->next = NULL;
+	f->is_kept = false;
+	if (s->last_follow)
+		s->last_follow->next = f;
+	else
+		s->follows = f;
+	s->last_follow = f;
+	return true;
+}
+
 void session_delete(struct session *s, const struct record_type *type, struct str key)
 {
 	entry_to_write(s, type, key)->after = NULL;
@@ -429,18 +447,112 @@ const struct session_entry *session_next_change(const struct session *s, const s
 	return entry;
 }
 
+/* --- what follows --- */
+
+/* What a session had written at some moment. */
+struct mark {
+	struct session_entry *last, *saved; /* copies of all entries, in their order */
+	struct follow        *last_follow;
+	unsigned              writes, news;
+};
+
+static struct mark set_mark(struct session *s)
+{
+	struct mark m = { .last = s->last, .last_follow = s->last_follow, .writes = s->writes, .news = s->news };
+	size_t      count = 0;
+
+	for (struct session_entry *entry = s->first; entry; entry = entry->next)
+		count++;
+	m.saved = arena_alloc(s->arena, count * sizeof(*m.saved));
+	count = 0;
+	for (struct session_entry *entry = s->first; entry; entry = entry->next)
+		m.saved[count++] = *entry;
+	return m;
+}
+
+static void return_to(struct session *s, const struct mark *m)
+{
+	struct session_entry *next = s->first;
+
+	for (size_t i = 0; m->last && next; i++) {
+		struct session_entry *entry = next;
+
+		next = m->saved[i].next;
+		*entry = m->saved[i];
+	}
+	s->last = m->last;
+	if (!m->last)
+		s->first = NULL;
+	s->last_follow = m->last_follow;
+	s->last_follow->next = NULL;
+	s->writes = m->writes;
+	s->news = m->news | NEWS_TO_DO;
+}
+
+/* One may ask for others; these come behind. */
+static bool run_follows(struct session *s)
+{
+	bool has_kept = false;
+
+	for (struct follow *f = s->follows; f; f = f->next) {
+		struct mark mark = set_mark(s);
+		struct err  e = { 0 }; /* whoever does it later says why it cannot be done */
+
+		f->is_kept = f->run(s, f->arg, &e) == RC_OK;
+		has_kept |= f->is_kept;
+		if (!f->is_kept)
+			return_to(s, &mark);
+	}
+	return has_kept;
+}
+
+static void forget_follows(struct session *s, const struct mark *m)
+{
+	for (struct follow *f = s->follows; f; f = f->next)
+		f->is_kept = false;
+	return_to(s, m);
+}
+
+static enum rc apply_writes(struct session *s, bool *ret_is_torn, struct err *e)
+{
+	enum rc rc = s->writes ? check_writes(s, e) : RC_OK;
+
+	if (rc || !s->writes)
+		return rc;
+	rc = s->store->ops->apply(s, e);
+	*ret_is_torn = rc != RC_OK;
+	return rc;
+}
+
+/* The function's writes with those of what follows it; if that is refused, and nothing was written, the function's alone. */
+static enum rc apply_all(struct session *s, bool *ret_is_torn, struct err *e)
+{
+	struct mark mark;
+	enum rc     rc;
+
+	if (!s->follows)
+		return apply_writes(s, ret_is_torn, e);
+	mark = set_mark(s);
+	if (!run_follows(s))
+		return apply_writes(s, ret_is_torn, e);
+	rc = apply_writes(s, ret_is_torn, e);
+	if (!rc || (*ret_is_torn && rc != RC_CONFLICT))
+		return rc;
+	*ret_is_torn = false;
+	err_clear(e);
+	forget_follows(s, &mark);
+	return apply_writes(s, ret_is_torn, e);
+}
+
 enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn)
 {
 	session_reset(s);
 	*ret_is_torn = false;
 	t->rc = t->run(s, t->arg, &t->e);
-	if (!t->rc && s->writes)
-		t->rc = check_writes(s, &t->e);
-	if (!t->rc && s->writes) {
-		t->rc = s->store->ops->apply(s, &t->e);
-		*ret_is_torn = t->rc != RC_OK;
-	}
+	if (!t->rc)
+		t->rc = apply_all(s, ret_is_torn, &t->e);
 	t->news = s->news;
+	t->follows = s->follows;
 	if (t->rc && !t->e.rc)
 		(void)err_set(&t->e, t->rc, "%s", rc_text(t->rc));
 	return t->rc;

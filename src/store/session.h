@@ -82,6 +82,21 @@ void session_add(struct session *s, const struct record_type *type, void *record
 /* What store_set_context() was given. */
 void *session_context(const struct session *s);
 
+/* Something that a transaction of its own would do later may as well be done by this one, behind its function: then it is durable with it.
+ * When it fails, or what it writes breaks a limit or meets a conflict, it is undone as if it had not been asked for, and NEWS_TO_DO is told:
+ * there must be another way to it. It sees what the session has written. In the session's arena; false: there are too many. */
+enum { FOLLOWS_MAX = 8 };
+struct follow {
+	enum rc (*run)(struct session *s, void *arg, struct err *e);
+	void (*done)(
+	        void *arg); /* when it is durable; on a thread of the store, before the transaction's own done(); may be NULL */
+	void *arg;
+
+	struct follow *next; /* private */
+	bool           is_kept;
+};
+bool session_follow(struct session *s, struct follow *f);
+
 /* When this transaction is durable, have the store's on_news called: there is something to do, or only something to see. */
 enum { NEWS_TO_SEE = 1, NEWS_TO_DO = 2 };
 void session_poke(struct session *s, unsigned news);

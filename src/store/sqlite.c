@@ -45,7 +45,7 @@ struct sqlite_store {
 	pthread_mutex_t          turn_lock;
 	pthread_cond_t           turn_changes;
 	bool                     is_reading, is_reader_held;
-	bool                     are_uniques_lost; /* a commit failed: read them again */
+	bool                     is_memory_lost; /* a commit failed: read again what is kept beside the file */
 };
 
 enum rc sqlite_is_foreign(struct err *e)
@@ -188,22 +188,33 @@ static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e
 	return RC_OK;
 }
 
-static enum rc load_uniques(struct sqlite_connection *c, struct err *e)
+static enum rc load_tally(struct sqlite_connection *c, struct tally *tally, struct err *e)
+{
+	char sql[96];
+
+	(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", tally->type->name); /* fits: names are ours */
+	return sqlite_read_number(c->db, sql, &tally->rows, e);
+}
+
+/* What the writer keeps in memory beside the file. */
+static enum rc load_memory(struct sqlite_connection *c, struct err *e)
 {
 	enum rc rc = RC_OK;
 
 	for (size_t i = 0; !rc && i < c->unique_count; i++)
 		rc = unique_load(&c->uniques[i], c->db, e);
+	for (size_t i = 0; !rc && i < c->tally_count; i++)
+		rc = load_tally(c, &c->tallies[i], e);
 	return rc;
 }
 
-/* After a failed commit the unique values in memory are ahead of the file; nothing is decided before they are right. */
-static enum rc restore_uniques(struct sqlite_store *store, struct err *e)
+/* After a failed commit what is kept in memory is ahead of the file; nothing is decided before it is right. */
+static enum rc restore_memory(struct sqlite_store *store, struct err *e)
 {
-	enum rc rc = store->are_uniques_lost ? load_uniques(&store->writer_connection, e) : RC_OK;
+	enum rc rc = store->is_memory_lost ? load_memory(&store->writer_connection, e) : RC_OK;
 
 	if (!rc)
-		store->are_uniques_lost = false;
+		store->is_memory_lost = false;
 	return rc;
 }
 
@@ -216,7 +227,7 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 	enum rc                   rc = run(c, &c->begin, "BEGIN IMMEDIATE", &e);
 
 	if (!rc)
-		rc = restore_uniques(store, &e);
+		rc = restore_memory(store, &e);
 	if (!rc)
 		rc = run_batch(store, count, &e);
 	if (!rc)
@@ -225,7 +236,7 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 		if (!sqlite3_get_autocommit(db))
 			rc_ignore(sqlite_exec(db, "ROLLBACK", NULL)); /* the failure to report is the commit's */
 		fail_batch(store, count, rc, &e);
-		store->are_uniques_lost = true;
+		store->is_memory_lost = true;
 	}
 	store_note_commit(&store->base, rc, &e, count, sqlite3_total_changes(db) != changes);
 }
@@ -390,6 +401,14 @@ static void add_uniques(struct sqlite_connection *c, const struct record_type *t
 	}
 }
 
+static void add_tally(struct sqlite_connection *c, const struct record_type *type)
+{
+	if (!type->is_often_empty)
+		return;
+	assert(c->tally_count < TALLIES_MAX);
+	c->tallies[c->tally_count++].type = type;
+}
+
 static enum rc connect_both(struct sqlite_store *store, const struct sqlite_options *o, struct err *e)
 {
 	struct sqlite_connection *writer = &store->writer_connection;
@@ -398,10 +417,12 @@ static enum rc connect_both(struct sqlite_store *store, const struct sqlite_opti
 	rc = sqlite_connect(o->path, false, o->cache_mb ? o->cache_mb : CACHE_MB, writer, e);
 	if (!rc)
 		rc = sqlite_prepare_schema(writer->db, o->types, o->type_count, e);
-	for (size_t i = 0; !rc && i < o->type_count; i++)
+	for (size_t i = 0; !rc && i < o->type_count; i++) {
 		add_uniques(writer, o->types[i]);
+		add_tally(writer, o->types[i]);
+	}
 	if (!rc)
-		rc = load_uniques(writer, e);
+		rc = load_memory(writer, e);
 	if (!rc)
 		rc = sqlite_connect(o->path, true, READER_CACHE_MB, &store->reader_connection, e);
 	if (rc)

@@ -8,7 +8,7 @@
 #include "store/sqlite_unique.h"
 #include "store/store_ops.h"
 
-enum { STATEMENTS_MAX = 256, UNIQUES_MAX = 16 };
+enum { STATEMENTS_MAX = 512, UNIQUES_MAX = 16, TALLIES_MAX = 4 };
 
 /* What a prepared statement does: everything its text depends on. */
 struct statement_key {
@@ -24,6 +24,12 @@ struct statement {
 	sqlite3_stmt        *stmt; /* NULL: free place */
 };
 
+/* How many records there are of a type that often has none. */
+struct tally {
+	const struct record_type *type;
+	int64_t                   rows;
+};
+
 /* One connection, used by one thread. */
 struct sqlite_connection {
 	sqlite3         *db;
@@ -34,6 +40,8 @@ struct sqlite_connection {
 
 	struct unique_index uniques[UNIQUES_MAX]; /* the writer's */
 	size_t              unique_count;
+	struct tally        tallies[TALLIES_MAX]; /* the writer's too: they count its own writes */
+	size_t              tally_count;
 };
 
 MUST_CHECK enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
@@ -42,6 +50,9 @@ void               sqlite_disconnect(struct sqlite_connection *c);
 
 /* Run SQL text without results. */
 MUST_CHECK enum rc sqlite_exec(sqlite3 *db, const char *sql, struct err *e);
+
+/* One number: the first column of the first row. */
+MUST_CHECK enum rc sqlite_read_number(sqlite3 *db, const char *sql, int64_t *ret, struct err *e);
 
 /* Turn SQLite's last failure into ours: trouble with the disk is RC_UNAVAILABLE, damage RC_CORRUPT. */
 enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e);

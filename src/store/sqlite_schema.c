@@ -123,7 +123,7 @@ static enum rc make_type(sqlite3 *db, const struct record_type *type, struct err
 	return rc;
 }
 
-static enum rc read_pragma(sqlite3 *db, const char *sql, int64_t *ret, struct err *e)
+enum rc sqlite_read_number(sqlite3 *db, const char *sql, int64_t *ret, struct err *e)
 {
 	sqlite3_stmt *stmt = NULL;
 	enum rc       rc = RC_OK;
@@ -141,9 +141,9 @@ enum rc sqlite_check_identity(sqlite3 *db, struct err *e)
 	int64_t id = 0, version = 0, objects = 0;
 	enum rc rc;
 
-	if ((rc = read_pragma(db, "PRAGMA application_id", &id, e)) ||
-	    (rc = read_pragma(db, "PRAGMA user_version", &version, e)) ||
-	    (rc = read_pragma(db, "SELECT count(*) FROM sqlite_schema", &objects, e)))
+	if ((rc = sqlite_read_number(db, "PRAGMA application_id", &id, e)) ||
+	    (rc = sqlite_read_number(db, "PRAGMA user_version", &version, e)) ||
+	    (rc = sqlite_read_number(db, "SELECT count(*) FROM sqlite_schema", &objects, e)))
 		return rc;
 	if (id != APPLICATION_ID && objects > 0)
 		return sqlite_is_foreign(e);

@@ -4,7 +4,7 @@
  *
  * Statement texts are built from the record type at first use, prepared, and kept by the connection; a claim in the
  * steady state compiles nothing. An update names only the columns that changed, because SQLite rewrites every index
- * that has a named column. A cursor is the sort value and row number of the last record seen, so a page costs the
+ * that has a named column; an insert names only those that have a value, for the same reason that nobody binds what is not there. A cursor is the sort value and row number of the last record seen, so a page costs the
  * same wherever it begins.
  */
 #include <assert.h>
@@ -115,10 +115,12 @@ static void build_insert(struct buf *sql, const struct statement_key *key)
 {
 	buf_addf(sql, "INSERT INTO \"%s\" (version", key->type->name);
 	for (int f = 0; f < key->type->field_count; f++)
-		buf_addf(sql, ", \"%s\"", key->type->fields[f].name);
+		if (key->fields >> f & 1)
+			buf_addf(sql, ", \"%s\"", key->type->fields[f].name);
 	buf_add_text(sql, ") VALUES (?1");
 	for (int f = 0; f < key->type->field_count; f++)
-		buf_addf(sql, ", ?%d", f + 2);
+		if (key->fields >> f & 1)
+			buf_addf(sql, ", ?%d", f + 2);
 	buf_add_text(sql, ") ON CONFLICT DO NOTHING");
 }
 
@@ -219,9 +221,15 @@ static void bind_value(sqlite3_stmt *stmt, int at, enum field_kind kind, struct 
 		sqlite3_bind_int64(stmt, at, v.number);
 }
 
+/* Absent fields are NULL, but for those that order an index. */
+static bool is_null(const struct record_type *type, int field, const void *record)
+{
+	return record_is_absent(type, field, record) && !sqlite_is_sort_field(type, field);
+}
+
 static void bind_field(sqlite3_stmt *stmt, int at, const struct record_type *type, int field, const void *record)
 {
-	if (record_is_absent(type, field, record) && !sqlite_is_sort_field(type, field))
+	if (is_null(type, field, record))
 		sqlite3_bind_null(stmt, at);
 	else
 		bind_value(stmt, at, type->fields[field].kind, record_value(type, field, record));
@@ -273,11 +281,26 @@ static enum rc step_get(struct session *s, const struct record_type *type, sqlit
 	return rc;
 }
 
+/* NULL: nobody counts them. */
+static struct tally *find_tally(struct session *s, const struct record_type *type)
+{
+	struct sqlite_connection *c = s->connection;
+
+	for (size_t i = 0; type->is_often_empty && i < c->tally_count; i++)
+		if (c->tallies[i].type == type)
+			return &c->tallies[i];
+	return NULL;
+}
+
 enum rc sqlite_get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
 {
-	sqlite3_stmt *stmt;
-	enum rc       rc = statement(s, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
+	const struct tally *tally = find_tally(s, type);
+	sqlite3_stmt       *stmt;
+	enum rc             rc;
 
+	if (tally && !tally->rows)
+		return RC_NOT_FOUND;
+	rc = statement(s, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
 	if (rc)
 		return rc;
 	bind_text(stmt, 1, key);
@@ -475,14 +498,19 @@ static enum rc apply_insert(struct session *s, const struct session_entry *entry
 {
 	struct sqlite_connection *c = s->connection;
 	const struct record_type *type = entry->type;
+	uint64_t                  present = 0;
 	sqlite3_stmt             *stmt;
-	enum rc                   rc = statement(s, (struct statement_key){ type, INSERT, 0, 0, 0 }, &stmt, e);
+	enum rc                   rc;
 
+	for (int f = 0; f < type->field_count; f++)
+		present |= (uint64_t)!is_null(type, f, entry->after) << f;
+	rc = statement(s, (struct statement_key){ type, INSERT, 0, 0, present }, &stmt, e);
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(stmt, 1, (int64_t)record_version(type, entry->after));
 	for (int f = 0; f < type->field_count; f++)
-		bind_field(stmt, f + 2, type, f, entry->after);
+		if (present >> f & 1)
+			bind_value(stmt, f + 2, type->fields[f].kind, record_value(type, f, entry->after));
 	rc = run_write(s, stmt, e);
 	if (!rc && !sqlite3_changes(c->db))
 		rc = err_set(e, RC_CONFLICT, "there is a %s '%.*s' already", type->name, STR_ARG(entry->key));
@@ -520,14 +548,18 @@ static enum rc apply_delete(struct session *s, const struct record_type *type, i
 	return run_write(s, stmt, e);
 }
 
-static void note_uniques(struct session *s, const struct record_type *type, int64_t seq, const void *before,
-                         const void *after)
+/* What is kept in memory follows what was written. */
+static void note_change(struct session *s, const struct record_type *type, int64_t seq, const void *before,
+                        const void *after)
 {
 	struct sqlite_connection *c = s->connection;
+	struct tally             *tally = find_tally(s, type);
 
 	for (size_t i = 0; i < c->unique_count; i++)
 		if (c->uniques[i].type == type)
 			unique_note(&c->uniques[i], seq, before, after);
+	if (tally)
+		tally->rows += (after != NULL) - (before != NULL);
 }
 
 static enum rc apply_one(struct session *s, const struct session_entry *entry, struct err *e)
@@ -545,7 +577,7 @@ static enum rc apply_one(struct session *s, const struct session_entry *entry, s
 		rc = apply_update(s, entry, e);
 	}
 	if (!rc)
-		note_uniques(s, entry->type, seq, entry->before, entry->after);
+		note_change(s, entry->type, seq, entry->before, entry->after);
 	return rc;
 }
 
@@ -563,7 +595,7 @@ static enum rc undo_inserts(struct session *s, const struct session_entry *end, 
 			rc = apply_delete(s, entry->type, stored.handle, e);
 		if (rc)
 			return rc;
-		note_uniques(s, entry->type, stored.handle, entry->after, NULL);
+		note_change(s, entry->type, stored.handle, entry->after, NULL);
 	}
 	return RC_OK;
 }

@@ -25,6 +25,7 @@ void store_submit(struct store *s, struct txn *t)
 	assert(t->run && t->done && t->arena);
 	t->rc = RC_OK;
 	t->news = 0;
+	t->follows = NULL;
 	t->submitted = mono_now();
 	err_clear(&t->e);
 	s->ops->submit(s, t);
@@ -36,6 +37,13 @@ void store_set_context(struct store *s, void *context, void (*on_news)(void *con
 	s->on_news = on_news;
 }
 
+static void tell_follows(const struct txn *t)
+{
+	for (const struct follow *f = t->follows; f; f = f->next)
+		if (f->is_kept && f->done)
+			f->done(f->arg);
+}
+
 void store_tell(struct store *s, struct txn *t)
 {
 	unsigned news = t->rc == RC_OK ? t->news : 0;
@@ -43,7 +51,9 @@ void store_tell(struct store *s, struct txn *t)
 
 	if (!t->is_read_only && took_ms > atomic_load(&s->slowest_ms))
 		atomic_store(&s->slowest_ms, took_ms); /* two at once: one of them is enough */
-	t->done(t, t->rc, &t->e);                      /* t is gone from here on */
+	if (!t->rc)
+		tell_follows(t);
+	t->done(t, t->rc, &t->e); /* t is gone from here on */
 	if (news && s->on_news)
 		s->on_news(s->context, news);
 }

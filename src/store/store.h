@@ -10,6 +10,7 @@
 #include "base/inbox.h"
 
 struct arena;
+struct follow;
 struct session;
 struct store;
 
@@ -29,6 +30,7 @@ struct txn {
 
 	struct inbox_item item; /* private to the back end */
 	unsigned          news;
+	struct follow    *follows;
 	struct mono       submitted;
 	struct err        e;
 	enum rc           rc;

@@ -30,6 +30,8 @@ struct session {
 	struct session_entry *first, *last;
 	unsigned              writes;
 	unsigned              news;
+	struct follow        *follows, *last_follow;
+	unsigned              follow_count;
 };
 
 /* One record as a back end hands it out. */

@@ -30,7 +30,7 @@ test("a session's token is taken out of the address at once", async (t) => {
 	const page = await world.open(t, { path: `/?token=${world.token("User")}` });
 	await page.getByRole("heading", { name: "My leases" }).waitFor();
 	assert.equal(page.url(), `${world.url}/`);
-	assert.deepEqual(await nav(page), ["Overview"]);
+	assert.deepEqual(await nav(page), ["Overview", "Leases"]);
 });
 
 test("a page that the role does not include is not allowed", async (t) => {

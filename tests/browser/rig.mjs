@@ -63,8 +63,9 @@ function writePeople(folder) {
 }
 
 export class World {
-	constructor(env) {
+	constructor(env, args = []) {
 		this.env = env;
+		this.args = args;
 		this.folder = mkdtempSync(join(tmpdir(), "leasehold-browser-"));
 		this.password = PASSWORD; // everybody's, on the sign-in page
 		this.said = [];
@@ -74,7 +75,7 @@ export class World {
 	async start(port = 0) {
 		const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OURS.test(name)));
 		const env = { ...inherited, ...QUIET, LEASEHOLD_USERS_FILE: writePeople(this.folder), ...this.env };
-		this.server = spawn(BINARY, ["serve", "--listen", `127.0.0.1:${port}`, "--data", this.folder], { env, stdio: ["ignore", "pipe", "pipe"] });
+		this.server = spawn(BINARY, ["serve", "--listen", `127.0.0.1:${port}`, "--data", this.folder, ...this.args], { env, stdio: ["ignore", "pipe", "pipe"] });
 		this.server.stderr.on("data", (text) => this.said.push(String(text)));
 		this.ended = new Promise((done) => this.server.once("exit", done));
 		const address = new Promise((done) => {
@@ -155,9 +156,9 @@ function browser() {
 	return shownBrowser;
 }
 
-// One server for all tests of a file.
-export function shared({ env = {} } = {}) {
-	const world = new World(env);
+// One server for all tests of a file. args: more words for `leasehold serve`, such as --dev.
+export function shared({ env = {}, args = [] } = {}) {
+	const world = new World(env, args);
 	before(() => Promise.all([world.start(), browser()]));
 	after(async () => {
 		await world.stop();

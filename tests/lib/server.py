@@ -18,8 +18,11 @@ TRACK_TOKEN = "track-token-0123456789abcdef"
 ADMIN_TOKEN = "admin-token-0123456789abcdef"
 
 # Never inherited from whoever runs the tests.
-OURS = ("LEASEHOLD_", "BROKER_", "CSP_", "DDB_", "AWS_", "CLEANUP_", "NIOSXAAS_", "CIRCUIT_", "BACKOFF_")
+OURS = ("LEASEHOLD_", "BROKER_", "CSP_", "DDB_", "AWS_", "CLEANUP_", "NIOSXAAS_", "CIRCUIT_", "BACKOFF_", "QUARANTINE_")
 OURS_EXACT = {
+    "ACCOUNT_TABLE_NAME",
+    "SANDBOX_OU_ID",
+    "EJECT_AFTER_CLEANUP",
     "API_BASE_PATH",
     "LAB_DURATION_HOURS",
     "GRACE_PERIOD_MINUTES",

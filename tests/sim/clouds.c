@@ -34,6 +34,7 @@ struct move {
 	struct str      from, to;
 	int64_t         moves_before;
 	bool            is_started, is_by_hand;
+	bool            is_asking; /* the transaction that starts it is under way; others may come in between */
 	enum saga_state state;
 };
 
@@ -320,7 +321,8 @@ static bool is_free(const struct account *account)
 {
 	const struct move *m = account->last;
 
-	return !m || !m->is_started || (!m->is_by_hand && (m->state == SAGA_DONE || m->state == SAGA_UNDONE));
+	return !m || (!m->is_started && !m->is_asking) ||
+	       (!m->is_by_hand && (m->state == SAGA_DONE || m->state == SAGA_UNDONE));
 }
 
 void clouds_operate(struct sim_node *n)
@@ -341,10 +343,12 @@ void clouds_operate(struct sim_node *n)
 		            .account = account,
 		            .from = sim_cloud_ou(c->cloud, truth.ou),
 		            .to = sim_cloud_ou(c->cloud, truth.ou == SIM_OU_ACTIVE ? SIM_OU_CLEANUP : SIM_OU_ACTIVE),
-		            .moves_before = truth.moves };
+		            .moves_before = truth.moves,
+		            .is_asking = true };
 	account->last = m;
 	names_add(&c->moves, m->id, m);
 	rc = node_run(n, start_move, m, &a, &e);
+	m->is_asking = false;
 	sim_trace(sim, n, "asks to move account %.*s: %s", STR_ARG(account->id), rc ? e.msg : "ok");
 	arena_fini(&a);
 }

@@ -58,6 +58,7 @@ static void make_kernel(struct sim_node *n)
 	n->queues[BANK_QUEUE_COUNT] = jobs_queue(n->jobs);
 	leases_start(n, &o);
 	n->chance.state = chance_next(&sim->chance);
+	o.is_eager = n->chance.state >> 40 & 1; /* each process does it its own way */
 	n->kernel = kernel_new(&o);
 	kernel_on_news(n->kernel, wake, n);
 }

@@ -686,3 +686,88 @@ TEST(who_was_too_slow_does_not_settle_what_another_has_in_hand)
 	drop_work(other);
 	rig_close(&r.base);
 }
+
+/* --- at once --- */
+
+static void open_eager(struct rig *r)
+{
+	open_rig(r);
+	rig_close(&r->base);
+	r->base = (struct kernel_rig){ .options = { .queues = r->queues,
+		                                    .queue_count = 2,
+		                                    .routes = r->routes,
+		                                    .route_count = 2,
+		                                    .is_eager = true } };
+	rig_open(&r->base);
+}
+
+TEST(a_handler_may_run_with_the_commit_of_its_event)
+{
+	struct rig r;
+
+	open_eager(&r);
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	CHECK(r.inside.count == 1 && has_heard(&r.inside, 0, "ThingSold thing/1 {\"n\":1}"));
+	CHECK(count_records(&r, &fact_type) == 1);
+	CHECK(count_records(&r, &lane_type) == 1 && r.outside.count == 0); /* a call is never made inside */
+	CHECK(rig_turn(&r.base) == 1);
+	CHECK(r.inside.count == 1 && r.outside.count == 1);
+	rig_close(&r.base);
+}
+
+TEST(one_that_refuses_at_once_has_all_its_tries_and_leaves_nothing)
+{
+	struct rig r;
+
+	open_eager(&r);
+	snprintf(r.inside.poison, sizeof(r.inside.poison), "thing/1");
+	emit_one(&r, "ThingMade", "thing/1", 1);
+	CHECK(count_records(&r, &event_type) == 1 && count_records(&r, &fact_type) == 0);
+	CHECK(count_records(&r, &lane_type) == 1);
+	emit_one(&r, "ThingMade", "thing/1", 2);
+	emit_one(&r, "ThingMade", "thing/2", 3);
+	CHECK(r.inside.count == 1 && has_heard(&r.inside, 0, "ThingMade thing/2 {\"n\":3}"));
+	r.inside.poison[0] = '\0';
+	emit_one(&r, "ThingMade", "thing/1", 4); /* there is something before it */
+	CHECK(r.inside.count == 1);
+	rig_turn(&r.base);
+	CHECK(has_heard(&r.inside, 1, "ThingMade thing/1 {\"n\":1}") &&
+	      has_heard(&r.inside, 2, "ThingMade thing/1 {\"n\":2}"));
+	CHECK(has_heard(&r.inside, 3, "ThingMade thing/1 {\"n\":4}"));
+	CHECK(count_records(&r, &dead_type) == 0 && count_records(&r, &lane_type) == 0);
+	rig_close(&r.base);
+}
+
+TEST(what_the_store_does_not_take_from_a_handler_fails_the_handler_alone)
+{
+	struct rig r;
+
+	open_eager(&r);
+	emit_one(&r, "ThingMade", "fat", 1);
+	CHECK(count_records(&r, &event_type) == 1 && count_records(&r, &lane_type) == 1);
+	CHECK(count_records(&r, &fact_type) == 0);
+	rig_close(&r.base);
+}
+
+TEST(what_is_heard_outside_waits_until_its_event_is_durable)
+{
+	struct rig r;
+
+	open_eager(&r);
+	r.queues[0].is_heard = true;
+	emit_one(&r, "ThingMade", "thing/1", 1);
+	CHECK(r.inside.count == 0);
+	rig_turn(&r.base);
+	CHECK(r.inside.count == 1);
+	rig_close(&r.base);
+}
+
+TEST(a_transaction_that_fails_has_run_no_handler)
+{
+	struct rig r;
+
+	open_eager(&r);
+	CHECK(rig_try(&r.base, emit, &(struct emission){ "ThingMade", "thing/1", 1, true }, NULL) == RC_CONFLICT);
+	CHECK(r.inside.count == 0 && count_records(&r, &fact_type) == 0);
+	rig_close(&r.base);
+}

@@ -1226,6 +1226,174 @@ TEST(news_are_told_once_after_what_is_durable_and_only_then)
 	each_backend(check_news);
 }
 
+/* --- what follows a function --- */
+
+enum follower { IS_GOOD, REFUSES, IS_TOO_LONG, IS_TAKEN, IS_TOO_MUCH, FOLLOWER_COUNT };
+
+struct leader {
+	enum follower kinds[FOLLOWS_MAX + 1];
+	size_t        count;
+	bool          fails; /* the function itself */
+	atomic_int    done;  /* followers that were told of */
+
+	size_t at; /* private: which one runs */
+	bool   was_taken;
+};
+
+static void count_done(void *arg)
+{
+	atomic_fetch_add(&((struct leader *)arg)->done, 1);
+}
+
+/* Changes what the function has changed, adds a note of its own; and then there may be something wrong. */
+static enum rc follow(struct session *s, void *arg, struct err *e)
+{
+	struct leader *l = arg;
+	enum follower  kind = l->kinds[l->at];
+	struct note    base, own = { .key = str_format(session_arena(s), "follower-%zu", l->at++), .group = STR("g") };
+
+	CHECK(session_get(s, &note_type, STR("base"), &base, e) == RC_OK);
+	base.number += 100;
+	session_put(s, &note_type, &base);
+	session_add(s, &note_type, &own);
+	if (kind == IS_TOO_LONG) {
+		base.word = str_format(session_arena(s), "%0100d", 1);
+		session_put(s, &note_type, &base);
+	}
+	own.key = STR("taken");
+	if (kind == IS_TAKEN)
+		session_add(s, &note_type, &own);
+	for (int i = 0; kind == IS_TOO_MUCH && i < SESSION_ACTIONS_MAX; i++) {
+		own.key = str_format(session_arena(s), "more-%d", i);
+		session_add(s, &note_type, &own);
+	}
+	return kind == REFUSES ? err_set(e, RC_INVALID, "no") : RC_OK;
+}
+
+static enum rc lead(struct session *s, void *arg, struct err *e)
+{
+	struct leader *l = arg;
+	struct note    base;
+	enum rc        rc = session_get(s, &note_type, STR("base"), &base, NULL);
+
+	if (rc)
+		base = (struct note){ .key = STR("base"), .group = STR("g") };
+	base.number++;
+	session_put(s, &note_type, &base);
+	l->at = 0;
+	for (size_t i = 0; i < l->count; i++) {
+		struct follow *f = arena_alloc(session_arena(s), sizeof(*f));
+
+		*f = (struct follow){ .run = follow, .done = count_done, .arg = l };
+		l->was_taken = session_follow(s, f);
+	}
+	return l->fails ? err_set(e, RC_INVALID, "no") : RC_OK;
+}
+
+static enum rc remove_followers(struct session *s, void *arg, struct err *e)
+{
+	(void)arg;
+	for (int i = 0; i <= FOLLOWS_MAX; i++) {
+		struct note note;
+		struct str  key = str_format(session_arena(s), "follower-%d", i);
+		enum rc     rc = session_get(s, &note_type, key, &note, NULL);
+
+		if (rc && rc != RC_NOT_FOUND)
+			return err_set(e, rc, "a note cannot be read");
+		if (!rc)
+			session_delete(s, &note_type, key);
+	}
+	return RC_OK;
+}
+
+static int64_t number_of_base(struct store *store, struct arena *a)
+{
+	int64_t number = 0;
+
+	(void)note_is_there(store, a, STR("base"), &number);
+	return number;
+}
+
+static void check_follow(struct store *store, struct arena *a)
+{
+	static const struct {
+		const char   *label;
+		struct leader leader;
+		enum rc       rc;
+		int64_t       base; /* its number after it */
+		int           done;
+	} rows[] = {
+		{ "one that is good", { { IS_GOOD }, 1 }, RC_OK, 101, 1 },
+		{ "one that refuses", { { REFUSES }, 1 }, RC_OK, 1, 0 },
+		{ "one that breaks a limit", { { IS_TOO_LONG }, 1 }, RC_OK, 1, 0 },
+		{ "one that adds what is there already", { { IS_TAKEN }, 1 }, RC_OK, 1, 0 },
+		{ "one that writes too much", { { IS_TOO_MUCH }, 1 }, RC_OK, 1, 0 },
+		{ "one that refuses between good ones", { { IS_GOOD, REFUSES, IS_GOOD }, 3 }, RC_OK, 201, 2 },
+		{ "a limit that is broken beside a good one", { { IS_GOOD, IS_TOO_LONG }, 2 }, RC_OK, 1, 0 },
+		{ "behind a function that fails", { { IS_GOOD }, 1, true }, RC_INVALID, 0, 0 },
+	};
+	struct addition taken = { .keys = { STR("taken") } };
+	int64_t         number;
+
+	CHECK(store_run(store, add_keys, &taken, a, NULL) == RC_OK);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct leader l = rows[i].leader;
+		int64_t       before = number_of_base(store, a);
+		bool          is_kept = rows[i].done > 0;
+
+		CASE(rows[i].label);
+		CHECK(store_run(store, lead, &l, a, NULL) == rows[i].rc);
+		CHECK(number_of_base(store, a) == before + rows[i].base);
+		CHECK(atomic_load(&l.done) == rows[i].done);
+		CHECK(note_is_there(store, a, STR("follower-0"), &number) == (is_kept ? RC_OK : RC_NOT_FOUND));
+		CHECK(note_is_there(store, a, STR("more-1"), &number) == RC_NOT_FOUND);
+		CHECK(store_run(store, remove_followers, NULL, a, NULL) == RC_OK);
+	}
+}
+
+TEST(what_follows_is_written_with_the_function_or_leaves_no_trace)
+{
+	each_backend(check_follow);
+}
+
+static void check_news_of_follow(struct store *store, struct arena *a)
+{
+	struct listener listener = { 0 };
+	struct leader   good = { { IS_GOOD }, 1 }, bad = { { REFUSES }, 1 }, late = { { IS_TOO_LONG }, 1 };
+	struct poke     last = { &listener, STR("last"), RC_OK };
+
+	store_set_context(store, &listener, hear_news);
+	CHECK(store_run(store, lead, &good, a, NULL) == RC_OK);
+	CHECK(store_run(store, remove_followers, NULL, a, NULL) == RC_OK);
+	CHECK(store_run(store, lead, &bad, a, NULL) == RC_OK);
+	CHECK(reaches(&listener.calls, 1));
+	CHECK(store_run(store, lead, &late, a, NULL) == RC_OK);
+	CHECK(store_run(store, poke, &last, a, NULL) == RC_OK);
+	CHECK(reaches(&listener.calls, 3));
+	store_set_context(store, NULL, NULL);
+}
+
+TEST(what_could_not_follow_is_still_to_do)
+{
+	each_backend(check_news_of_follow);
+}
+
+static void check_too_many(struct store *store, struct arena *a)
+{
+	struct leader l = { .count = FOLLOWS_MAX };
+
+	CHECK(store_run(store, lead, &l, a, NULL) == RC_OK && l.was_taken);
+	CHECK(number_of_base(store, a) == 1 + 100 * FOLLOWS_MAX);
+	CHECK(store_run(store, remove_followers, NULL, a, NULL) == RC_OK);
+	l.count++;
+	CHECK(store_run(store, lead, &l, a, NULL) == RC_OK && !l.was_taken);
+}
+
+TEST(so_many_may_follow_and_no_more)
+{
+	each_backend(check_too_many);
+}
+
 /* --- faults --- */
 
 static void with_fault(enum fault fault, enum rc expected, int64_t expected_allocated)

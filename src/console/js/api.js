@@ -162,6 +162,13 @@ export async function all(path, key, query = {}, most = 2000, options) {
 	return items;
 }
 
+// An answer that is a text of its own: a table for spreadsheets.
+export async function text(path, query, options) {
+	const response = await send("GET", path, { query, accept: "*/*", ...options });
+	if (!response.ok) await refuse(response);
+	return response.text();
+}
+
 // A file that the API makes, handed to the browser to be saved.
 export async function download(path, query, name) {
 	const response = await send("GET", path, { query, accept: "*/*" });

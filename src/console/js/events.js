@@ -7,6 +7,8 @@ import { empty } from "./parts.js";
 // Where an event's subject is shown, by the first word of the subject ("sandbox/ID"). A page that shows a kind adds its row.
 const places = {
 	sandbox: { right: "sandboxes", href: (id) => `/sandboxes/${part(id)}` },
+	lease: { right: "leases", href: (id) => `/leases/${part(id)}` },
+	account: { right: "accounts", href: (id) => `/accounts/${part(id)}` },
 };
 
 const split = (subject) => /^([^/]+)\/(.+)$/.exec(subject ?? "")?.slice(1) ?? ["", subject ?? ""];

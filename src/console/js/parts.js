@@ -177,7 +177,7 @@ export function showProblems(form, error) {
 	const left = [];
 	for (const { field: name, message } of error.fields?.length ? error.fields : [{ message: error.message }]) {
 		const box = name && form.querySelector(`.field[data-field="${CSS.escape(name)}"]`);
-		if (!box) left.push(message);
+		if (!box) left.push(name && name !== "input" ? `${name}: ${message}` : message);
 		else {
 			box.querySelector(".problem").textContent = message;
 			box.querySelector("input, select, textarea")?.setAttribute("aria-invalid", "true");

@@ -301,6 +301,41 @@ static enum rc set_tags(struct organisation *o, struct str account_id, const str
 	return rc;
 }
 
+struct untagging {
+	struct str id, name;
+};
+
+static enum rc remove_one_tag(struct session *s, void *arg, struct err *e)
+{
+	CLEANUP(json_freep) json_t *all = NULL;
+	const struct untagging     *u = arg;
+	struct sim_member           member;
+	char                       *text;
+	enum rc                     rc;
+
+	if ((rc = sim_get_member(s, u->id, &member, e)) || (rc = parse_tags(member.tags, &all, e)))
+		return rc;
+	if (json_object_deln(all, u->name.p, u->name.n))
+		return RC_OK; /* it has no such tag */
+	text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
+	member.tags = str_dup(session_arena(s), str_from(text));
+	free(text);
+	session_put(s, &sim_member_type, &member);
+	return RC_OK;
+}
+
+static enum rc remove_tag(struct organisation *o, struct str account_id, struct str name, struct err *e)
+{
+	struct untagging u = { account_id, name };
+	struct arena     a = { 0 };
+	enum rc          rc = sim_check_text("a tag's name", name, CLOUD_TAG_MAX / 2, e);
+
+	if (!rc)
+		rc = sim_call(cloud_of(o), WORLD_REMOVE_TAG, remove_one_tag, &u, &a, e);
+	arena_fini(&a);
+	return rc;
+}
+
 const struct organisation_ops sim_organisation_ops = {
-	list_ous, find_parent, move, list_accounts, describe, get_tags, set_tags,
+	list_ous, find_parent, move, list_accounts, describe, get_tags, set_tags, remove_tag,
 };

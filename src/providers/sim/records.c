@@ -3,6 +3,7 @@
 #include "providers/sim/records.h"
 
 #include "base/attr.h"
+#include "domain/account_table.h"
 #include "domain/cloud.h"
 #include "store/record_rows.h"
 
@@ -117,6 +118,13 @@ static const struct record_field sim_event_fields[] = {
 	{ TEXT(sim_event, body, SIM_EVENT_MAX) },
 };
 static const struct record_index sim_event_indexes[] = { [SIM_EVENT_DUE] = INDEX("Due", EVENT_F_LOT, EVENT_F_DUE) };
+
+static const struct record_field sim_isb_account_fields[] = {
+	{ TEXT(sim_isb_account, id, DIGITS_MAX) },
+	{ TEXT_OR_NONE(sim_isb_account, name, CLOUD_NAME_MAX) },
+	{ TEXT(sim_isb_account, status, TABLE_STATUS_MAX) },
+	{ INT(sim_isb_account, edited_ms) },
+};
 /* clang-format on */
 
 TYPE(sim_account, NULL, 0);
@@ -128,10 +136,12 @@ TYPE(sim_secret, NULL, 0);
 TYPE(sim_rate, sim_rate_indexes, ARRAY_LEN(sim_rate_indexes));
 TYPE(sim_run, NULL, 0);
 TYPE(sim_resource, sim_resource_indexes, ARRAY_LEN(sim_resource_indexes));
+TYPE(sim_isb_account, NULL, 0);
 TYPE(sim_event, sim_event_indexes, ARRAY_LEN(sim_event_indexes));
 
 const struct record_type *const sim_types[] = {
-	&sim_account_type, &sim_counter_type, &sim_ou_type,       &sim_member_type, &sim_assignment_type,
-	&sim_rate_type,    &sim_run_type,     &sim_resource_type, &sim_event_type,  &sim_secret_type,
+	&sim_account_type,    &sim_counter_type,     &sim_ou_type,     &sim_member_type,
+	&sim_assignment_type, &sim_rate_type,        &sim_run_type,    &sim_resource_type,
+	&sim_event_type,      &sim_isb_account_type, &sim_secret_type,
 };
 const size_t sim_type_count = ARRAY_LEN(sim_types);

@@ -106,6 +106,14 @@ struct sim_resource {
 enum sim_resource_index { SIM_RESOURCE_BY_TENANT };
 extern const struct record_type sim_resource_type;
 
+/* An account as the other system's table has it. */
+struct sim_isb_account {
+	struct str id, name, status;
+	int64_t    edited_ms;
+	uint64_t   version;
+};
+extern const struct record_type sim_isb_account_type;
+
 /* An event on its way out. A duplicate is a record of its own. */
 struct sim_event {
 	struct str key; /* the event's id, '#', number of the copy */

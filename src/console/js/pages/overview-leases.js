@@ -4,6 +4,7 @@ import * as api from "../api.js";
 import { h } from "../dom.js";
 import { ago, money } from "../format.js";
 import { badge, card, empty, meter, table } from "../parts.js";
+import { leaseHref } from "./lease-parts.js";
 
 const OWN = 50, WAITING = 20;
 const open = ["PendingApproval", "Provisioning", "Active", "Frozen"];
@@ -14,7 +15,7 @@ const spend = (l) => meter(l.totalCostAccrued ?? 0, l.maxSpend ?? 0, {
 });
 
 const columns = [
-	{ title: "From template", lead: true, cell: (l) => l.originalLeaseTemplateName },
+	{ title: "From template", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.originalLeaseTemplateName) },
 	{ title: "Status", cell: (l) => badge(l.status) },
 	{ title: "Account", cell: (l) => l.awsAccountId && h("code", {}, l.awsAccountId) },
 	{ title: "Spend", cell: spend },
@@ -22,7 +23,7 @@ const columns = [
 ];
 
 const waitingColumns = [
-	{ title: "Who", lead: true, cell: (l) => l.userEmail },
+	{ title: "Who", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.userEmail) },
 	{ title: "From template", cell: (l) => l.originalLeaseTemplateName },
 	{ title: "Why", cell: (l) => l.comments },
 	{ title: "Asked", cell: (l) => l.meta?.createdTime && ago(l.meta.createdTime) },

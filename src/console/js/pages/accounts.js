@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// All accounts as a board: a column for each phase, with what each account waits for; before them those that are not registered yet.
+import * as api from "../api.js";
+import { h, part } from "../dom.js";
+import { ago, number } from "../format.js";
+import { badge, button, card, confirm, empty, field, heading, loader, table } from "../parts.js";
+import { phaseBadge, phaseOf, phases, phaseTitle } from "./account-parts.js";
+import { countdown, tick } from "./lease-parts.js";
+
+const MOST = 5000, SHOWN = 12, LISTED = 500, FRESH_MS = 5000, TYPING_MS = 250;
+
+const link = (a) => h("a", { href: `/accounts/${part(a.awsAccountId)}` }, a.name || a.awsAccountId);
+
+// What an account waits for, in a few words.
+function waitsFor(a) {
+	switch (phaseOf(a)) {
+	case "Available": return a.lastRestedTime ? ["rested ", ago(a.lastRestedTime)] : null;
+	case "Active": case "Frozen": return a.leaseUuid && h("a", { href: `/leases/${part(a.leaseUuid)}` }, "its lease");
+	case "CleanUp": return a.cleanupExecutionContext ? ["begun ", ago(a.cleanupExecutionContext.stateMachineExecutionStartTime)] : "waits for its turn";
+	case "Cooldown": return a.restingUntil ? ["free ", countdown(a.restingUntil)] : "until a person releases it";
+	default: return a.reason;
+	}
+}
+
+function tile(a) {
+	return h("li", { class: "tile" }, h("div", { class: "tile-name" }, link(a), a.driftAtLastScan && badge("drift", { text: "Drift", kind: "bad" })),
+		a.name && h("code", {}, a.awsAccountId), h("div", { class: "tile-more" }, waitsFor(a)));
+}
+
+// Who comes next stands first.
+const order = {
+	Cooldown: (a, b) => (a.restingUntil ?? "9") < (b.restingUntil ?? "9") ? -1 : 1,
+	Available: (a, b) => (a.lastRestedTime ?? "") < (b.lastRestedTime ?? "") ? -1 : 1,
+};
+
+function column(ctx, phase, accounts) {
+	const mine = accounts.filter((a) => phaseOf(a) === phase.name).sort(order[phase.name] ?? ((a, b) => (a.name ?? "").localeCompare(b.name ?? "")));
+	const label = `column-${phase.name}`;
+	return h("section", { class: `lane ${phase.kind}`, "aria-labelledby": label },
+		h("h2", { id: label }, phaseTitle(phase.name), h("span", { class: "lane-count" }, number(mine.length))), h("p", { class: "lane-what" }, phase.what),
+		h("ul", {}, mine.slice(0, SHOWN).map(tile)),
+		!mine.length && h("p", { class: "lane-none" }, "none"),
+		mine.length > SHOWN && h("a", { class: "lane-more", href: ctx.hrefWith({ phase: phase.name }) }, `all ${number(mine.length)}`));
+}
+
+const columns = [
+	{ title: "Account", lead: true, cell: link },
+	{ title: "Id", cell: (a) => h("code", {}, a.awsAccountId) },
+	{ title: "Phase", cell: (a) => phaseBadge(phaseOf(a)) },
+	{ title: "Now", cell: waitsFor },
+	{ title: "Open holds", num: true, cell: (a) => number(a.openHolds ?? 0) },
+	{ title: "Last cleaned", cell: (a) => a.lastCleanedTime && ago(a.lastCleanedTime) },
+];
+
+// --- newcomers ---
+
+function register(a, again) {
+	return confirm({
+		title: `Register ${a.Name || a.Id}?`, label: "Register", danger: true, done: "Registered. It is being cleaned.",
+		text: `Everything in account ${a.Id} is deleted, and then it can be lent. This cannot be undone.`,
+		run: () => api.post("/api/accounts", { awsAccountId: a.Id }),
+	}).then((did) => did && again());
+}
+
+function newcomers(found, again) {
+	if (!found.length) return null;
+	return card("Not registered yet", { class: "flush", id: "unregistered", more: `${number(found.length)} in the OU Entry` }, table([
+		{ title: "Account", lead: true, cell: (a) => a.Name },
+		{ title: "Id", cell: (a) => h("code", {}, a.Id) },
+		{ title: "Email", cell: (a) => a.Email },
+		{ title: "Actions", hidden: true, cell: (a) => button("Register", { size: "small", title: `Register ${a.Name || a.Id}`, run: () => register(a, again) }) },
+	], found, { caption: "Accounts that are not registered yet" }));
+}
+
+// --- the page ---
+
+function filters(ctx) {
+	let timer;
+	const search = h("input", { name: "q", type: "search", value: ctx.query.q ?? "", placeholder: "all, or a part of a name or id", autocomplete: "off", maxlength: 64, on: {
+		input: (e) => {
+			clearTimeout(timer);
+			timer = setTimeout(() => ctx.setQuery({ q: e.target.value.trim() }, { replace: true }), TYPING_MS);
+		},
+	} });
+	ctx.signal.addEventListener("abort", () => clearTimeout(timer));
+	const grown = field("Account", search);
+	grown.classList.add("grow");
+	return h("form", { class: "filters", role: "search", on: { submit: (e) => e.preventDefault() } }, grown,
+		ctx.query.phase && h("a", { class: "button", href: ctx.hrefWith({ phase: "" }) }, "Back to the board"));
+}
+
+function matches(a, q) {
+	return !q || [a.awsAccountId, a.name, a.email].some((text) => text?.toLowerCase().includes(q.toLowerCase()));
+}
+
+function drawing(ctx, accounts) {
+	const found = accounts.filter((a) => matches(a, ctx.query.q));
+	if (!accounts.length) return card("Pool", {}, empty("No account is registered", "Accounts of the OU Entry can be registered below; they are cleaned and then lent."));
+	if (!found.length) return card("Pool", {}, empty("No account matches", `Nothing has “${ctx.query.q}” in its name, id or email.`, h("a", { class: "button", href: "/accounts" }, "Show all")));
+	if (!ctx.query.phase) return h("div", { class: "board" }, phases.map((p) => column(ctx, p, found)));
+	const listed = found.filter((a) => phaseOf(a) === ctx.query.phase);
+	return card(phaseTitle(ctx.query.phase), { class: "flush", more: number(listed.length) },
+		table(columns, listed.sort(order[ctx.query.phase]).slice(0, LISTED), { caption: `Accounts in ${phaseTitle(ctx.query.phase)}` }),
+		listed.length > LISTED && h("p", { class: "dim" }, `The first ${number(LISTED)} are shown; search for others.`));
+}
+
+export default async function page(ctx) {
+	const options = { signal: ctx.signal }, place = h("div", { class: "stack" }), sub = h("span");
+	const again = loader(place, async () => {
+		const [accounts, entry] = await Promise.all([
+			api.all("/api/accounts", "result", { pageSize: 2000 }, MOST, options),
+			api.page("/api/accounts/unregistered", "result", {}, options),
+		]);
+		sub.textContent = `${number(accounts.length)} registered`;
+		return [drawing(ctx, accounts), newcomers(entry.items.filter((a) => matches({ awsAccountId: a.Id, name: a.Name, email: a.Email }, ctx.query.q)), again)];
+	});
+	ctx.every(FRESH_MS, again);
+	tick(ctx);
+	return [heading("Accounts", { sub }), filters(ctx), place];
+}

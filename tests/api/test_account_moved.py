@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our own pool: an account that somebody else moves is locked away as soon as CloudTrail tells of it, long before the scan for drift."""
+
+import pytest
+
+from lib import leases
+from lib.leases import Pool
+from lib.ops import Ops
+from lib.wait import until
+
+
+@pytest.fixture
+def pool(make):
+    server = make.server(args=["--dev"], LEASEHOLD_TIME_SCALE=60, **leases.env(make.folder))
+    return Pool(server)
+
+
+def show(pool, account):
+    return pool.admin.data("GET", "/accounts/" + account)
+
+
+def test_an_account_moved_by_hand_is_locked_away_within_seconds(pool):
+    ops = Ops(pool.server)
+    account = next(a["awsAccountId"] for a in pool.admin.data("GET", "/accounts")["result"] if a["status"] == "Available")
+    moved = ops.post("/v1/sim/accounts/%s/move" % account, body={"from": "Available", "to": "Frozen"})
+    assert moved.status == 200, moved
+    until(lambda: show(pool, account)["status"] == "Quarantine", "it is locked away", 30)
+    events = [e["detail-type"] for e in ops.events("subject=account/" + account)]
+    assert "AccountQuarantined" in events and "AccountDriftDetected" not in events
+    until(lambda: account in [a["id"] for o in ops.get("/v1/sim").json["ous"] if o["name"] == "Quarantine" for a in o["accounts"]],
+          "it is in Quarantine", 30)
+
+
+def test_our_own_moves_lock_nothing_away(pool):
+    lease = pool.active(pool.person(), leaseDurationInHours=24)
+    account = lease["awsAccountId"]
+    pool.manager.data("POST", "/leases/%s/terminate" % lease["leaseId"])
+    ops = Ops(pool.server)
+    until(lambda: [e for e in ops.events("subject=account/%s&type=HoldCreated" % account)], "it rests after its cleanup", 90)
+    until(lambda: len(ops.events("subject=account/%s&type=cloudtrail:MoveAccount" % account)) >= 3, "its moves are told of", 30)
+    until(lambda: ops.read("queues/account-moved/lanes")["lanes"] == [], "all of them were looked at", 30)
+    assert ops.events("subject=account/%s&type=AccountQuarantined" % account) == []
+    assert ops.read("dead-letters")["dead_letters"] == []
