@@ -46,9 +46,9 @@ function content(s) {
 		list("Why", s.why), comingNext(s.next), ledThere(s.events), orders(s.can));
 }
 
-export function explainPanel(kind, id, ctx) {
+export function explainPanel(kind, id, ctx, { title = "Explain" } = {}) {
 	const place = h("div");
-	const panel = h("details", { class: "card explain", open: true, data: { explain: kind } }, h("summary", {}, h("h2", {}, "Explain")), place);
+	const panel = h("details", { class: "card explain", open: true, data: { explain: kind } }, h("summary", {}, h("h2", {}, title)), place);
 	let said = "";
 	const again = loader(place, async () => {
 		const got = await ask(kind, id, ctx);

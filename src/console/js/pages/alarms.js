@@ -2,7 +2,7 @@
 // Alarms: what is wrong now, since when, by what evidence, and what the runbook says to do about it.
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { ago, words } from "../format.js";
+import { ago, time, words } from "../format.js";
 import { badge, card, empty } from "../parts.js";
 import { live, more, opsHeading } from "./operations-parts.js";
 
@@ -40,7 +40,7 @@ async function alarmCard(a) {
 		badge(a.severity, a.severity === "page" ? { text: "Page: act now" } : { text: "Warning" }), badge(a.state, { text: a.state === "raised" ? "Raised" : "Not yet raised", kind: a.state === "raised" ? "bad" : "plain" })) },
 	h("div", { class: "stack" },
 		h("p", {}, a.evidence),
-		h("p", { class: "dim" }, "So since ", ago(a.since_at), ", looked at ", ago(a.checked_at), "."),
+		h("p", { class: "dim" }, "Since ", time(a.since_at), ", ", ago(a.since_at), "; last looked at ", ago(a.checked_at), "."),
 		text.length > 0 && more("What it means and what to do", a.name, h("div", { class: "runbook" }, text.map(paragraph))),
 		h("div", { class: "row" }, place && h("a", { class: "button small", href: place[1] }, place[2]),
 			h("a", { class: "button small", href: `/operations/events?subject=${encodeURIComponent(`alarm/${a.name}`)}` }, "Its history"))));

@@ -11,7 +11,7 @@ const PAGE = 50;
 
 const columns = (webhooks, again) => [
 	{ title: "About", lead: true, cell: (d) => h("a", { href: letterHref(d.id) }, d.subject) },
-	{ title: "Not delivered to", cell: (d) => [addressee(d, webhooks), h("span", { class: "sub-line" }, `queue ${d.queue}`)] },
+	{ title: "Not delivered to", class: "wide-cell", cell: (d) => [addressee(d, webhooks), h("span", { class: "sub-line" }, `queue ${d.queue}`)] },
 	{ title: "Why", class: "text-cell", cell: (d) => [d.error, h("span", { class: "sub-line" }, `after ${number(d.tries)} tries`)] },
 	{ title: "Given up", cell: (d) => ago(d.died_at) },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (d) => h("span", { class: "row" }, replayButton(d, again, { size: "small" }), dropButton(d, again, { size: "small" })) },

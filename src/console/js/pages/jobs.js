@@ -54,14 +54,14 @@ const columns = (again) => [
 	{ title: "Job", lead: true, cell: (j) => [j.name, h("span", { class: "sub-line" }, jobs[j.name])] },
 	{ title: "State", cell: state },
 	{ title: "Last run", cell: lastRun },
-	{ title: "Every", cell: (j) => duration(j.interval_sec) },
+	{ title: "Every", class: "nowrap", cell: (j) => duration(j.interval_sec) },
 	{ title: "Next run", cell: (j) => (j.paused ? "when resumed" : j.next_run_at && due(j.next_run_at)) },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (j) => h("span", { class: "row" }, runButton(j, again), pauseButton(j, again)) },
 ];
 
 export default async function page(ctx) {
 	const shown = live(ctx, () => api.get("/v1/ops/jobs", {}, { signal: ctx.signal }), ({ jobs: list }) =>
-		card("Jobs", {}, table(columns(() => shown.again()), list, { caption: "Jobs" })));
+		card("On a schedule", {}, table(columns(() => shown.again()), list, { caption: "Jobs" })));
 	tickDue(ctx);
 	return [opsHeading("/operations/jobs", "Jobs", { sub: "What is done again and again." }), shown.place];
 }

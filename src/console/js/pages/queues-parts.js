@@ -14,6 +14,7 @@ const names = {
 	"account-drift": ["Drift", "puts right what is not where it should be"],
 	reports: ["Reports", "makes statements and cost reports"],
 	holds: ["Holds", "ends holds when their time has come"],
+	"account-moved": ["Moves of accounts", "compares what was moved in the organisation with the records"],
 	leases: ["Leases", "ends leases, warns before"],
 	line: ["Waiting line", "gives free accounts to those who wait"],
 };

@@ -26,6 +26,6 @@ const columns = [
 
 export default async function page(ctx) {
 	const shown = live(ctx, () => api.get("/v1/ops/queues", {}, { signal: ctx.signal }), ({ queues }) =>
-		card("Queues", {}, table(columns, queues, { caption: "Queues" })));
+		card("What is to be delivered", {}, table(columns, queues, { caption: "Queues" })));
 	return [opsHeading("/operations/queues", "Queues", { sub: "What has happened is told through these, in order for each subject." }), shown.place];
 }

@@ -58,5 +58,5 @@ export default async function page(ctx) {
 			h("div", { class: "third stack" }, about(ctx, s))),
 	]);
 	tickDue(ctx);
-	return h("div", { class: "stack" }, shown.place, canExplain(kind, ctx) && explainPanel(kind, id, ctx));
+	return h("div", { class: "stack" }, shown.place, canExplain(kind, ctx) && explainPanel(kind, id, ctx, { title: `Explain ${kind} ${id}` }));
 }

@@ -12,14 +12,12 @@ const PAGE = 50;
 
 const name = (s) => [h("a", { href: sagaHref(s.id) }, sagaTitle(s)), h("span", { class: "sub-line" }, s.id)];
 
-const openColumns = (ctx, again) => [
+const openColumns = (again) => [
 	{ title: "Saga", lead: true, cell: name },
-	{ title: "About", cell: (s) => subjectLink(s.subject, ctx.rights) },
 	{ title: "State", cell: (s) => sagaBadge(s.state) },
-	{ title: "Progress", class: "wide-cell", cell: progress },
-	{ title: "What is wrong", class: "text-cell", cell: (s) => s.reason || s.last_error },
+	{ title: "Progress", class: "wide-cell", cell: (s) => h("div", {}, progress(s), (s.reason || s.last_error) && h("span", { class: "step-error" }, s.reason || s.last_error)) },
 	{ title: "Since", cell: (s) => ago(s.step_since_at) },
-	{ title: "Actions", hidden: true, cell: (s) => h("span", { class: "row" }, sagaActions(s, () => again(), { size: "small" })) },
+	{ title: "Actions", hidden: true, class: "nowrap", cell: (s) => h("span", { class: "row" }, sagaActions(s, () => again(), { size: "small" })) },
 ];
 
 const endedColumns = (ctx) => [
@@ -42,8 +40,8 @@ function openPart(ctx) {
 		return [
 			parked.items.length > 0 && card("Waiting for a person", { more: tail(parked) },
 				h("p", { class: "note bad" }, "These can go neither forward nor back by themselves. Mend the cause and retry; or skip a step that you have done by hand; or abort."),
-				table(openColumns(ctx, () => part.again()), parked.items, { caption: "Parked sagas" })),
-			card("Under way", { more: tail(under) }, table(openColumns(ctx, () => part.again()), under.items, {
+				table(openColumns(() => part.again()), parked.items, { caption: "Parked sagas" })),
+			card("Under way", { more: tail(under) }, table(openColumns(() => part.again()), under.items, {
 				caption: "Sagas under way", none: empty("Nothing is under way", "A saga starts when something outside has to follow in several steps: an account that is lent, frozen or taken back.") })),
 		];
 	});

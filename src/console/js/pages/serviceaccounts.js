@@ -71,7 +71,7 @@ const columns = (again) => [
 
 export default async function page(ctx) {
 	const shown = live(ctx, () => api.get("/v1/ops/service-accounts", {}, { signal: ctx.signal }), ({ service_accounts: list }) =>
-		card("Service accounts", {}, table(columns(() => shown.again()), [...list].sort((a, b) => !!a.revoked_at - !!b.revoked_at), { caption: "Service accounts",
+		card("Programs", {}, table(columns(() => shown.again()), [...list].sort((a, b) => !!a.revoked_at - !!b.revoked_at), { caption: "Service accounts",
 			none: empty("No service accounts", "A program that reads leases or costs, or decides about requests, gets a key of its own here.") })));
 	tickDue(ctx);
 	return [opsHeading("/operations/service-accounts", "Service accounts", { sub: "Programs that use the API with a key of their own.",

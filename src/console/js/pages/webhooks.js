@@ -71,7 +71,7 @@ const columns = (ctx, again) => [
 	{ title: "Events", cell: (w) => (w.filter === "*" ? "all" : h("code", {}, w.filter)) },
 	{ title: "State", cell: (w) => (w.paused ? badge("paused") : w.dead ? badge("failing", { text: `${number(w.dead)} not delivered`, kind: "bad" }) : badge("ok", { text: "On" })) },
 	{ title: "Since", cell: (w) => [ago(w.created_at), w.created_by && h("span", { class: "sub-line" }, `by ${w.created_by}`)] },
-	{ title: "Actions", hidden: true, cell: (w) => h("span", { class: "row" },
+	{ title: "Actions", hidden: true, class: "nowrap", cell: (w) => h("span", { class: "row" },
 		button("Test", { size: "small", title: `Test ${w.url}`, run: () => test(w, ctx, again) }),
 		button("Change", { size: "small", title: `Change ${w.url}`, run: () => edit(w, again) }),
 		button(w.paused ? "Resume" : "Pause", { size: "small", title: `${w.paused ? "Resume" : "Pause"} ${w.url}`, run: () => pause(w, again) }),
@@ -85,7 +85,7 @@ export default async function page(ctx) {
 		return webhooks.map((w) => ({ ...w, dead: dead.filter((d) => d.target === w.id).length }));
 	};
 	const add = () => button("New webhook", { kind: "primary", run: () => create(() => shown.again()) });
-	const shown = live(ctx, read, (webhooks) => card("Webhooks", {}, table(columns(ctx, () => shown.again()), webhooks, { caption: "Webhooks",
+	const shown = live(ctx, read, (webhooks) => card("Who is told", {}, table(columns(ctx, () => shown.again()), webhooks, { caption: "Webhooks",
 		none: empty("No webhooks", "With one, another program is told of events as they happen, signed, in order, and again until it answers.") })));
 	return [opsHeading("/operations/webhooks", "Webhooks", { sub: "Other programs that are told of events.", actions: add() }), shown.place];
 }
