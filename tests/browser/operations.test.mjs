@@ -59,7 +59,7 @@ test("who has never seen it replays a dead letter, starting at the overview", as
 	await isAccessible(page, "dead letters");
 	await shot(page, "dead-letters");
 
-	await row(page, /sandbox\//).first().getByRole("link", { name: /^sandbox\// }).click();
+	await page.getByRole("link", { name: "Sandbox quarantined" }).first().click();
 	await page.getByRole("heading", { name: "Sandbox quarantined" }).waitFor();
 	await page.getByText('"detail-type": "SandboxQuarantined"').waitFor();
 	await isAccessible(page, "a dead letter");
@@ -94,7 +94,7 @@ test("a webhook is made, tested, changed, paused and removed", async (t) => {
 	await press(page, "New webhook");
 	await dialog(page).getByLabel("URL").fill("http://169.254.169.254/");
 	await confirm(page, "Create");
-	await dialog(page).getByText(/link-local|never|not allowed|may not/i).first().waitFor();
+	await dialog(page).getByText(/no webhook may call/).waitFor();
 	await dialog(page).getByLabel("URL").fill(hookUrl("chat"));
 	await dialog(page).getByLabel("Events").fill("Lease*");
 	await shot(page, "webhook-new");
@@ -272,15 +272,15 @@ test("queues, alarms and holds are looked at", async (t) => {
 	await page.goto(`${world.url}/operations/holds`);
 	await row(page, /For the workshop on Friday/).waitFor();
 	await isAccessible(page, "holds");
-	await page.getByTitle(/^Extend the hold/).click();
+	await row(page, /For the workshop on Friday/).getByTitle(/^Extend the hold/).click();
 	await dialog(page).getByLabel("Hours from now").fill("48");
 	await confirm(page, "Extend");
 	await row(page, /in 1 d 23 h|in 2 d/).waitFor();
 	await shot(page, "holds");
-	await page.getByTitle(/^Release the hold/).click();
+	await row(page, /For the workshop on Friday/).getByTitle(/^Release the hold/).click();
 	await dialog(page).getByLabel("Reason").fill("The workshop is over");
 	await confirm(page, "Release");
-	await page.getByText("Nothing is held back").waitFor();
+	await row(page, /For the workshop on Friday/).waitFor({ state: "detached" });
 	await page.goto(`${world.url}/operations/alarms`);
 	await page.getByText(/No alarms|Raised|Not yet raised/).first().waitFor();
 	await isAccessible(page, "alarms");
@@ -301,8 +301,8 @@ test("configuration is edited: wrong, then right, then against somebody else", a
 	const line = (await text(page).inputValue()).split("\n").findIndex((l) => l.includes("maxBudget: many")) + 1;
 	assert.equal(await page.locator(".editor-lines .bad").textContent(), String(line));
 	await isAccessible(page, "configuration with a mistake");
-	await shot(page, "configuration-wrong");
 	await page.getByRole("button", { name: `Line ${line}` }).click();
+	await shot(page, "configuration-wrong");
 	assert.match(await text(page).evaluate((e) => e.value.slice(e.selectionStart, e.selectionEnd)), /maxBudget: many/);
 
 	await change(page, "maxBudget: many", "maxBudget: 75");
@@ -359,22 +359,6 @@ test("a service account is made, gets a new key and is revoked", async (t) => {
 	await press(page, "Revoke");
 	await confirm(page, "Revoke");
 	await row(page, /billing-export.*Revoked/).waitFor();
-});
-
-// --- everybody and everything ---
-
-const paths = ["", "/alarms", "/sagas", "/dead-letters", "/queues", "/timers", "/jobs", "/holds", "/events", "/webhooks", "/configuration", "/service-accounts", "/world"];
-
-test("on a phone and in the dark every page fits and is accessible", async (t) => {
-	const page = await world.open(t, { as: "operator", colorScheme: "dark", viewport: { width: 390, height: 844 } });
-	for (const path of paths) {
-		await page.goto(`${world.url}/operations${path}`);
-		await page.locator("main h1").waitFor();
-		await page.locator("main .loading").waitFor({ state: "detached" });
-		assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390, `/operations${path} is wider than a phone`);
-		await isAccessible(page, `/operations${path} on a phone`);
-		await shot(page, `phone-operations${path.replace("/", "-")}`);
-	}
 });
 
 test("who is no operator is not offered operations", async (t) => {

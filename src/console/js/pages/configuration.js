@@ -59,6 +59,7 @@ async function conflictNote(doc, state, takeTheirs, keepMine) {
 
 // --- the editor ---
 
+// saved: called when the history has grown.
 function editCard(doc, found, saved) {
 	const state = { version: found.version, text: found.text, isDirty: false, check: null };
 	const says = h("div", { class: "verdict", "aria-live": "polite" }), conflict = h("div");
@@ -113,6 +114,7 @@ function editCard(doc, found, saved) {
 		} catch (error) {
 			if (error.status !== 409) throw error;
 			fill(conflict, await conflictNote(doc, state, take, keep));
+			saved();
 			conflict.querySelector("button")?.focus();
 		}
 	}

@@ -14,7 +14,7 @@ export function addressee(letter, webhooks) {
 }
 
 export function replayButton(letter, then, { size, kind = "primary" } = {}) {
-	return button("Replay", { size, kind, title: `Replay ${letter.subject}`, run: () => confirm({
+	return button("Replay", { size, kind, title: `Replay ${letter.type ?? ""} of ${letter.subject}`, run: () => confirm({
 		title: "Deliver it again?", label: "Replay", done: "It is back in its queue. If it fails again, it comes back here.",
 		text: "It goes to the end of its line with all its tries. Mend first what its error says.",
 		run: () => api.post(`/v1/ops/dead-letters/${part(letter.id)}/replay`),
@@ -22,7 +22,7 @@ export function replayButton(letter, then, { size, kind = "primary" } = {}) {
 }
 
 export function dropButton(letter, then, { size } = {}) {
-	return button("Drop", { size, kind: "quiet-danger", title: `Drop ${letter.subject}`, run: () => confirm({
+	return button("Drop", { size, kind: "quiet-danger", title: `Drop ${letter.type ?? ""} of ${letter.subject}`, run: () => confirm({
 		title: "Never deliver it?", label: "Drop", danger: true, reason: "required", done: "Dropped. The event itself stays in the log.",
 		text: "Its receiver will not hear of this event. This cannot be undone.",
 		run: (reason) => api.post(`/v1/ops/dead-letters/${part(letter.id)}/drop`, { reason }),

@@ -2,7 +2,7 @@
 // Deliveries that were given up: what could not be told to whom, and why; deliver them again, or drop them.
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { ago, number } from "../format.js";
+import { ago, number, words } from "../format.js";
 import { card, empty, field, pager, select, table } from "../parts.js";
 import { live, opsHeading } from "./operations-parts.js";
 import { addressee, dropButton, letterHref, replayAllButton, replayButton } from "./deadletters-parts.js";
@@ -10,8 +10,8 @@ import { addressee, dropButton, letterHref, replayAllButton, replayButton } from
 const PAGE = 50;
 
 const columns = (webhooks, again) => [
-	{ title: "About", lead: true, cell: (d) => h("a", { href: letterHref(d.id) }, d.subject) },
-	{ title: "Not delivered to", class: "wide-cell", cell: (d) => [addressee(d, webhooks), h("span", { class: "sub-line" }, `queue ${d.queue}`)] },
+	{ title: "What", lead: true, cell: (d) => [h("a", { href: letterHref(d.id) }, d.type ? words(d.type) : d.subject), d.type && h("span", { class: "sub-line" }, d.subject)] },
+	{ title: "Not delivered to", class: "url-cell", cell: (d) => [addressee(d, webhooks), h("span", { class: "sub-line" }, `queue ${d.queue}`)] },
 	{ title: "Why", class: "text-cell", cell: (d) => [d.error, h("span", { class: "sub-line" }, `after ${number(d.tries)} tries`)] },
 	{ title: "Given up", cell: (d) => ago(d.died_at) },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (d) => h("span", { class: "row" }, replayButton(d, again, { size: "small" }), dropButton(d, again, { size: "small" })) },

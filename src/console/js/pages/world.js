@@ -87,7 +87,7 @@ function scenesCard(world, again) {
 	return card("Try one of these", {}, h("ul", { class: "scenes" }, scenes.map((s) => h("li", {}, h("h3", {}, s.title), h("p", { class: "dim" }, s.text),
 		button("Switch on", { size: "small", title: `Switch on: ${s.title}`, run: async () => {
 			await put([...world.faults.map(asRule), ...s.rules]);
-			toast(`${s.title}. See what becomes of it.`);
+			toast(`Switched on: ${s.title.toLowerCase()}.`);
 			again();
 		} })))));
 }
