@@ -14,13 +14,21 @@ const tabs = [
 	["/operations/service-accounts", "Service accounts"], ["/operations/world", "World"],
 ];
 
+// On a phone the tabs scroll sideways: the one that is lit is brought into sight as soon as they are on the page.
+function showLit(nav) {
+	new ResizeObserver((_, observer) => {
+		const lit = nav.querySelector("[aria-current]");
+		nav.scrollLeft = lit.offsetLeft - (nav.clientWidth - lit.offsetWidth) / 2;
+		observer.disconnect();
+	}).observe(nav);
+}
+
 // The head of a page of operations: the tabs, then its own heading.
 export function opsHeading(path, title, options) {
 	const shown = tabs.filter(([href]) => href !== "/operations/world" || service.simulated);
-	return [
-		h("nav", { class: "tabs ops-tabs", "aria-label": "Operations" }, shown.map(([href, text]) => h("a", { href, "aria-current": href === path && "page" }, text))),
-		heading(title, options),
-	];
+	const nav = h("nav", { class: "tabs ops-tabs", "aria-label": "Operations" }, shown.map(([href, text]) => h("a", { href, "aria-current": href === path && "page" }, text)));
+	showLit(nav);
+	return [nav, heading(title, options)];
 }
 
 // Where the reader is, so that drawing anew does not move him: the focused control and the opened details.

@@ -39,7 +39,7 @@ const put = (rules) => api.put("/v1/sim/faults", { faults: rules });
 // A rule in force, as one that can be set again.
 function asRule(f) {
 	const rule = { fault: f.fault, call: f.call, per_mille: f.per_mille };
-	if (f.count !== null) rule.count = f.count;
+	if (f.count) rule.count = f.count;
 	if (f.latency_ms) rule.latency_ms = f.latency_ms;
 	if (f.until) rule.for_sec = Math.max(1, Math.round((new Date(f.until).getTime() - Date.now()) / 1000));
 	return rule;
@@ -49,7 +49,7 @@ const ruleColumns = (world, again) => [
 	{ title: "What", lead: true, cell: (f) => [whatHappens(f.fault), h("span", { class: "sub-line" }, f.fault)] },
 	{ title: "Call", cell: (f) => f.call },
 	{ title: "How often", cell: (f) => (f.per_mille === 1000 ? "always" : percent(f.per_mille / 1000)) },
-	{ title: "Times left", num: true, cell: (f) => (f.count === null ? "no end" : number(f.count)) },
+	{ title: "Times left", num: true, cell: (f) => (f.count ? number(f.count) : "no end") },
 	{ title: "Ends", cell: (f) => (f.until ? due(f.until) : "when switched off") },
 	{ title: "Slower by", cell: (f) => f.latency_ms && `${number(f.latency_ms)} ms` },
 	{ title: "Actions", hidden: true, cell: (f) => button("Switch off", { size: "small", title: `Switch off ${f.fault} of ${f.call}`, run: async () => {
