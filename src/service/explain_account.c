@@ -227,8 +227,9 @@ static enum rc tell_place(struct situation *x, struct view *v, struct err *e)
 		                          wanted, STR_ARG(a->placed_ou)));
 	if (!str_eq_nocase(a->granted, a->holder))
 		explain_why(x,
-		            str_format(x->a, "Access: %s%.*s should have it; %s%.*s has.", a->holder.n ? "" : "nobody",
-		                       STR_ARG(a->holder), a->granted.n ? "" : "nobody", STR_ARG(a->granted)));
+		            str_format(x->a, "Access: %s%.*s should have it; when it was last certain, %s%.*s had it.",
+		                       a->holder.n ? "" : "nobody", STR_ARG(a->holder), a->granted.n ? "" : "nobody",
+		                       STR_ARG(a->granted)));
 	v->is_astray = (account_must_follow(a) && !v->is_moving) || a->has_drifted;
 	if (!v->is_astray)
 		return RC_OK;

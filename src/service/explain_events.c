@@ -40,7 +40,7 @@ static const struct {
 	{ "AccountReconciled",           "put right by the reconciler[: {text}]" },
 	{ "GuardRetryDue",               "" },
 	{ "GuardConfirmDue",             "" },
-	{ "cloudtrail:MoveAccount",      "moved in the organisation[ from {detail.requestParameters.sourceParentId}][ to {detail.requestParameters.destinationParentId}][ by {detail.userIdentity.arn}]" },
+	{ "cloudtrail:MoveAccount",      "moved in the organisation[ from {detail.requestParameters.sourceParentId}][ to {detail.requestParameters.destinationParentId}][ by {detail.userIdentity.sessionContext.sessionIssuer.userName}]" },
 	{ "HoldCreated",                 "held: {reason}[, until {due@}][ ({note})]" },
 	{ "HoldExtended",                "the hold {reason} was changed[: until {due@}]" },
 	{ "HoldClosed",                  "the hold {reason} ended: {state}[ ({why})]" },

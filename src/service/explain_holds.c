@@ -43,11 +43,13 @@ enum rc explain_reconciler(struct situation *x, bool is_about_hold, struct err *
 
 	if (rc)
 		return rc;
-	if (is_scheduled)
+	if (is_scheduled) {
+		explain_can(x, CAN_DOCTOR, x->id);
 		return explain_job(
 		        x, "reconcile",
 		        STR("organisation, records and holds are compared: what is safe is put right, the rest is an alarm"),
 		        e);
+	}
 	if (is_about_hold)
 		return RC_OK;
 	return explain_job(
@@ -118,14 +120,12 @@ static enum rc tell_timed(struct situation *x, const struct holds *open, const s
 	if (rc)
 		return rc;
 	if (explain_is_overdue(x, h))
-		explain_problem(
-		        x,
-		        str_format(
-		                x->a, "The hold %.*s (%s) was to end at %s and has not: %s.", STR_ARG(h->id), reason,
-		                explain_time(x, h->due_ms),
-		                is_armed
-		                        ? "its timer is armed but has not fired"
-		                        : "its timer has fired or is lost; see the deliveries below, or release it by hand"));
+		explain_problem(x,
+		                str_format(x->a, "The hold %.*s (%s) was to end at %s and has not: %s.", STR_ARG(h->id),
+		                           reason, explain_time(x, h->due_ms),
+		                           is_armed
+		                                   ? "its timer is armed but has not fired"
+		                                   : "its timer has fired or is lost, and nothing has ended it since"));
 	else if (!is_armed && h->due_ms > x->now_ms)
 		explain_problem(x, str_format(x->a, "The hold %.*s (%s) has no timer: nothing will end it at %s.",
 		                              STR_ARG(h->id), reason, explain_time(x, h->due_ms)));

@@ -69,6 +69,8 @@ enum {
 	  "saga abort {id} --reason \"WHY\"", "POST", "{base}/ops/sagas/{id}/abort", 0)                                                               \
 	X(DEAD_REPLAY,    "deliver the dead letter {id} again",                                                                                       \
 	  "dlq replay {id}", "POST", "{base}/ops/dead-letters/{id}/replay", 0)                                                                        \
+	X(DOCTOR,         "compare organisation, records and holds now, and put right what is safe",                                                  \
+	  "doctor --fix", "POST", "{base}/ops/doctor", 0)                                                                                             \
 	X(JOB_RUN,        "have the job {id} run now",                                                                                                \
 	  "job run {id}", "POST", "{base}/admin/jobs/{id}/run", 0)                                                                                    \
 	X(JOB_RESUME,     "start the schedule of the job {id} again",                                                                                 \

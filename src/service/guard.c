@@ -505,7 +505,9 @@ static enum rc settle(struct session *s, const struct call *c, struct err *e)
 void guard_queues(struct guard *g, struct queue ret[GUARD_QUEUES])
 {
 	ret[0] = (struct queue){ .name = GUARD_QUEUE, .call = look, .settle = settle, .arg = g, .tries = TRIES };
-	ret[1] = (struct queue){ .name = GUARD_LOG_QUEUE, .handle = guard_write_line, .arg = g->options.metrics };
+	ret[1] = (struct queue){
+		.name = GUARD_LOG_QUEUE, .handle = guard_write_line, .arg = g->options.metrics, .is_heard = true
+	};
 }
 
 void guard_kinds(struct guard *g, struct saga_kind ret[GUARD_KINDS])

@@ -167,6 +167,7 @@ static enum rc put_right(struct session *s, const struct heal_call *c, struct ac
 	switch (c->found) {
 	case DISCREPANCY_UNRECORDED_REST: /* nobody knows since when: the whole time */
 		a->placed_ou = c->ou;
+		a->has_drifted = 0; /* the record agrees with the OU from now on */
 		return rest(s, a, hours ? now.ms + hours * HOLD_HOUR_MS : 0, text, e);
 	case DISCREPANCY_NO_HOLD:
 	case DISCREPANCY_BYPASS: return rest(s, a, discrepancy_due_ms(rules, a->name, a->cleaned_ms, now), text, e);

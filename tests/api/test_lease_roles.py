@@ -29,6 +29,7 @@ MATRIX = [
     ("POST", "/leases/{own}/terminate", None, "UMA", 404),
     ("POST", "/leases/{own}/withdraw", None, "UMA", 404),
     ("GET", "/leases/{own}/statement", None, "UMA", 404),
+    ("GET", "/leases/{own}/explain", None, "UMA", 404),
     ("GET", "/leaseTemplates", None, "UMA", 200),
     ("GET", "/leaseTemplates/" + NO_ID, None, "UMA", 404),
     ("POST", "/leaseTemplates", TEMPLATE, "MA", 201),

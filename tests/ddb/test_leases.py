@@ -59,7 +59,7 @@ class Group:
 def group(make, nodes):
     file = make.folder / "world.db"
     env = leases.env(make.folder, LEASEHOLD_SIM_FILE=str(file), LEASEHOLD_SIM_ACCOUNTS=str(ACCOUNTS),
-                     LEASEHOLD_SIM_ENTRY_ACCOUNTS="1", LEASEHOLD_POLL_MS="200")
+                     LEASEHOLD_SIM_ENTRY_ACCOUNTS="1", LEASEHOLD_POLL_MS="200", QUARANTINE_DURATION_HOURS="0")
     group = Group(nodes(NODES, make.csp(1), **env), file)
     ops = Ops(group.servers[0])
     reply = ops.request("PUT", "/v1/ops/policy", headers={"If-Match": '"0"', "Content-Type": "application/yaml"}, body=QUICK.encode())
@@ -99,7 +99,8 @@ def test_a_lease_goes_its_way_over_three_nodes(group):
     assert group[0].admin.data("GET", "/accounts/" + account)["status"] == "CleanUp"
     group.until_clean(account)
     statement = group.as_person(person, 0).data("GET", path + "/statement")
-    assert statement["state"] == "pending" and statement["account_id"] == account
+    assert statement["state"] in ("pending", "provisional"), "not final: the figures are not in yet"
+    assert statement["account_id"] == account
     assert Ops(group.servers[1]).get("/v1/ops/reports/costs?month=2026-10").status == 200
     group.quiet()
 

@@ -125,7 +125,7 @@ TEST(a_lease_being_made_ready_tells_the_operator_of_the_saga_and_its_owner_does_
 	CHECK(status_of(&r, uuid) == LEASE_PROVISIONING);
 	operators = lease_explained(&r, uuid);
 	CHECK(says(operators, "summary", "is being made ready: account ") &&
-	      lists(operators, "why", NULL, "step 1 of 3 (revoke)"));
+	      lists(operators, "why", NULL, "is under way: step 1 of "));
 	CHECK(lists(operators, "why", NULL, "Nobody had to approve it."));
 	owners = told_to(&r, uuid, &ann);
 	text = json_dumps(owners, 0);
