@@ -7,7 +7,7 @@ import { ago, number, time, words } from "../format.js";
 import { badge, button, card, confirm, copyable, empty, facts, heading, loader } from "../parts.js";
 import { holdReason, phaseBadge, phaseOf } from "./account-parts.js";
 import { holdActions, holdsCard } from "./account-holds.js";
-import { countdown, tick } from "./lease-parts.js";
+import { countdown, isWorthTelling, tick } from "./lease-parts.js";
 
 const PAGE = 100, EVENTS = 300, SHOWN_EVENTS = 60, FRESH_MS = 3000;
 
@@ -91,10 +91,6 @@ function factsCard(a) {
 		["Registered", time(a.meta.createdTime)],
 	]));
 }
-
-// Wake-up calls of timers, steps of the machinery and echoes from outside are not worth a line here: what came of them is. What went
-// wrong always is.
-const isWorthTelling = (e) => !/Due$|^Saga(Started|Done)$|^cloudtrail:/.test(e["detail-type"]);
 
 function stateCard(a, open) {
 	return card("Where it is, and why", {}, h("div", { class: "stand" }, h("div", { class: "row top" }, phaseBadge(phaseOf(a)), h("div", {}, sentence(a, open)))));
