@@ -112,6 +112,16 @@ static enum rc open_cleaner(struct lending *l, const struct config *c, struct er
 	return rc;
 }
 
+/* Of most accounts. */
+static int64_t rest_ms_of(const struct hold_rules *rules)
+{
+	int64_t hours = 0;
+
+	for (int i = HOLD_BILLING; i <= HOLD_QUOTA; i++)
+		hours = rules->hours[i] > hours ? rules->hours[i] : hours;
+	return hours * HOLD_HOUR_MS;
+}
+
 enum rc lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud, struct lending **ret,
                     struct err *e)
 {
@@ -131,6 +141,7 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 		l->cloud.credentials = NULL;
 	l->admin_accounts = config_str(c, CONFIG_ADMIN_ACCOUNTS);
 	l->policies = policy_holder_new(store, &clock_real);
+	policy_holder_set_rest(l->policies, rest_ms_of(&rules));
 	l->world = (struct lease_world){ .cloud = l->cloud,
 		                         .projects = config_number(c, CONFIG_PROJECTED),
 		                         .line_limit_ms = config_number(c, CONFIG_LINE_DAYS) * 86400000,
