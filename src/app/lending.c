@@ -26,6 +26,7 @@
 #include "service/lease_records.h"
 #include "service/leases.h"
 #include "service/policy_store.h"
+#include "service/reconcile.h"
 #include "service/statement.h"
 #include "store/session.h"
 #include "store/store.h"
@@ -45,6 +46,8 @@ struct lending {
 	struct hold_rules            rules;
 	struct account_clean_options clean;
 	struct reports               reports;
+	struct native_records        records;
+	struct reconcile_world       reconcile;
 	struct account_moved        *moved;
 };
 
@@ -159,6 +162,8 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 		                       .final_ms = config_number(c, CONFIG_STATEMENT_HOURS) * HOUR_MS,
 		                       .kept_ms = config_number(c, CONFIG_STATEMENT_DAYS) * 24 * HOUR_MS };
 	l->moved = account_moved_new(store, l->cloud.organisation);
+	l->records = native_records(store, &l->rules);
+	l->reconcile = (struct reconcile_world){ l->cloud.organisation, &l->records.base };
 	options = world_options(l);
 	l->accounts = account_world_new(&options);
 	l->follow = account_follow_kind(l->accounts);
@@ -215,6 +220,11 @@ struct str lending_admin_accounts(const struct lending *l)
 const struct lease_world *lending_world(const struct lending *l)
 {
 	return &l->world;
+}
+
+const struct reconcile_world *lending_reconcile(const struct lending *l)
+{
+	return &l->reconcile;
 }
 
 /* --- a fresh world --- */
