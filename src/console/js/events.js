@@ -27,7 +27,7 @@ export function subjectLink(subject, rights, text) {
 
 // Members of a detail that are worth a word, and how they read.
 const shown = [
-	["reason", (v) => (typeof v === "string" ? v : (v.comment ?? v.type ?? ""))],
+	["reason", (v) => (typeof v === "string" ? (/^[A-Z_]+$/.test(v) ? words(v).toLowerCase() : v) : (v.comment ?? v.type ?? ""))],
 	["error", (v) => v],
 	["status", (v) => `now ${words(v).toLowerCase()}`],
 	["expiresAt", (v) => ["until ", clock(v)]],
