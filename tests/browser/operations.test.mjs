@@ -366,3 +366,18 @@ test("who is no operator is not offered operations", async (t) => {
 	await page.getByText("Not allowed").waitFor();
 	assert.equal(await page.getByRole("link", { name: "Operations" }).count(), 0);
 });
+
+test("a lease is explained to its owner, an account to an admin", async (t) => {
+	const lease = await newLease(), mine = await world.open(t, { as: "User", path: "/leases" });
+	await until(async () => (await world.call("GET", `/api/leases/${lease.leaseId}`, undefined, { as: "Admin" })).status === "Active", "the lease is active");
+	await mine.goto(`${world.url}/leases/${encodeURIComponent(lease.leaseId).replaceAll(".", "%2E")}`);
+	await mine.getByRole("heading", { name: "Explain" }).click();
+	await mine.locator(".explain-summary").getByText(/^Lease /).waitFor();
+	await isAccessible(mine, "a lease that is explained");
+	await shot(mine, "lease-explained");
+	const page = await world.open(t, { as: "Admin", path: `/accounts/${lease.awsAccountId}` });
+	await page.getByRole("heading", { name: "Explain" }).click();
+	await page.locator(".explain-summary").getByText(`Account ${lease.awsAccountId} is lent to ${people.User}`).waitFor();
+	await page.getByText(/What can be done, as commands/).click();
+	await shot(page, "account-explained");
+});
