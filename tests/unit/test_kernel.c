@@ -21,7 +21,7 @@ enum { HEARD_MAX = 64 };
 struct heard {
 	char list[HEARD_MAX][160];
 	int  count;
-	int  echoes; /* so often a handler answers a "ThingAsked" with one more event of the same subject */
+	int  echoes;     /* so often a handler answers a "ThingAsked" with one more event of the same subject */
 	char poison[64]; /* subjects that begin with this fail */
 	int  calls;
 };
