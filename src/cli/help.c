@@ -95,6 +95,12 @@ void help_all(FILE *out)
 	fprintf(out, "\nMore on one: leasehold help COMMAND\n");
 }
 
+void help_exit_codes(FILE *out)
+{
+	for (size_t i = 0; i < cli_exit_code_count; i++)
+		fprintf(out, "%s  %s\n", cli_exit_codes[i].name, cli_exit_codes[i].help);
+}
+
 void help_one(FILE *out, const struct cli_command *c)
 {
 	struct buf usage;

@@ -13,6 +13,9 @@ void help_add_usage(struct buf *b, const struct cli_command *c, bool has_optiona
 /* All commands, variables, exit codes. */
 void help_all(FILE *out);
 
+/* What the exit codes mean. */
+void help_exit_codes(FILE *out);
+
 /* One command. */
 void help_one(FILE *out, const struct cli_command *c);
 
