@@ -18,7 +18,7 @@
 #include "cli/help.h"
 #include "cli/run.h"
 
-enum { POLL_MS = 2000 };
+enum { POLL_MS = 2000, TERMINAL_WIDTH = 79 };
 
 static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_STATUS] = run_status,
@@ -117,6 +117,11 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_SERVICE_ACCOUNT_REVOKE] = run_service_account_revoke,
 };
 
+static size_t help_width(const struct cli_io *io)
+{
+	return io->is_out_terminal ? TERMINAL_WIDTH : 0;
+}
+
 static int run_help(const struct cli_io *io, const struct cli_args *args)
 {
 	struct err e = { 0 };
@@ -124,10 +129,10 @@ static int run_help(const struct cli_io *io, const struct cli_args *args)
 	if (args->values[CLI_OPTION_MAN]) {
 		help_man(io->out);
 	} else if (args->operand_count == 0) {
-		help_all(io->out);
+		help_all(io->out, help_width(io));
 	} else if (args->operand_count == 1 && strcmp(args->operands[0], "exit-codes") == 0) {
 		help_exit_codes(io->out);
-	} else if (!help_command(io->out, args->operands, args->operand_count)) {
+	} else if (!help_command(io->out, args->operands, args->operand_count, help_width(io))) {
 		(void)cli_refuse_command(args->operands, args->operand_count, &e); /* never RC_OK */
 		fprintf(io->err, "leasehold: %s\n", e.msg);
 		return CLI_EXIT_USAGE;
@@ -140,7 +145,7 @@ static int run_help_option(const struct cli_io *io, const struct cli_args *args)
 {
 	if (!args->command)
 		return run_help(io, args);
-	help_one(io->out, args->command);
+	help_one(io->out, args->command, help_width(io));
 	return CLI_EXIT_OK;
 }
 

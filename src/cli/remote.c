@@ -342,6 +342,9 @@ int remote_fail(const struct remote *remote, const struct err *e)
 	fprintf(remote->io->err, "leasehold: %s: %s\n", remote->args->command->name, e->msg);
 	if (code == CLI_EXIT_UNREACHABLE)
 		advise_unreachable(remote, e->msg);
+	else if (code == CLI_EXIT_NOT_ALLOWED && !remote->settings.dev_path)
+		fprintf(remote->io->err,
+		        "To try it out: 'make run' starts a server that commands in the same folder find by themselves.\n");
 	return code;
 }
 
