@@ -9,6 +9,11 @@ const places = {
 	sandbox: { right: "sandboxes", href: (id) => `/sandboxes/${part(id)}` },
 	lease: { right: "leases", href: (id) => `/leases/${part(id)}` },
 	account: { right: "accounts", href: (id) => `/accounts/${part(id)}` },
+	saga: { right: "operations", href: (id) => `/operations/sagas/${part(id)}` },
+	job: { right: "operations", href: () => "/operations/jobs" },
+	alarm: { right: "operations", href: () => "/operations/alarms" },
+	webhook: { right: "operations", href: () => "/operations/webhooks" },
+	policy: { right: "operations", href: (id) => `/operations/configuration?document=${part(id)}` },
 };
 
 const split = (subject) => /^([^/]+)\/(.+)$/.exec(subject ?? "")?.slice(1) ?? ["", subject ?? ""];
