@@ -346,3 +346,22 @@ def test_removal_strands_nothing_when_holds_are_handed_over(make):
     assert operator.act("doctor")["found"] == 0, "it is another system's now"
     assert (operator.account(account)["phase"], operator.ou(account)) == ("Cooldown", "Quarantine"), "nothing was moved"
     until(lambda: operator.ops.read("holds/safe-to-remove")["safe"], "nothing is left", 30)
+
+
+def test_an_account_with_all_holds_that_it_may_have_can_still_be_cleaned_locked_away_and_ejected(make):
+    operator = start(make, QUARANTINE_METADATA_HOURS="2184", QUARANTINE_QUOTA_HOURS="2184", LEASEHOLD_LOG_EVENTS="*", LEASEHOLD_MAIL_EVENTS="*",
+                     LEASEHOLD_SMTP_URL="smtp://127.0.0.1:9", LEASEHOLD_MAIL_FROM="us@example.com", LEASEHOLD_MAIL_TO="ops@example.com")
+    hook = operator.ops.act("webhooks", {"url": "http://127.0.0.1:9/", "filter": "*"})
+    assert hook.status == 201, hook
+    lease = operator.pool.active(operator.pool.person())
+    account = lease["awsAccountId"]
+    added = 0
+    while operator.ops.act("holds", {"account": account, "reason": "audit", "hours": 4000}).status == 201:
+        added += 1
+    assert added >= 4
+    operator.pool.manager.data("POST", "/leases/%s/terminate" % lease["leaseId"])
+    operator.until_phase(account, "Cooldown")
+    operator.order(account, "quarantine", {"reason": "looks odd"})
+    assert len([h for h in operator.holds(account) if h["state"] == "open"]) == added + 4
+    operator.order(account, "eject")
+    assert not [h for h in operator.holds(account) if h["state"] == "open"]
