@@ -7,7 +7,7 @@
 //
 // Of a lease the id is its uuid for who has operations, and its leaseId for everybody else, who is told less of it.
 import * as api from "./api.js";
-import { h, part } from "./dom.js";
+import { fill, h, part } from "./dom.js";
 import { ago, time, words } from "./format.js";
 import { badge, copyable, loader } from "./parts.js";
 
@@ -28,10 +28,13 @@ function comingNext(next) {
 		h("ul", { class: "explain-next" }, next.map((n) => h("li", {}, h("b", {}, n.at ? ago(n.at) : "Then"), " ", n.what, n.by && h("span", { class: "sub-line" }, n.by)))));
 }
 
+// Drawn when it is opened: most pages have a timeline of their own.
 function ledThere(events) {
-	return events.length > 0 && h("details", { class: "more-box" }, h("summary", {}, `What led there (${events.length})`),
-		h("ol", { class: "timeline" }, events.map((e) => h("li", {}, ago(e.time), h("span", { class: "what" }, e.text === e.type ? words(e.type) : e.text),
-			e.actor && h("span", { class: "more" }, `by ${e.actor}`)))));
+	if (!events.length) return null;
+	const list = h("ol", { class: "timeline" });
+	const draw = () => fill(list, events.map((e) => h("li", {}, ago(e.time), h("span", { class: "what" }, e.text === e.type ? words(e.type) : e.text),
+		e.actor && h("span", { class: "more" }, `by ${e.actor}`))));
+	return h("details", { class: "more-box", on: { toggle: draw } }, h("summary", {}, `What led there (${events.length})`), list);
 }
 
 function orders(can) {
