@@ -114,11 +114,6 @@ static enum rc find_ous(const struct step *st, const char *from, const char *to,
 	return rc ? rc : account_ous_find(st->guard->ous, str_from(to), st->arena, ret_to, e);
 }
 
-static bool is_of_lease(struct str ou_name)
-{
-	return guard_is_leased(ou_name);
-}
-
 /* From one OU to another, by name; from nowhere else. */
 static enum rc bring(struct step *st, const char *from_name, const char *to_name, struct err *e)
 {
@@ -142,8 +137,8 @@ static enum rc bring(struct step *st, const char *from_name, const char *to_name
 	name = account_ous_name(st->guard->ous, here, st->arena);
 	st->finding.note = str_format(st->arena, "the account is in %.*s by now: somebody else has moved it",
 	                              STR_ARG(name));
-	st->finding.is_flagged = is_of_lease(name);
-	if (is_of_lease(name))
+	st->finding.is_flagged = guard_is_leased(name); /* its OU is named as the status */
+	if (st->finding.is_flagged)
 		st->finding.status = name;
 	return RC_OK;
 }

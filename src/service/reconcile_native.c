@@ -99,14 +99,15 @@ static enum rc read_page(struct session *s, void *arg, struct err *e)
 	return rc;
 }
 
-static enum rc native_list(struct pool_records *r, int64_t started_ms, struct str cursor, struct arena *a,
-                           struct pool_views *ret, struct err *e)
+static enum rc native_list(struct pool_records *r, const struct pool_listing *listing, int64_t started_ms,
+                           struct str cursor, struct arena *a, struct pool_views *ret, struct err *e)
 {
 	const struct native_records *records = CONTAINER_OF(r, const struct native_records, base);
 	struct page_call             c = { .started_ms = started_ms,
 		                           .list = { .limit = VIEWS_PAGE, .cursor = cursor },
 		                           .ret = ret };
 
+	(void)listing;
 	return store_read(records->store, read_page, &c, a, e);
 }
 
