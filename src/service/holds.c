@@ -595,8 +595,7 @@ enum rc hold_extend_until(struct session *s, void *arg, struct err *e)
 	session_put(s, &hold_type, &c->hold);
 	told = c->hold;
 	told.closed_why = utf8_line(session_arena(s), c->reason, HOLD_NOTE_MAX); /* in the event alone: it is open */
-	if ((rc = arm(s, &c->hold, e)) ||
-	    (rc = tell(s, EVENT_HOLD_EXTENDED, &told, c->by.email, c->by.request_id, e)))
+	if ((rc = arm(s, &c->hold, e)) || (rc = tell(s, EVENT_HOLD_EXTENDED, &told, c->by.email, c->by.request_id, e)))
 		return rc;
 	return c->hold.mode == HOLD_GUARD ? RC_OK : hold_free_account(s, c->hold.account, c->by.email, e);
 }

@@ -398,6 +398,19 @@ TEST(ejecting_a_resting_account_closes_its_holds_and_it_is_not_new_when_it_retur
 	account_rig_close(&r);
 }
 
+TEST(an_account_that_is_locked_away_says_what_holds_it)
+{
+	struct account_rig r = { 0 };
+	struct str         id;
+
+	open_rig(&r);
+	id = add_free_account(&r, 0);
+	do_account(&r, account_quarantine, id);
+	CHECK(open_holds(&r, id).count == 1 && get_account(&r, id).open_holds == 1);
+	CHECK(get_account(&r, id).rest_until_ms == 0);
+	account_rig_close(&r);
+}
+
 /* Whoever may hold an account cannot keep it from being cleaned, locked away or ejected. */
 TEST(as_many_holds_as_persons_may_have_leave_room_for_all_that_comes_by_itself)
 {
