@@ -18,6 +18,7 @@
 #include "providers/sim/cloud.h"
 #include "providers/sim/isb.h"
 #include "service/holds.h"
+#include "service/reconcile.h"
 
 struct guarding {
 	struct hold_rules    rules;
@@ -27,6 +28,9 @@ struct guarding {
 	struct isb_table    *table; /* or this one */
 	struct guard        *guard;
 	struct saga_kind     kinds[GUARD_KINDS];
+
+	struct guard_records   records;
+	struct reconcile_world reconcile;
 };
 
 bool guarding_is_wanted(const struct config *c)
@@ -100,6 +104,8 @@ enum rc guarding_new(const struct config *c, struct store *store, struct sim_clo
 	options.table = open_table(c, cloud, g);
 	g->guard = guard_new(&options);
 	guard_kinds(g->guard, g->kinds);
+	g->records = guard_records(g->guard);
+	g->reconcile = (struct reconcile_world){ options.cloud.organisation, &g->records.base };
 	*ret = g;
 	return RC_OK;
 }
@@ -130,6 +136,16 @@ struct route guarding_route(size_t i)
 const struct saga_kind *guarding_saga(const struct guarding *g, size_t i)
 {
 	return &g->kinds[i];
+}
+
+const struct reconcile_world *guarding_reconcile(const struct guarding *g)
+{
+	return &g->reconcile;
+}
+
+const struct hold_rules *guarding_rules(const struct guarding *g)
+{
+	return &g->rules;
 }
 
 enum rc guarding_start(struct guarding *g, struct err *e)

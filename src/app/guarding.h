@@ -15,6 +15,7 @@ struct buf;
 struct config;
 struct guarding;
 struct metrics;
+struct reconcile_world;
 struct sim_cloud;
 struct store;
 
@@ -37,6 +38,10 @@ void               guarding_free(struct guarding *g);
 void                    guarding_queues(struct guarding *g, struct queue ret[GUARDING_QUEUES]);
 struct route            guarding_route(size_t i);
 const struct saga_kind *guarding_saga(const struct guarding *g, size_t i);
+
+/* What is compared with where accounts are, and how long they rest. */
+const struct reconcile_world *guarding_reconcile(const struct guarding *g);
+const struct hold_rules      *guarding_rules(const struct guarding *g);
 
 /* The simulated other system gets its accounts. Blocks. Repeat it when it fails. */
 MUST_CHECK enum rc guarding_start(struct guarding *g, struct err *e);

@@ -26,6 +26,7 @@
 #include "service/lease_records.h"
 #include "service/leases.h"
 #include "service/policy_store.h"
+#include "service/reconcile.h"
 #include "service/statement.h"
 #include "store/session.h"
 #include "store/store.h"
@@ -45,6 +46,8 @@ struct lending {
 	struct hold_rules            rules;
 	struct account_clean_options clean;
 	struct reports               reports;
+	struct native_records        records;
+	struct reconcile_world       reconcile;
 	struct account_moved        *moved;
 };
 
@@ -112,6 +115,16 @@ static enum rc open_cleaner(struct lending *l, const struct config *c, struct er
 	return rc;
 }
 
+/* Of most accounts. */
+static int64_t rest_ms_of(const struct hold_rules *rules)
+{
+	int64_t hours = 0;
+
+	for (int i = HOLD_BILLING; i <= HOLD_QUOTA; i++)
+		hours = rules->hours[i] > hours ? rules->hours[i] : hours;
+	return hours * HOLD_HOUR_MS;
+}
+
 enum rc lending_new(const struct config *c, struct store *store, struct sim_cloud *cloud, struct lending **ret,
                     struct err *e)
 {
@@ -131,6 +144,7 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 		l->cloud.credentials = NULL;
 	l->admin_accounts = config_str(c, CONFIG_ADMIN_ACCOUNTS);
 	l->policies = policy_holder_new(store, &clock_real);
+	policy_holder_set_rest(l->policies, rest_ms_of(&rules));
 	l->world = (struct lease_world){ .cloud = l->cloud,
 		                         .projects = config_number(c, CONFIG_PROJECTED),
 		                         .line_limit_ms = config_number(c, CONFIG_LINE_DAYS) * 86400000,
@@ -148,6 +162,8 @@ enum rc lending_new(const struct config *c, struct store *store, struct sim_clou
 		                       .final_ms = config_number(c, CONFIG_STATEMENT_HOURS) * HOUR_MS,
 		                       .kept_ms = config_number(c, CONFIG_STATEMENT_DAYS) * 24 * HOUR_MS };
 	l->moved = account_moved_new(store, l->cloud.organisation);
+	l->records = native_records(store, &l->rules);
+	l->reconcile = (struct reconcile_world){ l->cloud.organisation, &l->records.base };
 	options = world_options(l);
 	l->accounts = account_world_new(&options);
 	l->follow = account_follow_kind(l->accounts);
@@ -204,6 +220,11 @@ struct str lending_admin_accounts(const struct lending *l)
 const struct lease_world *lending_world(const struct lending *l)
 {
 	return &l->world;
+}
+
+const struct reconcile_world *lending_reconcile(const struct lending *l)
+{
+	return &l->reconcile;
 }
 
 /* --- a fresh world --- */

@@ -18,6 +18,7 @@ struct config;
 struct lending;
 struct policy;
 struct policy_holder;
+struct reconcile_world;
 struct sim_cloud;
 struct store;
 
@@ -45,6 +46,9 @@ struct policy_holder *lending_policies(struct lending *l);
 struct str lending_admin_accounts(const struct lending *l);
 
 const struct lease_world *lending_world(const struct lending *l);
+
+/* What is compared with where accounts are. */
+const struct reconcile_world *lending_reconcile(const struct lending *l);
 
 /* The policy in force; arg is the lending. Any thread. */
 const struct policy *lending_policy(void *arg);

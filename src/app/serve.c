@@ -266,6 +266,14 @@ static struct broker_settings broker_settings(const struct config *c)
 	};
 }
 
+/* NULL: there is no pool of accounts. */
+static const struct reconcile_world *reconcile_world(const struct server *s)
+{
+	if (s->lending)
+		return lending_reconcile(s->lending);
+	return s->guarding ? guarding_reconcile(s->guarding) : NULL;
+}
+
 static void make_jobs(struct server *s)
 {
 	const struct config *c = s->config;
@@ -274,6 +282,7 @@ static void make_jobs(struct server *s)
 		 .csp = s->csp,
 		 .settings = &s->settings,
 		 .leases = s->lending ? lending_world(s->lending) : NULL,
+		 .reconcile = reconcile_world(s),
 		 .clock = &s->clock,
 		 .metrics = s->metrics,
 		 .interval_sec = { [JOB_SYNC] = config_number(c, CONFIG_SYNC_INTERVAL),
@@ -292,8 +301,8 @@ static void make_jobs(struct server *s)
 		options.interval_sec[JOB_LEASE_ORPHANS] = DAY_SEC;
 		options.interval_sec[JOB_LEASE_PURGE] = DAY_SEC;
 		options.interval_sec[JOB_ACCOUNT_DRIFT] = config_number(c, CONFIG_DRIFT_INTERVAL);
-		options.interval_sec[JOB_RECONCILE] = config_number(c, CONFIG_RECONCILE_INTERVAL);
 	}
+	options.interval_sec[JOB_RECONCILE] = config_number(c, CONFIG_RECONCILE_INTERVAL);
 	s->settings = broker_settings(c);
 	s->jobs = jobs_new(&options);
 }
@@ -380,8 +389,8 @@ static enum rc open_api(struct server *s, struct err *e)
 		options.approval = lending_approval;
 		options.approval_arg = s->lending;
 		options.admin_accounts = lending_admin_accounts(s->lending);
-		options.hold_rules = lending_world(s->lending)->rules;
 	}
+	options.reconcile = reconcile_world(s);
 	s->api = api_new(&options);
 	api_set_jobs(s->api, s->jobs);
 	api_set_tokens(s->api, &tokens);

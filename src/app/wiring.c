@@ -320,13 +320,21 @@ static void refresh_policy(struct wiring *w)
 	w->was_policy_bad = is_bad;
 }
 
+/* NULL: nobody rests here. */
+static const struct hold_rules *rest_rules(const struct wiring *w)
+{
+	if (w->o.lending)
+		return lending_world(w->o.lending)->rules;
+	return w->o.guarding ? guarding_rules(w->o.guarding) : NULL;
+}
+
 static void check_alarms(struct wiring *w)
 {
 	struct broker_alarm_context context = { .settings = w->o.settings,
 		                                .has_leases = w->o.lending != NULL,
 		                                .accounts_low_water = config_number(w->o.config,
 		                                                                    CONFIG_ACCOUNTS_LOW_WATER),
-		                                .rules = w->o.lending ? lending_world(w->o.lending)->rules : NULL };
+		                                .rules = rest_rules(w) };
 	struct alarm_check          check = {
 		         .kernel = w->kernel, .rules = service_alarms, .rule_count = service_alarm_count, .arg = &context
 	};

@@ -52,6 +52,8 @@ struct policy {
 
 	const struct approval_policy *approval; /* rules for requests; NULL: none, the templates decide */
 
+	int64_t rest_ms; /* how long accounts rest after a cleanup; from the settings, not of the document */
+
 	uint64_t version; /* of the stored document; 0: the defaults */
 };
 

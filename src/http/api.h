@@ -19,13 +19,13 @@ struct approval_policy;
 struct auth;
 struct cloud;
 struct costs;
-struct hold_rules;
 struct identity;
 struct jobs;
 struct kernel;
 struct metrics;
 struct policy_holder;
 struct ratelimit;
+struct reconcile_world;
 struct world;
 
 enum { API_TOKENS_MAX = 8, API_PARAMS_MAX = 2, API_JOB_WAIT_MS = 20000 };
@@ -86,10 +86,10 @@ struct api_options {
 	struct costs         *costs;  /* what accounts spend, for reports; NULL: there are none */
 
 	/* For /api. */
-	struct auth             *auth;       /* sign-in, see session.h; NULL: there is none */
-	struct identity         *identity;   /* who the people are */
-	struct cloud            *cloud;      /* where accounts come from */
-	const struct hold_rules *hold_rules; /* how long accounts rest; NULL: there are none */
+	struct auth                  *auth;      /* sign-in, see session.h; NULL: there is none */
+	struct identity              *identity;  /* who the people are */
+	struct cloud                 *cloud;     /* where accounts come from */
+	const struct reconcile_world *reconcile; /* what the doctor compares; NULL: there is no pool of accounts */
 	struct str admin_accounts; /* comma-separated: those that the organisation is run from are never lent */
 	const struct approval_policy *(*approval)(void *arg); /* the operator's rules; NULL: the templates decide */
 	void *approval_arg;

@@ -10,7 +10,6 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "domain/cloud.h"
 #include "http/ops.h"
 #include "kernel/kernel.h"
 #include "service/reconcile.h"
@@ -18,7 +17,6 @@
 struct doctor {
 	uv_work_t                work;
 	struct request          *request;
-	struct native_records    records;
 	struct reconcile         terms;
 	struct reconcile_report *report;
 	struct err               e;
@@ -83,17 +81,16 @@ static void start(struct request *r, bool is_dry_run)
 	struct doctor            *d = arena_alloc(&r->call->arena, sizeof(*d));
 	struct err                e = { 0 };
 
-	if (!o->cloud || !o->hold_rules) {
-		rc_ignore(err_set(&e, RC_UNAVAILABLE, "no organisation is set up")); /* noted in e */
+	if (!o->reconcile) {
+		rc_ignore(err_set(&e, RC_UNAVAILABLE, "there is no pool of accounts here")); /* noted in e */
 		request_fail(r, &e);
 		return;
 	}
 	d->request = r;
 	d->report = mem_new(struct reconcile_report);
-	d->records = native_records(o->store, o->hold_rules);
 	d->terms = (struct reconcile){ .store = o->store,
-		                       .organisation = o->cloud->organisation,
-		                       .records = &d->records.base,
+		                       .organisation = o->reconcile->organisation,
+		                       .records = o->reconcile->records,
 		                       .clock = kernel_options(ops_kernel(r))->clock,
 		                       .is_dry_run = is_dry_run };
 	if (uv_queue_work(o->loop, &d->work, run, after))

@@ -29,6 +29,7 @@ void handle_explain(struct request *r)
 	x->kind = r->params[0];
 	x->id = r->params[1];
 	x->base_path = api_options(r->api)->base_path;
+	x->policy = api_options(r->api)->policy ? rights_policy(r) : NULL;
 	r->arg = x;
 	if (!x->id.n || x->id.n > LEASE_ID_MAX) {
 		rc_ignore(err_set(&e, RC_NOT_FOUND, "no id is empty or so long")); /* noted in e */
@@ -64,6 +65,7 @@ void handle_lease_explain(struct request *r)
 		return;
 	q->ask.kind = STR("lease");
 	q->ask.base_path = api_options(r->api)->base_path;
+	q->ask.policy = rights_policy(r);
 	q->ask.by = &q->by;
 	r->arg = q;
 	if (lease_id_parse(r->params[0], &r->call->arena, &q->ask.owner_email, &q->ask.id, &e))

@@ -9,11 +9,14 @@
 
 struct caller;
 
+struct policy;
+
 struct explain {
 	struct str           kind;        /* account, lease or sandbox */
 	struct str           id;          /* a lease: its uuid, or as much of its beginning as no other has */
 	struct str           base_path;   /* of the operators' routes */
 	const struct caller *by;          /* NULL: an operator, who is told everything */
+	const struct policy *policy;      /* in force; NULL: there are no leases */
 	struct str           owner_email; /* a lease: must be its owner; empty: whoever it is */
 
 	struct str json; /* the answer: one object, see docs/explain.md */

@@ -65,6 +65,7 @@ static enum rc read_view(struct situation *x, struct view *v, bool *ret_is_there
 	v->long_id = lease_id(&v->l, x->a);
 	call.uuid = v->l.uuid;
 	call.owner_email = v->l.user_email;
+	call.policy = x->ask->policy;
 	if (v->l.queued_ms && (rc = lease_get(x->s, &call, e)))
 		return rc;
 	v->position = call.position;

@@ -38,9 +38,8 @@
 enum { TRIES = 30, DEFER_MS = 600000, WHO_MAX = 254 };
 
 const struct route guard_routes[GUARD_ROUTES] = {
-	{ "cloudtrail:MoveAccount*", GUARD_QUEUE },
-	{ EVENT_GUARD_RETRY, GUARD_QUEUE },
-	{ EVENT_GUARD_CONFIRM, GUARD_QUEUE },
+	{ "cloudtrail:MoveAccount*", GUARD_QUEUE },  { EVENT_GUARD_UNTOLD, GUARD_QUEUE },
+	{ EVENT_GUARD_RETRY, GUARD_QUEUE },          { EVENT_GUARD_CONFIRM, GUARD_QUEUE },
 	{ EVENT_GUARD_PREFIX "*", GUARD_LOG_QUEUE },
 };
 

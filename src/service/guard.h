@@ -27,8 +27,10 @@ struct store;
 #define EVENT_GUARD_PREFIX  "guard:"    /* and the action: guard:QUARANTINE_START */
 #define EVENT_GUARD_RETRY   "GuardRetryDue"
 #define EVENT_GUARD_CONFIRM "GuardConfirmDue"
+#define EVENT_GUARD_UNTOLD \
+	"GuardMoveUntold" /* the reconciler has found a move that no event told of: the detail is that event */
 
-enum { GUARD_QUEUES = 2, GUARD_KINDS = 4, GUARD_ROUTES = 4 };
+enum { GUARD_QUEUES = 2, GUARD_KINDS = 4, GUARD_ROUTES = 5 };
 
 /* What is known of each account that was ever moved: one record. */
 struct guard_mark {

@@ -111,9 +111,10 @@ const struct jobs_options *jobs_options(const struct jobs *j)
 
 int64_t jobs_interval_sec(const struct jobs *j, enum job_id id)
 {
-	bool is_about_leases = id >= JOB_LEASE_MONITOR && id <= JOB_RECONCILE;
+	bool is_about_leases = id >= JOB_LEASE_MONITOR && id <= JOB_ACCOUNT_DRIFT;
 
-	if (id >= JOB_SCHEDULED || (is_about_leases && !j->options.leases))
+	if (id >= JOB_SCHEDULED || (is_about_leases && !j->options.leases) ||
+	    (id == JOB_RECONCILE && !j->options.reconcile))
 		return 0;
 	return j->options.interval_sec[id];
 }
@@ -331,6 +332,7 @@ static void run_pass(struct run *r)
 		               .csp = o->csp,
 		               .settings = o->settings,
 		               .leases = o->leases,
+		               .reconcile = o->reconcile,
 		               .clock = o->clock,
 		               .by = { str_from(table[r->id].actor), r->call->delivery->event.request_id },
 		               .is_forced = r->terms.is_forced,

@@ -58,7 +58,8 @@ struct jobs_options {
 	struct store                 *store;
 	struct csp                   *csp;
 	const struct broker_settings *settings;
-	const struct lease_world     *leases; /* NULL: no jobs about leases */
+	const struct lease_world     *leases;    /* NULL: no jobs about leases */
+	const struct reconcile_world *reconcile; /* NULL: no such job */
 	const struct clock           *clock;
 	struct metrics               *metrics;
 	int64_t                       interval_sec[JOB_SCHEDULED]; /* 0: there is no such job */

@@ -63,11 +63,10 @@ enum rc job_find_drift(const struct pass *p, struct pass_result *ret, struct err
 enum rc job_reconcile(const struct pass *p, struct pass_result *ret, struct err *e)
 {
 	struct pass             copy = *p;
-	struct native_records   records = native_records(p->store, p->leases->rules);
 	struct reconcile_report report = { .count = 0 };
 	struct reconcile        terms = { .store = p->store,
-		                          .organisation = p->leases->cloud.organisation,
-		                          .records = &records.base,
+		                          .organisation = p->reconcile->organisation,
+		                          .records = p->reconcile->records,
 		                          .clock = p->clock,
 		                          .go_on = may_go_on,
 		                          .go_on_arg = &copy };

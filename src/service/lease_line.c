@@ -12,7 +12,7 @@
  *      not matter which of two that do not see each other commits first.
  *
  * An estimate is the time at which as many accounts will have come back as there are people before and at this place: leases end at the
- * latest at their end, and a cleanup takes about CLEANUP_MS. With more leases than ESTIMATE_LEASES it looks at so many of them, and is
+ * latest at their end, a cleanup takes about CLEANUP_MS, and then accounts rest; those that rest now have their time. With more leases than ESTIMATE_LEASES it looks at so many of them, and is
  * then rather too late than too early.
  */
 #include <assert.h>
@@ -213,8 +213,9 @@ static enum rc count_before(struct session *s, const struct lease *l, int64_t *r
 
 /* When accounts come back, in any order. */
 struct returns {
-	int64_t at_ms[2 * ESTIMATE_LEASES + ESTIMATE_ACCOUNTS];
+	int64_t at_ms[2 * ESTIMATE_LEASES + 2 * ESTIMATE_ACCOUNTS];
 	size_t  count;
+	int64_t rest_ms; /* after a cleanup */
 };
 
 static int64_t later(int64_t a, int64_t b)
@@ -238,7 +239,8 @@ static enum rc add_leases(struct session *s, enum lease_status status, struct re
 			const struct lease *l = page_record(&page, &lease_type, i);
 
 			if (l->expires_ms)
-				r->at_ms[r->count++] = later(l->expires_ms, session_now(s).ms) + CLEANUP_MS;
+				r->at_ms[r->count++] = later(l->expires_ms, session_now(s).ms) + CLEANUP_MS +
+				                       r->rest_ms;
 		}
 		if (!page.next.n)
 			break;
@@ -261,7 +263,26 @@ static enum rc add_cleanups(struct session *s, struct returns *r, struct err *e)
 		const struct account *a = page_record(&page, &account_type, i);
 		int64_t               from_ms = a->clean_started_ms ? a->clean_started_ms : now_ms;
 
-		r->at_ms[r->count++] = later(from_ms + CLEANUP_MS, now_ms);
+		r->at_ms[r->count++] = later(from_ms + CLEANUP_MS, now_ms) + r->rest_ms;
+	}
+	return rc;
+}
+
+/* Those that a person has to release have no time. */
+static enum rc add_rests(struct session *s, struct returns *r, struct err *e)
+{
+	struct query q = { .type = &account_type,
+		           .index = ACCOUNT_BY_STATUS,
+		           .hash = value_int(ACCOUNT_COOLDOWN),
+		           .limit = ESTIMATE_ACCOUNTS };
+	struct page  page;
+	enum rc      rc = session_query(s, &q, &page, e);
+
+	for (size_t i = 0; !rc && i < page.count; i++) {
+		const struct account *a = page_record(&page, &account_type, i);
+
+		if (a->rest_until_ms)
+			r->at_ms[r->count++] = later(a->rest_until_ms, session_now(s).ms);
 	}
 	return rc;
 }
@@ -273,20 +294,22 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static enum rc estimate(struct session *s, int64_t position, int64_t *ret_ms, struct err *e)
+static enum rc estimate(struct session *s, int64_t position, int64_t rest_ms, int64_t *ret_ms, struct err *e)
 {
 	struct returns *r = arena_alloc(session_arena(s), sizeof(*r));
-	enum rc         rc = add_cleanups(s, r, e);
+	enum rc         rc;
 
-	if (rc || (rc = add_leases(s, LEASE_ACTIVE, r, e)) || (rc = add_leases(s, LEASE_FROZEN, r, e)))
+	r->rest_ms = rest_ms;
+	if ((rc = add_cleanups(s, r, e)) || (rc = add_rests(s, r, e)) || (rc = add_leases(s, LEASE_ACTIVE, r, e)) ||
+	    (rc = add_leases(s, LEASE_FROZEN, r, e)))
 		return rc;
 	qsort(r->at_ms, r->count, sizeof(r->at_ms[0]), compare_times);
 	*ret_ms = (size_t)position <= r->count ? r->at_ms[position - 1] : 0;
 	return RC_OK;
 }
 
-enum rc line_place(struct session *s, const struct lease *l, int64_t *ret_position, int64_t *ret_estimate_ms,
-                   struct err *e)
+enum rc line_place(struct session *s, const struct lease *l, int64_t rest_ms, int64_t *ret_position,
+                   int64_t *ret_estimate_ms, struct err *e)
 {
 	int64_t before;
 	enum rc rc;
@@ -297,5 +320,5 @@ enum rc line_place(struct session *s, const struct lease *l, int64_t *ret_positi
 	if ((rc = count_before(s, l, &before, e)))
 		return rc;
 	*ret_position = before + 1;
-	return estimate(s, *ret_position, ret_estimate_ms, e);
+	return estimate(s, *ret_position, rest_ms, ret_estimate_ms, e);
 }

@@ -63,6 +63,6 @@ MUST_CHECK enum rc line_is_empty(struct session *s, bool *ret, struct err *e);
 MUST_CHECK enum rc lease_line_join(struct session *s, struct lease *l, struct str approver, const struct actor *by,
                                    struct err *e);
 
-/* Its place from 1 on, 0 when it is not in line, and when its turn may come (0: cannot be told). */
-MUST_CHECK enum rc line_place(struct session *s, const struct lease *l, int64_t *ret_position, int64_t *ret_estimate_ms,
-                              struct err *e);
+/* Its place from 1 on, 0 when it is not in line, and when its turn may come (0: cannot be told), when accounts rest so long. */
+MUST_CHECK enum rc line_place(struct session *s, const struct lease *l, int64_t rest_ms, int64_t *ret_position,
+                              int64_t *ret_estimate_ms, struct err *e);

@@ -161,7 +161,7 @@ enum rc lease_get(struct session *s, void *arg, struct err *e)
 	struct lease_call *c = arg;
 	enum rc            rc = lease_load_called(s, c, e);
 
-	return rc ? rc : line_place(s, &c->lease, &c->position, &c->estimate_ms, e);
+	return rc ? rc : line_place(s, &c->lease, c->policy ? c->policy->rest_ms : 0, &c->position, &c->estimate_ms, e);
 }
 
 /* Those of one owner are few: the others' statuses are left out of the page, which may then be short. */

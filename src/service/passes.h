@@ -12,6 +12,7 @@
 #include "service/sandbox_events.h"
 
 struct lease_world;
+struct reconcile_world;
 struct store;
 
 struct broker_settings {
@@ -33,8 +34,9 @@ struct pass {
 	struct csp                   *csp;
 	const struct clock           *clock;
 	const struct broker_settings *settings;
-	struct actor                  by;     /* for the events */
-	const struct lease_world     *leases; /* passes about leases; NULL: there are none */
+	struct actor                  by;        /* for the events */
+	const struct lease_world     *leases;    /* passes about leases; NULL: there are none */
+	const struct reconcile_world *reconcile; /* NULL: there is no pool of accounts */
 
 	bool               is_forced;   /* sync: no limit on stale ones */
 	int64_t            stale_hours; /* stale removal: not younger than this */

@@ -35,6 +35,7 @@ struct generation {
 struct policy_holder {
 	struct store                *store;
 	const struct clock          *clock;
+	int64_t                      rest_ms;
 	_Atomic(struct generation *) current;
 	pthread_mutex_t              lock; /* of those who replace it */
 };
@@ -64,6 +65,12 @@ struct policy_holder *policy_holder_new(struct store *store, const struct clock 
 	policy_defaults(&g->policy);
 	atomic_store(&h->current, g);
 	return h;
+}
+
+void policy_holder_set_rest(struct policy_holder *h, int64_t rest_ms)
+{
+	h->rest_ms = rest_ms;
+	atomic_load(&h->current)->policy.rest_ms = rest_ms;
 }
 
 void policy_holder_free(struct policy_holder *h)
@@ -132,6 +139,7 @@ static void put_in_place(struct policy_holder *h, struct generation *next)
 
 	current->replaced = clock_mono(h->clock);
 	next->older = current;
+	next->policy.rest_ms = h->rest_ms;
 	atomic_store(&h->current, next);
 }
 

@@ -45,7 +45,10 @@ enum { POLICY_VALID_MS = 60000, POLICY_GENERATIONS_MAX = 1024 };
 
 /* The defaults are in force until the first refresh. */
 struct policy_holder *policy_holder_new(struct store *store, const struct clock *clock);
-void                  policy_holder_free(struct policy_holder *h);
+
+/* What policies say of the accounts' rest; before anybody else has the holder. */
+void policy_holder_set_rest(struct policy_holder *h, int64_t rest_ms);
+void policy_holder_free(struct policy_holder *h);
 
 /* Any thread, never waits. */
 const struct policy *policy_current(const struct policy_holder *h);

@@ -199,7 +199,7 @@ static enum rc check_accounts(struct pass_state *p, struct err *e)
 		struct arena      a = { 0 };
 		struct pool_views views = { 0 };
 
-		rc = records->ops->list(records, p->started_ms, cursor, &a, &views, e);
+		rc = records->ops->list(records, &p->listing, p->started_ms, cursor, &a, &views, e);
 		for (size_t i = 0; !rc && i < views.count; i++)
 			rc = check_account(p, &views.items[i], &a, e);
 		if (!rc && !may_go_on(p->terms))
@@ -434,6 +434,16 @@ static enum rc list_pool(struct pass_state *p, struct err *e)
 	return rc;
 }
 
+static enum rc keep_all(const struct pass_state *p, struct err *e)
+{
+	struct pool_records *records = p->terms->records;
+	enum rc              rc = keep_facts(p, e);
+
+	if (!rc && records->ops->remember)
+		rc = records->ops->remember(records, &p->listing, p->started_ms, e);
+	return rc ? rc : note_demand(p, e);
+}
+
 enum rc reconcile_run(const struct reconcile *r, struct reconcile_report *ret, struct err *e)
 {
 	struct pass_state p = { .terms = r, .report = ret, .started_ms = clock_now(r->clock).ms };
@@ -441,8 +451,7 @@ enum rc reconcile_run(const struct reconcile *r, struct reconcile_report *ret, s
 
 	if (!rc && !(rc = list_pool(&p, e)) && !(rc = read_trail(&p, e)) && !(rc = check_accounts(&p, e))) {
 		judge_trail(&p);
-		if (!r->is_dry_run && !(rc = keep_facts(&p, e)))
-			rc = note_demand(&p, e);
+		rc = r->is_dry_run ? RC_OK : keep_all(&p, e);
 	}
 	pool_listing_fini(&p.listing);
 	return rc;

@@ -18,7 +18,9 @@
 #include "domain/discrepancy.h"
 #include "domain/hold.h"
 
+struct guard;
 struct organisation;
+struct pool_listing;
 struct pool_records;
 struct store;
 
@@ -40,17 +42,22 @@ struct pool_views {
 };
 
 /* One page, blocks. started_ms: what was changed since then is busy. */
-typedef enum rc pool_records_list_fn(struct pool_records *r, int64_t started_ms, struct str cursor, struct arena *a,
-                                     struct pool_views *ret, struct err *e);
+typedef enum rc pool_records_list_fn(struct pool_records *r, const struct pool_listing *listing, int64_t started_ms,
+                                     struct str cursor, struct arena *a, struct pool_views *ret, struct err *e);
 
 /* Look at one account again and put it right, all of it in one decision that nobody can come between; blocks. *ret: what was wrong by then;
  * NONE: nothing, and nothing was done. */
 typedef enum rc pool_records_heal_fn(struct pool_records *r, int64_t started_ms, struct str id, struct str ou,
                                      enum discrepancy *ret, struct err *e);
 
+/* At the end of a pass: what the next one should know of this listing, which began then. Blocks. */
+typedef enum rc pool_records_remember_fn(struct pool_records *r, const struct pool_listing *listing, int64_t started_ms,
+                                         struct err *e);
+
 struct pool_records_ops {
-	pool_records_list_fn *list;
-	pool_records_heal_fn *heal;
+	pool_records_list_fn     *list;
+	pool_records_heal_fn     *heal;
+	pool_records_remember_fn *remember; /* NULL: nothing */
 };
 
 struct pool_records { /* first member of every implementation */
@@ -64,6 +71,19 @@ struct native_records {
 	const struct hold_rules *rules;
 };
 struct native_records native_records(struct store *store, const struct hold_rules *rules);
+
+/* Of another system's account table: guard_reconcile.c. */
+struct guard_records {
+	struct pool_records base;
+	struct guard       *guard;
+};
+struct guard_records guard_records(struct guard *g);
+
+/* What is compared with what; for the job and the doctor. */
+struct reconcile_world {
+	struct organisation *organisation;
+	struct pool_records *records;
+};
 
 /* --- the pass --- */
 

@@ -378,6 +378,38 @@ TEST(ejecting_a_resting_account_closes_its_holds_and_it_is_not_new_when_it_retur
 	account_rig_close(&r);
 }
 
+/* Whoever may hold an account cannot keep it from being cleaned, locked away or ejected. */
+TEST(as_many_holds_as_persons_may_have_leave_room_for_all_that_comes_by_itself)
+{
+	struct account_rig r = { 0 };
+	struct lease       lease;
+	struct str         id;
+	size_t             count = 0;
+
+	open_rig(&r);
+	for (int i = HOLD_BILLING; i <= HOLD_QUOTA; i++)
+		r.rules.hours[i] = 72;
+	id = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	rig_pass(&r.rig, HOUR_MS);
+	while (count < HOLDS_OPEN_MAX &&
+	       try_hold(&r, hold_add,
+	                (struct hold_call){
+	                        .account = id, .reason = STR("audit"), .due_ms = now_ms(&r) + 900 * HOUR_MS }) == RC_OK)
+		count++;
+	CHECK(count > 4);
+	take_back(&r, lease.uuid);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN && open_holds(&r, id).count == count + 3);
+	CHECK(try_account(&r, account_quarantine, id) == RC_OK);
+	rig_pass(&r.rig, HOUR_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_QUARANTINE && open_holds(&r, id).count == count + 4);
+	CHECK(try_account(&r, account_eject, id) == RC_OK);
+	rig_pass(&r.rig, HOUR_MS);
+	CHECK(!has_account(&r, id) && open_holds(&r, id).count == 0);
+	account_rig_close(&r);
+}
+
 /* Whatever is interrupted, and as often as one likes: never free before its time, and free after it. */
 TEST(a_crash_after_any_call_fails_closed)
 {

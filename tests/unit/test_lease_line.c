@@ -8,7 +8,9 @@
 
 static struct lease_call look(struct lease_rig *r, struct str uuid)
 {
-	struct lease_call c = { .by = manager, .owner_email = lease_of(r, uuid).user_email, .uuid = uuid };
+	struct lease_call c = {
+		.by = manager, .policy = &r->policy, .owner_email = lease_of(r, uuid).user_email, .uuid = uuid
+	};
 
 	rig_run(&r->k, lease_get, &c);
 	return c;
@@ -237,7 +239,12 @@ TEST(the_estimate_is_when_as_many_accounts_have_come_back_as_the_place_says)
 	CHECK(look(&r, a).estimate_ms == r.k.clock.test_ms + 10 * HOUR_MS + 30 * MINUTE_MS);
 	CHECK(look(&r, b).estimate_ms == lease_of(&r, late).expires_ms + 30 * MINUTE_MS);
 	CHECK(look(&r, c).estimate_ms == 0); /* nobody can tell */
+	r.policy.rest_ms = 72 * HOUR_MS;
+	CHECK(look(&r, a).estimate_ms == r.k.clock.test_ms + 82 * HOUR_MS + 30 * MINUTE_MS);
+	hold_rules_defaults(&r.rules);
 	CHECK(order(&r, lease_terminate, late, &manager, NULL) == RC_OK);
-	CHECK(look(&r, a).estimate_ms == r.k.clock.test_ms + 30 * MINUTE_MS);
+	CHECK(look(&r, a).estimate_ms == r.k.clock.test_ms + 72 * HOUR_MS + 30 * MINUTE_MS);
+	rig_pass(&r.k, 5 * HOUR_MS);
+	CHECK(look(&r, a).estimate_ms == account_of(&r, lease_of(&r, late).account_id).rest_until_ms);
 	lease_rig_close(&r);
 }

@@ -94,7 +94,7 @@ export function table(columns, rows, { caption, none: nothing, id } = {}) {
 		h("th", { scope: "col", class: c.num && "num" }, c.hidden ? h("span", { class: "unseen" }, c.title) : c.title));
 	const cell = (c, content) => h("td", {
 		class: [c.num && "num", c.class, c.lead && "lead", (content ?? "") === "" && "blank"].filter(Boolean).join(" ") || null,
-		data: { title: c.hidden ? "" : c.title } }, (content ?? "") === "" ? none() : content);
+		data: { title: c.hidden ? "" : c.title } }, (content ?? "") === "" ? none() : Array.isArray(content) ? h("div", {}, content) : content);
 	const body = rows.map((row) => h("tr", {}, columns.map((c) => cell(c, c.cell(row)))));
 	return h("div", { class: "table-box", id },
 		h("table", {}, caption && h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)),

@@ -5,7 +5,7 @@ import { h, part } from "../dom.js";
 import { timeline } from "../events.js";
 import { ago, money, time, words } from "../format.js";
 import { button, card, confirm, copyable, facts, heading, loader } from "../parts.js";
-import { budget, countdown, hours, isDenied, isEnded, isInLine, isOpen, isPending, isRunning, isWithdrawn, leaseBadge, leaseIdOf, leasePath, spendBar, tick, timeBar } from "./lease-parts.js";
+import { budget, countdown, hours, isDenied, isEnded, isInLine, isOpen, isPending, isRunning, isWithdrawn, isWorthTelling, leaseBadge, leaseIdOf, leasePath, spendBar, tick, timeBar } from "./lease-parts.js";
 import { changeLease } from "./lease-change.js";
 import { statementCard } from "./lease-statement.js";
 
@@ -91,7 +91,7 @@ function stateCard(ctx, l, policy) {
 }
 
 function bars(l) {
-	const age = l.costAsOf ? ["as of ", ago(l.costAsOf)] : l.lastCheckedDate ? ["no figure yet, looked ", ago(l.lastCheckedDate)] : null;
+	const age = isEnded(l) ? "as last seen while it ran; bills come later" : l.costAsOf ? ["as of ", ago(l.costAsOf)] : l.lastCheckedDate ? ["no figure yet, looked ", ago(l.lastCheckedDate)] : null;
 	return !isPending(l) && !isDenied(l) && h("div", { class: "grid" },
 		card("Spend", { class: "half", more: age }, spendBar(l)),
 		card("Time", { class: "half", more: l.expirationDate && [isOpen(l) ? "ends " : "would have ended ", time(l.expirationDate)] }, timeBar(l)));
@@ -131,7 +131,7 @@ function history(l) {
 async function historyCard(ctx, l) {
 	if (!ctx.rights.operations) return card("What happened", {}, history(l));
 	const { events } = await api.get("/v1/ops/events", { subject: `lease/${l.uuid}`, limit: EVENTS }, { signal: ctx.signal });
-	return card("What happened", {}, timeline(events, ctx.rights, { withSubject: false }));
+	return card("What happened", {}, timeline(events.filter(isWorthTelling), ctx.rights, { withSubject: false }));
 }
 
 export default async function page(ctx) {
