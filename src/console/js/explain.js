@@ -2,7 +2,8 @@
 // The panel that explains one thing: where it is and since when, why, what is wrong, what led there, what comes next, what can be done. Everything
 // in it is the server's own words (docs/explain.md); nothing is concluded here.
 //
-//   explainPanel("sandbox", id, ctx)     "account", "lease" or "sandbox"
+//   explainPanel("sandbox", id, ctx)                       "account", "lease" or "sandbox"
+//   explainPanel("account", id, ctx, { isOpen: false })    where the page itself says the most: it opens by itself when something is wrong
 //
 // Of a lease the id is its uuid for who has operations, and its leaseId for everybody else, who is told less of it.
 import * as api from "./api.js";
@@ -41,22 +42,25 @@ function orders(can) {
 function content(s) {
 	return h("div", { class: "stack explain-body" },
 		h("p", { class: "explain-summary" }, s.summary),
-		h("p", { class: "dim" }, badge(s.where, { text: words(s.where) }), s.since && [" since ", time(s.since), ", ", ago(s.since)]),
+		h("p", { class: "dim" }, badge(s.where, { text: words(s.where), kind: "plain" }), s.since && [" since ", time(s.since), ", ", ago(s.since)]),
 		s.problems.length > 0 && h("div", { class: "note bad" }, h("h3", {}, "What is wrong"), h("ul", { class: "why" }, s.problems.map((text) => h("li", {}, text)))),
 		list("Why", s.why), comingNext(s.next), ledThere(s.events), orders(s.can));
 }
 
-export function explainPanel(kind, id, ctx, { title = "Explain" } = {}) {
+export function explainPanel(kind, id, ctx, { title = "Explain", isOpen = true } = {}) {
 	const place = h("div");
-	const panel = h("details", { class: "card explain", open: true, data: { explain: kind } }, h("summary", {}, h("h2", {}, title)), place);
-	let said = "";
+	const panel = h("details", { class: "card explain", open: isOpen, data: { explain: kind } },
+		h("summary", {}, h("h2", {}, title), h("span", { class: "dim" }, "why, what comes next, what can be done")), place);
+	let said = "", wasOpened = isOpen;
 	const again = loader(place, async () => {
 		const got = await ask(kind, id, ctx);
 		said = JSON.stringify(got);
-		return content(got);
+		if (got.problems.length && !wasOpened) wasOpened = panel.open = true;
+		return panel.open && content(got);
 	});
+	panel.addEventListener("toggle", () => panel.open && again());
 	ctx.every(FRESH_MS, async () => {
-		if (!panel.open || place.contains(document.activeElement)) return;
+		if (place.contains(document.activeElement)) return;
 		const got = await ask(kind, id, ctx).catch(() => null); // a server that is away is told above the page
 		if (got && JSON.stringify(got) !== said) again();
 	});
