@@ -36,7 +36,7 @@ run: ## install what is missing, build and start it for trying out, on LISTEN=12
 	@test -e build/leasehold || echo "building; this takes a minute the first time"
 	@$(MAKE) --no-print-directory build
 	@LEASEHOLD_TIME_SCALE=$${LEASEHOLD_TIME_SCALE:-$(SPEED)} LOG_LEVEL=$${LOG_LEVEL:-WARNING} \
-		build/leasehold serve --dev --listen $(LISTEN) --data $(DATA)
+		exec build/leasehold serve --dev --listen $(LISTEN) --data $(DATA)
 
 test: ## install what is missing, run all tests
 	@scripts/setup test
