@@ -2,17 +2,10 @@
 // Alarms: what is wrong now, since when, by what evidence, and what the runbook says to do about it.
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { ago, time, words } from "../format.js";
+import { ago, time } from "../format.js";
 import { badge, card, empty } from "../parts.js";
+import { alarmPlace, alarmTitle } from "./alarms-parts.js";
 import { live, more, opsHeading } from "./operations-parts.js";
-
-// Where one looks and acts, by the beginning of the rule's name.
-const places = [
-	["dead-letters", "/operations/dead-letters", "To the dead letters"], ["queue", "/operations/queues", "To the queues"], ["saga", "/operations/sagas", "To the sagas"],
-	["timer", "/operations/timers", "To the timers"], ["job", "/operations/jobs", "To the jobs"], ["hold", "/operations/holds", "To the holds"],
-	["pool-low", "/sandboxes", "To the sandboxes"], ["account", "/accounts", "To the accounts"], ["cleanup", "/accounts", "To the accounts"],
-];
-const placeOf = (a) => places.find(([rule]) => a.rule.startsWith(rule));
 
 // --- the runbook ---
 
@@ -35,14 +28,14 @@ function paragraph(text) {
 // --- the page ---
 
 async function alarmCard(a) {
-	const place = placeOf(a), about = a.name.includes("#") ? a.name.slice(a.name.indexOf("#") + 1) : "", text = await section(a.rule);
-	return card(about ? `${words(a.rule)}: ${about}` : words(a.rule), { class: `alarm ${a.state === "raised" ? a.severity : ""}`, more: h("span", { class: "row" },
+	const place = alarmPlace(a), text = await section(a.rule);
+	return card(alarmTitle(a), { class: `alarm ${a.state === "raised" ? a.severity : ""}`, more: h("span", { class: "row" },
 		badge(a.severity, a.severity === "page" ? { text: "Page: act now" } : { text: "Warning" }), badge(a.state, { text: a.state === "raised" ? "Raised" : "Not yet raised", kind: a.state === "raised" ? "bad" : "plain" })) },
 	h("div", { class: "stack" },
 		h("p", {}, a.evidence),
 		h("p", { class: "dim" }, "Since ", time(a.since_at), ", ", ago(a.since_at), "; last looked at ", ago(a.checked_at), "."),
 		text.length > 0 && more("What it means and what to do", a.name, h("div", { class: "runbook" }, text.map(paragraph))),
-		h("div", { class: "row" }, place && h("a", { class: "button small", href: place[1] }, place[2]),
+		h("div", { class: "row" }, place && h("a", { class: "button small", href: place.href }, place.label),
 			h("a", { class: "button small", href: `/operations/events?subject=${encodeURIComponent(`alarm/${a.name}`)}` }, "Its history"))));
 }
 

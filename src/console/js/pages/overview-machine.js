@@ -3,8 +3,10 @@
 import * as api from "../api.js";
 import { fill, h } from "../dom.js";
 import { eventItem } from "../events.js";
-import { ago, duration, millis, money, number, percent } from "../format.js";
+import { ago, duration, millis, money, number, percent, words } from "../format.js";
 import { badge, bar, card, empty, figure, loader, meter, plot, table } from "../parts.js";
+import { phaseTitle } from "./account-parts.js";
+import { alarmPlace, alarmTitle } from "./alarms-parts.js";
 
 const FRESH_MS = 5000, SOON_MS = 1100, EVENTS = 15; // the server gives the same answer for a second
 
@@ -33,8 +35,8 @@ function figures({ pool, line, claims, alarms, kernel }) {
 			sub: line.waiting ? (line.estimate_sec === null ? "no estimate yet" : `about ${duration(line.estimate_sec)}`) : "nobody waits",
 			kind: line.waiting ? "warn" : "" }),
 		figure("Claims a minute", number(claims.per_minute), { sub: `p99 ${millis(claims.p99_ms)}` }),
-		figure("Alarms", number(raised.length), { kind: raised.length ? "bad" : "", sub: raised.length ? raised[0].rule : "all is well" }),
-		figure("Dead letters", number(kernel.dead_letters), { kind: kernel.dead_letters ? "bad" : "", sub: kernel.dead_letters ? "deliveries given up" : "none" }),
+		figure("Alarms", number(raised.length), { kind: raised.length ? "bad" : "", sub: raised.length ? words(raised[0].rule) : "all is well", href: "/operations/alarms" }),
+		figure("Dead letters", number(kernel.dead_letters), { kind: kernel.dead_letters ? "bad" : "", sub: kernel.dead_letters ? "deliveries given up" : "none", href: "/operations/dead-letters" }),
 		figure("Sagas", number(kernel.sagas_running), { sub: kernel.sagas_parked ? `${number(kernel.sagas_parked)} parked` : "running", kind: kernel.sagas_parked ? "bad" : "" }));
 }
 
@@ -59,14 +61,14 @@ function leasesCard({ leases }) {
 }
 
 function accountsCard({ accounts }) {
-	const kinds = { Available: "good", Active: "info", CleanUp: "warn", Frozen: "plain", Quarantine: "bad" };
-	const parts = Object.entries(kinds).map(([name, kind]) => ({ name, value: accounts.by_status[name] ?? 0, kind }));
+	const kinds = { Available: "good", Active: "info", Frozen: "warn", CleanUp: "info", Cooldown: "plain", Quarantine: "bad" };
+	const parts = Object.entries(kinds).map(([name, kind]) => ({ name: phaseTitle(name), value: accounts.by_status[name] ?? 0, kind }));
 	const sum = parts.reduce((s, p) => s + p.value, 0);
 	return card("Accounts", { class: "half", more: `${number(sum)} registered` }, sum ? bar(parts, { label: "Accounts by status" }) : empty("No accounts are registered"));
 }
 
 const alarmColumns = [
-	{ title: "Alarm", lead: true, cell: (a) => a.name },
+	{ title: "Alarm", lead: true, cell: (a) => h("a", { href: alarmPlace(a)?.href ?? "/operations/alarms" }, alarmTitle(a)) },
 	{ title: "Severity", cell: (a) => badge(a.severity, a.severity === "page" ? { text: "Page" } : {}) },
 	{ title: "State", cell: (a) => badge(a.state) },
 	{ title: "What", cell: (a) => a.evidence },
