@@ -39,7 +39,7 @@ const columns = (ctx, again) => [
 	{ title: "Why it rests", cell: (hold) => [holdReason(hold.reason), hold.note && h("span", { class: "sub-line" }, hold.note), hold.last_error && h("span", { class: "sub-line bad-text" }, hold.last_error)] },
 	{ title: "Ends", cell: (hold) => (hold.due_at ? due(hold.due_at) : badge("manual", { text: "When a person ends it", kind: "warn" })) },
 	{ title: "Since", cell: (hold) => [ago(hold.created_at), h("span", { class: "sub-line" }, `by ${hold.created_by}`)] },
-	{ title: "Actions", hidden: true, class: "nowrap", cell: (hold) => (hold.locks ? badge("locks", { text: "Locked: see the account", kind: "plain" }) : h("span", { class: "row" },
+	{ title: "Actions", hidden: true, class: "nowrap", cell: (hold) => (hold.locks ? h("span", {}, "Locked: ", subjectLink(`account/${hold.account_id}`, ctx.rights, "see the account")) : h("span", { class: "row" },
 		button("Extend", { size: "small", title: `Extend the hold of ${hold.account_id}: ${hold.reason}`, run: () => extend(hold, again) }),
 		button("Release", { size: "small", title: `Release the hold of ${hold.account_id}: ${hold.reason}`, run: () => release(hold, again) }),
 		button("Cancel", { size: "small", kind: "quiet-danger", title: `Cancel the hold of ${hold.account_id}: ${hold.reason}`, run: () => cancel(hold, again) }))) },
