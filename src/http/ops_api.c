@@ -362,6 +362,7 @@ void handle_alarm_list(struct request *r)
 static void on_nodes(struct request *r)
 {
 	struct node_list *l = r->arg;
+	int64_t           silent_ms = kernel_span_ms(ops_kernel(r), NODE_SILENT_MS);
 	struct json_out   o;
 
 	if (ops_failed(r))
@@ -375,7 +376,7 @@ static void on_nodes(struct request *r)
 		json_put_str(&o, "id", n->id);
 		ops_put_time(&o, "started_at", n->started_ms);
 		ops_put_time(&o, "beat_at", n->beat_ms);
-		json_put_bool(&o, "silent", ops_now_ms(r) - n->beat_ms > NODE_SILENT_MS);
+		json_put_bool(&o, "silent", ops_now_ms(r) - n->beat_ms > silent_ms);
 		json_put_int(&o, "slowest_ms", n->slowest_ms);
 		json_put_int(&o, "failed_commits", n->failed_commits);
 		json_close_object(&o);
