@@ -178,10 +178,10 @@ static enum rc read_key(struct str text, struct arena *a, struct str *ret_email,
 {
 	CLEANUP(json_freep) json_t *key = NULL;
 	struct str                  email, uuid;
-	enum rc                     rc = json_parse(text, &key, e);
+	struct err                  ignored = { 0 }; /* where in the decoded text says nothing to whoever sent the id */
 
-	if (rc)
-		return err_wrap(e, rc, "lease id");
+	if (json_parse(text, &key, &ignored))
+		return err_set(e, RC_INVALID, "lease id: is not base64 of {\"userEmail\":\"...\",\"uuid\":\"...\"}");
 	if (!json_is_object(key) || json_object_size(key) != 2 || !json_get_text(key, "userEmail", &email) ||
 	    !json_get_text(key, "uuid", &uuid))
 		return err_set(e, RC_INVALID, "lease id: must hold userEmail and uuid, two texts, and nothing else");
