@@ -323,6 +323,11 @@ static void advise_unreachable(const struct remote *remote, const char *why)
 		fprintf(to,
 		        "Is the development server still running? Its address comes from %s; start it with: make run\n",
 		        remote->settings.dev_path);
+	else if (remote->settings.unused_dev_path)
+		fprintf(to,
+		        "A token was named without an address, so the development server's file %s was not used; set "
+		        "LEASEHOLD_ADDRESS to the address in it.\n",
+		        remote->settings.unused_dev_path);
 	else
 		fprintf(to, "Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
 }
@@ -392,8 +397,20 @@ static const char *advice(struct str code)
 	return NULL;
 }
 
+/* Where the things are listed that the command is about; NULL when nothing lists them. */
+static const char *list_advice(struct remote *remote)
+{
+	struct str noun = cli_command_noun(remote->args->command);
+
+	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
+		if (str_eq(cli_command_noun(&cli_commands[i]), noun) &&
+		    str_eq(cli_command_verb(&cli_commands[i]), STR("list")))
+			return str_format(&remote->arena, "See what there is: leasehold %.*s list", STR_ARG(noun)).p;
+	return NULL;
+}
+
 /* The same, but who has waited in line is not told to, and who asked for a thing that is not there, not about addresses. */
-static const char *advice_after(const struct remote *remote, struct str code, struct str message)
+static const char *advice_after(struct remote *remote, struct str code, struct str message)
 {
 	int64_t waited;
 	bool has_waited = str_to_int(str_from(remote->args->values[CLI_OPTION_WAIT]), 1, REMOTE_WAIT_MAX_SEC, &waited);
@@ -401,7 +418,7 @@ static const char *advice_after(const struct remote *remote, struct str code, st
 	if (has_waited && str_eq(code, STR("NO_SANDBOXES_AVAILABLE")))
 		return "Wait longer, or try again later.";
 	if (str_eq(code, STR("NOT_FOUND")) && message.n && !str_starts_with(message, STR("there is nothing at")))
-		return NULL;
+		return list_advice(remote);
 	return advice(code);
 }
 

@@ -4,6 +4,15 @@
 #include "cli/remote.h"
 #include "cli/run.h"
 
+enum { WITHOUT_END = 1000 };
+
+static struct str tries_cell(struct remote *remote, const json_t *queue, const char *member)
+{
+	if (json_integer_value(json_object_get(queue, member)) >= WITHOUT_END)
+		return STR("no limit");
+	return list_text(remote, queue, member);
+}
+
 int run_queue_list(struct remote *remote)
 {
 	static const struct list_column columns[] = {
@@ -12,7 +21,7 @@ int run_queue_list(struct remote *remote)
 		{ "OLDEST", list_seconds, "oldest_age_sec", 6 },
 		{ "FAILING", list_text, "failing", 8 },
 		{ "DEAD", list_text, "dead", 8 },
-		{ "TRIES", list_text, "tries", 5 },
+		{ "TRIES", tries_cell, "tries", 8 },
 		{ "VISIBILITY", list_seconds, "visibility_sec", 10 },
 	};
 	static const struct list queues = {

@@ -148,8 +148,12 @@ enum rc settings_load_dev(struct settings *s, struct arena *a, struct err *e)
 	struct str  file;
 	enum rc     rc;
 
-	if (has_any(s) || stat(path, &owner) || owner.st_uid != geteuid())
+	if (stat(path, &owner) || owner.st_uid != geteuid())
 		return RC_OK;
+	if (has_any(s)) {
+		s->unused_dev_path = settings_get(s, "LEASEHOLD_ADDRESS").n ? NULL : path;
+		return RC_OK;
+	}
 	if ((rc = read_private(path, a, &file, e)) || !file.n)
 		return rc;
 	s->dev_path = path;

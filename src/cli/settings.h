@@ -12,7 +12,9 @@ struct settings {
 	const struct cli_io *io;
 	const char          *path;     /* of the client file, there or not; NULL when the home is not known */
 	const char          *dev_path; /* of the file of a development server, when that is used instead; else NULL */
-	struct str           file;     /* its text; empty when it is not there */
+	const char
+	          *unused_dev_path; /* the same, when it is there but a token was named without an address; else NULL */
+	struct str file;            /* its text; empty when it is not there */
 };
 
 /* RC_INVALID when the client file is there but cannot be used: readable by others, too large, not KEY=VALUE. */
