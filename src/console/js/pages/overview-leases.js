@@ -18,7 +18,7 @@ const columns = [
 	{ title: "From template", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.originalLeaseTemplateName) },
 	{ title: "Status", cell: (l) => badge(l.status) },
 	{ title: "Account", cell: (l) => l.awsAccountId && h("code", {}, l.awsAccountId) },
-	{ title: "Spend", cell: spend },
+	{ title: "Spend", cell: (l) => l.awsAccountId && spend(l) },
 	{ title: "Ends", cell: (l) => l.expirationDate && ago(l.expirationDate) },
 ];
 
@@ -41,7 +41,7 @@ export async function leasesPart(ctx) {
 	const cards = [
 		waiting && (waiting.items.length || !isBrief) && card("Waiting for approval", { more: waiting.items.length ? h("a", { href: "/approvals" }, `Decide ${waiting.items.length}${waiting.next ? " or more" : ""}`) : null },
 			table(waitingColumns, waiting.items, { caption: "Requests that wait for approval", none: empty("Nothing waits for approval") })),
-		(mine.length || !isBrief) && card("My leases", {}, table(columns, mine, { caption: "My leases", none: empty("You have no lease", "A lease gives you an account of your own for a while.", h("a", { class: "button primary", href: "/leases/new" }, "Request a lease")) })),
+		(mine.length || !isBrief) && card("My leases", { more: mine.length ? h("a", { href: "/leases/new" }, "Request a lease") : null }, table(columns, mine, { caption: "My leases", none: empty("You have no lease", "A lease gives you an account of your own for a while.", h("a", { class: "button primary", href: "/leases/new" }, "Request a lease")) })),
 	].filter(Boolean);
 	return cards.length > 0 && h("div", { class: "stack" }, cards);
 }

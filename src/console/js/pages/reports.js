@@ -41,7 +41,7 @@ async function costs(ctx, month) {
 	const sum = rows.reduce((total, r) => total + Number(r[3]), 0);
 	return [
 		rows.length > 0 && h("p", { class: "report-sum" }, "Total ", h("b", {}, money(sum))),
-		table(columns, rows, { caption: `Costs of ${month} by group`, none: empty("Nothing was spent", "Leases that ran in this month appear here with what they cost, by cost group.") }),
+		table(columns, rows, { caption: `Costs of ${month} by group`, none: empty("No costs yet", "A lease appears here after its first midnight (UTC), with what it cost in this month, by cost group.") }),
 	];
 }
 
