@@ -50,6 +50,8 @@ enum discrepancy discrepancy_judge(const struct pool_view *v, struct str ou)
 {
 	enum discrepancy d;
 
+	if (v->is_guarded)
+		return discrepancy_judge_guarded(v, ou);
 	if (v->is_busy)
 		return DISCREPANCY_NONE;
 	if ((d = judge_place(v, ou)))
@@ -81,6 +83,16 @@ struct str discrepancy_text(enum discrepancy d, const struct pool_view *v, struc
 	case DISCREPANCY_MISPLACED:
 		return str_format(a, "account %.*s is in %.*s, the record says %.*s%s", STR_ARG(v->id), STR_ARG(at),
 		                  STR_ARG(v->status), v->has_lease ? " and has a lease" : "");
+	case DISCREPANCY_STUCK_MOVE:
+		return str_format(a, "a move of account %.*s was begun and has stopped; it is in %.*s", STR_ARG(v->id),
+		                  STR_ARG(at));
+	case DISCREPANCY_STALE_HOLD:
+	case DISCREPANCY_LEFT_REST:
+		return str_format(a, "account %.*s is held, but it is in %.*s: somebody has moved it", STR_ARG(v->id),
+		                  STR_ARG(at));
+	case DISCREPANCY_FOREIGN_REST:
+		return str_format(a, "account %.*s is in %.*s, and not by us: the other system sees to it",
+		                  STR_ARG(v->id), STR_ARG(at));
 	case DISCREPANCY_NO_HOLD: return str_format(a, "account %.*s rests, and nothing holds it", STR_ARG(v->id));
 	case DISCREPANCY_BYPASS:
 	case DISCREPANCY_LENT_BYPASS:
@@ -105,7 +117,8 @@ int64_t discrepancy_due_ms(const struct hold_rules *rules, struct str account_na
 
 bool hold_is_forgotten(const struct hold *h, struct wall now)
 {
-	bool is_under_way = now.ms >= h->due_ms && now.ms - h->due_ms < RELEASE_TAKES_MS;
+	bool is_under_way = (now.ms >= h->due_ms && now.ms - h->due_ms < RELEASE_TAKES_MS) ||
+	                    str_eq(h->placement, STR(HOLD_RELEASING));
 
 	return h->state == HOLD_OPEN && h->due_ms && !is_under_way;
 }

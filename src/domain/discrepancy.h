@@ -23,7 +23,11 @@ struct arena;
 	X(BYPASS, "bypass", true)                   /* free after a cleanup without a rest on record: it rests */     \
 	X(LENT_BYPASS, "lent-bypass", false)        /* the same, and lent already */                                  \
 	X(NO_TIMER, "no-timer", true)               /* a hold that nothing would release: armed again */              \
-	X(EVENTS_SILENT, "events-silent", false)    /* accounts were cleaned, and no event told of a move */
+	X(EVENTS_SILENT, "events-silent", false)    /* accounts were cleaned, and no event told of a move */          \
+	X(STUCK_MOVE, "stuck-move", true)      /* beside another system: a move of ours that nobody goes on with */   \
+	X(STALE_HOLD, "stale-hold", true)      /* the same: held, but lent, cleaned or gone: the hold is closed */    \
+	X(LEFT_REST, "left-rest", false)       /* the same: held, but in Available by hand: a person decides */       \
+	X(FOREIGN_REST, "foreign-rest", false) /* the same: in Quarantine, and not by us */
 
 enum discrepancy {
 #define X(name, text, heals) DISCREPANCY_##name,
@@ -48,10 +52,20 @@ struct pool_view {
 	bool   is_accounted;   /* what followed that cleanup is on file: a hold, a bypass, an exemption, an ejection */
 	size_t open_holds;     /* as the book has them */
 	bool   is_handed_over; /* its last hold was handed to another system, which frees it */
+
+	/* Beside another system only: discrepancy_guard.c. */
+	bool   is_guarded;
+	bool   is_tracked; /* its table has it */
+	bool   is_stuck;   /* a move of ours was begun, has stopped, and nothing will go on with it */
+	bool   is_ours;    /* no hold is open, and the last one was closed without bringing it back */
+	size_t held;       /* open holds that have brought it to Quarantine */
 };
 
 /* What is wrong with it; ou: where the organisation has it, empty: in none of the pool's. */
 enum discrepancy discrepancy_judge(const struct pool_view *v, struct str ou);
+
+/* The same beside another system: discrepancy_judge() asks it. */
+enum discrepancy discrepancy_judge_guarded(const struct pool_view *v, struct str ou);
 
 /* One sentence for people. */
 struct str discrepancy_text(enum discrepancy d, const struct pool_view *v, struct str ou, struct arena *a);

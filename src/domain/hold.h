@@ -79,7 +79,8 @@ enum {
 #define HOLD_HOUR_MS      INT64_C(3600000)
 #define HOLD_NAME_PREFIX  "isb-billing-sep-unquarantine-" /* of everything that is visible outside (FR11, FR25) */
 #define HOLD_BYPASS_TAG   "do-not-separate"
-#define HOLD_METADATA_91D (91 * 24) /* the preset that outlives 90 days of history */
+#define HOLD_RELEASING    "releasing" /* in placement: its timer has done its work */
+#define HOLD_METADATA_91D (91 * 24)   /* the preset that outlives 90 days of history */
 
 struct hold {
 	struct str       id;      /* "ACCOUNT-MS": the time it was made; no two of an account have the same */

@@ -246,14 +246,20 @@ static int64_t draw_backoff(struct work *w, const struct lane *lane)
 	                      q->backoff_max_ms ? q->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS, lane->tries - 1);
 }
 
+static bool is_hopeless(const struct work *w, const struct lane *lane)
+{
+	bool is_nonsense = w->failure.rc == RC_INVALID || w->failure.rc == RC_CORRUPT;
+
+	return lane->tries >= queue_tries(w->queue) || (w->queue->buries_nonsense && is_nonsense);
+}
+
 /* A try has failed: later again, or never. */
 static enum rc note_failure(struct session *s, struct work *w, struct lane *lane, struct err *e)
 {
-	const struct queue *q = w->queue;
-	struct str          why = str_dup(session_arena(s), str_from(w->failure.msg));
+	struct str why = str_dup(session_arena(s), str_from(w->failure.msg));
 
-	w->outcome = lane->tries >= queue_tries(q) ? "dead" : "failed";
-	if (lane->tries >= queue_tries(q))
+	w->outcome = is_hopeless(w, lane) ? "dead" : "failed";
+	if (is_hopeless(w, lane))
 		return bury(s, lane, &w->delivery.event, why, &w->has_more, e);
 	if (HAS_DEFECT(SKIP_LANE_ORDER) && lane->head < lane->tail) {
 		step_back(s, lane);

@@ -51,8 +51,9 @@ struct queue {
 	queue_settle_fn *settle; /* and this one, or NULL */
 	queue_over_fn   *over;   /* the same */
 	void            *arg;
-	bool             is_heard;       /* handle() is noticed outside the store: not before the event is durable */
-	bool             has_addressees; /* gets deliveries only while there is a webhook */
+	bool             is_heard;        /* handle() is noticed outside the store: not before the event is durable */
+	bool             buries_nonsense; /* RC_INVALID and RC_CORRUPT: dead at once, another try would say the same */
+	bool             has_addressees;  /* gets deliveries only while there is a webhook */
 
 	int64_t  tries;                      /* 0: 3 */
 	int64_t  backoff_ms, backoff_max_ms; /* 0: 1 s, 5 min */

@@ -17,6 +17,8 @@
  * Between the other system's move and ours the account can be lent: no guard that stands beside can help that. Should it happen, we see the
  * lease, leave the account alone and say so.
  *
+ * An event that cannot be read is a dead letter at once; one that cannot be looked into is tried for about an hour.
+ *
  * Not here: the rules (domain/guard.c), what is done outside (guard_steps.c), what follows from it (guard_saga.c).
  */
 #include "service/guard.h"
@@ -129,6 +131,17 @@ static void see_tag(struct guard *g, struct arena *a, struct sight *ret)
 		}
 }
 
+/* An answer from outside that makes no sense may make sense later, when somebody has mended a setting: only an event that makes none is given
+ * up at once. */
+static enum rc outside(enum rc rc, struct err *e)
+{
+	if (rc != RC_INVALID && rc != RC_CORRUPT)
+		return rc;
+	if (e)
+		e->rc = RC_UNAVAILABLE;
+	return RC_UNAVAILABLE;
+}
+
 static enum rc look_at_move(struct guard *g, const struct event *event, struct arena *a, struct sight *ret,
                             struct err *e)
 {
@@ -143,9 +156,9 @@ static enum rc look_at_move(struct guard *g, const struct event *event, struct a
 		                           .ejects = g->options.rules->ejects };
 	if (ret->facts.has_failed)
 		return RC_OK;
-	if ((rc = see_ous(g, a, &ret->facts, e)))
+	if ((rc = outside(see_ous(g, a, &ret->facts, e), e)))
 		return err_wrap(e, rc, "move of account %.*s", STR_ARG(ret->event.account));
-	if (guard_needs_table(&ret->facts) && (rc = see_table(g, a, ret, e)))
+	if (guard_needs_table(&ret->facts) && (rc = outside(see_table(g, a, ret, e), e)))
 		return rc;
 	if (guard_needs_tag(&ret->facts))
 		see_tag(g, a, ret);
@@ -193,7 +206,7 @@ static enum rc confirm(struct guard *g, const struct event *event, struct arena 
 
 	if (rc || (rc = store_read(g->options.store, see_if_held, &l, a, e)) || !l.is_held)
 		return rc;
-	return guard_correct_table(g, l.account, a, &ret->corrected, e);
+	return outside(guard_correct_table(g, l.account, a, &ret->corrected, e), e);
 }
 
 static enum rc look(struct call *c, struct err *e)
@@ -219,6 +232,7 @@ struct decision {
 	enum guard_outcome  outcome;
 	struct guard_mark   mark;
 	struct holds        open;
+	struct str          by, why; /* of its holds; empty: the guard, and the outcome's reason */
 };
 
 /* The facts that are in our own records. */
@@ -286,8 +300,8 @@ static struct hold new_hold(const struct decision *d)
 	return (struct hold){ .account = d->sight->event.account,
 		              .reason = HOLD_BILLING,
 		              .mode = HOLD_GUARD,
-		              .created_by = STR(GUARD_ACTOR),
-		              .note = str_from(guard_outcome_reasons[d->outcome]),
+		              .created_by = d->by.n ? d->by : STR(GUARD_ACTOR),
+		              .note = d->why.n ? d->why : str_from(guard_outcome_reasons[d->outcome]),
 		              .source_event = d->sight->event.id };
 }
 
@@ -352,6 +366,34 @@ static enum rc hold(struct decision *d, struct err *e)
 	if ((rc = guard_start(d->s, &d->mark, GUARD_HOLD_SAGA, &order, e)))
 		return rc;
 	return tell_outcome(d, order.hold, STR(""), e);
+}
+
+/* Nobody knows since when, so for the whole time from now on; where no rest is configured, until a person says otherwise: it is in Quarantine,
+ * and a comparison makes nothing free. */
+enum rc guard_hold_found(struct session *s, const struct guard *g, const struct guard_found *found, struct err *e)
+{
+	struct arena      *a = session_arena(s);
+	struct sight       sight = { .event = { .account = found->account }, .found = { .name = found->name } };
+	struct decision    d = { .s = s, .guard = g, .sight = &sight, .by = found->by, .why = found->why };
+	struct guard_order order = { .account = found->account };
+	struct hold        h;
+	enum rc            rc = guard_mark_read(s, found->account, &d.mark, e);
+
+	d.outcome = GUARD_HOLD;
+	sight.event.id = str_format(a, "%.*s/%.*s/%lld", STR_ARG(found->by), STR_ARG(found->account),
+	                            (long long)session_now(s).ms);
+	if (rc || (rc = open_by_rules(&d, &order.hold, e)))
+		return rc;
+	if (!order.hold.n) {
+		h = new_hold(&d);
+		h.placement = STR(PLACE_INTENDED);
+		if ((rc = hold_open(s, &h, e)))
+			return rc;
+		order.hold = h.id;
+	}
+	if ((rc = guard_start(s, &d.mark, GUARD_HOLD_SAGA, &order, e)))
+		return rc;
+	return tell_outcome(&d, order.hold, found->why, e);
 }
 
 /* --- bypass, eject, lock --- */
@@ -504,7 +546,9 @@ static enum rc settle(struct session *s, const struct call *c, struct err *e)
 
 void guard_queues(struct guard *g, struct queue ret[GUARD_QUEUES])
 {
-	ret[0] = (struct queue){ .name = GUARD_QUEUE, .call = look, .settle = settle, .arg = g, .tries = TRIES };
+	ret[0] = (struct queue){
+		.name = GUARD_QUEUE, .call = look, .settle = settle, .arg = g, .tries = TRIES, .buries_nonsense = true
+	};
 	ret[1] = (struct queue){
 		.name = GUARD_LOG_QUEUE, .handle = guard_write_line, .arg = g->options.metrics, .is_heard = true
 	};

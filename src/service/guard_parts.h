@@ -5,6 +5,7 @@
 
 #include "service/account_ous.h"
 #include "service/guard.h"
+#include "service/holds.h"
 
 #define GUARD_HOLD_SAGA    "guard-hold" /* an id is KIND/ACCOUNT/NUMBER */
 #define GUARD_RELEASE_SAGA "guard-release"
@@ -15,7 +16,7 @@
 /* How far the move outside is, in hold.placement. The last two are of holds that were never open. */
 #define PLACE_INTENDED  "intended"
 #define PLACE_HELD      "held"
-#define PLACE_RELEASING "releasing"
+#define PLACE_RELEASING HOLD_RELEASING
 #define PLACE_RELEASED  "released"
 #define PLACE_EJECTING  "ejecting"
 #define PLACE_EJECTED   "ejected"
@@ -38,6 +39,18 @@ struct guard_field {
 MUST_CHECK enum rc guard_tell(struct session *s, const char *action, struct str account,
                               const struct guard_field *fields, size_t count, struct err *e);
 queue_handle_fn    guard_write_line; /* arg is the guard's struct metrics, or NULL */
+
+/* --- guard.c --- */
+
+/* An account that is in Quarantine without a hold. */
+struct guard_found {
+	struct str account, name;
+	struct str by, why;
+};
+
+/* Hold it: the holds of the rules with their release times, and the saga after which the table says Quarantine. */
+MUST_CHECK enum rc guard_hold_found(struct session *s, const struct guard *g, const struct guard_found *found,
+                                    struct err *e);
 
 /* --- guard_saga.c --- */
 
@@ -76,6 +89,20 @@ MUST_CHECK enum rc guard_is_busy(struct session *s, const struct guard_mark *mar
 
 /* The timer of a saga that failed: the same again, unless another one was started since. */
 MUST_CHECK enum rc guard_retry(struct session *s, struct str saga_id, struct err *e);
+
+/* How far the account's last saga is. */
+struct guard_progress {
+	bool is_busy;  /* at work, or will be tried again */
+	bool is_stuck; /* wanted, and neither */
+};
+MUST_CHECK enum rc guard_look_at_progress(struct session *s, const struct guard_mark *mark, const struct holds *open,
+                                          struct guard_progress *ret, struct err *e);
+
+/* Go on with what is stuck. */
+MUST_CHECK enum rc guard_unstick(struct session *s, struct guard_mark *mark, struct holds *open, struct err *e);
+
+/* Have the table looked at now, as guard_arm_confirm() has it done in two minutes. */
+MUST_CHECK enum rc guard_confirm_now(struct session *s, struct str account, struct err *e);
 
 MUST_CHECK enum rc guard_arm_confirm(struct session *s, struct str account, struct err *e);
 

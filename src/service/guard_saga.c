@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "kernel/event.h"
 #include "kernel/timer.h"
 #include "service/account_follow.h"
 #include "service/guard_parts.h"
@@ -153,10 +154,15 @@ enum rc guard_is_busy(struct session *s, const struct guard_mark *mark, bool *re
 	return rc;
 }
 
+static struct str retry_name(struct session *s, struct str account)
+{
+	return str_format(session_arena(s), "guard-retry/%.*s", STR_ARG(account));
+}
+
 static enum rc arm_retry(struct session *s, const struct guard_order *o, struct str saga_id, struct err *e)
 {
 	struct arena *a = session_arena(s);
-	struct timer  timer = { .name = str_format(a, "guard-retry/%.*s", STR_ARG(o->account)),
+	struct timer  timer = { .name = retry_name(s, o->account),
 		                .due_ms = session_now(s).ms + GUARD_RETRY_MS,
 		                .type = STR(EVENT_GUARD_RETRY),
 		                .subject = account_subject(s, o->account),
@@ -181,6 +187,11 @@ enum rc guard_retry(struct session *s, struct str saga_id, struct err *e)
 	return guard_start(s, &mark, str_dup(session_arena(s), saga.kind).p, &order, e);
 }
 
+static struct str confirm_detail(struct session *s, struct str account)
+{
+	return str_format(session_arena(s), "{\"accountId\":\"%.*s\"}", STR_ARG(account));
+}
+
 enum rc guard_arm_confirm(struct session *s, struct str account, struct err *e)
 {
 	struct arena *a = session_arena(s);
@@ -188,9 +199,84 @@ enum rc guard_arm_confirm(struct session *s, struct str account, struct err *e)
 		                .due_ms = session_now(s).ms + GUARD_CONFIRM_MS,
 		                .type = STR(EVENT_GUARD_CONFIRM),
 		                .subject = account_subject(s, account),
-		                .detail = str_format(a, "{\"accountId\":\"%.*s\"}", STR_ARG(account)) };
+		                .detail = confirm_detail(s, account) };
 
 	return session_arm(s, &timer, e);
+}
+
+enum rc guard_confirm_now(struct session *s, struct str account, struct err *e)
+{
+	struct event event = { .type = STR(EVENT_GUARD_CONFIRM),
+		               .subject = account_subject(s, account),
+		               .actor = STR(GUARD_ACTOR),
+		               .detail = confirm_detail(s, account) };
+
+	return session_emit(s, &event, e);
+}
+
+/* --- what is stuck --- */
+
+static bool is_on_its_way(const struct hold *h)
+{
+	return str_eq(h->placement, STR(PLACE_INTENDED)) || str_eq(h->placement, STR(PLACE_RELEASING));
+}
+
+/* Its order still stands: a hold is on its way, or an eject has failed. */
+static bool is_wanted(const struct holds *open, const struct saga *saga, bool is_there)
+{
+	for (size_t i = 0; i < open->count; i++)
+		if (is_on_its_way(&open->items[i]))
+			return true;
+	return is_there && str_eq(saga->kind, STR(GUARD_EJECT_SAGA)) && saga->state != SAGA_DONE;
+}
+
+enum rc guard_look_at_progress(struct session *s, const struct guard_mark *mark, const struct holds *open,
+                               struct guard_progress *ret, struct err *e)
+{
+	struct timer timer;
+	struct saga  saga;
+	bool         is_there;
+	enum rc      rc;
+
+	*ret = (struct guard_progress){ 0 };
+	if (!mark->saga_id.n)
+		return RC_OK;
+	if ((rc = find_saga(s, mark->saga_id, &saga, &is_there, e)))
+		return rc;
+	rc = session_get(s, &timer_type, retry_name(s, mark->account), &timer, NULL);
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set(e, rc, "the timer of saga %.*s cannot be read", STR_ARG(mark->saga_id));
+	ret->is_busy = !rc || (is_there && is_at_work(&saga));
+	ret->is_stuck = !ret->is_busy && is_wanted(open, &saga, is_there);
+	return RC_OK;
+}
+
+/* Its saga is gone, or thinks that it is done. */
+static enum rc begin_anew(struct session *s, struct guard_mark *mark, struct hold *h, struct err *e)
+{
+	struct guard_order order = { .account = h->account, .hold = h->id };
+
+	if (str_eq(h->placement, STR(PLACE_INTENDED)))
+		return guard_start(s, mark, GUARD_HOLD_SAGA, &order, e);
+	h->placement = STR(PLACE_HELD);
+	session_put(s, &hold_type, h);
+	return h->due_ms ? hold_rearm(s, h, e) : RC_OK;
+}
+
+enum rc guard_unstick(struct session *s, struct guard_mark *mark, struct holds *open, struct err *e)
+{
+	struct saga saga;
+	bool        is_there;
+	enum rc     rc = find_saga(s, mark->saga_id, &saga, &is_there, e);
+
+	if (rc)
+		return rc;
+	if (is_there && saga.state != SAGA_DONE)
+		return guard_retry(s, mark->saga_id, e);
+	for (size_t i = 0; i < open->count; i++)
+		if (is_on_its_way(&open->items[i]))
+			return begin_anew(s, mark, &open->items[i], e);
+	return RC_OK;
 }
 
 /* --- ends --- */

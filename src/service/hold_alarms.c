@@ -125,7 +125,8 @@ enum rc alarm_hold_bypass(struct session *s, void *arg, struct findings *ret, st
 enum rc alarm_hold_broken(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
 	static const struct watched watched[] = { { DISCREPANCY_NO_HOLD, ALARM_WARNING },
-		                                  { DISCREPANCY_NO_TIMER, ALARM_WARNING } };
+		                                  { DISCREPANCY_NO_TIMER, ALARM_WARNING },
+		                                  { DISCREPANCY_STUCK_MOVE, ALARM_WARNING } };
 
 	(void)arg;
 	return each(s, watched, ARRAY_LEN(watched), ret, e);
@@ -133,10 +134,11 @@ enum rc alarm_hold_broken(struct session *s, void *arg, struct findings *ret, st
 
 enum rc alarm_pool_mismatch(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
-	static const struct watched watched[] = { { DISCREPANCY_LENT_AT_REST, ALARM_PAGE },
-		                                  { DISCREPANCY_UNRECORDED_REST, ALARM_WARNING },
-		                                  { DISCREPANCY_REST_ELSEWHERE, ALARM_WARNING },
-		                                  { DISCREPANCY_MISPLACED, ALARM_WARNING } };
+	static const struct watched watched[] = {
+		{ DISCREPANCY_LENT_AT_REST, ALARM_PAGE },      { DISCREPANCY_UNRECORDED_REST, ALARM_WARNING },
+		{ DISCREPANCY_REST_ELSEWHERE, ALARM_WARNING }, { DISCREPANCY_LEFT_REST, ALARM_WARNING },
+		{ DISCREPANCY_STALE_HOLD, ALARM_WARNING },     { DISCREPANCY_MISPLACED, ALARM_WARNING }
+	};
 
 	(void)arg;
 	return each(s, watched, ARRAY_LEN(watched), ret, e);

@@ -586,13 +586,16 @@ enum rc hold_add(struct session *s, void *arg, struct err *e)
 enum rc hold_extend_until(struct session *s, void *arg, struct err *e)
 {
 	struct hold_call *c = arg;
+	struct hold       told;
 	enum rc           rc = load(s, c->id, &c->hold, e);
 
-	if (rc || (rc = hold_extend(&c->hold, c->due_ms, session_now(s), e)))
+	if (rc || (c->due_ms < c->hold.due_ms && (rc = need_reason(c, e))) ||
+	    (rc = hold_extend(&c->hold, c->due_ms, session_now(s), e)))
 		return rc;
 	session_put(s, &hold_type, &c->hold);
-	if ((rc = arm(s, &c->hold, e)) ||
-	    (rc = tell(s, EVENT_HOLD_EXTENDED, &c->hold, c->by.email, c->by.request_id, e)))
+	told = c->hold;
+	told.closed_why = utf8_line(session_arena(s), c->reason, HOLD_NOTE_MAX); /* in the event alone: it is open */
+	if ((rc = arm(s, &c->hold, e)) || (rc = tell(s, EVENT_HOLD_EXTENDED, &told, c->by.email, c->by.request_id, e)))
 		return rc;
 	return c->hold.mode == HOLD_GUARD ? RC_OK : hold_free_account(s, c->hold.account, c->by.email, e);
 }

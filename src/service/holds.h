@@ -112,8 +112,9 @@ struct hold_call {
 	struct str    id;      /* of the hold; hold_add and hold_set_bypass: empty */
 	struct str    account; /* hold_add, hold_set_bypass */
 	struct caller by;
-	struct str    reason; /* in words; required by all but hold_get and hold_extend */
-	int64_t       due_ms; /* hold_extend, hold_add; 0: until a person closes it (hold_add) */
+	struct str
+	        reason; /* in words; required by all but hold_get, and hold_extend_until unless it makes the hold shorter */
+	int64_t due_ms; /* hold_extend, hold_add; 0: until a person closes it (hold_add) */
 
 	struct hold hold; /* the answer */
 };

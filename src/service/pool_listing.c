@@ -16,12 +16,14 @@
 
 enum { MEMBERS_MAX = 1000000, ROOM_AT_FIRST = 256 };
 
-static bool is_of_pool(struct str ou)
+static bool is_of_pool(const struct cloud_ou *ou, struct str below)
 {
+	if (below.n && !str_eq(ou->parent_id, below))
+		return false;
 	for (int i = 0; i < ACCOUNT_STATUS_COUNT; i++)
-		if (str_eq(ou, str_from(account_ou_names[i])))
+		if (str_eq(ou->name, str_from(account_ou_names[i])))
 			return true;
-	return str_eq(ou, STR(OU_ENTRY));
+	return str_eq(ou->name, STR(OU_ENTRY));
 }
 
 static void add(struct pool_listing *l, const struct cloud_account *account, struct str ou)
@@ -74,7 +76,7 @@ enum rc pool_list(struct organisation *o, bool (*go_on)(void *arg), void *arg, s
 	if (rc)
 		return err_wrap(e, rc, "the organisation's OUs");
 	for (size_t i = 0; i < count; i++)
-		if (is_of_pool(ous[i].name) && (rc = list_ou(o, &ous[i], go_on, arg, ret, e)))
+		if (is_of_pool(&ous[i], ret->below) && (rc = list_ou(o, &ous[i], go_on, arg, ret, e)))
 			return rc;
 	if (ret->count)
 		qsort(ret->members, ret->count, sizeof(*ret->members), by_id);

@@ -22,9 +22,10 @@ struct pool_listing {
 	struct pool_member *members; /* by id */
 	size_t              count, room;
 	struct arena        arena; /* of all texts */
+	struct str          below; /* set by the caller: only OUs right below this one count; empty: all do */
 };
 
-/* All accounts in the pool's OUs; blocks. *ret is all zeroes before. go_on, which may be NULL, is asked after each page. After a failure
+/* All accounts in the pool's OUs; blocks. *ret is all zeroes before, but for below. go_on, which may be NULL, is asked after each page. After a failure
  * nothing may be concluded from what was listed. RC_LIMITED, RC_UNAVAILABLE, ...: as the organisation answers. */
 MUST_CHECK enum rc pool_list(struct organisation *o, bool (*go_on)(void *arg), void *arg, struct pool_listing *ret,
                              struct err *e);

@@ -446,7 +446,10 @@ static enum rc keep_all(const struct pass_state *p, struct err *e)
 
 enum rc reconcile_run(const struct reconcile *r, struct reconcile_report *ret, struct err *e)
 {
-	struct pass_state p = { .terms = r, .report = ret, .started_ms = clock_now(r->clock).ms };
+	struct pass_state p = { .terms = r,
+		                .report = ret,
+		                .listing = { .below = r->records->below },
+		                .started_ms = clock_now(r->clock).ms };
 	enum rc           rc = check_timers(&p, e);
 
 	if (!rc && !(rc = list_pool(&p, e)) && !(rc = read_trail(&p, e)) && !(rc = check_accounts(&p, e))) {

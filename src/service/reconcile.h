@@ -62,6 +62,7 @@ struct pool_records_ops {
 
 struct pool_records { /* first member of every implementation */
 	const struct pool_records_ops *ops;
+	struct str                     below; /* the pool's OUs are right below this one; empty: anywhere */
 	bool needs_events; /* who relies on events: silence counts even when the trail has never spoken */
 };
 

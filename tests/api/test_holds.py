@@ -293,7 +293,7 @@ def test_x6_the_first_account_that_is_not_released_raises_an_alarm_and_x7_its_re
     operator = start(make, QUARANTINE_GRACE_HOURS="1")
     account = operator.resting()
     hold = operator.open_hold(account)
-    hold = operator.act("holds/%s/extend" % hold["id"], {"hours": 1})
+    hold = operator.act("holds/%s/extend" % hold["id"], {"hours": 1, "reason": "a test cannot wait"})
     assert operator.ops.request("DELETE", "/v1/ops/timers/" + segment(hold["schedule"])).status == 200
     name = "hold-overdue#" + hold["id"]
     alarm = until(lambda: operator.alarms().get(name), "one account is enough for an alarm", 60)

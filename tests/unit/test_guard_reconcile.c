@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "guard_rig.h"
+#include "kernel/timer.h"
 #include "service/reconcile.h"
 
 #define REST_MS (72 * HOUR_MS)
@@ -34,6 +35,14 @@ static size_t found(struct guard_rig *r, enum discrepancy kind, bool is_dry_run)
 	reconcile_report_fini(&report);
 	pass(r, MINUTE_MS);
 	return count;
+}
+
+static struct timer_call timer_of(const char *prefix, struct str id)
+{
+	static char name[128];
+
+	(void)snprintf(name, sizeof(name), "%s%.*s", prefix, STR_ARG(id));
+	return (struct timer_call){ .name = str_from(name), .actor = STR("somebody") };
 }
 
 static size_t heal(struct guard_rig *r, enum discrepancy kind)
@@ -98,7 +107,7 @@ TEST(x18_an_account_that_a_lease_has_is_only_told_of)
 	guard_rig_close(&r);
 }
 
-TEST(what_the_other_system_has_quarantined_itself_is_left_alone)
+TEST(b1_what_the_other_system_has_quarantined_itself_is_told_of_and_left_alone)
 {
 	struct guard_rig r;
 	struct str       id;
@@ -108,7 +117,8 @@ TEST(what_the_other_system_has_quarantined_itself_is_left_alone)
 	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
 	isb_moves(&r, id, SIM_OU_QUARANTINE);
 	isb_writes(&r, id, "Quarantine");
-	CHECK(heal(&r, DISCREPANCY_NONE) == 0 && count_holds(&r, id) == 0);
+	CHECK(heal(&r, DISCREPANCY_FOREIGN_REST) == 1 && heal(&r, DISCREPANCY_FOREIGN_REST) == 1);
+	CHECK(count_holds(&r, id) == 0 && is_with(&r, id, SIM_OU_QUARANTINE, "Quarantine"));
 	guard_rig_close(&r);
 }
 
@@ -128,4 +138,414 @@ TEST(where_events_come_nothing_is_found_at_any_stage)
 	}
 	CHECK(is_with(&r, id, SIM_OU_AVAILABLE, "Available") && count_holds(&r, id) == 1);
 	guard_rig_close(&r);
+}
+
+/* --- b1, b2 --- */
+
+/* In Quarantine by us, and its hold was given up: the other system's table said something else when it was due. */
+static struct str orphan(struct guard_rig *r)
+{
+	struct str id = r->accounts[0];
+
+	r->drops_events = false;
+	isb_ends_cleanup(r, id);
+	pass(r, HOUR_MS);
+	isb_writes(r, id, "CleanUp");
+	pass(r, REST_MS);
+	CHECK(last_hold(r, id).state == HOLD_SKIPPED && place_of(r, id) == SIM_OU_QUARANTINE);
+	isb_writes(r, id, "Quarantine");
+	return id;
+}
+
+TEST(b1_an_orphan_of_ours_gets_a_hold_with_a_due_time)
+{
+	struct guard_rig r;
+	struct hold      h;
+	struct str       id;
+
+	open_rig(&r);
+	id = orphan(&r);
+	CHECK(found(&r, DISCREPANCY_NO_HOLD, true) == 1 && open_holds(&r, id).count == 0);
+	CHECK(heal(&r, DISCREPANCY_NO_HOLD) == 1 && open_holds(&r, id).count == 1);
+	h = last_hold(&r, id);
+	CHECK(h.mode == HOLD_GUARD && h.due_ms == h.created_ms + REST_MS && str_eq(h.created_by, STR("reconciler")));
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	pass(&r, REST_MS);
+	CHECK(is_with(&r, id, SIM_OU_AVAILABLE, "Available"));
+	guard_rig_close(&r);
+}
+
+TEST(b1_what_was_lent_since_is_no_orphan_of_ours)
+{
+	struct guard_rig r;
+	struct str       id;
+
+	open_rig(&r);
+	id = orphan(&r);
+	r.drops_events = true;
+	isb_moves(&r, id, SIM_OU_ACTIVE);
+	isb_writes(&r, id, "Active");
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	isb_moves(&r, id, SIM_OU_QUARANTINE); /* for drift: dirty */
+	isb_writes(&r, id, "Quarantine");
+	CHECK(heal(&r, DISCREPANCY_FOREIGN_REST) == 1 && open_holds(&r, id).count == 0);
+	guard_rig_close(&r);
+}
+
+TEST(b2_the_table_of_a_held_account_follows_and_its_time_stays)
+{
+	static const char *const said[] = { "Available", "CleanUp" };
+
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		struct guard_rig r;
+		struct hold      h;
+		struct str       id;
+
+		open_rig(&r);
+		id = r.accounts[0];
+		r.drops_events = false;
+		isb_ends_cleanup(&r, id);
+		pass(&r, HOUR_MS);
+		h = last_hold(&r, id);
+		isb_writes(&r, id, said[i]);
+		CHECK(heal(&r, DISCREPANCY_UNRECORDED_REST) == 1);
+		CHECK(is_with(&r, id, SIM_OU_QUARANTINE, "Quarantine"));
+		CHECK(count_holds(&r, id) == 1 && last_hold(&r, id).due_ms == h.due_ms);
+		CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+		guard_rig_close(&r);
+	}
+}
+
+TEST(x18_where_accounts_are_not_lent_twice_one_in_quarantine_is_held_once)
+{
+	struct guard_rig r;
+	struct str       id;
+
+	open_rig(&r);
+	r.rules.ejects = 1;
+	id = r.accounts[0];
+	isb_moves(&r, id, SIM_OU_QUARANTINE);
+	isb_writes(&r, id, "Available");
+	CHECK(heal(&r, DISCREPANCY_UNRECORDED_REST) == 1);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0 && count_holds(&r, id) == 1);
+	guard_rig_close(&r);
+}
+
+/* --- fr19 --- */
+
+TEST(fr19_a_cleanup_between_two_passes_is_seen_by_the_lease_before_it)
+{
+	struct guard_rig r;
+	struct str       id;
+
+	open_rig(&r);
+	id = r.accounts[0];
+	isb_moves(&r, id, SIM_OU_ACTIVE);
+	isb_writes(&r, id, "Active");
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	isb_moves(&r, id, SIM_OU_CLEANUP);
+	isb_ends_cleanup(&r, id);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0); /* its event may be under way */
+	pass(&r, 30 * MINUTE_MS);
+	CHECK(heal(&r, DISCREPANCY_BYPASS) == 1 && is_with(&r, id, SIM_OU_QUARANTINE, "Quarantine"));
+	guard_rig_close(&r);
+}
+
+TEST(fr19_what_was_moved_by_hand_and_told_of_is_no_bypass)
+{
+	struct guard_rig r;
+	struct str       id;
+
+	open_rig(&r);
+	r.drops_events = false;
+	id = r.accounts[0];
+	isb_moves(&r, id, SIM_OU_FROZEN);
+	isb_writes(&r, id, "Frozen");
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	isb_moves(&r, id, SIM_OU_AVAILABLE);
+	isb_writes(&r, id, "Available");
+	pass(&r, HOUR_MS);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0 && count_holds(&r, id) == 0);
+	guard_rig_close(&r);
+}
+
+TEST(fr19_a_table_that_is_written_late_does_not_keep_it_from_being_held)
+{
+	struct guard_rig r;
+	struct str       id;
+
+	open_rig(&r);
+	id = r.accounts[0];
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	isb_moves(&r, id, SIM_OU_AVAILABLE); /* the table says CleanUp */
+	CHECK(heal(&r, DISCREPANCY_BYPASS) == 1 && is_with(&r, id, SIM_OU_QUARANTINE, "Quarantine"));
+	guard_rig_close(&r);
+}
+
+TEST(fr19_one_that_was_lent_already_is_told_of_and_keeps_its_lease)
+{
+	struct guard_rig r;
+	struct str       id;
+
+	open_rig(&r);
+	id = r.accounts[0];
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	isb_ends_cleanup(&r, id);
+	isb_moves(&r, id, SIM_OU_ACTIVE);
+	isb_writes(&r, id, "Active");
+	for (int i = 0; i < 3; i++) /* as long as it is lent */
+		CHECK(heal(&r, DISCREPANCY_LENT_BYPASS) == 1);
+	CHECK(is_with(&r, id, SIM_OU_ACTIVE, "Active") && count_holds(&r, id) == 0);
+	guard_rig_close(&r);
+}
+
+/* --- holds and where accounts are --- */
+
+static struct str held(struct guard_rig *r)
+{
+	open_rig(r);
+	r->drops_events = false;
+	isb_ends_cleanup(r, r->accounts[0]);
+	pass(r, HOUR_MS);
+	CHECK(is_with(r, r->accounts[0], SIM_OU_QUARANTINE, "Quarantine"));
+	r->drops_events = true;
+	return r->accounts[0];
+}
+
+TEST(a_hold_of_an_account_that_is_lent_cleaned_or_gone_is_closed)
+{
+	static const struct {
+		enum sim_ou_name ou;
+		const char      *status;
+		enum hold_state  state;
+	} cases[] = { { SIM_OU_ACTIVE, "Active", HOLD_SKIPPED },
+		      { SIM_OU_FROZEN, "Frozen", HOLD_SKIPPED },
+		      { SIM_OU_EXIT, "Quarantine", HOLD_SKIPPED },
+		      { SIM_OU_CLEANUP, "CleanUp", HOLD_CLEANED_AGAIN } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct guard_rig r;
+		struct str       id = held(&r);
+
+		isb_moves(&r, id, cases[i].ou);
+		isb_writes(&r, id, cases[i].status);
+		CHECK(found(&r, DISCREPANCY_STALE_HOLD, true) == 1 && open_holds(&r, id).count == 1);
+		CHECK(heal(&r, DISCREPANCY_STALE_HOLD) == 1 && open_holds(&r, id).count == 0);
+		CHECK(last_hold(&r, id).state == cases[i].state && count_timers(&r, HOLD_NAME_PREFIX) == 0);
+		pass(&r, REST_MS);
+		CHECK(is_with(&r, id, cases[i].ou, cases[i].status));
+		guard_rig_close(&r);
+	}
+}
+
+TEST(a_held_account_that_somebody_has_put_into_available_is_told_of)
+{
+	struct guard_rig r;
+	struct str       id = held(&r);
+
+	isb_moves(&r, id, SIM_OU_AVAILABLE);
+	isb_writes(&r, id, "Available");
+	CHECK(heal(&r, DISCREPANCY_LEFT_REST) == 1 && heal(&r, DISCREPANCY_LEFT_REST) == 1);
+	CHECK(open_holds(&r, id).count == 1 && is_with(&r, id, SIM_OU_AVAILABLE, "Available"));
+	guard_rig_close(&r);
+}
+
+TEST(an_overdue_hold_without_a_timer_is_released_within_one_pass)
+{
+	struct guard_rig  r;
+	struct str        id = held(&r);
+	struct hold       h = last_hold(&r, id);
+	struct timer_call c = timer_of("", hold_schedule_name(&h, &r.rig.arena));
+
+	rig_run(&r.rig, timer_cancel, &c);
+	pass(&r, 2 * REST_MS);
+	CHECK(is_with(&r, id, SIM_OU_QUARANTINE, "Quarantine"));
+	CHECK(heal(&r, DISCREPANCY_NO_TIMER) == 1 && is_with(&r, id, SIM_OU_AVAILABLE, "Available"));
+	guard_rig_close(&r);
+}
+
+/* The saga has failed, and will be tried again. */
+static void until_retry(struct guard_rig *r)
+{
+	for (int i = 0; i < 60 && !count_timers(r, "guard-retry/"); i++)
+		pass(r, MINUTE_MS);
+	CHECK(count_timers(r, "guard-retry/") == 1);
+}
+
+TEST(b2_a_hold_whose_move_has_stopped_goes_on)
+{
+	struct guard_rig  r;
+	struct timer_call c;
+	struct str        id;
+
+	open_rig(&r);
+	id = r.accounts[0];
+	r.drops_events = false;
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
+	isb_ends_cleanup(&r, id);
+	until_retry(&r);
+	goes_well(&r);
+	c = timer_of("guard-retry/", id);
+	rig_run(&r.rig, timer_cancel, &c);
+	pass(&r, HOUR_MS);
+	CHECK(place_of(&r, id) == SIM_OU_AVAILABLE);
+	CHECK(heal(&r, DISCREPANCY_STUCK_MOVE) == 1);
+	CHECK(is_with(&r, id, SIM_OU_QUARANTINE, "Quarantine") && count_holds(&r, id) == 1);
+	guard_rig_close(&r);
+}
+
+TEST(a_release_that_has_stopped_goes_on_and_one_that_is_tried_again_is_let_alone)
+{
+	struct guard_rig  r;
+	struct str        id = held(&r);
+	struct timer_call c;
+
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
+	pass(&r, REST_MS);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	until_retry(&r);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	until_retry(&r);
+	goes_well(&r);
+	c = timer_of("guard-retry/", id);
+	rig_run(&r.rig, timer_cancel, &c);
+	pass(&r, HOUR_MS);
+	CHECK(place_of(&r, id) == SIM_OU_QUARANTINE);
+	CHECK(heal(&r, DISCREPANCY_STUCK_MOVE) == 1);
+	CHECK(is_with(&r, id, SIM_OU_AVAILABLE, "Available") && last_hold(&r, id).state == HOLD_RELEASED);
+	guard_rig_close(&r);
+}
+
+/* --- the pass --- */
+
+TEST(silence_of_the_trail_is_noticed_by_the_cleanups_it_does_not_tell_of)
+{
+	struct guard_rig r;
+
+	open_rig(&r);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	for (int i = 0; i < SILENT_CLEANUPS; i++)
+		isb_ends_cleanup(&r, r.accounts[i]);
+	CHECK(heal(&r, DISCREPANCY_BYPASS) == SILENT_CLEANUPS);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	pass(&r, (SILENT_HOURS + 1) * HOUR_MS);
+	CHECK(heal(&r, DISCREPANCY_EVENTS_SILENT) == 1);
+	guard_rig_close(&r);
+}
+
+static enum rc run_pass(struct guard_rig *r, struct str below, int64_t *ret_accounts)
+{
+	struct guard_records    records = guard_records(r->guard);
+	struct reconcile        terms = { .store = r->rig.store,
+		                          .organisation = sim_cloud_ports(r->sim).organisation,
+		                          .records = &records.base,
+		                          .clock = &r->rig.clock };
+	struct reconcile_report report = { .count = 0 };
+	enum rc                 rc;
+
+	records.base.below = below;
+	r->rig.clock.test_ms += MINUTE_MS;
+	err_clear(&r->err);
+	rc = reconcile_run(&terms, &report, &r->err);
+	*ret_accounts = report.accounts;
+	reconcile_report_fini(&report);
+	return rc;
+}
+
+TEST(nothing_is_concluded_from_an_incomplete_listing)
+{
+	struct guard_rig r;
+	int64_t          looked_at;
+	struct str       id;
+
+	open_rig(&r);
+	id = r.accounts[0];
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	isb_ends_cleanup(&r, id);
+	goes_wrong(&r, WORLD_THROTTLE, WORLD_LIST_ACCOUNTS, 0);
+	CHECK(run_pass(&r, STR(""), &looked_at) == RC_LIMITED && looked_at == 0);
+	pass(&r, MINUTE_MS);
+	CHECK(count_holds(&r, id) == 0);
+	goes_well(&r);
+	CHECK(heal(&r, DISCREPANCY_BYPASS) == 1 && count_holds(&r, id) == 1);
+	guard_rig_close(&r);
+}
+
+TEST(only_the_ous_below_the_pools_own_are_looked_at)
+{
+	struct guard_rig r;
+	int64_t          looked_at;
+
+	open_rig(&r);
+	CHECK(run_pass(&r, STR(""), &looked_at) == RC_OK && looked_at == GUARD_RIG_ACCOUNTS);
+	CHECK(run_pass(&r, STR("ou-abcd-99999999"), &looked_at) == RC_OK && looked_at == 0);
+	guard_rig_close(&r);
+}
+
+/* The table was looked at, or the account moved, or the table written: and the process ended before it could note so. */
+TEST(fr19_wherever_the_process_ends_a_missed_move_ends_in_one_hold)
+{
+	for (int calls = 0; calls <= 2; calls++) {
+		struct guard_rig r;
+		int64_t          looked_at;
+		struct str       id;
+
+		open_rig(&r);
+		id = r.accounts[0];
+		CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+		isb_ends_cleanup(&r, id);
+		CHECK(run_pass(&r, STR(""), &looked_at) == RC_OK);
+		CHECK(crash_after_call(&r, calls));
+		CHECK(run_pass(&r, STR(""), &looked_at) == RC_OK);
+		pass(&r, 15 * MINUTE_MS);
+		CHECK(is_with(&r, id, SIM_OU_QUARANTINE, "Quarantine") && open_holds(&r, id).count == 1);
+		CHECK(count_holds(&r, id) == 1 && count_timers(&r, HOLD_NAME_PREFIX) == 1 && count_dead(&r) == 0);
+		CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+		guard_rig_close(&r);
+	}
+}
+
+/* Passes, some of which fail, while the cloud does what it likes. */
+static void pass_quarters(struct guard_rig *r, int64_t ms)
+{
+	int64_t looked_at;
+
+	for (; ms > 0; ms -= 15 * MINUTE_MS) {
+		rc_ignore(run_pass(r, STR(""), &looked_at)); /* the next one may be luckier */
+		pass(r, 14 * MINUTE_MS);
+	}
+}
+
+TEST(b2_without_any_event_all_are_held_and_come_back_whatever_the_cloud_does)
+{
+	static const enum world_fault faults[] = { WORLD_OUTAGE, WORLD_THROTTLE, WORLD_TIMEOUT_BEFORE,
+		                                   WORLD_TIMEOUT_AFTER };
+
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct guard_rig   r = { .chance = seed * 7919, .drops_events = true };
+		struct world_rules rules = { .count = ARRAY_LEN(faults) };
+
+		guard_rig_open(&r);
+		for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+			rules.rules[i] = (struct world_rule){ .fault = faults[i],
+				                              .call = WORLD_ANY_CALL,
+				                              .per_mille = 40 };
+		CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+		for (int i = 0; i < GUARD_RIG_ACCOUNTS; i++)
+			isb_ends_cleanup(&r, r.accounts[i]);
+		sim_cloud_world(r.sim)->ops->set_rules(sim_cloud_world(r.sim), &rules);
+		pass_quarters(&r, 6 * HOUR_MS);
+		goes_well(&r);
+		pass_quarters(&r, HOUR_MS);
+		for (int i = 0; i < GUARD_RIG_ACCOUNTS; i++)
+			CHECK(is_with(&r, r.accounts[i], SIM_OU_QUARANTINE, "Quarantine") &&
+			      open_holds(&r, r.accounts[i]).count == 1);
+		CHECK(count_timers(&r, HOLD_NAME_PREFIX) == GUARD_RIG_ACCOUNTS);
+		pass(&r, REST_MS);
+		pass_quarters(&r, HOUR_MS);
+		for (int i = 0; i < GUARD_RIG_ACCOUNTS; i++)
+			CHECK(is_with(&r, r.accounts[i], SIM_OU_AVAILABLE, "Available") &&
+			      count_holds(&r, r.accounts[i]) == 1);
+		guard_rig_close(&r);
+	}
 }

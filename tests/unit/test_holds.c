@@ -297,6 +297,26 @@ TEST(extending_moves_the_release)
 	account_rig_close(&r);
 }
 
+TEST(a_hold_that_is_made_shorter_needs_a_reason_which_is_kept)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { 0 };
+	struct hold        h;
+	struct str         id;
+
+	open_rig(&r);
+	id = add_free_account(&r, 0);
+	(void)rest(&r, id);
+	h = only_hold(&r, id);
+	c = (struct hold_call){ .id = h.id, .due_ms = h.due_ms - HOUR_MS };
+	CHECK(try_hold(&r, hold_extend_until, c) == RC_INVALID);
+	CHECK(only_hold(&r, id).due_ms == h.due_ms);
+	c.reason = STR("the bill is there already");
+	CHECK(try_hold(&r, hold_extend_until, c) == RC_OK && only_hold(&r, id).due_ms == c.due_ms);
+	CHECK(text_has(last_event(&r, EVENT_HOLD_EXTENDED).detail, "\"why\":\"the bill is there already\""));
+	account_rig_close(&r);
+}
+
 TEST(a_persons_hold_keeps_a_free_account_back_and_survives_a_cleanup)
 {
 	struct account_rig r = { 0 };
@@ -375,6 +395,19 @@ TEST(ejecting_a_resting_account_closes_its_holds_and_it_is_not_new_when_it_retur
 	do_account(&r, account_register, id);
 	rig_pass(&r.rig, 2 * HOUR_MS);
 	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN);
+	account_rig_close(&r);
+}
+
+TEST(an_account_that_is_locked_away_says_what_holds_it)
+{
+	struct account_rig r = { 0 };
+	struct str         id;
+
+	open_rig(&r);
+	id = add_free_account(&r, 0);
+	do_account(&r, account_quarantine, id);
+	CHECK(open_holds(&r, id).count == 1 && get_account(&r, id).open_holds == 1);
+	CHECK(get_account(&r, id).rest_until_ms == 0);
 	account_rig_close(&r);
 }
 

@@ -3,6 +3,7 @@
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { timeline } from "../events.js";
+import { explainPanel } from "../explain.js";
 import { ago, number, time, words } from "../format.js";
 import { badge, button, card, confirm, copyable, empty, facts, heading, loader } from "../parts.js";
 import { holdReason, phaseBadge, phaseOf } from "./account-parts.js";
@@ -103,6 +104,7 @@ export default async function page(ctx) {
 	const read = () => Promise.all([api.get(path, {}, options), api.page("/v1/ops/holds", "holds", { account: id, limit: PAGE }, options)]);
 	const first = await read();
 	ctx.title(first[0].name || id);
+	const explained = explainPanel("account", id, ctx, { isOpen: false });
 	const again = loader(place, async () => {
 		const [[a, holds], log] = await Promise.all([read(), api.all("/v1/ops/events", "events", { subject: `account/${id}`, limit: PAGE }, EVENTS, options)]);
 		const open = holds.items.filter((hold) => hold.state === "open");
@@ -110,7 +112,7 @@ export default async function page(ctx) {
 		return [
 			heading(a.name || id, { back: { href: "/accounts", text: "Accounts" }, sub: a.name ? id : null, actions: actions(ctx, a, again) }),
 			h("div", { class: "grid" },
-				h("div", { class: "two-thirds stack" }, stateCard(a, open), holdsCard(ctx, holds.items, again), cleanupCard(a),
+				h("div", { class: "two-thirds stack" }, stateCard(a, open), explained, holdsCard(ctx, holds.items, again), cleanupCard(a),
 					card("What happened", {}, timeline(log.filter(isWorthTelling).slice(0, SHOWN_EVENTS), ctx.rights, { withSubject: false }))),
 				h("div", { class: "third stack" }, factsCard(a))),
 		];

@@ -3,9 +3,9 @@
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { subjectLink } from "../events.js";
-import { number, time, words } from "../format.js";
+import { time, words } from "../format.js";
 import { card, copyable, empty, facts, heading } from "../parts.js";
-import { json } from "./operations-parts.js";
+import { count, json } from "./operations-parts.js";
 import { addressee, dropButton, replayButton } from "./deadletters-parts.js";
 
 export default async function page(ctx) {
@@ -18,7 +18,7 @@ export default async function page(ctx) {
 			actions: [replayButton(letter, back), dropButton(letter, back)] }),
 		h("div", { class: "grid" },
 			h("div", { class: "two-thirds stack" },
-				card("What went wrong", { more: `after ${number(letter.tries)} tries` }, h("p", { class: "note bad" }, letter.error ?? "No error was told.")),
+				card("What went wrong", { more: `after ${count(letter.tries, "try")}` }, h("p", { class: "note bad" }, letter.error ?? "No error was told.")),
 				card("What would be delivered", {}, letter.event ? json(letter.event) : empty("The event is gone from the log", "It is older than the log is kept. It can only be dropped."))),
 			h("div", { class: "third stack" }, card("About it", {}, facts([
 				["Subject", subjectLink(letter.subject, ctx.rights)],

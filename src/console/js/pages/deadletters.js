@@ -4,7 +4,7 @@ import * as api from "../api.js";
 import { h } from "../dom.js";
 import { ago, number, words } from "../format.js";
 import { card, empty, field, pager, select, table } from "../parts.js";
-import { live, opsHeading } from "./operations-parts.js";
+import { count, live, noun, opsHeading } from "./operations-parts.js";
 import { addressee, dropButton, letterHref, replayAllButton, replayButton } from "./deadletters-parts.js";
 
 const PAGE = 50;
@@ -12,7 +12,7 @@ const PAGE = 50;
 const columns = (webhooks, again) => [
 	{ title: "What", lead: true, cell: (d) => [h("a", { href: letterHref(d.id) }, d.type ? words(d.type) : d.subject), d.type && h("span", { class: "sub-line" }, d.subject)] },
 	{ title: "Not delivered to", class: "url-cell", cell: (d) => [addressee(d, webhooks), h("span", { class: "sub-line" }, `queue ${d.queue}`)] },
-	{ title: "Why", class: "text-cell", cell: (d) => [d.error, h("span", { class: "sub-line" }, `after ${number(d.tries)} tries`)] },
+	{ title: "Why", class: "text-cell", cell: (d) => [d.error, h("span", { class: "sub-line" }, `after ${count(d.tries, "try")}`)] },
 	{ title: "Given up", cell: (d) => ago(d.died_at) },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (d) => h("span", { class: "row" }, replayButton(d, again, { size: "small" }), dropButton(d, again, { size: "small" })) },
 ];
@@ -36,7 +36,7 @@ export default async function page(ctx) {
 					(value) => ctx.setQuery({ queue: value, cursor: "" }))),
 				full.map((q) => replayAllButton(q.name, again))),
 			card("Given up", {}, table(columns(webhooks, again), found.items, { caption: "Dead letters", none: nothing(ctx) })),
-			pager({ cursor, next: found.next, count: found.items.length, what: "dead letters", href: (c) => ctx.hrefWith({ cursor: c }) }),
+			pager({ cursor, next: found.next, count: found.items.length, what: noun(found.items.length, "dead letter"), href: (c) => ctx.hrefWith({ cursor: c }) }),
 		];
 	});
 	return [opsHeading("/operations/dead-letters", "Dead letters", { sub: "What could not be delivered, and why. Mend the cause, then replay." }), part.place];

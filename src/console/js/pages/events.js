@@ -23,7 +23,7 @@ const toUtc = (local) => (local ? new Date(local).toISOString().replace(/\.\d+Z$
 function filters(ctx) {
 	const input = (name, label, props, help) => field(label, h("input", { name, value: ctx.query[name] ?? "", autocomplete: "off", ...props }), { help });
 	const when = (name, label) => field(label, h("input", { name, type: "datetime-local", value: toLocal(ctx.query[name]) }));
-	const form = h("form", { class: "filters", role: "search", on: { submit: (e) => {
+	const form = h("form", { class: "filters many", role: "search", on: { submit: (e) => {
 		e.preventDefault();
 		const data = new FormData(form), text = (name) => data.get(name).trim();
 		ctx.setQuery({ type: text("type"), subject: text("subject"), actor: text("actor"), since: toUtc(text("since")), until: toUtc(text("until")), cursor: "" });
@@ -88,6 +88,6 @@ export default async function page(ctx) {
 		opsHeading("/operations/events", "Events", { sub: "Everything that happened, by whom. Nothing here can be changed.", actions: exportButton(ctx) }),
 		filters(ctx),
 		card("Log", { more: note }, list),
-		pager({ cursor, next: found.next, count: found.items.length, what: "events", href: (c) => ctx.hrefWith({ cursor: c }) }),
+		(found.items.length > 0 || cursor || found.next) && pager({ cursor, next: found.next, count: found.items.length, what: "events", href: (c) => ctx.hrefWith({ cursor: c }) }),
 	];
 }

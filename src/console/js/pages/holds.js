@@ -6,7 +6,7 @@ import { subjectLink } from "../events.js";
 import { ago, duration } from "../format.js";
 import { ask, badge, button, card, confirm, empty, field, pager, table, toast } from "../parts.js";
 import { holdReason } from "./account-parts.js";
-import { due, live, opsHeading, tickDue } from "./operations-parts.js";
+import { due, live, noun, opsHeading, tickDue } from "./operations-parts.js";
 
 const PAGE = 50, HOURS_MAX = 87600;
 
@@ -35,7 +35,7 @@ function extend(hold, again) {
 }
 
 const columns = (ctx, again) => [
-	{ title: "Account", lead: true, cell: (hold) => subjectLink(`account/${hold.account_id}`, ctx.rights, hold.account_id) },
+	{ title: "Account", lead: true, class: "nowrap", cell: (hold) => subjectLink(`account/${hold.account_id}`, ctx.rights, hold.account_id) },
 	{ title: "Why it rests", cell: (hold) => [holdReason(hold.reason), hold.note && h("span", { class: "sub-line" }, hold.note), hold.last_error && h("span", { class: "sub-line bad-text" }, hold.last_error)] },
 	{ title: "Ends", cell: (hold) => (hold.due_at ? due(hold.due_at) : badge("manual", { text: "When a person ends it", kind: "warn" })) },
 	{ title: "Since", cell: (hold) => [ago(hold.created_at), h("span", { class: "sub-line" }, `by ${hold.created_by}`)] },
@@ -50,7 +50,7 @@ export default async function page(ctx) {
 	const shown = live(ctx, () => api.page("/v1/ops/holds", "holds", { limit: PAGE, cursor }, { signal: ctx.signal }), (found) => [
 		card("Open holds", {}, table(columns(ctx, () => shown.again()), found.items, { caption: "Open holds",
 			none: empty("Nothing is held back", "After its cleanup an account rests until its bill is complete. A person can hold one back, too, on its own page.") })),
-		pager({ cursor, next: found.next, count: found.items.length, what: "holds", href: (c) => ctx.hrefWith({ cursor: c }) }),
+		pager({ cursor, next: found.next, count: found.items.length, what: noun(found.items.length, "hold"), href: (c) => ctx.hrefWith({ cursor: c }) }),
 	]);
 	tickDue(ctx);
 	return [opsHeading("/operations/holds", "Holds", { sub: "Why accounts are not lent yet, and until when. Those that wait for a person come first." }), shown.place];

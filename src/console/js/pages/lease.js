@@ -3,6 +3,7 @@
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { timeline } from "../events.js";
+import { explainPanel } from "../explain.js";
 import { ago, money, time, words } from "../format.js";
 import { button, card, confirm, copyable, facts, heading, loader } from "../parts.js";
 import { budget, countdown, hours, isDenied, isEnded, isInLine, isOpen, isPending, isRunning, isWithdrawn, isWorthTelling, leaseBadge, leaseIdOf, leasePath, spendBar, tick, timeBar } from "./lease-parts.js";
@@ -139,13 +140,14 @@ export default async function page(ctx) {
 	const [policy, first] = await Promise.all([api.get("/api/configurations", {}, options), api.get(path, {}, options)]);
 	let lease = first;
 	const place = h("div");
+	const explained = explainPanel("lease", ctx.rights.operations ? first.uuid : first.leaseId, ctx, { isOpen: false });
 	const again = loader(place, async () => {
 		lease = await api.get(path, {}, options);
 		const [happened, statement] = await Promise.all([historyCard(ctx, lease), isEnded(lease) ? statementCard(ctx, lease, path) : null]);
 		return [
 			heading(lease.originalLeaseTemplateName, { back: { href: "/leases", text: "Leases" }, sub: lease.userEmail, actions: actions(ctx, lease, path, again, policy) }),
 			h("div", { class: "grid" },
-				h("div", { class: "two-thirds stack" }, stateCard(ctx, lease, policy), bars(lease), statement, happened),
+				h("div", { class: "two-thirds stack" }, stateCard(ctx, lease, policy), explained, bars(lease), statement, happened),
 				h("div", { class: "third stack" }, factsCard(ctx, lease))),
 		];
 	});

@@ -2,7 +2,7 @@
 // What the pages of operations share: their tabs, lists that stay fresh, data as text, things that are shown once.
 import { now, service } from "../api.js";
 import { h } from "../dom.js";
-import { duration, toDate } from "../format.js";
+import { duration, number, toDate } from "../format.js";
 import { ask, copyable, heading, loader } from "../parts.js";
 
 const FRESH_MS = 3000, TICK_MS = 1000;
@@ -97,7 +97,8 @@ export const more = (summary, key, ...children) => h("details", { class: "more-b
 
 // A secret that the server tells only once.
 export function showOnce({ title, text, secret }) {
-	return ask({ title, label: "I have kept it", text: [h("p", {}, text), h("p", { class: "secret once" }, copyable(secret))] });
+	return ask({ title, label: "I have kept it", canCancel: false, text: [h("p", {}, text), h("p", { class: "secret once" }, copyable(secret))] });
 }
 
-export const count = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+export const noun = (n, one) => (n === 1 ? one : one.replace(/y$/, "ie") + "s");
+export const count = (n, one) => `${number(n)} ${noun(n, one)}`;

@@ -5,7 +5,7 @@ import { part } from "../dom.js";
 import { subjectLink } from "../events.js";
 import { ago, number } from "../format.js";
 import { badge, card, empty, heading, pager, table } from "../parts.js";
-import { due, live, tickDue } from "./operations-parts.js";
+import { due, live, noun, tickDue } from "./operations-parts.js";
 import { queueDoes, queueName } from "./queues-parts.js";
 
 const PAGE = 50;
@@ -29,7 +29,7 @@ export default async function page(ctx) {
 	ctx.title(queueName(name));
 	const shown = live(ctx, read, (found) => [
 		card("Waiting", {}, table(columns(ctx), found.items, { caption: "What waits", none: empty("Nothing waits here", "Everything of this queue is delivered.") })),
-		pager({ cursor, next: found.next, count: found.items.length, what: "lines", href: (c) => ctx.hrefWith({ cursor: c }) }),
+		pager({ cursor, next: found.next, count: found.items.length, what: noun(found.items.length, "line"), href: (c) => ctx.hrefWith({ cursor: c }) }),
 	]);
 	tickDue(ctx);
 	return [heading(queueName(name), { back: { href: "/operations/queues", text: "Queues" }, sub: `${name}: ${queueDoes(name)}` }), shown.place];

@@ -6,7 +6,7 @@ import { subjectLink, timeline } from "../events.js";
 import { canExplain, explainPanel } from "../explain.js";
 import { ago, time } from "../format.js";
 import { card, copyable, facts, heading } from "../parts.js";
-import { due, json, live, more, tickDue } from "./operations-parts.js";
+import { count, due, json, live, more, tickDue } from "./operations-parts.js";
 import { sagaActions, sagaBadge, sagaTitle, steps } from "./sagas-parts.js";
 
 const EVENTS = 50;
@@ -26,7 +26,7 @@ function stand(s) {
 		h("div", { class: "stand" }, h("div", { class: "row" }, sagaBadge(s.state), h("div", {}, sentence(s)))),
 		steps(s),
 		s.reason && h("p", { class: s.state === "parked" ? "note bad" : "note" }, h("b", {}, "Reason: "), s.reason),
-		s.last_error && s.state !== "done" && h("p", { class: "note warn" }, h("b", {}, `Last error${s.tries ? `, after ${s.tries} tries` : ""}: `), s.last_error),
+		s.last_error && s.state !== "done" && h("p", { class: "note warn" }, h("b", {}, `Last error${s.tries ? `, after ${count(s.tries, "try")}` : ""}: `), s.last_error),
 		s.leftovers?.length > 0 && h("div", { class: "note bad" }, h("h3", {}, "May be left over outside"), h("ul", { class: "why" }, s.leftovers.map((step) => h("li", {}, `what "${step}" did`))))));
 }
 

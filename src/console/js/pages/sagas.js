@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { subjectLink } from "../events.js";
 import { ago, duration } from "../format.js";
 import { card, empty, field, pager, select, table } from "../parts.js";
-import { live, opsHeading } from "./operations-parts.js";
+import { live, noun, opsHeading } from "./operations-parts.js";
 import { progress, sagaActions, sagaBadge, sagaHref, sagaTitle } from "./sagas-parts.js";
 
 const PAGE = 50;
@@ -52,7 +52,7 @@ async function endedPart(ctx, state) {
 	const got = await list(state, ctx.signal, ctx.query.cursor);
 	return [
 		card(state === "done" ? "Done" : "Undone", {}, table(endedColumns(ctx), got.items, { caption: "Ended sagas", none: empty("None", "Ended sagas are kept as long as the log of events.") })),
-		pager({ cursor: ctx.query.cursor, next: got.next, count: got.items.length, what: "sagas", href: (cursor) => ctx.hrefWith({ cursor }) }),
+		pager({ cursor: ctx.query.cursor, next: got.next, count: got.items.length, what: noun(got.items.length, "saga"), href: (cursor) => ctx.hrefWith({ cursor }) }),
 	];
 }
 

@@ -17,9 +17,10 @@ const path = (a, verb = "") => `/v1/ops/service-accounts/${part(a.name)}${verb}`
 const keep = (made) => showOnce({ title: `Keep the key of ${made.name} now`, text: "The program sends it as its bearer token. It is shown only here: copy it before you close this.", secret: made.key });
 
 function scopeFields() {
-	return h("fieldset", { class: "field", data: { field: "scopes" } }, h("legend", {}, "What it may do"),
+	const problem = h("p", { class: "problem", "aria-live": "polite" });
+	return h("fieldset", { class: "field", data: { field: "scopes" }, on: { change: () => (problem.textContent = "") } }, h("legend", {}, "What it may do"),
 		scopes.map(([name, text]) => h("label", { class: "check" }, h("input", { type: "checkbox", name: "scopes", value: name, checked: name === "read" }), h("span", {}, text, h("span", { class: "sub-line" }, name)))),
-		h("p", { class: "problem", "aria-live": "polite" }));
+		problem);
 }
 
 async function create(again) {

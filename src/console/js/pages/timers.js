@@ -5,7 +5,7 @@ import { h, part } from "../dom.js";
 import { subjectLink } from "../events.js";
 import { ago, words } from "../format.js";
 import { button, card, confirm, empty, field, pager, table } from "../parts.js";
-import { due, live, opsHeading, tickDue } from "./operations-parts.js";
+import { due, live, noun, opsHeading, tickDue } from "./operations-parts.js";
 
 const PAGE = 50, TYPING_MS = 250;
 
@@ -44,7 +44,7 @@ export default async function page(ctx) {
 		card("Armed", {}, table(columns(ctx, () => shown.again()), found.items, { caption: "Timers", none: prefix
 			? empty("No timer's name begins with this", null, h("a", { class: "button", href: "/operations/timers" }, "Show all"))
 			: empty("No timers", "Jobs, ends of leases and holds arm them.") })),
-		pager({ cursor, next: found.next, count: found.items.length, what: "timers", href: (c) => ctx.hrefWith({ cursor: c }) }),
+		pager({ cursor, next: found.next, count: found.items.length, what: noun(found.items.length, "timer"), href: (c) => ctx.hrefWith({ cursor: c }) }),
 	]);
 	tickDue(ctx);
 	return [opsHeading("/operations/timers", "Timers", { sub: "What will happen by itself, the next first." }), filters(ctx), shown.place];

@@ -10,7 +10,7 @@ const TEST_MS = 8000, POLL_MS = 400;
 
 function fields(w) {
 	return [
-		field("URL", h("input", { name: "url", type: "url", required: true, maxlength: 2000, value: w?.url ?? "", placeholder: "https://example.com/hook", autocomplete: "off" }), { help: "Events are posted there as JSON, signed." }),
+		field("URL", h("input", { name: "url", type: "url", required: true, maxlength: 2000, value: w?.url ?? "", autocomplete: "off" }), { help: "An https address. Events are posted there as JSON, signed." }),
 		field("Events", h("input", { name: "filter", required: true, maxlength: 1000, value: w?.filter ?? "*", autocomplete: "off" }), { help: "Types with commas between them; * at the end of one stands for anything: Lease*, AlarmRaised" }),
 		field("Description (optional)", h("input", { name: "description", maxlength: 200, value: w?.description ?? "", autocomplete: "off" })),
 	];
