@@ -10,6 +10,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 LISTEN  ?= 127.0.0.1:8080
 DATA    ?= data
+SPEED   ?= 360
 SECONDS ?= 10
 PYTHON  := /usr/bin/python3
 comma   := ,
@@ -29,11 +30,13 @@ all: build
 build: build/build.ninja ## build the program: build/leasehold
 	@ninja -C build --quiet
 
-run: ## install what is missing, build and start it for trying out, on LISTEN=127.0.0.1:8080 with DATA=data
+# Only warnings are logged, so that what it says at the start stays on the screen: make run LOG_LEVEL=INFO shows the rest.
+run: ## install what is missing, build and start it for trying out, on LISTEN=127.0.0.1:8080 with DATA=data, SPEED=360 times as fast
 	@scripts/setup run
 	@test -e build/leasehold || echo "building; this takes a minute the first time"
 	@$(MAKE) --no-print-directory build
-	build/leasehold serve --dev --listen $(LISTEN) --data $(DATA)
+	@LEASEHOLD_TIME_SCALE=$${LEASEHOLD_TIME_SCALE:-$(SPEED)} LOG_LEVEL=$${LOG_LEVEL:-WARNING} \
+		exec build/leasehold serve --dev --listen $(LISTEN) --data $(DATA)
 
 test: ## install what is missing, run all tests
 	@scripts/setup test

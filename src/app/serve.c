@@ -29,6 +29,7 @@
 #include "app/signin.h"
 #include "app/stores.h"
 #include "app/tokens.h"
+#include "app/welcome.h"
 #include "app/wiring.h"
 #include "app/world_clock.h"
 #include "base/clock.h"
@@ -639,51 +640,14 @@ static bool is_loopback(struct str listen)
 	return str_starts_with(listen, STR("127.")) || str_starts_with(listen, STR("[::1]"));
 }
 
-static struct str where_tokens_are(struct config *c)
+/* Without the file commands do not find the server by themselves, but it serves. */
+static void welcome(struct server *s, const char *address)
 {
-	enum config_origin track = c->values[CONFIG_API_TOKEN].origin, admin = c->values[CONFIG_ADMIN_TOKEN].origin;
+	struct err e = { 0 };
 
-	if (track == FROM_DEV_MODE || admin == FROM_DEV_MODE)
-		return str_format(&c->arena, "The tokens are kept in %s/tokens.", config_text(c, CONFIG_DATA));
-	if (track == FROM_ENVIRONMENT || admin == FROM_ENVIRONMENT)
-		return STR("The tokens are those of your environment.");
-	return str_format(&c->arena, "The tokens are those of %s.", c->file);
-}
-
-static void print_lending(const struct config *c, const char *address)
-{
-	int64_t scale = config_number(c, CONFIG_TIME_SCALE);
-
-	printf("Borrow an account, as a user:\n");
-	printf("  export LEASEHOLD_TOKEN=$(build/leasehold token issue --data %s --email user@example.com --role User)\n",
-	       config_text(c, CONFIG_DATA));
-	printf("  build/leasehold lease request --template Playground --wait\n");
-	printf("Sign in with a browser: %s/api/auth/login\n", address);
-	signin_print_dev(c);
-	if (scale > 1)
-		printf("Time goes %lld times faster here: a day takes %.3g s.\n", (long long)scale,
-		       86400.0 / (double)scale);
-	else
-		printf("To see a day pass in half a minute, start with LEASEHOLD_TIME_SCALE=2880.\n");
-}
-
-static void print_welcome(const struct server *s, const char *address)
-{
-	const struct config *c = s->config;
-	struct str           base = config_str(c, CONFIG_BASE_PATH);
-
-	printf("\nLeasehold %s is running for development, on %s\n\n", LEASEHOLD_VERSION, address);
-	printf("  export LEASEHOLD_ADDRESS=%s\n", address);
-	printf("  export BROKER_API_TOKEN=%s\n", config_text(c, CONFIG_API_TOKEN));
-	printf("  export BROKER_ADMIN_TOKEN=%s\n\n", config_text(c, CONFIG_ADMIN_TOKEN));
-	printf("Claim a sandbox:\n");
-	printf("  curl -X POST -H \"Authorization: Bearer $BROKER_API_TOKEN\" -H 'X-Track-ID: student-1' %s%.*s/allocate\n",
-	       address, STR_ARG(base));
-	printf("See the pool:\n  build/leasehold sandbox stats\n");
-	if (s->lending)
-		print_lending(c, address);
-	printf("\n%s Ctrl-C stops.\n\n", where_tokens_are(s->config).p);
-	fflush(stdout);
+	if (welcome_write_client(s->config, address, &e))
+		log_write(LOG_WARNING, "serve", NULL, 0, "%s", e.msg);
+	welcome_print(s->config, address, s->lending != NULL);
 }
 
 static void announce(struct server *s)
@@ -702,9 +666,11 @@ static void announce(struct server *s)
 	};
 
 	if (s->is_dev)
-		print_welcome(s, address.p);
+		welcome(s, address.p);
 	log_write(LOG_INFO, "serve", fields, ARRAY_LEN(fields), "listening");
-	if (!log_wants(LOG_INFO)) /* whoever started us waits for this line, whatever the level */
+	if (!log_wants(LOG_INFO) &&
+	    !(s->is_dev &&
+	      isatty(STDOUT_FILENO))) /* a program that started us waits for this line, whatever the level */
 		printf("{\"message\":\"listening\",\"address\":\"%s\"}\n", address.p), fflush(stdout);
 	if (!s->is_dev && s->lending)
 		log_write(LOG_WARNING, "serve", NULL, 0, "%s is set: lending accounts of a simulated organisation",

@@ -7,6 +7,7 @@
  */
 #include "app/signin.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/password.h"
+#include "cli/demo_plan.h"
 #include "http/session.h"
 #include "providers/identity/oidc.h"
 #include "providers/identity/users_file.h"
@@ -197,6 +199,29 @@ static enum rc make_users(struct config *c, const char *users_path, const char *
 	return rc ? rc : write_file(users_path, users, e);
 }
 
+/* The people of "leasehold demo", who have no password: nobody signs in as them. Folders of an earlier version get them too. */
+static enum rc add_demo_people(struct config *c, const char *users_path, struct err *e)
+{
+	struct str lines = STR(""), known;
+	enum rc    rc = read_file(users_path, &c->arena, &known, e);
+	int        fd;
+	bool       is_written;
+
+	if (rc || memmem(known.p, known.n, demo_people[0], strlen(demo_people[0])))
+		return rc;
+	for (size_t i = 0; i < DEMO_PEOPLE; i++)
+		lines = str_format(&c->arena,
+		                   "%.*s{\"email\":\"%s@example.com\",\"displayName\":\"%c%s\",\"roles\":[\"User\"]}\n",
+		                   STR_ARG(lines), demo_people[i], toupper((unsigned char)demo_people[i][0]),
+		                   demo_people[i] + 1);
+	fd = open(users_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	is_written = fd >= 0 && write(fd, lines.p, lines.n) == (ssize_t)lines.n;
+	if (fd >= 0)
+		close(fd);
+	return is_written ? RC_OK
+	                  : err_set(e, RC_UNAVAILABLE, "%s: cannot be written: %s", users_path, strerror(errno));
+}
+
 enum rc signin_prepare_dev(struct config *c, struct err *e)
 {
 	struct str users = in_data(c, "users"), passwords = in_data(c, "dev-passwords");
@@ -208,6 +233,8 @@ enum rc signin_prepare_dev(struct config *c, struct err *e)
 		return RC_OK;
 	if (access(users.p, F_OK) != 0)
 		rc = make_users(c, users.p, passwords.p, e);
+	if (!rc)
+		rc = add_demo_people(c, users.p, e);
 	if (!rc)
 		config_set(c, CONFIG_USERS_FILE, users, FROM_DEV_MODE);
 	return rc;

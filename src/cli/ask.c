@@ -46,7 +46,22 @@ static void add_parameter(struct buf *b, bool *is_first, const char *name, struc
 /* What a list calls its page. */
 struct page_words {
 	const char *limit, *cursor;
+	bool        is_api;
 };
+
+/* Under /api statuses are capitalised; people are not that strict. */
+static struct str as_written(enum cli_option_id option, struct str typed)
+{
+	struct str rest = str_from(cli_options[option].words);
+
+	while (rest.n) {
+		struct str word = str_cut(&rest, ' ');
+
+		if (str_eq_nocase(word, typed) && word.p[0] >= 'A' && word.p[0] <= 'Z')
+			return word;
+	}
+	return typed;
+}
 
 static struct str write_query(struct remote *remote, const char *path, const struct ask_filter *filters, size_t count,
                               const struct page_words *words, int64_t limit, struct str cursor)
@@ -63,7 +78,9 @@ static struct str write_query(struct remote *remote, const char *path, const str
 
 		if (typed)
 			add_parameter(&b, &is_first, filters[i].name,
-			              str_from(filters[i].value ? filters[i].value : typed));
+			              filters[i].value ? str_from(filters[i].value)
+			              : words->is_api  ? as_written(filters[i].option, str_from(typed))
+			                               : str_from(typed));
 	}
 	if (cursor.n)
 		add_parameter(&b, &is_first, words->cursor, cursor);
@@ -73,7 +90,7 @@ static struct str write_query(struct remote *remote, const char *path, const str
 struct str ask_query(struct remote *remote, const char *path, const struct ask_filter *filters, size_t count,
                      int64_t limit, struct str cursor)
 {
-	static const struct page_words words = { "limit", "cursor" };
+	static const struct page_words words = { "limit", "cursor", false };
 
 	return write_query(remote, path, filters, count, &words, limit, cursor);
 }
@@ -81,7 +98,7 @@ struct str ask_query(struct remote *remote, const char *path, const struct ask_f
 struct str ask_api_query(struct remote *remote, const char *path, const struct ask_filter *filters, size_t count,
                          int64_t limit, struct str cursor)
 {
-	static const struct page_words words = { "pageSize", "pageIdentifier" };
+	static const struct page_words words = { "pageSize", "pageIdentifier", true };
 
 	return write_query(remote, path, filters, count, &words, limit, cursor);
 }
@@ -119,7 +136,8 @@ enum rc ask_needed(const struct remote *remote, enum cli_option_id id, struct st
 	struct str value = str_trim(str_from(remote->args->values[id]));
 
 	if (!value.n)
-		return err_set(e, RC_INVALID, "%s %s is needed", cli_options[id].name, cli_options[id].value);
+		return err_set(e, RC_INVALID, "%s %s is needed; see: leasehold help %s", cli_options[id].name,
+		               cli_options[id].value, remote->args->command->name);
 	*ret = value;
 	return RC_OK;
 }

@@ -9,16 +9,20 @@
 #include "cli/cli.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/remote.h"
+#include "cli/again.h"
 #include "cli/args.h"
 #include "cli/help.h"
 #include "cli/run.h"
 
-enum { POLL_MS = 2000 };
+enum { POLL_MS = 2000, TERMINAL_WIDTH = 79 };
 
 static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
+	[CLI_COMMAND_STATUS] = run_status,
+	[CLI_COMMAND_DEMO] = run_demo,
 	[CLI_COMMAND_SANDBOX_CLAIM] = run_sandbox_claim,
 	[CLI_COMMAND_SANDBOX_SHOW] = run_sandbox_show,
 	[CLI_COMMAND_SANDBOX_GIVE_BACK] = run_sandbox_give_back,
@@ -26,6 +30,7 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_SANDBOX_STATS] = run_sandbox_stats,
 	[CLI_COMMAND_SANDBOX_QUARANTINE] = run_sandbox_quarantine,
 	[CLI_COMMAND_SANDBOX_RELEASE] = run_sandbox_release,
+	[CLI_COMMAND_SANDBOX_DELETE] = run_sandbox_delete,
 	[CLI_COMMAND_SANDBOX_RETRY_DELETION] = run_sandbox_retry_deletion,
 	[CLI_COMMAND_SANDBOX_BULK_DELETE] = run_sandbox_bulk_delete,
 	[CLI_COMMAND_SANDBOX_REMOVE_STALE] = run_sandbox_remove_stale,
@@ -112,6 +117,11 @@ static cli_run_fn *const runs[CLI_COMMAND__COUNT] = {
 	[CLI_COMMAND_SERVICE_ACCOUNT_REVOKE] = run_service_account_revoke,
 };
 
+static size_t help_width(const struct cli_io *io)
+{
+	return io->is_out_terminal ? TERMINAL_WIDTH : 0;
+}
+
 static int run_help(const struct cli_io *io, const struct cli_args *args)
 {
 	struct err e = { 0 };
@@ -119,8 +129,10 @@ static int run_help(const struct cli_io *io, const struct cli_args *args)
 	if (args->values[CLI_OPTION_MAN]) {
 		help_man(io->out);
 	} else if (args->operand_count == 0) {
-		help_all(io->out);
-	} else if (!help_command(io->out, args->operands, args->operand_count)) {
+		help_all(io->out, help_width(io));
+	} else if (args->operand_count == 1 && strcmp(args->operands[0], "exit-codes") == 0) {
+		help_exit_codes(io->out);
+	} else if (!help_command(io->out, args->operands, args->operand_count, help_width(io))) {
 		(void)cli_refuse_command(args->operands, args->operand_count, &e); /* never RC_OK */
 		fprintf(io->err, "leasehold: %s\n", e.msg);
 		return CLI_EXIT_USAGE;
@@ -133,7 +145,7 @@ static int run_help_option(const struct cli_io *io, const struct cli_args *args)
 {
 	if (!args->command)
 		return run_help(io, args);
-	help_one(io->out, args->command);
+	help_one(io->out, args->command, help_width(io));
 	return CLI_EXIT_OK;
 }
 
@@ -151,7 +163,7 @@ static int run_local(const struct cli_io *io, const struct cli_args *args)
 	return CLI_EXIT_USAGE;
 }
 
-static int run_api(const struct cli_io *io, const struct cli_args *args)
+static int run_once(const struct cli_io *io, const struct cli_args *args)
 {
 	struct err    e = { 0 };
 	struct remote remote;
@@ -170,7 +182,7 @@ static int dispatch(const struct cli_io *io, const struct cli_args *args)
 	if (args->wants_help)
 		return run_help_option(io, args);
 	switch (args->command->place) {
-	case CLI_PLACE_API: return run_api(io, args);
+	case CLI_PLACE_API: return args->values[CLI_OPTION_WATCH] ? again_run(io, args, run_once) : run_once(io, args);
 	case CLI_PLACE_LOCAL: return run_local(io, args);
 	case CLI_PLACE_APP: break;
 	}

@@ -2,6 +2,8 @@
 /* commands.c - commands.def turned into tables, and looking things up in them. Knows nothing of what commands do. */
 #include "cli/commands.h"
 
+#include <stdbool.h>
+
 #define O(id) (UINT64_C(1) << CLI_OPTION_##id)
 
 _Static_assert(CLI_OPTION__COUNT <= 64, "options are kept as bits of 64");
@@ -29,15 +31,6 @@ const struct cli_note cli_exit_codes[] = {
 };
 const size_t cli_exit_code_count = ARRAY_LEN(cli_exit_codes);
 
-uint64_t cli_command_options(const struct cli_command *c)
-{
-	uint64_t everywhere = O(HELP);
-
-	if (c->place == CLI_PLACE_API)
-		everywhere |= O(JSON) | O(ADDRESS) | O(TOKEN_FILE) | O(CA);
-	return c->needed | c->optional | everywhere;
-}
-
 struct str cli_command_noun(const struct cli_command *c)
 {
 	struct str rest = str_from(c->name);
@@ -51,6 +44,25 @@ struct str cli_command_verb(const struct cli_command *c)
 
 	(void)str_cut(&rest, ' '); /* the noun */
 	return rest;
+}
+
+/* Those that only look: they can look again. */
+static bool is_look(const struct cli_command *c)
+{
+	struct str verb = cli_command_verb(c);
+
+	return c->place == CLI_PLACE_API && (str_eq(verb, STR("list")) || str_eq(verb, STR("show")));
+}
+
+uint64_t cli_command_options(const struct cli_command *c)
+{
+	uint64_t everywhere = O(HELP);
+
+	if (c->place == CLI_PLACE_API)
+		everywhere |= O(JSON) | O(ADDRESS) | O(TOKEN_FILE) | O(CA);
+	if (is_look(c))
+		everywhere |= O(WATCH);
+	return c->needed | c->optional | everywhere;
 }
 
 const struct cli_command *cli_command_find(const char *const *words, size_t count, size_t *ret_used)

@@ -63,7 +63,7 @@ static void print_branches(FILE *out, const char *set)
 	print_nouns(out);
 	fprintf(out, " --help\" ;;\n\thelp) %s=\"", set);
 	print_nouns(out);
-	fprintf(out, " --man\" ;;\n");
+	fprintf(out, " exit-codes --man\" ;;\n");
 	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++) {
 		const struct cli_command *c = &cli_commands[i];
 

@@ -4,18 +4,19 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "cli/commands.h"
 
-enum { USAGE_MAX = 512, USAGE_WIDTH = 24 };
+enum { USAGE_MAX = 512, USAGE_WIDTH = 24, PLAIN_WIDTH = 119 };
 
 static const char about[] = "lends temporary environments and takes them back";
 
 static const char *const glossary[] = {
-	"A track is who claims a sandbox, such as one student's run of a lab; it holds one at a time. A lab is the course",
-	"it belongs to, kept as a note. The CSP is the vendor that makes the sandboxes and deletes them after use. A stale",
+	"A track is who claims a sandbox, such as one student's run of a lab; it holds one at a time. A lab is the course "
+	"it belongs to, kept as a note. The CSP is the vendor that makes the sandboxes and deletes them after use. A stale "
 	"sandbox is one that the CSP no longer lists, or that an operator has set aside (quarantine): nobody gets it.",
-	"A lease lends a cloud account to one person, for a time and a budget that come from its template; then the account is",
+	"A lease lends a cloud account to one person, for a time and a budget that come from its template; then the account is "
 	"emptied and lent again.",
 };
 
@@ -53,7 +54,26 @@ static void add_operand_words(struct buf *b, const struct cli_command *c)
 	}
 }
 
-static void print_options(FILE *out, uint64_t options)
+/* Text in lines of at most `width` characters, 0: one line; the first begins at column `at`, the others at `indent`. */
+static void print_wrapped(FILE *out, struct str text, size_t at, size_t indent, size_t width)
+{
+	bool is_first = true;
+
+	while (text.n) {
+		struct str word = str_cut(&text, ' ');
+
+		if (!is_first && width && at + 1 + word.n > width) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			at = indent;
+			is_first = true;
+		}
+		at += (size_t)fprintf(out, "%s%.*s", is_first ? "" : " ", STR_ARG(word));
+		is_first = false;
+	}
+	fputc('\n', out);
+}
+
+static void print_options(FILE *out, uint64_t options, size_t width)
 {
 	for (int id = 0; id < CLI_OPTION__COUNT; id++) {
 		const struct cli_option *o = &cli_options[id];
@@ -62,15 +82,19 @@ static void print_options(FILE *out, uint64_t options)
 		if (!(options & UINT64_C(1) << id))
 			continue;
 		used = fprintf(out, "  %s %s", o->name, o->value);
-		fprintf(out, "%*s%s\n", used < USAGE_WIDTH ? USAGE_WIDTH - used : 1, "", o->help);
+		used += fprintf(out, "%*s", used < USAGE_WIDTH ? USAGE_WIDTH - used : 1, "");
+		print_wrapped(out, str_from(o->help), (size_t)used, USAGE_WIDTH, width);
 	}
 }
 
-static void print_notes(FILE *out, const char *title, const struct cli_note *notes, size_t count)
+static void print_notes(FILE *out, const char *title, const struct cli_note *notes, size_t count, size_t width)
 {
 	fprintf(out, "\n%s:\n", title);
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "  %-20s  %s\n", notes[i].name, notes[i].help);
+	for (size_t i = 0; i < count; i++) {
+		int used = fprintf(out, "  %-20s  ", notes[i].name);
+
+		print_wrapped(out, str_from(notes[i].help), (size_t)used, USAGE_WIDTH, width);
+	}
 }
 
 /* The options that every API command has and nothing else. */
@@ -79,37 +103,57 @@ static uint64_t common_options(void)
 	return cli_command_options(&(struct cli_command){ .place = CLI_PLACE_API });
 }
 
-void help_all(FILE *out)
+static void print_command(FILE *out, const struct cli_command *c, size_t width)
+{
+	int used = fprintf(out, "  %-22s  ", c->name);
+
+	print_wrapped(out, str_from(c->summary), (size_t)used, (size_t)used, width);
+}
+
+void help_all(FILE *out, size_t width)
 {
 	fprintf(out, "leasehold - %s\n\n", about);
 	for (size_t i = 0; i < ARRAY_LEN(glossary); i++)
-		fprintf(out, "%s\n", glossary[i]);
+		print_wrapped(out, str_from(glossary[i]), 0, 0, width ? width : PLAIN_WIDTH);
 	fprintf(out, "\nusage: leasehold COMMAND [OPTION...]\n\ncommands:\n");
 	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
-		fprintf(out, "  %-22s  %s\n", cli_commands[i].name, cli_commands[i].summary);
+		print_command(out, &cli_commands[i], width);
 	fprintf(out, "\noptions of all commands that ask a server:\n");
-	print_options(out, common_options());
+	print_options(out, common_options(), width);
 	print_notes(out, "environment (or KEY=VALUE lines in ~/.config/leasehold/client, mode 600)", cli_variables,
-	            cli_variable_count);
-	print_notes(out, "exit codes", cli_exit_codes, cli_exit_code_count);
+	            cli_variable_count, width);
+	print_notes(out, "exit codes", cli_exit_codes, cli_exit_code_count, width);
 	fprintf(out, "\nMore on one: leasehold help COMMAND\n");
 }
 
-void help_one(FILE *out, const struct cli_command *c)
+void help_exit_codes(FILE *out)
 {
-	struct buf usage;
-	struct str examples = str_from(c->examples);
+	for (size_t i = 0; i < cli_exit_code_count; i++)
+		fprintf(out, "%s  %s\n", cli_exit_codes[i].name, cli_exit_codes[i].help);
+}
+
+void help_one(FILE *out, const struct cli_command *c, size_t width)
+{
+	struct arena a = { 0 };
+	struct buf   usage;
+	struct str   examples = str_from(c->examples);
 
 	buf_init(&usage, USAGE_MAX);
 	help_add_usage(&usage, c, true);
-	fprintf(out, "usage: leasehold %s\n\n%s.\n%s%s", usage.p, c->summary, c->details, c->details[0] ? "\n" : "");
+	fputs("usage: ", out);
+	print_wrapped(out, str_format(&a, "leasehold %s", usage.p), 7, 7, width);
+	fputc('\n', out);
+	print_wrapped(out, str_format(&a, "%s.", c->summary), 0, 0, width);
+	if (c->details[0])
+		print_wrapped(out, str_from(c->details), 0, 0, width);
 	buf_reset(&usage);
 	add_operand_words(&usage, c);
 	if (usage.n)
-		fprintf(out, "%s\n", usage.p);
+		print_wrapped(out, buf_str(&usage), 0, 0, width);
 	buf_fini(&usage);
+	arena_fini(&a);
 	fprintf(out, "\noptions:\n");
-	print_options(out, cli_command_options(c));
+	print_options(out, cli_command_options(c), width);
 	fprintf(out, "\nexamples:\n");
 	while (examples.n) {
 		struct str line = str_cut(&examples, '\n');
@@ -118,21 +162,21 @@ void help_one(FILE *out, const struct cli_command *c)
 	}
 }
 
-bool help_command(FILE *out, const char *const *words, size_t count)
+bool help_command(FILE *out, const char *const *words, size_t count, size_t width)
 {
 	size_t                    used = 0;
 	const struct cli_command *c = cli_command_find(words, count, &used);
 	bool                      is_known = false;
 
 	if (c && used == count) {
-		help_one(out, c);
+		help_one(out, c, width);
 		return true;
 	}
 	if (count != 1)
 		return false;
 	for (size_t i = 0; i < CLI_COMMAND__COUNT; i++)
 		if (str_eq(cli_command_noun(&cli_commands[i]), str_from(words[0]))) {
-			fprintf(out, "  %-22s  %s\n", cli_commands[i].name, cli_commands[i].summary);
+			print_command(out, &cli_commands[i], width);
 			is_known = true;
 		}
 	return is_known;

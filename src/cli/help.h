@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 struct buf;
@@ -10,14 +11,17 @@ struct cli_command;
 /* "sandbox show ID [--track TRACK]": operands and needed options, on wish also those that may be left out. */
 void help_add_usage(struct buf *b, const struct cli_command *c, bool has_optional);
 
-/* All commands, variables, exit codes. */
-void help_all(FILE *out);
+/* All commands, variables, exit codes. Here and below: in lines of at most so many characters; 0: as long as they are. */
+void help_all(FILE *out, size_t width);
+
+/* What the exit codes mean. */
+void help_exit_codes(FILE *out);
 
 /* One command. */
-void help_one(FILE *out, const struct cli_command *c);
+void help_one(FILE *out, const struct cli_command *c, size_t width);
 
 /* The command that the words name, or all of a noun's. False when there is none. */
-bool help_command(FILE *out, const char *const *words, size_t count);
+bool help_command(FILE *out, const char *const *words, size_t count, size_t width);
 
 /* The manual page in man(7) format. */
 void help_man(FILE *out);

@@ -14,10 +14,12 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/show.h"
+#include "net/jwt.h"
 
 enum {
 	ANSWER_MAX = 16 << 20,
@@ -25,7 +27,8 @@ enum {
 	TOTAL_TIMEOUT_MS = 30000,
 	IDLE_TIMEOUT_MS = 60000,
 	TOKEN_MAX = 4096,
-	MESSAGE_MAX = 4096
+	MESSAGE_MAX = 4096,
+	SESSION_SEC = 3600
 };
 
 static const struct str default_address = STR_INIT("http://127.0.0.1:8080");
@@ -74,6 +77,9 @@ enum rc remote_open(struct remote *remote, const struct cli_io *io, const struct
 	remote->is_coloured = io->is_out_terminal && !(no_colour && no_colour[0]);
 	if ((rc = settings_load(&remote->settings, io, &remote->arena, e)))
 		return rc;
+	if (!args->values[CLI_OPTION_ADDRESS] && !args->values[CLI_OPTION_TOKEN_FILE] &&
+	    (rc = settings_load_dev(&remote->settings, &remote->arena, e)))
+		return rc;
 	return find_base(remote, e);
 }
 
@@ -114,6 +120,27 @@ static enum rc refuse_without_token(const struct remote *remote, enum remote_sco
 	               path ? path : "a file and name it with --token-file");
 }
 
+/* The secret is in the file of a development server only for this: whoever may read it is its admin. */
+static bool issue_dev_session(struct remote *remote, struct str *ret)
+{
+	struct str secret = settings_from_file(&remote->settings, "LEASEHOLD_JWT_SECRET");
+
+	if (!remote->settings.dev_path || secret.n < JWT_SECRET_MIN)
+		return false;
+	*ret = remote_session(remote, STR("admin@example.com"), JWT_ADMIN, secret);
+	return true;
+}
+
+struct str remote_session(struct remote *remote, struct str email, unsigned roles, struct str secret)
+{
+	int64_t now = wall_sec(clock_now(&clock_real)); /* sessions go by the machine's date, whatever the world's */
+	struct jwt_session session = {
+		.email = email, .roles = roles, .issued_at = now, .expires_at = now + SESSION_SEC
+	};
+
+	return jwt_issue(&session, secret, &remote->arena);
+}
+
 enum rc remote_token(struct remote *remote, enum remote_scope scope, struct str *ret, struct err *e)
 {
 	static const char *const owns[] = { [REMOTE_TRACK] = "BROKER_API_TOKEN",
@@ -138,6 +165,8 @@ enum rc remote_token(struct remote *remote, enum remote_scope scope, struct str 
 			*ret = str_trim(str_cut(&list, ','));
 			return check_token(*ret, names[k], e);
 		}
+	if (scope == REMOTE_PERSON && issue_dev_session(remote, ret))
+		return RC_OK;
 	return refuse_without_token(remote, scope, owns[scope], e);
 }
 
@@ -158,9 +187,9 @@ static enum rc prepare(struct remote *remote, const struct remote_request *req, 
                        struct err *e)
 {
 	struct str base = req->scope == REMOTE_PERSON ? remote->api : remote->base;
-	struct str token;
+	struct str token = req->token;
 	size_t     n = 0;
-	enum rc    rc = remote_token(remote, req->scope, &token, e);
+	enum rc    rc = token.n ? RC_OK : remote_token(remote, req->scope, &token, e);
 
 	if (rc)
 		return rc;
@@ -290,6 +319,10 @@ static void advise_unreachable(const struct remote *remote, const char *why)
 		fprintf(to, "The server answers, but not in HTTPS: try http://%.*s\n", STR_ARG(place));
 	else if (strstr(why, "certificate"))
 		fprintf(to, "If the certificate is of an authority of your own, name that with --ca FILE.\n");
+	else if (remote->settings.dev_path)
+		fprintf(to,
+		        "Is the development server still running? Its address comes from %s; start it with: make run\n",
+		        remote->settings.dev_path);
 	else
 		fprintf(to, "Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
 }
@@ -309,6 +342,9 @@ int remote_fail(const struct remote *remote, const struct err *e)
 	fprintf(remote->io->err, "leasehold: %s: %s\n", remote->args->command->name, e->msg);
 	if (code == CLI_EXIT_UNREACHABLE)
 		advise_unreachable(remote, e->msg);
+	else if (code == CLI_EXIT_NOT_ALLOWED && !remote->settings.dev_path)
+		fprintf(remote->io->err,
+		        "To try it out: 'make run' starts a server that commands in the same folder find by themselves.\n");
 	return code;
 }
 
@@ -447,6 +483,18 @@ static void print_clean(FILE *to, struct str text)
 {
 	for (size_t i = 0; i < text.n; i++)
 		fputc((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f ? '?' : text.p[i], to);
+}
+
+struct str remote_message(struct remote *remote, const struct fetch_reply *reply)
+{
+	CLEANUP(json_freep) json_t *document = NULL;
+	struct refusal              r = { .retry_after = 0 };
+	struct err                  ignored = { 0 };
+
+	if (remote_json(reply, &document, &ignored) == RC_OK && !read_fail(remote, document, reply->status, &r))
+		r = read_refusal(document);
+	return r.message.n ? utf8_line(&remote->arena, r.message, MESSAGE_MAX)
+	                   : str_format(&remote->arena, "status %d", reply->status);
 }
 
 int remote_refused(struct remote *remote, const struct fetch_reply *reply)

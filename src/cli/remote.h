@@ -37,6 +37,7 @@ struct remote_request {
 	const char       *method;
 	struct str        path; /* behind the base, with its query */
 	enum remote_scope scope;
+	struct str        token; /* instead of the one for the scope; empty: that one */
 	const char       *headers[REMOTE_HEADERS_MAX];
 	const char       *accept;      /* header line; NULL: JSON */
 	struct str        body;        /* JSON; none when empty */
@@ -51,6 +52,9 @@ void               remote_close(struct remote *remote);
 
 /* The token for this scope, from wherever it is. RC_UNKNOWN with what to do when there is none. */
 MUST_CHECK enum rc remote_token(struct remote *remote, enum remote_scope scope, struct str *ret, struct err *e);
+
+/* A session token of this person for the next hour, signed with the server's own secret. */
+struct str remote_session(struct remote *remote, struct str email, unsigned roles, struct str secret);
 
 /* The track: --track, else LEASEHOLD_TRACK. RC_INVALID when neither is there. */
 MUST_CHECK enum rc remote_track(const struct remote *remote, struct str *ret, struct err *e);
@@ -75,6 +79,9 @@ int remote_fail(const struct remote *remote, const struct err *e);
 
 /* Explain an answer that is not a success; returns the exit code. */
 int remote_refused(struct remote *remote, const struct fetch_reply *reply);
+
+/* Why an answer is not a success, in its own words, as one line. */
+struct str remote_message(struct remote *remote, const struct fetch_reply *reply);
 
 /* Print a success: with --json as it came, else as a record. Explain anything else. Returns the exit code. */
 int remote_show(struct remote *remote, const struct fetch_reply *reply);

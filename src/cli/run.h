@@ -7,9 +7,10 @@ struct remote;
 
 typedef int cli_run_fn(struct remote *remote);
 
+cli_run_fn run_status, run_demo;
 cli_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sandbox_list, run_sandbox_stats,
-        run_sandbox_quarantine, run_sandbox_release, run_sandbox_retry_deletion, run_sandbox_bulk_delete,
-        run_sandbox_remove_stale;
+        run_sandbox_quarantine, run_sandbox_release, run_sandbox_delete, run_sandbox_retry_deletion,
+        run_sandbox_bulk_delete, run_sandbox_remove_stale;
 cli_run_fn run_lease_request, run_lease_list, run_lease_show, run_lease_approve, run_lease_deny, run_lease_freeze,
         run_lease_unfreeze, run_lease_terminate, run_lease_withdraw, run_lease_extend, run_lease_wait,
         run_lease_statement;

@@ -17,6 +17,7 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/list.h"
+#include "cli/progress.h"
 #include "cli/remote.h"
 #include "cli/show.h"
 
@@ -67,11 +68,18 @@ static bool print_bytes(struct str bytes, void *arg)
 int run_event_export(struct remote *remote)
 {
 	struct remote_request req = { .method = "GET", .scope = REMOTE_ADMIN };
+	struct cli_io         io = *remote->io;
+	struct progress       progress;
 	struct fetch_reply    reply;
 	struct err            e = { 0 };
+	enum rc               rc;
 
 	req.path = ask_query(remote, "/ops/events/export", filters, ARRAY_LEN(filters), 0, STR(""));
-	if (remote_stream(remote, &req, print_bytes, remote, &reply, &e))
+	io.is_err_terminal = io.is_err_terminal && !io.is_out_terminal; /* else the events themselves are to be seen */
+	progress_start(&progress, &io, "exporting");
+	rc = remote_stream(remote, &req, print_bytes, remote, &reply, &e);
+	progress_stop(&progress);
+	if (rc)
 		return remote_fail(remote, &e);
 	return remote_is_success(&reply) ? CLI_EXIT_OK : remote_refused(remote, &reply);
 }

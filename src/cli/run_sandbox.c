@@ -292,6 +292,13 @@ int run_sandbox_release(struct remote *remote)
 	                                                    .scope = REMOTE_ADMIN });
 }
 
+int run_sandbox_delete(struct remote *remote)
+{
+	return remote_run(remote, &(struct remote_request){ .method = "POST",
+	                                                    .path = ask_path(remote, "/admin/sandboxes/", "/delete"),
+	                                                    .scope = REMOTE_ADMIN });
+}
+
 int run_sandbox_retry_deletion(struct remote *remote)
 {
 	struct remote_request req = { .method = "POST",

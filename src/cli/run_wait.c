@@ -13,7 +13,7 @@
 
 static const char lease_statuses[] = "PendingApproval ApprovalDenied Provisioning Active Frozen Expired BudgetExceeded "
                                      "ManuallyTerminated AccountQuarantined Ejected ProvisioningFailed";
-static const char account_statuses[] = "Available Active Frozen CleanUp Quarantine";
+static const char account_statuses[] = "Available Active Frozen CleanUp Cooldown Quarantine";
 
 /* --for, as the server writes it: one of the words. */
 static bool read_status(struct remote *remote, const char *words, struct str *ret)
@@ -43,7 +43,7 @@ int run_wait_lease(struct remote *remote)
 static enum watch_outcome judge(struct remote *remote, const json_t *account, const void *goal, struct str *ret_text)
 {
 	const struct str *wanted = goal;
-	struct str        status = list_text(remote, account, "status");
+	struct str        status = list_text(remote, account, "phase");
 
 	*ret_text = str_format(&remote->arena, "the account is in %.*s", STR_ARG(status));
 	return str_eq(status, *wanted) ? WATCH_DONE : WATCH_ON;
@@ -62,6 +62,6 @@ int run_wait_account(struct remote *remote)
 	if (remote->args->values[CLI_OPTION_FOR] && !read_status(remote, account_statuses, &status))
 		return remote_misused(
 		        remote,
-		        "--for must be a status of an account: Available, Active, Frozen, CleanUp or Quarantine");
+		        "--for must be a status of an account: Available, Active, Frozen, CleanUp, Cooldown or Quarantine");
 	return watch_run(remote, &w);
 }

@@ -6,6 +6,10 @@
  * names of the environment variables; '#' begins a comment line. It holds tokens, so it is refused when anybody but
  * its owner may read it. A file named by --token-file is not: secrets mounted into containers are often readable by all
  * in there, and naming it was the caller's choice.
+ *
+ * A development server writes such a file, "client", into its data folder. It lies in a folder that anybody may have unpacked, so it must
+ * never send a token that came from elsewhere to an address of its own: it is used as a whole, when nothing else names a server or a token,
+ * or not at all.            [settings_load_dev()]
  */
 #include "cli/settings.h"
 
@@ -96,23 +100,60 @@ static enum rc check_lines(struct str text, const char *path, struct err *e)
 	return RC_OK;
 }
 
+/* A file of KEY=VALUE lines that nobody else may read; empty when it is not there. */
+static enum rc read_private(const char *path, struct arena *a, struct str *ret, struct err *e)
+{
+	int     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	enum rc rc;
+
+	*ret = STR("");
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? RC_OK
+		                                           : err_set(e, RC_INVALID, "%s: %s", path, strerror(errno));
+	rc = check_private(fd, path, e);
+	if (!rc)
+		rc = read_open_file(fd, path, a, ret, e);
+	close(fd);
+	return rc ? rc : check_lines(*ret, path, e);
+}
+
 enum rc settings_load(struct settings *s, const struct cli_io *io, struct arena *a, struct err *e)
 {
 	struct settings got = { .io = io, .path = client_file_path(io, a) };
-	enum rc         rc;
-	int             fd = got.path ? open(got.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	enum rc         rc = got.path ? read_private(got.path, a, &got.file, e) : RC_OK;
 
-	if (fd < 0 && got.path && errno != ENOENT && errno != ENOTDIR)
-		return err_set(e, RC_INVALID, "%s: %s", got.path, strerror(errno));
-	if (fd >= 0) {
-		rc = check_private(fd, got.path, e);
-		if (!rc)
-			rc = read_open_file(fd, got.path, a, &got.file, e);
-		close(fd);
-		if (rc || (rc = check_lines(got.file, got.path, e)))
-			return rc;
-	}
+	if (rc)
+		return rc;
 	*s = got;
+	return RC_OK;
+}
+
+/* Does anything name a server or a token? */
+static bool has_any(const struct settings *s)
+{
+	static const char *const names[] = { "LEASEHOLD_ADDRESS", "LEASEHOLD_TOKEN", "BROKER_API_TOKEN",
+		                             "BROKER_ADMIN_TOKEN" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (settings_get(s, names[i]).n)
+			return true;
+	return false;
+}
+
+enum rc settings_load_dev(struct settings *s, struct arena *a, struct err *e)
+{
+	const char *data = find_env(s->io, "LEASEHOLD_DATA");
+	const char *path = str_format(a, "%s/client", data ? data : "data").p;
+	struct stat owner;
+	struct str  file;
+	enum rc     rc;
+
+	if (has_any(s) || stat(path, &owner) || owner.st_uid != geteuid())
+		return RC_OK;
+	if ((rc = read_private(path, a, &file, e)) || !file.n)
+		return rc;
+	s->dev_path = path;
+	s->file = file;
 	return RC_OK;
 }
 

@@ -109,7 +109,8 @@ struct str discrepancy_text(enum discrepancy d, const struct pool_view *v, struc
 
 int64_t discrepancy_due_ms(const struct hold_rules *rules, struct str account_name, int64_t cleaned_ms, struct wall now)
 {
-	int64_t due_ms = cleaned_ms + hold_hours(rules, account_name, HOLD_BILLING) * HOLD_HOUR_MS;
+	enum hold_reason reason;
+	int64_t          due_ms = cleaned_ms + hold_longest_hours(rules, account_name, &reason) * HOLD_HOUR_MS;
 
 	return due_ms > now.ms ? due_ms : now.ms;
 }

@@ -134,6 +134,22 @@ int64_t hold_hours(const struct hold_rules *rules, struct str account_name, enum
 	return rules->hours[reason];
 }
 
+int64_t hold_longest_hours(const struct hold_rules *rules, struct str account_name, enum hold_reason *ret_reason)
+{
+	int64_t longest = 0;
+
+	*ret_reason = HOLD_BILLING;
+	for (int i = HOLD_BILLING; i <= HOLD_QUOTA; i++) {
+		int64_t hours = hold_hours(rules, account_name, (enum hold_reason)i);
+
+		if (hours <= longest)
+			continue;
+		longest = hours;
+		*ret_reason = (enum hold_reason)i;
+	}
+	return longest;
+}
+
 /* --- one hold --- */
 
 struct str hold_make_id(struct str account, struct wall now, int64_t *last_ms, struct arena *a)

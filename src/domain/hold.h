@@ -68,7 +68,10 @@ enum {
 	HOLD_ID_SIZE = 27,   /* 12 digits, '-', 13 digits, NUL */
 	HOLD_NAME_SIZE = 64, /* of the schedule: the longest name that a scheduler outside takes, and NUL */
 	HOLD_NOTE_MAX = 1000,
-	HOLDS_OPEN_MAX = 16, /* of one account */
+	HOLDS_OPEN_MAX =
+	        16, /* of one account; all of them can be closed in one transaction with what comes with it only while they are fewer: */
+	HOLDS_BY_PERSONS_MAX =
+	        5, /* so that there is always room for those that come by themselves, and for locking it away */
 	HOLD_POOLS_MAX = 16,
 	HOLD_HOURS_MAX = 24 * 3650,
 	HOLD_PADDING_HOURS = 8, /* that a lease's statement counts before its start and after its end */
@@ -133,6 +136,9 @@ MUST_CHECK enum rc hold_rules_check(const struct hold_rules *rules, struct err *
 
 /* Hours of a hold for this reason of an account with this name. */
 int64_t hold_hours(const struct hold_rules *rules, struct str account_name, enum hold_reason reason);
+
+/* The longest of the rests that follow a cleanup, and its reason; 0: none is configured. */
+int64_t hold_longest_hours(const struct hold_rules *rules, struct str account_name, enum hold_reason *ret_reason);
 
 /* --- one hold --- */
 

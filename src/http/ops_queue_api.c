@@ -128,6 +128,18 @@ void handle_queue_lanes(struct request *r)
 
 /* --- dead letters --- */
 
+/* What happened, so that a list says more than whom it was about; null when the event cannot be read. */
+static void put_event_type(struct json_out *o, struct str event)
+{
+	struct str type = STR("");
+	json_t    *envelope = NULL;
+
+	if (event.n && json_parse(event, &envelope, NULL) == RC_OK)
+		(void)json_get_text(envelope, "detail-type", &type); /* stays empty, then */
+	ops_put_text(o, "type", type);
+	json_decref(envelope);
+}
+
 static void put_dead(struct json_out *o, const struct dead *d)
 {
 	json_put_str(o, "id", d->id);
@@ -135,6 +147,7 @@ static void put_dead(struct json_out *o, const struct dead *d)
 	json_put_str(o, "subject", d->subject);
 	ops_put_text(o, "target", d->target);
 	json_put_str(o, "event_id", d->event_id);
+	put_event_type(o, d->event);
 	json_put_int(o, "tries", d->tries);
 	ops_put_text(o, "error", d->error);
 	ops_put_time(o, "since_at", d->since_ms);

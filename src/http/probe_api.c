@@ -228,6 +228,7 @@ void handle_root(struct request *r)
 	json_put_str(&o, "version", STR(LEASEHOLD_VERSION));
 	json_put_str(&o, "docs",
 	             str_format(&r->call->arena, "%.*s/openapi.json", STR_ARG(api_options(r->api)->base_path)));
+	json_put_bool(&o, "simulated", api_options(r->api)->world != NULL);
 	request_header(r, "Vary", "Accept");
 	reply_send(r, 200);
 }

@@ -153,12 +153,17 @@ enum rc queue_put(struct session *s, const struct queue *queue, const struct eve
 
 /* --- out --- */
 
-/* The head is done with: the next one moves up, or the lane ends. */
+/* The head is done with: the next one moves up, or the lane ends. Its handler may have put something behind it meanwhile. */
 static enum rc advance(struct session *s, struct lane *lane, bool *ret_has_more, struct err *e)
 {
+	struct lane    now;
 	struct waiting next;
-	enum rc        rc;
+	enum rc        rc = session_get(s, &lane_type, lane->key, &now, NULL);
 
+	if (rc)
+		return err_set(e, rc, "lane %.*s cannot be read", STR_ARG(lane->key));
+	if (now.tail > lane->tail)
+		lane->tail = now.tail;
 	*ret_has_more = lane->head < lane->tail;
 	if (!*ret_has_more) {
 		session_delete(s, &lane_type, lane->key);

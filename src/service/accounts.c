@@ -160,17 +160,22 @@ static void want_cleanup(struct account *a, struct str reason)
 	a->clean_started_ms = a->clean_successes = a->clean_failures = 0;
 }
 
-/* The account's record follows: how many are still open. */
+/* The account's record follows its holds: how many are open. When it can be free is not known, for it does not rest. */
+static enum rc count_holds(struct session *s, struct account *a, struct err *e)
+{
+	struct holds open;
+	enum rc      rc = hold_list_open(s, a->id, &open, e);
+
+	a->open_holds = rc ? a->open_holds : (int64_t)open.count;
+	a->rest_until_ms = 0;
+	return rc;
+}
+
 static enum rc end_holds(struct session *s, struct account_call *c, enum hold_state how, struct str why, struct err *e)
 {
-	struct holds left;
-	enum rc      rc = hold_close_all(s, c->account.id, how, c->by.email, why, e);
+	enum rc rc = hold_close_all(s, c->account.id, how, c->by.email, why, e);
 
-	if (rc || (rc = hold_list_open(s, c->account.id, &left, e)))
-		return rc;
-	c->account.open_holds = (int64_t)left.count;
-	c->account.rest_until_ms = 0;
-	return RC_OK;
+	return rc ? rc : count_holds(s, &c->account, e);
 }
 
 enum rc account_register(struct session *s, void *arg, struct err *e)
@@ -230,7 +235,8 @@ enum rc account_lock_away(struct session *s, struct account *account, enum hold_
 	if ((rc = lose_lease(s, &a, LEASE_ON_QUARANTINE, reason, actor, e)))
 		return rc;
 	a.reason = utf8_line(session_arena(s), reason, REASON_MAX);
-	if ((rc = tell_of_quarantine(s, &a, actor, request_id, e)) || (rc = hold_lock(s, a.id, kind, reason, actor, e)))
+	if ((rc = tell_of_quarantine(s, &a, actor, request_id, e)) ||
+	    (rc = hold_lock(s, a.id, kind, reason, actor, e)) || (rc = count_holds(s, &a, e)))
 		return rc;
 	*account = a;
 	return account_save(s, account, actor, e);

@@ -4,7 +4,7 @@
  *
  *     guard-hold     move Available -> Quarantine, then the table         the holds are "held"
  *     guard-release  look, move Quarantine -> Available, then the table   the hold is closed
- *     guard-eject    revoke access, move Available -> Exit, then delete   the record of it says "ejected"
+ *     guard-eject    move Available -> Exit, revoke access, then delete   the record of it says "ejected"
  *     guard-untag    take the tag away that let an account pass           it may be set again
  *
  * Always true:
@@ -368,17 +368,27 @@ static enum rc tell_held(struct session *s, const struct ending *end, struct err
 	return guard_tell(s, "QUARANTINE_COMPLETE", end->order.account, fields, ARRAY_LEN(fields), e);
 }
 
+/* The hold that the saga was started with may be over, and others of the same move not: then it ends for the first of these. */
+static void find_left(struct ending *end, const struct holds *open)
+{
+	for (size_t i = 0; end->hold.state != HOLD_OPEN && i < open->count; i++)
+		if (str_eq(open->items[i].source_event, end->hold.source_event))
+			end->hold = open->items[i];
+}
+
 enum rc guard_hold_ends(struct session *s, const struct saga *saga, struct err *e)
 {
 	struct ending end;
 	struct holds  open;
 	enum rc       rc = load_ending(s, saga, &end, e);
 
-	if (rc || end.is_stale || end.hold.state != HOLD_OPEN)
+	if (rc || end.is_stale || (rc = hold_list_open(s, end.order.account, &open, e)))
 		return rc;
+	find_left(&end, &open);
+	if (end.hold.state != HOLD_OPEN)
+		return RC_OK;
 	if (saga->state != SAGA_DONE)
 		return note_failure(s, &end, e);
-	rc = hold_list_open(s, end.order.account, &open, e);
 	for (size_t i = 0; !rc && i < open.count; i++)
 		if (str_eq(open.items[i].source_event, end.hold.source_event))
 			rc = note_held(s, &open.items[i], &end, e);

@@ -279,22 +279,6 @@ static enum rc release_note(struct saga_call *c, struct err *e)
 
 /* --- guard-eject --- */
 
-static enum rc eject_revoke(struct saga_call *c, struct err *e)
-{
-	struct cloud_assignment *list;
-	struct step              st;
-	struct access           *x;
-	size_t                   count;
-	enum rc                  rc = begin(c, &st, e);
-
-	x = rc ? NULL : st.guard->options.cloud.access;
-	if (!x || (rc = x->ops->list(x, st.order.account, st.arena, &list, &count, e)))
-		return rc;
-	for (size_t i = 0; !rc && i < count; i++)
-		rc = x->ops->revoke(x, &list[i], e);
-	return rc ? err_wrap(e, rc, "access to account %.*s", STR_ARG(st.order.account)) : RC_OK;
-}
-
 static enum rc eject_move(struct saga_call *c, struct err *e)
 {
 	struct step st;
@@ -305,6 +289,23 @@ static enum rc eject_move(struct saga_call *c, struct err *e)
 	if (!rc)
 		keep(c, &st);
 	return rc;
+}
+
+/* After the move: an account that is not where we bring it may be lent, and then the access is its tenant's. */
+static enum rc eject_revoke(struct saga_call *c, struct err *e)
+{
+	struct cloud_assignment *list;
+	struct step              st;
+	struct access           *x;
+	size_t                   count;
+	enum rc                  rc = begin(c, &st, e);
+
+	x = rc || st.finding.note.n ? NULL : st.guard->options.cloud.access;
+	if (!x || (rc = x->ops->list(x, st.order.account, st.arena, &list, &count, e)))
+		return rc;
+	for (size_t i = 0; !rc && i < count; i++)
+		rc = x->ops->revoke(x, &list[i], e);
+	return rc ? err_wrap(e, rc, "access to account %.*s", STR_ARG(st.order.account)) : RC_OK;
 }
 
 static enum rc eject_delete(struct saga_call *c, struct err *e)
@@ -357,8 +358,8 @@ const struct saga_step guard_release_steps[GUARD_RELEASE_STEPS] = {
 	STEP("note", release_note),
 };
 const struct saga_step guard_eject_steps[GUARD_EJECT_STEPS] = {
-	STEP("revoke", eject_revoke),
 	STEP("move", eject_move),
+	STEP("revoke", eject_revoke),
 	STEP("delete", eject_delete),
 };
 const struct saga_step guard_untag_steps[GUARD_UNTAG_STEPS] = {

@@ -51,7 +51,7 @@ static const struct record_index hold_indexes[] = {
 	[HOLD_OPEN_ONES]  = { "Open",      HOLD_F_IS_OPEN, HOLD_F_DUE,     false, NO_FIELD, 0, 2 },
 };
 
-enum { BOOK_F_ACCOUNT, BOOK_F_OPEN, BOOK_F_LAST, BOOK_F_BYPASS_BY, BOOK_F_BYPASS_WHY, BOOK_F_BYPASS_MS };
+enum { BOOK_F_ACCOUNT, BOOK_F_OPEN, BOOK_F_LAST, BOOK_F_BYPASS_BY, BOOK_F_BYPASS_WHY, BOOK_F_BYPASS_MS, BOOK_F_HANDED };
 
 static const struct record_field book_fields[] = {
 	[BOOK_F_ACCOUNT]    = { TEXT(hold_book, account, ACCOUNT_DIGITS) },
@@ -60,6 +60,7 @@ static const struct record_field book_fields[] = {
 	[BOOK_F_BYPASS_BY]  = { TEXT_OR_NONE(hold_book, bypass_by, EMAIL_BYTES) },
 	[BOOK_F_BYPASS_WHY] = { TEXT_OR_NONE(hold_book, bypass_why, UTF8_MAX * HOLD_NOTE_MAX) },
 	[BOOK_F_BYPASS_MS]  = { INT_OR_NONE(hold_book, bypass_ms) },
+	[BOOK_F_HANDED]     = { INT_OR_NONE(hold_book, handed_ms) },
 };
 /* clang-format on */
 

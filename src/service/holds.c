@@ -5,7 +5,8 @@
  *     cleanup succeeded -> hold_rest() -> Cooldown, with its holds -> ... each closed in its time -> the last one -> Available
  *
  * Always true:
- *   1. An account becomes Available only in free_native(), after its book was read without an open hold in the same transaction.
+ *   1. An account becomes Available only in free_native(), after its book was read without an open hold in the same transaction; never
+ *      while it is handed over to another system.
  *   2. A hold with a due time has a timer: both are written in one commit.                          [hold_open(), extend()]
  *   3. A hold closes by its own id, at its own time: an old timer closes nothing else.              [on_due()]
  *   4. A cleanup that is not followed by a rest leaves a closed hold that says why.                 [hold_rest()]
@@ -289,14 +290,24 @@ static enum rc note_holds(struct session *s, struct account *a, struct err *e)
 	return RC_OK;
 }
 
+enum rc hold_is_handed_over(struct session *s, struct str account, bool *ret, struct err *e)
+{
+	struct hold_book book;
+	enum rc          rc = read_book(s, account, &book, e);
+
+	*ret = !rc && book.handed_ms > 0;
+	return rc;
+}
+
 /* Store the account with what its holds have become: free, when it rests and nothing holds it. */
 static enum rc free_native(struct session *s, struct account *a, struct str actor, struct err *e)
 {
+	bool    is_handed_over;
 	enum rc rc = note_holds(s, a, e);
 
-	if (rc)
+	if (rc || (rc = hold_is_handed_over(s, a->id, &is_handed_over, e)))
 		return rc;
-	if (a->status != ACCOUNT_COOLDOWN || a->open_holds > 0)
+	if (a->status != ACCOUNT_COOLDOWN || a->open_holds > 0 || is_handed_over)
 		return account_save(s, a, actor, e);
 	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)))
 		return rc;
@@ -424,11 +435,24 @@ static enum rc hold_by_rules(struct session *s, const struct hold_rules *rules, 
 	return record_exemption(s, &h, HOLD_EXEMPT, e);
 }
 
+static enum rc set_handed_over(struct session *s, struct str account, int64_t at_ms, struct err *e)
+{
+	struct hold_book book;
+	enum rc          rc = read_book(s, account, &book, e);
+
+	if (rc || book.handed_ms == at_ms)
+		return rc;
+	book.handed_ms = at_ms;
+	session_put(s, &hold_book_type, &book);
+	return RC_OK;
+}
+
 enum rc hold_rest(struct session *s, const struct hold_rules *rules, struct account *a, struct str actor, struct err *e)
 {
 	enum rc rc = account_apply(a, ACCOUNT_ON_CLEANED, session_now(s), e);
 
-	if (rc || (!HAS_DEFECT(NO_REST) && (rc = hold_by_rules(s, rules, a, actor, e))))
+	if (rc || (rc = set_handed_over(s, a->id, 0, e)) ||
+	    (!HAS_DEFECT(NO_REST) && (rc = hold_by_rules(s, rules, a, actor, e))))
 		return rc;
 	if (!rules->ejects || !a->last_lease.n)
 		return free_native(s, a, actor, e);
@@ -522,13 +546,28 @@ static enum rc need_reason(const struct hold_call *c, struct err *e)
 	return str_trim(c->reason).n ? RC_OK : err_set(e, RC_INVALID, "a reason is needed: say why, in a few words");
 }
 
+/* Room is left for the holds that come by themselves: a person's must not keep an account from being cleaned or locked away. */
+static enum rc need_room(struct session *s, struct str account, struct err *e)
+{
+	struct holds open;
+	size_t       count = 0;
+	enum rc      rc = hold_list_open(s, account, &open, e);
+
+	for (size_t i = 0; !rc && i < open.count; i++)
+		count += open.items[i].reason == HOLD_MANUAL && !open.items[i].locks;
+	if (rc || count < HOLDS_BY_PERSONS_MAX)
+		return rc;
+	return err_set(e, RC_CONFLICT, "account %.*s has %d holds of persons; close one of them first",
+	               STR_ARG(account), HOLDS_BY_PERSONS_MAX);
+}
+
 enum rc hold_add(struct session *s, void *arg, struct err *e)
 {
 	struct hold_call *c = arg;
 	struct account    a;
 	enum rc           rc = need_reason(c, e);
 
-	if (rc || (rc = load_account(s, c->account, &a, e)))
+	if (rc || (rc = load_account(s, c->account, &a, e)) || (rc = need_room(s, a.id, e)))
 		return rc;
 	if (c->due_ms && c->due_ms <= session_now(s).ms)
 		return err_set(e, RC_INVALID, "a hold lasts until a time to come");
@@ -547,13 +586,16 @@ enum rc hold_add(struct session *s, void *arg, struct err *e)
 enum rc hold_extend_until(struct session *s, void *arg, struct err *e)
 {
 	struct hold_call *c = arg;
+	struct hold       told;
 	enum rc           rc = load(s, c->id, &c->hold, e);
 
-	if (rc || (rc = hold_extend(&c->hold, c->due_ms, session_now(s), e)))
+	if (rc || (c->due_ms < c->hold.due_ms && (rc = need_reason(c, e))) ||
+	    (rc = hold_extend(&c->hold, c->due_ms, session_now(s), e)))
 		return rc;
 	session_put(s, &hold_type, &c->hold);
-	if ((rc = arm(s, &c->hold, e)) ||
-	    (rc = tell(s, EVENT_HOLD_EXTENDED, &c->hold, c->by.email, c->by.request_id, e)))
+	told = c->hold;
+	told.closed_why = utf8_line(session_arena(s), c->reason, HOLD_NOTE_MAX); /* in the event alone: it is open */
+	if ((rc = arm(s, &c->hold, e)) || (rc = tell(s, EVENT_HOLD_EXTENDED, &told, c->by.email, c->by.request_id, e)))
 		return rc;
 	return c->hold.mode == HOLD_GUARD ? RC_OK : hold_free_account(s, c->hold.account, c->by.email, e);
 }
@@ -596,7 +638,8 @@ enum rc hold_hand_over(struct session *s, void *arg, struct err *e)
 	struct account    a;
 	enum rc           rc = load_to_end(s, c, e);
 
-	if (rc || (rc = hold_end(s, &c->hold, HOLD_HANDED_OVER, c->by.email, c->reason, e)))
+	if (rc || (rc = hold_end(s, &c->hold, HOLD_HANDED_OVER, c->by.email, c->reason, e)) ||
+	    (rc = set_handed_over(s, c->hold.account, session_now(s).ms, e)))
 		return rc;
 	rc = session_get(s, &account_type, c->hold.account, &a, NULL);
 	if (rc == RC_NOT_FOUND)

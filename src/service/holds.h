@@ -41,7 +41,8 @@ struct hold_book {
 	int64_t    last_ms;               /* when the last one was made */
 	struct str bypass_by, bypass_why; /* the next cleanup is not followed by a rest, once; empty: it is */
 	int64_t    bypass_ms;
-	uint64_t   version;
+	int64_t handed_ms; /* when a hold was handed over; until the next cleanup nothing that we do frees the account */
+	uint64_t version;
 };
 extern const struct record_type hold_book_type;
 
@@ -88,6 +89,9 @@ int64_t holds_until(const struct holds *h);
  * is no such account. */
 MUST_CHECK enum rc hold_free_account(struct session *s, struct str account, struct str actor, struct err *e);
 
+/* Was it handed over to another system, and not cleaned since? */
+MUST_CHECK enum rc hold_is_handed_over(struct session *s, struct str account, bool *ret, struct err *e);
+
 /* Its timer is missing: arm it again, for its own time or, when that is over, for now. */
 MUST_CHECK enum rc hold_rearm(struct session *s, const struct hold *hold, struct err *e);
 
@@ -108,13 +112,14 @@ struct hold_call {
 	struct str    id;      /* of the hold; hold_add and hold_set_bypass: empty */
 	struct str    account; /* hold_add, hold_set_bypass */
 	struct caller by;
-	struct str    reason; /* in words; required by all but hold_get and hold_extend */
-	int64_t       due_ms; /* hold_extend, hold_add; 0: until a person closes it (hold_add) */
+	struct str
+	        reason; /* in words; required by all but hold_get, and hold_extend_until unless it makes the hold shorter */
+	int64_t due_ms; /* hold_extend, hold_add; 0: until a person closes it (hold_add) */
 
 	struct hold hold; /* the answer */
 };
 txn_fn hold_get; /* read-only */
-txn_fn hold_add; /* a person's own: an Available account rests at once, any other after its next cleanup */
+txn_fn hold_add; /* a person's own: an Available account rests at once, any other after its next cleanup. At most HOLDS_BY_PERSONS_MAX */
 txn_fn hold_extend_until;
 txn_fn hold_release; /* before its time; those that are due release themselves */
 txn_fn hold_cancel;  /* it should never have been */

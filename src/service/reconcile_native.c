@@ -47,15 +47,15 @@ static enum rc look_at_history(struct session *s, const struct account *a, struc
 	struct hold_list l = { .account = a->id, .limit = HOLDS_LOOKED_AT };
 	enum rc          rc = hold_list(s, &l, e);
 
-	for (size_t i = 0; !rc && i < l.page.count; i++) {
+	if (rc || (rc = hold_is_handed_over(s, a->id, &v->is_handed_over, e)))
+		return rc;
+	for (size_t i = 0; i < l.page.count; i++) {
 		const struct hold *h = page_record(&l.page, &hold_type, i);
 
-		if (i == 0)
-			v->is_handed_over = h->state == HOLD_HANDED_OVER;
 		if (h->created_ms >= a->cleaned_ms && !h->locks && h->reason != HOLD_MANUAL)
 			v->is_accounted = true;
 	}
-	return rc;
+	return RC_OK;
 }
 
 static enum rc look(struct session *s, const struct account *a, int64_t started_ms, struct pool_view *ret,
@@ -139,10 +139,11 @@ static enum rc tell(struct session *s, const struct account *a, enum discrepancy
 }
 
 /* It rests, until this time; 0: until a person says otherwise. */
-static enum rc rest(struct session *s, struct account *a, int64_t due_ms, struct str why, struct err *e)
+static enum rc rest(struct session *s, struct account *a, enum hold_reason reason, int64_t due_ms, struct str why,
+                    struct err *e)
 {
 	struct hold h = { .account = a->id,
-		          .reason = HOLD_BILLING,
+		          .reason = reason,
 		          .due_ms = due_ms,
 		          .created_by = STR(ACTOR),
 		          .note = why,
@@ -161,16 +162,18 @@ static enum rc put_right(struct session *s, const struct heal_call *c, struct ac
                          struct err *e)
 {
 	const struct hold_rules *rules = c->records->rules;
-	int64_t                  hours = hold_hours(rules, a->name, HOLD_BILLING);
+	enum hold_reason         reason;
+	int64_t                  hours = hold_longest_hours(rules, a->name, &reason);
 	struct wall              now = session_now(s);
 
 	switch (c->found) {
 	case DISCREPANCY_UNRECORDED_REST: /* nobody knows since when: the whole time */
 		a->placed_ou = c->ou;
 		a->has_drifted = 0; /* the record agrees with the OU from now on */
-		return rest(s, a, hours ? now.ms + hours * HOLD_HOUR_MS : 0, text, e);
+		return rest(s, a, reason, hours ? now.ms + hours * HOLD_HOUR_MS : 0, text, e);
 	case DISCREPANCY_NO_HOLD:
-	case DISCREPANCY_BYPASS: return rest(s, a, discrepancy_due_ms(rules, a->name, a->cleaned_ms, now), text, e);
+	case DISCREPANCY_BYPASS:
+		return rest(s, a, reason, discrepancy_due_ms(rules, a->name, a->cleaned_ms, now), text, e);
 	case DISCREPANCY_REST_ELSEWHERE: a->placed_ou = c->ou; return account_save(s, a, STR(ACTOR), e);
 	default: return RC_OK;
 	}

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds as operators see them: list, add, extend, release, bypass, drain; and the doctor. Against a real server whose world goes faster."""
 
+import contextlib
 import csv
 import io
 import json
+import sqlite3
 
 import pytest
 
@@ -24,6 +26,10 @@ class Operator:
 
     def __init__(self, srv):
         self.server = srv
+        self.connect()
+
+    def connect(self):
+        srv = self.server
         self.pool = Pool(srv)
         self.ops = Ops(srv)
         self.env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % srv.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1",
@@ -85,11 +91,14 @@ class Operator:
         return next(o["name"] for o in world["ous"] if account in [a["id"] for a in o["accounts"]])
 
     def move(self, account, to):
-        """As somebody else does, at the cloud's own console; the event that would tell of it does not come."""
-        lost = self.ops.request("PUT", "/v1/sim/faults", body={"faults": [{"fault": "lose-events"}]})
-        assert lost.status == 200, lost
-        reply = self.ops.post("/v1/sim/accounts/%s/move" % account, body={"from": self.ou(account), "to": to})
-        assert reply.status == 200, reply
+        """Somebody else has moved it, and no event tells of it: else the account would be locked away within seconds."""
+        assert self.server.stop() == 0
+        with contextlib.closing(sqlite3.connect(self.server.data / "sim.db")) as db, db:
+            changed = db.execute("UPDATE sim_member SET ou_id = (SELECT id FROM sim_ou WHERE name = ?) WHERE id = ?", (to, account))
+            assert changed.rowcount == 1
+        self.server.start()
+        self.connect()
+        assert self.ou(account) == to
 
     def alarms(self):
         return {a["name"]: a for a in self.ops.read("alarms")["alarms"] if a["state"] == "raised"}
@@ -270,9 +279,9 @@ def test_x18_with_a_lease_the_doctor_only_tells(make):
 
 def test_the_reconciler_heals_by_itself_without_any_event(make):
     operator = start(make)
-    operator.act("jobs/reconcile/resume")
     account = operator.free()
     operator.move(account, "Quarantine")
+    operator.act("jobs/reconcile/resume")
     operator.until_phase(account, "Cooldown")
     assert operator.ops.read("jobs")["jobs"][-1]["name"] == "reconcile"
 
@@ -284,7 +293,7 @@ def test_x6_the_first_account_that_is_not_released_raises_an_alarm_and_x7_its_re
     operator = start(make, QUARANTINE_GRACE_HOURS="1")
     account = operator.resting()
     hold = operator.open_hold(account)
-    hold = operator.act("holds/%s/extend" % hold["id"], {"hours": 1})
+    hold = operator.act("holds/%s/extend" % hold["id"], {"hours": 1, "reason": "a test cannot wait"})
     assert operator.ops.request("DELETE", "/v1/ops/timers/" + segment(hold["schedule"])).status == 200
     name = "hold-overdue#" + hold["id"]
     alarm = until(lambda: operator.alarms().get(name), "one account is enough for an alarm", 60)
@@ -337,3 +346,22 @@ def test_removal_strands_nothing_when_holds_are_handed_over(make):
     assert operator.act("doctor")["found"] == 0, "it is another system's now"
     assert (operator.account(account)["phase"], operator.ou(account)) == ("Cooldown", "Quarantine"), "nothing was moved"
     until(lambda: operator.ops.read("holds/safe-to-remove")["safe"], "nothing is left", 30)
+
+
+def test_an_account_with_all_holds_that_it_may_have_can_still_be_cleaned_locked_away_and_ejected(make):
+    operator = start(make, QUARANTINE_METADATA_HOURS="2184", QUARANTINE_QUOTA_HOURS="2184", LEASEHOLD_LOG_EVENTS="*", LEASEHOLD_MAIL_EVENTS="*",
+                     LEASEHOLD_SMTP_URL="smtp://127.0.0.1:9", LEASEHOLD_MAIL_FROM="us@example.com", LEASEHOLD_MAIL_TO="ops@example.com")
+    hook = operator.ops.act("webhooks", {"url": "http://127.0.0.1:9/", "filter": "*"})
+    assert hook.status == 201, hook
+    lease = operator.pool.active(operator.pool.person())
+    account = lease["awsAccountId"]
+    added = 0
+    while operator.ops.act("holds", {"account": account, "reason": "audit", "hours": 4000}).status == 201:
+        added += 1
+    assert added >= 4
+    operator.pool.manager.data("POST", "/leases/%s/terminate" % lease["leaseId"])
+    operator.until_phase(account, "Cooldown")
+    operator.order(account, "quarantine", {"reason": "looks odd"})
+    assert len([h for h in operator.holds(account) if h["state"] == "open"]) == added + 4
+    operator.order(account, "eject")
+    assert not [h for h in operator.holds(account) if h["state"] == "open"]

@@ -85,7 +85,7 @@ def test_readyz(client):
 def test_root(client):
     reply = client.get("/")
     assert reply.status == 200
-    assert set(reply.json) == {"service", "version", "docs"}
+    assert set(reply.json) == {"service", "version", "docs", "simulated"}
 
 
 def test_openapi_lists_every_route(client):

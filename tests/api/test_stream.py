@@ -163,7 +163,7 @@ def test_head_has_no_stream(server, ops):
 
 def test_a_stream_ends_when_the_server_stops(make):
     server = make.server(0)
-    stream = Stream(server).begin()
+    stream = Stream(server, "?type=Nothing*").begin()
     began = time.monotonic()
     assert server.stop() == 0
     assert stream.event() is None and stream.has_ended, "with the mark of the end"

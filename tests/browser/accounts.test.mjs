@@ -12,13 +12,14 @@ const confirm = (page, name) => dialog(page).getByRole("button", { name, exact: 
 const lane = (page, name) => page.getByRole("region", { name: new RegExp(`^${name}`) });
 const badge = (page, text) => page.locator("main .stand .badge", { hasText: text }).waitFor();
 const account = (id) => world.call("GET", `/api/accounts/${id}`, undefined, { as: "Admin" });
-const until_phase = (id, phase) => until(async () => (await account(id)).phase === phase, `account ${id} is ${phase}`, 20000);
+const untilPhase = (id, phase) => until(async () => (await account(id)).phase === phase, `account ${id} is ${phase}`, 20000);
 
 // An account that is lent.
 async function lent() {
 	const [template] = (await world.call("GET", "/api/leaseTemplates", undefined, { as: "Admin" })).result.filter((t) => t.name === "Project");
 	const lease = await world.call("POST", "/api/leases", { leaseTemplateUuid: template.uuid, userEmail: people.User }, { as: "Admin" });
-	await until_phase(lease.awsAccountId, "Active");
+	await world.call("PUT", `/v1/sim/accounts/${lease.awsAccountId}/cost-rate`, { usd_per_hour: 3 });
+	await untilPhase(lease.awsAccountId, "Active");
 	await until(async () => (await world.call("GET", `/api/leases/${lease.leaseId}`, undefined, { as: "Admin" })).status === "Active", "it is active");
 	return lease;
 }
@@ -26,12 +27,14 @@ async function lent() {
 async function resting() {
 	const lease = await lent();
 	await world.call("POST", `/api/leases/${lease.leaseId}/terminate`, {}, { as: "Admin" });
-	await until_phase(lease.awsAccountId, "Cooldown");
+	await untilPhase(lease.awsAccountId, "Cooldown");
 	return account(lease.awsAccountId);
 }
 
+let ended;
 test("why an account rests and until when, found from the board", async (t) => {
 	const running = await lent(), a = await resting();
+	ended = running.uuid;
 	const page = await world.open(t, { as: "Admin", path: "/" });
 	await page.getByRole("link", { name: "Accounts" }).first().click();
 	await lane(page, "Cooldown").getByText(/free in/).waitFor();
@@ -92,7 +95,8 @@ test("quarantine, clean again, eject", async (t) => {
 	await shot(page, "account");
 	await press(page, "Eject");
 	await confirm(page, "Eject");
-	await page.getByText(/leaves the pool/).waitFor();
+	await page.getByRole("heading", { name: "Accounts" }).waitFor();
+	await until(async () => (await page.locator("main code", { hasText: lease.awsAccountId }).count()) === 0, "it is not on the board any more");
 });
 
 test("register an account that is not in the pool yet", async (t) => {
@@ -129,6 +133,18 @@ test("reports: costs of a month, service accounts", async (t) => {
 	await press(page, "Revoke");
 	await confirm(page, "Revoke");
 	await page.getByRole("row", { name: /nightly-report.*Revoked/ }).waitFor();
+});
+
+test("the statement of a lease", async (t) => {
+	await until(async () => (await world.call("GET", `/v1/ops/leases/${ended}/statement`)).rows.length, "the statement has figures", 40000);
+	const page = await world.open(t, { as: "Admin", path: `/leases/${ended}` });
+	const card = page.getByRole("region", { name: "Statement" });
+	await card.getByRole("columnheader", { name: "Service" }).waitFor();
+	await isAccessible(page, "a statement");
+	await shot(page, "lease-statement");
+	const saved = page.waitForEvent("download");
+	await press(page, "Download as CSV");
+	assert.equal((await saved).suggestedFilename(), `statement-${ended}.csv`);
 });
 
 test("the board on a phone, in the dark", async (t) => {

@@ -2,7 +2,7 @@
 // The life of leases, clicked through by everybody who may. An hour of the simulated world is a second here.
 import { assert, isAccessible, people, shared, shot, test, until } from "./rig.mjs";
 
-const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "0", LEASEHOLD_SIM_ACCOUNTS: "4", LEASEHOLD_SIM_ENTRY_ACCOUNTS: "2", LEASEHOLD_TIME_SCALE: "3600" } });
+const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "0", LEASEHOLD_SIM_ACCOUNTS: "5", LEASEHOLD_SIM_ENTRY_ACCOUNTS: "2", LEASEHOLD_TIME_SCALE: "3600" } });
 
 const main = (page) => page.locator("main");
 const dialog = (page) => page.getByRole("dialog");
@@ -95,7 +95,16 @@ test("from the request to the end", async (t) => {
 	await shot(user, "lease-ended");
 }, { timeout: 60000 });
 
+// A lease that spends, so that there is something to see some tests later.
+async function spender() {
+	const l = await lease({ name: "Training", requiresApproval: false, maxSpend: 45, budgetThresholds: [{ dollarsSpent: 8, action: "ALERT" }, { dollarsSpent: 35, action: "FREEZE_ACCOUNT" }] }, "Manager");
+	await world.call("PUT", `/v1/sim/accounts/${l.awsAccountId}/cost-rate`, { usd_per_hour: 1 });
+	return l;
+}
+
+let spends;
 test("a manager denies with a reason, a user withdraws", async (t) => {
+	spends = await spender();
 	const first = await lease({ name: "Deny me", comments: "mining" }), second = await lease({ name: "Withdraw me" });
 	const manager = await world.open(t, { as: "Manager", path: href(first) });
 	await press(manager, "Deny");
@@ -148,4 +157,14 @@ test("who is approved while all accounts are lent waits in line", async (t) => {
 	await deny(last);
 	await page.getByText("Denied by").first().waitFor();
 	for (const l of made) if (l.uuid !== last.uuid && (await show(l)).awsAccountId) await end(l);
+});
+
+test("spend against the budget, with what has been passed", async (t) => {
+	await until(async () => (await show(spends)).totalCostAccrued >= 8, "8 dollars are spent", 40000);
+	const page = await world.open(t, { as: "Admin", path: `/leases/${spends.uuid}` });
+	await page.getByText("At $8.00 a mail is sent – passed").waitFor();
+	await page.getByText(/as of/).waitFor();
+	await isAccessible(page, "a lease that spends");
+	await shot(page, "lease-spend");
+	await end(spends);
 });

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "domain/world.h"
 #include "kernel/kernel.h"
+#include "kernel/timer.h"
 #include "providers/sim/cloud.h"
 #include "providers/sim/faults.h"
 #include "providers/sim/records.h"
@@ -24,6 +25,7 @@
 #include "service/lease_passes.h"
 #include "service/lease_records.h"
 #include "service/leases.h"
+#include "service/reconcile.h"
 #include "sim.h"
 #include "store/memory.h"
 #include "store/session.h"
@@ -569,6 +571,42 @@ static void look_after_hold(struct sim_node *n, struct arena *a)
 	sim_trace(sim, n, "operator %s hold %.*s: %s", orders[which].name, STR_ARG(c.id), rc ? e.msg : "ok");
 }
 
+/* Somebody cancels the timer of a hold: only the reconciler can know. */
+static void lose_release(struct sim_node *n, struct arena *a)
+{
+	const struct known_hold *k = any_hold(n->sim);
+	struct timer_call        c = { .actor = STR("root") };
+	struct err               e = { 0 };
+	enum rc                  rc;
+
+	if (!k)
+		return;
+	c.name = str_format(a, HOLD_NAME_PREFIX "%.*s", STR_ARG(k->id));
+	rc = node_run(n, timer_cancel, &c, a, &e);
+	sim_trace(n->sim, n, "operator cancels the timer of hold %.*s: %s", STR_ARG(k->id), rc ? e.msg : "ok");
+}
+
+/* How much it has put right; -1: it failed. */
+static int64_t reconcile(struct sim_node *n, struct organisation *organisation, struct err *e)
+{
+	struct leases        *l = n->sim->leases;
+	struct native_records records = native_records(&n->base, &l->rules);
+	struct reconcile      terms = {
+		     .store = &n->base, .organisation = organisation, .records = &records.base, .clock = &n->clock
+	};
+	struct reconcile_report report = { .count = 0 };
+	int64_t                 found = -1;
+
+	if (!reconcile_run(&terms, &report, e))
+		found = 0;
+	for (size_t i = 0; i < report.count; i++) {
+		found += found >= 0 && report.items[i].is_healed;
+		sim_trace(n->sim, n, "the reconciler: %.*s", STR_ARG(report.items[i].text));
+	}
+	reconcile_report_fini(&report);
+	return found;
+}
+
 /* In the console, past us. Rather back to Entry from where it has left the pool. */
 static void meddle(struct sim *sim)
 {
@@ -632,8 +670,12 @@ void leases_operate(struct sim_node *n)
 		edit(n, &a);
 	else if (what < 91)
 		look_after_account(n, &a);
-	else if (what < 94)
+	else if (what < 92)
 		look_after_hold(n, &a);
+	else if (what < 93)
+		lose_release(n, &a);
+	else if (what < 94)
+		(void)reconcile(n, &n->sim->leases->organisation, NULL); /* what fails is found by the next one */
 	else if (what < 96)
 		meddle(n->sim);
 	else if (what < 98)
@@ -682,6 +724,7 @@ static int64_t find_drift(struct sim_node *n)
 bool leases_settle(struct sim_node *n)
 {
 	struct sim *sim = n->sim;
+	struct err  e = { 0 };
 	int64_t     found;
 
 	if (!sim->leases)
@@ -690,7 +733,9 @@ bool leases_settle(struct sim_node *n)
 	if ((found = run_pass(n, pass_find_orphans)))
 		sim_broken(sim, "a lease and its account do not lose each other",
 		           "the pass that looks for orphans has found %lld", (long long)found);
-	found = find_drift(n) + run_pass(n, pass_tend_line);
+	if ((found = reconcile(n, sim->leases->real.organisation, &e)) < 0)
+		sim_broken(sim, "a pass does its work when nothing fails", "%s", e.msg);
+	found += find_drift(n) + run_pass(n, pass_tend_line);
 	if (found && ++sim->leases->rounds == ROUNDS_MAX)
 		sim_broken(sim, "the pool comes to rest", "there is still something to be put right after %d rounds",
 		           ROUNDS_MAX);

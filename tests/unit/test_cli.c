@@ -70,6 +70,8 @@ TEST(a_right_command_line_is_understood)
 		{ "lease request --template t --wait", CLI_COMMAND_LEASE_REQUEST, NULL, CLI_OPTION_WAIT, "" },
 		{ "lease request --wait --template t", CLI_COMMAND_LEASE_REQUEST, NULL, CLI_OPTION_WAIT, "" },
 		{ "lease request --wait 60 --template t", CLI_COMMAND_LEASE_REQUEST, NULL, CLI_OPTION_WAIT, "60" },
+		{ "lease list --watch", CLI_COMMAND_LEASE_LIST, NULL, CLI_OPTION_WATCH, "" },
+		{ "lease list --watch 5", CLI_COMMAND_LEASE_LIST, NULL, CLI_OPTION_WATCH, "5" },
 		{ "lease wait 3f2a --wait=9", CLI_COMMAND_LEASE_WAIT, "3f2a", CLI_OPTION_WAIT, "9" },
 	};
 
@@ -110,6 +112,7 @@ TEST(a_wrong_command_line_is_refused_with_what_would_be_right)
 		{ "sandbox show ", "sandbox show needs ID" },
 		{ "sandbox claim --colour", "sandbox claim has no option --colour; see: leasehold help sandbox claim" },
 		{ "sandbox claim --trak x", "sandbox claim has no option --trak; did you mean --track?" },
+		{ "sandbox claim --track t --watch", "sandbox claim has no option --watch" },
 		{ "sandbox claim --trak=s3cret", "sandbox claim has no option --trak; did you mean --track?" },
 		{ "sandbox stats --trak x", "sandbox stats has no option --trak; see: leasehold help sandbox stats" },
 		{ "--trak x sandbox claim", "leasehold has no option --trak; did you mean --track?" },
@@ -373,6 +376,7 @@ TEST(each_command_is_one_call_of_the_api)
 		{ "sandbox quarantine s --reason x", "POST /v1/admin/sandboxes/s/quarantine",
 		  "Content-Type: application/json" },
 		{ "sandbox release s", "POST /v1/admin/sandboxes/s/release", NULL },
+		{ "sandbox delete s", "POST /v1/admin/sandboxes/s/delete", "Authorization: Bearer admin-t0ken" },
 		{ "sandbox retry-deletion s", "POST /v1/admin/sandboxes/s/retry-deletion", NULL },
 		{ "sandbox retry-deletion --all", "POST /v1/admin/retry-failed-deletions", NULL },
 		{ "sandbox bulk-delete --status a&b --yes", "POST /v1/admin/bulk-delete?status=a%26b",
@@ -1644,6 +1648,7 @@ TEST(help_of_one_command_shows_its_use)
 		{ "help --man", ".SH SIGNALS\n.TP\n\\fBSIGTERM, SIGINT", CLI_EXIT_OK },
 		{ "help --man", ".SH CONFIGURATION\n", CLI_EXIT_OK },
 		{ "help job", "job resume", CLI_EXIT_OK },
+		{ "help exit-codes", "5  not allowed", CLI_EXIT_OK },
 		{ "sandbox --help", "sandbox give-back", CLI_EXIT_OK },
 		{ "help nothing", "", CLI_EXIT_USAGE },
 		{ "completion fish", "", CLI_EXIT_USAGE },

@@ -328,6 +328,31 @@ TEST(every_reason_with_hours_is_a_hold_of_its_own)
 	guard_rig_close(&r);
 }
 
+/* The move goes on for the holds that are left. */
+TEST(a_move_that_fails_is_made_up_for_also_when_the_first_of_its_holds_is_over)
+{
+	struct guard_rig r = { 0 };
+	struct holds     open;
+
+	hold_rules_defaults(&r.rules);
+	r.rules.hours[HOLD_METADATA] = HOLD_METADATA_91D;
+	guard_rig_open(&r);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
+	isb_ends_cleanup(&r, r.accounts[0]);
+	pass(&r, MINUTE_MS);
+	open = open_holds(&r, r.accounts[0]);
+	CHECK(open.count == 2 && open.items[0].reason == HOLD_BILLING);
+	CHECK(release_early(&r, open.items[0].id) == RC_OK);
+	pass(&r, 30 * MINUTE_MS);
+	CHECK(place_of(&r, r.accounts[0]) == SIM_OU_AVAILABLE && last_hold(&r, r.accounts[0]).last_error.n);
+
+	goes_well(&r);
+	pass(&r, 30 * MINUTE_MS);
+	CHECK(is_held(&r, r.accounts[0]) && last_hold(&r, r.accounts[0]).reason == HOLD_METADATA);
+	CHECK(!last_hold(&r, r.accounts[0]).last_error.n);
+	guard_rig_close(&r);
+}
+
 TEST(where_no_rest_is_configured_there_is_a_record_that_says_so)
 {
 	struct guard_rig r = { 0 };

@@ -403,6 +403,26 @@ TEST(x16_an_eject_converges_and_access_ends_before_the_record_does)
 	guard_rig_close(&r);
 }
 
+TEST(x16_an_eject_takes_nothing_from_a_lease_that_was_faster)
+{
+	struct guard_rig r = { 0 };
+
+	hold_rules_defaults(&r.rules);
+	r.rules.ejects = true;
+	guard_rig_open(&r);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_FIND_PARENT, 0);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_LIST_ASSIGNMENTS, 0);
+	isb_ends_cleanup(&r, r.accounts[0]);
+	pass(&r, 30 * 1000); /* it is decided, and nothing was done yet */
+	CHECK(last_hold(&r, r.accounts[0]).state == HOLD_EJECTED);
+	goes_well(&r);
+	CHECK(sim_isb_change(r.isb, r.accounts[0], SIM_OU_ACTIVE, &r.err) == RC_OK);
+	grant_access(&r, r.accounts[0]);
+	pass(&r, 30 * MINUTE_MS);
+	CHECK(is_with(&r, r.accounts[0], SIM_OU_ACTIVE, "Active") && count_access(&r, r.accounts[0]) == 1);
+	guard_rig_close(&r);
+}
+
 TEST(x17_already_there_is_a_success)
 {
 	struct guard_rig r = { 0 };

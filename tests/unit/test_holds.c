@@ -297,6 +297,26 @@ TEST(extending_moves_the_release)
 	account_rig_close(&r);
 }
 
+TEST(a_hold_that_is_made_shorter_needs_a_reason_which_is_kept)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { 0 };
+	struct hold        h;
+	struct str         id;
+
+	open_rig(&r);
+	id = add_free_account(&r, 0);
+	(void)rest(&r, id);
+	h = only_hold(&r, id);
+	c = (struct hold_call){ .id = h.id, .due_ms = h.due_ms - HOUR_MS };
+	CHECK(try_hold(&r, hold_extend_until, c) == RC_INVALID);
+	CHECK(only_hold(&r, id).due_ms == h.due_ms);
+	c.reason = STR("the bill is there already");
+	CHECK(try_hold(&r, hold_extend_until, c) == RC_OK && only_hold(&r, id).due_ms == c.due_ms);
+	CHECK(text_has(last_event(&r, EVENT_HOLD_EXTENDED).detail, "\"why\":\"the bill is there already\""));
+	account_rig_close(&r);
+}
+
 TEST(a_persons_hold_keeps_a_free_account_back_and_survives_a_cleanup)
 {
 	struct account_rig r = { 0 };
@@ -375,6 +395,51 @@ TEST(ejecting_a_resting_account_closes_its_holds_and_it_is_not_new_when_it_retur
 	do_account(&r, account_register, id);
 	rig_pass(&r.rig, 2 * HOUR_MS);
 	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN);
+	account_rig_close(&r);
+}
+
+TEST(an_account_that_is_locked_away_says_what_holds_it)
+{
+	struct account_rig r = { 0 };
+	struct str         id;
+
+	open_rig(&r);
+	id = add_free_account(&r, 0);
+	do_account(&r, account_quarantine, id);
+	CHECK(open_holds(&r, id).count == 1 && get_account(&r, id).open_holds == 1);
+	CHECK(get_account(&r, id).rest_until_ms == 0);
+	account_rig_close(&r);
+}
+
+/* Whoever may hold an account cannot keep it from being cleaned, locked away or ejected. */
+TEST(as_many_holds_as_persons_may_have_leave_room_for_all_that_comes_by_itself)
+{
+	struct account_rig r = { 0 };
+	struct lease       lease;
+	struct str         id;
+	size_t             count = 0;
+
+	open_rig(&r);
+	for (int i = HOLD_BILLING; i <= HOLD_QUOTA; i++)
+		r.rules.hours[i] = 72;
+	id = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	rig_pass(&r.rig, HOUR_MS);
+	while (count < HOLDS_OPEN_MAX &&
+	       try_hold(&r, hold_add,
+	                (struct hold_call){
+	                        .account = id, .reason = STR("audit"), .due_ms = now_ms(&r) + 900 * HOUR_MS }) == RC_OK)
+		count++;
+	CHECK(count > 4);
+	take_back(&r, lease.uuid);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN && open_holds(&r, id).count == count + 3);
+	CHECK(try_account(&r, account_quarantine, id) == RC_OK);
+	rig_pass(&r.rig, HOUR_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_QUARANTINE && open_holds(&r, id).count == count + 4);
+	CHECK(try_account(&r, account_eject, id) == RC_OK);
+	rig_pass(&r.rig, HOUR_MS);
+	CHECK(!has_account(&r, id) && open_holds(&r, id).count == 0);
 	account_rig_close(&r);
 }
 

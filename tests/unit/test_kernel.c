@@ -21,6 +21,7 @@ enum { HEARD_MAX = 64 };
 struct heard {
 	char list[HEARD_MAX][160];
 	int  count;
+	int  echoes;     /* so often a handler answers a "ThingAsked" with one more event of the same subject */
 	char poison[64]; /* subjects that begin with this fail */
 	int  calls;
 };
@@ -35,6 +36,18 @@ static void hear(struct heard *h, const struct delivery *d)
 static bool is_poisoned(const struct heard *h, const struct delivery *d)
 {
 	return h->poison[0] && str_starts_with(d->event.subject, str_from(h->poison));
+}
+
+/* Into the lane from which it comes. */
+static enum rc echo(struct session *s, struct heard *h, const struct delivery *d, struct err *e)
+{
+	struct event event = { .type = d->event.type, .subject = d->event.subject };
+
+	if (h->echoes <= 0)
+		return RC_OK;
+	h->echoes--;
+	event.detail = str_format(session_arena(s), "{\"echo\":%d}", h->echoes);
+	return session_emit(s, &event, e);
 }
 
 /* Leaves a mark in the store as well: a fact with the event's id, of which the store takes none when the subject is "fat". */
@@ -54,7 +67,12 @@ static enum rc handle_event(struct session *s, const struct delivery *d, void *a
 	if (is_poisoned(h, d))
 		return err_set(e, RC_INVALID, "this one is poison");
 	hear(h, d);
-	return RC_OK;
+	return str_eq(d->event.type, STR("ThingAsked")) ? echo(s, h, d, e) : RC_OK;
+}
+
+static enum rc settle_with_echo(struct session *s, const struct call *c, struct err *e)
+{
+	return echo(s, c->arg, c->delivery, e);
 }
 
 static enum rc call_out(struct call *c, struct err *e)
@@ -687,6 +705,38 @@ TEST(who_was_too_slow_does_not_settle_what_another_has_in_hand)
 	rig_close(&r.base);
 }
 
+/* --- to itself --- */
+
+TEST(a_handler_may_emit_into_its_own_lane)
+{
+	struct rig r;
+
+	open_rig(&r);
+	r.inside.echoes = 2;
+	emit_one(&r, "ThingAsked", "thing/1", 1);
+	rig_turn(&r.base);
+	CHECK(r.inside.count == 3 && has_heard(&r.inside, 1, "ThingAsked thing/1 {\"echo\":1}"));
+	CHECK(has_heard(&r.inside, 2, "ThingAsked thing/1 {\"echo\":0}"));
+	CHECK(count_records(&r, &lane_type) == 0 && count_records(&r, &waiting_type) == 0);
+	rig_close(&r.base);
+}
+
+TEST(what_settles_a_call_may_emit_into_its_own_lane)
+{
+	struct rig r;
+
+	open_rig(&r);
+	r.queues[1].settle = settle_with_echo;
+	r.outside.echoes = 1;
+	emit_one(&r, "ThingSold", "thing/1", 1);
+	emit_one(&r, "ThingSold", "thing/1", 2);
+	rig_turn(&r.base);
+	CHECK(r.outside.count == 3 && has_heard(&r.outside, 1, "ThingSold thing/1 {\"n\":2}"));
+	CHECK(has_heard(&r.outside, 2, "ThingSold thing/1 {\"echo\":0}"));
+	CHECK(count_records(&r, &lane_type) == 0 && count_records(&r, &waiting_type) == 0);
+	rig_close(&r.base);
+}
+
 /* --- at once --- */
 
 static void open_eager(struct rig *r)
@@ -769,5 +819,18 @@ TEST(a_transaction_that_fails_has_run_no_handler)
 	open_eager(&r);
 	CHECK(rig_try(&r.base, emit, &(struct emission){ "ThingMade", "thing/1", 1, true }, NULL) == RC_CONFLICT);
 	CHECK(r.inside.count == 0 && count_records(&r, &fact_type) == 0);
+	rig_close(&r.base);
+}
+
+TEST(a_handler_that_runs_at_once_may_emit_into_its_own_lane)
+{
+	struct rig r;
+
+	open_eager(&r);
+	r.inside.echoes = 2;
+	emit_one(&r, "ThingAsked", "thing/1", 1);
+	rig_turn(&r.base);
+	CHECK(r.inside.count == 3 && has_heard(&r.inside, 2, "ThingAsked thing/1 {\"echo\":0}"));
+	CHECK(count_records(&r, &lane_type) == 0 && count_records(&r, &waiting_type) == 0);
 	rig_close(&r.base);
 }

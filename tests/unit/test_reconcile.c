@@ -276,6 +276,41 @@ TEST(a_resting_account_without_a_hold_gets_one_that_counts_from_its_cleanup)
 	account_rig_close(&r);
 }
 
+TEST(a_rest_that_is_made_up_for_is_as_long_as_the_longest_that_is_configured)
+{
+	struct account_rig r;
+	struct account     a;
+	struct str         id;
+
+	open_rig(&r);
+	r.rules.hours[HOLD_METADATA] = HOLD_METADATA_91D;
+	id = add_resting(&r);
+	rig_run(&r.rig, lose_holds, &id);
+	rig_pass(&r.rig, HOUR_MS);
+	a = get_account(&r, id);
+	CHECK(heal(&r, DISCREPANCY_NO_HOLD) == 1);
+	CHECK(open_of(&r, id).items[0].due_ms == a.cleaned_ms + HOLD_METADATA_91D * HOUR_MS);
+	rig_pass(&r.rig, REST_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN);
+	account_rig_close(&r);
+}
+
+TEST(a_free_account_found_in_quarantine_rests_as_long_as_the_longest_that_is_configured)
+{
+	struct account_rig r;
+	struct str         id;
+
+	open_rig(&r);
+	r.rules.hours[HOLD_BILLING] = 0;
+	r.rules.hours[HOLD_METADATA] = HOLD_METADATA_91D;
+	id = add_free_account(&r, 0);
+	outsider_moves(&r, id, SIM_OU_QUARANTINE);
+	rig_pass(&r.rig, MINUTE_MS);
+	CHECK(heal(&r, DISCREPANCY_UNRECORDED_REST) == 1);
+	CHECK(open_of(&r, id).items[0].due_ms == open_of(&r, id).items[0].created_ms + HOLD_METADATA_91D * HOUR_MS);
+	account_rig_close(&r);
+}
+
 TEST(what_was_handed_over_is_not_held_again)
 {
 	struct account_rig r;
@@ -296,6 +331,32 @@ TEST(what_was_handed_over_is_not_held_again)
 	CHECK(safety.is_safe && safety.open == 0);
 	rig_pass(&r.rig, 2 * REST_MS);
 	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN);
+	account_rig_close(&r);
+}
+
+TEST(what_was_handed_over_is_not_freed_by_the_end_of_another_hold)
+{
+	struct account_rig r;
+	struct hold_call   c = { .by = { .email = STR("admin") }, .reason = STR("the other one does it now") };
+	struct str         id;
+
+	open_rig(&r);
+	id = add_resting(&r);
+	c.id = open_of(&r, id).items[0].id;
+	c.account = id;
+	rig_run(&r.rig, hold_add, &c);
+	rig_run(&r.rig, hold_hand_over, &c);
+	CHECK(c.hold.state == HOLD_HANDED_OVER && open_of(&r, id).count == 1);
+	c.id = open_of(&r, id).items[0].id;
+	rig_run(&r.rig, hold_cancel, &c);
+	rig_pass(&r.rig, MINUTE_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN && where_is(&r, id) == SIM_OU_QUARANTINE);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0 && open_of(&r, id).count == 0);
+	do_account(&r, account_retry_cleanup, id); /* this brings it back to us */
+	rig_pass(&r.rig, 2 * HOUR_MS);
+	CHECK(open_of(&r, id).count == 1);
+	rig_pass(&r.rig, REST_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_AVAILABLE);
 	account_rig_close(&r);
 }
 

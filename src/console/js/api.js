@@ -233,12 +233,14 @@ function parseBlock(block) {
 
 // --- who is it ---
 
-export const service = { version: "", base };
+// simulated: the cloud is a simulated one, whose faults can be switched on.
+export const service = { version: "", base, simulated: false };
 
 // What runs here, and below which path: once, before anything else.
 export async function discover() {
 	const root = await get("/");
 	service.version = root.version;
+	service.simulated = root.simulated === true;
 	base = service.base = root.docs.replace(/\/openapi\.json$/, "");
 }
 

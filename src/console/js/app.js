@@ -215,6 +215,7 @@ api.on("down", (isDown) => {
 api.on("expired", () => {
 	if (!session) return;
 	leave.abort();
+	leave = new AbortController(); // what the page that was left still has to say is not shown any more
 	session = null;
 	api.setToken("");
 	showSignIn("Your session has ended. Sign in again to go on where you were.");

@@ -9,6 +9,11 @@ const places = {
 	sandbox: { right: "sandboxes", href: (id) => `/sandboxes/${part(id)}` },
 	lease: { right: "leases", href: (id) => `/leases/${part(id)}` },
 	account: { right: "accounts", href: (id) => `/accounts/${part(id)}` },
+	saga: { right: "operations", href: (id) => `/operations/sagas/${part(id)}` },
+	job: { right: "operations", href: () => "/operations/jobs" },
+	alarm: { right: "operations", href: () => "/operations/alarms" },
+	webhook: { right: "operations", href: () => "/operations/webhooks" },
+	policy: { right: "operations", href: (id) => `/operations/configuration?document=${part(id)}` },
 };
 
 const split = (subject) => /^([^/]+)\/(.+)$/.exec(subject ?? "")?.slice(1) ?? ["", subject ?? ""];
@@ -22,7 +27,7 @@ export function subjectLink(subject, rights, text) {
 
 // Members of a detail that are worth a word, and how they read.
 const shown = [
-	["reason", (v) => (typeof v === "string" ? v : (v.comment ?? v.type ?? ""))],
+	["reason", (v) => (typeof v === "string" ? (/^[A-Z_]+$/.test(v) ? words(v).toLowerCase() : v) : (v.comment ?? v.type ?? ""))],
 	["error", (v) => v],
 	["status", (v) => `now ${words(v).toLowerCase()}`],
 	["expiresAt", (v) => ["until ", clock(v)]],

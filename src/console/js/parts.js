@@ -94,7 +94,7 @@ export function table(columns, rows, { caption, none: nothing, id } = {}) {
 		h("th", { scope: "col", class: c.num && "num" }, c.hidden ? h("span", { class: "unseen" }, c.title) : c.title));
 	const cell = (c, content) => h("td", {
 		class: [c.num && "num", c.class, c.lead && "lead", (content ?? "") === "" && "blank"].filter(Boolean).join(" ") || null,
-		data: { title: c.hidden ? "" : c.title } }, (content ?? "") === "" ? none() : content);
+		data: { title: c.hidden ? "" : c.title } }, (content ?? "") === "" ? none() : Array.isArray(content) ? h("div", {}, content) : content);
 	const body = rows.map((row) => h("tr", {}, columns.map((c) => cell(c, c.cell(row)))));
 	return h("div", { class: "table-box", id },
 		h("table", {}, caption && h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)),
@@ -188,15 +188,15 @@ export function showProblems(form, error) {
 }
 
 // A dialog with a form. fields: elements. run(FormData) is called when it is confirmed; its failure is shown inside and the dialog stays.
-// Answers what run answered, or undefined when it was cancelled. Focus is held inside and goes back to where it was.
-export function ask({ title, text, fields = [], label = "Save", danger, run, wide }) {
+// Answers what run answered, or undefined when it was cancelled. canCancel: false for what is only to be read, once. Focus is held inside and goes back to where it was.
+export function ask({ title, text, fields = [], label = "Save", danger, run, wide, canCancel = true }) {
 	const heading = newId("dialog"), trouble = h("p", { class: "problem", role: "alert" });
 	const go = h("button", { type: "submit", class: `button ${danger ? "danger" : "primary"}` }, label);
 	const stop = h("button", { type: "button", class: "button" }, "Cancel");
 	const form = h("form", { method: "dialog" },
 		h("h2", { id: heading }, title),
 		text && h("div", { class: "dialog-text" }, typeof text === "string" ? h("p", {}, text) : text),
-		fields, trouble, h("div", { class: "dialog-foot" }, stop, go));
+		fields, trouble, h("div", { class: "dialog-foot" }, canCancel && stop, go));
 	const dialog = h("dialog", { "aria-labelledby": heading, class: wide && "wide" }, form);
 	const before = document.activeElement;
 	return new Promise((resolve) => {
@@ -216,6 +216,7 @@ export function ask({ title, text, fields = [], label = "Save", danger, run, wid
 			go.disabled = false;
 		});
 		stop.addEventListener("click", () => dialog.close());
+		dialog.addEventListener("cancel", (event) => canCancel || event.preventDefault());
 		dialog.addEventListener("close", () => {
 			dialog.remove();
 			if (before?.isConnected) before.focus();

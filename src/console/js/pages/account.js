@@ -3,11 +3,12 @@
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { timeline } from "../events.js";
+import { explainPanel } from "../explain.js";
 import { ago, number, time, words } from "../format.js";
 import { badge, button, card, confirm, copyable, empty, facts, heading, loader } from "../parts.js";
 import { holdReason, phaseBadge, phaseOf } from "./account-parts.js";
 import { holdActions, holdsCard } from "./account-holds.js";
-import { countdown, tick } from "./lease-parts.js";
+import { countdown, isWorthTelling, tick } from "./lease-parts.js";
 
 const PAGE = 100, EVENTS = 300, SHOWN_EVENTS = 60, FRESH_MS = 3000;
 
@@ -16,11 +17,11 @@ const leaseLink = (uuid, text) => h("a", { href: `/leases/${part(uuid)}` }, text
 // --- in a sentence ---
 
 function resting(a, open) {
-	const reasons = open.map((hold) => holdReason(hold.reason)).filter((text, i, all) => all.indexOf(text) === i);
 	return [
 		a.restingUntil ? ["It is clean and rests. It can be lent again ", countdown(a.restingUntil), ", at ", time(a.restingUntil), "."]
 			: "It is clean and rests until a person releases it.",
-		reasons.length > 0 && h("ul", { class: "why" }, reasons.map((text) => h("li", {}, text))),
+		h("ul", { class: "why" }, open.map((hold) => h("li", {}, hold.note && hold.reason === "manual" ? `${holdReason(hold.reason)}: ${hold.note}` : holdReason(hold.reason),
+			hold.due_at && [", until ", time(hold.due_at)]))),
 	];
 }
 
@@ -38,8 +39,8 @@ function sentence(a, open) {
 
 // --- what can be done ---
 
-function act(label, again, { kind, path, body = () => ({}), ...dialog }) {
-	return button(label, { kind, run: () => confirm({ label, ...dialog, run: (reason) => api.post(path, body(reason)) }).then((did) => did && again()) });
+function act(label, then, { kind, path, body = () => ({}), ...dialog }) {
+	return button(label, { kind, run: () => confirm({ label, ...dialog, run: (reason) => api.post(path, body(reason)) }).then((did) => did && then()) });
 }
 
 function actions(ctx, a, again) {
@@ -51,7 +52,7 @@ function actions(ctx, a, again) {
 		phase !== "Quarantine" && act("Quarantine", again, { path: `${path}/quarantine`, kind: "quiet-danger", danger: true, reason: "required", body: (reason) => ({ reason }),
 			title: `Put ${name} into quarantine?`, done: `${name} is in quarantine.`,
 			text: a.leaseUuid ? "Its lease ends at once, nobody has access, and nothing is deleted until it is cleaned again." : "Nobody gets it until it is cleaned again." }),
-		phase !== "CleanUp" && act("Eject", again, { path: `${path}/eject`, kind: "quiet-danger", danger: true, title: `Eject ${name}?`, done: `${name} leaves the pool.`,
+		phase !== "CleanUp" && act("Eject", () => ctx.go("/accounts"), { path: `${path}/eject`, kind: "quiet-danger", danger: true, title: `Eject ${name}?`, done: `${name} leaves the pool.`,
 			text: a.leaseUuid ? "It leaves the pool as it is, with everything in it; its lease ends at once." : "It leaves the pool as it is." }),
 	];
 }
@@ -86,14 +87,11 @@ function factsCard(a) {
 		["Email", a.email ?? undefined],
 		["Lease", a.leaseUuid ? leaseLink(a.leaseUuid, "the one it is lent by") : "none"],
 		["Lease before", a.lastLeaseUuid ? leaseLink(a.lastLeaseUuid, "the last one") : undefined],
-		["Where it should be", a.driftAtLastScan ? badge("drift", { text: "No: it was moved", kind: "bad" }) : "yes"],
+		["Where it should be", a.driftAtLastScan ? badge("drift", { text: "No: it was moved outside", kind: "bad" }) : "yes"],
 		["Last rested", a.lastRestedTime ? ago(a.lastRestedTime) : undefined],
 		["Registered", time(a.meta.createdTime)],
 	]));
 }
-
-// Wake-up calls of timers are not worth a line: what came of them is.
-const isWorthTelling = (e) => !/Due$/.test(e["detail-type"]);
 
 function stateCard(a, open) {
 	return card("Where it is, and why", {}, h("div", { class: "stand" }, h("div", { class: "row top" }, phaseBadge(phaseOf(a)), h("div", {}, sentence(a, open)))));
@@ -106,6 +104,7 @@ export default async function page(ctx) {
 	const read = () => Promise.all([api.get(path, {}, options), api.page("/v1/ops/holds", "holds", { account: id, limit: PAGE }, options)]);
 	const first = await read();
 	ctx.title(first[0].name || id);
+	const explained = explainPanel("account", id, ctx, { isOpen: false });
 	const again = loader(place, async () => {
 		const [[a, holds], log] = await Promise.all([read(), api.all("/v1/ops/events", "events", { subject: `account/${id}`, limit: PAGE }, EVENTS, options)]);
 		const open = holds.items.filter((hold) => hold.state === "open");
@@ -113,7 +112,7 @@ export default async function page(ctx) {
 		return [
 			heading(a.name || id, { back: { href: "/accounts", text: "Accounts" }, sub: a.name ? id : null, actions: actions(ctx, a, again) }),
 			h("div", { class: "grid" },
-				h("div", { class: "two-thirds stack" }, stateCard(a, open), holdsCard(ctx, holds.items, again), cleanupCard(a),
+				h("div", { class: "two-thirds stack" }, stateCard(a, open), explained, holdsCard(ctx, holds.items, again), cleanupCard(a),
 					card("What happened", {}, timeline(log.filter(isWorthTelling).slice(0, SHOWN_EVENTS), ctx.rights, { withSubject: false }))),
 				h("div", { class: "third stack" }, factsCard(a))),
 		];

@@ -107,11 +107,13 @@ function drawing(ctx, accounts) {
 export default async function page(ctx) {
 	const options = { signal: ctx.signal }, place = h("div", { class: "stack" }), sub = h("span");
 	const again = loader(place, async () => {
-		const [accounts, entry] = await Promise.all([
+		const [accounts, entry, counts] = await Promise.all([
 			api.all("/api/accounts", "result", { pageSize: 2000 }, MOST, options),
 			api.page("/api/accounts/unregistered", "result", {}, options),
+			api.get("/v1/ops/overview", {}, options),
 		]);
-		sub.textContent = `${number(accounts.length)} registered`;
+		const leaving = counts.accounts.by_status.Exit;
+		sub.textContent = `${number(accounts.length)} registered${leaving ? `, ${number(leaving)} on the way out of the pool` : ""}`;
 		return [drawing(ctx, accounts), newcomers(entry.items.filter((a) => matches({ awsAccountId: a.Id, name: a.Name, email: a.Email }, ctx.query.q)), again)];
 	});
 	ctx.every(FRESH_MS, again);

@@ -83,6 +83,12 @@ export function timeBar(l) {
 	];
 }
 
+// --- events ---
+
+// Wake-up calls of timers, steps of the machinery and echoes from outside are not worth a line on a page: what came of them is. What went
+// wrong always is.
+export const isWorthTelling = (e) => !/Due$|^Saga(Started|Done)$|^cloudtrail:/.test(e["detail-type"]);
+
 // --- countdowns ---
 
 function left(date, over) {

@@ -2,7 +2,7 @@
 // What a lease has cost: there from its end on, and final when the bills are.
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { ago, money } from "../format.js";
+import { ago, money, time } from "../format.js";
 import { badge, button, card, empty, facts, table } from "../parts.js";
 
 const states = {
@@ -21,11 +21,11 @@ export async function statementCard(ctx, lease, path) {
 		return card("Statement", {}, empty("There is no statement", "The account was never used, or it is too long ago."));
 	}
 	const save = button("Download as CSV", { size: "small", run: () => api.download(`${path}/statement`, { format: "csv" }, `statement-${lease.uuid}.csv`) });
-	return card("Statement", { more: statement.state !== "pending" && save },
+	return card("Statement", { class: "spaced", more: statement.state !== "pending" && save },
 		h("p", { class: "row" }, badge(statement.state), h("span", { class: "dim" }, states[statement.state])),
 		statement.state !== "pending" && facts([
-			["Total", h("b", {}, money(statement.total_usd))], ["From", statement.from], ["To", statement.to],
-			["Complete until", statement.complete_until ?? undefined], ["Made", statement.made_at ? ago(statement.made_at) : undefined],
+			["Total", h("b", {}, money(statement.total_usd))], ["From", time(statement.from)], ["To", time(statement.to)],
+			["Complete until", statement.complete_until ? time(statement.complete_until) : undefined], ["Made", statement.made_at ? ago(statement.made_at) : undefined],
 		]),
 		statement.rows.length > 0 && table([
 			{ title: "Service", lead: true, cell: (r) => r.service }, { title: "Cost", num: true, cell: (r) => money(r.usd) },

@@ -3,9 +3,10 @@
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { timeline } from "../events.js";
+import { explainPanel } from "../explain.js";
 import { ago, money, time, words } from "../format.js";
 import { button, card, confirm, copyable, facts, heading, loader } from "../parts.js";
-import { budget, countdown, hours, isDenied, isEnded, isInLine, isOpen, isPending, isRunning, isWithdrawn, leaseBadge, leaseIdOf, leasePath, spendBar, tick, timeBar } from "./lease-parts.js";
+import { budget, countdown, hours, isDenied, isEnded, isInLine, isOpen, isPending, isRunning, isWithdrawn, isWorthTelling, leaseBadge, leaseIdOf, leasePath, spendBar, tick, timeBar } from "./lease-parts.js";
 import { changeLease } from "./lease-change.js";
 import { statementCard } from "./lease-statement.js";
 
@@ -91,7 +92,7 @@ function stateCard(ctx, l, policy) {
 }
 
 function bars(l) {
-	const age = l.costAsOf ? ["as of ", ago(l.costAsOf)] : l.lastCheckedDate ? ["no figure yet, looked ", ago(l.lastCheckedDate)] : null;
+	const age = isEnded(l) ? "as last seen while it ran; bills come later" : l.costAsOf ? ["as of ", ago(l.costAsOf)] : l.lastCheckedDate ? ["no figure yet, looked ", ago(l.lastCheckedDate)] : null;
 	return !isPending(l) && !isDenied(l) && h("div", { class: "grid" },
 		card("Spend", { class: "half", more: age }, spendBar(l)),
 		card("Time", { class: "half", more: l.expirationDate && [isOpen(l) ? "ends " : "would have ended ", time(l.expirationDate)] }, timeBar(l)));
@@ -131,7 +132,7 @@ function history(l) {
 async function historyCard(ctx, l) {
 	if (!ctx.rights.operations) return card("What happened", {}, history(l));
 	const { events } = await api.get("/v1/ops/events", { subject: `lease/${l.uuid}`, limit: EVENTS }, { signal: ctx.signal });
-	return card("What happened", {}, timeline(events, ctx.rights, { withSubject: false }));
+	return card("What happened", {}, timeline(events.filter(isWorthTelling), ctx.rights, { withSubject: false }));
 }
 
 export default async function page(ctx) {
@@ -139,13 +140,14 @@ export default async function page(ctx) {
 	const [policy, first] = await Promise.all([api.get("/api/configurations", {}, options), api.get(path, {}, options)]);
 	let lease = first;
 	const place = h("div");
+	const explained = explainPanel("lease", ctx.rights.operations ? first.uuid : first.leaseId, ctx, { isOpen: false });
 	const again = loader(place, async () => {
 		lease = await api.get(path, {}, options);
 		const [happened, statement] = await Promise.all([historyCard(ctx, lease), isEnded(lease) ? statementCard(ctx, lease, path) : null]);
 		return [
 			heading(lease.originalLeaseTemplateName, { back: { href: "/leases", text: "Leases" }, sub: lease.userEmail, actions: actions(ctx, lease, path, again, policy) }),
 			h("div", { class: "grid" },
-				h("div", { class: "two-thirds stack" }, stateCard(ctx, lease, policy), bars(lease), statement, happened),
+				h("div", { class: "two-thirds stack" }, stateCard(ctx, lease, policy), explained, bars(lease), statement, happened),
 				h("div", { class: "third stack" }, factsCard(ctx, lease))),
 		];
 	});

@@ -39,9 +39,9 @@ export async function leasesPart(ctx) {
 	// Who sees the machine too is not told twice that there is nothing.
 	const isBrief = ctx.rights.operations;
 	const cards = [
-		waiting && (waiting.items.length || !isBrief) && card("Waiting for approval", { more: waiting.items.length ? `${waiting.items.length}${waiting.next ? " or more" : ""}` : null },
+		waiting && (waiting.items.length || !isBrief) && card("Waiting for approval", { more: waiting.items.length ? h("a", { href: "/approvals" }, `Decide ${waiting.items.length}${waiting.next ? " or more" : ""}`) : null },
 			table(waitingColumns, waiting.items, { caption: "Requests that wait for approval", none: empty("Nothing waits for approval") })),
-		(mine.length || !isBrief) && card("My leases", {}, table(columns, mine, { caption: "My leases", none: empty("You have no lease", "A lease gives you an account of your own for a while.") })),
+		(mine.length || !isBrief) && card("My leases", {}, table(columns, mine, { caption: "My leases", none: empty("You have no lease", "A lease gives you an account of your own for a while.", h("a", { class: "button primary", href: "/leases/new" }, "Request a lease")) })),
 	].filter(Boolean);
 	return cards.length > 0 && h("div", { class: "stack" }, cards);
 }

@@ -3,6 +3,7 @@
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { timeline } from "../events.js";
+import { explainPanel } from "../explain.js";
 import { ago, duration, time } from "../format.js";
 import { button, card, confirm, copyable, facts, heading } from "../parts.js";
 import { stateBadge } from "./sandboxes.js";
@@ -59,7 +60,7 @@ export default async function page(ctx) {
 				["Given back", s.deletion_requested_at ? time(s.deletion_requested_at) : undefined],
 				["Tries to delete it", s.deletion_retry_count || undefined],
 				["Last error", s.last_error || undefined],
-			]))),
+			])), explainPanel("sandbox", ctx.params.id, ctx)),
 			h("div", { class: "third stack" }, card("Names", {}, facts([
 				["Id", copyable(s.sandbox_id)],
 				["At the vendor", s.external_id && copyable(s.external_id)],

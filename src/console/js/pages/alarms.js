@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Alarms: what is wrong now, since when, by what evidence, and what the runbook says to do about it.
+import * as api from "../api.js";
+import { h } from "../dom.js";
+import { ago, time, words } from "../format.js";
+import { badge, card, empty } from "../parts.js";
+import { live, more, opsHeading } from "./operations-parts.js";
+
+// Where one looks and acts, by the beginning of the rule's name.
+const places = [
+	["dead-letters", "/operations/dead-letters", "To the dead letters"], ["queue", "/operations/queues", "To the queues"], ["saga", "/operations/sagas", "To the sagas"],
+	["timer", "/operations/timers", "To the timers"], ["job", "/operations/jobs", "To the jobs"], ["hold", "/operations/holds", "To the holds"],
+	["pool-low", "/sandboxes", "To the sandboxes"], ["account", "/accounts", "To the accounts"], ["cleanup", "/accounts", "To the accounts"],
+];
+const placeOf = (a) => places.find(([rule]) => a.rule.startsWith(rule));
+
+// --- the runbook ---
+
+let runbook; // one file, read once
+
+async function section(rule) {
+	runbook ??= fetch(new URL("../../runbook.md", import.meta.url)).then((r) => (r.ok ? r.text() : "")).catch(() => "");
+	const text = await runbook, begin = text.indexOf(`\n### ${rule}\n`);
+	if (begin < 0) return [];
+	const rest = text.slice(begin + rule.length + 6), end = rest.search(/\n##/);
+	return (end < 0 ? rest : rest.slice(0, end)).split(/\n\n+/).map((p) => p.replaceAll("\n", " ").trim()).filter(Boolean);
+}
+
+// **bold**, `code` and [links](...) of a paragraph; links become their text.
+function paragraph(text) {
+	const pieces = text.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1").split(/(\*\*[^*]+\*\*|`[^`]+`)/);
+	return h("p", {}, pieces.map((p) => (p.startsWith("**") ? h("b", {}, p.slice(2, -2)) : p.startsWith("`") ? h("code", {}, p.slice(1, -1)) : p)));
+}
+
+// --- the page ---
+
+async function alarmCard(a) {
+	const place = placeOf(a), about = a.name.includes("#") ? a.name.slice(a.name.indexOf("#") + 1) : "", text = await section(a.rule);
+	return card(about ? `${words(a.rule)}: ${about}` : words(a.rule), { class: `alarm ${a.state === "raised" ? a.severity : ""}`, more: h("span", { class: "row" },
+		badge(a.severity, a.severity === "page" ? { text: "Page: act now" } : { text: "Warning" }), badge(a.state, { text: a.state === "raised" ? "Raised" : "Not yet raised", kind: a.state === "raised" ? "bad" : "plain" })) },
+	h("div", { class: "stack" },
+		h("p", {}, a.evidence),
+		h("p", { class: "dim" }, "Since ", time(a.since_at), ", ", ago(a.since_at), "; last looked at ", ago(a.checked_at), "."),
+		text.length > 0 && more("What it means and what to do", a.name, h("div", { class: "runbook" }, text.map(paragraph))),
+		h("div", { class: "row" }, place && h("a", { class: "button small", href: place[1] }, place[2]),
+			h("a", { class: "button small", href: `/operations/events?subject=${encodeURIComponent(`alarm/${a.name}`)}` }, "Its history"))));
+}
+
+const rank = (a) => (a.state === "raised" ? 0 : 2) + (a.severity === "page" ? 0 : 1);
+
+export default async function page(ctx) {
+	const shown = live(ctx, () => api.get("/v1/ops/alarms", {}, { signal: ctx.signal }), async ({ alarms }) =>
+		(alarms.length ? Promise.all([...alarms].sort((a, b) => rank(a) - rank(b)).map(alarmCard))
+			: card("Alarms", {}, empty("No alarms", "Every rule looks fine. They are computed every 30 seconds from what is stored."))));
+	return [opsHeading("/operations/alarms", "Alarms", { sub: "What is wrong now. An alarm clears by itself when its cause is gone: there is nothing to acknowledge." }), shown.place];
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of events: what happened, to what, by whom; filtered, page by page, or as it happens; and all of it as a file.
+import * as api from "../api.js";
+import { fill, h } from "../dom.js";
+import { subjectLink } from "../events.js";
+import { clock, time, words } from "../format.js";
+import { button, card, empty, field, pager, toast } from "../parts.js";
+import { json, opsHeading } from "./operations-parts.js";
+
+const PAGE = 50, MOST = 300;
+const filterNames = ["type", "subject", "actor", "since", "until"];
+
+// --- the filter ---
+
+// The inputs have the reader's own time; the API and the address have UTC.
+function toLocal(iso) {
+	const date = iso ? new Date(iso) : null;
+	if (!date || Number.isNaN(date.getTime())) return "";
+	return new Date(date.getTime() - date.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+}
+const toUtc = (local) => (local ? new Date(local).toISOString().replace(/\.\d+Z$/, "Z") : "");
+
+function filters(ctx) {
+	const input = (name, label, props, help) => field(label, h("input", { name, value: ctx.query[name] ?? "", autocomplete: "off", ...props }), { help });
+	const when = (name, label) => field(label, h("input", { name, type: "datetime-local", value: toLocal(ctx.query[name]) }));
+	const form = h("form", { class: "filters many", role: "search", on: { submit: (e) => {
+		e.preventDefault();
+		const data = new FormData(form), text = (name) => data.get(name).trim();
+		ctx.setQuery({ type: text("type"), subject: text("subject"), actor: text("actor"), since: toUtc(text("since")), until: toUtc(text("until")), cursor: "" });
+	} } },
+	input("type", "Type", { placeholder: "Sandbox*", maxlength: 64 }), input("subject", "About", { placeholder: "account/111122223333", maxlength: 200 }),
+	input("actor", "By", { placeholder: "admin@example.com", maxlength: 160 }), when("since", "From"), when("until", "Until"),
+	h("div", { class: "row" }, button("Search", { type: "submit", kind: "primary" }), isFiltered(ctx) && h("a", { class: "button", href: "/operations/events" }, "Clear")));
+	return form;
+}
+
+const isFiltered = (ctx) => filterNames.some((name) => ctx.query[name]);
+const filterOf = (ctx) => Object.fromEntries(filterNames.map((name) => [name, ctx.query[name]]));
+
+// --- one event ---
+
+function row(event, rights, isToday) {
+	return h("li", { class: "event", data: { event: event.id } },
+		h("details", { data: { key: event.id } },
+			h("summary", {}, h("span", { class: "event-time" }, isToday ? clock(event.time) : time(event.time)), h("span", { class: "what" }, words(event["detail-type"])),
+				h("span", { class: "about" }, event.subject), h("span", { class: "more" }, event.actor && `by ${event.actor}`)),
+			h("div", { class: "event-body" }, h("p", { class: "row" }, ["About ", subjectLink(event.subject, rights)],
+				h("a", { href: `/operations/events?subject=${encodeURIComponent(event.subject)}` }, "all of this"),
+				h("a", { href: `/operations/events?type=${encodeURIComponent(event["detail-type"])}` }, "all of this type"),
+				event.actor && h("a", { href: `/operations/events?actor=${encodeURIComponent(event.actor)}` }, "all by the same")),
+			json(event))));
+}
+
+const isToday = (event) => new Date(event.time).toDateString() === new Date(api.now()).toDateString();
+
+// --- as it happens ---
+
+function tail(ctx, list, first, note) {
+	const seen = new Set(first.map((e) => e.id)), { type, subject, actor } = ctx.query;
+	api.follow("/v1/ops/events/stream", { type, subject, last_event_id: first[0]?.id }, (event) => {
+		if (seen.has(event.id) || (actor && event.actor !== actor)) return;
+		seen.add(event.id);
+		list.querySelector(".state")?.remove();
+		list.prepend(row(event, ctx.rights, true));
+		while (list.children.length > MOST) list.lastChild.remove();
+	}, { signal: ctx.signal, state: (isLive) => {
+		note.textContent = isLive ? "live" : "connecting";
+		note.classList.toggle("on", isLive);
+	} }).catch((error) => (note.textContent = error.message));
+}
+
+function exportButton(ctx) {
+	return button("Export", { title: "All events of this filter, one JSON a line, the oldest first", run: async () => {
+		await api.download("/v1/ops/events/export", filterOf(ctx), "events.jsonl");
+		toast("The file is in your downloads.");
+	} });
+}
+
+export default async function page(ctx) {
+	const { cursor } = ctx.query, canFollow = !cursor && !ctx.query.until;
+	const found = await api.page("/v1/ops/events", "events", { ...filterOf(ctx), limit: PAGE, cursor }, { signal: ctx.signal });
+	const list = h("ol", { class: "events" }), note = h("span", { class: "live" }, canFollow ? "connecting" : "not live: an older page");
+	fill(list, found.items.map((e) => row(e, ctx.rights, isToday(e))));
+	if (!found.items.length)
+		fill(list, h("li", { class: "state" }, isFiltered(ctx) ? empty(found.next ? "None among those searched so far" : "No event matches", found.next ? "Searching by who did it looks at some thousands at a time: go on to the next page." : "Try a type with * at its end, or a longer time.") : empty("Nothing has happened yet")));
+	if (canFollow) tail(ctx, list, found.items, note);
+	return [
+		opsHeading("/operations/events", "Events", { sub: "Everything that happened, by whom. Nothing here can be changed.", actions: exportButton(ctx) }),
+		filters(ctx),
+		card("Log", { more: note }, list),
+		(found.items.length > 0 || cursor || found.next) && pager({ cursor, next: found.next, count: found.items.length, what: "events", href: (c) => ctx.hrefWith({ cursor: c }) }),
+	];
+}
