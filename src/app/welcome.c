@@ -3,7 +3,7 @@
  * welcome.c - the first five minutes with a development server.
  *
  * Commands on the same machine find the server by a file in its data folder (cli/settings.c reads it), so nobody has to paste tokens.
- * It is written anew at every start, beside its place and then moved, so that no command sees half of it.
+ * Only secrets that development mode made are in it. It is written anew at every start, beside its place and then moved, so that no command sees half of it.
  */
 #include "app/welcome.h"
 
@@ -17,18 +17,16 @@
 #include "app/config.h"
 #include "app/signin.h"
 
-/* The first of a list. */
-static struct str first_token(const struct config *c, enum setting id)
+/* What was made for development. A secret that somebody has given us stays where he has it. */
+static struct str own_secret(const struct config *c, enum setting id)
 {
-	struct str list = config_str(c, id);
-
-	return str_trim(str_cut(&list, ','));
+	return c->values[id].origin == FROM_DEV_MODE ? config_str(c, id) : STR("");
 }
 
 static struct str client_text(struct config *c, const char *address)
 {
-	struct str track = first_token(c, CONFIG_API_TOKEN), admin = first_token(c, CONFIG_ADMIN_TOKEN);
-	struct str secret = first_token(c, CONFIG_JWT_SECRET), base = config_str(c, CONFIG_BASE_PATH);
+	struct str track = own_secret(c, CONFIG_API_TOKEN), admin = own_secret(c, CONFIG_ADMIN_TOKEN);
+	struct str secret = own_secret(c, CONFIG_JWT_SECRET), base = config_str(c, CONFIG_BASE_PATH);
 
 	if (str_eq(base, STR("/v1"))) /* what the command line adds by itself */
 		base = STR("");
@@ -95,6 +93,10 @@ void welcome_print(struct config *c, const char *address, bool lends_accounts)
 		printf("  3. Claim a sandbox:             %s%s sandbox claim --track student-1%s\n\n", bold, run,
 		       plain);
 	print_time(c);
-	printf("Address and tokens are in %s/client. Ctrl-C stops.\n\n", data);
+	if (own_secret(c, CONFIG_ADMIN_TOKEN).n)
+		printf("Address and tokens are in %s/client. Ctrl-C stops.\n\n", data);
+	else
+		printf("The tokens are those of your %s. Ctrl-C stops.\n\n",
+		       c->values[CONFIG_ADMIN_TOKEN].origin == FROM_ENVIRONMENT ? "environment" : "configuration file");
 	fflush(stdout);
 }

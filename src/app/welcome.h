@@ -8,7 +8,7 @@
 
 struct config;
 
-/* DIR/client with the address, the tokens and the secret of sessions, for this user only. */
+/* DIR/client, for this user only: the address, and those tokens and secrets that development mode made. */
 MUST_CHECK enum rc welcome_write_client(struct config *c, const char *address, struct err *e);
 
 /* Address, sign-in, three things to try. */

@@ -46,7 +46,7 @@ static const char webhook_mark[] = "demo: nobody answers here";
 
 struct demo {
 	struct remote   *remote;
-	struct remote   *call; /* of the deed under way: what it needs is freed behind it */
+	struct remote    call; /* of the deed under way: what it needs is freed behind it */
 	struct demo_plan plan;
 	struct str       secret;
 	int64_t          day, speed, server_speed;
@@ -72,14 +72,14 @@ static enum rc ask(struct demo *d, const struct remote_request *req, struct outc
                    struct err *e)
 {
 	struct fetch_reply reply;
-	enum rc            rc = remote_send(d->call, req, &reply, e);
+	enum rc            rc = remote_send(&d->call, req, &reply, e);
 
 	*ret_json = NULL;
 	if (rc)
 		return rc;
 	*ret = (struct outcome){ .is_done = remote_is_success(&reply) };
 	if (!ret->is_done)
-		ret->text = remote_message(d->call, &reply);
+		ret->text = remote_message(&d->call, &reply);
 	return ret->is_done ? remote_json(&reply, ret_json, e) : RC_OK;
 }
 
@@ -101,12 +101,12 @@ static struct remote_request as_admin(const char *method, struct str path, const
 static struct remote_request as_person(struct demo *d, const char *name, unsigned role, const char *method,
                                        struct str path, struct str body)
 {
-	struct str email = str_format(&d->call->arena, "%s@example.com", name);
+	struct str email = str_format(&d->call.arena, "%s@example.com", name);
 
 	return (struct remote_request){ .method = method,
 		                        .path = path,
 		                        .scope = REMOTE_PERSON,
-		                        .token = remote_session(d->call, email, role, d->secret),
+		                        .token = remote_session(&d->call, email, role, d->secret),
 		                        .body = body };
 }
 
@@ -122,7 +122,7 @@ static void keep(char *room, size_t size, struct str text)
 
 static const char *track_header(struct demo *d, size_t who)
 {
-	return str_format(&d->call->arena, "X-Track-ID: %s-%" PRId64 "-%zu", d->plan.students[who].name, d->day, who).p;
+	return str_format(&d->call.arena, "X-Track-ID: %s-%" PRId64 "-%zu", d->plan.students[who].name, d->day, who).p;
 }
 
 static enum rc claim(struct demo *d, size_t who, struct outcome *ret, struct err *e)
@@ -132,11 +132,11 @@ static enum rc claim(struct demo *d, size_t who, struct outcome *ret, struct err
 	enum rc                     rc;
 
 	req.headers[0] = track_header(d, who);
-	req.headers[1] = str_format(&d->call->arena, "X-Instruqt-Track-ID: %s", d->plan.students[who].lab).p;
+	req.headers[1] = str_format(&d->call.arena, "X-Instruqt-Track-ID: %s", d->plan.students[who].lab).p;
 	if ((rc = ask(d, &req, ret, &json, e)) || !json)
 		return rc;
-	keep(d->sandboxes[who], sizeof(d->sandboxes[who]), list_text(d->call, json, "sandbox_id"));
-	ret->text = list_text(d->call, json, "name");
+	keep(d->sandboxes[who], sizeof(d->sandboxes[who]), list_text(&d->call, json, "sandbox_id"));
+	ret->text = list_text(&d->call, json, "name");
 	return RC_OK;
 }
 
@@ -148,7 +148,7 @@ static enum rc give_back(struct demo *d, size_t who, struct outcome *ret, struct
 		ret->text = STR("never got one");
 		return RC_OK;
 	}
-	req.path = ask_path_of(d->call, "/sandboxes/", str_from(d->sandboxes[who]), "/mark-for-deletion");
+	req.path = ask_path_of(&d->call, "/sandboxes/", str_from(d->sandboxes[who]), "/mark-for-deletion");
 	req.headers[0] = track_header(d, who);
 	return order(d, &req, ret, e);
 }
@@ -158,7 +158,7 @@ static enum rc give_back(struct demo *d, size_t who, struct outcome *ret, struct
 static enum rc find_template(struct demo *d, size_t who, struct outcome *ret, struct str *ret_uuid, struct err *e)
 {
 	struct remote_request       req = as_person(d, d->plan.borrowers[who].name, JWT_USER, "GET",
-	                                            ask_path_of(d->call, "/leaseTemplates/",
+	                                            ask_path_of(&d->call, "/leaseTemplates/",
 	                                                        str_from(d->plan.borrowers[who].template), ""),
 	                                            STR(""));
 	CLEANUP(json_freep) json_t *json = NULL;
@@ -166,7 +166,7 @@ static enum rc find_template(struct demo *d, size_t who, struct outcome *ret, st
 
 	*ret_uuid = STR("");
 	if (!rc && json)
-		*ret_uuid = list_text(d->call, json_object_get(json, "data"), "uuid");
+		*ret_uuid = list_text(&d->call, json_object_get(json, "data"), "uuid");
 	return rc;
 }
 
@@ -181,14 +181,14 @@ static enum rc request(struct demo *d, size_t who, struct outcome *ret, struct e
 	if (rc || !uuid.n)
 		return rc;
 	req = as_person(d, d->plan.borrowers[who].name, JWT_USER, "POST", STR("/leases"),
-	                str_format(&d->call->arena, "{\"leaseTemplateUuid\":\"%.*s\",\"comments\":\"%s\"}",
+	                str_format(&d->call.arena, "{\"leaseTemplateUuid\":\"%.*s\",\"comments\":\"%s\"}",
 	                           STR_ARG(uuid), d->plan.borrowers[who].comments));
 	if ((rc = ask(d, &req, ret, &json, e)) || !json)
 		return rc;
 	lease = json_object_get(json, "data");
-	keep(d->leases[who], sizeof(d->leases[who]), list_text(d->call, lease, "leaseId"));
-	ret->text = str_format(&d->call->arena, "%s, %.*s", d->plan.borrowers[who].template,
-	                       STR_ARG(list_text(d->call, lease, "status")));
+	keep(d->leases[who], sizeof(d->leases[who]), list_text(&d->call, lease, "leaseId"));
+	ret->text = str_format(&d->call.arena, "%s, %.*s", d->plan.borrowers[who].template,
+	                       STR_ARG(list_text(&d->call, lease, "status")));
 	return RC_OK;
 }
 
@@ -203,7 +203,7 @@ static enum rc act(struct demo *d, size_t who, bool is_manager, const char *acti
 		return RC_OK;
 	}
 	req = as_person(d, is_manager ? "manager" : d->plan.borrowers[who].name, is_manager ? JWT_MANAGER : JWT_USER,
-	                "POST", ask_path_of(d->call, "/leases/", str_from(d->leases[who]), action), str_from(body));
+	                "POST", ask_path_of(&d->call, "/leases/", str_from(d->leases[who]), action), str_from(body));
 	return order(d, &req, ret, e);
 }
 
@@ -217,11 +217,11 @@ static enum rc find_account(struct demo *d, size_t who, struct outcome *ret, str
 	if (d->accounts[who][0] || !d->leases[who][0])
 		return RC_OK;
 	req = as_person(d, "manager", JWT_MANAGER, "GET",
-	                ask_path_of(d->call, "/leases/", str_from(d->leases[who]), ""), STR(""));
+	                ask_path_of(&d->call, "/leases/", str_from(d->leases[who]), ""), STR(""));
 	if ((rc = ask(d, &req, ret, &json, e)) || !json)
 		return rc;
 	keep(d->accounts[who], sizeof(d->accounts[who]),
-	     list_text(d->call, json_object_get(json, "data"), "awsAccountId"));
+	     list_text(&d->call, json_object_get(json, "data"), "awsAccountId"));
 	return RC_OK;
 }
 
@@ -235,18 +235,18 @@ static enum rc overspend(struct demo *d, size_t who, struct outcome *ret, struct
 	*ret = (struct outcome){ .text = STR("has no account yet") };
 	if (!d->accounts[who][0])
 		return RC_OK;
-	req = as_admin("PUT", ask_path_of(d->call, "/sim/accounts/", str_from(d->accounts[who]), "/cost-rate"),
+	req = as_admin("PUT", ask_path_of(&d->call, "/sim/accounts/", str_from(d->accounts[who]), "/cost-rate"),
 	               "{\"usd_per_hour\":95}");
 	if ((rc = order(d, &req, ret, e)))
 		return rc;
 	if (ret->is_done)
-		ret->text = str_format(&d->call->arena, "$95 an hour in account %s", d->accounts[who]);
+		ret->text = str_format(&d->call.arena, "$95 an hour in account %s", d->accounts[who]);
 	return RC_OK;
 }
 
 static enum rc fail_cleanups(struct demo *d, size_t who, struct outcome *ret, struct err *e)
 {
-	struct str            body = str_format(&d->call->arena,
+	struct str            body = str_format(&d->call.arena,
 	                                        "{\"faults\":[{\"fault\":\"clean-fails\",\"count\":%d,\"for_sec\":%d}]}",
 	                                        CLEANUPS_FAIL, FAULT_SEC);
 	struct remote_request req = as_admin("PUT", STR("/sim/faults"), body.p);
@@ -270,7 +270,7 @@ static enum rc retry_cleanup(struct demo *d, size_t who, struct outcome *ret, st
 		return RC_OK;
 	}
 	req = as_person(d, "admin", JWT_ADMIN, "POST",
-	                ask_path_of(d->call, "/accounts/", str_from(d->accounts[who]), "/retryCleanup"), STR(""));
+	                ask_path_of(&d->call, "/accounts/", str_from(d->accounts[who]), "/retryCleanup"), STR(""));
 	return order(d, &req, ret, e);
 }
 
@@ -287,11 +287,11 @@ static enum rc register_account(struct demo *d, struct outcome *ret, struct err 
 	if (rc || !json)
 		return rc;
 	first = json_array_get(json_object_get(json_object_get(json, "data"), "result"), 0);
-	id = list_text(d->call, first, "Id");
+	id = list_text(&d->call, first, "Id");
 	*ret = (struct outcome){ .text = STR("there is none left") };
 	if (!id.n)
 		return RC_OK;
-	req = as_person(d, "admin", JWT_ADMIN, "POST", STR("/accounts"), ask_body(d->call, "awsAccountId", id));
+	req = as_person(d, "admin", JWT_ADMIN, "POST", STR("/accounts"), ask_body(&d->call, "awsAccountId", id));
 	rc = order(d, &req, ret, e);
 	if (!rc && ret->is_done)
 		ret->text = id;
@@ -309,15 +309,15 @@ static enum rc find_webhook(struct demo *d, struct outcome *ret, struct str *ret
 	*ret_id = STR("");
 	hooks = json_object_get(json, "webhooks");
 	for (size_t i = 0; !rc && i < json_array_size(hooks); i++)
-		if (str_eq(list_text(d->call, json_array_get(hooks, i), "description"), str_from(webhook_mark)))
-			*ret_id = list_text(d->call, json_array_get(hooks, i), "id");
+		if (str_eq(list_text(&d->call, json_array_get(hooks, i), "description"), str_from(webhook_mark)))
+			*ret_id = list_text(&d->call, json_array_get(hooks, i), "id");
 	return rc;
 }
 
 /* A test event is sent to it at once, so that the first dead letter does not wait for a lease. */
 static enum rc break_webhook(struct demo *d, struct outcome *ret, struct err *e)
 {
-	struct str                  body = str_format(&d->call->arena,
+	struct str                  body = str_format(&d->call.arena,
 	                                              "{\"url\":\"http://127.0.0.1:9/hook\",\"filter\":\"LeaseDenied,LeaseTerminated\","
 	                                                               "\"description\":\"%s\"}",
 	                                              webhook_mark);
@@ -331,9 +331,9 @@ static enum rc break_webhook(struct demo *d, struct outcome *ret, struct err *e)
 	if (!id.n) {
 		if ((rc = ask(d, &req, ret, &json, e)) || !json)
 			return rc;
-		id = list_text(d->call, json, "id");
+		id = list_text(&d->call, json, "id");
 	}
-	req = as_admin("POST", ask_path_of(d->call, "/ops/webhooks/", id, "/test"), NULL);
+	req = as_admin("POST", ask_path_of(&d->call, "/ops/webhooks/", id, "/test"), NULL);
 	return order(d, &req, ret, e);
 }
 
@@ -367,7 +367,7 @@ static enum rc do_deed(struct demo *d, const struct demo_deed *deed, struct outc
 /* Who does it, and to whom when that is somebody else. */
 static struct str describe(struct demo *d, const struct demo_deed *deed, const char **ret_actor)
 {
-	struct arena *a = &d->call->arena;
+	struct arena *a = &d->call.arena;
 
 	switch (deed->kind) {
 	case DEMO_CLAIM:
@@ -465,18 +465,17 @@ static enum rc live_day(struct demo *d, bool *ret_is_over, struct err *e)
 		const struct demo_deed *deed = &d->plan.deeds[i];
 		int64_t                 at_ms = dawn_ms + deed->at_ms / d->speed;
 		struct outcome          outcome = { .is_done = false };
-		struct remote           call = borrow(d);
 
 		*ret_is_over = wait_until(d, at_ms < d->until_ms ? at_ms : d->until_ms) || at_ms >= d->until_ms;
 		if (*ret_is_over)
 			return RC_OK;
-		d->call = &call;
+		d->call = borrow(d);
 		rc = do_deed(d, deed, &outcome, e);
 		if (!rc)
 			tell(d, deed, &outcome);
 		d->done += outcome.is_done;
 		d->refused += !outcome.is_done;
-		remote_close(&call);
+		remote_close(&d->call);
 	}
 	*ret_is_over = !rc && wait_until(d, dawn_ms + DAY_MS / d->speed);
 	return rc;
@@ -611,14 +610,13 @@ static void greet(const struct demo *d)
 static void finish(struct demo *d)
 {
 	struct remote_request req = as_admin("PUT", STR("/sim/faults"), "{\"faults\":[]}");
-	struct remote         call = borrow(d);
 	struct outcome        outcome;
 	struct err            e = { 0 };
 
-	d->call = &call;
+	d->call = borrow(d);
 	if (d->has_faults)
 		(void)order(d, &req, &outcome, &e); /* they end by themselves after a while */
-	remote_close(&call);
+	remote_close(&d->call);
 	fprintf(d->remote->io->err, "%" PRId64 " things were done, %" PRId64 " refused. See it: leasehold status\n",
 	        d->done, d->refused);
 }

@@ -7,7 +7,7 @@ import pytest
 
 from lib import leases
 from lib.guard import ENV, Guarded
-from lib.server import QUIET, run
+from lib.server import ADMIN_TOKEN, QUIET, run
 from lib.wait import until
 
 GUARD = {"LEASEHOLD_QUARANTINE": "guard"}
@@ -105,3 +105,69 @@ def test_leases_are_not_served(make):
         reply = admin.call("GET", path)
         assert reply.status == 404 and "LEASEHOLD_QUARANTINE" in reply.body.decode(), (path, reply.body)
     assert admin.call("POST", "/leases", {"leaseTemplateUuid": "x"}).status == 404
+
+
+# The reconciler. The world goes slower here, so that what is found is not over before it is looked at.
+
+FOUND = 7
+
+
+@pytest.fixture
+def silent(make):
+    """No event comes, and only the doctor looks."""
+    env = {**ENV, "LEASEHOLD_TIME_SCALE": 600, "LEASEHOLD_ALARM_INTERVAL_SEC": 1}
+    guarded = Guarded(make.server(args=["--dev"], **env, ACCOUNT_TABLE_NAME="sim"))
+    assert guarded.ops.act("jobs/reconcile/pause").status == 200
+    lost = guarded.ops.request("PUT", "/v1/sim/faults", body={"faults": [{"fault": "lose-events"}]})
+    assert lost.status == 200, lost
+    return guarded
+
+
+def doctor(guarded, *args):
+    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % guarded.server.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1"}
+    got = run("doctor", *args, env=env)
+    assert got.returncode in (0, FOUND), got
+    return got.returncode, got.stdout
+
+
+def held(guarded, account):
+    return [h for h in guarded.ops.read("holds?account=" + account)["holds"] if h["state"] == "open"]
+
+
+def raised(guarded):
+    return [a["name"] for a in guarded.ops.read("alarms")["alarms"] if a["state"] == "raised"]
+
+
+def test_x18_the_doctor_heals_beside_another_system_too(silent):
+    account = silent.accounts("Available")[0]
+    assert "nothing is wrong" in doctor(silent)[1]
+    silent.move(account, "Available", "Quarantine")
+    code, said = doctor(silent)
+    assert code == FOUND and "unrecorded-rest" in said and account in said and not held(silent, account)
+    assert "put right" in doctor(silent, "--fix")[1]
+    hold = held(silent, account)[0]
+    assert hold["created_by"] == "reconciler" and hold["mode"] == "guard" and hold["due_at"] - hold["created_at"] == 40 * 3600
+    until(lambda: "pool-mismatch#" + account in raised(silent), "it is told of", 30)
+    silent.wait_for(account, "QUARANTINE_COMPLETE")
+    until(lambda: "nothing is wrong" in doctor(silent, "--fix")[1], "the table has followed", 30)
+    assert len(held(silent, account)) == 1
+
+
+def test_fr19_a_move_that_no_event_told_of_is_held_by_the_next_pass(silent):
+    account = silent.accounts("Available")[0]
+    silent.move(account, "Available", "CleanUp")
+    doctor(silent, "--fix")
+    silent.move(account, "CleanUp", "Available")
+    code, said = doctor(silent)
+    assert code == FOUND and "bypass" in said and not held(silent, account)
+    doctor(silent, "--fix")
+    silent.wait_for(account, "QUARANTINE_COMPLETE")
+    assert silent.place(account) == "Quarantine" and len(held(silent, account)) == 1
+    until(lambda: "hold-bypass#" + account in raised(silent), "it is told of", 30)
+
+
+def test_nfr_r2_the_reconciler_runs_by_itself_beside_another_system(silent):
+    account = silent.accounts("Available")[0]
+    silent.move(account, "Available", "Quarantine")
+    assert silent.ops.act("jobs/reconcile/resume").status == 200
+    until(lambda: held(silent, account), "a pass has found it", 30)

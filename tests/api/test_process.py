@@ -200,7 +200,9 @@ def test_dev_mode_makes_tokens_that_only_we_can_read(make, owner):
     tokens = dict(line.split("=", 1) for line in file.read_text().splitlines() if line)
     assert set(tokens) == set(TOKENS)
     assert len(set(tokens.values())) == 2 and all(len(t) >= 20 for t in tokens.values())
-    until(lambda: all(t in server.output() for t in tokens.values()), "they are printed")
+    client = server.data / "client"  # for commands on this machine
+    assert stat.S_IMODE(os.stat(client).st_mode) == 0o600
+    assert all("%s=%s\n" % token in client.read_text() for token in tokens.items())
     admin = server.admin(token=tokens["BROKER_ADMIN_TOKEN"])
     until(lambda: admin.stats()["available"] > 0, "the first sync")
     assert server.track(owner, token=tokens["BROKER_API_TOKEN"]).allocate().status == 201
@@ -222,10 +224,11 @@ def test_dev_mode_refuses_a_real_vendor(tmp_path):
 
 def test_dev_mode_says_where_the_tokens_are(make):
     server = make.server(bare=True, args=["--dev"])
-    until(lambda: "The tokens are kept in %s/tokens." % server.data in server.output(), "the banner")
+    until(lambda: "Address and tokens are in %s/client." % server.data in server.output(), "the banner")
     server = make.server(bare=True, args=["--dev"], **TOKENS)
     until(lambda: "The tokens are those of your environment." in server.output(), "the banner")
     assert not (server.data / "tokens").exists()
+    assert not any(token in (server.data / "client").read_text() for token in TOKENS.values())
 
 
 # SIGHUP.
