@@ -11,8 +11,10 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "cli/args.h"
+#include "cli/ask.h"
 #include "cli/card.h"
 #include "cli/cli.h"
 #include "cli/list.h"
@@ -125,6 +127,20 @@ static void put_option(const struct remote *remote, struct json_out *o, enum cli
 		json_put_str(o, name, str_from(remote->args->values[id]));
 }
 
+/* Refused here, where they have the names that the person typed. */
+static enum rc check_words(const struct remote *remote, struct err *e)
+{
+	const char *until = remote->args->values[CLI_OPTION_UNTIL];
+	struct str  reason;
+	int64_t     sec;
+
+	if (until && !iso_time_parse(str_from(until), &sec))
+		return err_set(e, RC_INVALID, "--until must be a time such as 2026-11-15T18:03:43Z, not '%s'", until);
+	if (remote->args->command->needed & (UINT64_C(1) << CLI_OPTION_REASON))
+		return ask_needed(remote, CLI_OPTION_REASON, &reason, e);
+	return RC_OK;
+}
+
 /* What can be said with every order: account, until when, why and who. */
 static enum rc write_body(struct remote *remote, bool has_account, struct str *ret, struct err *e)
 {
@@ -133,7 +149,7 @@ static enum rc write_body(struct remote *remote, bool has_account, struct str *r
 	int64_t         hours = 0;
 	enum rc         rc = ask_number(remote, CLI_OPTION_HOURS, 1, HOURS_MAX, 0, &hours, e);
 
-	if (rc)
+	if (rc || (rc = check_words(remote, e)))
 		return rc;
 	buf_init(&b, BODY_MAX);
 	json_out_init(&o, &b);
