@@ -43,7 +43,7 @@ test: ## install what is missing, run all tests
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory build
 	meson test -C build --no-rebuild --print-errorlogs --suite sim
-	LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests
+	LEASEHOLD_BIN=$(CURDIR)/build/leasehold PYTHON=$(PYTHON) scripts/server-tests
 	LEASEHOLD_BIN=$(CURDIR)/build/leasehold scripts/browser-tests
 
 .PHONY: unit
