@@ -271,7 +271,7 @@ def test_x18_with_a_lease_the_doctor_only_tells(make):
     operator = start(make)
     lease = operator.pool.active(operator.pool.person())
     operator.move(lease["awsAccountId"], "Quarantine")
-    report = operator.act("doctor")
+    report = until(lambda: (lambda seen: seen if seen["findings"] else None)(operator.act("doctor")), "what has just changed is settled", 30)
     assert [(f["kind"], f["account_id"], f["healed"]) for f in report["findings"]] == [("lent-at-rest", lease["awsAccountId"], False)]
     assert "needs a person" in operator.out("doctor", "--fix", code=FOUND)
     assert operator.pool.show(lease)["status"] == "Active"
