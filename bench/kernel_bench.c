@@ -29,10 +29,10 @@
 #include "kernel/pump.h"
 #include "kernel/timer.h"
 #include "kernel/work.h"
-#include "service/records.h"
-#include "service/sandbox_events.h"
+#include "service/services.h"
+#include "service/broker/sandbox_events.h"
 #include "store/session.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 #include "store/store.h"
 
 enum { TIMERS_PER_TXN = 90, WORKERS = 2 };
@@ -338,12 +338,12 @@ static void bench_timers(const char *folder, int64_t count)
 	begun = mono_ns();
 	open_bench(&b, folder, NULL, 0);
 	must(kernel_prime(b.kernel, &e), &e);
-	must(work_find(b.kernel, 256, &a, &list, &e), &e);
+	must(work_find(b.kernel, 256, (struct work_skips){ 0 }, &a, &list, &e), &e);
 	start = mono_ns() - begun;
 	begun = mono_ns();
 	for (int i = 0; i < 1000; i++) {
 		arena_reset(&a);
-		must(work_find(b.kernel, 256, &a, &list, &e), &e);
+		must(work_find(b.kernel, 256, (struct work_skips){ 0 }, &a, &list, &e), &e);
 	}
 	look = mono_ns() - begun;
 	printf("{\"timers\": %lld, \"arm_seconds\": %.2f, \"start_ms\": %.2f, \"look_us\": %.1f, \"due\": %zu, \"memory_grown_kb\": %ld}\n",

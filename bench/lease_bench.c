@@ -23,13 +23,14 @@
 #include "lease_fill.h"
 #include "providers/sim/cloud.h"
 #include "providers/sim/records.h"
-#include "service/account_follow.h"
-#include "service/lease_passes.h"
-#include "service/lease_records.h"
-#include "service/leases.h"
-#include "service/records.h"
+#include "service/pool/accounts.h"
+#include "service/account/account_follow.h"
+#include "service/lease/lease_passes.h"
+#include "service/record/lease_records.h"
+#include "service/lease/leases.h"
+#include "service/services.h"
 #include "store/session.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 #include "store/store.h"
 
 enum { DECISIONS_MAX = 500, PATH_SIZE = 4096, COUNTS = 20 };
@@ -41,6 +42,7 @@ struct bench {
 	struct account_world   *world;
 	struct saga_kind        follow;
 	const struct saga_kind *kinds[1];
+	struct queue            queues[2];
 	struct policy           policy;
 	struct arena            arena;
 	bool                    has_printed;
@@ -78,19 +80,25 @@ static struct store *open_file(const char *folder, const char *name, const struc
 
 static void open_kernel(struct bench *b)
 {
+	static const struct route routes[] = { { LEASES_EVENTS, LEASES_QUEUE }, { LINE_EVENTS, LINE_QUEUE } };
+
 	b->world = account_world_new(&(struct account_world_options){
 	        .store = b->fill.store, .cloud = b->cloud, .user_permissions = STR("user") });
 	b->follow = account_follow_kind(b->world);
 	b->kinds[0] = &b->follow;
+	b->queues[0] = leases_queue;
+	b->queues[1] = line_queue;
 	b->kernel = kernel_new(&(struct kernel_options){ .store = b->fill.store,
 	                                                 .clock = &clock_real,
 	                                                 .node = STR("bench"),
-	                                                 .queues = lease_queues,
-	                                                 .queue_count = LEASE_QUEUE_COUNT,
-	                                                 .routes = lease_routes,
-	                                                 .route_count = LEASE_ROUTE_COUNT,
+	                                                 .queues = b->queues,
+	                                                 .queue_count = ARRAY_LEN(b->queues),
+	                                                 .routes = routes,
+	                                                 .route_count = ARRAY_LEN(routes),
 	                                                 .sagas = b->kinds,
 	                                                 .saga_count = ARRAY_LEN(b->kinds),
+	                                                 .hooks = service_hooks,
+	                                                 .hook_count = service_hook_count,
 	                                                 .lease_ms = 30000,
 	                                                 .timers_per_sec = 1000,
 	                                                 .random = draw });
@@ -266,13 +274,19 @@ static void measure_counts(struct bench *b)
 
 /* --- passes --- */
 
-static void measure_pass(struct bench *b, const char *name, lease_pass_fn *pass)
+static const struct policy *policy_of(void *arg)
 {
-	struct lease_pass  p = { .store = b->fill.store,
-		                 .clock = &clock_real,
-		                 .costs = b->cloud.costs,
-		                 .policy = &b->policy,
-		                 .line_limit_ms = 86400000 };
+	const struct bench *b = arg;
+
+	return &b->policy;
+}
+
+static void measure_pass(struct bench *b, const char *name, pass_fn *pass)
+{
+	struct lease_world world = {
+		.cloud = b->cloud, .line_limit_ms = 86400000, .policy = policy_of, .policy_arg = b
+	};
+	struct pass        p = { .store = b->fill.store, .clock = &clock_real, .leases = &world };
 	struct pass_result result = { 0 };
 	struct err         e = { 0 };
 	int64_t            begun = mono_ns(), cpu = cpu_ns();

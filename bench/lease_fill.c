@@ -21,9 +21,9 @@
 #include "kernel/records.h"
 #include "providers/sim/cloud.h"
 #include "providers/sim/records.h"
-#include "service/account_follow.h"
-#include "service/lease_ops.h"
-#include "service/lease_records.h"
+#include "service/account/account_follow.h"
+#include "service/lease/lease_private.h"
+#include "service/record/lease_records.h"
 #include "store/session.h"
 #include "store/store.h"
 
