@@ -5,5 +5,11 @@
 
 struct config;
 
+struct serve_options {
+	bool is_dev;
+	bool may_init;     /* make a store where there is none */
+	bool accepts_loss; /* start although the log of the store has lost commits */
+};
+
 /* Returns the process's exit code. */
-int serve(struct config *config, bool is_dev);
+int serve(struct config *config, const struct serve_options *o);

@@ -1,33 +1,42 @@
-/* signin.h - sign-in of this program: its secrets, users, provider and keys, from the settings. */
+/* signin.h - sign-in of this program: its tokens, secrets, users, provider and keys, from the settings. */
 #pragma once
-
-#include <stdbool.h>
 
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
 
+struct api_tokens;
 struct auth;
+struct aws_directory;
 struct config;
-struct identity;
-struct signin;
+struct keyring;
+struct people;
+struct signin_provider;
 struct store;
+struct users_file;
+
+struct signin {
+	struct store      *store;
+	struct users_file *users;
+	struct people     *people;
+	struct aws_directory
+	        *directory; /* Identity Center; NULL: people are in the users file, or a provider knows them */
+	struct signin_provider *provider, *by_directory;
+	struct keyring         *keyring;
+	struct auth            *auth;
+};
 
 /* What can be said against the settings; every problem is a line. */
 void signin_check(const struct config *c, struct buf *problems);
 
-/* Development: a secret and three users are made, once, in the data folder; unless the settings name others. */
-MUST_CHECK enum rc signin_prepare_dev(struct config *c, struct err *e);
+/* Those of tracks, operators and senders of events. RC_INVALID: one of the first two lists is empty, one is too long,
+ * or two share a token. Texts stay the configuration's. */
+MUST_CHECK enum rc tokens_read(const struct config *c, struct api_tokens *ret, struct err *e);
 
-/* Lines with the users of development and their passwords; nothing when the users are of other origin. */
-void signin_print_dev(const struct config *c);
-
-/* RC_INVALID, RC_UNAVAILABLE: the users file. */
-MUST_CHECK enum rc signin_open(struct config *c, struct store *store, struct signin **ret, struct err *e);
+/* RC_INVALID, RC_UNAVAILABLE: the users file. The directory, where there is one, says who may do what; it is borrowed. */
+MUST_CHECK enum rc signin_open(struct config *c, struct store *store, struct aws_directory *directory,
+                               struct signin **ret, struct err *e);
 void               signin_close(struct signin *s);
-
-struct auth     *signin_auth(struct signin *s);
-struct identity *signin_identity(struct signin *s);
 
 /* Read the users again; on failure those of before stay. */
 MUST_CHECK enum rc signin_reload_users(struct signin *s, struct err *e);
@@ -35,6 +44,6 @@ MUST_CHECK enum rc signin_reload_users(struct signin *s, struct err *e);
 /* The secrets of settings that passed signin_check(). Loop thread. */
 void signin_set_secrets(struct signin *s, const struct config *fresh);
 
-/* Every now and then: a users file that has changed; keys that other nodes have made. Blocks. */
+/* Every now and then: a users file that has changed; keys and people that other nodes know. Blocks. */
 void signin_refresh_users(struct signin *s);
-void signin_refresh_keys(struct signin *s);
+void signin_refresh(struct signin *s);

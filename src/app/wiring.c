@@ -1,268 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wiring.c - queues, routes and the threads that serve them.
+ * wiring.c - the kernel of this program, and the threads that serve it.
  *
- * The tables here are the answer to "who hears of it". The pulse is one thread that does what has to be done every now and then by each
- * process: say that it lives, compute the alarms, look whether other nodes have made webhooks, state what only this process sees, bring
- * the simulated cloud's events to the inbox, look whether other nodes have changed the policy. None of it is needed for anything to be right, only for it to be noticed.
+ * Who hears of what is in subscriptions.c. The pulse is one thread for what each process does periodically: say that it
+ * lives, compute alarms, look for webhooks and policies that other nodes changed, state what only this process sees,
+ * bring the simulated cloud's events to the inbox. Nothing depends on it but that things are noticed.
  */
 #include "app/wiring.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "app/config.h"
-#include "app/guarding.h"
-#include "app/lending.h"
+#include "app/aws_parts.h"
+#include "app/config/config.h"
+#include "app/messages.h"
+#include "app/parts.h"
+#include "service/instance/instances.h"
 #include "app/signin.h"
+#include "app/subscriptions.h"
+#include "app/watch.h"
 #include "base/arena.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "kernel/intake.h"
+#include "base/metrics.h"
+#include "http/api/api.h"
+#include "http/api/ops_stream.h"
+#include "kernel/edge/intake.h"
 #include "kernel/kernel.h"
-#include "kernel/node.h"
+#include "kernel/alarm/node.h"
 #include "kernel/pump.h"
-#include "kernel/queue.h"
-#include "kernel/recover.h"
-#include "kernel/webhook.h"
-#include "providers/csp/guard.h"
-#include "providers/notify/lease_mail.h"
-#include "providers/notify/log_sink.h"
-#include "providers/notify/mail.h"
-#include "providers/notify/webhook_out.h"
+#include "kernel/edge/webhook.h"
+#include "providers/csp/csp_breaker.h"
 #include "providers/sim/cloud.h"
-#include "service/alarms.h"
-#include "service/broker_alarms.h"
-#include "service/cloudtrail.h"
-#include "service/jobs.h"
-#include "service/leases.h"
-#include "service/sandbox_events.h"
-#include "service/policy_store.h"
+#include "service/alarms/alarms.h"
+#include "service/broker/claims_pause.h"
+#include "service/jobs/jobs.h"
+#include "service/broker/sandbox_events.h"
+#include "service/figures/figures.h"
+#include "service/gauges.h"
+#include "service/policy/policy_store.h"
+#include "service/services.h"
 #include "store/store.h"
 
-enum {
-	TICK_MS = 1000,
-	BEAT_TICKS = 10,
-	POLICY_TICKS = 5,
-	SAGA_LEASE_MS = 30000,
-};
+enum { TICK_MS = 1000, BEAT_TICKS = 10, POLICY_TICKS = 5, FIGURES_TICKS = 60, REARM_TICKS = 60, SAGA_LEASE_MS = 30000 };
+enum { FIGURE_BEATS = 6 }; /* where counting costs */
 
-enum {
-	QUEUE_JOBS,
-	QUEUE_WEBHOOK,
-	QUEUE_WEBHOOK_OUT,
-	QUEUE_MAIL,
-	QUEUE_MAIL_OUT,
-	QUEUE_LOG,
-	QUEUE_CLOUDTRAIL,
-	QUEUE_COUNT /* those of leases, or of the guard, follow */
-};
-enum {
-	ROUTES_MAX = 8 + LENDING_ROUTES + LEASE_ROUTE_COUNT + GUARDING_ROUTES,
-	QUEUES_MAX = QUEUE_COUNT + LENDING_QUEUES + GUARDING_QUEUES,
-	SAGAS_MAX = 1 + GUARDING_SAGAS,
-};
-
-const char *const wiring_inboxes[] = { "cloudtrail" };
-const size_t      wiring_inbox_count = ARRAY_LEN(wiring_inboxes);
+const char *const wiring_inboxes[WIRING_INBOXES] = { "cloudtrail", INSTANCE_COMMANDS, INSTANCE_ECS };
 
 struct wiring {
-	struct wiring_options   o;
-	char                    node[ID_UUID_SIZE];
-	struct queue            queues[QUEUES_MAX];
-	size_t                  queue_count;
-	struct route            routes[ROUTES_MAX];
-	size_t                  route_count;
-	struct webhook_out      webhook_out;
-	struct mail_rule        mail_rule;
-	struct mail_routes      mail_routes;
-	struct mail_server      mail_server;
-	const struct saga_kind *sagas[SAGAS_MAX];
-	size_t                  saga_count;
-	struct kernel          *kernel;
-	struct pump            *pump;
+	struct parts        *p;
+	bool                 is_alone; /* no other node can use this store */
+	struct subscriptions heard;
+	struct kernel       *kernel;
+	struct pump         *pump;
 
-	pthread_t       pulse;
-	pthread_mutex_t lock;
-	pthread_cond_t  is_changed;
-	bool            is_stopping;
-	struct node     self;
-	uint64_t        failed_commits;   /* at the last beat */
-	bool            was_circuit_open; /* as it was stated last */
-	bool            was_policy_bad;
+	bool (*begin)(void *arg); /* called with each tick until it is true; NULL: it was */
+	void              *begin_arg;
+	pthread_t          pulse;
+	pthread_mutex_t    lock;
+	pthread_cond_t     is_changed;
+	bool               is_stopping;
+	struct node        self;
+	uint64_t           failed_commits; /* at the last beat */
+	struct store_watch store_watch;
+	bool               was_circuit_open; /* as it was stated last */
+	bool               was_policy_bad;
+	struct clock_watch clock_watch;
+	struct figures    *figures; /* NULL: of nothing that is lent here */
+	unsigned           beats;
 };
-
-/* --- tables --- */
-
-static void add_route(struct wiring *w, const char *pattern, const char *queue)
-{
-	if (pattern && *pattern)
-		w->routes[w->route_count++] = (struct route){ pattern, queue };
-}
-
-static bool has_mail(const struct config *c)
-{
-	return config_text(c, CONFIG_SMTP_URL) != NULL;
-}
-
-static void lay_routes(struct wiring *w)
-{
-	const struct config *c = w->o.config;
-
-	add_route(w, EVENT_JOB_DUE, JOBS_QUEUE);
-	add_route(w, EVENT_JOB_REQUESTED, JOBS_QUEUE);
-	add_route(w, "*", "webhook");
-	add_route(w, "cloudtrail:*", "cloudtrail");
-	for (size_t i = 0; w->o.lending && i < LENDING_ROUTES; i++)
-		add_route(w, lending_routes[i].pattern, lending_routes[i].queue);
-	for (size_t i = 0; w->o.lending && i < LEASE_ROUTE_COUNT; i++)
-		add_route(w, lease_routes[i].pattern, lease_routes[i].queue);
-	for (size_t i = 0; w->o.guarding && i < GUARDING_ROUTES; i++)
-		add_route(w, guarding_route(i).pattern, guarding_route(i).queue);
-	add_route(w, config_text(c, CONFIG_LOG_EVENTS), "log");
-	if (!has_mail(c))
-		return;
-	add_route(w, config_text(c, CONFIG_MAIL_EVENTS), "mail");
-	if (w->o.lending)
-		add_route(w, LEASE_MAIL_EVENTS, "mail");
-}
-
-static struct queue sink(const struct wiring *w, const char *name, queue_call_fn *call, void *arg)
-{
-	return (struct queue){ .name = name,
-		               .call = call,
-		               .arg = arg,
-		               .tries = config_number(w->o.config, CONFIG_SINK_TRIES),
-		               .backoff_ms = config_number(w->o.config, CONFIG_SINK_BACKOFF) };
-}
-
-static void make_queues(struct wiring *w)
-{
-	w->queues[QUEUE_JOBS] = jobs_queue(w->o.jobs);
-	w->queues[QUEUE_WEBHOOK] = (struct queue){ .name = "webhook",
-		                                   .handle = webhook_fan_out,
-		                                   .has_addressees = true };
-	w->queues[QUEUE_WEBHOOK_OUT] = sink(w, "webhook-out", webhook_out_call, &w->webhook_out);
-	w->queues[QUEUE_MAIL] = (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &w->mail_routes };
-	w->queues[QUEUE_MAIL_OUT] = sink(w, "mail-out", mail_out_call, &w->mail_server);
-	w->queues[QUEUE_LOG] = (struct queue){ .name = "log", .handle = log_sink_handle, .is_heard = true };
-	w->queue_count = QUEUE_COUNT;
-	if (w->o.lending) {
-		lending_queues(w->o.lending, w->queues + w->queue_count);
-		w->queue_count += LENDING_QUEUES;
-	}
-	if (w->o.guarding) {
-		guarding_queues(w->o.guarding, w->queues + w->queue_count);
-		w->queue_count += GUARDING_QUEUES;
-	}
-	w->queues[QUEUE_CLOUDTRAIL] = (struct queue){ .name = "cloudtrail", .handle = cloudtrail_note, .tries = 5 };
-}
-
-static struct mail_server mail_server(const struct config *c)
-{
-	return (struct mail_server){ .url = config_text(c, CONFIG_SMTP_URL),
-		                     .tls = config_number(c, CONFIG_SMTP_TLS) ? MAIL_TLS_REQUIRED : MAIL_TLS_IF_OFFERED,
-		                     .user = config_text(c, CONFIG_SMTP_USER),
-		                     .password = config_text(c, CONFIG_SMTP_PASSWORD),
-		                     .from = config_text(c, CONFIG_MAIL_FROM),
-		                     .ca_file = config_text(c, CONFIG_SMTP_CA) };
-}
-
-static struct mail_rule mail_rule(const struct config *c)
-{
-	return (struct mail_rule){ config_str(c, CONFIG_MAIL_EVENTS), config_str(c, CONFIG_MAIL_TO) };
-}
-
-enum rc wiring_check(const struct config *c, struct err *e)
-{
-	struct mail_server server = mail_server(c);
-	struct mail_rule   rule = mail_rule(c);
-	enum rc            rc;
-
-	if (!has_mail(c))
-		return RC_OK;
-	if ((rc = mail_server_check(&server, e)))
-		return err_wrap(e, rc, "mail settings (LEASEHOLD_SMTP_*, LEASEHOLD_MAIL_FROM)");
-	rc = mail_routes_check(&(struct mail_routes){ .rules = &rule, .rule_count = 1 }, e);
-	return rc ? err_wrap(e, rc, "mail settings (%s)", config_name(CONFIG_MAIL_TO)) : RC_OK;
-}
 
 /* --- open --- */
 
-static uint64_t draw(void *arg)
-{
-	(void)arg;
-	return id_fast_random();
-}
-
 static void make_kernel(struct wiring *w)
 {
-	const struct config  *c = w->o.config;
+	const struct config  *c = w->p->config;
 	struct kernel_options options = {
-		.store = w->o.store,
-		.clock = w->o.clock,
-		.node = str_from(w->node),
+		.store = w->p->store.store,
+		.clock = &w->p->clock,
+		.node = str_from(w->p->node),
 		.source = config_str(c, CONFIG_EVENT_SOURCE),
 		.account = config_str(c, CONFIG_EVENT_ACCOUNT),
 		.region = config_str(c, CONFIG_EVENT_REGION),
 		.routine = STR(SANDBOX_ROUTINE_EVENTS),
 		.chained = STR(SANDBOX_SUBJECTS),
 		.last_event = sandbox_last_event,
-		.queues = w->queues,
-		.queue_count = w->queue_count,
-		.routes = w->routes,
-		.route_count = w->route_count,
-		.sagas = w->sagas,
-		.saga_count = w->saga_count,
-		.is_eager = w->o.is_alone,
+		.queues = w->heard.queues,
+		.queue_count = w->heard.queue_count,
+		.routes = w->heard.routes,
+		.route_count = w->heard.route_count,
+		.sagas = w->heard.sagas,
+		.saga_count = w->heard.saga_count,
+		.hooks = service_hooks,
+		.hook_count = service_hook_count,
+		.is_eager = w->is_alone,
 		.lease_ms = SAGA_LEASE_MS,
 		.timers_per_sec = config_number(c, CONFIG_TIMERS_PER_SEC),
-		.random = draw,
-		.metrics = w->o.metrics,
+		.random = id_draw,
+		.metrics = w->p->metrics,
 	};
 
-	w->kernel = kernel_new(&options);
-	w->webhook_out = (struct webhook_out){ .kernel = w->kernel,
-		                               .allows_private = w->o.is_dev ||
-		                                                 config_number(c, CONFIG_WEBHOOK_PRIVATE),
-		                               .ca_file = config_text(c, CONFIG_WEBHOOK_CA) };
+	w->kernel = w->p->kernel = kernel_new(&options);
+	w->heard.webhook_out = (struct webhook_out){ .kernel = w->kernel,
+		                                     .allows_private = w->p->is_dev ||
+		                                                       config_number(c, CONFIG_WEBHOOK_PRIVATE),
+		                                     .ca_file = config_text(c, CONFIG_WEBHOOK_CA) };
 }
 
-enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct err *e)
+enum rc wiring_open(struct parts *p, struct wiring **ret, struct err *e)
 {
 	struct wiring *w = mem_new(struct wiring);
 	enum rc        rc;
 
-	w->o = *o;
-	id_uuid(w->node);
+	w->p = p;
+	w->is_alone = p->store.kind == APP_SQLITE;
 	pthread_mutex_init(&w->lock, NULL);
-	w->mail_server = mail_server(o->config);
-	w->mail_rule = mail_rule(o->config);
-	w->mail_routes = (struct mail_routes){ .rules = &w->mail_rule, .rule_count = 1 };
-	if (o->lending) {
-		w->sagas[w->saga_count++] = lending_saga(o->lending);
-		w->mail_routes.find = lease_mail_recipients;
-		w->mail_routes.find_arg = signin_identity(o->signin);
-	}
-	for (size_t i = 0; o->guarding && i < GUARDING_SAGAS; i++)
-		w->sagas[w->saga_count++] = guarding_saga(o->guarding, i);
-	lay_routes(w);
-	make_queues(w);
+	subscriptions_init(&w->heard, p);
 	make_kernel(w);
+	if ((p->leases || p->guard) && p->metrics)
+		w->figures = figures_new(p->store.store, p->metrics, w->is_alone, clock_now(&p->clock).ms);
+	clock_watch_init(&w->clock_watch, p->store.store, &p->clock, w->is_alone ? "machine" : w->p->node);
 	*ret = w;
-	if (!o->is_alone) /* the store may be away now; the pulse sees to it later */
+	if (!w->is_alone) /* the store may be away now; the pulse sees to it later */
 		return RC_OK;
-	if ((rc = kernel_prime(w->kernel, e)) || (rc = webhook_refresh(w->kernel, e)))
+	if ((rc = clock_watch_resume(&w->clock_watch, e)) || (rc = kernel_prime(w->kernel, e)) ||
+	    (rc = webhook_refresh(w->kernel, e)))
 		return rc;
 	return kernel_recover(w->kernel, e);
-}
-
-struct kernel *wiring_kernel(struct wiring *w)
-{
-	return w->kernel;
 }
 
 /* --- the pulse --- */
@@ -270,18 +136,14 @@ struct kernel *wiring_kernel(struct wiring *w)
 /* What fails here is tried again at the next tick; the store's health is told elsewhere. */
 static enum rc try_now(struct wiring *w, txn_fn *run, void *arg)
 {
-	struct arena a = { 0 };
-	enum rc      rc = store_run(w->o.store, run, arg, &a, NULL);
-
-	arena_fini(&a);
-	return rc;
+	return store_run(w->p->store.store, run, arg, NULL, NULL);
 }
 
 /* What a beat would have said that the store did not take, the next one says. */
 static void beat(struct wiring *w)
 {
-	uint64_t failed = store_counts(w->o.store).failed_commits;
-	int64_t  slowest_ms = store_take_slowest_ms(w->o.store);
+	uint64_t failed = store_counts(w->p->store.store).failed_commits;
+	int64_t  slowest_ms = store_take_slowest_ms(w->p->store.store);
 
 	if (slowest_ms > w->self.slowest_ms)
 		w->self.slowest_ms = slowest_ms;
@@ -290,14 +152,15 @@ static void beat(struct wiring *w)
 		w->failed_commits = failed;
 		w->self.slowest_ms = 0;
 	}
-	rc_ignore(webhook_refresh(w->kernel, NULL));
-	signin_refresh_keys(w->o.signin);
+	signin_refresh(w->p->signin);
+	if (w->figures && (w->is_alone || w->beats++ % FIGURE_BEATS == 0))
+		rc_ignore(figures_refresh(w->figures, NULL)); /* comes again */
 }
 
 /* When it changes; and with each beat while it is open, so that a process that has ended is not believed for ever. */
 static void state_circuit(struct wiring *w, bool is_beat)
 {
-	bool        is_open = csp_guard_is_open(w->o.csp, NULL);
+	bool        is_open = csp_breaker_is_open(w->p->csp, NULL);
 	struct fact fact = { .name = STR("circuit/csp"),
 		             .value = is_open,
 		             .text = is_open ? STR("calls to the sandbox vendor are held back")
@@ -313,37 +176,48 @@ static void state_circuit(struct wiring *w, bool is_beat)
 static void refresh_policy(struct wiring *w)
 {
 	struct err e = { 0 };
-	bool       is_bad = policy_holder_refresh(lending_policies(w->o.lending), &e) == RC_CORRUPT;
+	bool       is_bad = policy_holder_refresh(w->p->leases->policies, &e) == RC_CORRUPT;
 
 	if (is_bad && !w->was_policy_bad)
 		log_write(LOG_ERROR, "policy", NULL, 0, "the stored configuration cannot be used: %s", e.msg);
 	w->was_policy_bad = is_bad;
 }
 
-/* NULL: nobody rests here. */
-static const struct hold_rules *rest_rules(const struct wiring *w)
+/* As whoever asks /metrics sees them; where the store does not answer, as they were. */
+static void log_metrics(struct wiring *w)
 {
-	if (w->o.lending)
-		return lending_world(w->o.lending)->rules;
-	return w->o.guarding ? guarding_rules(w->o.guarding) : NULL;
+	struct arena  a = { 0 };
+	struct gauges gauges;
+
+	gauges_init(&gauges, w->kernel);
+	if (store_read(w->p->store.store, gauges_count, &gauges, &a, NULL) == RC_OK)
+		gauges_set(w->p->metrics, &gauges);
+	gauges_read(w->p->metrics, w->p->store.store);
+	metrics_set(w->p->metrics, METRIC_CSP_CIRCUIT_OPEN, csp_breaker_is_open(w->p->csp, NULL));
+	metrics_log(w->p->metrics);
+	arena_fini(&a);
 }
 
 static void check_alarms(struct wiring *w)
 {
-	struct broker_alarm_context context = { .settings = w->o.settings,
-		                                .has_leases = w->o.lending != NULL,
-		                                .accounts_low_water = config_number(w->o.config,
-		                                                                    CONFIG_ACCOUNTS_LOW_WATER),
-		                                .rules = rest_rules(w) };
+	const struct lease_parts   *leases = w->p->leases;
+	struct broker_alarm_context context = { .settings = &w->p->settings,
+		                                .has_leases = leases != NULL,
+		                                .has_aws = leases && w->p->aws->cloud,
+		                                .accounts_low_water = config_number(w->p->config,
+		                                                                    CONFIG_ACCOUNTS_LOW_WATER) };
 	struct alarm_check          check = {
 		         .kernel = w->kernel, .rules = service_alarms, .rule_count = service_alarm_count, .arg = &context
 	};
 	struct err e = { 0 };
 
+	if (leases || w->p->guard) /* else nobody rests here */
+		context.rules = leases ? &leases->rules : &w->p->guard->rules;
 	if (alarm_check(&check, &e))
 		log_write(LOG_WARNING, "alarms", NULL, 0, "not all alarms could be computed: %s", e.msg);
 }
 
+/* Of the simulated cloud, to the inbox. False: comes again. */
 static bool take_in(struct wiring *w, const struct sim_due_event *due, struct arena *a)
 {
 	struct intake_record *records;
@@ -354,12 +228,10 @@ static bool take_in(struct wiring *w, const struct sim_due_event *due, struct ar
 		log_write(LOG_ERROR, "cloud", NULL, 0, "an event of the simulated cloud makes no sense: %s", e.msg);
 		return true; /* it will not get better */
 	}
-	for (size_t i = 0; i < count; i++) {
-		struct intake_call call = { .source = STR("cloudtrail"), .record = &records[i] };
-
-		if (store_run(w->o.store, intake_store, &call, a, NULL))
-			return false; /* comes again */
-	}
+	for (size_t i = 0; i < count; i++)
+		if (try_now(w, intake_store,
+		            &(struct intake_call){ .source = STR("cloudtrail"), .record = &records[i] }))
+			return false;
 	return true;
 }
 
@@ -369,15 +241,11 @@ static void bring_events(struct wiring *w)
 	struct sim_due_event *due;
 	size_t                count, taken = 0;
 
-	if (!w->o.cloud)
-		return;
-	if (sim_cloud_take_events(w->o.cloud, SIM_EVENTS_MAX, &a, &due, &count, NULL) == RC_OK) {
+	if (sim_cloud_take_events(w->p->sim, SIM_EVENTS_MAX, &a, &due, &count, NULL) == RC_OK)
 		while (taken < count && take_in(w, &due[taken], &a))
 			taken++;
-		if (taken)
-			rc_ignore(sim_cloud_drop_events(w->o.cloud, due, taken,
-			                                NULL)); /* else they come again and are known */
-	}
+	if (taken) /* else they come again and are known */
+		rc_ignore(sim_cloud_drop_events(w->p->sim, due, taken, NULL));
 	arena_fini(&a);
 }
 
@@ -400,23 +268,63 @@ static bool wait_tick(struct wiring *w)
 static void *pulse_loop(void *arg)
 {
 	struct wiring *w = arg;
-	unsigned       alarm_ticks = (unsigned)config_number(w->o.config, CONFIG_ALARM_INTERVAL);
+	unsigned       alarm_ticks = (unsigned)config_number(w->p->config, CONFIG_ALARM_INTERVAL);
+	unsigned       log_ticks = (unsigned)config_number(w->p->config, CONFIG_LOG_METRICS);
 
 	for (unsigned tick = 0;; tick++) {
 		bool is_beat = tick % BEAT_TICKS == 0;
 
 		if (is_beat)
 			beat(w);
-		if (w->o.lending && tick % POLICY_TICKS == 0)
+		if (w->p->leases && tick % POLICY_TICKS == 0)
 			refresh_policy(w);
+		if (!w->is_alone)
+			rc_ignore(webhook_refresh(w->kernel, NULL));
+		store_watch_look(&w->store_watch, w->p->store.store, &w->p->clock);
+		if (tick % POLICY_TICKS == 0)
+			rc_ignore(claims_switch_refresh(&w->p->claims, w->p->store.store,
+			                                NULL)); /* then it stays as it was */
 		state_circuit(w, is_beat);
-		bring_events(w);
-		signin_refresh_users(w->o.signin);
+		if (is_beat)
+			messages_tell(w->p->messages), aws_parts_tell(w->p->aws);
+		if (tick % FIGURES_TICKS == 0)
+			messages_write_figures(w->p->messages);
+		clock_watch_tell(&w->clock_watch, is_beat);
+		if (tick % REARM_TICKS == REARM_TICKS - 1) { /* what was put off by a clock that was wrong, too far */
+			rc_ignore(try_now(w, queue_rearm, w->kernel));
+			rc_ignore(try_now(w, jobs_arm, w->p->jobs));
+		}
+		if (w->p->sim)
+			bring_events(w);
+		signin_refresh_users(w->p->signin);
 		if (tick % alarm_ticks == alarm_ticks - 1)
 			check_alarms(w);
+		if (log_ticks && tick % log_ticks == log_ticks - 1)
+			log_metrics(w);
+		if (w->begin && w->begin(w->begin_arg))
+			w->begin = NULL;
 		if (!wait_tick(w))
 			return NULL;
 	}
+}
+
+/* --- where nothing runs all the time --- */
+
+enum rc wiring_arm(struct wiring *w, struct err *e)
+{
+	struct store *store = w->p->store.store;
+	enum rc       rc = webhook_refresh(w->kernel, e);
+
+	if (rc || (rc = store_run(store, queue_rearm, w->kernel, NULL, e)))
+		return rc;
+	return store_run(store, jobs_arm, w->p->jobs, NULL, e);
+}
+
+void wiring_watch(struct wiring *w)
+{
+	messages_tell(w->p->messages);
+	aws_parts_tell(w->p->aws);
+	check_alarms(w);
 }
 
 /* --- start and stop --- */
@@ -426,39 +334,44 @@ static void poke_pump(void *arg)
 	pump_poke(arg);
 }
 
-static void init_pulse(struct wiring *w)
+static void poke_streams(void *arg)
 {
-	pthread_condattr_t attr;
+	streams_poke_later(arg);
+}
 
+void wiring_start(struct wiring *w, struct api *api, bool (*begin)(void *arg), void *arg)
+{
+	struct pump_options options = { .kernel = w->kernel,
+		                        .workers = (unsigned)config_number(w->p->config, CONFIG_WORKERS) + JOB_COUNT,
+		                        .poll_ms = config_number(w->p->config, CONFIG_POLL) };
+	pthread_condattr_t  attr;
+
+	w->begin = begin;
+	w->begin_arg = arg;
+	w->self = (struct node){ .id = str_from(w->p->node), .started_ms = clock_now(&w->p->clock).ms };
+	w->pump = pump_start(&options);
+	kernel_on_news(w->kernel, poke_pump, w->pump);
+	kernel_on_events(w->kernel, poke_streams, api->streams);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->is_changed, &attr);
 	pthread_condattr_destroy(&attr);
-	w->self = (struct node){ .id = str_from(w->node), .started_ms = clock_now(w->o.clock).ms };
-}
-
-void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg)
-{
-	w->pump = pump_start(
-	        &(struct pump_options){ .kernel = w->kernel,
-	                                .workers = (unsigned)config_number(w->o.config, CONFIG_WORKERS) + JOB_COUNT,
-	                                .poll_ms = config_number(w->o.config, CONFIG_POLL) });
-	kernel_on_news(w->kernel, poke_pump, w->pump);
-	kernel_on_events(w->kernel, on_events, arg);
-	init_pulse(w);
+	messages_start(w->p->messages); /* the pulse looks at what it starts */
 	if (pthread_create(&w->pulse, NULL, pulse_loop, w))
-		abort(); /* without threads there is no program */
+		mem_out("a thread");
 }
 
 void wiring_stop(struct wiring *w)
 {
 	if (!w || !w->pump)
 		return;
+	messages_stop(w->p->messages);
 	pthread_mutex_lock(&w->lock);
 	w->is_stopping = true;
 	pthread_cond_broadcast(&w->is_changed);
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->pulse, NULL);
+	messages_end(w->p->messages);
 	kernel_on_news(w->kernel, NULL, NULL);
 	kernel_on_events(w->kernel, NULL, NULL);
 	pump_stop(w->pump);
@@ -471,6 +384,7 @@ void wiring_free(struct wiring *w)
 {
 	if (!w)
 		return;
+	figures_free(w->figures);
 	kernel_free(w->kernel);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

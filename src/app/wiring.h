@@ -6,50 +6,25 @@
 #include "base/attr.h"
 #include "base/err.h"
 
-struct alarm_rule;
-struct broker_settings;
-struct config;
-struct csp;
-struct guarding;
-struct jobs;
-struct kernel;
-struct metrics;
-struct clock;
-struct lending;
-struct signin;
-struct sim_cloud;
-struct store;
+struct api;
+struct parts;
 struct wiring;
 
-struct wiring_options {
-	const struct config          *config;
-	struct store                 *store;
-	const struct clock           *clock; /* the store's */
-	struct metrics               *metrics;
-	struct csp                   *csp; /* guarded: its circuit is a fact */
-	const struct broker_settings *settings;
-	struct jobs                  *jobs;
-	struct sim_cloud             *cloud;    /* whose CloudTrail events are brought to the inbox; NULL: none */
-	struct signin                *signin;   /* looked after by the pulse */
-	bool                          is_alone; /* no other node can use this store */
-	bool                          is_dev;
-	struct lending               *lending;  /* NULL: no leases */
-	struct guarding              *guarding; /* NULL: no guard. One of both at most */
-};
+/* Fills p->kernel, ready for transactions. Nothing runs yet. */
+MUST_CHECK enum rc wiring_open(struct parts *p, struct wiring **ret, struct err *e);
 
-/* What can be said against the settings of mail; every problem at once is the configuration's business. RC_INVALID. */
-MUST_CHECK enum rc wiring_check(const struct config *c, struct err *e);
+/* The inboxes that there are, by name; the first is there also where there are no instances. */
+enum { WIRING_INBOXES = 3 };
+extern const char *const wiring_inboxes[WIRING_INBOXES];
 
-/* The kernel, ready for transactions. Nothing runs yet. */
-MUST_CHECK enum rc wiring_open(const struct wiring_options *o, struct wiring **ret, struct err *e);
-struct kernel     *wiring_kernel(struct wiring *w);
+/* Instead of wiring_start(), for a process that runs only while it is asked something: arm knows what other nodes have
+ * made, and arms what has to be armed; watch states what this process sees, and computes the alarms. Both block. */
+MUST_CHECK enum rc wiring_arm(struct wiring *w, struct err *e);
+void               wiring_watch(struct wiring *w);
 
-/* The inboxes that there are, by name. */
-extern const char *const wiring_inboxes[];
-extern const size_t      wiring_inbox_count;
-
-/* From here on work is done. on_events: after each commit that emitted an event, on any thread. */
-void wiring_start(struct wiring *w, void (*on_events)(void *arg), void *arg);
+/* From here on work is done. The api's streams are poked after each commit that emitted an event. begin, unless NULL,
+ * is called every second on a thread of its own until it returns true. */
+void wiring_start(struct wiring *w, struct api *api, bool (*begin)(void *arg), void *arg);
 
 /* No work is begun any more; what is under way has ended. */
 void wiring_stop(struct wiring *w);

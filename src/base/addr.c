@@ -2,8 +2,8 @@
 /*
  * addr.c - the special IP addresses, as one table.
  *
- * IPv4 addresses are looked up as their IPv6 form ::ffff:a.b.c.d, and what NAT64 would turn into IPv4 as that: an address cannot be
- * disguised by its family. The first row that fits decides, so exceptions stand above what they are exceptions of.
+ * IPv4 addresses are looked up in their IPv6 form ::ffff:a.b.c.d, and so are those that a translator would make of an
+ * IPv6 address: the family cannot disguise an address. The first row that fits decides, so exceptions come first.
  */
 #include "base/addr.h"
 
@@ -16,7 +16,7 @@
 
 #define MAPPED 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff
 
-enum { MAPPED_BITS = 96, TEXT_MAX = 63 };
+enum { MAPPED_BITS = IP_MAPPED_BITS, TEXT_MAX = 63 };
 
 /* clang-format off */
 static const struct {
@@ -24,7 +24,7 @@ static const struct {
 	unsigned        bits;
 	enum addr_place place;
 } rows[] = {
-	{ { MAPPED, 169, 254 },             MAPPED_BITS + 16, ADDR_FORBIDDEN }, /* link-local: metadata of most clouds */
+	{ { MAPPED, 169, 254 },             MAPPED_BITS + 16, ADDR_FORBIDDEN }, /* link-local, metadata */
 	{ { MAPPED, 100, 100, 100, 200 },   MAPPED_BITS + 32, ADDR_FORBIDDEN }, /* metadata, Alibaba */
 	{ { MAPPED, 168, 63, 129, 16 },     MAPPED_BITS + 32, ADDR_FORBIDDEN }, /* metadata, Azure */
 	{ { MAPPED, 192, 0, 0, 192 },       MAPPED_BITS + 32, ADDR_FORBIDDEN }, /* metadata, Oracle */
@@ -46,11 +46,29 @@ static const struct {
 	{ { 0 },                            96,               ADDR_PRIVATE },   /* ::, ::1 and the old form of IPv4 */
 	{ { 0xfc },                         7,                ADDR_PRIVATE },   /* unique local */
 	{ { 0xfe, 0xc0 },                   10,               ADDR_PRIVATE },   /* the former site-local */
+	{ { 0x20, 0x01, 0, 0 },             32,               ADDR_FORBIDDEN }, /* Teredo: an IPv4 address, inverted */
 };
 /* clang-format on */
 
-static const unsigned char nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
 static const unsigned char mapped[12] = { MAPPED };
+
+/* Prefixes in front of an IPv4 address that a translator leads to. Where the prefix does not say which bytes that
+ * address has, the worst reading counts. The first row that fits decides. */
+/* clang-format off */
+static const struct {
+	unsigned char bytes[16];
+	unsigned      bits;
+	unsigned      reading_count;
+	unsigned char readings[4][4]; /* places of the IPv4 address */
+} carriers[] = {
+	{ { 0, 0x64, 0xff, 0x9b },            96, 1, { { 12, 13, 14, 15 } } }, /* NAT64 (RFC 6052) */
+	{ { 0, 0x64, 0xff, 0x9b, 0, 1 },      96, 1, { { 12, 13, 14, 15 } } }, /* NAT64 of one's own (RFC 8215) */
+	{ { 0, 0x64, 0xff, 0x9b, 0, 1 },      48, 4,
+	  { { 6, 7, 9, 10 }, { 7, 9, 10, 11 }, { 9, 10, 11, 12 }, { 12, 13, 14, 15 } } },
+	{ { 0x20, 0x02 },                     16, 1, { { 2, 3, 4, 5 } } },     /* 6to4 (RFC 3056) */
+	{ { [8] = 0xff, 0xff },               96, 1, { { 12, 13, 14, 15 } } }, /* ::ffff:0:a.b.c.d (RFC 2765) */
+};
+/* clang-format on */
 
 static bool begins_with(const unsigned char address[16], const unsigned char prefix[16], unsigned bits)
 {
@@ -61,58 +79,96 @@ static bool begins_with(const unsigned char address[16], const unsigned char pre
 	return rest == 0 || (address[whole] ^ prefix[whole]) >> (8 - rest) == 0;
 }
 
-static enum addr_place place_of_v6(const unsigned char given[16])
+static enum addr_place place_of_plain(const unsigned char address[16])
 {
-	unsigned char address[16];
-
-	memcpy(address, given, sizeof(address));
-	if (memcmp(address, nat64, sizeof(nat64)) == 0)
-		memcpy(address, mapped, sizeof(mapped));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (begins_with(address, rows[i].bytes, rows[i].bits))
 			return rows[i].place;
 	return ADDR_PUBLIC;
 }
 
-static enum addr_place place_of_v4(const unsigned char given[4])
+static enum addr_place place_of_carried(const unsigned char address[16], size_t carrier)
 {
-	unsigned char address[16] = { MAPPED };
+	enum addr_place worst = ADDR_PUBLIC;
 
-	memcpy(address + sizeof(mapped), given, 4);
-	return place_of_v6(address);
+	for (unsigned i = 0; i < carriers[carrier].reading_count; i++) {
+		unsigned char   inside[16] = { MAPPED };
+		enum addr_place place;
+
+		for (unsigned k = 0; k < 4; k++)
+			inside[sizeof(mapped) + k] = address[carriers[carrier].readings[i][k]];
+		place = place_of_plain(inside);
+		worst = place > worst ? place : worst;
+	}
+	return worst;
 }
 
-enum addr_place addr_place(const struct sockaddr *sa)
+static enum addr_place place_of(const struct ip *ip)
 {
+	for (size_t i = 0; i < ARRAY_LEN(carriers); i++)
+		if (begins_with(ip->bytes, carriers[i].bytes, carriers[i].bits))
+			return place_of_carried(ip->bytes, i);
+	return place_of_plain(ip->bytes);
+}
+
+struct ip ip_of(const struct sockaddr *sa)
+{
+	struct ip ip = { { 0 } };
+
 	if (sa->sa_family == AF_INET) {
 		struct sockaddr_in v4;
 
 		memcpy(&v4, sa, sizeof(v4));
-		return place_of_v4((const unsigned char *)&v4.sin_addr);
-	}
-	if (sa->sa_family == AF_INET6) {
+		memcpy(ip.bytes, mapped, sizeof(mapped));
+		memcpy(ip.bytes + sizeof(mapped), &v4.sin_addr, 4);
+	} else if (sa->sa_family == AF_INET6) {
 		struct sockaddr_in6 v6;
 
 		memcpy(&v6, sa, sizeof(v6));
-		return place_of_v6(v6.sin6_addr.s6_addr);
+		memcpy(ip.bytes, &v6.sin6_addr, sizeof(ip.bytes));
 	}
-	return ADDR_FORBIDDEN;
+	return ip;
 }
 
-bool addr_place_of_text(struct str text, enum addr_place *ret)
+bool ip_of_text(struct str text, struct ip *ret)
 {
-	char          copy[TEXT_MAX + 1] = "";
-	unsigned char address[16];
+	char      copy[TEXT_MAX + 1] = "";
+	struct ip ip = { { MAPPED } };
 
 	if (text.n == 0 || text.n > TEXT_MAX)
 		return false;
 	memcpy(copy, text.p, text.n);
-	if (inet_pton(AF_INET, copy, address) == 1) {
-		*ret = place_of_v4(address);
-		return true;
-	}
-	if (inet_pton(AF_INET6, copy, address) != 1)
+	if (inet_pton(AF_INET, copy, ip.bytes + sizeof(mapped)) != 1 && inet_pton(AF_INET6, copy, ip.bytes) != 1)
 		return false;
-	*ret = place_of_v6(address);
+	*ret = ip;
+	return true;
+}
+
+bool ip_is_v4(const struct ip *ip)
+{
+	return memcmp(ip->bytes, mapped, sizeof(mapped)) == 0;
+}
+
+bool ip_is_within(const struct ip *ip, const struct ip *network, unsigned bits)
+{
+	return begins_with(ip->bytes, network->bytes, bits);
+}
+
+enum addr_place addr_place(const struct sockaddr *sa)
+{
+	struct ip ip = ip_of(sa);
+
+	if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
+		return ADDR_FORBIDDEN;
+	return place_of(&ip);
+}
+
+bool addr_place_of_text(struct str text, enum addr_place *ret)
+{
+	struct ip ip;
+
+	if (!ip_of_text(text, &ip))
+		return false;
+	*ret = place_of(&ip);
 	return true;
 }

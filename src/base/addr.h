@@ -2,18 +2,38 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
 struct sockaddr;
 
+/* From harmless to worst. */
 enum addr_place {
 	ADDR_PUBLIC,
-	ADDR_PRIVATE, /* this machine, private networks */
-	ADDR_FORBIDDEN, /* link-local and a cloud's metadata, multicast, not an IP address: never to be called for somebody else */
+	ADDR_PRIVATE,   /* this machine, private networks */
+	ADDR_FORBIDDEN, /* link-local, a cloud's metadata, multicast, no IP address: never called for others */
 };
 
 /* A text such as 10.0.0.1 or fe80::1, without brackets. False when it is no address. */
 bool addr_place_of_text(struct str text, enum addr_place *ret);
 
 enum addr_place addr_place(const struct sockaddr *sa);
+
+/* An address of either family: IPv4 as ::ffff:a.b.c.d. */
+struct ip {
+	uint8_t bytes[16];
+};
+
+enum { IP_BITS = 128, IP_MAPPED_BITS = 96 }; /* an IPv4 network of n bits has IP_MAPPED_BITS + n here */
+
+/* All zero for what is no IP address. */
+struct ip ip_of(const struct sockaddr *sa);
+
+/* A text such as 10.0.0.1 or fe80::1, without brackets. False when it is no address. */
+bool ip_of_text(struct str text, struct ip *ret);
+
+bool ip_is_v4(const struct ip *ip);
+
+/* Are the first bits the same? */
+bool ip_is_within(const struct ip *ip, const struct ip *network, unsigned bits);

@@ -8,7 +8,6 @@
  */
 #include "base/arena.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +20,6 @@ struct arena_block {
 	size_t              size;
 	_Alignas(ALIGNMENT) char bytes[];
 };
-
-void arena_init(struct arena *a)
-{
-	*a = (struct arena){ 0 };
-}
 
 static void free_blocks(struct arena_block *block)
 {
@@ -40,7 +34,7 @@ static void free_blocks(struct arena_block *block)
 void arena_fini(struct arena *a)
 {
 	free_blocks(a->blocks);
-	arena_init(a);
+	*a = (struct arena){ 0 };
 }
 
 static void use_block(struct arena *a, struct arena_block *block)
@@ -67,15 +61,6 @@ void arena_reset(struct arena *a)
 	use_block(a, kept);
 }
 
-static void add_block(struct arena *a, size_t at_least)
-{
-	size_t              size = at_least > BLOCK_SIZE ? at_least : BLOCK_SIZE;
-	struct arena_block *block = mem_alloc(sizeof(*block) + size);
-
-	block->size = size;
-	use_block(a, block);
-}
-
 void *arena_alloc(struct arena *a, size_t size)
 {
 	size_t padded = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
@@ -83,8 +68,13 @@ void *arena_alloc(struct arena *a, size_t size)
 
 	if (padded < size)
 		padded = size; /* overflow: let mem_alloc refuse it */
-	if (!a->blocks || (size_t)(a->end - a->next) < padded)
-		add_block(a, padded);
+	if (!a->blocks || (size_t)(a->end - a->next) < padded) {
+		size_t              room = padded > BLOCK_SIZE ? padded : BLOCK_SIZE;
+		struct arena_block *block = mem_alloc(sizeof(*block) + room);
+
+		block->size = room;
+		use_block(a, block);
+	}
 	memory = a->next;
 	a->next += padded;
 	return memset(memory, 0, size);

@@ -11,8 +11,7 @@ struct arena {
 	char               *end;
 };
 
-/* An all-zero struct arena is ready to use. */
-void arena_init(struct arena *a);
+/* An all-zero struct arena is ready to use, as is one after this. */
 void arena_fini(struct arena *a);
 
 /* Forget everything allocated, keep one block for the next round. */

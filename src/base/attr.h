@@ -18,6 +18,11 @@
 		taken_;                                   \
 	})
 
+/* For tables of rows X(name, text, ...): their texts, as in names[COUNT] = { TABLE(ROW_TEXT) }; the third of three. */
+#define ROW_TEXT(name, ...)          ROW_TEXT_ONLY(__VA_ARGS__, )
+#define ROW_TEXT_ONLY(text, ...)     text,
+#define ROW_THIRD(name, text, third) third,
+
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 /* From a pointer to a member back to the struct that holds it. */

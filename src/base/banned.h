@@ -7,5 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifdef LEASEHOLD_SPEAKS_SQL /* one file: see meson.build */
+#include <mysql.h>
+#endif
+
+/* With _FORTIFY_SOURCE the C library makes macros of two of them for clang, and a macro cannot be poisoned. */
+#undef sprintf
+#undef vsprintf
 
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atol atof gets gmtime localtime strncpy strncat srand

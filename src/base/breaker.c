@@ -17,16 +17,13 @@
 
 #include <assert.h>
 
-static bool is_probe_due(const struct breaker *b, struct wall now)
-{
-	return now.ms < b->opened_at.ms || now.ms - b->opened_at.ms >= b->timeout_ms;
-}
-
 bool breaker_allows(struct breaker *b, struct wall now, uint64_t *ret_ticket)
 {
+	bool is_probe_due = now.ms < b->opened_at.ms || now.ms - b->opened_at.ms >= b->timeout_ms;
+
 	assert(b->threshold > 0 && b->timeout_ms > 0);
 	if (b->is_open) {
-		if (b->is_probing || !is_probe_due(b, now))
+		if (b->is_probing || !is_probe_due)
 			return false;
 		b->is_probing = true;
 		b->era++;
@@ -35,42 +32,21 @@ bool breaker_allows(struct breaker *b, struct wall now, uint64_t *ret_ticket)
 	return true;
 }
 
-static void open_at(struct breaker *b, struct wall now)
-{
-	b->is_open = true;
-	b->is_probing = false;
-	b->opened_at = now;
-	b->era++;
-}
-
-static void close_again(struct breaker *b)
-{
-	b->is_open = false;
-	b->is_probing = false;
-	b->opened_at = (struct wall){ 0 };
-	b->era++;
-}
-
 void breaker_note(struct breaker *b, uint64_t ticket, bool is_ok, struct wall now)
 {
+	bool was_open = b->is_open;
+
 	if (ticket != b->era)
 		return;
-	assert(!b->is_open || b->is_probing);
-	if (is_ok) {
-		b->failures = 0;
-		if (b->is_open)
-			close_again(b);
+	assert(!was_open || b->is_probing);
+	b->failures = is_ok ? 0 : b->failures + 1;
+	b->is_open = !is_ok && (was_open || b->failures >= b->threshold);
+	if (!was_open && !b->is_open)
 		return;
-	}
-	if (b->is_open || ++b->failures >= b->threshold) {
-		b->failures = 0;
-		open_at(b, now);
-	}
-}
-
-bool breaker_is_open(const struct breaker *b)
-{
-	return b->is_open;
+	b->failures = 0;
+	b->is_probing = false;
+	b->opened_at = b->is_open ? now : (struct wall){ 0 };
+	b->era++;
 }
 
 struct wall breaker_retry_at(const struct breaker *b)

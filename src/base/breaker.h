@@ -13,7 +13,7 @@ struct breaker {
 	int64_t  timeout_ms; /* how long it stays open before a probe */
 
 	unsigned    failures; /* in a row, while closed */
-	bool        is_open;
+	bool        is_open;  /* read it; a probe under way included */
 	bool        is_probing;
 	struct wall opened_at; /* while open: when, or when the last probe failed */
 	uint64_t    era;       /* +1 whenever it opens, closes or sends a probe */
@@ -26,9 +26,6 @@ MUST_CHECK bool breaker_allows(struct breaker *b, struct wall now, uint64_t *ret
 /* How an allowed call ended. A call that was allowed before the last change of state says nothing about the present
  * one and is ignored. */
 void breaker_note(struct breaker *b, uint64_t ticket, bool is_ok, struct wall now);
-
-/* Open, a probe under way included. */
-bool breaker_is_open(const struct breaker *b);
 
 /* When the next probe is due; zero when closed. In the past while a probe is under way. */
 struct wall breaker_retry_at(const struct breaker *b);

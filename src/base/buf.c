@@ -35,53 +35,19 @@ void buf_reset(struct buf *b)
 		b->p[0] = '\0';
 }
 
-char *buf_room(struct buf *b, size_t size)
+char *buf_grow(struct buf *b, size_t size)
 {
+	size_t room = b->room ? b->room : FIRST_ROOM;
+
 	if (b->is_full || size > b->max - b->n) {
 		b->is_full = true;
 		return NULL;
 	}
-	if (b->n + size + 1 > b->room) {
-		size_t room = b->room ? b->room : FIRST_ROOM;
-
-		while (room < b->n + size + 1)
-			room *= 2;
-		b->p = mem_resize(b->p, room);
-		b->room = room;
-	}
+	while (room < b->n + size + 1)
+		room *= 2;
+	b->p = mem_resize(b->p, room);
+	b->room = room;
 	return b->p + b->n;
-}
-
-void buf_added(struct buf *b, size_t size)
-{
-	b->n += size;
-	b->p[b->n] = '\0';
-}
-
-void buf_add(struct buf *b, const void *bytes, size_t size)
-{
-	char *at = buf_room(b, size);
-
-	if (!at)
-		return;
-	if (size)
-		memcpy(at, bytes, size);
-	buf_added(b, size);
-}
-
-void buf_add_str(struct buf *b, struct str s)
-{
-	buf_add(b, s.p, s.n);
-}
-
-void buf_add_text(struct buf *b, const char *text)
-{
-	buf_add(b, text, strlen(text));
-}
-
-void buf_add_char(struct buf *b, char c)
-{
-	buf_add(b, &c, 1);
 }
 
 void buf_add_int(struct buf *b, int64_t number)
@@ -128,4 +94,12 @@ void buf_consume(struct buf *b, size_t size)
 struct str buf_str(const struct buf *b)
 {
 	return str_of(b->p ? b->p : "", b->n);
+}
+
+struct str buf_take(struct buf *b, struct arena *a)
+{
+	struct str ret = str_dup(a, buf_str(b));
+
+	buf_fini(b);
+	return ret;
 }

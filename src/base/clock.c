@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.c - the only reader of the system's clocks. Everything else is told the time. */
+/* clock.c - the reader of the system's clocks, together with steady.c. Everything else is told the time. */
 #include "base/clock.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <time.h>
+
+#include "base/steady.h"
 
 static struct wall read_system_clock(const struct clock *c)
 {
@@ -15,32 +17,17 @@ static struct wall read_system_clock(const struct clock *c)
 	return (struct wall){ (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 };
 }
 
-static struct wall read_test_clock(const struct clock *c)
-{
-	return (struct wall){ c->test_ms };
-}
-
 static struct mono read_system_mono(const struct clock *c)
 {
 	(void)c;
 	return mono_now();
 }
 
-static struct mono read_test_mono(const struct clock *c)
-{
-	return (struct mono){ c->test_mono_ms };
-}
-
 const struct clock clock_real = { .wall = read_system_clock, .mono = read_system_mono };
 
 bool clock_is_real(const struct clock *c)
 {
-	return c->wall == read_system_clock;
-}
-
-struct clock clock_test(int64_t ms)
-{
-	return (struct clock){ .wall = read_test_clock, .mono = read_test_mono, .test_ms = ms };
+	return c->steady ? !steady_differs_ms(c->steady) : c->wall == read_system_clock;
 }
 
 /* --- a clock that goes faster --- */
@@ -71,19 +58,14 @@ struct clock clock_scaled(struct wall start, int64_t scale)
 		               .start_us = mono_ns() / 1000 };
 }
 
-static int64_t scale_of(const struct clock *c)
-{
-	return c->scale ? c->scale : 1;
-}
-
 int64_t clock_span_ms(const struct clock *c, int64_t machine_ms)
 {
-	return machine_ms * scale_of(c);
+	return machine_ms * (c->scale ? c->scale : 1);
 }
 
 int64_t clock_wait_ms(const struct clock *c, int64_t span_ms)
 {
-	int64_t scale = scale_of(c);
+	int64_t scale = c->scale ? c->scale : 1;
 
 	return span_ms / scale + (span_ms % scale > 0);
 }
@@ -101,12 +83,19 @@ struct mono mono_now(void)
 	return (struct mono){ mono_ns() / 1000000 };
 }
 
+void mono_sleep(int64_t ms)
+{
+	struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	while (nanosleep(&left, &left) != 0)
+		;
+}
+
 struct str iso_time(int64_t sec, char ret[ISO_TIME_SIZE])
 {
 	time_t    t = (time_t)sec;
 	struct tm tm;
-
-	int n;
+	int       n;
 
 	if (!gmtime_r(&t, &tm))
 		return STR("");
@@ -114,6 +103,16 @@ struct str iso_time(int64_t sec, char ret[ISO_TIME_SIZE])
 	n = snprintf(ret, ISO_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
 	             tm.tm_hour, tm.tm_min, tm.tm_sec);
 	return n < ISO_TIME_SIZE ? str_of(ret, (size_t)n) : STR("");
+}
+
+struct str iso_time_ms(int64_t ms, char ret[ISO_TIME_SIZE])
+{
+	struct str sec = iso_time(ms / 1000, ret);
+
+	if (sec.n == 0)
+		return sec;
+	(void)snprintf(ret + sec.n - 1, ISO_TIME_SIZE - sec.n + 1, ".%03dZ", (int)(ms % 1000)); /* fits */
+	return str_from(ret);
 }
 
 /* Two digits at p within [0, max]; -1 when they are not. */
@@ -145,18 +144,9 @@ static bool parse_zone(struct str zone, int64_t *ret_offset_sec)
 	return true;
 }
 
-/* Does the month have this day? timegm() would take the 31st of February for the 2nd of March. */
-static bool is_in_calendar(const struct tm *tm)
-{
-	struct tm day = { .tm_year = tm->tm_year, .tm_mon = tm->tm_mon, .tm_mday = tm->tm_mday };
-
-	(void)timegm(&day);
-	return day.tm_mday == tm->tm_mday;
-}
-
 bool iso_time_parse(struct str text, int64_t *ret_sec)
 {
-	struct tm tm = { 0 };
+	struct tm tm = { 0 }, day;
 	int       century, year;
 	int64_t   offset;
 	size_t    at = 19;
@@ -175,7 +165,9 @@ bool iso_time_parse(struct str text, int64_t *ret_sec)
 	    tm.tm_sec < 0)
 		return false;
 	tm.tm_year = century * 100 + year - 1900;
-	if (!is_in_calendar(&tm))
+	day = (struct tm){ .tm_year = tm.tm_year, .tm_mon = tm.tm_mon, .tm_mday = tm.tm_mday };
+	(void)timegm(&day); /* takes the 31st of February for the 2nd of March */
+	if (day.tm_mday != tm.tm_mday)
 		return false;
 	if (text.p[at] == '.')
 		for (at++; at < text.n && text.p[at] >= '0' && text.p[at] <= '9';)

@@ -6,6 +6,8 @@
 
 #include "base/str.h"
 
+struct steady;
+
 struct wall { /* milliseconds since 1970; may be stored */
 	int64_t ms;
 };
@@ -18,21 +20,19 @@ struct mono { /* milliseconds since boot; never stored */
 struct clock {
 	struct wall (*wall)(const struct clock *c);
 	struct mono (*mono)(const struct clock *c);
-	int64_t test_ms, test_mono_ms; /* used by clock_test only */
-	int64_t scale;                 /* so many times faster than the machine's; 0: as fast */
+	int64_t        test_ms, test_mono_ms; /* of the clocks of tests */
+	int64_t        scale;                 /* so many times faster than the machine's; 0: as fast */
+	struct steady *steady;                /* used by clock_steady only */
 	int64_t start_ms, start_us; /* used by clock_scaled only: when it began, by itself and by the machine's mono */
 };
 
 /* The machine's own clock. */
 extern const struct clock clock_real;
 
-/* Does it show the machine's date? */
+/* Does it show the machine's date? One that is steady does while it believes it. */
 bool clock_is_real(const struct clock *c);
 
-/* A clock that stands still at ms until the test changes test_ms, and test_mono_ms. */
-struct clock clock_test(int64_t ms);
-
-/* A clock that shows `start` now and goes scale times as fast as the machine's, whatever happens to the machine's date. */
+/* Shows `start` now and runs scale times as fast as the machine's clock, whatever happens to the machine's date. */
 enum { CLOCK_SCALE_MAX = 100000 };
 struct clock clock_scaled(struct wall start, int64_t scale);
 
@@ -65,10 +65,12 @@ static inline struct wall wall_from_sec(int64_t sec)
 
 struct mono mono_now(void);
 int64_t     mono_ns(void);
+void        mono_sleep(int64_t ms); /* not less, whatever signals come */
 
 /* "2026-11-15T18:03:43Z" of seconds since 1970; needs room for 21 bytes. */
 enum { ISO_TIME_SIZE = 32 };
 struct str iso_time(int64_t sec, char ret[ISO_TIME_SIZE]);
+struct str iso_time_ms(int64_t ms, char ret[ISO_TIME_SIZE]); /* "2026-11-15T18:03:43.123Z" */
 
 /* Reads "2026-11-15T18:03:43[.fraction](Z|+hh:mm)". False when it is anything else. */
 bool iso_time_parse(struct str text, int64_t *ret_sec);

@@ -18,33 +18,17 @@ static const struct {
 #undef X
 };
 
-static PRINTF_LIKE(4, 0) void note(struct err *e, enum rc rc, const char *code, const char *fmt, va_list args)
-{
-	if (!e || e->rc)
-		return;
-	e->rc = rc;
-	e->code = code;
-	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, args); /* a cut message is still a message */
-}
-
-enum rc err_set(struct err *e, enum rc rc, const char *fmt, ...)
-{
-	va_list args;
-
-	assert(rc != RC_OK);
-	va_start(args, fmt);
-	note(e, rc, NULL, fmt, args);
-	va_end(args);
-	return rc;
-}
-
 enum rc err_set_code(struct err *e, enum rc rc, const char *code, const char *fmt, ...)
 {
 	va_list args;
 
 	assert(rc != RC_OK);
+	if (!e || e->rc)
+		return rc;
+	e->rc = rc;
+	e->code = code;
 	va_start(args, fmt);
-	note(e, rc, code, fmt, args);
+	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, args); /* a cut message is still a message */
 	va_end(args);
 	return rc;
 }
@@ -55,13 +39,13 @@ enum rc err_wrap(struct err *e, enum rc rc, const char *fmt, ...)
 	va_list args;
 	int     used;
 
-	if (!e)
+	if (!e || !rc)
 		return rc;
 	memcpy(cause, e->msg, sizeof(cause));
 	va_start(args, fmt);
 	used = vsnprintf(e->msg, sizeof(e->msg), fmt, args);
 	va_end(args);
-	if (used >= 0 && (size_t)used + 2 < sizeof(e->msg))
+	if (cause[0] && used >= 0 && (size_t)used + 2 < sizeof(e->msg))
 		(void)snprintf(e->msg + used, sizeof(e->msg) - (size_t)used, ": %s", cause); /* may be cut */
 	e->rc = rc;
 	return rc;

@@ -22,7 +22,8 @@
 	X(INTERNAL,    500, false, "INTERNAL_ERROR",        "our mistake")                        \
 	X(CORRUPT,     500, false, "INTERNAL_ERROR",        "stored data breaks a rule")          \
 	X(UNAVAILABLE, 503, true,  "SERVICE_UNAVAILABLE",   "store or far side cannot serve now") \
-	X(TIMEOUT,     504, true,  "TIMEOUT",               "far side did not answer in time")
+	X(TIMEOUT,     504, true,  "TIMEOUT",               "far side did not answer in time")    \
+	X(UNFIT,       422, false, "UNPROCESSABLE",         "understood, but not as things are")
 /* clang-format on */
 
 enum rc {
@@ -38,13 +39,12 @@ struct err { /* lives in the caller's frame; all zero means "nothing noted" */
 	char        msg[240];
 };
 
-/* Fail: note the cause (the first note wins) and hand rc back. e may be NULL. */
-enum rc err_set(struct err *e, enum rc rc, const char *fmt, ...) PRINTF_LIKE(3, 4);
-
-/* The same with a code of its own for the reply, such as "ALLOCATION_EXPIRED". */
+/* Fail: note the cause (the first note wins) and hand rc back. e may be NULL. The code is one of its own for the
+ * reply, such as "ALLOCATION_EXPIRED", or NULL. */
 enum rc err_set_code(struct err *e, enum rc rc, const char *code, const char *fmt, ...) PRINTF_LIKE(4, 5);
+#define err_set(e, rc, ...) err_set_code((e), (rc), NULL, __VA_ARGS__)
 
-/* Pass a failure up: put context before the cause. rc is returned unchanged. */
+/* Pass a failure up: put context before the cause. rc is returned unchanged; RC_OK is none, and nothing is noted. */
 enum rc err_wrap(struct err *e, enum rc rc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Ready for another attempt. */

@@ -57,6 +57,12 @@ uint64_t id_fast_random(void)
 	return result;
 }
 
+uint64_t id_draw(void *ignored)
+{
+	(void)ignored;
+	return id_fast_random();
+}
+
 void id_uuid(char ret[ID_UUID_SIZE])
 {
 	static const char hex[] = "0123456789abcdef";

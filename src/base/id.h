@@ -11,6 +11,7 @@ void id_random(void *ret, size_t size);
 
 /* A random number, fast and per thread; not for secrets. */
 uint64_t id_fast_random(void);
+uint64_t id_draw(void *ignored); /* the same, for those who are given a source of numbers */
 
 /* A random UUID (version 4). Unique, but guessable by whoever saw others: never a secret. */
 void id_uuid(char ret[ID_UUID_SIZE]);

@@ -36,76 +36,39 @@ bool inbox_put(struct inbox *q, struct inbox_item *item)
 	return was_empty;
 }
 
-static struct inbox_item *take_all_locked(struct inbox *q)
+static struct inbox_item *take(struct inbox *q, bool waits, bool is_all)
 {
-	struct inbox_item *items = q->first;
+	struct inbox_item *taken;
 
-	q->first = q->last = NULL;
-	return items;
-}
-
-static struct inbox_item *take_one_locked(struct inbox *q)
-{
-	struct inbox_item *item = q->first;
-
-	if (!item)
-		return NULL;
-	q->first = item->next;
-	if (!q->first)
-		q->last = NULL;
-	item->next = NULL;
-	return item;
-}
-
-static void wait_locked(struct inbox *q)
-{
-	while (!q->first && !q->is_closed) {
+	pthread_mutex_lock(&q->lock);
+	while (waits && !q->first && !q->is_closed) {
 		q->waiting++;
 		pthread_cond_wait(&q->is_filled, &q->lock);
 		q->waiting--;
 	}
+	taken = q->first;
+	q->first = taken && !is_all ? taken->next : NULL;
+	if (!q->first)
+		q->last = NULL;
+	pthread_mutex_unlock(&q->lock);
+	if (taken && !is_all)
+		taken->next = NULL;
+	return taken;
 }
 
 struct inbox_item *inbox_take_all(struct inbox *q)
 {
-	struct inbox_item *items;
-
-	pthread_mutex_lock(&q->lock);
-	items = take_all_locked(q);
-	pthread_mutex_unlock(&q->lock);
-	return items;
-}
-
-struct inbox_item *inbox_take(struct inbox *q)
-{
-	struct inbox_item *item;
-
-	pthread_mutex_lock(&q->lock);
-	item = take_one_locked(q);
-	pthread_mutex_unlock(&q->lock);
-	return item;
+	return take(q, false, true);
 }
 
 struct inbox_item *inbox_wait_all(struct inbox *q)
 {
-	struct inbox_item *items;
-
-	pthread_mutex_lock(&q->lock);
-	wait_locked(q);
-	items = take_all_locked(q);
-	pthread_mutex_unlock(&q->lock);
-	return items;
+	return take(q, true, true);
 }
 
 struct inbox_item *inbox_wait_one(struct inbox *q)
 {
-	struct inbox_item *item;
-
-	pthread_mutex_lock(&q->lock);
-	wait_locked(q);
-	item = take_one_locked(q);
-	pthread_mutex_unlock(&q->lock);
-	return item;
+	return take(q, true, false);
 }
 
 void inbox_close(struct inbox *q)

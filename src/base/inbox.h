@@ -27,9 +27,6 @@ bool inbox_put(struct inbox *q, struct inbox_item *item);
 /* Take everything, oldest first, without waiting. NULL when empty. */
 struct inbox_item *inbox_take_all(struct inbox *q);
 
-/* Take the oldest item without waiting. NULL when empty. */
-struct inbox_item *inbox_take(struct inbox *q);
-
 /* Wait until there is something, then take everything (or, with _one, the oldest). NULL when closed and empty. */
 struct inbox_item *inbox_wait_all(struct inbox *q);
 struct inbox_item *inbox_wait_one(struct inbox *q);

@@ -13,13 +13,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/octets.h"
 #include "base/utf8.h"
 
-/* Deepest nesting of brackets outside strings. */
-static int text_depth(struct str text)
+/* What a text would be, found without making it. */
+struct shape {
+	int    deepest; /* nesting of brackets outside strings */
+	size_t values;  /* brackets, and what has a comma or a colon before it */
+};
+
+static struct shape shape_of(struct str text)
 {
-	int  depth = 0, deepest = 0;
-	bool is_in_string = false;
+	struct shape shape = { 0 };
+	int          depth = 0;
+	bool         is_in_string = false;
 
 	for (size_t i = 0; i < text.n; i++) {
 		char c = text.p[i];
@@ -29,31 +38,39 @@ static int text_depth(struct str text)
 				i++;
 			else if (c == '"')
 				is_in_string = false;
-		} else if (c == '"') {
-			is_in_string = true;
-		} else if (c == '{' || c == '[') {
-			if (++depth > deepest)
-				deepest = depth;
-		} else if (c == '}' || c == ']') {
-			depth--;
+			continue;
 		}
+		is_in_string = c == '"';
+		depth += c == '{' || c == '[';
+		depth -= c == '}' || c == ']';
+		shape.values += c == '{' || c == '[' || c == ',' || c == ':';
+		if (depth > shape.deepest)
+			shape.deepest = depth;
 	}
-	return deepest;
+	return shape;
 }
 
-enum rc json_parse(struct str text, json_t **ret, struct err *e)
+enum rc json_parse_limited(struct str text, size_t values_max, json_t **ret, struct err *e)
 {
+	struct shape shape = shape_of(text);
 	json_error_t why;
 	json_t      *value;
 
-	if (text_depth(text) > JSON_DEPTH_MAX)
+	if (shape.deepest > JSON_DEPTH_MAX)
 		return err_set(e, RC_INVALID, "JSON is nested deeper than %d levels", JSON_DEPTH_MAX);
+	if (shape.values > values_max)
+		return err_set(e, RC_INVALID, "JSON has more than %zu members and elements", values_max);
 	value = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES, &why);
 	if (!value)
 		return err_set(e, RC_INVALID, "not valid JSON at line %d column %d: %s", why.line, why.column,
 		               why.text);
 	*ret = value;
 	return RC_OK;
+}
+
+enum rc json_parse(struct str text, json_t **ret, struct err *e)
+{
+	return json_parse_limited(text, SIZE_MAX, ret, e);
 }
 
 void json_freep(json_t **value)
@@ -72,6 +89,23 @@ bool json_get_text(const json_t *object, const char *name, struct str *ret)
 		return false;
 	*ret = str_of(json_string_value(member), json_string_length(member));
 	return true;
+}
+
+bool json_take_text(const json_t *object, const char *name, struct arena *a, struct str *ret)
+{
+	if (!json_get_text(object, name, ret))
+		return false;
+	*ret = str_dup(a, *ret);
+	return true;
+}
+
+struct str json_dump(struct arena *a, const json_t *value)
+{
+	char      *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY); /* NULL for NULL */
+	struct str copy = str_dup(a, str_from(text));
+
+	free(text);
+	return copy;
 }
 
 bool json_get_number(const json_t *object, const char *name, int64_t fallback, int64_t *ret)
@@ -125,20 +159,31 @@ static void add_escape(struct buf *b, unsigned char c)
 	}
 }
 
+/* Where the run of characters ends that are written as they are, without a look at the other ones. */
+static size_t end_of_plain(struct str s, size_t i)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+
+	for (; i + sizeof(uint64_t) <= s.n; i += sizeof(uint64_t)) {
+		uint64_t x = octets_at(p + i);
+
+		if (octets_below(x, 0x20) | octets_equal(x, '"') | octets_equal(x, '\\') | octets_not_ascii(x))
+			break;
+	}
+	while (i < s.n && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
+		i++;
+	return i;
+}
+
 static void add_quoted(struct buf *b, struct str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	size_t               plain_from = 0;
 
 	buf_add_char(b, '"');
-	for (size_t i = 0; i < s.n;) {
-		size_t length;
+	for (size_t i = 0; (i = end_of_plain(s, i)) < s.n;) {
+		size_t length = utf8_length(str_of(s.p + i, s.n - i));
 
-		if (p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\') {
-			i++;
-			continue;
-		}
-		length = utf8_length(str_of(s.p + i, s.n - i));
 		if (length > 1) {
 			i += length;
 			continue;
@@ -182,12 +227,6 @@ void json_add_str(struct json_out *o, struct str value)
 {
 	separate(o);
 	add_quoted(o->b, value);
-}
-
-void json_add_int(struct json_out *o, int64_t value)
-{
-	separate(o);
-	buf_add_int(o->b, value);
 }
 
 void json_put_object(struct json_out *o, const char *name)
@@ -257,4 +296,82 @@ void json_put_raw(struct json_out *o, const char *name, struct str json)
 {
 	name_member(o, name);
 	buf_add_str(o->b, json);
+}
+
+void json_put_text(struct json_out *o, const char *name, struct str text)
+{
+	if (text.n)
+		json_put_str(o, name, text);
+	else
+		json_put_null(o, name);
+}
+
+void json_put_time(struct json_out *o, const char *name, int64_t ms)
+{
+	char text[ISO_TIME_SIZE];
+
+	json_put_text(o, name, ms ? iso_time(ms / 1000, text) : STR(""));
+}
+
+void json_put_texts(struct json_out *o, const char *name, const struct str *texts, size_t count)
+{
+	json_put_array(o, name);
+	for (size_t i = 0; i < count; i++)
+		json_add_str(o, texts[i]);
+	json_close_array(o);
+}
+
+static void put_member(struct json_out *o, const struct json_member *m)
+{
+	switch (m->kind) {
+	case MEMBER_NONE: break;
+	case MEMBER_STR: json_put_str(o, m->name, m->text); break;
+	case MEMBER_TEXT: json_put_text(o, m->name, m->text); break;
+	case MEMBER_INT: json_put_int(o, m->name, m->number); break;
+	case MEMBER_BOOL: json_put_bool(o, m->name, m->number); break;
+	case MEMBER_TIME: json_put_str(o, m->name, iso_time(m->number / 1000, (char[ISO_TIME_SIZE]){ 0 })); break;
+	case MEMBER_MOMENT:
+		json_put_str(o, m->name,
+		             m->number % 1000 ? iso_time_ms(m->number, (char[ISO_TIME_SIZE]){ 0 })
+		                              : iso_time(m->number / 1000, (char[ISO_TIME_SIZE]){ 0 }));
+		break;
+	case MEMBER_SEC:
+		if (m->number)
+			json_put_int(o, m->name, m->number / 1000);
+		else
+			json_put_null(o, m->name);
+		break;
+	case MEMBER_RAW: json_put_raw(o, m->name, m->text.n ? m->text : STR("null")); break;
+	case MEMBER_MICRO: json_put_real(o, m->name, (double)m->number / 1000000); break;
+	case MEMBER_OPEN: m->name ? json_put_object(o, m->name) : json_open_object(o); break;
+	case MEMBER_CLOSE: json_close_object(o); break;
+	case MEMBER_OPEN_LIST: json_put_array(o, m->name); break;
+	case MEMBER_CLOSE_LIST: json_close_array(o); break;
+	}
+}
+
+void json_put_members(struct json_out *o, const struct json_member *members, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		put_member(o, &members[i]);
+}
+
+struct str json_of(struct arena *a, const struct json_member *members, size_t count)
+{
+	CLEANUP(buf_fini) struct buf b;
+	struct json_out              o;
+
+	buf_init(&b, JSON_OF_MAX);
+	json_out_init(&o, &b);
+	json_open_object(&o);
+	json_put_members(&o, members, count);
+	json_close_object(&o);
+	return b.is_full ? str_of(arena_alloc(a, JSON_OF_MAX), JSON_OF_MAX) : str_dup(a, buf_str(&b));
+}
+
+struct str json_dollars(struct arena *a, double dollars)
+{
+	double cents = floor(round(fabs(dollars) * 1e6) / 1e4 + 0.5);
+
+	return str_format(a, "%s%.2f", dollars < 0 && cents > 0 ? "-" : "", cents / 100);
 }

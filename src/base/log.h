@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/attr.h"
 #include "base/str.h"
@@ -30,10 +29,17 @@ void log_write(enum log_level level, const char *logger, const struct log_field 
                ...) PRINTF_LIKE(5, 6);
 
 /* The same, but the line may stay in memory until log_flush() or the next log_write(): for lines that come by the
- * thousand. Whoever uses it flushes once per loop turn. */
+ * thousand. Whoever uses it sees to it that it is flushed soon. */
 void log_write_later(enum log_level level, const char *logger, const struct log_field *fields, size_t count,
                      const char *fmt, ...) PRINTF_LIKE(5, 6);
 void log_flush(void);
 
-/* "DEBUG", "INFO", "WARNING", "ERROR". */
-const char *log_level_name(enum log_level level);
+/* One line of the caller's own, as it is and whole, whatever level and format are: for what others read from our standard output by its form.
+ * Without its line end. */
+void log_raw(struct str line);
+
+/* Lines that were dropped because nobody took what was written; since the start. */
+unsigned long log_lost(void);
+
+/* From now on an abort (a failed assertion, no memory) flushes first: its last lines say how it came to that. */
+void log_flush_before_abort(void);

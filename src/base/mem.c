@@ -10,11 +10,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static void say(const char *text)
+{
+	ssize_t wrote = write(STDERR_FILENO, text, strlen(text));
+
+	(void)wrote; /* then nobody hears it */
+}
+
+NO_RETURN void mem_out(const char *what)
+{
+	say("leasehold: out of memory, or over another limit of this process, for ");
+	say(what);
+	say("\n");
+	abort();
+}
 
 static NO_RETURN void out_of_memory(size_t size)
 {
-	fprintf(stderr, "leasehold: out of memory (%zu bytes)\n", size);
-	abort();
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%zu bytes", size); /* fits; integers need no memory */
+	mem_out(text);
 }
 
 void *mem_alloc(size_t size)
@@ -54,12 +72,4 @@ void *mem_copy(const void *from, size_t size)
 char *mem_strdup(const char *text)
 {
 	return mem_copy(text, strlen(text) + 1);
-}
-
-void mem_freep(void *pointer_to_pointer)
-{
-	void **pointer = pointer_to_pointer;
-
-	free(*pointer);
-	*pointer = NULL;
 }

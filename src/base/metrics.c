@@ -11,12 +11,14 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 
-enum { BUCKETS_MAX = 12 };
+enum { BUCKETS_MAX = 12, NAME_MAX_BYTES = 64 };
 
 struct metric_series {
 	struct metric_series *next;
@@ -130,11 +132,6 @@ struct metric_series *metrics_series(struct metrics *m, enum metric id, const ch
 	return s;
 }
 
-void metric_add(struct metric_series *s, int64_t by)
-{
-	atomic_fetch_add_explicit(&s->count, by, memory_order_relaxed);
-}
-
 void metric_set(struct metric_series *s, double value)
 {
 	atomic_store_explicit(&s->value, value, memory_order_relaxed);
@@ -163,7 +160,7 @@ void metric_observe(struct metric_series *s, double value)
 
 void metrics_add(struct metrics *m, enum metric id, const char *label_values, int64_t by)
 {
-	metric_add(metrics_series(m, id, label_values), by);
+	atomic_fetch_add_explicit(&metrics_series(m, id, label_values)->count, by, memory_order_relaxed);
 }
 
 void metrics_set(struct metrics *m, enum metric id, double value)
@@ -174,6 +171,18 @@ void metrics_set(struct metrics *m, enum metric id, double value)
 void metrics_observe(struct metrics *m, enum metric id, const char *label_values, double value)
 {
 	metric_observe(metrics_series(m, id, label_values), value);
+}
+
+struct metric_reading metrics_read(struct metrics *m, enum metric id, const char *label_values)
+{
+	struct metric_reading ret = { 0 };
+	struct metric_series *s;
+
+	pthread_mutex_lock(&m->lock);
+	if ((s = find_series(m, id, label_values)))
+		ret = (struct metric_reading){ s->count, s->value };
+	pthread_mutex_unlock(&m->lock);
+	return ret;
 }
 
 /* name="value" pairs of a series; extra is one more pair or NULL. */
@@ -229,6 +238,45 @@ static void write_series(struct buf *b, enum metric id, struct metric_series *s)
 		buf_addf(b, " %" PRId64 "\n", (int64_t)s->count);
 	else
 		buf_addf(b, " %.15g\n", (double)s->value);
+}
+
+/* One number for a family. */
+static double sum_up(const struct metrics *m, int id, bool wants_count)
+{
+	bool   is_duration = strstr(families[id].name, "_seconds") && families[id].kind == METRIC_GAUGE;
+	double sum = 0;
+
+	for (const struct metric_series *s = m->family[id].first; s; s = s->next) {
+		double value = wants_count ? (double)s->count : s->value;
+
+		if (!is_duration)
+			sum += value;
+		else if (value > sum)
+			sum = value;
+	}
+	return sum;
+}
+
+void metrics_log(struct metrics *m)
+{
+	struct log_field fields[2 * METRIC__COUNT];
+	char             names[METRIC__COUNT][2][NAME_MAX_BYTES];
+	size_t           count = 0;
+
+	pthread_mutex_lock(&m->lock);
+	for (int id = 0; id < METRIC__COUNT; id++) {
+		if (families[id].kind != METRIC_HISTOGRAM) {
+			fields[count++] = LOG_NUM(families[id].name,
+			                          sum_up(m, id, families[id].kind == METRIC_COUNTER));
+			continue;
+		}
+		(void)snprintf(names[id][0], NAME_MAX_BYTES, "%s_count", families[id].name); /* both fit */
+		(void)snprintf(names[id][1], NAME_MAX_BYTES, "%s_sum", families[id].name);
+		fields[count++] = LOG_NUM(names[id][0], sum_up(m, id, true));
+		fields[count++] = LOG_NUM(names[id][1], sum_up(m, id, false));
+	}
+	pthread_mutex_unlock(&m->lock);
+	log_write(LOG_INFO, "metrics", fields, count, "figures");
 }
 
 void metrics_write(struct metrics *m, struct buf *b)

@@ -2,8 +2,8 @@
 /*
  * password.c - Argon2id by libsodium; why that library: docs/decisions/0013-argon2.md.
  *
- * The price of a new hash is libsodium's "interactive" one. The price of a stored hash stands in its text, so the text is checked for
- * limits before it is used: whoever can write a hash must not be able to choose how much memory a sign-in takes.
+ * A new hash costs libsodium's "interactive" price. A stored hash names its own price, so its limits are checked before
+ * use: whoever can write a hash must not choose how much memory a sign-in takes.
  */
 #include "base/password.h"
 
@@ -60,9 +60,8 @@ bool password_is_hash(struct str text)
 {
 	struct str rest = text;
 
-	if (text.n >= PASSWORD_HASH_SIZE || !str_is_empty(str_cut(&rest, '$')) ||
-	    !str_eq(str_cut(&rest, '$'), STR("argon2id")) || !str_eq(str_cut(&rest, '$'), STR("v=19")) ||
-	    !is_price_ok(str_cut(&rest, '$')))
+	if (text.n >= PASSWORD_HASH_SIZE || str_cut(&rest, '$').n || !str_eq(str_cut(&rest, '$'), STR("argon2id")) ||
+	    !str_eq(str_cut(&rest, '$'), STR("v=19")) || !is_price_ok(str_cut(&rest, '$')))
 		return false;
 	return str_cut(&rest, '$').n >= SALT_TEXT_MIN && rest.n >= DIGEST_TEXT_MIN && !memchr(rest.p, '$', rest.n);
 }

@@ -1,5 +1,4 @@
-/* password.h - Argon2id hashes of passwords. Making and checking one takes about a tenth of a second and 64 MiB: never on the loop
- * thread. */
+/* password.h - Argon2id hashes of passwords. Each takes about 0.1 s and 64 MiB: never on the loop thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +9,7 @@
 
 enum { PASSWORD_MIN = 8, PASSWORD_MAX = 256, PASSWORD_HASH_SIZE = 128 };
 
-/* "$argon2id$v=19$m=65536,t=2,p=1$...", with a salt of its own. RC_INVALID: too short or too long. RC_UNAVAILABLE: no memory. */
+/* "$argon2id$v=19$m=65536,t=2,p=1$...", salted. RC_INVALID: too short or too long. RC_UNAVAILABLE: no memory. */
 MUST_CHECK enum rc password_hash(struct str password, char ret[PASSWORD_HASH_SIZE], struct err *e);
 
 /* True for a hash that password_verify() can work with, at a price that we are ready to pay. */

@@ -13,6 +13,14 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
+bool str_is_among(struct str s, const struct str *list, size_t count)
+{
+	while (count--)
+		if (str_eq(list[count], s))
+			return true;
+	return false;
+}
+
 bool str_eq_nocase(struct str a, struct str b)
 {
 	if (a.n != b.n)
@@ -26,6 +34,76 @@ bool str_eq_nocase(struct str a, struct str b)
 bool str_starts_with(struct str s, struct str prefix)
 {
 	return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
+}
+
+bool str_ends_with(struct str s, struct str end)
+{
+	return s.n >= end.n && (end.n == 0 || memcmp(s.p + s.n - end.n, end.p, end.n) == 0);
+}
+
+bool str_is_digits(struct str s, size_t n)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+	return s.n == n;
+}
+
+bool char_is_of(char c, const char *set)
+{
+	for (; *set; set++) {
+		if (c == *set)
+			return true;
+		if (set[1] != '-' || !set[2])
+			continue;
+		if (c >= set[0] && c <= set[2])
+			return true;
+		set += 2;
+	}
+	return false;
+}
+
+bool str_is_of(struct str s, const char *set)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!char_is_of(s.p[i], set))
+			return false;
+	return true;
+}
+
+int char_hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = lower(c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool str_has_control(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
+			return true;
+	return false;
+}
+
+bool str_is_word_of(struct str s, const char *words)
+{
+	struct str rest = str_from(words);
+
+	while (rest.n)
+		if (str_eq(str_cut(&rest, ' '), s))
+			return true;
+	return false;
+}
+
+int str_word(struct str s, const char *const *words, int count)
+{
+	int i = 0;
+
+	while (i < count && !str_eq(s, str_from(words[i])))
+		i++;
+	return i;
 }
 
 int str_cmp(struct str a, struct str b)
@@ -88,23 +166,41 @@ struct str str_dup(struct arena *a, struct str s)
 	return str_of(arena_copy(a, s.p, s.n), s.n);
 }
 
-struct str str_format(struct arena *a, const char *fmt, ...)
+struct str str_lower(struct arena *a, struct str s)
 {
-	va_list args;
+	char *copy = arena_copy(a, s.p, s.n);
+
+	for (size_t i = 0; i < s.n; i++)
+		copy[i] = lower(copy[i]);
+	return str_of(copy, s.n);
+}
+
+struct str str_vformat(struct arena *a, const char *fmt, va_list args)
+{
+	va_list twice;
 	int     length;
 	char   *text;
 
 	assert(fmt);
-	va_start(args, fmt);
-	length = vsnprintf(NULL, 0, fmt, args);
-	va_end(args);
+	va_copy(twice, args);
+	length = vsnprintf(NULL, 0, fmt, twice);
+	va_end(twice);
 	if (length < 0)
 		return STR("");
 	text = arena_alloc(a, (size_t)length + 1);
-	va_start(args, fmt);
 	(void)vsnprintf(text, (size_t)length + 1, fmt, args); /* the first pass gave the length */
-	va_end(args);
 	return str_of(text, (size_t)length);
+}
+
+struct str str_format(struct arena *a, const char *fmt, ...)
+{
+	struct str text;
+	va_list    args;
+
+	va_start(args, fmt);
+	text = str_vformat(a, fmt, args);
+	va_end(args);
+	return text;
 }
 
 bool str_to_int(struct str s, int64_t min, int64_t max, int64_t *ret)
@@ -148,4 +244,28 @@ uint64_t str_hash(struct str s, uint64_t seed)
 	hash ^= hash >> 33;
 	hash *= 0xc4ceb9fe1a85ec53ull;
 	return hash ^ (hash >> 29);
+}
+
+/* Levenshtein: row by row through the table of all beginnings of a against all of b; only the last row is kept. */
+size_t str_distance(struct str a, struct str b)
+{
+	size_t row[STR_DISTANCE_MAX + 1];
+
+	if (a.n > STR_DISTANCE_MAX || b.n > STR_DISTANCE_MAX)
+		return STR_DISTANCE_MAX;
+	for (size_t k = 0; k <= b.n; k++)
+		row[k] = k;
+	for (size_t i = 1; i <= a.n; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t k = 1; k <= b.n; k++) {
+			size_t change = diagonal + (a.p[i - 1] != b.p[k - 1]);
+			size_t shift = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
+
+			diagonal = row[k];
+			row[k] = change < shift ? change : shift;
+		}
+	}
+	return row[b.n];
 }

@@ -1,6 +1,7 @@
 /* str.h - a view of text: pointer and length, never owned, not necessarily NUL-terminated. */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,9 +35,10 @@ static inline struct str str_of(const char *p, size_t n)
 	return (struct str){ p, n };
 }
 
-static inline bool str_is_empty(struct str s)
+/* Without its first n bytes, which it has. */
+static inline struct str str_skip(struct str s, size_t n)
 {
-	return s.n == 0;
+	return (struct str){ s.p + n, s.n - n };
 }
 
 static inline bool str_eq(struct str a, struct str b)
@@ -44,11 +46,27 @@ static inline bool str_eq(struct str a, struct str b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+bool str_is_among(struct str s, const struct str *list, size_t count);
 bool str_eq_nocase(struct str a, struct str b);
 bool str_starts_with(struct str s, struct str prefix);
+bool str_ends_with(struct str s, struct str end);
+bool str_is_digits(struct str s, size_t n); /* exactly n of them */
+
+/* Is it in the set of characters and ranges, such as "a-zA-Z0-9._-" (a literal '-' comes last)? NUL never is. */
+bool char_is_of(char c, const char *set);
+bool str_is_of(struct str s, const char *set); /* all of them; true for an empty one */
+
+int  char_hex(char c);              /* the value of a hexadecimal digit, of either case; -1: it is none */
+bool str_has_control(struct str s); /* ASCII control characters, such as line ends */
 
 /* Like memcmp; a shorter string sorts before a longer one it begins. */
 int str_cmp(struct str a, struct str b);
+
+/* Is it one of the words, which blanks separate? */
+bool str_is_word_of(struct str s, const char *words);
+
+/* Which of these words it is; count: none of them. */
+int str_word(struct str s, const char *const *words, int count);
 
 /* Compares without telling by its duration where the first difference is. */
 bool str_eq_secret(struct str a, struct str b);
@@ -59,12 +77,18 @@ struct str str_trim(struct str s);
 /* Split at the first separator: returns what is before it and leaves the rest in *rest. Without one, all of it. */
 struct str str_cut(struct str *rest, char separator);
 
-/* A NUL-terminated copy in the arena. */
+/* A NUL-terminated copy in the arena; with small letters (ASCII). */
 struct str str_dup(struct arena *a, struct str s);
+struct str str_lower(struct arena *a, struct str s);
 struct str str_format(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+struct str str_vformat(struct arena *a, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 
 /* The whole of s as a decimal number within [min, max]; false when it is anything else. */
 MUST_CHECK bool str_to_int(struct str s, int64_t min, int64_t max, int64_t *ret);
+
+/* How many characters to add, drop or change make b of a; for names: STR_DISTANCE_MAX when one is longer than that. */
+enum { STR_DISTANCE_MAX = 64 };
+size_t str_distance(struct str a, struct str b);
 
 /* 64 bits that depend on every byte. Fast, not for secrets; the seed keeps outsiders from choosing collisions. */
 uint64_t str_hash(struct str s, uint64_t seed);

@@ -46,6 +46,15 @@ size_t utf8_length(struct str s)
 	return length;
 }
 
+struct str utf8_clip(struct str s, size_t max)
+{
+	if (s.n <= max)
+		return s;
+	while (max > 0 && ((unsigned char)s.p[max] & 0xC0) == 0x80)
+		max--;
+	return str_of(s.p, max);
+}
+
 /* Also those above ASCII: U+0080 to U+009F, and the separators of lines and paragraphs, U+2028 and U+2029. */
 static bool is_control(const unsigned char *p, size_t length)
 {

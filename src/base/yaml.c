@@ -2,13 +2,13 @@
 /*
  * yaml.c - a YAML document as a JSON value.
  *
- * libyaml reads the text as a stream of events; here they become values. Of YAML's many ways we keep those that mean the same to
- * every reader. Refused are aliases (a short text can stand for a very long one), tags (they ask for types that we do not have),
- * duplicate keys (one of the two would be lost), keys that are not text and more than one document. Words of former versions of
- * YAML (yes, no, on, off) are text: whoever wants a truth value must say so [resolve()].
+ * libyaml reads the text as a stream of events; here they become values. Only what means the same to every reader is
+ * accepted. Refused are aliases (a short text can stand for a very long one), tags (types that we do not have),
+ * duplicate keys (one would be lost), keys that are not text, and more than one document. Words of older versions of
+ * YAML (yes, no, on, off) are text [resolve()].
  *
- * Always true: one level of a mapping or a list is one level of add_value(), and there are at most YAML_DEPTH_MAX; what a text costs in
- * memory grows with its length alone.
+ * Always true: one level of a mapping or list is one level of add_value(), at most YAML_DEPTH_MAX; memory grows with
+ * the length of the text alone.
  */
 #include "base/yaml.h"
 
@@ -25,14 +25,6 @@ struct reader {
 };
 
 /* --- scalars --- */
-
-static bool is_one_of(struct str s, const char *const *words)
-{
-	for (; *words; words++)
-		if (str_eq(s, str_from(*words)))
-			return true;
-	return false;
-}
 
 static size_t digits_at(struct str s, size_t at)
 {
@@ -84,16 +76,13 @@ static json_t *number_value(struct str s, bool is_whole)
 /* What a scalar without quotes is; NULL: text. */
 static json_t *resolve(struct str s)
 {
-	static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
-	static const char *const trues[] = { "true", "True", "TRUE", NULL };
-	static const char *const falses[] = { "false", "False", "FALSE", NULL };
-	bool                     is_whole = false;
+	bool is_whole = false;
 
-	if (is_one_of(s, nulls))
+	if (!s.n || str_is_word_of(s, "~ null Null NULL"))
 		return json_null();
-	if (is_one_of(s, trues))
+	if (str_is_word_of(s, "true True TRUE"))
 		return json_true();
-	if (is_one_of(s, falses))
+	if (str_is_word_of(s, "false False FALSE"))
 		return json_false();
 	return is_number(s, &is_whole) ? number_value(s, is_whole) : NULL;
 }
@@ -157,28 +146,6 @@ static enum rc add_scalar(struct reader *r, const yaml_event_t *event, json_t **
 	return RC_OK;
 }
 
-static enum rc add_list(struct reader *r, int depth, json_t **ret)
-{
-	CLEANUP(json_freep) json_t *list = json_array();
-	enum rc                     rc = RC_OK;
-	bool                        is_over = false;
-
-	while (!rc && !is_over) {
-		yaml_event_t event;
-		json_t      *value = NULL;
-
-		if ((rc = next_event(r, &event)))
-			return rc;
-		is_over = event.type == YAML_SEQUENCE_END_EVENT;
-		if (!is_over && !(rc = add_value(r, &event, depth, &value)))
-			json_array_append_new(list, value);
-		yaml_event_delete(&event);
-	}
-	if (!rc)
-		*ret = TAKE(list);
-	return rc;
-}
-
 /* The event is the key; its value comes next. */
 static enum rc add_member(struct reader *r, const yaml_event_t *event, int depth, json_t *object)
 {
@@ -205,24 +172,29 @@ static enum rc add_member(struct reader *r, const yaml_event_t *event, int depth
 	return rc;
 }
 
-static enum rc add_object(struct reader *r, int depth, json_t **ret)
+/* The items of a list, or the members of a mapping, up to its end. */
+static enum rc add_children(struct reader *r, bool is_list, int depth, json_t **ret)
 {
-	CLEANUP(json_freep) json_t *object = json_object();
+	CLEANUP(json_freep) json_t *parent = is_list ? json_array() : json_object();
+	yaml_event_type_t           end = is_list ? YAML_SEQUENCE_END_EVENT : YAML_MAPPING_END_EVENT;
 	enum rc                     rc = RC_OK;
 	bool                        is_over = false;
 
 	while (!rc && !is_over) {
 		yaml_event_t event;
+		json_t      *value = NULL;
 
 		if ((rc = next_event(r, &event)))
 			return rc;
-		is_over = event.type == YAML_MAPPING_END_EVENT;
-		if (!is_over)
-			rc = add_member(r, &event, depth, object);
+		is_over = event.type == end;
+		if (!is_over && !is_list)
+			rc = add_member(r, &event, depth, parent);
+		else if (!is_over && !(rc = add_value(r, &event, depth, &value)))
+			json_array_append_new(parent, value);
 		yaml_event_delete(&event);
 	}
 	if (!rc)
-		*ret = TAKE(object);
+		*ret = TAKE(parent);
 	return rc;
 }
 
@@ -238,7 +210,7 @@ static enum rc add_value(struct reader *r, const yaml_event_t *event, int depth,
 	if (depth >= YAML_DEPTH_MAX)
 		return err_set(r->e, RC_INVALID, "YAML at line %zu is nested deeper than %d levels",
 		               event->start_mark.line + 1, YAML_DEPTH_MAX);
-	return event->type == YAML_SEQUENCE_START_EVENT ? add_list(r, depth + 1, ret) : add_object(r, depth + 1, ret);
+	return add_children(r, event->type == YAML_SEQUENCE_START_EVENT, depth + 1, ret);
 }
 
 /* --- the document --- */
@@ -323,10 +295,9 @@ static bool is_read_back(struct str text)
 
 bool yaml_is_plain(struct str text)
 {
-	static const char *const old_words[] = { "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON",
-		                                 "off", "Off", "OFF", "y",  "Y",  "n",  "N",  NULL };
+	static const char old_words[] = "yes Yes YES no No NO on On ON off Off OFF y Y n N";
 
-	if (!text.n || is_one_of(text, old_words) || (text.p[0] >= '0' && text.p[0] <= '9'))
+	if (!text.n || str_is_word_of(text, old_words) || (text.p[0] >= '0' && text.p[0] <= '9'))
 		return false;
 	if (str_starts_with(text, STR("---")) || str_starts_with(text, STR("...")))
 		return false;

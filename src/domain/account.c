@@ -2,15 +2,17 @@
 /*
  * account.c - the life of an account of the pool.
  *
- * CleanUp -> Cooldown -> Available -> Active <-> Frozen -> CleanUp, again and again; aside of that Quarantine, for what could not be cleaned or is not
- * where it should be, and Exit, the way out. The status is a wish: the organisation and the access grants follow it.
+ * CleanUp -> Cooldown -> Available -> Active <-> Frozen -> CleanUp, again and again; aside of that Quarantine, for what
+ * could not be cleaned or is not where it should be, and Exit, the way out. The status is a target: the organisation
+ * and the access grants follow it.
  *
  * Always true:
  *   1. status changes only in account_apply(), only along the table below.
- *   2. The only way to Available is a cleanup that succeeded, and a rest after it whose last hold is closed.   [account_ok()]
+ *   2. The only way to Available is a cleanup that succeeded, and a rest after it whose last hold is closed.
+ *      [account_ok()]
  *   3. Only who is Active has a holder: every other status means that nobody shall have access.      [account_ok()]
  *
- * Not here: how the world is brought behind the wish (service/), how often a cleanup is tried (service/).
+ * Not here: how the world is brought behind the record (service/), how often a cleanup is tried (service/).
  */
 #include "domain/account.h"
 
@@ -33,10 +35,10 @@ static const struct account_step steps[] = {
 	{ ACCOUNT_AVAILABLE,  ACCOUNT_ON_HOLD,       ACCOUNT_COOLDOWN   },
 	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_CLEANED,    ACCOUNT_COOLDOWN   },
 	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_RELEASE,    ACCOUNT_AVAILABLE  },
-	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
 	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
 	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_EJECT,      ACCOUNT_EXIT       },
 	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
+	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
 	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
 	{ ACCOUNT_QUARANTINE, ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
 	{ ACCOUNT_QUARANTINE, ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
@@ -52,7 +54,7 @@ static const char *const done_to_it[ACCOUNT_EVENT_COUNT] = {
 	[ACCOUNT_ON_UNFREEZE]   = "unfrozen",
 	[ACCOUNT_ON_TAKE_BACK]  = "taken back",
 	[ACCOUNT_ON_CLEANED]    = "declared clean",
-	[ACCOUNT_ON_RELEASE]    = "released from its rest",
+	[ACCOUNT_ON_RELEASE]    = "released from its cooldown",
 	[ACCOUNT_ON_HOLD]       = "held back",
 	[ACCOUNT_ON_QUARANTINE] = "put into quarantine",
 	[ACCOUNT_ON_RETRY]      = "cleaned again",
@@ -60,16 +62,8 @@ static const char *const done_to_it[ACCOUNT_EVENT_COUNT] = {
 };
 /* clang-format on */
 
-const char *const account_status_names[ACCOUNT_STATUS_COUNT] = {
-#define X(name, text, ou) text,
-	ACCOUNT_STATUSES(X)
-#undef X
-};
-const char *const account_ou_names[ACCOUNT_STATUS_COUNT] = {
-#define X(name, text, ou) ou,
-	ACCOUNT_STATUSES(X)
-#undef X
-};
+const char *const account_status_names[ACCOUNT_STATUS_COUNT] = { ACCOUNT_STATUSES(ROW_TEXT) };
+const char *const account_ou_names[ACCOUNT_STATUS_COUNT] = { ACCOUNT_STATUSES(ROW_THIRD) };
 
 bool account_ok(const struct account *a)
 {
@@ -98,23 +92,19 @@ const struct account_step *account_step(enum account_status from, enum account_e
 	return NULL;
 }
 
-static enum rc enter(struct account *a, struct wall now, struct err *e)
-{
-	if (a->version > 0)
-		return err_set(e, RC_CONFLICT, "account %.*s is registered already, it is %s", STR_ARG(a->id),
-		               account_status_names[a->status]);
-	a->status = ACCOUNT_CLEANUP;
-	a->created_ms = a->edited_ms = now.ms;
-	return RC_OK;
-}
-
 enum rc account_apply(struct account *a, enum account_event on, struct wall now, struct err *e)
 {
 	const struct account_step *step = account_step(a->status, on);
 
 	assert(on < ACCOUNT_EVENT_COUNT);
-	if (on == ACCOUNT_ON_REGISTER)
-		return enter(a, now, e);
+	if (on == ACCOUNT_ON_REGISTER && a->version > 0)
+		return err_set(e, RC_CONFLICT, "account %.*s is registered already, it is %s", STR_ARG(a->id),
+		               account_status_names[a->status]);
+	if (on == ACCOUNT_ON_REGISTER) {
+		a->status = ACCOUNT_CLEANUP;
+		a->created_ms = a->edited_ms = now.ms;
+		return RC_OK;
+	}
 	if (!step)
 		return err_set(e, RC_CONFLICT, "account %.*s is %s: it cannot be %s", STR_ARG(a->id),
 		               account_status_names[a->status], done_to_it[on]);

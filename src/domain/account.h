@@ -1,4 +1,4 @@
-/* account.h - an account of the pool: where it should be (its status is its OU), where it was last seen, whose it is. Pure. */
+/* account.h - an account of the pool: where it should be (its status names its OU), where it is, whose it is. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The first five are upstream's, with the names of their OUs; Exit is the way out of the pool. Who rests after a cleanup is in the OU
- * Quarantine, and upstream's clients see that status: account_ou_names[] has what they know. */
+/* The first five are upstream's, with the names of their OUs; Exit is the way out of the pool. Who rests after a
+ * cleanup is in the OU Quarantine, and upstream's clients see that status: account_ou_names[] has what they know. */
 #define ACCOUNT_STATUSES(X)                       \
 	X(AVAILABLE, "Available", "Available")    \
 	X(ACTIVE, "Active", "Active")             \
@@ -27,8 +27,14 @@ enum account_status {
 extern const char *const account_status_names[ACCOUNT_STATUS_COUNT];
 extern const char *const account_ou_names[ACCOUNT_STATUS_COUNT];
 
-/* The status is where it should be. `placed` is where it last was, for certain; `granted` who has access, for certain. While they differ
- * from the wish, a saga brings the world behind the record: one at a time for an account. */
+/* Why a cleanup is requested: account.clean_reason. */
+#define CLEAN_FOR_REGISTRATION "ACCOUNT_REGISTRATION"
+#define CLEAN_AFTER_LEASE      "LEASE_TERMINATION"
+#define CLEAN_AFTER_FAILURE    "RETRY_FAILED_CLEANUP"
+#define CLEAN_AFTER_RESET      "LEASE_RESET"
+
+/* The status is where it should be; `placed` is where it is known to be, `granted` who is known to have access. While
+ * they differ from the target, a saga moves the world after the record: one at a time for an account. */
 struct account {
 	struct str          id; /* 12 digits */
 	struct str          name, email;
@@ -54,8 +60,8 @@ struct account {
 	uint64_t version;
 };
 
-/* What always holds: Active has a holder and a lease, Frozen a lease, all others neither. Available has rested after its last cleanup, and
- * nothing holds it. */
+/* What always holds: Active has a holder and a lease, Frozen a lease, all others neither. Available has rested after
+ * its last cleanup, and nothing holds it. */
 bool account_ok(const struct account *a);
 
 enum account_event {
@@ -79,12 +85,12 @@ struct account_step {
 	enum account_status to;
 };
 
-/* The row for this event in this status; NULL when it is not allowed. Registering has no row: it is for what is not stored yet. */
+/* The row for this event in this status; NULL: not allowed. Registering has no row: nothing is stored before it. */
 const struct account_step *account_step(enum account_status from, enum account_event on);
 
-/* The only writer of status. Whoever leaves Active has no holder any more; who is lent gets holder and lease_uuid from the caller, who also
- * takes lease_uuid away when the lease is over. REGISTER is for an account that was never stored (version 0).
- * RC_CONFLICT: not from this status. */
+/* The only writer of status. An account that leaves Active loses its holder; one that is lent gets holder and lease_uuid
+ * from the caller, who also clears lease_uuid when the lease is over. REGISTER is for an account that was never
+ * stored (version 0). RC_CONFLICT: not from this status. */
 MUST_CHECK enum rc account_apply(struct account *a, enum account_event on, struct wall now, struct err *e);
 
 /* Does the world still have to follow? */

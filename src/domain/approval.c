@@ -4,8 +4,10 @@
  *
  * Always true:
  *   1. The first rule whose conditions all hold decides; without one a person is asked.
- *   2. A wildcard stands for whole labels: *.gov.uk is for a.gov.uk and a.b.gov.uk, not for gov.uk and not for evilgov.uk. [is_in_domain()]
- *   3. What a request leaves open is no smaller than any limit: a rule with maxBudget does not match one without a budget.
+ *   2. A wildcard stands for whole labels: *.gov.uk is for a.gov.uk and a.b.gov.uk, not for gov.uk and not for
+ *      evilgov.uk. [is_in_domain()]
+ *   3. What a request leaves open is no smaller than any limit: a rule with maxBudget does not match one without a
+ *      budget.
  *   4. The explanation comes from the same tests as the verdict; there is no second reading of the rules.
  *
  * Not here: the document (approval_read.c), what follows from the verdict (service/).
@@ -97,26 +99,20 @@ static void say_roles(struct buf *why, unsigned roles)
 		}
 }
 
-static struct str domain_of(struct str email)
-{
-	struct str domain = email;
-
-	(void)str_cut(&domain, '@');
-	return domain;
-}
-
-/* Tests every condition, and adds a reason for each that does not hold. The verdict does not depend on what fits into the reasons. */
+/* Tests every condition, with a reason for each that fails. The verdict does not depend on what fits into them. */
 static bool rule_matches(const struct approval_rule *rule, const struct approval_question *q, struct buf *why)
 {
-	struct str domain = domain_of(q->email);
+	struct str domain = q->email;
 	bool       has_template = is_one_of(&rule->templates, q->template_name, is_same) ||
 	                    is_one_of(&rule->templates, q->template_uuid, is_same);
 	bool has_role = rule->roles == 0 || (rule->roles & q->roles) != 0;
-	bool has_domain = is_one_of(&rule->domains, domain, is_in_domain);
 	bool has_group = is_one_of(&rule->groups, q->cost_group, is_same);
 	bool is_cheap = is_within(q->max_spend, rule->max_spend);
 	bool is_short = is_within(q->duration_ms, rule->max_ms);
+	bool has_domain;
 
+	(void)str_cut(&domain, '@');
+	has_domain = is_one_of(&rule->domains, domain, is_in_domain);
 	if (!has_template)
 		say_texts(why, "template", q->template_name, &rule->templates);
 	if (!has_role)
@@ -130,16 +126,6 @@ static bool rule_matches(const struct approval_rule *rule, const struct approval
 	if (!is_short)
 		say_limit(why, q->duration_ms, rule->max_ms, LEASE_HOUR_MS, "duration", "hours");
 	return has_template && has_role && has_domain && has_group && is_cheap && is_short;
-}
-
-static void explain_rule(struct approval_answer *answer, const struct approval_rule *rule, bool matches, struct str why,
-                         struct arena *a)
-{
-	answer->notes[answer->note_count++] = (struct approval_note){
-		.rule = rule->id,
-		.matches = matches,
-		.why = matches ? STR("all its conditions hold") : utf8_line(a, why, WHY_MAX),
-	};
 }
 
 void approval_evaluate(const struct approval_policy *policy, const struct approval_question *question,
@@ -158,7 +144,12 @@ void approval_evaluate(const struct approval_policy *policy, const struct approv
 		buf_reset(&why);
 		matches = rule_matches(rule, question, &why);
 		if (explain)
-			explain_rule(ret, rule, matches, buf_str(&why), explain);
+			ret->notes[ret->note_count++] = (struct approval_note){
+				.rule = rule->id,
+				.matches = matches,
+				.why = matches ? STR("all its conditions hold")
+				               : utf8_line(explain, buf_str(&why), WHY_MAX),
+			};
 		if (matches) {
 			ret->verdict = rule->then;
 			ret->rule = rule->id;

@@ -1,6 +1,7 @@
-/* approval.h - the operator's rules for requests: which are approved at once, which a person is asked about, which are denied. Pure.
+/* approval.h - the operator's rules: which requests are approved at once, asked a person about, or denied. Pure.
  *
- *   {"rules": [{"id": "students", "when": {"template": "small", "domain": "*.ac.uk", "maxHours": 24}, "then": "approve"}]}
+ *   {"rules": [{"id": "students", "then": "approve",
+ *               "when": {"template": "small", "domain": "*.ac.uk", "maxHours": 24}}]}
  *
  * Rules are tried in their order, the first that matches decides; when none does, a person is asked. */
 #pragma once
@@ -13,7 +14,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "domain/caller.h"
+#include "domain/ports/caller.h"
 #include "domain/policy.h"
 
 struct arena;

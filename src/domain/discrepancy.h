@@ -11,8 +11,8 @@
 
 struct arena;
 
-/* In the order in which they are looked for; the name, and whether there is a safe way to put it right by itself: never one that makes
- * an account free. */
+/* In the order in which they are looked for; the name, and whether there is a safe way to put it right by itself:
+ * never one that makes an account free. */
 #define DISCREPANCIES(X)                                                                                              \
 	X(NONE, "none", false)                                                                                        \
 	X(LENT_AT_REST, "lent-at-rest", false)      /* in Quarantine, with a lease on it: a person decides */         \
@@ -38,7 +38,7 @@ enum discrepancy {
 extern const char *const discrepancy_names[DISCREPANCY_COUNT];
 extern const bool        discrepancy_heals[DISCREPANCY_COUNT];
 
-/* What the records say; those of the lease service and those of another system's account table have their own words for it. */
+/* What the records say; the lease service and another system's account table each have their own words for it. */
 enum said { SAID_FREE, SAID_RESTING, SAID_LOCKED, SAID_LENT, SAID_ELSE };
 
 struct pool_view {
@@ -50,10 +50,10 @@ struct pool_view {
 	bool       has_lease;
 	int64_t    cleaned_ms; /* when its last cleanup was seen to end; 0: never */
 	bool   is_accounted;   /* what followed that cleanup is on file: a hold, a bypass, an exemption, an ejection */
-	size_t open_holds;     /* as the book has them */
+	size_t open_holds;     /* as its list of holds says */
 	bool   is_handed_over; /* its last hold was handed to another system, which frees it */
 
-	/* Beside another system only: discrepancy_guard.c. */
+	/* Beside another system only. */
 	bool   is_guarded;
 	bool   is_tracked; /* its table has it */
 	bool   is_stuck;   /* a move of ours was begun, has stopped, and nothing will go on with it */
@@ -64,13 +64,10 @@ struct pool_view {
 /* What is wrong with it; ou: where the organisation has it, empty: in none of the pool's. */
 enum discrepancy discrepancy_judge(const struct pool_view *v, struct str ou);
 
-/* The same beside another system: discrepancy_judge() asks it. */
-enum discrepancy discrepancy_judge_guarded(const struct pool_view *v, struct str ou);
-
 /* One sentence for people. */
 struct str discrepancy_text(enum discrepancy d, const struct pool_view *v, struct str ou, struct arena *a);
 
-/* Until when an account rests that was found without a hold: the rest of what its cleanup would have led to, or not at all any more. */
+/* Until when an account found without a hold rests: what its cleanup would have led to, as far as it lies ahead. */
 int64_t discrepancy_due_ms(const struct hold_rules *rules, struct str account_name, int64_t cleaned_ms,
                            struct wall now);
 

@@ -1,6 +1,6 @@
 /* guard.h - what to do when another system has moved an account. Pure.
  *
- * The rules are a table, read from its top: the first whose condition holds decides. */
+ * The rules are read from the top: the first whose condition holds decides. */
 #pragma once
 
 #include <stdbool.h>
@@ -50,8 +50,8 @@ extern const char *const guard_outcome_reasons[GUARD_OUTCOME_COUNT];
 
 enum guard_outcome guard_decide(const struct guard_facts *f);
 
-/* Does deciding need a look at the table, and at the tag? Calls that are not needed are not made: an account whose move does not concern us
- * costs none. */
+/* Does deciding need a look at the table, and at the tag? Calls that are not needed are not made: an account whose
+ * move does not concern us costs none. */
 bool guard_needs_table(const struct guard_facts *f);
 bool guard_needs_tag(const struct guard_facts *f);
 

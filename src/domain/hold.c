@@ -5,9 +5,9 @@
  * Always true:
  *   1. A hold is closed once, and says how, when, by whom and why.                                  [hold_close()]
  *   2. A hold that locks an account away has no due time: only a cleanup or a person ends it.       [hold_ok()]
- *   3. The billing windows of two leases are apart when the rules were accepted.                    [hold_rules_check()]
+ *   3. The billing windows of two leases are apart when the rules were accepted. [hold_rules_check()]
  *
- * Not here: that an account becomes free when the last one is closed (service/holds.c).
+ * Not here: that an account becomes free when the last one is closed (service/hold/holds.c).
  */
 #include "domain/hold.h"
 
@@ -17,21 +17,9 @@
 
 enum { ACCOUNT_DIGITS = 12 };
 
-const char *const hold_reason_names[HOLD_REASON_COUNT] = {
-#define X(name, text) text,
-	HOLD_REASONS(X)
-#undef X
-};
-const char *const hold_state_names[HOLD_STATE_COUNT] = {
-#define X(name, text) text,
-	HOLD_STATES(X)
-#undef X
-};
-const char *const hold_mode_names[HOLD_MODE_COUNT] = {
-#define X(name, text) text,
-	HOLD_MODES(X)
-#undef X
-};
+const char *const hold_reason_names[HOLD_REASON_COUNT] = { HOLD_REASONS(ROW_TEXT) };
+const char *const hold_state_names[HOLD_STATE_COUNT] = { HOLD_STATES(ROW_TEXT) };
+const char *const hold_mode_names[HOLD_MODE_COUNT] = { HOLD_MODES(ROW_TEXT) };
 
 bool hold_ok(const struct hold *h)
 {
@@ -50,31 +38,18 @@ void hold_rules_defaults(struct hold_rules *ret)
 	ret->hours[HOLD_BILLING] = 72;
 }
 
-/* Only the holds that come by themselves have hours. */
-static bool find_timed(struct str name, enum hold_reason *ret)
-{
-	for (int i = HOLD_BILLING; i <= HOLD_QUOTA; i++) {
-		if (!str_eq(name, str_from(hold_reason_names[i])))
-			continue;
-		*ret = (enum hold_reason)i;
-		return true;
-	}
-	return false;
-}
-
 static enum rc read_hours(struct hold_pool *pool, struct str text, struct err *e)
 {
 	while (text.n) {
-		struct str       value = str_cut(&text, ','), name = str_trim(str_cut(&value, '='));
-		enum hold_reason reason;
+		struct str value = str_cut(&text, ','), name = str_trim(str_cut(&value, '='));
+		int        reason = str_word(name, hold_reason_names, HOLD_REASON_COUNT);
 
-		if (!find_timed(name, &reason))
-			return err_set(
-			        e, RC_INVALID,
-			        "pool '%.*s': '%.*s' is not a reason with hours; right are billing, metadata, quota",
-			        STR_ARG(pool->prefix), STR_ARG(name));
+		if (reason > HOLD_QUOTA) /* only the holds that come by themselves have hours */
+			return err_set(e, RC_INVALID,
+			               "pool '%.*s': '%.*s' is not a reason with hours (billing, metadata, quota)",
+			               STR_ARG(pool->prefix), STR_ARG(name));
 		if (!str_to_int(str_trim(value), 0, HOLD_HOURS_MAX, &pool->hours[reason]))
-			return err_set(e, RC_INVALID, "pool '%.*s': %.*s has '%.*s'; right are hours from 0 to %d",
+			return err_set(e, RC_INVALID, "pool '%.*s': %.*s has '%.*s', not hours from 0 to %d",
 			               STR_ARG(pool->prefix), STR_ARG(name), STR_ARG(value), HOLD_HOURS_MAX);
 	}
 	return RC_OK;
@@ -93,10 +68,10 @@ enum rc hold_rules_read_pools(struct hold_rules *rules, struct str text, struct 
 		for (int i = 0; i < HOLD_REASON_COUNT; i++)
 			pool->hours[i] = -1;
 		if (!pool->prefix.n || !str_trim(hours).n)
-			return err_set(
-			        e, RC_INVALID,
-			        "pool %zu is not 'PREFIX:REASON=HOURS,...'; right is for example lab-:billing=48,metadata=2184",
-			        rules->pool_count + 1);
+			return err_set(e, RC_INVALID,
+			               "pool %zu is not 'PREFIX:REASON=HOURS,...', for example "
+			               "lab-:billing=48,metadata=2184",
+			               rules->pool_count + 1);
 		if ((rc = read_hours(pool, hours, e)))
 			return rc;
 		rules->pool_count++;
@@ -113,7 +88,7 @@ static enum rc check_billing(const struct hold_rules *rules, int64_t hours, stru
 	return err_set(
 	        e, RC_INVALID,
 	        "%.*s: a billing hold of %lld h is too short to keep two leases' bills apart; with %lld h of padding "
-	        "right are at least %lld h, or 0 for none",
+	        "it needs at least %lld h, or 0 for none",
 	        STR_ARG(where), (long long)hours, (long long)rules->padding_hours, (long long)least);
 }
 
@@ -173,7 +148,7 @@ static enum rc is_closed(const struct hold *h, struct err *e)
 	char       text[ISO_TIME_SIZE];
 	struct str since = iso_time(h->closed_ms / 1000, text);
 
-	return err_set(e, RC_CONFLICT, "hold %.*s is closed since %.*s: %s", STR_ARG(h->id), STR_ARG(since),
+	return err_set(e, RC_CONFLICT, "hold %.*s has been closed since %.*s: %s", STR_ARG(h->id), STR_ARG(since),
 	               hold_state_names[h->state]);
 }
 
@@ -196,10 +171,10 @@ enum rc hold_extend(struct hold *h, int64_t due_ms, struct wall now, struct err 
 		return is_closed(h, e);
 	if (h->locks)
 		return err_set(e, RC_CONFLICT,
-		               "hold %.*s (%s) has no due time: the account is locked away until a cleanup succeeds",
+		               "hold %.*s (%s) has no due time: the account is in quarantine until a cleanup succeeds",
 		               STR_ARG(h->id), hold_reason_names[h->reason]);
 	if (due_ms <= now.ms)
-		return err_set(e, RC_INVALID, "a hold lasts until a time to come; to end it now, release it");
+		return err_set(e, RC_INVALID, "the end of a hold must be in the future; to end it now, release it");
 	h->due_ms = due_ms;
 	return RC_OK;
 }

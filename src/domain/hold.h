@@ -1,6 +1,7 @@
 /* hold.h - why an account may not be lent yet, and until when. Pure.
  *
- * An account that was cleaned rests: it becomes Available when its last hold is closed. What a hold is for decides how long it lasts. */
+ * An account that was cleaned rests: it becomes Available when its last hold is closed. What a hold is for decides
+ * how long it lasts. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,8 +15,9 @@
 
 struct arena;
 
-/* The first three come by themselves at the end of a cleanup, each when its rule has hours. The next two lock an account away: it is in
- * Quarantine, and leaves it by a cleanup that succeeds, or for good. The last two are a person's, and the exemption of a newcomer. */
+/* The first three come by themselves at the end of a cleanup, each when its rule has hours. The next two lock an
+ * account away: it is in Quarantine, and leaves it by a cleanup that succeeds, or for good. The last two are a
+ * person's, and the exemption of a newcomer. */
 #define HOLD_REASONS(X)         \
 	X(BILLING, "billing")   \
 	X(METADATA, "metadata") \
@@ -68,10 +70,8 @@ enum {
 	HOLD_ID_SIZE = 27,   /* 12 digits, '-', 13 digits, NUL */
 	HOLD_NAME_SIZE = 64, /* of the schedule: the longest name that a scheduler outside takes, and NUL */
 	HOLD_NOTE_MAX = 1000,
-	HOLDS_OPEN_MAX =
-	        16, /* of one account; all of them can be closed in one transaction with what comes with it only while they are fewer: */
-	HOLDS_BY_PERSONS_MAX =
-	        5, /* so that there is always room for those that come by themselves, and for locking it away */
+	HOLDS_OPEN_MAX = 16,      /* of one account: so many can be closed, with what follows, in one transaction */
+	HOLDS_BY_PERSONS_MAX = 5, /* leaves room for those that come by themselves, and for locking it away */
 	HOLD_POOLS_MAX = 16,
 	HOLD_HOURS_MAX = 24 * 3650,
 	HOLD_PADDING_HOURS = 8, /* that a lease's statement counts before its start and after its end */
@@ -127,11 +127,11 @@ struct hold_rules {
 /* 72 h for billing, nothing else; 8 h of padding and of grace; newcomers are exempt. */
 void hold_rules_defaults(struct hold_rules *ret);
 
-/* "lab-:billing=48,metadata=2184;play-:billing=40": add these pools. Texts are those of the input. RC_INVALID says what is wrong where. */
+/* "lab-:billing=48,metadata=2184;play-:billing=40": add these pools; texts stay the input's. RC_INVALID says where. */
 MUST_CHECK enum rc hold_rules_read_pools(struct hold_rules *rules, struct str text, struct err *e);
 
-/* RC_INVALID: a billing hold is too short for the bills of two leases to be apart for certain: 24 h and twice the padding are needed. 0 is
- * allowed, and means that nobody is interested. */
+/* RC_INVALID: a billing hold is too short for the bills of two leases to be apart for certain: 24 h and twice the
+ * padding are needed. 0 is allowed, and means that nobody is interested. */
 MUST_CHECK enum rc hold_rules_check(const struct hold_rules *rules, struct err *e);
 
 /* Hours of a hold for this reason of an account with this name. */
@@ -155,5 +155,5 @@ bool hold_is_due(const struct hold *h, struct wall now);
 MUST_CHECK enum rc hold_close(struct hold *h, enum hold_state how, struct str by, struct str why, struct wall now,
                               struct err *e);
 
-/* Have it last until then; later or earlier than before, but not in the past. RC_CONFLICT: closed; RC_INVALID: not after now. */
+/* Have it last until then: longer or shorter, but not into the past. RC_CONFLICT: closed; RC_INVALID: not after now. */
 MUST_CHECK enum rc hold_extend(struct hold *h, int64_t due_ms, struct wall now, struct err *e);

@@ -2,8 +2,8 @@
 /*
  * lease.c - the life of a lease.
  *
- * PendingApproval -> Provisioning -> Active <-> Frozen -> one of six ends. Approving claims an account; the lease is Active only
- * when access works. A provisioning that fails leads back to PendingApproval when a person had approved it.
+ * PendingApproval -> Provisioning -> Active <-> Frozen -> one of six ends. Approving claims an account; the lease is
+ * Active only when access works. A provisioning that fails leads back to PendingApproval when a person had approved it.
  *
  * Always true:
  *   1. status changes only in lease_apply(), only along the table below.
@@ -11,7 +11,8 @@
  *   3. Who is monitored (Provisioning, Active, Frozen) or has ended has an account, an approver and a start; who is
  *      pending or denied has none of them.                                                          [lease_ok()]
  *
- * Not here: who may ask (http/), which account (service/), when the monitor finds that something is over (lease_watch.c).
+ * Not here: who may ask (http/), which account (service/), when the monitor finds that something is over
+ * (lease_watch.c).
  */
 #include "domain/lease.h"
 
@@ -48,17 +49,9 @@ static const struct lease_step steps[] = {
 };
 /* clang-format on */
 
-const char *const lease_status_names[LEASE_STATUS_COUNT] = {
-#define X(name, text, group) text,
-	LEASE_STATUSES(X)
-#undef X
-};
+const char *const lease_status_names[LEASE_STATUS_COUNT] = { LEASE_STATUSES(ROW_TEXT) };
 
-const char *const lease_event_names[LEASE_EVENT_COUNT] = {
-#define X(name, text) text,
-	LEASE_EVENTS(X)
-#undef X
-};
+const char *const lease_event_names[LEASE_EVENT_COUNT] = { LEASE_EVENTS(ROW_TEXT) };
 
 static const enum lease_group groups[LEASE_STATUS_COUNT] = {
 #define X(name, text, group) LEASE_GROUP_##group,
@@ -72,6 +65,11 @@ enum lease_group lease_group(enum lease_status status)
 	return groups[status];
 }
 
+enum lease_status lease_shown_status(const struct lease *l)
+{
+	return l->queued_ms ? LEASE_PROVISIONING : l->status;
+}
+
 bool lease_is_live(enum lease_status status)
 {
 	return lease_group(status) == LEASE_GROUP_PENDING || lease_group(status) == LEASE_GROUP_MONITORED;
@@ -83,12 +81,6 @@ const struct lease_step *lease_step(enum lease_status from, enum lease_event on)
 		if (steps[i].from == from && steps[i].on == on)
 			return &steps[i];
 	return NULL;
-}
-
-static bool has_what_all_have(const struct lease *l)
-{
-	return l->uuid.n > 0 && l->user_email.n > 0 && str_eq_nocase(l->user_email, l->user_key) &&
-	       l->template_uuid.n > 0 && l->template_name.n > 0 && l->max_spend >= 0 && l->duration_ms >= 0;
 }
 
 /* What only a lease has that was given an account. */
@@ -106,7 +98,11 @@ static bool has_nothing_of_an_account(const struct lease *l)
 
 bool lease_ok(const struct lease *l)
 {
-	if (l->status >= LEASE_STATUS_COUNT || !has_what_all_have(l))
+	bool has_what_all_have = l->uuid.n > 0 && l->user_email.n > 0 && str_eq_nocase(l->user_email, l->user_key) &&
+	                         l->template_uuid.n > 0 && l->template_name.n > 0 && l->max_spend >= 0 &&
+	                         l->duration_ms >= 0;
+
+	if (l->status >= LEASE_STATUS_COUNT || !has_what_all_have)
 		return false;
 	switch (lease_group(l->status)) {
 	case LEASE_GROUP_PENDING: return has_nothing_of_an_account(l) && l->ttl_sec == 0;
@@ -117,47 +113,21 @@ bool lease_ok(const struct lease *l)
 	return false;
 }
 
-/* "Active, Frozen or Provisioning": from where the event leads anywhere. */
-static struct str allowed_from(enum lease_event on, struct buf *b)
+/* Says from where the event leads anywhere: "Active, Frozen or Provisioning". */
+static enum rc refuse(const struct lease *l, enum lease_event on, struct err *e)
 {
-	enum lease_status from[LEASE_STATUS_COUNT];
-	size_t            count = 0;
+	CLEANUP(buf_fini) struct buf allowed;
+	enum lease_status            from[LEASE_STATUS_COUNT];
+	size_t                       count = 0;
 
+	buf_init(&allowed, 256);
 	for (int status = 0; status < LEASE_STATUS_COUNT; status++)
 		if (lease_step((enum lease_status)status, on))
 			from[count++] = (enum lease_status)status;
-	for (size_t i = 0; i < count; i++) {
-		if (i > 0)
-			buf_add_text(b, i + 1 < count ? ", " : " or ");
-		buf_add_text(b, lease_status_names[from[i]]);
-	}
-	return buf_str(b);
-}
-
-static enum rc refuse(const struct lease *l, enum lease_event on, struct err *e)
-{
-	CLEANUP(buf_fini) struct buf b;
-	struct str                   allowed;
-
-	buf_init(&b, 256);
-	allowed = allowed_from(on, &b);
-	return err_set(e, RC_CONFLICT, "lease %.*s is %s; to %s, it must be %.*s", STR_ARG(l->uuid),
-	               lease_status_names[l->status], lease_event_names[on], STR_ARG(allowed));
-}
-
-static void forget_account(struct lease *l)
-{
-	l->account_id = l->approved_by = l->freeze_reason = STR("");
-	l->start_ms = l->last_checked_ms = l->expires_ms = 0;
-	l->cost = l->cost_at_ms = l->rate_from_ms = l->rate_from_cost = l->projected_ms = 0;
-}
-
-/* A lease begins when it can be used: what was agreed as its duration counts from then on. An end that a manager has set meanwhile stays. */
-static void begin(struct lease *l, struct wall now)
-{
-	l->start_ms = l->last_checked_ms = now.ms;
-	if (l->expires_ms == 0 && l->duration_ms > 0)
-		l->expires_ms = now.ms + l->duration_ms;
+	for (size_t i = 0; i < count; i++)
+		buf_addf(&allowed, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", lease_status_names[from[i]]);
+	return err_set(e, RC_CONFLICT, "lease %.*s is %s; to %s, it must be %s", STR_ARG(l->uuid),
+	               lease_status_names[l->status], lease_event_names[on], allowed.p);
 }
 
 static void leave_line(struct lease *l)
@@ -175,9 +145,17 @@ static void note(struct lease *l, enum lease_event on, struct wall now)
 		break;
 	case LEASE_ON_DENY:
 	case LEASE_ON_WITHDRAW: leave_line(l); break;
-	case LEASE_ON_PUBLISH: begin(l, now); break;
-	case LEASE_ON_RESET: forget_account(l); break;
-	case LEASE_ON_UNFREEZE: l->freeze_reason = STR(""); break;
+	case LEASE_ON_PUBLISH: /* its duration counts from when it can be used; an end that a manager has set stays */
+		l->start_ms = l->last_checked_ms = now.ms;
+		if (l->expires_ms == 0 && l->duration_ms > 0)
+			l->expires_ms = now.ms + l->duration_ms;
+		break;
+	case LEASE_ON_RESET:
+		l->account_id = l->approved_by = l->decision_reason = l->freeze_reason = l->frozen_by = STR("");
+		l->start_ms = l->last_checked_ms = l->expires_ms = 0;
+		l->cost = l->cost_at_ms = l->rate_from_ms = l->rate_from_cost = l->projected_ms = 0;
+		break;
+	case LEASE_ON_UNFREEZE: l->freeze_reason = l->frozen_by = STR(""); break;
 	case LEASE_ON_FREEZE: break;
 	case LEASE_ON_FAIL:
 	case LEASE_ON_EXPIRE:

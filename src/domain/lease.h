@@ -1,4 +1,5 @@
-/* lease.h - a lease: one person, one account, for a time and a budget. The states, and every decision about it. Pure. */
+/* lease.h - a lease: one person, one account, for a time and a budget. Its states, and every decision about it.
+ * Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -85,20 +86,21 @@ const struct lease_step *lease_step(enum lease_status from, enum lease_event on)
 enum threshold_action { THRESHOLD_ALERT, THRESHOLD_FREEZE, THRESHOLD_ACTION_COUNT };
 extern const char *const threshold_action_names[THRESHOLD_ACTION_COUNT]; /* ALERT, FREEZE_ACCOUNT */
 
-struct budget_threshold {
-	int64_t               micro_usd;
+struct threshold {
+	int64_t               at; /* budget: what was spent, in millionths of a dollar; duration: ms that are left */
 	enum threshold_action action;
 };
-struct duration_threshold {
-	int64_t               remaining_ms;
-	enum threshold_action action;
+struct threshold_list {
+	struct threshold items[THRESHOLDS_MAX];
+	size_t           count;
 };
 struct thresholds {
-	struct budget_threshold   budget[THRESHOLDS_MAX];
-	size_t                    budget_count;
-	struct duration_threshold duration[THRESHOLDS_MAX];
-	size_t                    duration_count;
+	struct threshold_list budget, duration;
 };
+
+/* What follows when spend that is not billed yet would pass the budget; the operator's policy says. */
+enum overrun_action { OVERRUN_ALERT, OVERRUN_FREEZE, OVERRUN_END, OVERRUN_ACTION_COUNT };
+extern const char *const overrun_action_names[OVERRUN_ACTION_COUNT]; /* alert, freeze, end */
 
 /* As stored. Amounts in millionths of a dollar, times in ms, 0: none. */
 struct lease {
@@ -119,34 +121,51 @@ struct lease {
 	int64_t           start_ms, last_checked_ms, expires_ms;
 	int64_t           cost, cost_at_ms; /* spend, and up to when it is complete */
 	int64_t           end_ms;
-	int64_t           ttl_sec;   /* removed after this */
-	int64_t           ttl_days;  /* how long it is kept after its end: the policy's, when it was last asked */
-	int64_t           queued_ms; /* approved, and waits in line for an account since; 0: does not */
-	struct str        queued_by; /* who approved it */
-	int64_t           is_queued; /* 1: queued_ms is set; for the index of the line */
-	struct str        decided_by, decision_reason; /* of a denial, a withdrawal */
+	int64_t           ttl_sec;         /* removed after this */
+	int64_t           ttl_days;        /* how long it is kept after its end: the policy's, when it was last asked */
+	int64_t           queued_ms;       /* approved, and waits in line for an account since; 0: does not */
+	struct str        queued_by;       /* who approved it */
+	int64_t           is_queued;       /* 1: queued_ms is set; for the index of the line */
+	struct str        decided_by;      /* of a denial, a withdrawal */
+	struct str        decision_reason; /* the same, or of an approval */
 	struct str        ended_by;
 	struct str        end_reason;    /* JSON: the reason object of LeaseTerminated */
 	struct str        freeze_reason; /* JSON: the reason object of LeaseFrozen */
+	struct str        frozen_by;
 	int64_t           created_ms, edited_ms;
 	int64_t           rate_from_ms, rate_from_cost; /* an earlier observation, for the projection */
-	int64_t  projected_ms; /* since when the projected spend passes the budget, and its owner was told; 0: not */
-	uint64_t version;
+	int64_t    projected_ms; /* since when the projected spend passes the budget, and its owner was told; 0: not */
+	struct str cost_state;   /* once ended: the state of the statement with its cost; empty: as seen while it ran */
+	uint64_t   version;
 };
+
+/* What everybody is shown: an approved lease in line counts as Provisioning, since nobody has to decide about it. */
+enum lease_status lease_shown_status(const struct lease *l);
 
 /* What always holds: per status, which fields are there. */
 bool lease_ok(const struct lease *l);
 
-/* The only writer of status. Writes also what follows from the time alone: start, check and end; RESET forgets account, approver, dates and
- * cost. The caller gives the account and the approver with APPROVE, and ttl_sec with an end or a denial; then lease_ok() holds.
- * RC_CONFLICT: not from this status, with a sentence that says which one it is and which it should be. */
+/* The only writer of status, and of what follows from the time alone: start, check and end; RESET forgets account,
+ * approver, dates and cost. The caller gives the account and the approver with APPROVE, and ttl_sec with an end or a
+ * denial; then lease_ok() holds. RC_CONFLICT: not from this status; the message says from which. */
 MUST_CHECK enum rc lease_apply(struct lease *l, enum lease_event on, struct wall now, struct err *e);
 
-/* Hours of its life, as events tell them: from its start to its end, rounded; without an end, what was agreed. 0: neither. */
+/* Hours of its life, as events tell them: from start to end, rounded; without an end, as agreed. 0: neither. */
 int64_t lease_hours(const struct lease *l);
 
 /* The stored lists. They were checked when they came in: what is not a threshold nevertheless is left out. */
 void thresholds_parse(struct str budget_json, struct str duration_json, struct thresholds *ret);
+
+/* Bills come late, so more has been spent than is known: the known cost, continued at the rate of about the last
+ * day. All 0 until an hour of figures is there. */
+struct lease_forecast {
+	bool    is_known;
+	int64_t per_hour;
+	int64_t estimated; /* spent by the last check: what is known, and the rate times the lag of the figures */
+	int64_t projected; /* at its end, or a day after the last check when it has none */
+	int64_t overrun;   /* by how much it may pass its budget before a bill shows it; 0: it will not, or has none */
+};
+void lease_forecast(const struct lease *l, struct lease_forecast *ret);
 
 /* --- the monitor's rule (contract 4.2), one lease at a time --- */
 
@@ -156,24 +175,24 @@ struct lease_watch {
 	struct wall   now;
 	bool          projects; /* PROJECTED alerts are on */
 
+	enum overrun_action on_projected, on_estimated; /* what follows when these amounts reach the budget */
+
 	/* What follows. One that is over its budget or expired has nothing else. */
-	bool                      is_over_budget, is_expired;
-	bool                      freezes; /* a threshold wants it frozen: by which */
-	bool                      freezes_by_budget;
-	struct budget_threshold   freeze_budget;
-	struct duration_threshold freeze_duration;
-	bool                      alerts_budget, alerts_duration, alerts_projection;
-	struct budget_threshold   alert_budget;
-	struct duration_threshold alert_duration;
-	int64_t                   projected; /* spend at its end, or a day from now; 0: cannot be told */
+	bool                  is_over_budget, is_expired;
+	bool                  is_by_forecast;             /* over its budget, or frozen, by what is not billed yet */
+	bool                  freezes, freezes_by_budget; /* a threshold wants it frozen: by which */
+	struct threshold      freeze;
+	bool                  alerts_budget, alerts_duration, alerts_projection;
+	struct threshold      alert_budget, alert_duration;
+	struct lease_forecast forecast;
 };
 
-/* Only an Active or Frozen lease is watched; any other is left as it is, and nothing follows. Each crossing is told once, because the lease
- * gets the new figures: store it together with what follows. */
+/* Only an Active or Frozen lease is watched; any other is left as it is, and nothing follows. Each crossing is told
+ * once, because the lease gets the new figures: store it together with what follows. */
 void lease_watch(struct lease_watch *w);
 
-/* When lease_watch() has something new to say by time alone: at a duration threshold after now, or just behind its end (which may have passed).
- * 0: never. */
+/* When lease_watch() has something new to say by time alone: at a duration threshold after now, or just behind its
+ * end (which may have passed). 0: never. */
 int64_t lease_next_moment_ms(const struct lease *l, struct wall now);
 
 /* --- ids --- */

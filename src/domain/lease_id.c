@@ -2,8 +2,9 @@
 /*
  * lease_id.c - the names of things: lease ids, emails, uuids, account ids.
  *
- * The id of a lease is padded base64 of {"userEmail":"...","uuid":"..."}; clients build it themselves from the two. Reading accepts
- * what they make of it on the way: the URL-safe alphabet, no padding, blanks in the JSON, the other order of its members.
+ * The id of a lease is padded base64 of {"userEmail":"...","uuid":"..."}; clients build it themselves from the two.
+ * Reading accepts what they make of it on the way: the URL-safe alphabet, no padding, blanks in the JSON, the other
+ * order of its members.
  *
  * Always true: an id that is read has nothing but a good email and a good uuid in it.
  */
@@ -12,59 +13,17 @@
 #include "base/json.h"
 #include "domain/lease.h"
 
-enum { LOCAL_PART_MAX = 64, HOST_LABEL_MAX = 63, LEASE_JSON_MAX = 512 };
-
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_hex(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+enum { LOCAL_PART_MAX = 64, HOST_LABEL_MAX = 63 };
 
 static bool is_local_part(struct str s)
 {
-	if (s.n == 0 || s.n > LOCAL_PART_MAX || s.p[0] == '.' || s.p[s.n - 1] == '.')
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (!is_letter(c) && !is_digit(c) && !memchr("_'+-.", c, 5))
-			return false;
-		if (c == '.' && s.p[i - 1] == '.')
-			return false;
-	}
-	return true;
+	return s.n > 0 && s.n <= LOCAL_PART_MAX && s.p[0] != '.' && s.p[s.n - 1] != '.' && !memmem(s.p, s.n, "..", 2) &&
+	       str_is_of(s, "a-zA-Z0-9_'+.-");
 }
 
 static bool is_host_label(struct str s)
 {
-	if (s.n == 0 || s.n > HOST_LABEL_MAX || s.p[0] == '-' || s.p[s.n - 1] == '-')
-		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (!is_letter(s.p[i]) && !is_digit(s.p[i]) && s.p[i] != '-')
-			return false;
-	return true;
-}
-
-/* A top-level domain has letters only, or begins as one of another script does ("xn--"). */
-static bool is_top_label(struct str s)
-{
-	if (s.n < 2 || !is_host_label(s))
-		return false;
-	if (str_starts_with(s, STR("xn--")))
-		return true;
-	for (size_t i = 0; i < s.n; i++)
-		if (!is_letter(s.p[i]))
-			return false;
-	return true;
+	return s.n > 0 && s.n <= HOST_LABEL_MAX && s.p[0] != '-' && s.p[s.n - 1] != '-' && str_is_of(s, "a-zA-Z0-9-");
 }
 
 static bool is_host(struct str s)
@@ -78,7 +37,9 @@ static bool is_host(struct str s)
 			return false;
 		label = str_cut(&rest, '.');
 	}
-	return is_top_label(label);
+	/* A top-level domain has letters only, or begins as one of another script does ("xn--"). */
+	return label.n >= 2 && is_host_label(label) &&
+	       (str_starts_with(label, STR("xn--")) || str_is_of(label, "a-zA-Z"));
 }
 
 bool email_is_ok(struct str s)
@@ -90,12 +51,7 @@ bool email_is_ok(struct str s)
 
 struct str email_key(struct str s, struct arena *a)
 {
-	char *text = arena_copy(a, s.p ? s.p : "", s.n);
-
-	for (size_t i = 0; i < s.n; i++)
-		if (text[i] >= 'A' && text[i] <= 'Z')
-			text[i] = (char)(text[i] - 'A' + 'a');
-	return str_of(text, s.n);
+	return str_lower(a, s);
 }
 
 bool uuid_is_ok(struct str s)
@@ -105,7 +61,7 @@ bool uuid_is_ok(struct str s)
 	for (size_t i = 0; i < s.n; i++) {
 		bool is_dash_place = i == 8 || i == 13 || i == 18 || i == 23;
 
-		if (is_dash_place ? s.p[i] != '-' : !is_hex(s.p[i]))
+		if (is_dash_place ? s.p[i] != '-' : char_hex(s.p[i]) < 0)
 			return false;
 	}
 	return true;
@@ -113,12 +69,7 @@ bool uuid_is_ok(struct str s)
 
 bool account_id_is_ok(struct str s)
 {
-	if (s.n != ACCOUNT_ID_MAX)
-		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (!is_digit(s.p[i]))
-			return false;
-	return true;
+	return str_is_digits(s, ACCOUNT_ID_MAX);
 }
 
 static void replace(char *text, size_t n, char from, char to)
@@ -162,16 +113,9 @@ static bool to_urlsafe(struct str any, struct arena *a, struct str *ret)
 
 struct str lease_id(const struct lease *l, struct arena *a)
 {
-	CLEANUP(buf_fini) struct buf b;
-	struct json_out              o;
+	struct str key = JSON_OF(a, member_str("userEmail", l->user_email), member_str("uuid", l->uuid));
 
-	buf_init(&b, LEASE_JSON_MAX);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_str(&o, "userEmail", l->user_email);
-	json_put_str(&o, "uuid", l->uuid);
-	json_close_object(&o);
-	return to_standard(base64url_encode(a, buf_str(&b)), a);
+	return to_standard(base64url_encode(a, key), a);
 }
 
 static enum rc read_key(struct str text, struct arena *a, struct str *ret_email, struct str *ret_uuid, struct err *e)

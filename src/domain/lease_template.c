@@ -10,14 +10,31 @@
 
 #include <stdio.h>
 
+#include "base/attr.h"
+#include "base/clock.h"
+
 const char *const template_visibility_names[TEMPLATE_VISIBILITY_COUNT] = { "PUBLIC", "PRIVATE" };
 
-enum { NUMBER_SIZE = 40 };
+enum { NUMBER_SIZE = 60 };
 
-/* 50500000 of 1000000 is "50.5": as a person would write it. */
-static const char *as_number(int64_t value, int64_t unit, char ret[NUMBER_SIZE])
+/* "7 days 2 hours": as a person would say it; a part of a minute counts as one. */
+static const char *as_time(int64_t ms, char ret[NUMBER_SIZE])
 {
-	(void)snprintf(ret, NUMBER_SIZE, "%.10g", (double)value / (double)unit); /* 17 characters at most */
+	static const struct {
+		const char *name;
+		int64_t     minutes;
+	} units[] = { { "day", 1440 }, { "hour", 60 }, { "minute", 1 } };
+	int64_t rest = ms / 60000 + (ms % 60000 != 0);
+	size_t  n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		int64_t count = rest / units[i].minutes;
+
+		rest %= units[i].minutes;
+		if (count || (n == 0 && i + 1 == ARRAY_LEN(units)))
+			n += (size_t)snprintf(ret + n, NUMBER_SIZE - n, "%s%lld %s%s", n ? " " : "", (long long)count,
+			                      units[i].name, count == 1 ? "" : "s");
+	}
 	return ret;
 }
 
@@ -29,23 +46,32 @@ static bool is_more_than(int64_t value, int64_t max, int64_t unit)
 
 static void check_budget(int64_t max_spend, const struct policy *policy, struct problems *ret)
 {
-	char text[NUMBER_SIZE];
-
 	if (max_spend == 0 && policy->requires_budget)
-		problems_add(ret, "maxSpend", "a maximum spend is required, of at most %lld dollars",
+		problems_add(ret, "maxSpend", "a maximum spend is required, of at most %lld dollars (leases.maxBudget)",
 		             (long long)policy->budget_max_usd);
 	if (is_more_than(max_spend, policy->budget_max_usd, LEASE_USD))
-		problems_add(ret, "maxSpend", "%s dollars is more than the %lld that are allowed",
-		             as_number(max_spend, LEASE_USD, text), (long long)policy->budget_max_usd);
+		problems_add(ret, "maxSpend", "%.10g dollars is more than the %lld that leases.maxBudget allows",
+		             (double)max_spend / LEASE_USD, (long long)policy->budget_max_usd);
 }
 
-static void check_duration(const char *field, int64_t duration_ms, const struct policy *policy, struct problems *ret)
+/* start_ms: of a lease that has begun; 0: it has not, or it is a template. */
+static void check_duration(const char *field, int64_t start_ms, int64_t duration_ms, const struct policy *policy,
+                           struct problems *ret)
 {
-	char text[NUMBER_SIZE];
+	char text[NUMBER_SIZE], most[NUMBER_SIZE], until[ISO_TIME_SIZE];
 
-	if (is_more_than(duration_ms, policy->duration_max_hours, LEASE_HOUR_MS))
-		problems_add(ret, field, "%s hours is longer than the %lld that are allowed",
-		             as_number(duration_ms, LEASE_HOUR_MS, text), (long long)policy->duration_max_hours);
+	if (!is_more_than(duration_ms, policy->duration_max_hours, LEASE_HOUR_MS))
+		return;
+	(void)as_time(duration_ms, text);
+	(void)as_time(policy->duration_max_hours * LEASE_HOUR_MS, most);
+	if (!start_ms)
+		problems_add(ret, field, "%s is longer than the %s that leases.maxDurationHours allows", text, most);
+	else
+		problems_add(ret, field,
+		             "%s after its start is longer than the %s that leases.maxDurationHours allows: at the "
+		             "latest it ends at %s",
+		             text, most,
+		             iso_time(start_ms / 1000 + policy->duration_max_hours * (LEASE_HOUR_MS / 1000), until).p);
 }
 
 static void check_group(struct str group, const struct policy *policy, struct problems *ret)
@@ -66,27 +92,31 @@ static void check_group(struct str group, const struct policy *policy, struct pr
 
 void template_check(const struct lease_template *t, const struct policy *policy, struct problems *ret)
 {
+	char most[NUMBER_SIZE];
+
 	check_budget(t->max_spend, policy, ret);
 	if (t->duration_ms == 0 && policy->requires_duration)
-		problems_add(ret, "leaseDurationInHours", "a duration is required, of at most %lld hours",
-		             (long long)policy->duration_max_hours);
-	check_duration("leaseDurationInHours", t->duration_ms, policy, ret);
+		problems_add(ret, "leaseDurationInHours",
+		             "a duration is required, of at most %s (leases.maxDurationHours)",
+		             as_time(policy->duration_max_hours * LEASE_HOUR_MS, most));
+	check_duration("leaseDurationInHours", 0, t->duration_ms, policy, ret);
 	check_group(t->cost_group, policy, ret);
 }
 
 /* A lease that has not begun has no end yet, only what was agreed; afterwards its end decides. */
 void lease_check_limits(const struct lease *l, const struct policy *policy, struct problems *ret)
 {
+	char most[NUMBER_SIZE];
 	bool has_begun = l->status != LEASE_PENDING_APPROVAL && l->status != LEASE_PROVISIONING;
 
 	check_budget(l->max_spend, policy, ret);
 	if (l->expires_ms > 0 && l->start_ms > 0)
-		check_duration("expirationDate", l->expires_ms - l->start_ms, policy, ret);
+		check_duration("expirationDate", l->start_ms, l->expires_ms - l->start_ms, policy, ret);
 	else if (!has_begun && l->duration_ms > 0)
-		check_duration("leaseDurationInHours", l->duration_ms, policy, ret);
+		check_duration("leaseDurationInHours", 0, l->duration_ms, policy, ret);
 	else if (policy->requires_duration)
 		problems_add(ret, has_begun ? "expirationDate" : "leaseDurationInHours",
-		             "an end is required, at most %lld hours after the start",
-		             (long long)policy->duration_max_hours);
+		             "an end is required, at most %s after the start (leases.maxDurationHours)",
+		             as_time(policy->duration_max_hours * LEASE_HOUR_MS, most));
 	check_group(l->cost_group, policy, ret);
 }

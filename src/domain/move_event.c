@@ -2,8 +2,8 @@
 /*
  * move_event.c - reads the event of a MoveAccount.
  *
- * What decides something must be there and exact: the names of the source and of the call, and the three ids. All else may be there or not,
- * and members that we do not know are no problem, since CloudTrail adds some every year.
+ * What decides something must be there and exact: the names of the source and of the call, and the three ids. All else
+ * may be there or not, and members that we do not know are no problem, since CloudTrail adds some every year.
  *
  * An event about a call that failed is a good event: it says that nothing was moved.
  */
@@ -15,14 +15,11 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "domain/lease.h"
 
-enum { ACCOUNT_DIGITS = 12, PART_MAX = 32, FIRST_MIN = 4, SECOND_MIN = 8 };
+enum { PART_MAX = 32, FIRST_MIN = 4, SECOND_MIN = 8 };
 
-const char *const move_problem_names[MOVE_PROBLEM_COUNT] = {
-#define X(name, text) [MOVE_##name] = text,
-	MOVE_PROBLEMS(X)
-#undef X
-};
+const char *const move_problem_names[MOVE_PROBLEM_COUNT] = { MOVE_PROBLEMS(ROW_TEXT) };
 
 void move_problem_set(struct move_problem *p, enum move_problem_kind kind, const char *action, const char *fmt, ...)
 {
@@ -36,14 +33,6 @@ void move_problem_set(struct move_problem *p, enum move_problem_kind kind, const
 }
 
 /* --- ids --- */
-
-bool move_is_account(struct str id)
-{
-	for (size_t i = 0; i < id.n; i++)
-		if (id.p[i] < '0' || id.p[i] > '9')
-			return false;
-	return id.n == ACCOUNT_DIGITS;
-}
 
 /* So many small letters and digits, at least. */
 static bool is_part(struct str text, size_t least)
@@ -76,106 +65,87 @@ bool move_is_parent(struct str id)
 
 /* --- the event --- */
 
-struct reader {
-	struct arena        *arena;
-	struct move_problem *problem;
+enum { NOT_KEPT = -1 };
+#define AT(member) (int)offsetof(struct move_event, member)
+
+static const char parent_form[] = "an OU (ou-xxxx-xxxxxxxx) or a root (r-xxxx) in small letters and digits";
+
+/* Texts that must be there, in the order in which they are looked at. */
+static const struct member {
+	const char *where, *name; /* where: "", or a path with a dot at its end */
+	int         offset;       /* into struct move_event */
+	const char *expected;     /* NULL: see is_ok */
+	bool (*is_ok)(struct str id);
+	const char *form;
+} members[] = {
+	{ "", "version", NOT_KEPT },
+	{ "", "id", NOT_KEPT },
+	{ "", "account", NOT_KEPT },
+	{ "", "time", NOT_KEPT },
+	{ "", "region", NOT_KEPT },
+	{ "", "detail-type", NOT_KEPT, "AWS API Call via CloudTrail" },
+	{ "", "source", NOT_KEPT, "aws.organizations" },
+	{ "detail.", "eventSource", NOT_KEPT, "organizations.amazonaws.com" },
+	{ "detail.", "eventName", NOT_KEPT, "MoveAccount" },
+	{ "detail.", "eventTime", AT(time) },
+	{ "detail.", "eventID", AT(id) },
+	{ "detail.requestParameters.", "accountId", AT(account), NULL, account_id_is_ok, "12 digits" },
+	{ "detail.requestParameters.", "sourceParentId", AT(source), NULL, move_is_parent, parent_form },
+	{ "detail.requestParameters.", "destinationParentId", AT(destination), NULL, move_is_parent, parent_form },
 };
 
-/* A text that must be there. */
-static bool read_text(const struct reader *r, const json_t *object, const char *where, const char *name,
-                      struct str *ret)
+static bool read_member(const json_t *event, const struct member *m, struct arena *a, struct move_event *ret,
+                        struct move_problem *problem)
 {
-	const json_t *value = json_object_get(object, name);
+	const json_t *value = event;
+	struct str    path = str_from(m->where), text;
 
+	while (path.n)
+		value = json_object_get(value, str_dup(a, str_cut(&path, '.')).p);
+	value = json_object_get(value, m->name);
+	text = str_dup(a, str_of(json_string_value(value), json_string_length(value)));
 	if (!json_is_string(value)) {
-		move_problem_set(r->problem, MOVE_MISSING, NULL, "%s%s: is required, a text", where, name);
+		move_problem_set(problem, MOVE_MISSING, NULL, "%s%s: is required, a text", m->where, m->name);
 		return false;
 	}
-	*ret = str_dup(r->arena, str_of(json_string_value(value), json_string_length(value)));
+	if (m->expected && !str_eq(text, str_from(m->expected))) {
+		move_problem_set(problem, MOVE_OTHER_EVENT, NULL, "%s%s: must be '%s', not '%.40s'", m->where, m->name,
+		                 m->expected, text.p);
+		return false;
+	}
+	if (m->is_ok && !m->is_ok(text)) {
+		move_problem_set(problem, MOVE_BAD_ID, NULL, "%s%s: must be %s, not '%.40s'", m->where, m->name,
+		                 m->form, text.p);
+		return false;
+	}
+	if (m->offset != NOT_KEPT)
+		*(struct str *)(void *)((char *)ret + m->offset) = text;
 	return true;
-}
-
-static bool read_exact(const struct reader *r, const json_t *object, const char *where, const char *name,
-                       const char *expected)
-{
-	struct str text;
-
-	if (!read_text(r, object, where, name, &text))
-		return false;
-	if (str_eq(text, str_from(expected)))
-		return true;
-	move_problem_set(r->problem, MOVE_OTHER_EVENT, NULL, "%s%s: must be '%s', not '%.40s'", where, name, expected,
-	                 text.p);
-	return false;
-}
-
-static bool read_id(const struct reader *r, const json_t *object, const char *name, bool (*is_ok)(struct str),
-                    const char *form, struct str *ret)
-{
-	if (!read_text(r, object, "detail.requestParameters.", name, ret))
-		return false;
-	if (is_ok(*ret))
-		return true;
-	move_problem_set(r->problem, MOVE_BAD_ID, NULL, "detail.requestParameters.%s: must be %s, not '%.40s'", name,
-	                 form, ret->p);
-	return false;
-}
-
-static bool read_envelope(const struct reader *r, const json_t *event)
-{
-	static const char *const names[] = { "version", "id", "account", "time", "region" };
-	struct str               ignored;
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (!read_text(r, event, "", names[i], &ignored))
-			return false;
-	return read_exact(r, event, "", "detail-type", "AWS API Call via CloudTrail") &&
-	       read_exact(r, event, "", "source", "aws.organizations");
-}
-
-static bool read_move(const struct reader *r, const json_t *detail, struct move_event *ret)
-{
-	static const char form[] = "an OU (ou-xxxx-xxxxxxxx) or a root (r-xxxx) in small letters and digits";
-	const json_t     *parameters = json_object_get(detail, "requestParameters");
-
-	return read_exact(r, detail, "detail.", "eventSource", "organizations.amazonaws.com") &&
-	       read_exact(r, detail, "detail.", "eventName", "MoveAccount") &&
-	       read_text(r, detail, "detail.", "eventTime", &ret->time) &&
-	       read_text(r, detail, "detail.", "eventID", &ret->id) &&
-	       read_id(r, parameters, "accountId", move_is_account, "12 digits", &ret->account) &&
-	       read_id(r, parameters, "sourceParentId", move_is_parent, form, &ret->source) &&
-	       read_id(r, parameters, "destinationParentId", move_is_parent, form, &ret->destination);
-}
-
-/* Any errorCode says that the call failed, whatever its type. */
-static struct str read_error(const struct reader *r, const json_t *detail)
-{
-	const json_t *code = json_object_get(detail, "errorCode");
-	struct str    text;
-
-	if (!code || json_is_null(code))
-		return STR("");
-	return json_get_text(detail, "errorCode", &text) && text.n ? str_dup(r->arena, text) : STR("unknown");
 }
 
 enum rc move_event_parse(struct str text, struct arena *a, struct move_event *ret, struct move_problem *ret_problem)
 {
 	CLEANUP(json_freep) json_t *event = NULL;
 	struct move_problem         ignored;
-	struct reader               r = { a, ret_problem ? ret_problem : &ignored };
+	struct move_problem        *problem = ret_problem ? ret_problem : &ignored;
 	struct move_event           m = { 0 };
 	struct err                  e = { 0 };
-	const json_t               *detail;
+	const json_t               *detail, *code;
 	int64_t                     sec;
 
 	if (json_parse(text, &event, &e)) {
-		move_problem_set(r.problem, MOVE_NOT_JSON, NULL, "%.180s", e.msg);
+		move_problem_set(problem, MOVE_NOT_JSON, NULL, "%.180s", e.msg);
 		return RC_INVALID;
 	}
+	for (size_t i = 0; i < ARRAY_LEN(members); i++)
+		if (!read_member(event, &members[i], a, &m, problem))
+			return RC_INVALID;
 	detail = json_object_get(event, "detail");
-	if (!read_envelope(&r, event) || !read_move(&r, detail, &m))
-		return RC_INVALID;
-	m.error_code = read_error(&r, detail);
+	code = json_object_get(detail, "errorCode");
+	if (code && !json_is_null(code)) /* any says that the call failed, whatever its type */
+		m.error_code = json_get_text(detail, "errorCode", &m.error_code) && m.error_code.n
+		                       ? str_dup(a, m.error_code)
+		                       : STR("unknown");
 	if (iso_time_parse(m.time, &sec))
 		m.time_ms = sec * 1000;
 	if (json_get_text(json_object_get(detail, "userIdentity"), "arn", &m.by))

@@ -1,6 +1,6 @@
 /* move_event.h - an account was moved: the event that CloudTrail makes of the call MoveAccount, read exactly. Pure.
  *
- * The wrapping of queues (records with a body) is taken off before, in kernel/intake.c. */
+ * The wrapping of queues (records with a body) is taken off before, in kernel/edge/intake.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -54,7 +54,6 @@ void move_problem_set(struct move_problem *p, enum move_problem_kind kind, const
 MUST_CHECK enum rc move_event_parse(struct str text, struct arena *a, struct move_event *ret,
                                     struct move_problem *ret_problem);
 
-/* 12 digits; ou-{4,32}-{8,32}; r-{4,32} or an OU. Lower case only. */
-bool move_is_account(struct str id);
+/* ou-{4,32}-{8,32}; r-{4,32} or an OU. Lower case only. */
 bool move_is_ou(struct str id);
 bool move_is_parent(struct str id);

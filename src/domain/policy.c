@@ -2,9 +2,11 @@
 /*
  * policy.c - the defaults of the operator's configuration, and the list of what is wrong with an input.
  *
- * Always true: a list of problems holds at most PROBLEMS_MAX, each on one line of at most PROBLEM_TEXT_MAX bytes, whatever the input was.
+ * Always true: a list of problems holds at most PROBLEMS_MAX, each on one line of at most PROBLEM_TEXT_MAX bytes,
+ * whatever the input was.
  *
- * Not here: the document itself and how it is read (http/, service/), the limits that follow from it (lease_template.c).
+ * Not here: the document itself and how it is read (http/, service/), the limits that follow from it
+ * (lease_template.c).
  */
 #include "domain/policy.h"
 
@@ -43,6 +45,8 @@ void policy_defaults(struct policy *ret)
 		.duration_max_hours = 168,
 		.leases_per_user = 3,
 		.ttl_days = 30,
+		.on_projected_overrun = STR_INIT("alert"),
+		.on_estimated_overrun = STR_INIT("alert"),
 		.clean_failures_max = 3,
 		.clean_retry_wait_sec = 5,
 		.clean_successes = 2,

@@ -9,7 +9,7 @@
  *   1. status changes only in sandbox_apply(), only along the table below.
  *   2. A sandbox is used once: no row leads from a state behind `allocated` back to `available`. An operator's release
  *      of a sandbox that was claimed before leads to its deletion.                   [sandbox_release()]
- *   3. Whoever is `allocated` has an owner and a time; whoever is `available` has neither.  [sandbox_ok()]
+ *   3. An `allocated` sandbox has an owner and a time; an `available` one has neither.  [sandbox_ok()]
  *
  * Not here: who may ask (http/), how records are found and kept (service/, store/).
  */
@@ -50,36 +50,22 @@ static const struct sandbox_step steps[] = {
 };
 /* clang-format on */
 
-const char *const sandbox_state_names[SANDBOX_STATE_COUNT] = {
-#define X(name, text) text,
-	SANDBOX_STATES(X)
-#undef X
-};
+const char *const sandbox_state_names[SANDBOX_STATE_COUNT] = { SANDBOX_STATES(ROW_TEXT) };
 
-static const char *const event_names[SANDBOX_EVENT_COUNT] = {
-#define X(name, text) text,
-	SANDBOX_EVENTS(X)
-#undef X
-};
+static const char *const event_names[SANDBOX_EVENT_COUNT] = { SANDBOX_EVENTS(ROW_TEXT) };
 
 const char *sandbox_state_name(enum sandbox_state state)
 {
 	return state == SANDBOX_GONE ? "(gone)" : sandbox_state_names[state];
 }
 
-const char *sandbox_event_name(enum sandbox_event event)
-{
-	return event_names[event];
-}
-
 bool sandbox_state_parse(struct str name, enum sandbox_state *ret)
 {
-	for (int i = 0; i < SANDBOX_STATE_COUNT; i++)
-		if (str_eq(name, str_from(sandbox_state_names[i]))) {
-			*ret = (enum sandbox_state)i;
-			return true;
-		}
-	return false;
+	int found = str_word(name, sandbox_state_names, SANDBOX_STATE_COUNT);
+
+	if (found < SANDBOX_STATE_COUNT)
+		*ret = (enum sandbox_state)found;
+	return found < SANDBOX_STATE_COUNT;
 }
 
 const struct sandbox_step *sandbox_step(enum sandbox_state from, enum sandbox_event on)
@@ -212,18 +198,16 @@ enum rc sandbox_give_back(struct sandbox *s, struct str owner, struct wall now, 
 		return RC_OK;
 	if (s->status == SANDBOX_ALLOCATED && !sandbox_is_live(s, now))
 		return err_set_code(e, RC_DENIED, "ALLOCATION_EXPIRED",
-		                    "your time with sandbox %.*s was over after %lld h; it is taken back by itself",
+		                    "your time with sandbox %.*s ended after %lld h; it is taken back automatically",
 		                    STR_ARG(s->sandbox_id), (long long)s->lab_duration_hours);
 	if (s->status == SANDBOX_STALE)
 		return err_set(e, RC_CONFLICT,
-		               "sandbox %.*s was set aside by an operator; there is nothing more for you to do",
+		               "sandbox %.*s was put in quarantine by an operator; there is nothing more for you to do",
 		               STR_ARG(s->sandbox_id));
 	rc = sandbox_apply(s, SANDBOX_ON_GIVE_BACK, now, e);
-	if (rc)
-		return rc;
-	assert(sandbox_ok(s));
-	*ret_is_changed = true;
-	return RC_OK;
+	assert(rc || sandbox_ok(s));
+	*ret_is_changed = !rc;
+	return rc;
 }
 
 bool sandbox_is_orphaned(const struct sandbox *s, int64_t grace_sec, struct wall now)
@@ -236,73 +220,61 @@ enum rc sandbox_deletion_failed(struct sandbox *s, int64_t max_attempts, int64_t
 {
 	int64_t failures = s->deletion_retry_count + 1;
 	int64_t doublings = failures - 1 < BACKOFF_DOUBLINGS_MAX ? failures - 1 : BACKOFF_DOUBLINGS_MAX;
-	enum rc rc;
+	enum rc rc = sandbox_apply(s, failures > max_attempts ? SANDBOX_ON_GIVE_UP : SANDBOX_ON_DELETE_LATER, now, e);
 
-	rc = sandbox_apply(s, failures > max_attempts ? SANDBOX_ON_GIVE_UP : SANDBOX_ON_DELETE_LATER, now, e);
 	if (rc)
 		return rc;
 	s->deletion_retry_count = failures;
-	s->next_deletion_at = wall_sec(now) + (backoff_sec << doublings);
+	s->next_deletion_at = s->status == SANDBOX_DELETION_FAILED ? 0 : wall_sec(now) + (backoff_sec << doublings);
 	s->last_error = why;
+	assert(sandbox_ok(s));
+	return RC_OK;
+}
+
+/* Its deletion, when there is one, begins anew. */
+static enum rc start_over(struct sandbox *s, enum sandbox_event on, struct wall now, struct err *e)
+{
+	enum rc rc = sandbox_apply(s, on, now, e);
+
+	if (rc)
+		return rc;
+	s->quarantine_reason = STR("");
+	s->deletion_retry_count = 0;
+	s->next_deletion_at = 0;
 	assert(sandbox_ok(s));
 	return RC_OK;
 }
 
 enum rc sandbox_retry_deletion(struct sandbox *s, struct wall now, struct err *e)
 {
-	enum rc rc;
-
 	if (s->status != SANDBOX_DELETION_FAILED)
 		return err_set(e, RC_CONFLICT, "sandbox %.*s is %s; only one that is deletion_failed can be retried",
 		               STR_ARG(s->sandbox_id), sandbox_state_name(s->status));
-	rc = sandbox_apply(s, SANDBOX_ON_RETRY, now, e);
-	if (rc)
-		return rc;
-	s->deletion_retry_count = 0;
-	s->next_deletion_at = 0;
-	assert(sandbox_ok(s));
-	return RC_OK;
+	return start_over(s, SANDBOX_ON_RETRY, now, e);
 }
 
 enum rc sandbox_quarantine(struct sandbox *s, struct str reason, struct wall now, struct err *e)
 {
 	enum rc rc = sandbox_apply(s, SANDBOX_ON_QUARANTINE, now, e);
 
-	if (rc)
-		return rc;
-	s->quarantine_reason = reason.n ? reason : STR("set aside by an operator");
-	return RC_OK;
+	if (!rc)
+		s->quarantine_reason = reason.n ? reason : STR("put in quarantine by an operator");
+	return rc;
 }
 
 enum rc sandbox_release(struct sandbox *s, struct wall now, struct err *e)
 {
-	bool    was_used = s->allocated_at != 0 || s->deletion_requested_at != 0;
-	enum rc rc;
+	bool was_used = s->allocated_at != 0 || s->deletion_requested_at != 0;
 
 	if (s->status != SANDBOX_STALE || s->quarantine_reason.n == 0)
 		return err_set(e, RC_CONFLICT, "sandbox %.*s is not in quarantine, it is %s", STR_ARG(s->sandbox_id),
 		               sandbox_state_name(s->status));
-	rc = sandbox_apply(s, was_used ? SANDBOX_ON_RELEASE_USED : SANDBOX_ON_RELEASE_UNUSED, now, e);
-	if (rc)
-		return rc;
-	s->quarantine_reason = STR("");
-	s->deletion_retry_count = 0;
-	s->next_deletion_at = 0;
-	assert(sandbox_ok(s));
-	return RC_OK;
+	return start_over(s, was_used ? SANDBOX_ON_RELEASE_USED : SANDBOX_ON_RELEASE_UNUSED, now, e);
 }
 
 enum rc sandbox_discard(struct sandbox *s, struct wall now, struct err *e)
 {
-	enum rc rc = sandbox_apply(s, SANDBOX_ON_DISCARD, now, e);
-
-	if (rc)
-		return rc;
-	s->quarantine_reason = STR("");
-	s->deletion_retry_count = 0;
-	s->next_deletion_at = 0;
-	assert(sandbox_ok(s));
-	return RC_OK;
+	return start_over(s, SANDBOX_ON_DISCARD, now, e);
 }
 
 bool sandbox_is_label(struct str text)
@@ -317,14 +289,5 @@ bool sandbox_is_label(struct str text)
 
 bool sandbox_is_id(struct str text)
 {
-	if (text.n == 0 || text.n > SANDBOX_ID_MAX)
-		return false;
-	for (size_t i = 0; i < text.n; i++) {
-		char c = text.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-		      c == '_' || c == ':' || c == '-' || c == '/'))
-			return false;
-	}
-	return true;
+	return text.n > 0 && text.n <= SANDBOX_ID_MAX && str_is_of(text, "a-zA-Z0-9._:/-");
 }

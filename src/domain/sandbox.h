@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "domain/csp.h"
+#include "domain/ports/csp.h"
 
 #define SANDBOX_STATES(X)                       \
 	X(AVAILABLE, "available")               \
@@ -36,7 +36,7 @@ enum sandbox_state {
 	X(DELETE_LATER, "deletion failed, to be tried again") \
 	X(GIVE_UP, "deletion failed too often")               \
 	X(RETRY, "deletion retried by an operator")           \
-	X(QUARANTINE, "set aside by an operator")             \
+	X(QUARANTINE, "put in quarantine by an operator")     \
 	X(RELEASE_UNUSED, "released, never claimed")          \
 	X(RELEASE_USED, "released, claimed before")           \
 	X(DISCARD, "marked for deletion by an operator")      \
@@ -90,7 +90,6 @@ struct sandbox_step {
 };
 
 const char *sandbox_state_name(enum sandbox_state state);
-const char *sandbox_event_name(enum sandbox_event event);
 bool        sandbox_state_parse(struct str name, enum sandbox_state *ret);
 
 /* The names, for the record table. */
@@ -116,7 +115,7 @@ bool sandbox_is_live(const struct sandbox *s, struct wall now);
 /* A new record for an account of the vendor. Texts are borrowed from the account. */
 struct sandbox sandbox_from_account(const struct csp_account *account, int64_t lab_hours, struct wall now);
 
-/* Sync saw the account: takes over its name and number, brings a stale one back. False when there is nothing to store. */
+/* Sync saw the account: takes over its name and number, brings a stale one back. False: nothing to store. */
 MUST_CHECK bool sandbox_see(struct sandbox *s, const struct csp_account *account, struct wall now);
 
 struct sandbox_claim {

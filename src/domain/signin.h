@@ -1,18 +1,18 @@
-/* signin.h - how a person proves who he is: the ports of the sign-in pages. Implemented in providers/identity/. All calls may take
- * long: for worker threads, any of them. */
+/* signin.h - how a person proves who he is: the ports of the sign-in pages. Implemented in providers/identity/. All
+ * calls may take long: for worker threads, any of them. */
 #pragma once
 
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "domain/caller.h"
+#include "domain/ports/caller.h"
 
 struct arena;
 struct password_book;
 struct signin_provider;
 
-/* The person with this email and this password. RC_UNKNOWN: there is none; one answer, after the same time, for an unknown email and
- * a wrong password. */
+/* The person with this email and this password. RC_UNKNOWN: there is none; one answer, after the same time, for an
+ * unknown email and a wrong password. */
 typedef enum rc password_check_fn(struct password_book *b, struct str email, struct str password, struct arena *a,
                                   struct caller *ret, struct err *e);
 
@@ -33,8 +33,8 @@ struct signin_trip {
 typedef enum rc signin_begin_fn(struct signin_provider *p, const struct signin_trip *trip, struct arena *a,
                                 struct str *ret_url, struct err *e);
 
-/* The browser is back with this code: who is it? RC_UNKNOWN: a person that we do not know, or without any role. RC_INVALID: what the
- * provider says cannot be trusted. */
+/* The browser is back with this code: who is it? RC_UNKNOWN: a person that we do not know, or without any role.
+ * RC_INVALID: what the provider says cannot be trusted. */
 typedef enum rc signin_finish_fn(struct signin_provider *p, const struct signin_trip *trip, struct str code,
                                  struct arena *a, struct caller *ret, struct err *e);
 

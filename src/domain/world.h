@@ -39,7 +39,21 @@ struct world;
 	X(TABLE_SET,        "table-set",        true)   \
 	X(TABLE_DELETE,     "table-delete",     true)   \
 	X(CSP_LIST,         "csp-list",         false)  \
-	X(CSP_DELETE,       "csp-delete",       true)
+	X(CSP_DELETE,       "csp-delete",       true)   \
+	X(SCALE_WORKERS,    "scale-workers",    true)   \
+	X(LIST_TASKS,       "list-tasks",       false)  \
+	X(SET_ROUTE,        "set-route",        true)   \
+	X(CONFIGURE,        "configure",        true)   \
+	X(ARCHIVE,          "archive",          true)   \
+	X(RESTORE,          "restore",          true)   \
+	X(DROP_ARCHIVE,     "drop-archive",     true)   \
+	X(ROTATE,           "rotate",           true)   \
+	X(GET_SECRET,       "get-secret",       false)  \
+	X(READ_LOGS,        "read-logs",        false)  \
+	X(LIST_RESOURCES,   "list-resources",   false)  \
+	X(ADD_PERSON,       "add-person",       true)   \
+	X(LIST_PEOPLE,      "list-people",      false)  \
+	X(REMOVE_PERSON,    "remove-person",    true)
 
 /* What can go wrong: X(name, text, does it happen to a call?). */
 #define WORLD_FAULTS(X)                                 \
@@ -72,12 +86,8 @@ enum world_fault {
 
 extern const char *const world_call_names[WORLD_CALL_COUNT];
 extern const char *const world_fault_names[WORLD_FAULT_COUNT];
-
-/* RC_NOT_FOUND is false. "any" is a call. */
-bool world_call_parse(struct str text, enum world_call *ret);
-bool world_fault_parse(struct str text, enum world_fault *ret);
-bool world_fault_is_of_call(enum world_fault fault);
-bool world_call_is_change(enum world_call call);
+extern const bool        world_call_changes[WORLD_CALL_COUNT];
+extern const bool        world_fault_is_of_call[WORLD_FAULT_COUNT];
 
 enum { WORLD_RULES_MAX = 32, WORLD_LATENCY_MAX_MS = 60000, WORLD_ADD_MAX = 1000, WORLD_RATE_MAX_USD = 1000 };
 
@@ -89,6 +99,7 @@ struct world_rule {
 	int64_t          count;      /* it happens so often, then no more; 0: no such limit */
 	int64_t          until_ms;   /* and not after this; 0: no such limit */
 	int64_t          latency_ms; /* WORLD_LATENCY only */
+	int64_t          resource;   /* of calls for a tenant's instance: 1 + an enum instance_resource; 0: any call */
 };
 
 struct world_rules {

@@ -2,44 +2,25 @@
 /*
  * dead.c - dead letters and queues as operators see them: count, list, replay, drop.
  *
- * Replaying puts the event at the end of its lane, with all its tries before it; what came later for the same subject has gone before
- * it by then. Replaying and dropping are events themselves.
+ * Replaying puts the event at the end of its lane, with all its tries before it; what came later for the same subject
+ * has gone before it by then. Replaying and dropping are events themselves.
  */
-#include <assert.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/json.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"
-#include "kernel/kernel_ops.h"
-#include "kernel/lane.h"
+#include "kernel/kernel_private.h"
+#include "kernel/queue.h"
 
-enum { COUNT_PAGE = 1000, DETAIL_TEXT_MAX = 8192 };
+enum { COUNT_PAGE = 1000 };
 
 struct str dead_to_detail(const struct dead *dead, struct str reason, struct arena *a)
 {
-	struct json_out o;
-	struct buf      b;
-	struct str      text;
-
-	buf_init(&b, DETAIL_TEXT_MAX);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_str(&o, "deadLetterId", dead->id);
-	json_put_str(&o, "queue", dead->queue);
-	json_put_str(&o, "eventId", dead->event_id);
-	json_put_int(&o, "tries", dead->tries);
-	json_put_str(&o, "error", dead->error);
-	if (dead->target.n)
-		json_put_str(&o, "target", dead->target);
-	if (reason.n)
-		json_put_str(&o, "reason", reason);
-	json_close_object(&o);
-	assert(!b.is_full);
-	text = str_dup(a, buf_str(&b));
-	buf_fini(&b);
-	return text;
+	return JSON_OF(a, member_str("deadLetterId", dead->id), member_str("queue", dead->queue),
+	               member_str("eventId", dead->event_id), member_int("tries", dead->tries),
+	               member_str("error", dead->error), member_if_any(member_str("target", dead->target)),
+	               member_if_any(member_str("reason", reason)));
 }
 
 /* --- look --- */
@@ -84,12 +65,9 @@ enum rc queue_counts(struct session *s, void *arg, struct err *e)
 enum rc lane_list(struct session *s, void *arg, struct err *e)
 {
 	struct lane_list *l = arg;
-	struct query      q = { .type = &lane_type,
-		                .index = LANE_DUE,
-		                .hash = value_text(l->queue),
-		                .limit = l->limit,
-		                .cursor = l->cursor };
+	struct query      q = query_of(&lane_type, LANE_DUE, value_text(l->queue), l->limit);
 
+	q.cursor = l->cursor;
 	return session_query(s, &q, &l->page, e);
 }
 
@@ -109,33 +87,18 @@ enum rc dead_get(struct session *s, void *arg, struct err *e)
 {
 	struct dead *dead = arg;
 	struct str   id = dead->id;
-	enum rc      rc = session_get(s, &dead_type, id, dead, NULL);
+	bool         is_there;
+	enum rc      rc = session_find(s, &dead_type, id, dead, &is_there, e);
 
-	if (rc == RC_NOT_FOUND)
-		return err_set(e, rc, "there is no dead letter %.*s", STR_ARG(id));
-	return rc ? err_set(e, rc, "dead letter %.*s cannot be read", STR_ARG(id)) : RC_OK;
+	return rc || is_there ? rc : err_set(e, RC_NOT_FOUND, "there is no dead letter %.*s", STR_ARG(id));
 }
 
 /* --- act --- */
 
 static enum rc audit(struct session *s, const struct dead_call *c, const char *type, struct err *e)
 {
-	struct event event = { .type = str_from(type),
-		               .subject = c->dead.subject,
-		               .actor = c->actor,
-		               .request_id = c->request_id,
-		               .detail = dead_to_detail(&c->dead, c->reason, session_arena(s)) };
-
-	return session_emit(s, &event, e);
-}
-
-/* The event as it was. The log may have forgotten it, or may before it is delivered: so it is not taken from there. */
-static enum rc recall_event(struct session *s, const struct dead *dead, struct event *ret, struct err *e)
-{
-	if (!dead->event.n)
-		return err_set(e, RC_CONFLICT, "dead letter %.*s has no event to replay; it can only be dropped",
-		               STR_ARG(dead->id));
-	return event_from_json(dead->event, session_arena(s), ret, e);
+	return session_tell(s, type, c->dead.subject, c->actor, c->request_id,
+	                    dead_to_detail(&c->dead, c->reason, session_arena(s)), e);
 }
 
 enum rc dead_replay(struct session *s, void *arg, struct err *e)
@@ -150,12 +113,14 @@ enum rc dead_replay(struct session *s, void *arg, struct err *e)
 		return rc;
 	queue = kernel_queue(kernel_of(s), c->dead.queue);
 	if (!queue)
-		return err_set(e, RC_CONFLICT,
-		               "queue %.*s does not exist any more; the dead letter can only be dropped",
+		return err_set(e, RC_CONFLICT, "queue %.*s no longer exists; the dead letter can only be dropped",
 		               STR_ARG(c->dead.queue));
-	if ((rc = recall_event(s, &c->dead, &event, e)))
-		return rc;
-	if ((rc = queue_put(s, queue, &event, c->dead.target, e)))
+	if (!c->dead.event.n)
+		return err_set(e, RC_CONFLICT, "dead letter %.*s has no event to replay; it can only be dropped",
+		               STR_ARG(c->dead.id));
+	/* The event as it was: the log may have forgotten it, or may before it is delivered. */
+	if ((rc = event_from_json(c->dead.event, session_arena(s), &event, e)) ||
+	    (rc = queue_put(s, queue, &event, c->dead.target, e)))
 		return rc;
 	session_delete(s, &dead_type, c->dead.id);
 	return audit(s, c, "DeadLetterReplayed", e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * defect.c - the deliberate mistakes that need memory: what is put off to a transaction of its own. Empty in the product.
+ * defect.c - the deliberate mistakes that need memory: what is put off to a transaction of its own. Empty in the
+ * product.
  *
  * What is put off waits in this process: a crash loses it, and a transaction that fails has put it off all the same.
  */
@@ -13,7 +14,7 @@
 #include "base/mem.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"
-#include "kernel/kernel_ops.h"
+#include "kernel/kernel_private.h"
 #include "kernel/timer.h"
 
 enum defect defect_on;
@@ -70,40 +71,32 @@ static enum rc do_late(struct session *s, void *arg, struct err *e)
 	return rc;
 }
 
-void defect_catch_up(struct kernel *k)
+static void end_all(struct kernel *k, bool does_it)
 {
 	struct put_off **at = &first;
 
 	while (*at) {
 		struct put_off *p = *at;
-		struct arena    a = { 0 };
 
 		if (p->kernel != k) {
 			at = &p->next;
 			continue;
 		}
-		rc_ignore(store_run(kernel_options(k)->store, do_late, p, &a, NULL)); /* lost: that is the point */
-		arena_fini(&a);
+		if (does_it) /* or loses it: that is the point */
+			rc_ignore(store_run(kernel_options(k)->store, do_late, p, NULL, NULL));
 		*at = p->next;
 		arena_fini(&p->arena);
 		free(p);
 	}
 }
 
+void defect_catch_up(struct kernel *k)
+{
+	end_all(k, true);
+}
+
 void defect_forget(struct kernel *k)
 {
-	struct put_off **at = &first;
-
-	while (*at) {
-		struct put_off *p = *at;
-
-		if (p->kernel != k) {
-			at = &p->next;
-			continue;
-		}
-		*at = p->next;
-		arena_fini(&p->arena);
-		free(p);
-	}
+	end_all(k, false);
 }
 #endif

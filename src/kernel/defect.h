@@ -21,7 +21,11 @@
 	X(FAILED_IS_DONE, "an account counts as arrived although the way there failed")             \
 	X(TELL_AGAIN, "what was told of a lease is not noted")                                      \
 	X(NO_REST, "an account is free as soon as it is clean")                                     \
-	X(FREE_AT_FIRST, "an account is free when the first of its holds is closed")
+	X(FREE_AT_FIRST, "an account is free when the first of its holds is closed")                \
+	X(FORGET_PART, "a creation that goes back leaves its database")                             \
+	X(NO_ARCHIVE, "an instance is removed without an archive of its data")                      \
+	X(GONE_UNSEEN, "a removal goes on although a part could not be deleted")                    \
+	X(SECOND_INSTANCE, "a tenant gets a second instance beside a live one")
 
 enum defect {
 	DEFECT_NONE,

@@ -2,13 +2,13 @@
 /*
  * event.c - the log of what happened, and who is told.
  *
- * An event and its deliveries are records like all others, written by the transaction that made the change: nothing announced is lost,
- * nothing unsaved is announced. An event is never changed. Ids are in the order of time, so a range of time is a range of ids.
+ * An event and its deliveries are records like all others, written by the transaction that made the change: nothing
+ * announced is lost, nothing unsaved is announced. An event is never changed. Ids are in the order of time, so a range
+ * of time is a range of ids.
  */
 #include "kernel/event.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,41 +17,28 @@
 #include "base/json.h"
 #include "kernel/defect.h"
 #include "kernel/kernel.h"
-#include "kernel/kernel_ops.h"
+#include "kernel/kernel_private.h"
 #include "kernel/queue.h"
 
 enum { PRUNE_EVENTS = 60, PRUNE_SEEN = 30 };
 
 /* --- emit --- */
 
-static struct str fresh_id(struct session *s, struct str previous)
-{
-	char *id = arena_alloc(session_arena(s), KERNEL_ID_SIZE);
-
-	kernel_id_after(kernel_of(s), session_now(s).ms, previous, id);
-	return str_of(id, KERNEL_ID_SIZE - 1);
-}
-
 static void complete(struct session *s, struct event *event)
 {
 	assert(event->type.n && event->subject.n);
 	if (!event->id.n)
-		event->id = fresh_id(s, event->previous);
+		event->id = kernel_new_id(s, event->previous);
 	if (!event->time_ms)
 		event->time_ms = session_now(s).ms;
 	if (!event->schema)
 		event->schema = 1;
+	if (!event->trace.n)
+		event->trace = session_trace(s);
 	if (kernel_matches(kernel_options(kernel_of(s))->routine, event->type))
 		event->volume = EVENT_ROUTINE;
 	if (!event_is_chained(kernel_of(s), event->subject))
 		event->reach = EVENT_INDEXED; /* nothing else leads to it */
-}
-
-static bool is_for(const struct kernel *k, const struct route *route, const struct queue *queue,
-                   const struct event *event)
-{
-	return kernel_matches(str_from(route->pattern), event->type) &&
-	       (!queue->has_addressees || kernel_has_webhooks(k));
 }
 
 /* Two rows for one queue are one delivery. */
@@ -74,7 +61,8 @@ static enum rc route_event(struct session *s, const struct event *event, struct 
 		enum rc             rc;
 
 		assert(queue); /* a route to nowhere is our mistake */
-		if (!is_for(k, &o->routes[i], queue, event) || is_repeat(o, i, event))
+		if (!kernel_matches(str_from(o->routes[i].pattern), event->type) || is_repeat(o, i, event) ||
+		    (queue->has_addressees && !kernel_has_webhooks(k)))
 			continue;
 		if ((rc = queue_put(s, queue, event, STR(""), e)))
 			return rc;
@@ -89,6 +77,9 @@ enum rc session_emit(struct session *s, struct event *event, struct err *e)
 		return defect_emit_later(s, event);
 #endif
 	complete(s, event);
+	if (event->detail.n > DETAIL_MAX)
+		return err_set(e, RC_TOO_LARGE, "what %.*s about %.*s would tell has more than %d bytes",
+		               STR_ARG(event->type), STR_ARG(event->subject), DETAIL_MAX);
 	session_add(s, &event_type, event);
 	session_poke(s, NEWS_TO_SEE); /* somebody may be watching the log */
 	if (str_eq(event->type, STR(EVENT_DEAD_LETTERED)))
@@ -96,71 +87,52 @@ enum rc session_emit(struct session *s, struct event *event, struct err *e)
 	return route_event(s, event, e);
 }
 
+enum rc session_tell(struct session *s, const char *type, struct str subject, struct str actor, struct str request_id,
+                     struct str detail, struct err *e)
+{
+	struct event event = {
+		.type = str_from(type), .subject = subject, .actor = actor, .request_id = request_id, .detail = detail
+	};
+
+	return session_emit(s, &event, e);
+}
+
+struct str event_detail(const struct buf *b, struct arena *a)
+{
+	return b->is_full ? str_of(arena_alloc(a, DETAIL_MAX + 1), DETAIL_MAX + 1) : str_dup(a, buf_str(b));
+}
+
 /* --- as JSON --- */
-
-static void put_or_default(struct json_out *o, const char *name, struct str text, struct str fallback)
-{
-	json_put_str(o, name, text.n ? text : fallback);
-}
-
-static void put_if_any(struct json_out *o, const char *name, struct str text)
-{
-	if (text.n)
-		json_put_str(o, name, text);
-}
-
-static void put_time(struct json_out *o, int64_t ms)
-{
-	char       text[ISO_TIME_SIZE], whole[ISO_TIME_SIZE + 8];
-	struct str sec = iso_time(ms / 1000, text);
-
-	(void)snprintf(whole, sizeof(whole), "%.*s.%03dZ", (int)sec.n - 1, sec.p, (int)(ms % 1000)); /* fits */
-	json_put_str(o, "time", str_from(whole));
-}
 
 void event_write_json(const struct kernel *k, const struct event *event, struct json_out *o)
 {
-	const struct kernel_options *options = kernel_options(k);
+	const struct kernel_options *ours = kernel_options(k);
+	char                         time[ISO_TIME_SIZE];
 
-	json_put_str(o, "version", STR("0"));
-	json_put_str(o, "id", event->id);
-	json_put_str(o, "detail-type", event->type);
-	put_or_default(o, "source", event->source, options->source);
-	put_or_default(o, "account", event->account, options->account);
-	put_time(o, event->time_ms);
-	put_or_default(o, "region", event->region, options->region);
-	json_put_raw(o, "resources", event->resources.n ? event->resources : STR("[]"));
-	json_put_raw(o, "detail", event->detail.n ? event->detail : STR("{}"));
-	json_put_str(o, "subject", event->subject);
-	put_if_any(o, "actor", event->actor);
-	put_if_any(o, "requestId", event->request_id);
-	json_put_int(o, "schemaVersion", event->schema);
+	JSON_PUT(o, member_word("version", "0"), member_str("id", event->id), member_str("detail-type", event->type),
+	         member_str("source", event->source.n ? event->source : ours->source),
+	         member_str("account", event->account.n ? event->account : ours->account),
+	         member_str("time", iso_time_ms(event->time_ms, time)),
+	         member_str("region", event->region.n ? event->region : ours->region),
+	         member_raw("resources", event->resources.n ? event->resources : STR("[]")),
+	         member_raw("detail", event->detail.n ? event->detail : STR("{}")),
+	         member_str("subject", event->subject), member_if_any(member_str("actor", event->actor)),
+	         member_if_any(member_str("requestId", event->request_id)), member_int("schemaVersion", event->schema),
+	         member_if_any(member_str("traceparent", event->trace)));
 }
 
 struct str event_to_json(const struct kernel *k, const struct event *event, struct arena *a)
 {
 	struct json_out o;
 	struct buf      b;
-	struct str      text;
 
 	buf_init(&b, 2 * DETAIL_MAX);
 	json_out_init(&o, &b);
 	json_open_object(&o);
 	event_write_json(k, event, &o);
 	json_close_object(&o);
-	assert(!b.is_full);
-	text = str_dup(a, buf_str(&b));
-	buf_fini(&b);
-	return text;
-}
-
-static struct str dump(struct arena *a, const json_t *value)
-{
-	char      *text = json_dumps(value, JSON_COMPACT);
-	struct str copy = str_dup(a, str_from(text));
-
-	free(text);
-	return copy;
+	assert(!b.is_full); /* the limits of the fields add up to less, also with every character escaped */
+	return buf_take(&b, a);
 }
 
 static bool read_time(const json_t *envelope, int64_t *ret_ms)
@@ -171,7 +143,7 @@ static bool read_time(const json_t *envelope, int64_t *ret_ms)
 	if (!json_get_text(envelope, "time", &text) || !iso_time_parse(text, &sec))
 		return false;
 	*ret_ms = sec * 1000;
-	if (text.n == 24) /* with milliseconds, as put_time() writes it */
+	if (text.n == 24) /* with milliseconds, as iso_time_ms() writes it */
 		*ret_ms += strtol(text.p + 20, NULL, 10);
 	return true;
 }
@@ -191,23 +163,21 @@ enum rc event_from_json(struct str text, struct arena *a, struct event *ret, str
 	        json_get_text(envelope, "region", &view.region) && json_get_text(envelope, "subject", &view.subject) &&
 	        json_get_text(envelope, "actor", &view.actor) &&
 	        json_get_text(envelope, "requestId", &view.request_id) &&
-	        json_get_number(envelope, "schemaVersion", 1, &view.schema) && read_time(envelope, &view.time_ms);
+	        json_get_number(envelope, "schemaVersion", 1, &view.schema) &&
+	        json_get_text(envelope, "traceparent", &view.trace) && read_time(envelope, &view.time_ms);
 	if (!is_ok || !view.id.n || !view.type.n || !view.subject.n)
 		return err_set(e, RC_CORRUPT, "this is not an event's envelope");
 	resources = json_object_get(envelope, "resources");
 	if (json_array_size(resources))
-		view.resources = dump(a, resources);
-	view.detail = dump(a, json_object_get(envelope, "detail"));
+		view.resources = json_dump(a, resources);
+	view.detail = json_dump(a, json_object_get(envelope, "detail"));
+	if ((rc = record_check(&event_type, &view, e)))
+		return rc;
 	record_copy(&event_type, ret, &view, a);
 	return RC_OK;
 }
 
 /* --- list --- */
-
-static bool is_pattern(struct str type)
-{
-	return type.n && type.p[type.n - 1] == '*';
-}
 
 static struct query list_query(struct session *s, const struct event_list *l)
 {
@@ -218,7 +188,7 @@ static struct query list_query(struct session *s, const struct event_list *l)
 	if (l->subject.n) {
 		q.index = EVENT_BY_SUBJECT;
 		q.hash = value_text(l->subject);
-	} else if (l->type.n && !is_pattern(l->type) &&
+	} else if (l->type.n && l->type.p[l->type.n - 1] != '*' &&
 	           !kernel_matches(kernel_options(kernel_of(s))->routine, l->type)) {
 		q.index = EVENT_BY_TYPE;
 		q.hash = value_text(l->type);
@@ -232,36 +202,30 @@ static struct query list_query(struct session *s, const struct event_list *l)
 	return q;
 }
 
-bool event_is_wanted(const struct event_list *l, const struct event *event)
+bool event_is_wanted(const void *record, const void *list)
 {
+	const struct event      *event = record;
+	const struct event_list *l = list;
+
 	return (!l->type.n || kernel_matches(l->type, event->type)) && (!l->actor.n || str_eq(l->actor, event->actor));
 }
 
-/* Each look asks for as many as are still wanted, so that a page ends where the cursor says. */
 static enum rc list_indexed(struct session *s, struct event_list *l, struct err *e)
 {
-	struct query q = list_query(s, l);
-	size_t       seen = 0;
-	struct page  page;
+	struct query_filter filter = { event_is_wanted, l, 1ull << EVENT_F_TYPE | 1ull << EVENT_F_ACTOR, EVENT_LOOKS };
+	struct query        q = list_query(s, l);
+	struct page         page;
+	enum rc             rc;
 
-	for (int look = 0; look < EVENT_LOOKS_MAX && seen < EVENT_SCAN_MAX && l->count < l->limit; look++) {
-		enum rc rc;
-
-		q.limit = l->limit - l->count;
-		if ((rc = session_query(s, &q, &page, e)))
-			return rc;
-		for (size_t i = 0; i < page.count; i++) {
-			struct event *event = page_record(&page, &event_type, i);
-
-			if (event_is_wanted(l, event))
-				l->events[l->count++] = *event;
-		}
-		seen += page.count;
-		q.cursor = page.next;
-		if (!page.next.n)
-			break;
-	}
-	l->next = q.cursor;
+	q.limit = l->limit;
+	q.bytes_max = EVENT_BYTES;
+	if (l->actor.n || (l->type.n && q.index != EVENT_BY_TYPE))
+		q.filter = &filter;
+	if ((rc = session_query(s, &q, &page, e)))
+		return rc;
+	for (; l->count < page.count && l->count < l->limit; l->count++)
+		l->events[l->count] = *(struct event *)page_record(&page, &event_type, l->count);
+	l->next = page.next;
 	return RC_OK;
 }
 
@@ -280,16 +244,18 @@ enum rc event_list(struct session *s, void *arg, struct err *e)
 enum rc event_get(struct session *s, void *arg, struct err *e)
 {
 	struct event *event = arg;
-	enum rc       rc = session_get(s, &event_type, event->id, event, NULL);
+	bool          is_there;
+	enum rc       rc = session_find(s, &event_type, event->id, event, &is_there, e);
 
-	if (rc == RC_NOT_FOUND)
-		return err_set(e, rc, "there is no event %.*s, or it is too old to be kept", STR_ARG(event->id));
-	return rc ? err_set(e, rc, "event %.*s cannot be read", STR_ARG(event->id)) : RC_OK;
+	if (!rc && !is_there)
+		return err_set(e, RC_NOT_FOUND, "there is no event %.*s, or it is too old to be kept",
+		               STR_ARG(event->id));
+	return rc;
 }
 
 /* --- retention --- */
 
-static enum rc remove_page(struct session *s, const struct query *q, size_t *ret_removed, struct err *e)
+enum rc kernel_remove_page(struct session *s, const struct query *q, size_t *removed, struct err *e)
 {
 	struct page page;
 	enum rc     rc = session_query(s, q, &page, e);
@@ -298,7 +264,7 @@ static enum rc remove_page(struct session *s, const struct query *q, size_t *ret
 		return rc;
 	for (size_t i = 0; i < page.count; i++)
 		session_delete(s, q->type, record_key(q->type, page_record(&page, q->type, i)));
-	*ret_removed += page.count;
+	*removed += page.count;
 	return RC_OK;
 }
 
@@ -309,16 +275,11 @@ enum rc event_prune(struct session *s, void *arg, struct err *e)
 		                           .index = QUERY_KEYS,
 		                           .limit = PRUNE_EVENTS,
 		                           .sort_to = kernel_time_prefix(session_arena(s), p->before_ms) };
-	struct query        old_traces = { .type = &seen_type,
-		                           .index = SEEN_BY_AGE,
-		                           .hash = value_int(1),
-		                           .limit = PRUNE_SEEN,
-		                           .has_sort_max = true,
-		                           .sort_max = p->before_ms };
+	struct query        old_traces = query_until(&seen_type, SEEN_BY_AGE, value_int(1), p->before_ms, PRUNE_SEEN);
 	enum rc             rc;
 
 	p->removed = 0;
-	if ((rc = remove_page(s, &old_events, &p->removed, e)))
+	if ((rc = kernel_remove_page(s, &old_events, &p->removed, e)))
 		return rc;
-	return remove_page(s, &old_traces, &p->removed, e);
+	return kernel_remove_page(s, &old_traces, &p->removed, e);
 }

@@ -2,22 +2,22 @@
 /*
  * event_chain.c - the events of a subject whose record names the last of them.
  *
- * An index by subject makes every claim write a page of its own (docs/decisions/0012-event-indexes.md). So what comes all the time is
- * not in it: the subject's record names its last event, and each event names the one before it. What is rare, and the last event of all, is in the index as
- * well, and so is all that was written before there were chains.
+ * An index by subject makes every claim write a page of its own (docs/decisions/0012-event-indexes.md). So what comes
+ * all the time is not in it: the subject's record names its last event, and each event names the one before it. What is
+ * rare, and the last event of all, is in the index as well, and so is all that was written before there were chains.
  *
- * A list is made by walking down: through the events of the index, newest first, and from each towards the next one along the chain. An event that
- * is in both is met by both and kept once. Always true: an event's id is greater than that of its `previous`, on any node
- * [kernel_id_after()], so the chain is in the order of ids too, and a cursor is the id of the last event that was given.
+ * A list is made by walking down: through the events of the index, newest first, and from each towards the next one
+ * along the chain. An event that is in both is met by both and kept once. Always true: an event's id is greater than
+ * that of its `previous`, on any node [kernel_id_after()], so the chain is in the order of ids too, and a cursor is the
+ * id of the last event that was given.
  *
  * A chain ends at an event that names none, or at one that is too old to be kept; the index may lead on from there.
  */
-#include <assert.h>
 
 #include "base/arena.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"
-#include "kernel/kernel_ops.h"
+#include "kernel/kernel_private.h"
 
 enum { ANCHOR_PAGE = 16 };
 
@@ -65,14 +65,15 @@ static void keep(struct walk *w, const struct event *event)
 /* Along the chain as far as ids are greater than this one. */
 static enum rc walk_down(struct walk *w, struct str floor, struct err *e)
 {
-	while (w->at.n && str_cmp(w->at, floor) > 0 && str_cmp(w->at, w->from) >= 0 && w->looks++ < EVENT_SCAN_MAX) {
+	while (w->at.n && str_cmp(w->at, floor) > 0 && str_cmp(w->at, w->from) >= 0 && w->looks++ < EVENT_CHAIN_MAX) {
 		struct event *event = arena_alloc(session_arena(w->s), sizeof(*event));
-		enum rc       rc = session_get(w->s, &event_type, w->at, event, NULL);
+		bool          is_there;
+		enum rc       rc = session_find(w->s, &event_type, w->at, event, &is_there, e);
 
-		if (rc && rc != RC_NOT_FOUND)
-			return err_set(e, rc, "event %.*s cannot be read", STR_ARG(w->at));
+		if (rc)
+			return rc;
 		w->at = STR("");
-		if (rc || !str_eq(event->subject, w->subject))
+		if (!is_there || !str_eq(event->subject, w->subject))
 			break;
 		keep(w, event);
 		w->at = event->previous;
@@ -95,40 +96,24 @@ static enum rc walk_to(struct walk *w, const struct event *event, struct err *e)
 
 static struct query query_index(const struct walk *w, size_t limit)
 {
-	return (struct query){
-		.type = &event_type, .index = EVENT_BY_SUBJECT, .hash = value_text(w->subject), .limit = limit
-	};
+	return (struct query)query_of(&event_type, EVENT_BY_SUBJECT, value_text(w->subject), limit);
 }
 
-static enum rc find_head(struct walk *w, struct err *e)
-{
-	return kernel_options(kernel_of(w->s))->last_event(w->s, w->subject, &w->at, e);
-}
-
-/* Where to enter the chain for what is before `id`: at the first event of the index from there on that is part of it, or at its head. */
+/* Where to enter the chain for what is before `id`: the first indexed event from there on that is in it, or its
+ * head. */
 static enum rc enter_chain(struct walk *w, struct str id, struct err *e)
 {
-	struct query q = query_index(w, ANCHOR_PAGE);
-	struct page  page = { 0 };
+	struct records      all = { .query = query_index(w, ANCHOR_PAGE), .pages_max = EVENT_LOOKS_MAX };
+	const struct event *event;
+	enum rc             rc = RC_OK;
 
-	if (!id.n)
-		return find_head(w, e);
-	q.sort_from = id;
-	for (int look = 0; look < EVENT_LOOKS_MAX; look++) {
-		enum rc rc = session_query(w->s, &q, &page, e);
-
-		if (rc)
-			return rc;
-		for (size_t i = 0; i < page.count; i++) {
-			w->at = ((struct event *)page_record(&page, &event_type, i))->previous;
-			if (w->at.n)
-				return RC_OK;
-		}
-		if (!page.next.n)
-			break;
-		q.cursor = page.next;
+	all.query.sort_from = id;
+	while (id.n && (event = session_next(w->s, &all, &rc, e))) {
+		w->at = event->previous;
+		if (w->at.n)
+			return RC_OK;
 	}
-	return find_head(w, e);
+	return rc ? rc : kernel_options(kernel_of(w->s))->last_event(w->s, w->subject, &w->at, e);
 }
 
 /* All ids have one length, so this is just behind it. */
@@ -167,7 +152,7 @@ static enum rc look_oldest_first(struct walk *w, size_t limit, bool *ret_has_mor
 	q.sort_from = w->from;
 	if ((rc = session_query(w->s, &q, &page, e)))
 		return rc;
-	if (page.next.n)
+	if (page.next.n && page.count)
 		end = behind(w->s, ((struct event *)page_record(&page, &event_type, page.count - 1))->id);
 	*ret_has_more = end.n && (!w->to.n || str_cmp(end, w->to) < 0);
 	if (*ret_has_more)
@@ -205,7 +190,7 @@ static bool take(struct walk *w, struct event_list *l, size_t *seen)
 	for (; link && l->count < l->limit; link = link->next) {
 		++*seen;
 		l->next = link->event->id;
-		if (event_is_wanted(l, link->event))
+		if (event_is_wanted(link->event, l))
 			l->events[l->count++] = *link->event;
 	}
 	return link != NULL;
@@ -217,7 +202,8 @@ enum rc event_list_chained(struct session *s, struct event_list *l, struct err *
 	size_t            seen = 0;
 	bool              has_more = true;
 
-	for (int look = 0; has_more && look < EVENT_LOOKS_MAX && seen < EVENT_SCAN_MAX && l->count < l->limit; look++) {
+	for (int look = 0; has_more && look < EVENT_LOOKS_MAX && seen < EVENT_CHAIN_MAX && l->count < l->limit;
+	     look++) {
 		struct walk w = { .s = s, .subject = l->subject, .is_newest_first = l->is_newest_first };
 		size_t      wanted = l->limit - l->count;
 		enum rc     rc = limit_walk(&w, &rest, e);

@@ -2,11 +2,13 @@
 /*
  * kernel.c - what the parts of the kernel share.
  *
- * Ids are UUIDs of version 7: 48 bits of time, a counter for ids of the same millisecond, chance for the rest. Within one process they
- * only grow, also when the clock is set back; so on a store with one writer the order of ids is the order of commits.
+ * Ids are UUIDs of version 7: 48 bits of time, a counter for ids of the same millisecond, chance for the rest. Within
+ * one process they only grow, also when the clock is set back; so on a store with one writer the order of ids is the
+ * order of commits.
  */
 #include "kernel/kernel.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,14 +18,15 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "kernel/defect.h"
-#include "kernel/kernel_ops.h"
+#include "kernel/kernel_private.h"
 #include "kernel/queue.h"
 #include "kernel/records.h"
 #include "kernel/saga.h"
 #include "store/session.h"
 #include "store/store.h"
+#include "store/walk.h"
 
-enum { COUNTER_MAX = 0xfff };
+enum { COUNTER_MAX = 0xfff, RECOVER_PAGE = 90 };
 
 struct kernel {
 	struct kernel_options options;
@@ -34,10 +37,10 @@ struct kernel {
 	int64_t               fired;     /* in it */
 	atomic_bool           has_webhooks;
 	pthread_mutex_t       news_lock; /* held while it is told, so that nobody is told after he asked not to be */
-	void (*on_news)(void *arg);
-	void *news_arg;
-	void (*on_events)(void *arg);
-	void *events_arg;
+	struct listener {
+		void (*tell)(void *arg);
+		void *arg;
+	} on_news, on_events;
 };
 
 static void tell_news(void *context, unsigned news)
@@ -45,10 +48,10 @@ static void tell_news(void *context, unsigned news)
 	struct kernel *k = context;
 
 	pthread_mutex_lock(&k->news_lock);
-	if (k->on_news && (news & NEWS_TO_DO))
-		k->on_news(k->news_arg);
-	if (k->on_events && (news & NEWS_TO_SEE))
-		k->on_events(k->events_arg);
+	if (k->on_news.tell && (news & NEWS_TO_DO))
+		k->on_news.tell(k->on_news.arg);
+	if (k->on_events.tell && (news & NEWS_TO_SEE))
+		k->on_events.tell(k->on_events.arg);
 	pthread_mutex_unlock(&k->news_lock);
 }
 
@@ -88,16 +91,14 @@ struct kernel *kernel_of(const struct session *s)
 void kernel_on_news(struct kernel *k, void (*on_news)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&k->news_lock);
-	k->news_arg = arg;
-	k->on_news = on_news;
+	k->on_news = (struct listener){ on_news, arg };
 	pthread_mutex_unlock(&k->news_lock);
 }
 
 void kernel_on_events(struct kernel *k, void (*on_events)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&k->news_lock);
-	k->events_arg = arg;
-	k->on_events = on_events;
+	k->on_events = (struct listener){ on_events, arg };
 	pthread_mutex_unlock(&k->news_lock);
 }
 
@@ -117,35 +118,25 @@ const struct saga_kind *kernel_saga(const struct kernel *k, struct str name)
 	return NULL;
 }
 
-/* --- ids --- */
-
-/* With the lock held. */
-static uint64_t draw(struct kernel *k)
+const void *kernel_hook(const struct kernel *k, const char *name)
 {
-	return k->options.random(k->options.random_arg);
+	for (size_t i = 0; i < k->options.hook_count; i++)
+		if (strcmp(k->options.hooks[i].name, name) == 0)
+			return k->options.hooks[i].functions;
+	assert(!"a hook that nobody registered");
+	abort();
 }
+
+/* --- ids --- */
 
 uint64_t kernel_random(struct kernel *k)
 {
 	uint64_t number;
 
 	pthread_mutex_lock(&k->lock);
-	number = draw(k);
+	number = k->options.random(k->options.random_arg);
 	pthread_mutex_unlock(&k->lock);
 	return number;
-}
-
-static void step_id(struct kernel *k, int64_t now_ms)
-{
-	if (now_ms > k->last_ms) {
-		k->last_ms = now_ms;
-		k->counter = 0;
-	} else if (k->counter < COUNTER_MAX) {
-		k->counter++;
-	} else {
-		k->last_ms++;
-		k->counter = 0;
-	}
 }
 
 static void put_hex(char *to, uint64_t number, int digits)
@@ -182,8 +173,13 @@ void kernel_id(struct kernel *k, int64_t now_ms, char ret[KERNEL_ID_SIZE])
 	unsigned counter;
 
 	pthread_mutex_lock(&k->lock);
-	step_id(k, now_ms);
-	random = draw(k);
+	if (now_ms > k->last_ms || k->counter == COUNTER_MAX) {
+		k->last_ms = now_ms > k->last_ms ? now_ms : k->last_ms + 1;
+		k->counter = 0;
+	} else {
+		k->counter++;
+	}
+	random = k->options.random(k->options.random_arg);
 	ms = (uint64_t)k->last_ms;
 	counter = k->counter;
 	pthread_mutex_unlock(&k->lock);
@@ -203,6 +199,14 @@ void kernel_id_after(struct kernel *k, int64_t now_ms, struct str previous, char
 	write_id((uint64_t)ms, counter == COUNTER_MAX ? 0 : counter + 1, kernel_random(k), ret);
 }
 
+struct str kernel_new_id(struct session *s, struct str previous)
+{
+	char *id = arena_alloc(session_arena(s), KERNEL_ID_SIZE);
+
+	kernel_id_after(kernel_of(s), session_now(s).ms, previous, id);
+	return str_of(id, KERNEL_ID_SIZE - 1);
+}
+
 struct str kernel_time_prefix(struct arena *a, int64_t ms)
 {
 	uint64_t time = ms < 0 ? 0 : (uint64_t)ms;
@@ -213,19 +217,18 @@ struct str kernel_time_prefix(struct arena *a, int64_t ms)
 
 static enum rc read_newest(struct session *s, void *arg, struct err *e)
 {
-	struct query  q = { .type = &event_type, .index = QUERY_KEYS, .limit = 1, .is_descending = true };
-	struct page   page;
-	struct event *newest = arg;
-	enum rc       rc = session_query(s, &q, &page, e);
+	struct records      log = { { .type = &event_type, .index = QUERY_KEYS, .limit = 1, .is_descending = true } };
+	enum rc             rc;
+	const struct event *newest = session_next(s, &log, &rc, e);
 
-	if (!rc && page.count)
-		*newest = *(struct event *)page_record(&page, &event_type, 0);
+	if (newest)
+		*(struct event *)arg = *newest;
 	return rc;
 }
 
 enum rc kernel_prime(struct kernel *k, struct err *e)
 {
-	struct arena a = { 0 };
+	struct arena a = { 0 }; /* of the event's texts */
 	struct event newest = { 0 };
 	int64_t      ms;
 	unsigned     counter;
@@ -241,6 +244,54 @@ enum rc kernel_prime(struct kernel *k, struct err *e)
 	}
 	arena_fini(&a);
 	return rc ? err_wrap(e, rc, "the newest event cannot be read") : RC_OK;
+}
+
+/* --- after a crash of the only node --- */
+
+struct claimed {
+	const struct record_type *type;
+	int                       owner_field, due_field;
+};
+
+static enum rc free_page(struct session *s, const struct page *page, void *arg, struct err *e)
+{
+	const struct claimed *c = arg;
+
+	(void)e;
+	for (size_t i = 0; i < page->count; i++) {
+		void *record = page_record(page, c->type, i);
+
+		if (!record_value(c->type, c->owner_field, record).text.n)
+			continue;
+		record_set(c->type, c->owner_field, record, value_text(STR("")));
+		record_set(c->type, c->due_field, record, value_int(session_now(s).ms));
+		session_put(s, c->type, record);
+	}
+	return RC_OK;
+}
+
+static enum rc forget_page(struct session *s, const struct page *page, void *arg, struct err *e)
+{
+	(void)arg, (void)e;
+	for (size_t i = 0; i < page->count; i++)
+		session_delete(s, &node_type, record_key(&node_type, page_record(page, &node_type, i)));
+	return RC_OK;
+}
+
+enum rc kernel_recover(struct kernel *k, struct err *e)
+{
+	struct claimed kinds[] = { { &lane_type, LANE_F_OWNER, LANE_F_DUE }, { &saga_type, SAGA_F_OWNER, SAGA_F_DUE } };
+	struct query   q = { .index = QUERY_KEYS, .limit = RECOVER_PAGE };
+	enum rc        rc = RC_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds) && !rc; i++) {
+		q.type = kinds[i].type;
+		rc = store_walk(k->options.store, &q, false, free_page, &kinds[i], e);
+	}
+	q.type = &node_type;
+	if (!rc)
+		rc = store_walk(k->options.store, &q, false, forget_page, NULL, e);
+	return rc ? err_wrap(e, rc, "what the last process had in hand cannot be freed") : RC_OK;
 }
 
 /* --- time and chance --- */
@@ -280,9 +331,9 @@ size_t kernel_timer_allowance(struct kernel *k, int64_t now_ms, size_t wanted)
 
 /* --- routing --- */
 
-void kernel_set_has_webhooks(struct kernel *k, bool has_webhooks)
+void kernel_note_webhooks(struct kernel *k)
 {
-	atomic_store(&k->has_webhooks, has_webhooks);
+	atomic_store(&k->has_webhooks, true);
 }
 
 bool kernel_has_webhooks(const struct kernel *k)
@@ -290,17 +341,14 @@ bool kernel_has_webhooks(const struct kernel *k)
 	return atomic_load(&k->has_webhooks);
 }
 
-static bool matches_one(struct str pattern, struct str type)
-{
-	if (pattern.n && pattern.p[pattern.n - 1] == '*')
-		return str_starts_with(type, str_of(pattern.p, pattern.n - 1));
-	return str_eq(pattern, type);
-}
-
 bool kernel_matches(struct str patterns, struct str type)
 {
-	while (patterns.n)
-		if (matches_one(str_trim(str_cut(&patterns, ',')), type))
+	while (patterns.n) {
+		struct str pattern = str_trim(str_cut(&patterns, ','));
+		bool       is_prefix = pattern.n && pattern.p[pattern.n - 1] == '*';
+
+		if (is_prefix ? str_starts_with(type, str_of(pattern.p, pattern.n - 1)) : str_eq(pattern, type))
 			return true;
+	}
 	return false;
 }

@@ -2,17 +2,20 @@
 /*
  * pump.c - who runs the kernel's work, and when.
  *
- * One thread looks for what is due. What only touches the store is submitted at once and finishes on the store's own threads, many in
- * one group commit; what calls out goes to a worker thread. The thread sleeps until something becomes due, somebody pokes it, or it is
- * time to look for what other nodes have left.
+ * One thread looks for what is due. What only touches the store is submitted at once and finishes on the store's own
+ * threads, many in one group commit; what calls out goes to a worker thread. The thread sleeps until something becomes
+ * due, somebody pokes it, or it is time to look for what other nodes have left.
  *
- * Everything under way is in a table by its key, so that the next look does not begin it a second time; that is to save work, not for
- * safety: two at the same time would be kept apart by the store. What the store has failed stays in the table for a while: it is still
- * due, and would be begun again at once, and for ever.
+ * Everything under way is in a table by its key, so that the next look does not begin it a second time; that is to save
+ * work, not for safety: two at the same time would be kept apart by the store. What the store has failed stays in the
+ * table for a while: it is still due, and would be begun again at once, and for ever.
  *
- * What is due and finds no room is not looked for again before there is room: the end of a call is a reason to look. While something is
- * under way nobody can see what comes behind it; so a look that began something is soon followed by another one, and one that found
- * only what was in hand by one at its end.
+ * Each addressee of a queue that says so (webhooks) has a call of its own, on a thread of its own, so that none who
+ * hangs takes another's turn; what waits for one who has all the calls that he may have is passed over when looking.
+ *
+ * What is due and finds no room is not looked for again before there is room: the end of a call is a reason to look.
+ * While something is under way nobody can see what comes behind it; so a look that began something is soon followed by
+ * another one, and one that found only what was in hand by one at its end.
  */
 #include "kernel/pump.h"
 
@@ -48,6 +51,7 @@ struct item {                   /* one work under way */
 	struct txn        txn;
 	struct item      *next_call;  /* of those with a worker, or waiting for one */
 	uint64_t          target;     /* of a call: its queue and addressee; 0: it has none */
+	bool              is_own;     /* the call that its addressee always has, with a thread of its own */
 	unsigned          turns;      /* deliveries of one lane in a row: each takes some of the arena */
 	bool              has_failed; /* the store has */
 	struct item      *next_resting;
@@ -55,12 +59,23 @@ struct item {                   /* one work under way */
 	struct inbox_item turn; /* at the workers */
 };
 
+/* Workers, and what waits for them. */
+struct crew {
+	struct pump *pump;
+	pthread_t   *threads;
+	unsigned     started;
+	struct inbox calls;
+	size_t       called;   /* with a worker, or waiting for one */
+	unsigned    *by_queue; /* of them */
+};
+
+enum { SHARED, OWN, CREW_COUNT }; /* OWN: for calls that addressees have of their own, begun when needed */
+
 struct pump {
 	struct pump_options          options;
 	const struct kernel_options *kernel;
 	pthread_t                    finder;
-	pthread_t                   *workers;
-	struct inbox                 calls;
+	struct crew                  crews[CREW_COUNT];
 
 	pthread_mutex_t lock;
 	pthread_cond_t  is_changed;
@@ -74,8 +89,6 @@ struct pump {
 	struct item *resting;
 	int64_t      complained_ms; /* when the log had the last of the store's failures */
 	size_t       alone;         /* under way without a worker */
-	size_t       called;        /* with one, or waiting for one */
-	unsigned    *by_queue;      /* calls of each queue */
 };
 
 /* --- what is under way --- */
@@ -85,35 +98,66 @@ static uint64_t hash_of(const struct work *w)
 	return str_hash(w->key, (uint64_t)w->kind + 1);
 }
 
-static struct item *find_item(struct pump *p, uint64_t hash)
+static bool is_under_way(const struct pump *p, uint64_t hash)
 {
-	struct item *item = p->buckets[hash % BUCKETS];
+	const struct item *item = p->buckets[hash % BUCKETS];
 
 	while (item && item->hash != hash)
 		item = item->next;
-	return item;
+	return item != NULL;
 }
 
-static unsigned *calls_of(struct pump *p, const struct work *w)
+/* How many calls of the work's queue they have in hand; NULL: it has none. */
+static unsigned *calls_of(const struct crew *c, const struct work *w)
 {
-	return w->kind == WORK_LANE ? &p->by_queue[w->queue - p->kernel->queues] : NULL;
+	return w->kind == WORK_LANE ? &c->by_queue[w->queue - c->pump->kernel->queues] : NULL;
 }
 
-/* Queue and addressee, as the lane's key begins with them: queue#target|subject. */
-static uint64_t target_of(const struct work *w)
+/* Queue and addressee, as the lane's key begins with them: queue#target|subject. Empty: it has no addressee. */
+static struct str prefix_of(const struct work *w)
 {
 	const char *end = w->kind == WORK_LANE ? memchr(w->key.p, '|', w->key.n) : NULL;
 
-	return end ? str_hash(str_of(w->key.p, (size_t)(end - w->key.p)), 0) : 0;
+	return end ? str_of(w->key.p, (size_t)(end - w->key.p) + 1) : STR("");
 }
 
-static unsigned calls_to(const struct pump *p, uint64_t target)
+static uint64_t target_of(const struct work *w)
+{
+	struct str prefix = prefix_of(w);
+
+	return prefix.n ? str_hash(prefix, 0) : 0;
+}
+
+/* To this addressee: its own, or others. */
+static unsigned calls_to(const struct pump *p, uint64_t target, bool is_own)
 {
 	unsigned count = 0;
 
 	for (const struct item *item = p->calling; item; item = item->next_call)
-		count += item->target == target;
+		count += item->target == target && item->is_own == is_own;
 	return count;
+}
+
+enum room { NO_ROOM, ROOM, OWN_ROOM };
+
+/* Each addressee of a queue that says so has a call of its own; the rest of the queue's calls are never all those of
+ * one addressee: who does not answer must not hold up the others. */
+static enum room room_for(const struct pump *p, const struct work *w)
+{
+	uint64_t        target = target_of(w);
+	const unsigned *shared = calls_of(&p->crews[SHARED], w), *own = calls_of(&p->crews[OWN], w);
+	unsigned        most;
+
+	if (!w->needs_call)
+		return ROOM;
+	if (target && *own < w->queue->addressees && !calls_to(p, target, true))
+		return OWN_ROOM;
+	if (p->crews[SHARED].called >= (size_t)p->options.workers * 2)
+		return NO_ROOM;
+	if (!shared)
+		return ROOM;
+	most = w->queue->concurrency ? w->queue->concurrency : DEFAULT_CONCURRENCY;
+	return *shared < most && (!target || calls_to(p, target, false) < most - most / 4) ? ROOM : NO_ROOM;
 }
 
 static struct item *take_spare(struct pump *p)
@@ -133,7 +177,22 @@ static void free_item(struct item *item)
 	free(item);
 }
 
-static struct item *add_item(struct pump *p, const struct work *w)
+/* One more, or one less (by is -1). */
+static void count(struct pump *p, const struct item *item, int by)
+{
+	struct crew *c = &p->crews[item->is_own ? OWN : SHARED];
+	unsigned    *of_queue = calls_of(c, &item->work);
+
+	if (!item->work.needs_call) {
+		p->alone += (size_t)by;
+		return;
+	}
+	c->called += (size_t)by;
+	if (of_queue)
+		*of_queue += (unsigned)by;
+}
+
+static struct item *add_item(struct pump *p, const struct work *w, bool is_own)
 {
 	struct item *item = take_spare(p);
 
@@ -141,18 +200,15 @@ static struct item *add_item(struct pump *p, const struct work *w)
 	item->pump = p;
 	item->turns = 0;
 	item->has_failed = false;
+	item->is_own = is_own;
 	work_copy(&item->work, w);
 	item->next = p->buckets[item->hash % BUCKETS];
 	p->buckets[item->hash % BUCKETS] = item;
-	if (!w->needs_call) {
-		p->alone++;
-	} else {
-		p->called++;
+	count(p, item, 1);
+	if (w->needs_call) {
 		item->target = target_of(w);
 		item->next_call = p->calling;
 		p->calling = item;
-		if (calls_of(p, w))
-			++*calls_of(p, w);
 	}
 	return item;
 }
@@ -173,13 +229,6 @@ static void put_aside(struct pump *p, struct item *item)
 	item->next = p->spare;
 	p->spare = item;
 	p->spare_count++;
-}
-
-static void let_rest(struct pump *p, struct item *item)
-{
-	item->rests_until_ms = mono_now().ms + STORE_RETRY_MS;
-	item->next_resting = p->resting;
-	p->resting = item;
 }
 
 /* Those that have rested long enough may be begun again. True: there are others. */
@@ -204,35 +253,25 @@ static bool wake_rested(struct pump *p)
 	return has_others;
 }
 
-/* With the lock held. */
-static void count_out(struct pump *p, const struct item *item)
-{
-	const struct work *w = &item->work;
-	struct item      **at = &p->calling;
-
-	if (!w->needs_call) {
-		p->alone--;
-		return;
-	}
-	while (*at != item)
-		at = &(*at)->next_call;
-	*at = item->next_call;
-	p->called--;
-	if (calls_of(p, w))
-		--*calls_of(p, w);
-}
-
 static void end_item(struct item *item)
 {
-	struct pump *p = item->pump;
-	bool         is_call = item->work.needs_call, has_more = item->work.has_more, must_look;
+	struct pump  *p = item->pump;
+	struct item **at = &p->calling;
+	bool          is_call = item->work.needs_call, has_more = item->work.has_more, must_look;
 
 	pthread_mutex_lock(&p->lock);
-	count_out(p, item);
-	if (item->has_failed)
-		let_rest(p, item);
-	else
+	while (is_call && *at != item)
+		at = &(*at)->next_call;
+	if (is_call)
+		*at = item->next_call;
+	count(p, item, -1);
+	if (item->has_failed) {
+		item->rests_until_ms = mono_now().ms + STORE_RETRY_MS;
+		item->next_resting = p->resting;
+		p->resting = item;
+	} else {
 		put_aside(p, item);
+	}
 	must_look = is_call || has_more || p->alone == ENOUGH_IN_HAND - 1 || (p->alone == 0 && p->is_blind);
 	if (must_look)
 		atomic_store(&p->is_poked, true);
@@ -336,13 +375,13 @@ static void run_call(struct item *item)
 
 static void *work_loop(void *arg)
 {
-	struct pump       *p = arg;
+	struct crew       *c = arg;
 	struct inbox_item *turn;
 
-	while ((turn = inbox_wait_one(&p->calls))) {
+	while ((turn = inbox_wait_one(&c->calls))) {
 		struct item *item = CONTAINER_OF(turn, struct item, turn);
 
-		if (may_go_on(p))
+		if (may_go_on(c->pump))
 			run_call(item);
 		work_over(&item->work);
 		end_item(item);
@@ -350,37 +389,34 @@ static void *work_loop(void *arg)
 	return NULL;
 }
 
-/* --- looking --- */
-
-/* Some of a queue's calls are never those of one addressee: who does not answer must not hold up the others. */
-static bool has_room(struct pump *p, const struct work *w)
+static void start_worker(struct crew *c)
 {
-	uint64_t target;
-	unsigned most;
-
-	if (!w->needs_call)
-		return true;
-	if (p->called >= (size_t)p->options.workers * 2)
-		return false;
-	if (!calls_of(p, w))
-		return true;
-	most = w->queue->concurrency ? w->queue->concurrency : DEFAULT_CONCURRENCY;
-	target = target_of(w);
-	return *calls_of(p, w) < most && (!target || calls_to(p, target) < most - most / 4);
+	mem_must(pthread_create(&c->threads[c->started++], NULL, work_loop, c) == 0, "a thread");
 }
 
+/* --- looking --- */
+
+/* Only the finder's thread comes here. Each call that an addressee has of its own has a thread, which stays. */
 static bool begin(struct pump *p, const struct work *w)
 {
 	struct item *item = NULL;
+	struct crew *c;
+	enum room    room;
+	size_t       called;
 
 	pthread_mutex_lock(&p->lock);
-	if (!find_item(p, hash_of(w)) && has_room(p, w))
-		item = add_item(p, w);
+	room = is_under_way(p, hash_of(w)) ? NO_ROOM : room_for(p, w);
+	if (room != NO_ROOM)
+		item = add_item(p, w, room == OWN_ROOM);
+	c = &p->crews[room == OWN_ROOM ? OWN : SHARED];
+	called = c->called;
 	pthread_mutex_unlock(&p->lock);
 	if (!item)
 		return false;
+	if (room == OWN_ROOM && called > c->started)
+		start_worker(c);
 	if (w->needs_call)
-		(void)inbox_put(&p->calls, &item->turn);
+		(void)inbox_put(&c->calls, &item->turn);
 	else
 		submit_stage(item, work_settle);
 	return true;
@@ -423,6 +459,24 @@ static int64_t begin_all(struct pump *p, const struct work_list *list, int64_t w
 	return has_begun ? SETTLED_MS : wait_ms;
 }
 
+/* The addressees who have all the calls that they may have. */
+static struct work_skips find_saturated(struct pump *p, struct arena *a)
+{
+	struct str *list;
+	size_t      count = 0;
+
+	pthread_mutex_lock(&p->lock);
+	list = arena_alloc(a, (p->crews[SHARED].called + p->crews[OWN].called + 1) * sizeof(*list));
+	for (const struct item *item = p->calling; item; item = item->next_call) {
+		struct str prefix = prefix_of(&item->work);
+
+		if (prefix.n && room_for(p, &item->work) == NO_ROOM && !str_is_among(prefix, list, count))
+			list[count++] = str_dup(a, prefix);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return (struct work_skips){ list, count };
+}
+
 /* How long until there is more to do, as far as can be seen now. */
 static int64_t look(struct pump *p, struct arena *a)
 {
@@ -430,7 +484,7 @@ static int64_t look(struct pump *p, struct arena *a)
 	struct work_list list;
 	int64_t          wait_ms = wake_rested(p) ? STORE_RETRY_MS : p->options.poll_ms, until_due_ms;
 
-	if (work_find(p->options.kernel, FIND_LIMIT, a, &list, &e)) {
+	if (work_find(p->options.kernel, FIND_LIMIT, find_saturated(p, a), a, &list, &e)) {
 		log_write(LOG_WARNING, "kernel", NULL, 0, "cannot look for work: %s", e.msg);
 		return STORE_RETRY_MS;
 	}
@@ -472,41 +526,45 @@ void pump_poke(struct pump *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static void init_locks(struct pump *p)
+static void crew_init(struct crew *c, struct pump *p, size_t most)
 {
-	pthread_condattr_t attr;
+	c->pump = p;
+	c->threads = mem_new_array(pthread_t, most);
+	c->by_queue = mem_new_array(unsigned, p->kernel->queue_count + 1);
+	inbox_init(&c->calls);
+}
 
+static void crew_fini(struct crew *c)
+{
+	inbox_close(&c->calls);
+	for (unsigned i = 0; i < c->started; i++)
+		pthread_join(c->threads[i], NULL);
+	inbox_fini(&c->calls);
+	free(c->threads);
+	free(c->by_queue);
+}
+
+struct pump *pump_start(const struct pump_options *o)
+{
+	struct pump       *p = mem_new(struct pump);
+	pthread_condattr_t attr;
+	size_t             addressees = 0;
+
+	p->options = *o;
+	p->kernel = kernel_options(o->kernel);
+	for (size_t i = 0; i < p->kernel->queue_count; i++)
+		addressees += p->kernel->queues[i].addressees;
+	crew_init(&p->crews[SHARED], p, o->workers);
+	crew_init(&p->crews[OWN], p, addressees + 1);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&p->is_changed, &attr);
 	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&p->lock, NULL);
-	inbox_init(&p->calls);
-}
-
-struct pump *pump_start(const struct pump_options *o)
-{
-	struct pump *p = mem_new(struct pump);
-
-	p->options = *o;
-	p->kernel = kernel_options(o->kernel);
-	p->by_queue = mem_new_array(unsigned, p->kernel->queue_count + 1);
-	p->workers = mem_new_array(pthread_t, o->workers);
-	init_locks(p);
-	if (pthread_create(&p->finder, NULL, find_loop, p))
-		abort(); /* without threads there is no program */
+	mem_must(pthread_create(&p->finder, NULL, find_loop, p) == 0, "a thread");
 	for (unsigned i = 0; i < o->workers; i++)
-		if (pthread_create(&p->workers[i], NULL, work_loop, p))
-			abort();
+		start_worker(&p->crews[SHARED]);
 	return p;
-}
-
-static void wait_until_empty(struct pump *p)
-{
-	pthread_mutex_lock(&p->lock);
-	while (p->alone + p->called)
-		pthread_cond_wait(&p->is_changed, &p->lock);
-	pthread_mutex_unlock(&p->lock);
 }
 
 void pump_stop(struct pump *p)
@@ -518,10 +576,12 @@ void pump_stop(struct pump *p)
 	pthread_cond_broadcast(&p->is_changed);
 	pthread_mutex_unlock(&p->lock);
 	pthread_join(p->finder, NULL);
-	wait_until_empty(p);
-	inbox_close(&p->calls);
-	for (unsigned i = 0; i < p->options.workers; i++)
-		pthread_join(p->workers[i], NULL);
+	pthread_mutex_lock(&p->lock);
+	while (p->alone + p->crews[SHARED].called + p->crews[OWN].called)
+		pthread_cond_wait(&p->is_changed, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+	crew_fini(&p->crews[SHARED]);
+	crew_fini(&p->crews[OWN]);
 	while (p->resting) {
 		struct item *item = p->resting;
 
@@ -530,10 +590,7 @@ void pump_stop(struct pump *p)
 	}
 	while (p->spare)
 		free_item(take_spare(p));
-	inbox_fini(&p->calls);
 	pthread_cond_destroy(&p->is_changed);
 	pthread_mutex_destroy(&p->lock);
-	free(p->workers);
-	free(p->by_queue);
 	free(p);
 }

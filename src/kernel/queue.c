@@ -2,34 +2,37 @@
 /*
  * queue.c - lanes: how a delivery comes, is tried, and goes.
  *
- * A lane holds what one queue has to deliver for one subject (and addressee). Only its head is ever tried, so order per subject needs
- * nothing else, and a head that keeps failing holds up nobody but its own lane, until it is dead. The lane's record is read by its key
- * in every transaction that changes it; the index by due time only says where to look.
+ * A lane holds what one queue has to deliver for one subject (and addressee). Only its head is ever tried, so order per
+ * subject needs nothing else, and a head that keeps failing holds up nobody but its own lane, until it is dead. The
+ * lane's record is read by its key in every transaction that changes it; the index by due time only says where to look.
  *
  * Always true:
- *   1. A delivery leaves its lane in the transaction that has its effect on the store, or that stores it as a dead letter.
- *                                                                                      [advance(), bury()]
- *   2. What was claimed is settled only while the claim stands: same owner, same fence, same event.    [is_ours()]
- *   3. A try is counted before a call is made, so that a message that ends the process is not tried for ever. [lane_claim()]
+ *   1. A delivery leaves its lane in the transaction that has its effect on the store, or that stores it as a dead
+ *      letter. [advance(), bury()]
+ *   2. What was claimed is settled only while the claim stands: same owner, same fence, same event.    [load_claimed()]
+ *   3. A try is counted before a call is made, so that a message that ends the process is not tried for ever.
+ *      [lane_claim()]
  */
 #include "kernel/queue.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "kernel/defect.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"
-#include "kernel/kernel_ops.h"
-#include "kernel/lane.h"
-#include "kernel/work_ops.h"
+#include "kernel/kernel_private.h"
+#include "kernel/work_private.h"
 
 enum {
 	DEFAULT_TRIES = 3,
 	DEFAULT_BACKOFF_MS = 1000,
 	DEFAULT_BACKOFF_MAX_MS = 300000,
 	DEFAULT_VISIBILITY_MS = 120000,
+	REARM_MARGIN_MS = 600000, /* clocks of nodes may differ */
+	REARM_MAX = 50,
+	TARGETS_MAX = 128,    /* addressees of a queue in one look */
+	TARGET_LOOKS_MAX = 8, /* pages of one of them */
 };
 
 int64_t queue_tries(const struct queue *q)
@@ -73,16 +76,6 @@ static struct str envelope_of(struct session *s, const struct event *event)
 	return event->version ? STR("") : event_to_json(kernel_of(s), event, session_arena(s));
 }
 
-static void open_lane(struct session *s, struct lane *lane, const struct event *event)
-{
-	lane->event_id = event->id;
-	lane->event = envelope_of(s, event);
-	lane->head = lane->tail = 1;
-	lane->since_ms = lane->due_ms = session_now(s).ms;
-	/* Another number than that of an earlier lane of this name: whoever claimed that one must not settle this one. */
-	lane->fence = (int64_t)(kernel_random(kernel_of(s)) >> 2);
-}
-
 static void join_lane(struct session *s, struct lane *lane, const struct event *event)
 {
 	struct waiting behind = { .key = waiting_key(s, lane, ++lane->tail),
@@ -101,13 +94,8 @@ static enum rc settle_anyhow(struct session *s, void *arg, struct err *e)
 	return HAS_DEFECT(KEEP_REFUSED) ? RC_OK : rc;
 }
 
-static void count_delivery(void *arg)
-{
-	work_count(arg);
-}
-
-/* A lane that this transaction has opened and that needs no call may as well be emptied by it. Else, and when that fails, it is found as all
- * others are. */
+/* A lane that this transaction has opened and that needs no call may as well be emptied by it. Else, and when that
+ * fails, it is found as all others are. */
 static bool deliver_at_once(struct session *s, const struct queue *queue, struct str key)
 {
 	struct kernel *k = kernel_of(s);
@@ -117,14 +105,9 @@ static bool deliver_at_once(struct session *s, const struct queue *queue, struct
 	if (!kernel_options(k)->is_eager || !queue->handle || queue->is_heard || HAS_DEFECT(REMOVE_BEFORE_EFFECT))
 		return false;
 	w = arena_alloc(session_arena(s), sizeof(*w));
-	w->kernel = k;
-	w->kind = WORK_LANE;
-	w->queue = queue;
-	w->key = key;
+	*w = (struct work){ .kernel = k, .kind = WORK_LANE, .queue = queue, .key = key };
 	f = arena_alloc(session_arena(s), sizeof(*f));
-	*f = (struct follow){ .run = HAS_DEFECT(KEEP_REFUSED) ? settle_anyhow : work_settle,
-		              .done = count_delivery,
-		              .arg = w };
+	*f = (struct follow){ HAS_DEFECT(KEEP_REFUSED) ? settle_anyhow : work_settle, .done = work_count, .arg = w };
 	return session_follow(s, f);
 }
 
@@ -133,15 +116,24 @@ enum rc queue_put(struct session *s, const struct queue *queue, const struct eve
 {
 	struct lane lane = { .key = lane_key(s, queue, target, event->subject) };
 	struct str  key = lane.key;
-	enum rc     rc = session_get(s, &lane_type, key, &lane, NULL);
+	bool        is_there;
+	enum rc     rc = session_find(s, &lane_type, key, &lane, &is_there, e);
 
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "lane %.*s cannot be read", STR_ARG(key));
-	if (rc) {
-		lane = (struct lane){
-			.key = key, .queue = str_from(queue->name), .subject = event->subject, .target = target
-		};
-		open_lane(s, &lane, event);
+	if (rc)
+		return rc;
+	if (!is_there) {
+		/* A new fence: a claim on an earlier lane of this name must not settle this one. */
+		lane = (struct lane){ .key = key,
+			              .queue = str_from(queue->name),
+			              .subject = event->subject,
+			              .target = target,
+			              .event_id = event->id,
+			              .event = envelope_of(s, event),
+			              .head = 1,
+			              .tail = 1,
+			              .since_ms = session_now(s).ms,
+			              .due_ms = session_now(s).ms,
+			              .fence = (int64_t)(kernel_random(kernel_of(s)) >> 2) };
 		if (!event->version || !deliver_at_once(s, queue, key)) /* a replayed one is first seen to be back */
 			session_poke(s, NEWS_TO_DO);
 	} else {
@@ -151,17 +143,26 @@ enum rc queue_put(struct session *s, const struct queue *queue, const struct eve
 	return RC_OK;
 }
 
+const struct queue *queue_for(const struct kernel *k, const struct event *event, const char *usual, const char *alarms)
+{
+	bool                is_alarm = str_starts_with(event->type, STR("Alarm"));
+	const struct queue *first = is_alarm ? kernel_queue(k, str_from(alarms)) : NULL;
+
+	return first ? first : kernel_queue(k, str_from(usual));
+}
+
 /* --- out --- */
 
-/* The head is done with: the next one moves up, or the lane ends. Its handler may have put something behind it meanwhile. */
+/* The head is done with: the next one moves up, or the lane ends. Its handler may have queued more meanwhile. */
 static enum rc advance(struct session *s, struct lane *lane, bool *ret_has_more, struct err *e)
 {
 	struct lane    now;
 	struct waiting next;
-	enum rc        rc = session_get(s, &lane_type, lane->key, &now, NULL);
+	bool           is_there;
+	enum rc        rc = session_get(s, &lane_type, lane->key, &now, e);
 
 	if (rc)
-		return err_set(e, rc, "lane %.*s cannot be read", STR_ARG(lane->key));
+		return rc;
 	if (now.tail > lane->tail)
 		lane->tail = now.tail;
 	*ret_has_more = lane->head < lane->tail;
@@ -169,12 +170,11 @@ static enum rc advance(struct session *s, struct lane *lane, bool *ret_has_more,
 		session_delete(s, &lane_type, lane->key);
 		return RC_OK;
 	}
-	rc = session_get(s, &waiting_type, waiting_key(s, lane, ++lane->head), &next, NULL);
-	if (rc == RC_NOT_FOUND)
+	if ((rc = session_find(s, &waiting_type, waiting_key(s, lane, ++lane->head), &next, &is_there, e)))
+		return rc;
+	if (!is_there)
 		return err_set(e, RC_CORRUPT, "lane %.*s: delivery %lld is missing", STR_ARG(lane->key),
 		               (long long)lane->head);
-	if (rc)
-		return err_set(e, rc, "lane %.*s cannot be read", STR_ARG(lane->key));
 	session_delete(s, &waiting_type, next.key);
 	lane->event_id = next.event_id;
 	lane->event = next.event;
@@ -186,96 +186,141 @@ static enum rc advance(struct session *s, struct lane *lane, bool *ret_has_more,
 	return RC_OK;
 }
 
-static struct str shortened(struct str text)
-{
-	return text.n > ERROR_MAX ? str_of(text.p, ERROR_MAX) : text;
-}
-
-static enum rc tell_of_death(struct session *s, const struct dead *dead, struct err *e)
-{
-	struct event event = {
-		.type = STR(EVENT_DEAD_LETTERED),
-		.subject = dead->subject,
-		.actor = str_format(session_arena(s), "queue/%.*s", STR_ARG(dead->queue)),
-		.detail = dead_to_detail(dead, STR(""), session_arena(s)),
-	};
-
-	return session_emit(s, &event, e);
-}
-
 /* Give the head up: it becomes a dead letter with all that is known about it. */
 static enum rc bury(struct session *s, struct lane *lane, const struct event *event, struct str why, bool *ret_has_more,
                     struct err *e)
 {
-	char        id[KERNEL_ID_SIZE];
-	struct dead dead = { .queue = lane->queue,
-		             .subject = lane->subject,
-		             .target = lane->target,
-		             .event_id = lane->event_id,
-		             .tries = lane->tries,
-		             .error = str_dup(session_arena(s), shortened(why)),
-		             .since_ms = lane->since_ms,
-		             .died_ms = session_now(s).ms };
-	enum rc     rc;
+	struct arena *a = session_arena(s);
+	struct dead   dead = { .queue = lane->queue,
+		               .subject = lane->subject,
+		               .target = lane->target,
+		               .event_id = lane->event_id,
+		               .tries = lane->tries,
+		               .error = why,
+		               .since_ms = lane->since_ms,
+		               .died_ms = session_now(s).ms };
+	struct event  death = { .type = STR(EVENT_DEAD_LETTERED), .subject = dead.subject };
+	enum rc       rc;
 
 	if (!HAS_DEFECT(DROP_AFTER_TRIES)) {
-		kernel_id(kernel_of(s), session_now(s).ms, id);
-		dead.id = str_dup(session_arena(s), str_from(id));
+		dead.id = kernel_new_id(s, STR(""));
 		if (event)
-			dead.event = event_to_json(kernel_of(s), event, session_arena(s));
+			dead.event = event_to_json(kernel_of(s), event, a);
 		session_add(s, &dead_type, &dead);
-		if ((rc = tell_of_death(s, &dead, e)))
+		death.actor = str_format(a, "queue/%.*s", STR_ARG(dead.queue));
+		death.detail = dead_to_detail(&dead, STR(""), a);
+		if ((rc = session_emit(s, &death, e)))
 			return rc;
 	}
 	return advance(s, lane, ret_has_more, e);
 }
 
-/* The head failed and steps behind the others: what must never happen. */
-static void step_back(struct session *s, struct lane *lane)
+static void put_off(struct session *s, struct work *w, struct lane *lane, struct str why, int64_t wait_ms)
 {
-	struct event again = { .id = lane->event_id, .version = 1 };
-
-	join_lane(s, lane, &again);
+	lane->owner = STR("");
+	lane->last_error = why;
+	lane->due_ms = session_now(s).ms + kernel_span_ms(w->kernel, wait_ms);
+	session_put(s, &lane_type, lane);
+	session_poke(s, NEWS_TO_DO); /* whoever sleeps until something is due has something new to consider */
 }
 
-static int64_t draw_backoff(struct work *w, const struct lane *lane)
+/* The far side takes nothing for now: that says nothing about this delivery, so it was no try. */
+static void note_wait(struct session *s, struct work *w, struct lane *lane)
 {
-	const struct queue *q = w->queue;
-
-	return kernel_backoff(w->kernel, q->backoff_ms ? q->backoff_ms : DEFAULT_BACKOFF_MS,
-	                      q->backoff_max_ms ? q->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS, lane->tries - 1);
-}
-
-static bool is_hopeless(const struct work *w, const struct lane *lane)
-{
-	bool is_nonsense = w->failure.rc == RC_INVALID || w->failure.rc == RC_CORRUPT;
-
-	return lane->tries >= queue_tries(w->queue) || (w->queue->buries_nonsense && is_nonsense);
+	lane->tries--;
+	w->outcome = "failed";
+	put_off(s, w, lane, str_dup(session_arena(s), str_from(w->failure.msg)), w->call.wait_ms);
 }
 
 /* A try has failed: later again, or never. */
 static enum rc note_failure(struct session *s, struct work *w, struct lane *lane, struct err *e)
 {
-	struct str why = str_dup(session_arena(s), str_from(w->failure.msg));
+	const struct queue *q = w->queue;
+	struct str          why = str_dup(session_arena(s), str_from(w->failure.msg));
+	bool                is_nonsense = w->failure.rc == RC_INVALID || w->failure.rc == RC_CORRUPT;
+	bool                is_hopeless = lane->tries >= queue_tries(q) || (q->buries_nonsense && is_nonsense);
+	int64_t             wait_ms;
 
-	w->outcome = is_hopeless(w, lane) ? "dead" : "failed";
-	if (is_hopeless(w, lane))
+	w->outcome = is_hopeless ? "dead" : "failed";
+	if (is_hopeless)
 		return bury(s, lane, &w->delivery.event, why, &w->has_more, e);
 	if (HAS_DEFECT(SKIP_LANE_ORDER) && lane->head < lane->tail) {
-		step_back(s, lane);
+		/* The head steps behind the others: what must never happen. */
+		join_lane(s, lane, &(struct event){ .id = lane->event_id, .version = 1 });
 		return advance(s, lane, &w->has_more, e);
 	}
-	lane->owner = STR("");
-	lane->last_error = shortened(why);
-	lane->due_ms = session_now(s).ms + kernel_span_ms(w->kernel, draw_backoff(w, lane));
-	session_put(s, &lane_type, lane);
-	session_poke(s, NEWS_TO_DO); /* whoever sleeps until something is due has something new to consider */
+	wait_ms = kernel_backoff(w->kernel, q->backoff_ms ? q->backoff_ms : DEFAULT_BACKOFF_MS,
+	                         q->backoff_max_ms ? q->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS, lane->tries - 1);
+	put_off(s, w, lane, why, wait_ms);
 	return RC_OK;
 }
 
-/* --- stages --- */
+/* --- finding --- */
 
-enum rc lane_find(struct session *s, struct work_finder *f, struct err *e)
+static bool skips_any_of(const struct work_finder *f, const struct queue *queue)
+{
+	for (size_t i = 0; i < f->skips.count; i++) {
+		struct str prefix = f->skips.prefixes[i];
+
+		if (str_eq(str_cut(&prefix, '#'), str_from(queue->name)))
+			return true;
+	}
+	return false;
+}
+
+/* What is due of one addressee: lanes with this prefix, in the order of their keys. */
+static enum rc find_of_target(struct session *s, struct work_finder *f, const struct work *form, struct str prefix,
+                              struct err *e)
+{
+	struct records all = { { .type = &lane_type, .index = QUERY_KEYS, .sort_prefix = prefix, .limit = f->limit },
+		               .pages_max = TARGET_LOOKS_MAX };
+	size_t         most = f->count + f->limit;
+	const struct lane *lane;
+	enum rc            rc = RC_OK;
+
+	while (f->count < most && (lane = session_next(s, &all, &rc, e))) {
+		struct work w = *form;
+
+		w.key = lane->key;
+		w.due_ms = lane->due_ms;
+		if (lane->due_ms <= session_now(s).ms + f->lead_ms)
+			work_found(f, &w);
+	}
+	return rc;
+}
+
+/* Addressee by addressee, by the lanes' keys. One jump passes all lanes of one: '|' + 1 is '}', '#' + 1 is '$'. */
+static enum rc find_by_target(struct session *s, struct work_finder *f, const struct work *form, struct err *e)
+{
+	struct arena *a = session_arena(s);
+	struct query  q = { .type = &lane_type,
+		            .index = QUERY_KEYS,
+		            .sort_from = str_format(a, "%s#", form->queue->name),
+		            .sort_to = str_format(a, "%s$", form->queue->name),
+		            .limit = 1 };
+
+	for (int i = 0; i < TARGETS_MAX; i++) {
+		struct page page;
+		struct str  key, prefix;
+		enum rc     rc = session_query(s, &q, &page, e);
+		const char *end;
+
+		if (rc || !page.count)
+			return rc;
+		key = ((struct lane *)page_record(&page, &lane_type, 0))->key;
+		end = memchr(key.p, '|', key.n);
+		if (!end)
+			return RC_OK; /* a queue without addressees */
+		prefix = str_of(key.p, (size_t)(end - key.p) + 1);
+		if (!str_is_among(prefix, f->skips.prefixes, f->skips.count) &&
+		    (rc = find_of_target(s, f, form, prefix, e)))
+			return rc;
+		q.sort_from = str_format(a, "%.*s}", (int)prefix.n - 1, prefix.p);
+	}
+	return RC_OK;
+}
+
+static enum rc lane_find(struct session *s, struct work_finder *f, struct err *e)
 {
 	const struct kernel_options *o = kernel_options(f->kernel);
 
@@ -284,43 +329,98 @@ enum rc lane_find(struct session *s, struct work_finder *f, struct err *e)
 			           .kind = WORK_LANE,
 			           .queue = &o->queues[i],
 			           .needs_call = o->queues[i].call != NULL };
-		struct query q = { .type = &lane_type,
-			           .index = LANE_DUE,
-			           .hash = value_text(str_from(o->queues[i].name)) };
-		enum rc      rc = work_query_due(s, f, &q, LANE_F_DUE, &w, e);
+		struct query q = query_of(&lane_type, LANE_DUE, value_text(str_from(o->queues[i].name)), 1);
+		size_t       before = f->count;
+		enum rc      rc = work_query_due(s, f, &q, &w, e);
 
+		if (!rc && f->count - before >= f->limit && skips_any_of(f, w.queue)) {
+			f->count = before;
+			rc = find_by_target(s, f, &w, e);
+		}
 		if (rc)
 			return rc;
 	}
 	return RC_OK;
 }
 
-/* The lane as it is now; is_lost when there is nothing to do with it at this moment. */
-static enum rc load_due(struct session *s, struct work *w, struct lane *ret, struct err *e)
-{
-	enum rc rc = session_get(s, &lane_type, w->key, ret, NULL);
+/* --- after a clock that was wrong --- */
 
-	w->is_lost = rc == RC_NOT_FOUND || (!rc && ret->due_ms > session_now(s).ms);
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "lane %.*s cannot be read", STR_ARG(w->key));
+static int64_t longest_wait_ms(const struct kernel *k, const struct queue *q)
+{
+	int64_t backoff_ms = q->backoff_max_ms ? q->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS;
+
+	if (q->backoff_ms > backoff_ms)
+		backoff_ms = q->backoff_ms;
+	if (q->call && CALL_WAIT_MAX_MS > backoff_ms)
+		backoff_ms = CALL_WAIT_MAX_MS;
+	return kernel_span_ms(k, REARM_MARGIN_MS +
+	                                 (queue_visibility_ms(q) > backoff_ms ? queue_visibility_ms(q) : backoff_ms));
+}
+
+enum rc queue_rearm(struct session *s, void *arg, struct err *e)
+{
+	const struct kernel         *k = arg;
+	const struct kernel_options *o = kernel_options(k);
+	size_t                       put = 0;
+
+	for (size_t i = 0; i < o->queue_count && put < REARM_MAX; i++) {
+		struct value name = value_text(str_from(o->queues[i].name));
+		struct query q = query_of(&lane_type, LANE_DUE, name, REARM_MAX - put);
+		int64_t      latest_ms = session_now(s).ms + longest_wait_ms(k, &o->queues[i]);
+		struct page  page;
+		enum rc      rc;
+
+		q.is_descending = true;
+		rc = session_query(s, &q, &page, e);
+		for (size_t j = 0; !rc && j < page.count; j++) {
+			const struct lane *seen = page_record(&page, &lane_type, j);
+			struct lane        lane;
+			bool               is_there;
+
+			if (seen->due_ms <= latest_ms)
+				break;
+			rc = session_find(s, &lane_type, seen->key, &lane, &is_there, e);
+			if (rc || !is_there || lane.due_ms <= latest_ms) /* an index that lags */
+				continue;
+			lane.due_ms = session_now(s).ms;
+			session_put(s, &lane_type, &lane);
+			session_poke(s, NEWS_TO_DO);
+			put++;
+		}
+		if (rc)
+			return err_set(e, rc, "queue %s cannot be read", o->queues[i].name);
+	}
 	return RC_OK;
 }
 
-/* What the handler is given. *ret_is_gone: the event is not in the log. */
-static enum rc load_delivery(struct session *s, struct work *w, const struct lane *lane, bool *ret_is_gone,
-                             struct err *e)
-{
-	enum rc rc = session_get(s, &event_type, lane->event_id, &w->delivery.event, NULL);
+/* --- stages --- */
 
-	if (rc == RC_NOT_FOUND && lane->event.n)
-		rc = event_from_json(lane->event, session_arena(s), &w->delivery.event, NULL);
-	*ret_is_gone = rc == RC_NOT_FOUND;
+/* The lane as it is now; is_lost when there is nothing to do with it at this moment. */
+static enum rc load_due(struct session *s, struct work *w, struct lane *ret, struct err *e)
+{
+	bool    is_there;
+	enum rc rc = session_find(s, &lane_type, w->key, ret, &is_there, e);
+
+	w->is_lost = !is_there || ret->due_ms > session_now(s).ms;
+	return rc;
+}
+
+/* The same, and what the handler is given. *ret_is_gone: the event is not in the log. */
+static enum rc load_delivery(struct session *s, struct work *w, struct lane *lane, bool *ret_is_gone, struct err *e)
+{
+	bool    is_there;
+	enum rc rc = load_due(s, w, lane, e);
+
+	if (rc || w->is_lost)
+		return rc;
+	rc = session_find(s, &event_type, lane->event_id, &w->delivery.event, &is_there, e);
+	*ret_is_gone = !rc && !is_there && !lane->event.n;
+	if (!rc && !is_there && lane->event.n)
+		rc = event_from_json(lane->event, session_arena(s), &w->delivery.event, e);
 	w->delivery.queue = w->queue;
 	w->delivery.target = lane->target;
 	w->delivery.tries = lane->tries;
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "event %.*s cannot be read", STR_ARG(lane->event_id));
-	return RC_OK;
+	return rc;
 }
 
 /* By the kernel's clock. */
@@ -344,15 +444,13 @@ static bool go_on(struct call *c)
 	return !w->is_lost;
 }
 
-enum rc lane_claim(struct session *s, struct work *w, struct err *e)
+static enum rc lane_claim(struct session *s, struct work *w, struct err *e)
 {
 	struct lane lane;
 	bool        is_gone;
-	enum rc     rc = load_due(s, w, &lane, e);
+	enum rc     rc = load_delivery(s, w, &lane, &is_gone, e);
 
 	if (rc || w->is_lost)
-		return rc;
-	if ((rc = load_delivery(s, w, &lane, &is_gone, e)))
 		return rc;
 	if (is_gone || lane.tries >= queue_tries(w->queue)) {
 		w->is_lost = true;
@@ -378,7 +476,7 @@ enum rc lane_claim(struct session *s, struct work *w, struct err *e)
 	return RC_OK;
 }
 
-void lane_perform(struct work *w)
+static void lane_perform(struct work *w)
 {
 	enum rc rc;
 
@@ -389,21 +487,16 @@ void lane_perform(struct work *w)
 		rc_ignore(err_set(&w->failure, rc, "%s", rc_text(rc))); /* for one that fails without a word */
 }
 
-static bool is_ours(const struct work *w, const struct lane *lane)
-{
-	return str_eq(lane->owner, kernel_options(w->kernel)->node) && lane->fence == w->fence &&
-	       str_eq(lane->event_id, w->delivery.event.id);
-}
-
 /* RC_OK and is_lost when the claim no longer stands. */
 static enum rc load_claimed(struct session *s, struct work *w, struct lane *ret, struct err *e)
 {
-	enum rc rc = session_get(s, &lane_type, w->key, ret, NULL);
+	bool    is_there;
+	enum rc rc = session_find(s, &lane_type, w->key, ret, &is_there, e);
+	bool    is_ours = is_there && str_eq(ret->owner, kernel_options(w->kernel)->node) && ret->fence == w->fence &&
+	               str_eq(ret->event_id, w->delivery.event.id);
 
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "lane %.*s cannot be read", STR_ARG(w->key));
-	w->is_lost = rc == RC_NOT_FOUND || (!is_ours(w, ret) && !HAS_DEFECT(IGNORE_FENCE));
-	return RC_OK;
+	w->is_lost = !is_there || (!is_ours && !HAS_DEFECT(IGNORE_FENCE));
+	return rc;
 }
 
 /* A handler has said no; its words are noted in e. */
@@ -423,6 +516,11 @@ static enum rc settle_call(struct session *s, struct work *w, struct err *e)
 
 	if (rc || w->is_lost)
 		return rc;
+	session_carry(s, w->delivery.event.trace);
+	if (w->has_failed && w->call.wait_ms) {
+		note_wait(s, w, &lane);
+		return RC_OK;
+	}
 	if (w->has_failed)
 		return note_failure(s, w, &lane, e);
 	if (w->queue->settle && (rc = w->queue->settle(s, &w->call, e)))
@@ -443,17 +541,16 @@ static enum rc settle_alone(struct session *s, struct work *w, struct err *e)
 {
 	struct lane lane;
 	bool        is_gone;
-	enum rc     rc = load_due(s, w, &lane, e);
+	enum rc     rc = load_delivery(s, w, &lane, &is_gone, e);
 
 	if (rc || w->is_lost)
-		return rc;
-	if ((rc = load_delivery(s, w, &lane, &is_gone, e)))
 		return rc;
 	if (is_gone) {
 		w->outcome = "dead";
 		return bury(s, &lane, NULL, STR("the event is no longer in the log"), &w->has_more, e);
 	}
 	w->delivery.tries = ++lane.tries;
+	session_carry(s, w->delivery.event.trace);
 	if ((rc = handle(s, w, e)))
 		return rc;
 	w->outcome = "delivered";
@@ -469,23 +566,21 @@ static enum rc settle_torn(struct session *s, struct work *w, struct err *e)
 
 	if (w->is_claimed)
 		return handle(s, w, e);
-	rc = load_due(s, w, &lane, e);
+	rc = load_delivery(s, w, &lane, &is_gone, e);
 	if (rc || w->is_lost)
-		return rc;
-	if ((rc = load_delivery(s, w, &lane, &is_gone, e)))
 		return rc;
 	w->is_claimed = w->has_more = true;
 	return advance(s, &lane, &has_next, e);
 }
 
-enum rc lane_settle(struct session *s, struct work *w, struct err *e)
+static enum rc lane_settle(struct session *s, struct work *w, struct err *e)
 {
 	if (HAS_DEFECT(REMOVE_BEFORE_EFFECT) && !w->needs_call)
 		return settle_torn(s, w, e);
 	return w->needs_call ? settle_call(s, w, e) : settle_alone(s, w, e);
 }
 
-enum rc lane_refuse(struct session *s, struct work *w, struct err *e)
+static enum rc lane_refuse(struct session *s, struct work *w, struct err *e)
 {
 	struct lane lane;
 	enum rc     rc = w->needs_call ? load_claimed(s, w, &lane, e) : load_due(s, w, &lane, e);
@@ -500,7 +595,7 @@ enum rc lane_refuse(struct session *s, struct work *w, struct err *e)
 	return note_failure(s, w, &lane, e);
 }
 
-enum rc lane_extend(struct session *s, struct work *w, struct err *e)
+static enum rc lane_extend(struct session *s, struct work *w, struct err *e)
 {
 	struct lane lane;
 	enum rc     rc = load_claimed(s, w, &lane, e);
@@ -511,3 +606,10 @@ enum rc lane_extend(struct session *s, struct work *w, struct err *e)
 	session_put(s, &lane_type, &lane);
 	return RC_OK;
 }
+
+const struct work_ops lane_work = { .find = lane_find,
+	                            .claim = lane_claim,
+	                            .perform = lane_perform,
+	                            .settle = lane_settle,
+	                            .refuse = lane_refuse,
+	                            .extend = lane_extend };

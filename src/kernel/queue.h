@@ -22,10 +22,11 @@ struct delivery {
 	int64_t             tries;  /* this one included */
 };
 
-/* Runs inside the transaction that removes the delivery: its effect on the store happens once. A failure undoes it and counts a try. */
+/* Runs inside the transaction that removes the delivery, so its effect happens once. A failure undoes it: a try. */
 typedef enum rc queue_handle_fn(struct session *s, const struct delivery *d, void *arg, struct err *e);
 
-/* For queues that call out: blocks, on a worker thread, between two transactions. May run more than once for one event. */
+/* For queues that call out: blocks, on a worker thread, between two transactions. May run more than once for an
+ * event. */
 struct call {
 	const struct delivery *delivery;
 	struct arena          *arena;
@@ -33,15 +34,20 @@ struct call {
 	void                  *arg;    /* the queue's */
 	void                  *result; /* for settle(), in the arena */
 
-	/* Still ours, and not asked to stop? Keeps the delivery in flight for longer; to be asked often by what takes long. */
+	/* Set by a call that fails because the far side takes nothing at all for now: the next try is not before this, and
+	 * this one does not count. At most CALL_WAIT_MAX_MS. */
+	int64_t wait_ms;
+
+	/* Still ours, and not asked to stop? Keeps the delivery in flight; ask often in what takes long. */
 	bool (*go_on)(struct call *c);
 };
+enum { CALL_WAIT_MAX_MS = 900000 };
 typedef enum rc queue_call_fn(struct call *c, struct err *e);
 
 /* After a call that succeeded: inside the transaction that removes the delivery. */
 typedef enum rc queue_settle_fn(struct session *s, const struct call *c, struct err *e);
 
-/* After a call and its settling, however they ended, on the worker thread: for those in this process who wait for it. */
+/* After a call and its settling, however they ended, on the worker thread: for those in this process who wait. */
 typedef void queue_over_fn(const struct call *c);
 
 struct queue {
@@ -53,22 +59,30 @@ struct queue {
 	void            *arg;
 	bool             is_heard;        /* handle() is noticed outside the store: not before the event is durable */
 	bool             buries_nonsense; /* RC_INVALID and RC_CORRUPT: dead at once, another try would say the same */
-	bool             has_addressees;  /* gets deliveries only while there is a webhook */
+	bool             has_addressees;  /* gets deliveries only once there was a webhook */
 
 	int64_t  tries;                      /* 0: 3 */
 	int64_t  backoff_ms, backoff_max_ms; /* 0: 1 s, 5 min */
 	int64_t  visibility_ms;              /* 0: 2 min */
 	unsigned concurrency;                /* calls at once on one node; 0: 4 */
+	unsigned addressees;                 /* so many of them have a call of their own, beside those; 0: none has */
 };
 
 /* With their defaults. */
 int64_t queue_tries(const struct queue *q);
 int64_t queue_visibility_ms(const struct queue *q);
 
-/* Put an event of the log (or one that was replayed: then its version is 0) into a queue's lane. What session_emit() does for each route; for handlers that pass events on to
- * addressees. Two actions at most. */
+/* Put an event of the log (or one that was replayed: then its version is 0) into a queue's lane. What session_emit()
+ * does for each route; for handlers that pass events on to addressees. Two actions at most. */
 MUST_CHECK enum rc queue_put(struct session *s, const struct queue *queue, const struct event *event, struct str target,
                              struct err *e);
+
+/* The queue by which an event goes out: alarms have one of their own, so that they wait behind nothing else. Where
+ * there is none they go with the others. */
+const struct queue *queue_for(const struct kernel *k, const struct event *event, const char *usual, const char *alarms);
+
+/* Deliveries due later than any claim or back-off lasts were put off by a wrong clock: due now. arg is the kernel. */
+txn_fn queue_rearm;
 
 /* --- for operators --- */
 

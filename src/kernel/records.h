@@ -1,10 +1,11 @@
-/* records.h - what the kernel keeps: events, deliveries, dead letters, timers, sagas, alarms, webhooks. Times are in ms. */
+/* records.h - what the kernel keeps: events, deliveries, dead letters, timers, sagas, alarms, webhooks. Times in ms. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/str.h"
+#include "base/trace.h"
 #include "store/record.h"
 
 enum {
@@ -23,8 +24,8 @@ enum {
 /* Types that come all the time are found by looking at the log itself; all others have an index. */
 enum event_volume { EVENT_NOTABLE, EVENT_ROUTINE, EVENT_VOLUME_COUNT };
 
-/* How the events of a subject lead to this one: by the index, or only by the one after it (its `previous`) or the subject's own record,
- * see kernel_options.last_event. */
+/* How the events of a subject lead to this one: by the index, or only by the one after it (its `previous`) or the
+ * subject's own record, see kernel_options.last_event. */
 enum event_reach { EVENT_INDEXED, EVENT_CHAINED, EVENT_REACH_COUNT };
 
 /* Something that happened. Never changed, removed only by age. */
@@ -43,30 +44,32 @@ struct event {
 	enum event_volume volume;
 	struct str        previous; /* id of the subject's event before this one; empty: none, or not known */
 	enum event_reach  reach;
+	struct str        trace; /* for whose request, see base/trace.h */
 	uint64_t          version;
 };
-enum {
-	EVENT_F_ID,
-	EVENT_F_TYPE,
-	EVENT_F_SOURCE,
-	EVENT_F_ACCOUNT,
-	EVENT_F_REGION,
-	EVENT_F_TIME,
-	EVENT_F_RESOURCES,
-	EVENT_F_SUBJECT,
-	EVENT_F_ACTOR,
-	EVENT_F_REQUEST_ID,
-	EVENT_F_SCHEMA,
-	EVENT_F_DETAIL,
-	EVENT_F_VOLUME,
-	EVENT_F_PREVIOUS,
-	EVENT_F_REACH
-};
+#define EVENT_FIELDS(X)                                                                \
+	X(EVENT_F_ID, TEXT(event, id, ID_MAX))                                         \
+	X(EVENT_F_TYPE, TEXT(event, type, EVENT_TYPE_MAX))                             \
+	X(EVENT_F_SOURCE, TEXT_OR_NONE(event, source, 128))                            \
+	X(EVENT_F_ACCOUNT, TEXT_OR_NONE(event, account, 64))                           \
+	X(EVENT_F_REGION, TEXT_OR_NONE(event, region, 64))                             \
+	X(EVENT_F_TIME, INT(event, time_ms))                                           \
+	X(EVENT_F_RESOURCES, TEXT_OR_NONE(event, resources, 4096))                     \
+	X(EVENT_F_SUBJECT, TEXT(event, subject, SUBJECT_MAX))                          \
+	X(EVENT_F_ACTOR, TEXT_OR_NONE(event, actor, ACTOR_MAX))                        \
+	X(EVENT_F_REQUEST_ID, TEXT_OR_NONE(event, request_id, 64))                     \
+	X(EVENT_F_SCHEMA, INT(event, schema))                                          \
+	X(EVENT_F_DETAIL, TEXT_OR_NONE(event, detail, DETAIL_MAX))                     \
+	X(EVENT_F_VOLUME, ENUM(event, volume, event_volume_names, EVENT_VOLUME_COUNT)) \
+	X(EVENT_F_PREVIOUS, TEXT_OR_NONE(event, previous, ID_MAX))                     \
+	X(EVENT_F_REACH, ENUM(event, reach, event_reach_names, EVENT_REACH_COUNT))     \
+	X(EVENT_F_TRACE, TEXT_OR_NONE(event, trace, TRACE_TEXT_MAX))
+enum { EVENT_FIELDS(RECORD_FIELD_ID) };
 enum event_index { EVENT_BY_SUBJECT, EVENT_BY_TYPE };
 extern const struct record_type event_type;
 
-/* The deliveries of one queue for one subject (and target), first come first served. The record is the one at the head; those
- * behind it are `waiting` records. There while anything is to be delivered. */
+/* The deliveries of one queue for one subject (and target), first come first served. The record is the one at the
+ * head; those behind it are `waiting` records. Exists while there is anything to deliver. */
 struct lane {
 	struct str key; /* queue#subject, or queue#target|subject */
 	struct str queue;
@@ -83,22 +86,22 @@ struct lane {
 	struct str event; /* the head's envelope, when it was replayed: the log may have forgotten it */
 	uint64_t   version;
 };
-enum {
-	LANE_F_KEY,
-	LANE_F_QUEUE,
-	LANE_F_SUBJECT,
-	LANE_F_TARGET,
-	LANE_F_EVENT_ID,
-	LANE_F_HEAD,
-	LANE_F_TAIL,
-	LANE_F_SINCE,
-	LANE_F_DUE,
-	LANE_F_TRIES,
-	LANE_F_OWNER,
-	LANE_F_FENCE,
-	LANE_F_LAST_ERROR,
-	LANE_F_EVENT
-};
+#define LANE_FIELDS(X)                                                  \
+	X(LANE_F_KEY, TEXT(lane, key, LANE_KEY_MAX))                    \
+	X(LANE_F_QUEUE, TEXT(lane, queue, QUEUE_NAME_MAX))              \
+	X(LANE_F_SUBJECT, TEXT(lane, subject, SUBJECT_MAX))             \
+	X(LANE_F_TARGET, TEXT_OR_NONE(lane, target, TARGET_MAX))        \
+	X(LANE_F_EVENT_ID, TEXT(lane, event_id, ID_MAX))                \
+	X(LANE_F_HEAD, INT(lane, head))                                 \
+	X(LANE_F_TAIL, INT(lane, tail))                                 \
+	X(LANE_F_SINCE, INT(lane, since_ms))                            \
+	X(LANE_F_DUE, INT(lane, due_ms))                                \
+	X(LANE_F_TRIES, INT(lane, tries))                               \
+	X(LANE_F_OWNER, TEXT_OR_NONE(lane, owner, 64))                  \
+	X(LANE_F_FENCE, INT(lane, fence))                               \
+	X(LANE_F_LAST_ERROR, TEXT_OR_NONE(lane, last_error, ERROR_MAX)) \
+	X(LANE_F_EVENT, TEXT_OR_NONE(lane, event, 2 * DETAIL_MAX))
+enum { LANE_FIELDS(RECORD_FIELD_ID) };
 enum lane_index { LANE_DUE }; /* of one queue, by due_ms */
 extern const struct record_type lane_type;
 
@@ -109,7 +112,12 @@ struct waiting {
 	struct str event; /* as of a lane */
 	uint64_t   version;
 };
-enum { WAITING_F_KEY, WAITING_F_EVENT_ID, WAITING_F_AT, WAITING_F_EVENT };
+#define WAITING_FIELDS(X)                                       \
+	X(WAITING_F_KEY, TEXT(waiting, key, LANE_KEY_MAX + 13)) \
+	X(WAITING_F_EVENT_ID, TEXT(waiting, event_id, ID_MAX))  \
+	X(WAITING_F_AT, INT(waiting, at_ms))                    \
+	X(WAITING_F_EVENT, TEXT_OR_NONE(waiting, event, 2 * DETAIL_MAX))
+enum { WAITING_FIELDS(RECORD_FIELD_ID) };
 extern const struct record_type waiting_type;
 
 /* A delivery that was given up, whole, so that it can be understood and tried again. */
@@ -122,24 +130,24 @@ struct dead {
 	int64_t    since_ms, died_ms;
 	uint64_t   version;
 };
-enum {
-	DEAD_F_ID,
-	DEAD_F_QUEUE,
-	DEAD_F_SUBJECT,
-	DEAD_F_TARGET,
-	DEAD_F_EVENT_ID,
-	DEAD_F_EVENT,
-	DEAD_F_TRIES,
-	DEAD_F_ERROR,
-	DEAD_F_SINCE,
-	DEAD_F_DIED
-};
+#define DEAD_FIELDS(X)                                             \
+	X(DEAD_F_ID, TEXT(dead, id, ID_MAX))                       \
+	X(DEAD_F_QUEUE, TEXT(dead, queue, QUEUE_NAME_MAX))         \
+	X(DEAD_F_SUBJECT, TEXT(dead, subject, SUBJECT_MAX))        \
+	X(DEAD_F_TARGET, TEXT_OR_NONE(dead, target, TARGET_MAX))   \
+	X(DEAD_F_EVENT_ID, TEXT(dead, event_id, ID_MAX))           \
+	X(DEAD_F_EVENT, TEXT_OR_NONE(dead, event, 2 * DETAIL_MAX)) \
+	X(DEAD_F_TRIES, INT(dead, tries))                          \
+	X(DEAD_F_ERROR, TEXT_OR_NONE(dead, error, ERROR_MAX))      \
+	X(DEAD_F_SINCE, INT(dead, since_ms))                       \
+	X(DEAD_F_DIED, INT(dead, died_ms))
+enum { DEAD_FIELDS(RECORD_FIELD_ID) };
 enum dead_index { DEAD_BY_QUEUE }; /* by died_ms */
 extern const struct record_type dead_type;
 
 enum timer_state { TIMER_ARMED, TIMER_STATE_COUNT };
 
-/* When its time has come, the timer is removed and an event of this type, subject and detail is emitted, in one commit. */
+/* When its time has come, the timer is removed and an event of this type, subject and detail emitted, in one commit. */
 struct timer {
 	struct str       name;
 	enum timer_state state;
@@ -148,7 +156,15 @@ struct timer {
 	int64_t          armed_ms;
 	uint64_t         version;
 };
-enum { TIMER_F_NAME, TIMER_F_STATE, TIMER_F_DUE, TIMER_F_TYPE, TIMER_F_SUBJECT, TIMER_F_DETAIL, TIMER_F_ARMED };
+#define TIMER_FIELDS(X)                                                            \
+	X(TIMER_F_NAME, TEXT(timer, name, TIMER_NAME_MAX))                         \
+	X(TIMER_F_STATE, ENUM(timer, state, timer_state_names, TIMER_STATE_COUNT)) \
+	X(TIMER_F_DUE, INT(timer, due_ms))                                         \
+	X(TIMER_F_TYPE, TEXT(timer, type, EVENT_TYPE_MAX))                         \
+	X(TIMER_F_SUBJECT, TEXT(timer, subject, SUBJECT_MAX))                      \
+	X(TIMER_F_DETAIL, TEXT_OR_NONE(timer, detail, 4096))                       \
+	X(TIMER_F_ARMED, INT(timer, armed_ms))
+enum { TIMER_FIELDS(RECORD_FIELD_ID) };
 enum timer_index { TIMER_DUE }; /* all armed ones, by due_ms */
 extern const struct record_type timer_type;
 
@@ -182,31 +198,33 @@ struct saga {
 	struct str      reason;    /* why it goes back, or is parked */
 	struct str      leftovers; /* JSON array: steps whose effect may still be there */
 	struct str      actor;     /* who started it */
+	struct str      trace;     /* and with which request, see base/trace.h */
 	uint64_t        version;
 };
-enum {
-	SAGA_F_ID,
-	SAGA_F_KIND,
-	SAGA_F_SUBJECT,
-	SAGA_F_STATE,
-	SAGA_F_STEP,
-	SAGA_F_MARKS,
-	SAGA_F_IS_BACK,
-	SAGA_F_INPUT,
-	SAGA_F_DATA,
-	SAGA_F_STARTED,
-	SAGA_F_STEP_SINCE,
-	SAGA_F_ENDED,
-	SAGA_F_DEADLINE,
-	SAGA_F_DUE,
-	SAGA_F_TRIES,
-	SAGA_F_OWNER,
-	SAGA_F_FENCE,
-	SAGA_F_LAST_ERROR,
-	SAGA_F_REASON,
-	SAGA_F_LEFTOVERS,
-	SAGA_F_ACTOR
-};
+#define SAGA_FIELDS(X)                                                         \
+	X(SAGA_F_ID, TEXT(saga, id, SAGA_ID_MAX))                              \
+	X(SAGA_F_KIND, TEXT(saga, kind, 64))                                   \
+	X(SAGA_F_SUBJECT, TEXT(saga, subject, SUBJECT_MAX))                    \
+	X(SAGA_F_STATE, ENUM(saga, state, saga_state_names, SAGA_STATE_COUNT)) \
+	X(SAGA_F_STEP, INT(saga, step))                                        \
+	X(SAGA_F_MARKS, TEXT(saga, marks, SAGA_STEPS_MAX))                     \
+	X(SAGA_F_IS_BACK, INT(saga, is_back))                                  \
+	X(SAGA_F_INPUT, TEXT_OR_NONE(saga, input, SAGA_DATA_MAX))              \
+	X(SAGA_F_DATA, TEXT_OR_NONE(saga, data, SAGA_DATA_MAX))                \
+	X(SAGA_F_STARTED, INT(saga, started_ms))                               \
+	X(SAGA_F_STEP_SINCE, INT(saga, step_since_ms))                         \
+	X(SAGA_F_ENDED, INT_OR_NONE(saga, ended_ms))                           \
+	X(SAGA_F_DEADLINE, INT_OR_NONE(saga, deadline_ms))                     \
+	X(SAGA_F_DUE, INT(saga, due_ms))                                       \
+	X(SAGA_F_TRIES, INT(saga, tries))                                      \
+	X(SAGA_F_OWNER, TEXT_OR_NONE(saga, owner, 64))                         \
+	X(SAGA_F_FENCE, INT(saga, fence))                                      \
+	X(SAGA_F_LAST_ERROR, TEXT_OR_NONE(saga, last_error, ERROR_MAX))        \
+	X(SAGA_F_REASON, TEXT_OR_NONE(saga, reason, ERROR_MAX))                \
+	X(SAGA_F_LEFTOVERS, TEXT_OR_NONE(saga, leftovers, 2048))               \
+	X(SAGA_F_ACTOR, TEXT_OR_NONE(saga, actor, ACTOR_MAX))                  \
+	X(SAGA_F_TRACE, TEXT_OR_NONE(saga, trace, TRACE_TEXT_MAX))
+enum { SAGA_FIELDS(RECORD_FIELD_ID) };
 enum saga_index { SAGA_BY_STATE, /* by due_ms */ SAGA_BY_SUBJECT /* by started_ms */ };
 extern const struct record_type saga_type;
 extern const char *const        saga_state_names[SAGA_STATE_COUNT];
@@ -225,17 +243,17 @@ struct alarm {
 	int64_t             since_ms, raised_ms, checked_ms;
 	uint64_t            version;
 };
-enum {
-	ALARM_F_NAME,
-	ALARM_F_RULE,
-	ALARM_F_STATE,
-	ALARM_F_SEVERITY,
-	ALARM_F_EVIDENCE,
-	ALARM_F_VALUE,
-	ALARM_F_SINCE,
-	ALARM_F_RAISED,
-	ALARM_F_CHECKED
-};
+#define ALARM_FIELDS(X)                                                                        \
+	X(ALARM_F_NAME, TEXT(alarm, name, 240))                                                \
+	X(ALARM_F_RULE, TEXT(alarm, rule, 64))                                                 \
+	X(ALARM_F_STATE, ENUM(alarm, state, alarm_state_names, ALARM_STATE_COUNT))             \
+	X(ALARM_F_SEVERITY, ENUM(alarm, severity, alarm_severity_names, ALARM_SEVERITY_COUNT)) \
+	X(ALARM_F_EVIDENCE, TEXT_OR_NONE(alarm, evidence, ERROR_MAX))                          \
+	X(ALARM_F_VALUE, INT(alarm, value))                                                    \
+	X(ALARM_F_SINCE, INT(alarm, since_ms))                                                 \
+	X(ALARM_F_RAISED, INT_OR_NONE(alarm, raised_ms))                                       \
+	X(ALARM_F_CHECKED, INT(alarm, checked_ms))
+enum { ALARM_FIELDS(RECORD_FIELD_ID) };
 extern const struct record_type alarm_type;
 extern const char *const        alarm_state_names[ALARM_STATE_COUNT];
 extern const char *const        alarm_severity_names[ALARM_SEVERITY_COUNT];
@@ -251,16 +269,16 @@ struct webhook {
 	struct str created_by;
 	uint64_t   version;
 };
-enum {
-	WEBHOOK_F_ID,
-	WEBHOOK_F_URL,
-	WEBHOOK_F_FILTER,
-	WEBHOOK_F_SECRET,
-	WEBHOOK_F_DESCRIPTION,
-	WEBHOOK_F_PAUSED,
-	WEBHOOK_F_CREATED,
-	WEBHOOK_F_CREATED_BY
-};
+#define WEBHOOK_FIELDS(X)                                                 \
+	X(WEBHOOK_F_ID, TEXT(webhook, id, ID_MAX))                        \
+	X(WEBHOOK_F_URL, TEXT(webhook, url, 2048))                        \
+	X(WEBHOOK_F_FILTER, TEXT(webhook, filter, 1024))                  \
+	X(WEBHOOK_F_SECRET, TEXT(webhook, secret, 128))                   \
+	X(WEBHOOK_F_DESCRIPTION, TEXT_OR_NONE(webhook, description, 256)) \
+	X(WEBHOOK_F_PAUSED, INT(webhook, is_paused))                      \
+	X(WEBHOOK_F_CREATED, INT(webhook, created_ms))                    \
+	X(WEBHOOK_F_CREATED_BY, TEXT_OR_NONE(webhook, created_by, ACTOR_MAX))
+enum { WEBHOOK_FIELDS(RECORD_FIELD_ID) };
 extern const struct record_type webhook_type;
 
 /* An outside event that was taken in, so that the same one is not taken twice. */
@@ -272,7 +290,12 @@ struct seen {
 	int64_t    at_ms;
 	uint64_t   version;
 };
-enum { SEEN_F_KEY, SEEN_F_EVENT_ID, SEEN_F_LOT, SEEN_F_AT };
+#define SEEN_FIELDS(X)                                   \
+	X(SEEN_F_KEY, TEXT(seen, key, SEEN_KEY_MAX))     \
+	X(SEEN_F_EVENT_ID, TEXT(seen, event_id, ID_MAX)) \
+	X(SEEN_F_LOT, INT(seen, lot))                    \
+	X(SEEN_F_AT, INT(seen, at_ms))
+enum { SEEN_FIELDS(RECORD_FIELD_ID) };
 enum seen_index { SEEN_BY_AGE };
 extern const struct record_type seen_type;
 
@@ -284,7 +307,13 @@ struct node {
 	int64_t    failed_commits; /* since the last beat but one */
 	uint64_t   version;
 };
-enum { NODE_F_ID, NODE_F_STARTED, NODE_F_BEAT, NODE_F_SLOWEST, NODE_F_FAILED };
+#define NODE_FIELDS(X)                           \
+	X(NODE_F_ID, TEXT(node, id, 64))         \
+	X(NODE_F_STARTED, INT(node, started_ms)) \
+	X(NODE_F_BEAT, INT(node, beat_ms))       \
+	X(NODE_F_SLOWEST, INT(node, slowest_ms)) \
+	X(NODE_F_FAILED, INT(node, failed_commits))
+enum { NODE_FIELDS(RECORD_FIELD_ID) };
 extern const struct record_type node_type;
 
 /* Something about the world that only a process can see and everybody should know, such as an open circuit. */
@@ -295,7 +324,13 @@ struct fact {
 	int64_t    since_ms, at_ms; /* has this value since; was seen last */
 	uint64_t   version;
 };
-enum { FACT_F_NAME, FACT_F_VALUE, FACT_F_TEXT, FACT_F_SINCE, FACT_F_AT };
+#define FACT_FIELDS(X)                                      \
+	X(FACT_F_NAME, TEXT(fact, name, 128))               \
+	X(FACT_F_VALUE, INT(fact, value))                   \
+	X(FACT_F_TEXT, TEXT_OR_NONE(fact, text, ERROR_MAX)) \
+	X(FACT_F_SINCE, INT(fact, since_ms))                \
+	X(FACT_F_AT, INT(fact, at_ms))
+enum { FACT_FIELDS(RECORD_FIELD_ID) };
 extern const struct record_type fact_type;
 
 /* All of them, for opening a store: KERNEL_TYPES is a list for an initialiser. */

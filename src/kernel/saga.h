@@ -1,4 +1,4 @@
-/* saga.h - long operations on the outside: a table of steps with do, check and undo. It ends done, undone, or parked. */
+/* saga.h - long operations on the outside: a table of steps with do, check and undo. Ends done, undone or parked. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,6 +40,7 @@ struct saga_step {
 	int64_t        tries;      /* 0: 5; undoing has twice as many */
 	int64_t        backoff_ms, backoff_max_ms; /* 0: 1 s, 1 min */
 	int64_t        deadline_ms;                /* for all tries together; 0: none */
+	bool           is_patient; /* RC_DENIED is a right that somebody will give: tried again as an outage is */
 };
 
 /* Runs in the transaction that ends the saga (done, undone or parked), or NULL. */
@@ -64,8 +65,8 @@ enum saga_mark {
 	SAGA_MARK_UNDONE = 'x',
 };
 
-/* Start one, in the caller's transaction. The id is the caller's and tells it apart from all others; starting a second time with the
- * same id is RC_CONFLICT, until the first has been removed by age: so an id is never to be used again. Emits SagaStarted. */
+/* Start one, in the caller's transaction. The caller makes the id, and never uses it again: a second start with it is
+ * RC_CONFLICT until the first has been removed by age. Emits SagaStarted. */
 MUST_CHECK enum rc session_start(struct session *s, const char *kind, struct str id, struct str subject,
                                  struct str input, struct str actor, struct err *e);
 
@@ -85,7 +86,7 @@ txn_fn saga_list;
 txn_fn saga_get; /* arg is a struct saga with its id set; read-only */
 
 /* Each is audited. RC_NOT_FOUND, RC_CONFLICT when its state does not allow it. */
-struct saga_order {
+struct saga_action {
 	struct str id;
 	struct str actor, request_id;
 	struct str reason; /* skip, abort: required */
@@ -96,7 +97,7 @@ txn_fn saga_retry; /* a parked one goes on where it stopped; one that waits for 
 txn_fn saga_skip;  /* count the step as done (or undone) and go on */
 txn_fn saga_abort; /* go back */
 
-/* Remove those that ended, done or undone, before this time; at most one transaction's worth. One that is parked stays. */
+/* Remove those that ended, done or undone, before this time; at most one transaction's worth. Parked ones stay. */
 struct saga_prune {
 	int64_t before_ms;
 
@@ -104,5 +105,8 @@ struct saga_prune {
 };
 txn_fn saga_prune;
 
-/* How many are in each state, those that have ended apart: they are history, and many. Read-only; arg is int64_t[SAGA_OPEN_STATES]. */
+/* Is it at work, in either direction? An empty id is none. */
+MUST_CHECK enum rc saga_is_under_way(struct session *s, struct str id, bool *ret, struct err *e);
+
+/* How many are in each state, without the ended, who are many. Read-only; arg is int64_t[SAGA_OPEN_STATES]. */
 txn_fn saga_count;

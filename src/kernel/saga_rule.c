@@ -25,10 +25,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "kernel/defect.h"
 #include "kernel/saga.h"
 
 #define TURNED_BECAUSE "; it went back because: "
+#define SAGA_MARKS     ".idsux" /* all of enum saga_mark */
 
 enum { NO_STEP = -1, LEFTOVERS_MAX = 2040 };
 
@@ -37,17 +39,10 @@ int64_t saga_step_timeout(const struct saga_step *step)
 	return step->timeout_ms ? step->timeout_ms : SAGA_TIMEOUT_MS;
 }
 
-int64_t saga_step_tries(const struct saga_step *step, bool is_undo)
+/* Has an owner whose lease has not run out. */
+static bool is_owned(const struct saga_rule *r)
 {
-	int64_t tries = step->tries ? step->tries : SAGA_TRIES;
-
-	return is_undo ? 2 * tries : tries;
-}
-
-bool saga_rule_is_owned(const struct saga *saga, int64_t now_ms)
-{
-	return (saga->state == SAGA_RUNNING || saga->state == SAGA_UNDOING) && saga->owner.n > 0 &&
-	       saga->due_ms > now_ms;
+	return saga_is_active(r->saga->state) && r->saga->owner.n > 0 && r->saga->due_ms > r->now_ms;
 }
 
 struct str saga_rule_step_name(const struct saga *saga, const struct saga_kind *kind, struct arena *a)
@@ -83,11 +78,6 @@ static void set_mark(const struct saga_rule *r, int64_t step, enum saga_mark mar
 	r->saga->marks = str_of(marks, r->saga->marks.n);
 }
 
-static bool is_to_do(char mark)
-{
-	return mark == SAGA_MARK_NONE || mark == SAGA_MARK_INTENT;
-}
-
 static bool may_be_there(char mark)
 {
 	return mark == SAGA_MARK_INTENT || mark == SAGA_MARK_DONE || mark == SAGA_MARK_UNDOING;
@@ -97,7 +87,7 @@ static bool may_be_there(char mark)
 static int64_t find_to_do(const struct saga_rule *r, int64_t from)
 {
 	for (int64_t i = from; i < (int64_t)r->saga->marks.n; i++)
-		if (is_to_do(r->saga->marks.p[i]))
+		if (r->saga->marks.p[i] == SAGA_MARK_NONE || r->saga->marks.p[i] == SAGA_MARK_INTENT)
 			return i;
 	return NO_STEP;
 }
@@ -117,15 +107,6 @@ static int64_t find_to_undo(const struct saga_rule *r, int64_t from)
 		set_mark(r, i, SAGA_MARK_UNDONE);
 	}
 	return NO_STEP;
-}
-
-static struct str clip(struct str text)
-{
-	size_t n = text.n < ERROR_MAX ? text.n : ERROR_MAX;
-
-	while (n < text.n && n > 0 && ((unsigned char)text.p[n] & 0xC0) == 0x80)
-		n--;
-	return str_of(text.p, n);
 }
 
 /* --- moving --- */
@@ -192,7 +173,7 @@ static void turn_back(const struct saga_rule *r, struct str reason)
 	struct saga *saga = r->saga;
 
 	saga->state = SAGA_UNDOING;
-	saga->reason = clip(reason);
+	saga->reason = utf8_clip(reason, ERROR_MAX);
 	saga->tries = 0;
 	saga->step_since_ms = r->now_ms;
 }
@@ -228,11 +209,6 @@ void saga_rule_start(const struct saga_rule *r)
 	saga->deadline_ms = r->kind->deadline_ms ? r->now_ms + span_of(r, r->kind->deadline_ms) : 0;
 }
 
-static bool is_mark(char c)
-{
-	return c == SAGA_MARK_SKIPPED || c == SAGA_MARK_UNDONE || is_to_do(c) || may_be_there(c);
-}
-
 enum rc saga_rule_fits(const struct saga *saga, const struct saga_kind *kind, struct err *e)
 {
 	if (!kind)
@@ -244,7 +220,7 @@ enum rc saga_rule_fits(const struct saga *saga, const struct saga_kind *kind, st
 		return err_set(e, RC_CORRUPT, "the saga is at step number %lld, but its kind '%s' has 0 to %zu",
 		               (long long)saga->step, kind->name, kind->step_count - 1);
 	for (size_t i = 0; i < saga->marks.n; i++)
-		if (!is_mark(saga->marks.p[i]))
+		if (!char_is_of(saga->marks.p[i], SAGA_MARKS))
 			return err_set(e, RC_CORRUPT, "step %s has a mark that this program does not know: '%c'",
 			               kind->steps[i].name, saga->marks.p[i]);
 	return RC_OK;
@@ -293,9 +269,20 @@ enum saga_todo saga_rule_intend(const struct saga_rule *r)
 	return todo;
 }
 
-static bool is_worth_another_try(enum rc rc)
+/* A failure that may be gone the next time. */
+static bool is_passing(const struct saga_rule *r, enum rc rc)
 {
+	if (rc == RC_DENIED)
+		return current(r)->is_patient;
 	return rc == RC_UNAVAILABLE || rc == RC_TIMEOUT || rc == RC_LIMITED;
+}
+
+/* Undoing has twice as many. */
+static bool has_tries_left(const struct saga_rule *r)
+{
+	int64_t most = current(r)->tries ? current(r)->tries : SAGA_TRIES;
+
+	return r->saga->tries < (r->saga->state == SAGA_UNDOING ? 2 * most : most);
 }
 
 static enum saga_next wait_for_next_try(const struct saga_rule *r)
@@ -312,23 +299,13 @@ static struct str find_why_given_up(const struct saga_rule *r, const struct saga
 	const char        *name = current(r)->name;
 	struct str         overdue;
 
-	if (!is_worth_another_try(o->rc))
+	if (!is_passing(r, o->rc))
 		return str_format(r->arena, "step %s: %.*s", name, STR_ARG(o->error));
-	if (saga->tries >= saga_step_tries(current(r), false))
+	if (!has_tries_left(r))
 		return str_format(r->arena, "step %s failed %lld times: %.*s", name, (long long)saga->tries,
 		                  STR_ARG(o->error));
 	overdue = find_overdue(r);
 	return overdue.n ? str_format(r->arena, "%.*s: %.*s", STR_ARG(overdue), STR_ARG(o->error)) : overdue;
-}
-
-static enum saga_next settle_failed_act(const struct saga_rule *r, const struct saga_outcome *o)
-{
-	struct str why = find_why_given_up(r, o);
-
-	if (!why.n)
-		return wait_for_next_try(r);
-	turn_back(r, why);
-	return go_on(r, r->saga->step);
 }
 
 /* What made it turn, from a reason that may have been written by an earlier parking. */
@@ -344,10 +321,9 @@ static struct str find_first_reason(struct str reason)
 
 static enum saga_next settle_failed_undo(const struct saga_rule *r, const struct saga_outcome *o)
 {
-	const struct saga *saga = r->saga;
-	struct str         first = find_first_reason(saga->reason);
+	struct str first = find_first_reason(r->saga->reason);
 
-	if (is_worth_another_try(o->rc) && saga->tries < saga_step_tries(current(r), true))
+	if (is_passing(r, o->rc) && has_tries_left(r))
 		return wait_for_next_try(r);
 	saga_rule_park(r, str_format(r->arena, "step %s cannot be undone: %.*s" TURNED_BECAUSE "%.*s", current(r)->name,
 	                             STR_ARG(o->error), STR_ARG(first)));
@@ -358,12 +334,19 @@ enum saga_next saga_rule_settle(const struct saga_rule *r, const struct saga_out
 {
 	struct saga *saga = r->saga;
 	bool         is_back = saga->state == SAGA_UNDOING;
+	struct str   why;
 
 	assert(saga->state == SAGA_RUNNING || is_back);
 	if (o->has_failed) {
 		saga->tries++;
-		saga->last_error = clip(o->error);
-		return is_back ? settle_failed_undo(r, o) : settle_failed_act(r, o);
+		saga->last_error = utf8_clip(o->error, ERROR_MAX);
+		if (is_back)
+			return settle_failed_undo(r, o);
+		why = find_why_given_up(r, o);
+		if (!why.n)
+			return wait_for_next_try(r);
+		turn_back(r, why);
+		return go_on(r, saga->step);
 	}
 	/* Going back without having found anything to undo, there was no call whose outcome could be noted. */
 	if (!is_back || current_mark(r) == SAGA_MARK_UNDOING) {
@@ -377,7 +360,7 @@ enum saga_next saga_rule_settle(const struct saga_rule *r, const struct saga_out
 void saga_rule_park(const struct saga_rule *r, struct str reason)
 {
 	r->saga->is_back = r->saga->state == SAGA_UNDOING;
-	r->saga->reason = clip(reason);
+	r->saga->reason = utf8_clip(reason, ERROR_MAX);
 	(void)end(r, SAGA_PARKED); /* always SAGA_NEXT_END */
 }
 
@@ -386,8 +369,8 @@ enum saga_next saga_rule_refuse(const struct saga_rule *r, const struct saga_out
 	struct saga *saga = r->saga;
 
 	saga->tries++;
-	saga->last_error = clip(o->error);
-	if (is_worth_another_try(o->rc) && saga->tries < saga_step_tries(current(r), saga->state == SAGA_UNDOING))
+	saga->last_error = utf8_clip(o->error, ERROR_MAX);
+	if (is_passing(r, o->rc) && has_tries_left(r))
 		return wait_for_next_try(r);
 	saga_rule_park(r, str_format(r->arena, "the %s end of it was refused: %.*s",
 	                             saga->state == SAGA_UNDOING ? "undone" : "done", STR_ARG(o->error)));
@@ -435,7 +418,7 @@ enum rc saga_rule_retry(const struct saga_rule *r, struct err *e)
 
 	if (has_ended(saga))
 		return refuse(saga, "retried", "", e);
-	if (saga_rule_is_owned(saga, r->now_ms))
+	if (is_owned(r))
 		return refuse(saga, "retried", " and a call is under way: wait for its outcome, or skip or abort", e);
 	unpark(r);
 	saga->due_ms = r->now_ms;
@@ -445,8 +428,7 @@ enum rc saga_rule_retry(const struct saga_rule *r, struct err *e)
 enum rc saga_rule_skip(const struct saga_rule *r, enum saga_next *ret, struct err *e)
 {
 	struct saga *saga = r->saga;
-	bool         is_owned = saga_rule_is_owned(saga, r->now_ms);
-	bool         is_back;
+	bool         was_owned = is_owned(r), is_back;
 
 	if (has_ended(saga))
 		return refuse(saga, "made to skip a step", "", e);
@@ -455,7 +437,7 @@ enum rc saga_rule_skip(const struct saga_rule *r, enum saga_next *ret, struct er
 	saga->due_ms = r->now_ms;
 	is_back = saga->state == SAGA_UNDOING;
 	/* A call that is under way may still happen: then the mark goes on saying so. */
-	if (!is_owned)
+	if (!was_owned)
 		set_mark(r, saga->step, is_back ? SAGA_MARK_UNDONE : SAGA_MARK_SKIPPED);
 	*ret = go_on(r, is_back ? saga->step - 1 : saga->step + 1);
 	return RC_OK;
@@ -469,9 +451,9 @@ enum rc saga_rule_abort(const struct saga_rule *r, struct str reason, enum saga_
 		return refuse(saga, "aborted", "", e);
 	if (saga->state == SAGA_UNDOING)
 		return refuse(saga, "aborted", " already", e);
-	/* Undoing waits for the end of the lease: before it, the call under way could still happen after its own undoing. Its owner stays
-	 * named, so that nobody makes it due earlier. */
-	if (saga_rule_is_owned(saga, r->now_ms)) {
+	/* Undoing waits for the end of the lease: before it, the call under way could still happen after its own
+	 * undoing. Its owner stays named, so that nobody makes it due earlier. */
+	if (is_owned(r)) {
 		saga->fence++;
 	} else {
 		saga->due_ms = r->now_ms;

@@ -82,12 +82,14 @@ MUST_CHECK enum rc saga_rule_retry(const struct saga_rule *r, struct err *e); /*
 MUST_CHECK enum rc saga_rule_skip(const struct saga_rule *r, enum saga_next *ret, struct err *e);
 MUST_CHECK enum rc saga_rule_abort(const struct saga_rule *r, struct str reason, enum saga_next *ret, struct err *e);
 
-/* Has an owner whose lease has not run out. */
-bool saga_rule_is_owned(const struct saga *saga, int64_t now_ms);
-
 /* The name of the step under way; "step 3" when the kind does not have it, or is NULL. */
 struct str saga_rule_step_name(const struct saga *saga, const struct saga_kind *kind, struct arena *a);
 
-/* With the defaults. */
+/* With the default. */
 int64_t saga_step_timeout(const struct saga_step *step);
-int64_t saga_step_tries(const struct saga_step *step, bool is_undo);
+
+/* Under way, in either direction. */
+static inline bool saga_is_active(enum saga_state state)
+{
+	return state == SAGA_RUNNING || state == SAGA_UNDOING;
+}

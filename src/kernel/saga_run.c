@@ -21,20 +21,20 @@
 #include "base/arena.h"
 #include "kernel/defect.h"
 #include "kernel/kernel.h"
-#include "kernel/saga_ops.h"
+#include "kernel/kernel_private.h"
 #include "kernel/saga_rule.h"
-#include "kernel/work_ops.h"
+#include "kernel/work_private.h"
 
 /* --- find, claim, extend --- */
 
-enum rc saga_find(struct session *s, struct work_finder *f, struct err *e)
+static enum rc saga_find(struct session *s, struct work_finder *f, struct err *e)
 {
 	static const enum saga_state active[] = { SAGA_RUNNING, SAGA_UNDOING };
 	struct work                  form = { .kernel = f->kernel, .kind = WORK_SAGA, .needs_call = true };
 
 	for (size_t i = 0; i < ARRAY_LEN(active); i++) {
-		struct query q = { .type = &saga_type, .index = SAGA_BY_STATE, .hash = value_int(active[i]) };
-		enum rc      rc = work_query_due(s, f, &q, SAGA_F_DUE, &form, e);
+		struct query q = query_of(&saga_type, SAGA_BY_STATE, value_int(active[i]), 1);
+		enum rc      rc = work_query_due(s, f, &q, &form, e);
 
 		if (rc)
 			return rc;
@@ -42,19 +42,15 @@ enum rc saga_find(struct session *s, struct work_finder *f, struct err *e)
 	return RC_OK;
 }
 
-static bool is_active(const struct saga *saga)
-{
-	return saga->state == SAGA_RUNNING || saga->state == SAGA_UNDOING;
-}
-
 static enum rc load(struct session *s, struct work *w, struct saga *ret, struct err *e)
 {
-	enum rc rc = session_get(s, &saga_type, w->key, ret, NULL);
+	bool    is_there;
+	enum rc rc = session_find(s, &saga_type, w->key, ret, &is_there, e);
 
-	w->is_lost = rc == RC_NOT_FOUND || (!rc && !is_active(ret));
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "saga %.*s cannot be read", STR_ARG(w->key));
-	return RC_OK;
+	w->is_lost = !is_there || !saga_is_active(ret->state);
+	if (!rc && !w->is_lost)
+		session_carry(s, ret->trace);
+	return rc;
 }
 
 /* RC_OK and is_lost when the claim no longer stands. */
@@ -68,17 +64,7 @@ static enum rc load_claimed(struct session *s, struct work *w, struct saga *ret,
 	return RC_OK;
 }
 
-static struct saga_rule rule_for(struct session *s, const struct work *w, struct saga *saga)
-{
-	return (struct saga_rule){ .kind = kernel_saga(w->kernel, saga->kind),
-		                   .saga = saga,
-		                   .now_ms = session_now(s).ms,
-		                   .scale = kernel_span_ms(w->kernel, 1),
-		                   .lease_ms = kernel_options(w->kernel)->lease_ms,
-		                   .arena = session_arena(s) };
-}
-
-/* Also by the clock that is never set back: otherwise a node that slept could take a lease for its own that another has got since. */
+/* Also by the monotonic clock: a node that slept could otherwise take for its own a lease that another has got. */
 static void note_lease(struct work *w, const struct saga_rule *r)
 {
 	int64_t lease_ms = r->saga->due_ms - r->now_ms;
@@ -103,26 +89,24 @@ static void put_intent(struct session *s, struct work *w, const struct saga_rule
 	record_copy(&saga_type, &w->saga, r->saga, &w->arena);
 }
 
-enum rc saga_claim(struct session *s, struct work *w, struct err *e)
+static enum rc saga_claim(struct session *s, struct work *w, struct err *e)
 {
 	struct saga      saga;
 	struct saga_rule r;
 	enum rc          rc = load(s, w, &saga, e);
 
+	w->is_lost = !rc && (w->is_lost || saga.due_ms > session_now(s).ms);
 	if (rc || w->is_lost)
 		return rc;
-	w->is_lost = saga.due_ms > session_now(s).ms;
-	if (w->is_lost)
-		return RC_OK;
 	saga.owner = kernel_options(w->kernel)->node;
 	w->fence = ++saga.fence;
-	r = rule_for(s, w, &saga);
+	r = saga_rule_for(s, &saga);
 	put_intent(s, w, &r);
 	w->is_claimed = true;
 	return RC_OK;
 }
 
-enum rc saga_extend(struct session *s, struct work *w, struct err *e)
+static enum rc saga_extend(struct session *s, struct work *w, struct err *e)
 {
 	struct saga      saga;
 	struct saga_rule r;
@@ -130,11 +114,26 @@ enum rc saga_extend(struct session *s, struct work *w, struct err *e)
 
 	if (rc || w->is_lost)
 		return rc;
-	r = rule_for(s, w, &saga);
+	r = saga_rule_for(s, &saga);
 	saga.due_ms = r.now_ms + (saga_rule_fits(&saga, r.kind, NULL) ? kernel_span_ms(w->kernel, r.lease_ms)
 	                                                              : saga_rule_lease(&r, w->saga_todo));
 	note_lease(w, &r);
 	session_put(s, &saga_type, &saga);
+	return RC_OK;
+}
+
+/* Give the claim back between two calls. The intent of the next one is stored already: whoever takes it up looks first, as after a crash. */
+static enum rc saga_release(struct session *s, struct work *w, struct err *e)
+{
+	struct saga saga;
+	enum rc     rc = load_claimed(s, w, &saga, e);
+
+	if (rc || w->is_lost)
+		return rc;
+	saga.owner = STR("");
+	saga.due_ms = session_now(s).ms;
+	session_put(s, &saga_type, &saga);
+	session_poke(s, NEWS_TO_DO);
 	return RC_OK;
 }
 
@@ -154,19 +153,6 @@ static struct err complete(const struct err *e, enum rc rc)
 static int64_t now_of(const struct work *w)
 {
 	return clock_now(kernel_options(w->kernel)->clock).ms;
-}
-
-static void fill_call(struct work *w, const struct saga_kind *kind, const struct saga_step *step)
-{
-	w->saga_call = (struct saga_call){
-		.saga = &w->saga,
-		.key = str_format(&w->arena, "%.*s/%s", STR_ARG(w->saga.id), step->name),
-		.data = w->saga.data,
-		.arena = &w->arena,
-		.world = kind->world,
-		.now_ms = now_of(w),
-		.timeout_ms = saga_step_timeout(step),
-	};
 }
 
 /* Whatever is wrong with a check, it has not told: that is no reason to go back while there are tries. */
@@ -210,7 +196,7 @@ static enum rc call_step(struct work *w, const struct saga_step *step)
 	return step->act(&w->saga_call, &w->failure);
 }
 
-void saga_perform(struct work *w)
+static void saga_perform(struct work *w)
 {
 	const struct saga_kind *kind = kernel_saga(w->kernel, w->saga.kind);
 	const struct saga_step *step;
@@ -222,7 +208,15 @@ void saga_perform(struct work *w)
 		return;
 	assert(kind); /* otherwise the claim would have said: nothing */
 	step = &kind->steps[w->saga.step];
-	fill_call(w, kind, step);
+	w->saga_call = (struct saga_call){
+		.saga = &w->saga,
+		.key = str_format(&w->arena, "%.*s/%s", STR_ARG(w->saga.id), step->name),
+		.data = w->saga.data,
+		.arena = &w->arena,
+		.world = kind->world,
+		.now_ms = now_of(w),
+		.timeout_ms = saga_step_timeout(step),
+	};
 	rc = call_step(w, step);
 	if (!rc && saga_check_object(w->saga_call.data, "the data it gave back", &w->failure))
 		rc = w->failure.rc;
@@ -270,13 +264,6 @@ static enum rc finish(struct session *s, struct work *w, const struct saga_rule 
 	return err_set(e, rc, "saga %.*s: its end was refused: %s", STR_ARG(r->saga->id), w->failure.msg);
 }
 
-static enum rc park_unknown(struct session *s, struct work *w, struct saga_rule *r, const struct err *why,
-                            struct err *e)
-{
-	saga_rule_park(r, str_dup(r->arena, str_from(why->msg)));
-	return finish(s, w, r, false, e);
-}
-
 /* Store what the rules have made of the outcome. */
 static enum rc save(struct session *s, struct work *w, const struct saga_rule *r, enum saga_next next, bool asks_on_end,
                     struct err *e)
@@ -295,7 +282,7 @@ static enum rc save(struct session *s, struct work *w, const struct saga_rule *r
 	return RC_INTERNAL;
 }
 
-enum rc saga_settle(struct session *s, struct work *w, struct err *e)
+static enum rc saga_settle(struct session *s, struct work *w, struct err *e)
 {
 	struct saga         saga;
 	struct saga_rule    r;
@@ -305,16 +292,18 @@ enum rc saga_settle(struct session *s, struct work *w, struct err *e)
 
 	if (rc || w->is_lost)
 		return rc;
-	r = rule_for(s, w, &saga);
-	if (saga_rule_fits(&saga, r.kind, &why))
-		return park_unknown(s, w, &r, &why, e);
+	r = saga_rule_for(s, &saga);
+	if (saga_rule_fits(&saga, r.kind, &why)) {
+		saga_rule_park(&r, str_dup(r.arena, str_from(why.msg)));
+		return finish(s, w, &r, false, e);
+	}
 	o = outcome_of(s, w);
 	r.backoff_ms = o.has_failed ? draw_backoff(w, &r) : 0;
 	return save(s, w, &r, saga_rule_settle(&r, &o), true, e);
 }
 
 /* Its end was refused. Should that park it, on_end is not asked again: a person sees to it. */
-enum rc saga_refuse(struct session *s, struct work *w, struct err *e)
+static enum rc saga_refuse(struct session *s, struct work *w, struct err *e)
 {
 	struct saga         saga;
 	struct saga_rule    r;
@@ -323,8 +312,16 @@ enum rc saga_refuse(struct session *s, struct work *w, struct err *e)
 
 	if (rc || w->is_lost)
 		return rc;
-	r = rule_for(s, w, &saga);
+	r = saga_rule_for(s, &saga);
 	o = outcome_of(s, w);
 	r.backoff_ms = draw_backoff(w, &r);
 	return save(s, w, &r, saga_rule_refuse(&r, &o), false, e);
 }
+
+const struct work_ops saga_work = { .find = saga_find,
+	                            .claim = saga_claim,
+	                            .perform = saga_perform,
+	                            .settle = saga_settle,
+	                            .refuse = saga_refuse,
+	                            .extend = saga_extend,
+	                            .release = saga_release };

@@ -7,8 +7,8 @@
 #include "store/session.h"
 #include "store/store.h"
 
-/* Arm it, or set it anew: a name has one timer. When due, an event of its type and subject with its detail is emitted; its actor is
- * "timer/NAME". Sets state and armed_ms. One action. */
+/* Arm it, or set it anew: a name has one timer. When due, an event of its type and subject with its detail is
+ * emitted; its actor is "timer/NAME". Sets state and armed_ms. One action. */
 MUST_CHECK enum rc session_arm(struct session *s, struct timer *timer, struct err *e);
 
 /* Cancel it. RC_OK also when it is not armed. One action. */

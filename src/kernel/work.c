@@ -7,8 +7,13 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "kernel/kernel_ops.h"
-#include "kernel/work_ops.h"
+#include "base/trace.h"
+#include "kernel/kernel_private.h"
+#include "kernel/work_private.h"
+
+static const struct work_ops *const kinds[] = {
+	[WORK_LANE] = &lane_work, [WORK_TIMER] = &timer_work, [WORK_SAGA] = &saga_work
+};
 
 void work_found(struct work_finder *f, const struct work *w)
 {
@@ -30,14 +35,14 @@ void work_later(struct work_finder *f, int64_t due_ms)
 }
 
 /* First a look at the earliest alone: mostly nothing is due, and then that is all it costs. */
-enum rc work_query_due(struct session *s, struct work_finder *f, struct query *q, int due_field,
-                       const struct work *form, struct err *e)
+enum rc work_query_due(struct session *s, struct work_finder *f, struct query *q, const struct work *form,
+                       struct err *e)
 {
 	int64_t     now_ms = session_now(s).ms + f->lead_ms, earliest;
+	int         due_field = q->type->indexes[q->index].sort;
 	struct page page;
 	enum rc     rc;
 
-	q->limit = 1;
 	if ((rc = session_query(s, q, &page, e)) || !page.count)
 		return rc;
 	earliest = record_value(q->type, due_field, page_record(&page, q->type, 0)).number;
@@ -69,16 +74,15 @@ static enum rc find_all(struct session *s, void *arg, struct err *e)
 	f->items = NULL;
 	f->count = f->room = 0;
 	f->next_due_ms = INT64_MAX;
-	if ((rc = timer_find(s, f, e)))
+	if ((rc = timer_work.find(s, f, e)) || (rc = lane_work.find(s, f, e)))
 		return rc;
-	if ((rc = lane_find(s, f, e)))
-		return rc;
-	return kernel_options(f->kernel)->saga_count ? saga_find(s, f, e) : RC_OK;
+	return kernel_options(f->kernel)->saga_count ? saga_work.find(s, f, e) : RC_OK;
 }
 
-enum rc work_find(struct kernel *k, size_t limit, struct arena *a, struct work_list *ret, struct err *e)
+enum rc work_find(struct kernel *k, size_t limit, struct work_skips skips, struct arena *a, struct work_list *ret,
+                  struct err *e)
 {
-	struct work_finder f = { .kernel = k, .limit = limit, .arena = a };
+	struct work_finder f = { .kernel = k, .limit = limit, .skips = skips, .arena = a };
 	enum rc            rc;
 
 #ifdef LEASEHOLD_DEFECTS
@@ -110,26 +114,16 @@ enum rc work_claim(struct session *s, void *arg, struct err *e)
 	assert(w->needs_call);
 	w->is_claimed = w->is_lost = w->has_more = w->has_failed = false;
 	w->outcome = NULL;
-	return w->kind == WORK_SAGA ? saga_claim(s, w, e) : lane_claim(s, w, e);
+	return kinds[w->kind]->claim(s, w, e);
 }
 
 void work_perform(struct work *w)
 {
-	assert(w->is_claimed);
-	if (w->kind == WORK_SAGA)
-		saga_perform(w);
-	else
-		lane_perform(w);
-}
+	struct trace before = trace_enter(w->kind == WORK_SAGA ? w->saga.trace : w->delivery.event.trace);
 
-static enum rc settle(struct session *s, struct work *w, struct err *e)
-{
-	switch (w->kind) {
-	case WORK_TIMER: return timer_settle(s, w, e);
-	case WORK_LANE: return lane_settle(s, w, e);
-	case WORK_SAGA: return saga_settle(s, w, e);
-	}
-	return RC_INTERNAL;
+	assert(w->is_claimed);
+	kinds[w->kind]->perform(w);
+	trace_return(&before);
 }
 
 enum rc work_settle(struct session *s, void *arg, struct err *e)
@@ -139,7 +133,7 @@ enum rc work_settle(struct session *s, void *arg, struct err *e)
 
 	w->has_more = w->is_lost = w->is_refused = false;
 	w->outcome = NULL;
-	rc = settle(s, w, e);
+	rc = kinds[w->kind]->settle(s, w, e);
 	w->was_run = rc == RC_OK;
 	return rc;
 }
@@ -158,12 +152,14 @@ enum rc work_refuse(struct session *s, void *arg, struct err *e)
 	struct work *w = arg;
 
 	w->has_more = w->is_lost = false;
-	switch (w->kind) {
-	case WORK_TIMER: return RC_OK; /* has no handler that could refuse */
-	case WORK_LANE: return lane_refuse(s, w, e);
-	case WORK_SAGA: return saga_refuse(s, w, e);
-	}
-	return RC_INTERNAL;
+	return kinds[w->kind]->refuse ? kinds[w->kind]->refuse(s, w, e) : RC_OK;
+}
+
+enum rc work_release(struct session *s, void *arg, struct err *e)
+{
+	struct work *w = arg;
+
+	return w->is_claimed && kinds[w->kind]->release ? kinds[w->kind]->release(s, w, e) : RC_OK;
 }
 
 void work_over(const struct work *w)
@@ -172,10 +168,11 @@ void work_over(const struct work *w)
 		w->queue->over(&w->call);
 }
 
-void work_count(const struct work *w)
+void work_count(void *arg)
 {
-	struct metrics *metrics = kernel_options(w->kernel)->metrics;
-	char            labels[QUEUE_NAME_MAX + 16];
+	const struct work *w = arg;
+	struct metrics    *metrics = kernel_options(w->kernel)->metrics;
+	char               labels[QUEUE_NAME_MAX + 16];
 
 	if (!w->outcome || !metrics)
 		return;
@@ -191,7 +188,7 @@ enum rc work_extend(struct session *s, void *arg, struct err *e)
 {
 	struct work *w = arg;
 
-	return w->kind == WORK_SAGA ? saga_extend(s, w, e) : lane_extend(s, w, e);
+	return kinds[w->kind]->extend(s, w, e);
 }
 
 enum rc work_keep(struct work *w, struct err *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aws_client.c - one operation of a JSON service, tried until there is an answer or no more time.
+ * aws_client.c - one request to a service, tried until there is an answer or no more time.
  *
  * Each attempt is judged:
  *   done     success, or an error that another attempt would only repeat; the caller gets it
@@ -14,6 +14,9 @@
  *   3. A wait is random between 0 and base * 2^n, at most wait_max_ms: callers that failed together do not come back
  *      together.
  *   4. How far the clock is off is found once and kept for all calls of the client.               [skew_ms]
+ *   5. is_uncertain is true once anything of a request has left and no answer below 500 came back for it, also when
+ *      libcurl sent it again by itself. "Slow down" and "no connection" leave it as it was: nothing has happened.
+ *                                                                                                 [try_once()]
  *
  * Connections are kept by fetch.c, one set for each thread. Since an attempt without an answer may have been carried
  * out, a caller that writes uses conditions or a client request token; nothing here knows which operations write.
@@ -27,6 +30,7 @@
 #include "base/mem.h"
 #include "net/aws.h"
 #include "net/aws_source.h"
+#include "net/aws_xml.h"
 #include "net/fetch.h"
 
 enum {
@@ -39,29 +43,32 @@ enum {
 	DOUBLINGS_MAX = 16,
 	SKEW_MIN_MS = 4 * 60 * 1000, /* the services allow 5 minutes */
 	TYPE_MAX = 128,
+	REQUEST_ID_MAX = 128,
 };
 
 struct aws_client {
-	struct aws_client_options o; /* its texts are ours */
-	char                     *url;
-	struct str                host, path; /* of url */
-	_Atomic int64_t           skew_ms;    /* what the service's clock is ahead of ours */
+	struct aws_client_options o;    /* its texts are the caller's: not after aws_client_new() */
+	char                     *url;  /* without a slash at its end, */
+	char                     *home; /* and with its path */
+	char                     *region, *service, *agent;
+	_Atomic int64_t           skew_ms; /* what the service's clock is ahead of ours */
 };
 
 enum verdict { DONE, AGAIN, AT_ONCE };
 
 /* What a call knows from one attempt to the next. */
 struct call {
-	struct aws_client     *client;
-	const char            *target;
-	struct str             body;
-	struct arena          *arena;
-	struct mono            end;
-	int                    attempts, corrections;
-	bool                   has_moved_clock, has_renewed;
-	struct aws_credentials used; /* by the last attempt */
-	struct wall            signed_at;
-	struct fetch_reply     reply;
+	struct aws_client        *client;
+	const struct aws_request *req;
+	const char               *url;
+	struct arena             *arena;
+	struct mono               end;
+	int                       attempts, corrections, throttles;
+	bool                      is_uncertain;
+	bool                      has_moved_clock, has_renewed;
+	struct aws_credentials    used; /* by the last attempt */
+	struct wall               signed_at;
+	struct fetch_reply        reply;
 };
 
 enum remedy { SLOW_DOWN, MOVE_CLOCK, RENEW };
@@ -84,6 +91,12 @@ static const struct error_type {
 	{ STR_INIT("PriorRequestNotComplete"),                SLOW_DOWN  },
 	{ STR_INIT("RequestTimeout"),                         SLOW_DOWN  },
 	{ STR_INIT("RequestTimeoutException"),                SLOW_DOWN  },
+	{ STR_INIT("SlowDown"),                               SLOW_DOWN  },
+	{ STR_INIT("EC2ThrottledException"),                  SLOW_DOWN  },
+	{ STR_INIT("KMSThrottling"),                          SLOW_DOWN  },
+	{ STR_INIT("KmsThrottled"),                           SLOW_DOWN  },
+	{ STR_INIT("Throttled"),                              SLOW_DOWN  },
+	{ STR_INIT("OverLimit"),                              SLOW_DOWN  },
 	{ STR_INIT("RequestTimeTooSkewed"),                   MOVE_CLOCK },
 	{ STR_INIT("RequestExpired"),                         MOVE_CLOCK },
 	{ STR_INIT("RequestInTheFuture"),                     MOVE_CLOCK },
@@ -103,37 +116,6 @@ static long or_default(long given, long fallback)
 	return given > 0 ? given : fallback;
 }
 
-static void set_defaults(struct aws_client_options *o)
-{
-	o->connect_timeout_ms = or_default(o->connect_timeout_ms, DEFAULT_CONNECT_MS);
-	o->attempt_timeout_ms = or_default(o->attempt_timeout_ms, DEFAULT_ATTEMPT_MS);
-	o->total_timeout_ms = or_default(o->total_timeout_ms, DEFAULT_TOTAL_MS);
-	o->attempts_max = o->attempts_max > 0 ? o->attempts_max : DEFAULT_ATTEMPTS;
-	o->wait_base_ms = or_default(o->wait_base_ms, DEFAULT_WAIT_BASE_MS);
-	o->wait_max_ms = or_default(o->wait_max_ms, DEFAULT_WAIT_MAX_MS);
-}
-
-/* What fetch() will send as the host: without a port that goes without saying. */
-static struct str sent_host(struct str url, struct str authority)
-{
-	struct str usual = str_starts_with(url, STR("https:")) ? STR(":443") : STR(":80");
-
-	if (authority.n > usual.n && str_eq(str_of(authority.p + authority.n - usual.n, usual.n), usual))
-		authority.n -= usual.n;
-	return authority;
-}
-
-struct str aws_url_host(const char *url, struct str *ret_path)
-{
-	const char *from = strstr(url, "://");
-	size_t      n;
-
-	from = from ? from + 3 : url;
-	n = strcspn(from, "/");
-	*ret_path = str_from(from + n);
-	return sent_host(str_from(url), str_of(from, n));
-}
-
 struct aws_client *aws_client_new(const struct aws_client_options *o)
 {
 	struct aws_client *c = mem_new(struct aws_client);
@@ -141,32 +123,34 @@ struct aws_client *aws_client_new(const struct aws_client_options *o)
 	const char        *url = o->endpoint;
 
 	c->o = *o;
-	set_defaults(&c->o);
-	c->o.region = mem_strdup(o->region);
-	c->o.service = mem_strdup(o->service);
-	c->o.json_version = mem_strdup(o->json_version);
+	c->o.connect_timeout_ms = or_default(o->connect_timeout_ms, DEFAULT_CONNECT_MS);
+	c->o.attempt_timeout_ms = or_default(o->attempt_timeout_ms, DEFAULT_ATTEMPT_MS);
+	c->o.total_timeout_ms = or_default(o->total_timeout_ms, DEFAULT_TOTAL_MS);
+	c->o.attempts_max = o->attempts_max > 0 ? o->attempts_max : DEFAULT_ATTEMPTS;
+	c->o.wait_base_ms = or_default(o->wait_base_ms, DEFAULT_WAIT_BASE_MS);
+	c->o.wait_max_ms = or_default(o->wait_max_ms, DEFAULT_WAIT_MAX_MS);
+	c->region = mem_strdup(o->region);
+	c->service = mem_strdup(o->signed_as ? o->signed_as : o->service);
+	c->agent = o->user_agent ? mem_strdup(o->user_agent) : NULL;
 	if (!url || !url[0])
 		url = str_format(&a, "https://%s.%s.%s", o->service, o->region, aws_domain(o->region)).p;
-	if (!strchr(strstr(url, "://") ? strstr(url, "://") + 3 : url, '/'))
-		url = str_format(&a, "%s/", url).p;
-	c->url = mem_strdup(url);
-	c->host = aws_url_host(c->url, &c->path);
+	c->home = mem_strdup(
+	        strchr(strstr(url, "://") ? strstr(url, "://") + 3 : url, '/') ? url : str_format(&a, "%s/", url).p);
+	c->url = mem_strdup(c->home);
+	while (c->url[0] && c->url[strlen(c->url) - 1] == '/')
+		c->url[strlen(c->url) - 1] = '\0';
 	arena_fini(&a);
 	return c;
-}
-
-static void free_text(const char *text)
-{
-	free((char *)(uintptr_t)text);
 }
 
 void aws_client_free(struct aws_client *c)
 {
 	if (!c)
 		return;
-	free_text(c->o.region);
-	free_text(c->o.service);
-	free_text(c->o.json_version);
+	free(c->region);
+	free(c->service);
+	free(c->agent);
+	free(c->home);
 	free(c->url);
 	free(c);
 }
@@ -183,54 +167,94 @@ static const char *header(struct arena *a, const char *name, struct str value)
 	return str_format(a, "%s: %.*s", name, STR_ARG(value)).p;
 }
 
-/* Exactly what is signed is sent. */
-static void sign(struct call *call, struct str type, struct fetch_request *req)
+/* What fetch() sends as the host of this URL: without a port that goes without saying. Path and query are what follows,
+ * as they are. */
+static struct str url_host(const char *url, struct str *ret_path, struct str *ret_query)
 {
-	struct aws_client     *c = call->client;
-	struct arena          *a = call->arena;
-	struct str             target = str_from(call->target);
-	struct sigv4_header    headers[] = { { STR("Host"), c->host },
-		                             { STR("Content-Type"), type },
-		                             { STR("X-Amz-Target"), target } };
-	struct sigv4_request   text = { .method = STR("POST"),
-		                        .path = c->path,
+	struct str  usual = str_starts_with(str_from(url), STR("https:")) ? STR(":443") : STR(":80");
+	const char *scheme = strstr(url, "://"), *from = scheme ? scheme + 3 : url;
+	struct str  host = str_of(from, strcspn(from, "/"));
+
+	*ret_query = str_from(from + host.n);
+	*ret_path = str_cut(ret_query, '?');
+	if (host.n > usual.n && str_eq(str_skip(host, host.n - usual.n), usual))
+		host.n -= usual.n;
+	return host;
+}
+
+void aws_sign(const struct aws_operation *op, const struct aws_credentials *c, struct wall now, struct arena *a,
+              struct fetch_request *req)
+{
+	struct str             path, query, host = url_host(req->url, &path, &query);
+	struct sigv4_header    headers[3] = { { STR("Host"), host } };
+	struct sigv4_request   text = { .method = str_from(req->method),
+		                        .path = path,
+		                        .query = query,
 		                        .headers = headers,
-		                        .header_count = ARRAY_LEN(headers),
-		                        .body = call->body,
-		                        .region = str_from(c->o.region),
-		                        .service = str_from(c->o.service) };
+		                        .header_count = 1,
+		                        .body = req->body,
+		                        .region = op->region,
+		                        .service = op->service };
 	struct sigv4_signature signature;
 	size_t                 n = 0;
 
-	call->signed_at.ms = clock_now(c->o.clock).ms + atomic_load(&c->skew_ms);
-	sigv4_sign(&text, &call->used, call->signed_at, a, &signature);
-	for (; n < ARRAY_LEN(headers); n++)
+	if (op->type.n)
+		headers[text.header_count++] = (struct sigv4_header){ STR("Content-Type"), op->type };
+	if (op->target.n)
+		headers[text.header_count++] = (struct sigv4_header){ STR("X-Amz-Target"), op->target };
+	sigv4_sign(&text, c, now, a, &signature);
+	for (; n < text.header_count; n++)
 		req->headers[n] = header(a, headers[n].name.p, headers[n].value);
 	req->headers[n++] = header(a, "X-Amz-Date", signature.amz_date);
 	req->headers[n++] = header(a, "Authorization", signature.authorization);
-	if (call->used.session_token.n)
-		req->headers[n++] = header(a, "X-Amz-Security-Token", call->used.session_token);
+	if (c->session_token.n)
+		req->headers[n++] = header(a, "X-Amz-Security-Token", c->session_token);
 }
 
-static enum rc attempt(struct call *call, struct err *e)
+/* Not signed: proxies may change it. */
+static void add_agent(struct fetch_request *req, const char *agent, struct arena *a)
 {
-	const struct aws_client_options *o = &call->client->o;
-	struct str                       type = str_format(call->arena, "application/x-amz-json-%s", o->json_version);
-	struct fetch_request             req = { .method = "POST",
-		                                 .url = call->client->url,
-		                                 .body = call->body.p ? call->body : STR(""),
-		                                 .max_bytes = AWS_REPLY_MAX };
-	enum rc                          rc;
-	long                             left;
+	size_t n = 0;
+
+	while (req->headers[n])
+		n++;
+	if (agent)
+		req->headers[n] = header(a, "User-Agent", str_from(agent));
+}
+
+static long limit_to(long wanted, long left)
+{
+	return wanted < left ? wanted : left;
+}
+
+static enum rc attempt(struct call *call, unsigned *sends, struct err *e)
+{
+	struct aws_client               *c = call->client;
+	const struct aws_client_options *o = &c->o;
+	const struct aws_request        *r = call->req;
+	struct aws_operation             op = {
+		            .region = str_from(c->region), .service = str_from(c->service), .type = r->type, .target = r->target
+	};
+	struct fetch_request req = { .method = r->method ? r->method : "POST",
+		                     .url = call->url,
+		                     .body = r->body,
+		                     .max_bytes = AWS_REPLY_MAX,
+		                     .sends = sends };
+	enum rc              rc;
+	long                 left;
 
 	if ((rc = aws_identity_get(o->identity, call->arena, &call->used, e)))
+		return rc;
+	if (r->before && (rc = r->before(r->arg, time_left(call), e)))
 		return rc;
 	left = time_left(call);
 	if (left <= 0)
 		return err_set(e, RC_TIMEOUT, "no time left after credentials were found");
-	req.total_timeout_ms = o->attempt_timeout_ms < left ? o->attempt_timeout_ms : left;
-	req.connect_timeout_ms = o->connect_timeout_ms < left ? o->connect_timeout_ms : left;
-	sign(call, type, &req);
+	req.total_timeout_ms = limit_to(or_default(r->attempt_ms, o->attempt_timeout_ms), left);
+	req.connect_timeout_ms = limit_to(o->connect_timeout_ms, left);
+	call->signed_at.ms = clock_now(o->clock).ms + atomic_load(&c->skew_ms);
+	aws_sign(&op, &call->used, call->signed_at, call->arena, &req);
+	add_agent(&req, c->agent, call->arena);
 	return fetch(&req, call->arena, &call->reply, e);
 }
 
@@ -247,29 +271,60 @@ static struct str bare_type(struct str given)
 	return given.n <= TYPE_MAX ? given : STR("");
 }
 
-/* The signature's errors go on with the request they expected, its token included. */
-static struct str first_line(struct str text)
+/* {"__type": code, "message": ...}, of REST services {"code": ...}. */
+static void read_json_error(struct str text, struct arena *a, struct str *ret_code, struct str *ret_message)
 {
-	return str_cut(&text, '\n');
+	static const char *const codes[] = { "__type", "code", "Code" }, *const messages[] = { "message", "Message" };
+	CLEANUP(json_freep) json_t *body = NULL;
+
+	if (json_parse(text, &body, NULL) || !json_is_object(body))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(codes) && !ret_code->n; i++)
+		if (!json_take_text(body, codes[i], a, ret_code))
+			*ret_code = STR("");
+	for (size_t i = 0; i < ARRAY_LEN(messages) && !ret_message->n; i++)
+		if (!json_take_text(body, messages[i], a, ret_message))
+			*ret_message = STR("");
 }
 
-static void read_error(const struct fetch_reply *reply, struct arena *a, struct aws_reply *ret)
+/* <ErrorResponse><Error><Code>, or just <Error><Code>. */
+static void read_xml_error(struct str text, struct arena *a, struct str *ret_code, struct str *ret_message)
 {
 	CLEANUP(json_freep) json_t *body = NULL;
-	struct str                  type = STR(""), message = STR("");
+	const json_t               *error;
 
-	if (json_parse(reply->body, &body, NULL) == RC_OK && json_is_object(body)) {
-		if (!json_get_text(body, "__type", &type))
-			type = STR("");
-		if (!json_get_text(body, "message", &message) || message.n == 0)
-			if (!json_get_text(body, "Message", &message))
-				message = STR("");
-	}
-	type = bare_type(type);
-	if (type.n == 0)
-		type = bare_type(fetch_header(reply, "X-Amzn-ErrorType"));
-	ret->error_type = type.n ? str_dup(a, type) : STR("UnknownError");
-	ret->error_message = str_dup(a, first_line(message));
+	if (aws_xml_parse(text, &body, NULL))
+		return;
+	error = json_object_get(body, "Error") ? json_object_get(body, "Error") : body;
+	if (!json_take_text(error, "Code", a, ret_code))
+		*ret_code = STR("");
+	if (!json_take_text(error, "Message", a, ret_message))
+		*ret_message = STR("");
+}
+
+void aws_read_error(const struct fetch_reply *reply, struct arena *a, struct str *ret_code, struct str *ret_message)
+{
+	struct str code = STR(""), message = STR(""), from_header = fetch_header(reply, "X-Amzn-ErrorType");
+
+	if (reply->body.n && reply->body.p[0] == '<')
+		read_xml_error(reply->body, a, &code, &message);
+	else
+		read_json_error(reply->body, a, &code, &message);
+	code = bare_type(code);
+	if (!code.n)
+		code = bare_type(from_header);
+	*ret_code = code.n ? str_dup(a, code) : STR("UnknownError");
+	/* The signature's errors go on with the request they expected, its token included. */
+	*ret_message = str_dup(a, str_cut(&message, '\n'));
+}
+
+static struct str request_id(const struct fetch_reply *reply)
+{
+	struct str id = fetch_header(reply, "x-amzn-RequestId");
+
+	if (!id.n)
+		id = fetch_header(reply, "x-amz-request-id");
+	return id.n <= REQUEST_ID_MAX ? id : STR("");
 }
 
 static void read_reply(const struct call *call, struct aws_reply *ret)
@@ -278,9 +333,9 @@ static void read_reply(const struct call *call, struct aws_reply *ret)
 		                   .body = call->reply.body,
 		                   .error_type = STR(""),
 		                   .error_message = STR(""),
-		                   .attempts = call->attempts };
+		                   .request_id = request_id(&call->reply) };
 	if (ret->status < 200 || ret->status > 299)
-		read_error(&call->reply, call->arena, ret);
+		aws_read_error(&call->reply, call->arena, &ret->error_type, &ret->error_message);
 }
 
 static bool move_clock(struct call *call)
@@ -297,40 +352,47 @@ static bool move_clock(struct call *call)
 	return true;
 }
 
-static bool renew(struct call *call)
+static bool is_slow_code(const struct aws_request *r, struct str code)
 {
-	if (call->has_renewed)
-		return false;
-	aws_identity_refuse(call->client->o.identity, &call->used);
-	call->has_renewed = true;
-	return true;
+	for (const char *const *at = r->slow_codes; at && *at; at++)
+		if (str_eq(code, str_from(*at)))
+			return true;
+	return false;
+}
+
+static enum verdict slow_down(struct call *call)
+{
+	call->throttles++;
+	if (call->req->on_throttle)
+		call->req->on_throttle(call->req->arg);
+	return AGAIN;
 }
 
 static enum verdict judge(struct call *call, const struct aws_reply *reply)
 {
-	if (reply->status >= 500 || reply->status == 429)
-		return AGAIN;
+	if (reply->status == 429 || is_slow_code(call->req, reply->error_type))
+		return slow_down(call);
 	for (size_t i = 0; i < ARRAY_LEN(known_types); i++) {
 		if (!str_eq(reply->error_type, known_types[i].name))
 			continue;
 		switch (known_types[i].remedy) {
-		case SLOW_DOWN: return AGAIN;
+		case SLOW_DOWN: return slow_down(call);
 		case MOVE_CLOCK: return move_clock(call) ? AT_ONCE : DONE;
-		case RENEW: return renew(call) ? AT_ONCE : DONE;
+		case RENEW:
+			if (call->has_renewed)
+				return DONE;
+			aws_identity_refuse(call->client->o.identity, &call->used);
+			call->has_renewed = true;
+			return AT_ONCE;
 		}
 	}
-	return DONE;
+	if (reply->status < 500)
+		return DONE;
+	call->is_uncertain = true;
+	return AGAIN;
 }
 
 /* --- a call ----------------------------------------------------------------------------------------------------- */
-
-static void sleep_ms(long ms)
-{
-	struct timespec left = { ms / 1000, ms % 1000 * 1000000 };
-
-	while (nanosleep(&left, &left) != 0)
-		;
-}
 
 static long choose_wait(const struct aws_client_options *o, int attempts)
 {
@@ -346,25 +408,29 @@ static long choose_wait(const struct aws_client_options *o, int attempts)
 static bool wait_for_next(const struct call *call)
 {
 	const struct aws_client_options *o = &call->client->o;
+	int                              most = call->req->attempts_max > 0 ? call->req->attempts_max : o->attempts_max;
 	long                             ms = choose_wait(o, call->attempts);
 
-	if (call->attempts - call->corrections >= o->attempts_max || ms >= time_left(call))
+	if (call->attempts - call->corrections >= most || ms >= time_left(call) || !fetch_may_go_on())
 		return false;
 	if (o->wait)
 		o->wait(o->wait_arg, ms);
-	else if (ms > 0)
-		sleep_ms(ms);
+	else
+		mono_sleep(ms);
 	return time_left(call) > 0;
 }
 
 /* One attempt and what to do after it. rc and *ret say how it ended. */
 static enum verdict try_once(struct call *call, struct aws_reply *ret, enum rc *ret_rc, struct err *why)
 {
+	unsigned     sends = 0;
 	enum verdict verdict;
 
 	call->attempts++;
 	err_clear(why);
-	*ret_rc = attempt(call, why);
+	*ret_rc = attempt(call, &sends, why);
+	if (sends > (*ret_rc ? 0 : 1))
+		call->is_uncertain = true;
 	if (*ret_rc)
 		return *ret_rc == RC_UNAVAILABLE || *ret_rc == RC_TIMEOUT ? AGAIN : DONE;
 	read_reply(call, ret);
@@ -374,29 +440,79 @@ static enum verdict try_once(struct call *call, struct aws_reply *ret, enum rc *
 	return verdict;
 }
 
-enum rc aws_call(struct aws_client *c, const char *target, struct str body, struct arena *a, struct aws_reply *ret,
+static const char *make_url(const struct aws_client *c, const struct aws_request *r, struct arena *a)
+{
+	if (!r->path.n)
+		return c->home;
+	return str_format(a, "%s%.*s%s%.*s", c->url, STR_ARG(r->path), r->query.n ? "?" : "", STR_ARG(r->query)).p;
+}
+
+/* Until there is an answer, or no more time or attempts. */
+static enum rc try_all(struct call *call, struct aws_reply *ret, struct err *why)
+{
+	enum verdict verdict;
+	enum rc      rc;
+
+	for (;;) {
+		verdict = try_once(call, ret, &rc, why);
+		if (verdict == DONE || (verdict == AGAIN && !wait_for_next(call)))
+			break;
+		if (verdict == AT_ONCE)
+			call->corrections++;
+	}
+	if (rc == RC_UNAVAILABLE && call->throttles == call->attempts - call->corrections)
+		rc = RC_LIMITED;
+	return rc;
+}
+
+enum rc aws_send(struct aws_client *c, const struct aws_request *req, struct arena *a, struct aws_reply *ret,
                  struct err *e)
 {
 	struct call      call = { .client = c,
-		                  .target = target,
-		                  .body = body,
+		                  .req = req,
+		                  .url = make_url(c, req, a),
 		                  .arena = a,
-		                  .end = { mono_now().ms + c->o.total_timeout_ms } };
+		                  .end = { mono_now().ms + or_default(req->total_ms, c->o.total_timeout_ms) } };
 	struct aws_reply reply = { 0 };
 	struct err       why = { 0 };
-	enum verdict     verdict;
-	enum rc          rc;
+	enum rc          rc = try_all(&call, &reply, &why);
 
-	for (;;) {
-		verdict = try_once(&call, &reply, &rc, &why);
-		if (verdict == DONE || (verdict == AGAIN && !wait_for_next(&call)))
-			break;
-		if (verdict == AT_ONCE)
-			call.corrections++;
-	}
-	if (rc)
-		return err_set(e, rc, "%s in %s, after %d attempt%s: %s", target, c->o.region, call.attempts,
-		               call.attempts == 1 ? "" : "s", why.msg);
 	*ret = reply;
+	ret->attempts = call.attempts;
+	ret->throttles = call.throttles;
+	ret->is_uncertain = call.is_uncertain;
+	if (rc)
+		return err_set_code(e, rc, why.code, "%s in %s, after %d attempt%s: %s", req->shown, c->region,
+		                    call.attempts, call.attempts == 1 ? "" : "s", why.msg);
 	return RC_OK;
+}
+
+enum rc aws_call_within(struct aws_client *c, long most_ms, const char *target, struct str body, struct arena *a,
+                        struct aws_reply *ret, struct err *e)
+{
+	struct aws_request req = { .type = STR("application/x-amz-json-1.0"),
+		                   .target = str_from(target),
+		                   .body = body.p ? body : STR(""),
+		                   .shown = target,
+		                   .total_ms = limit_to(most_ms, c->o.total_timeout_ms) };
+	struct aws_reply   reply;
+	enum rc            rc;
+
+	if (req.total_ms <= 0) /* not a default: there is none left */
+		req.total_ms = 1;
+	rc = aws_send(c, &req, a, &reply, e);
+	if (rc == RC_LIMITED) {
+		if (e)
+			e->rc = RC_UNAVAILABLE;
+		return RC_UNAVAILABLE;
+	}
+	if (!rc)
+		*ret = reply;
+	return rc;
+}
+
+enum rc aws_call(struct aws_client *c, const char *target, struct str body, struct arena *a, struct aws_reply *ret,
+                 struct err *e)
+{
+	return aws_call_within(c, c->o.total_timeout_ms, target, body, a, ret, e);
 }

@@ -90,13 +90,6 @@ enum rc aws_read_file(const char *path, struct arena *a, struct str *ret, struct
 	return rc;
 }
 
-static bool is_skipped(struct str line)
-{
-	struct str text = str_trim(line);
-
-	return text.n == 0 || text.p[0] == '#' || text.p[0] == ';' || line.p[0] == ' ' || line.p[0] == '\t';
-}
-
 /* The name in "[name]" or "[profile name]"; empty when it is neither. */
 static struct str section_name(struct str line)
 {
@@ -109,13 +102,6 @@ static struct str section_name(struct str line)
 	if (str_starts_with(name, prefix))
 		name = str_trim(str_of(name.p + prefix.n, name.n - prefix.n));
 	return name;
-}
-
-static void take_setting(struct profile *p, struct str name, struct str value)
-{
-	for (size_t i = 0; i < ARRAY_LEN(settings); i++)
-		if (str_eq_nocase(name, settings[i].name))
-			memcpy((char *)p + settings[i].at, &value, sizeof(value));
 }
 
 /* One line that says something. False when it is not of the format. */
@@ -132,8 +118,10 @@ static bool read_line(struct str line, struct str wanted, bool *is_inside, struc
 	if (!memchr(line.p, '=', line.n))
 		return false;
 	name = str_trim(str_cut(&value, '='));
-	if (*is_inside)
-		take_setting(p, name, str_trim(value));
+	value = str_trim(value);
+	for (size_t i = 0; *is_inside && i < ARRAY_LEN(settings); i++)
+		if (str_eq_nocase(name, settings[i].name))
+			memcpy((char *)p + settings[i].at, &value, sizeof(value));
 	return name.n > 0;
 }
 
@@ -144,13 +132,14 @@ static enum rc find_profile(struct str text, const char *path, struct str wanted
 	struct str     rest = text;
 
 	for (int number = 1; rest.n; number++) {
-		struct str line = str_cut(&rest, '\n');
+		struct str line = str_cut(&rest, '\n'), said;
 
 		if (line.n && line.p[line.n - 1] == '\r')
 			line.n--;
-		if (is_skipped(line))
+		said = str_trim(line);
+		if (said.n == 0 || char_is_of(said.p[0], "#;") || char_is_of(line.p[0], " \t"))
 			continue;
-		if (!read_line(str_trim(line), wanted, &is_inside, &p))
+		if (!read_line(said, wanted, &is_inside, &p))
 			return err_set(e, RC_INVALID, "%s: line %d must be \"[profile]\" or \"name = value\"", path,
 			               number);
 	}

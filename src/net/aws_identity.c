@@ -4,8 +4,8 @@
  *
  * Held credentials are in one of these conditions, decided from the clock at each use:
  *   fresh     used as they are
- *   aging     within RENEW_BEFORE_MS of their end: the next one who needs them renews them, everybody else goes on with
- *             the old ones meanwhile
+ *   aging     near their end (RENEW_BEFORE_MS; a fifth of a role's time): the next one who needs them renews them,
+ *             everybody else goes on with the old ones meanwhile
  *   unusable  none yet, ended, or refused by the service: one thread looks for new ones, the others wait for it
  *
  * Always true:
@@ -22,7 +22,6 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/mem.h"
 #include "net/aws.h"
 #include "net/aws_source.h"
@@ -31,6 +30,7 @@ enum { RENEW_BEFORE_MS = 5 * 60 * 1000, RENEW_PAUSE_MS = 60 * 1000, KEY_MAX = 16
 
 struct aws_identity {
 	struct aws_identity_options o;
+	int64_t                     renew_before_ms;
 	pthread_mutex_t             lock; /* everything below */
 	pthread_cond_t              renewed;
 	bool                        is_renewing;
@@ -47,6 +47,7 @@ struct aws_identity *aws_identity_new(const struct aws_identity_options *o)
 	struct aws_identity *i = mem_new(struct aws_identity);
 
 	i->o = *o;
+	i->renew_before_ms = o->role ? (int64_t)o->role->seconds * 1000 / 5 : RENEW_BEFORE_MS;
 	pthread_mutex_init(&i->lock, NULL);
 	pthread_cond_init(&i->renewed, NULL);
 	return i;
@@ -88,10 +89,7 @@ static struct str keep(struct str text)
 /* Each goes into a header. */
 static bool is_plain(struct str text)
 {
-	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] <= ' ' || text.p[i] > '~')
-			return false;
-	return text.n <= KEY_MAX;
+	return text.n <= KEY_MAX && str_is_of(text, "!-~");
 }
 
 static bool is_usable(const struct aws_identity *i, struct wall now)
@@ -105,12 +103,11 @@ static bool is_due(const struct aws_identity *i, struct wall now)
 {
 	if (!is_usable(i, now))
 		return true;
-	return i->held.expires.ms && now.ms >= i->held.expires.ms - RENEW_BEFORE_MS && now.ms >= i->next_try.ms;
+	return i->held.expires.ms && now.ms >= i->held.expires.ms - i->renew_before_ms && now.ms >= i->next_try.ms;
 }
 
 /* Asks the places in turn, without the lock. */
-static enum rc look_everywhere(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret,
-                               struct err *e)
+static enum rc look_around(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret, struct err *e)
 {
 	/* clang-format off */
 	static const struct {
@@ -141,24 +138,19 @@ static enum rc look_everywhere(const struct aws_identity_options *o, struct aren
 
 static enum rc look(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret, struct err *e)
 {
-	enum rc rc = look_everywhere(o, a, ret, e);
+	const struct aws_credentials *c = &ret->credentials;
+	enum rc                       rc = o->role ? aws_source_role(o, a, ret, e) : look_around(o, a, ret, e);
 
-	if (rc)
+	if (rc || (is_plain(c->access_key) && is_plain(c->secret_key) && is_plain(c->session_token)))
 		return rc;
-	if (!is_plain(ret->credentials.access_key) || !is_plain(ret->credentials.secret_key) ||
-	    !is_plain(ret->credentials.session_token))
-		return err_set(e, RC_INVALID,
-		               "AWS credentials must be of at most %d printable characters without blanks", KEY_MAX);
-	return RC_OK;
+	return err_set(e, RC_INVALID, "AWS credentials must be of at most %d printable characters without blanks",
+	               KEY_MAX);
 }
 
-static void adopt(struct aws_identity *i, const struct aws_found *found)
+struct aws_credentials aws_credentials_dup(const struct aws_credentials *c, struct arena *a)
 {
-	wipe_held(i);
-	i->held = (struct aws_found){ { keep(found->credentials.access_key), keep(found->credentials.secret_key),
-		                        keep(found->credentials.session_token) },
-		                      found->expires };
-	i->is_refused = false;
+	return (struct aws_credentials){ str_dup(a, c->access_key), str_dup(a, c->secret_key),
+		                         str_dup(a, c->session_token) };
 }
 
 /* Called and left with the lock held, which is free while the sources are asked. */
@@ -173,10 +165,13 @@ static void renew(struct aws_identity *i)
 	pthread_mutex_unlock(&i->lock);
 	rc = look(&i->o, &a, &found, &why);
 	pthread_mutex_lock(&i->lock);
-	if (rc == RC_OK)
-		adopt(i, &found);
-	else
-		i->is_refused = false; /* better those than none, while they last */
+	if (rc == RC_OK) {
+		wipe_held(i);
+		i->held = (struct aws_found){ { keep(found.credentials.access_key), keep(found.credentials.secret_key),
+			                        keep(found.credentials.session_token) },
+			                      found.expires };
+	}
+	i->is_refused = false; /* those that stay are better than none, while they last */
 	i->last_rc = rc;
 	i->last_err = why;
 	i->next_try.ms = clock_now(i->o.clock).ms + RENEW_PAUSE_MS;
@@ -184,13 +179,6 @@ static void renew(struct aws_identity *i)
 	i->round++;
 	pthread_cond_broadcast(&i->renewed);
 	arena_fini(&a);
-}
-
-static void copy_held(const struct aws_identity *i, struct arena *a, struct aws_credentials *ret)
-{
-	ret->access_key = str_dup(a, i->held.credentials.access_key);
-	ret->secret_key = str_dup(a, i->held.credentials.secret_key);
-	ret->session_token = str_dup(a, i->held.credentials.session_token);
 }
 
 enum rc aws_identity_get(struct aws_identity *i, struct arena *a, struct aws_credentials *ret, struct err *e)
@@ -206,7 +194,7 @@ enum rc aws_identity_get(struct aws_identity *i, struct arena *a, struct aws_cre
 	if (round == i->round && is_due(i, now) && !i->is_renewing)
 		renew(i);
 	if (is_usable(i, now))
-		copy_held(i, a, ret);
+		*ret = aws_credentials_dup(&i->held.credentials, a);
 	else
 		rc = i->last_rc ? err_set(e, i->last_rc, "%s", i->last_err.msg)
 		                : err_set(e, RC_DENIED, "AWS credentials have already ended when they were handed out");

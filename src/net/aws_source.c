@@ -5,18 +5,19 @@
  *
  * Always true:
  *   1. No text of an answer gets into a message, except the code of an error of STS: the rest may be a secret.
- *   2. A token of ours goes only over https or to an address of this machine or its host.         [is_near()]
+ *   2. A token of ours goes only over https or to an address of this machine or its host.         [aws_url_is_safe()]
  *   3. Every answer has a limit of size and time; the instance's is short, since mostly nobody is there.
  *
  * Not here: IMDSv1, which hands out keys to whoever can make this machine fetch a URL.
  */
 #include "net/aws_source.h"
 
-#include <arpa/inet.h>
-
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/log.h"
+#include "net/aws_endpoint.h"
+#include "net/aws_xml.h"
 #include "net/fetch.h"
 
 enum {
@@ -25,7 +26,6 @@ enum {
 	STS_TIMEOUT_MS = 5000,
 	CONTAINER_TIMEOUT_MS = 2000,
 	INSTANCE_TIMEOUT_MS = 1000,
-	HOST_MAX = 63,
 	URL_MAX = 2048,
 };
 
@@ -48,71 +48,40 @@ static enum rc refuse_status(const char *who, int status, struct err *e)
 
 /* --- web identity ----------------------------------------------------------------------------------------------- */
 
-/* What is between <name> and </name>, both exactly once. Empty otherwise. */
-static struct str xml_inside(struct str xml, const char *name, struct arena *a)
+/* The token in the file that this variable names, without line ends behind it. */
+static enum rc read_token(const struct aws_identity_options *o, const char *variable, struct arena *a, struct str *ret,
+                          struct err *e)
 {
-	struct str  open = str_format(a, "<%s>", name), close = str_format(a, "</%s>", name);
-	const char *from = memmem(xml.p, xml.n, open.p, open.n), *to;
-	size_t      left;
-
-	if (!from)
-		return STR("");
-	from += open.n;
-	left = (size_t)(xml.p + xml.n - from);
-	to = memmem(from, left, close.p, close.n);
-	if (!to || memmem(from, left, open.p, open.n))
-		return STR("");
-	return str_of(from, (size_t)(to - from));
+	if (aws_read_file(o->env(variable), a, ret, e))
+		return err_wrap(e, RC_INVALID, "%s", variable);
+	while (ret->n && (ret->p[ret->n - 1] == '\n' || ret->p[ret->n - 1] == '\r'))
+		ret->n--;
+	return RC_OK;
 }
 
-/* A text without markup and entities; keys and tokens have neither. Empty otherwise. */
-static struct str xml_text(struct str xml, const char *name, struct arena *a)
+struct field {
+	const char *name;
+	struct str  value;
+};
+
+/* Empty when it is too long. */
+static struct str make_form(const char *action, const struct field *fields, size_t count, struct arena *a)
 {
-	struct str text = str_trim(xml_inside(xml, name, a));
+	CLEANUP(buf_fini) struct buf form;
 
-	if (text.n == 0 || memchr(text.p, '<', text.n) || memchr(text.p, '&', text.n))
-		return STR("");
-	return text;
-}
-
-static void add_field(struct buf *b, const char *name, struct str value)
-{
-	buf_addf(b, "&%s=", name);
-	fetch_escape(b, value);
-}
-
-static enum rc make_form(const struct aws_identity_options *o, struct arena *a, struct str *ret, struct err *e)
-{
-	const char *session = o->env("AWS_ROLE_SESSION_NAME");
-	struct str  token;
-	struct buf  form;
-	bool        fits;
-	enum rc     rc;
-
-	if ((rc = aws_read_file(o->env("AWS_WEB_IDENTITY_TOKEN_FILE"), a, &token, e)))
-		return err_wrap(e, RC_INVALID, "AWS_WEB_IDENTITY_TOKEN_FILE");
-	while (token.n && (token.p[token.n - 1] == '\n' || token.p[token.n - 1] == '\r'))
-		token.n--;
 	buf_init(&form, FORM_MAX);
-	buf_add_text(&form, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15");
-	add_field(&form, "RoleArn", str_from(o->env("AWS_ROLE_ARN")));
-	add_field(&form, "RoleSessionName", is_set(session) ? str_from(session) : STR("leasehold"));
-	add_field(&form, "WebIdentityToken", token);
-	fits = !form.is_full && token.n > 0;
-	if (fits)
-		*ret = str_dup(a, buf_str(&form));
-	buf_fini(&form);
-	return fits ? RC_OK : err_set(e, RC_INVALID, "AWS_WEB_IDENTITY_TOKEN_FILE must have 1 to 20000 bytes");
+	buf_addf(&form, "Action=%s&Version=2011-06-15", action);
+	for (size_t i = 0; i < count; i++) {
+		buf_addf(&form, "&%s=", fields[i].name);
+		fetch_escape(&form, fields[i].value);
+	}
+	return form.is_full ? STR("") : str_dup(a, buf_str(&form));
 }
 
-static const char *sts_url(const struct aws_identity_options *o, struct arena *a)
+static const char *sts_url(const char *endpoint, const char *region, struct arena *a)
 {
-	const char *region = o->env("AWS_REGION");
-
-	if (o->sts_endpoint)
-		return str_format(a, "%s/", o->sts_endpoint).p;
-	if (!is_set(region))
-		region = o->env("AWS_DEFAULT_REGION");
+	if (is_set(endpoint))
+		return str_format(a, "%s/", endpoint).p;
 	if (!is_set(region))
 		return "https://sts.amazonaws.com/";
 	return str_format(a, "https://sts.%s.%s/", region, aws_domain(region)).p;
@@ -120,22 +89,37 @@ static const char *sts_url(const struct aws_identity_options *o, struct arena *a
 
 static enum rc read_sts_answer(struct str xml, struct arena *a, struct aws_found *ret, struct err *e)
 {
-	struct str             inside = xml_inside(xml, "Credentials", a);
-	struct aws_credentials c = { xml_text(inside, "AccessKeyId", a), xml_text(inside, "SecretAccessKey", a),
-		                     xml_text(inside, "SessionToken", a) };
-	int64_t                expires;
+	CLEANUP(json_freep) json_t *answer = NULL;
+	struct aws_credentials      c = { 0 };
+	struct str                  expiration;
+	const json_t               *held;
+	int64_t                     expires;
 
-	if (c.access_key.n == 0 || c.secret_key.n == 0 || c.session_token.n == 0 ||
-	    !iso_time_parse(xml_text(inside, "Expiration", a), &expires))
+	if (aws_xml_parse(xml, &answer, NULL) || !(held = json_object_get(aws_xml_result(answer), "Credentials")) ||
+	    !json_get_text(held, "AccessKeyId", &c.access_key) ||
+	    !json_get_text(held, "SecretAccessKey", &c.secret_key) ||
+	    !json_get_text(held, "SessionToken", &c.session_token) || !json_get_text(held, "Expiration", &expiration) ||
+	    c.access_key.n == 0 || c.secret_key.n == 0 || c.session_token.n == 0 ||
+	    !iso_time_parse(expiration, &expires))
 		return err_set(e, RC_UNAVAILABLE, "STS answered with something else than credentials");
-	*ret = (struct aws_found){ c, wall_from_sec(expires) };
+	*ret = (struct aws_found){ aws_credentials_dup(&c, a), wall_from_sec(expires) };
 	return RC_OK;
 }
 
-enum rc aws_ask_sts(const char *what, struct fetch_request *req, struct arena *a, struct aws_found *ret, struct err *e)
+/* Whose code it answered with: RC_DENIED when it refuses. */
+static enum rc refuse_sts(const char *what, int status, struct str code, struct err *e)
+{
+	enum rc rc = refuse_status(what, status, e);
+
+	return code.n && code.n < 64 ? err_wrap(e, rc, "%.*s", STR_ARG(code)) : rc;
+}
+
+/* Not signed: the token in it is the proof. */
+static enum rc ask_sts(const char *what, struct fetch_request *req, struct arena *a, struct aws_found *ret,
+                       struct err *e)
 {
 	struct fetch_reply reply;
-	struct str         code;
+	struct str         code, message;
 	enum rc            rc;
 
 	req->method = "POST";
@@ -145,25 +129,118 @@ enum rc aws_ask_sts(const char *what, struct fetch_request *req, struct arena *a
 		return rc;
 	if (reply.status == 200)
 		return read_sts_answer(reply.body, a, ret, e);
-	code = xml_text(reply.body, "Code", a);
-	rc = refuse_status(what, reply.status, e);
-	return code.n && code.n < 64 ? err_wrap(e, rc, "%.*s", STR_ARG(code)) : rc;
+	aws_read_error(&reply, a, &code, &message);
+	return refuse_sts(what, reply.status, code, e);
 }
 
 enum rc aws_source_web_identity(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret,
                                 struct err *e)
 {
 	struct fetch_request req = { .headers = { "Content-Type: application/x-www-form-urlencoded" } };
+	const char          *region = o->env("AWS_REGION"), *session = o->env("AWS_ROLE_SESSION_NAME");
+	struct str           token;
 	enum rc              rc;
 
 	if (!is_set(o->env("AWS_WEB_IDENTITY_TOKEN_FILE")))
 		return err_set(e, RC_NOT_FOUND, "AWS_WEB_IDENTITY_TOKEN_FILE is not set");
 	if (!is_set(o->env("AWS_ROLE_ARN")))
 		return err_set(e, RC_INVALID, "AWS_ROLE_ARN must be set together with AWS_WEB_IDENTITY_TOKEN_FILE");
-	if ((rc = make_form(o, a, &req.body, e)))
+	if ((rc = read_token(o, "AWS_WEB_IDENTITY_TOKEN_FILE", a, &token, e)))
 		return rc;
-	req.url = sts_url(o, a);
-	return aws_ask_sts("AssumeRoleWithWebIdentity", &req, a, ret, e);
+	req.body = make_form("AssumeRoleWithWebIdentity",
+	                     (struct field[]){ { "RoleArn", str_from(o->env("AWS_ROLE_ARN")) },
+	                                       { "RoleSessionName", str_from(is_set(session) ? session : "leasehold") },
+	                                       { "WebIdentityToken", token } },
+	                     3, a);
+	if (!req.body.n || !token.n)
+		return err_set(e, RC_INVALID, "AWS_WEB_IDENTITY_TOKEN_FILE must have 1 to 20000 bytes");
+	req.url = sts_url(o->sts_endpoint, is_set(region) ? region : o->env("AWS_DEFAULT_REGION"), a);
+	return ask_sts("AssumeRoleWithWebIdentity", &req, a, ret, e);
+}
+
+/* --- a role that our own credentials may assume ------------------------------------------------------------------ */
+
+struct str aws_role_arn(const char *region, struct str account_id, struct str role, struct arena *a)
+{
+	const char *partition = "aws";
+
+	if (strncmp(region, "cn-", 3) == 0)
+		partition = "aws-cn";
+	else if (strncmp(region, "us-gov-", 7) == 0)
+		partition = "aws-us-gov";
+	return str_format(a, "arn:%s:iam::%.*s:role/%.*s", partition, STR_ARG(account_id), STR_ARG(role));
+}
+
+/* As every call to AWS, but neither request nor answer: they are secret. */
+static void log_role(const struct aws_role *r, const struct aws_reply *reply, int64_t ms, enum rc rc)
+{
+	struct log_field fields[] = { LOG_STR("service", STR("sts")),
+		                      LOG_STR("operation", STR("AssumeRole")),
+		                      LOG_STR("role", r->arn),
+		                      LOG_STR("request_id", reply->request_id),
+		                      LOG_STR("code", reply->error_type),
+		                      LOG_NUM("attempts", reply->attempts),
+		                      LOG_NUM("status", reply->status),
+		                      LOG_NUM("duration_ms", ms) };
+
+	if (log_wants(LOG_DEBUG))
+		log_write(LOG_DEBUG, "aws", fields, ARRAY_LEN(fields), "sts:AssumeRole: %s",
+		          rc_text(rc                     ? rc
+		                  : reply->status == 200 ? RC_OK
+		                                         : RC_DENIED));
+}
+
+enum rc aws_source_role(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret, struct err *e)
+{
+	const struct aws_role *r = o->role;
+	struct field           fields[5] = { { "DurationSeconds", str_format(a, "%d", r->seconds) },
+		                             { "RoleArn", r->arn },
+		                             { "RoleSessionName", r->session } };
+	size_t                 count = 3;
+	struct aws_request     req = { .type = STR("application/x-www-form-urlencoded; charset=utf-8"),
+		                       .shown = "AssumeRole" };
+	struct aws_reply       reply;
+	struct mono            began = mono_now();
+	enum rc                rc;
+
+	if (r->external_id.n)
+		fields[count++] = (struct field){ "ExternalId", r->external_id };
+	if (r->source_identity.n)
+		fields[count++] = (struct field){ "SourceIdentity", r->source_identity };
+	req.body = make_form("AssumeRole", fields, count, a);
+	rc = aws_send(r->sts, &req, a, &reply, e);
+	log_role(r, &reply, mono_now().ms - began.ms, rc);
+	if (rc)
+		return rc == RC_DENIED ? rc
+		                       : err_wrap(e, rc, "role %.*s", STR_ARG(r->arn)); /* denied: the hop before */
+	if (reply.status == 200)
+		rc = read_sts_answer(reply.body, a, ret, e);
+	else
+		rc = refuse_sts("AssumeRole", reply.status, reply.error_type, e);
+	return rc ? err_wrap(e, rc, "role %.*s", STR_ARG(r->arn)) : RC_OK;
+}
+
+/* Asked once: who needs the credentials is a delivery or a step, which comes again when STS does not answer. */
+enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, struct str session, int seconds,
+                        struct arena *a, struct aws_credentials *ret, struct err *e)
+{
+	struct aws_client_options client = { .endpoint = o->endpoint,
+		                             .region = o->region,
+		                             .service = "sts",
+		                             .identity = o->identity,
+		                             .clock = o->clock,
+		                             .attempts_max = 1 };
+	struct aws_role           role = {
+		          .sts = aws_client_new(&client), .arn = role_arn, .session = session, .seconds = seconds
+	};
+	struct aws_found found;
+	enum rc          rc = aws_source_role(&(struct aws_identity_options){ .role = &role }, a, &found, e);
+
+	aws_client_free(role.sts);
+	if (rc)
+		return rc;
+	*ret = found.credentials;
+	return RC_OK;
 }
 
 /* --- container and instance ------------------------------------------------------------------------------------- */
@@ -181,50 +258,8 @@ static enum rc read_json_answer(const char *who, struct str body, struct arena *
 	    !json_get_text(answer, "Token", &c.session_token) || !json_get_text(answer, "Expiration", &expiration) ||
 	    c.access_key.n == 0 || c.secret_key.n == 0 || (expiration.n && !iso_time_parse(expiration, &expires)))
 		return err_set(e, RC_UNAVAILABLE, "%s answered with something else than credentials", who);
-	*ret = (struct aws_found){ { str_dup(a, c.access_key), str_dup(a, c.secret_key), str_dup(a, c.session_token) },
-		                   wall_from_sec(expires) };
+	*ret = (struct aws_found){ aws_credentials_dup(&c, a), wall_from_sec(expires) };
 	return RC_OK;
-}
-
-/* The host of an http URL. Empty when it has a user, or anything that readers of URLs may understand differently. */
-static struct str url_host(struct str url)
-{
-	struct str rest = str_of(url.p + strlen("http://"), url.n - strlen("http://"));
-	size_t     n = 0;
-
-	while (n < rest.n && !memchr("/?#", rest.p[n], 3))
-		n++;
-	rest.n = n;
-	if (rest.n && rest.p[0] == '[') {
-		rest = str_of(rest.p + 1, rest.n - 1);
-		return memchr(rest.p, ']', rest.n) ? str_cut(&rest, ']') : STR("");
-	}
-	for (size_t i = 0; i < rest.n; i++)
-		if (!memchr("0123456789.:localhost", rest.p[i], 21))
-			return STR("");
-	return str_cut(&rest, ':');
-}
-
-/* This machine, or an address that no router forwards. */
-static bool is_near(struct str host)
-{
-	char            text[HOST_MAX + 1] = "";
-	struct in_addr  v4;
-	struct in6_addr v6;
-
-	if (host.n == 0 || host.n > HOST_MAX)
-		return false;
-	memcpy(text, host.p, host.n);
-	if (strcmp(text, "localhost") == 0)
-		return true;
-	if (inet_pton(AF_INET, text, &v4) == 1) {
-		uint32_t address = ntohl(v4.s_addr);
-
-		return address >> 24 == 127 || address >> 16 == (169 << 8 | 254);
-	}
-	/* fd00:ec2::23 is where EKS has its endpoint */
-	return inet_pton(AF_INET6, text, &v6) == 1 &&
-	       (IN6_IS_ADDR_LOOPBACK(&v6) || IN6_IS_ADDR_LINKLOCAL(&v6) || strcmp(text, "fd00:ec2::23") == 0);
 }
 
 static enum rc container_url(const struct aws_identity_options *o, struct arena *a, const char **ret, struct err *e)
@@ -242,8 +277,7 @@ static enum rc container_url(const struct aws_identity_options *o, struct arena 
 	}
 	if (!is_set(full))
 		return err_set(e, RC_NOT_FOUND, "AWS_CONTAINER_CREDENTIALS_* is not set");
-	if (!str_starts_with(str_from(full), STR("https://")) &&
-	    !(str_starts_with(str_from(full), STR("http://")) && is_near(url_host(str_from(full)))))
+	if (!aws_url_is_safe(full, AWS_LINK_LOCAL))
 		return err_set(e, RC_INVALID,
 		               "AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or http to a loopback or "
 		               "link-local address");
@@ -253,17 +287,10 @@ static enum rc container_url(const struct aws_identity_options *o, struct arena 
 
 static enum rc container_token(const struct aws_identity_options *o, struct arena *a, struct str *ret, struct err *e)
 {
-	const char *path = o->env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-	enum rc     rc;
+	static const char variable[] = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
 
 	*ret = str_from(o->env("AWS_CONTAINER_AUTHORIZATION_TOKEN"));
-	if (!is_set(path))
-		return RC_OK;
-	if ((rc = aws_read_file(path, a, ret, e)))
-		return err_wrap(e, RC_INVALID, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-	while (ret->n && (ret->p[ret->n - 1] == '\n' || ret->p[ret->n - 1] == '\r'))
-		ret->n--;
-	return RC_OK;
+	return is_set(o->env(variable)) ? read_token(o, variable, a, ret, e) : RC_OK;
 }
 
 enum rc aws_source_container(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret,

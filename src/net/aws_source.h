@@ -1,4 +1,5 @@
-/* aws_source.h - the places where credentials may be. For aws_identity.c, which asks them in turn, and what its neighbours share. */
+/* aws_source.h - the places where credentials may be. For aws_identity.c, which asks them in turn, and what its
+ * neighbours share. */
 #pragma once
 
 #include "base/attr.h"
@@ -25,6 +26,9 @@ aws_source_fn aws_source_web_identity;
 aws_source_fn aws_source_shared_file;
 aws_source_fn aws_source_container;
 aws_source_fn aws_source_instance;
+aws_source_fn aws_source_role; /* the options' */
+
+struct aws_credentials aws_credentials_dup(const struct aws_credentials *c, struct arena *a);
 
 /* A small file as a whole. RC_NOT_FOUND when it is not there, RC_INVALID when it cannot be read or is too large. */
 MUST_CHECK enum rc aws_read_file(const char *path, struct arena *a, struct str *ret, struct err *e);
@@ -32,10 +36,16 @@ MUST_CHECK enum rc aws_read_file(const char *path, struct arena *a, struct str *
 /* "amazonaws.com", or what the region has instead. */
 const char *aws_domain(const char *region);
 
-/* Ask STS for credentials; `what` is the operation's name. RC_DENIED with its code when it refuses. */
+struct fetch_reply;
 struct fetch_request;
-MUST_CHECK enum rc aws_ask_sts(const char *what, struct fetch_request *req, struct arena *a, struct aws_found *ret,
-                               struct err *e);
 
-/* What fetch() sends as the host of this URL: without a port that goes without saying. The path is what follows, as it is. */
-struct str aws_url_host(const char *url, struct str *ret_path);
+/* Code and message of a refusal, whether JSON or XML; the code without what is around it, "UnknownError" when there is
+ * none. The message's first line: more may be our request with its token. */
+void aws_read_error(const struct fetch_reply *reply, struct arena *a, struct str *ret_code, struct str *ret_message);
+
+/* Sign the request, and give it exactly the headers that are signed. Empty: no Content-Type, no X-Amz-Target. */
+struct aws_operation {
+	struct str region, service, type, target;
+};
+void aws_sign(const struct aws_operation *op, const struct aws_credentials *c, struct wall now, struct arena *a,
+              struct fetch_request *req);

@@ -22,17 +22,18 @@
  */
 #include "net/fetch.h"
 
-#include <assert.h>
 #include <curl/curl.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/addr.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/trace.h"
 
 enum {
 	HEAD_MAX = 65536,
@@ -51,6 +52,7 @@ struct transfer {
 	CURL              *curl; /* the thread's own */
 	struct curl_slist *headers;
 	struct buf         head;
+	bool               is_head_whole; /* its last line has come */
 	struct buf         body;
 	const char        *shown_url;
 
@@ -61,20 +63,28 @@ struct transfer {
 	char                        why[CURL_ERROR_SIZE];
 };
 
-static pthread_once_t init_once = PTHREAD_ONCE_INIT;
-static pthread_key_t  handle_key;
+/* What a thread keeps. */
+struct keeper {
+	CURL *curl;
+	bool (*may_go_on)(void *arg); /* NULL: always */
+	void *arg;
+};
 
-static void free_handle(void *curl)
+static pthread_once_t init_once = PTHREAD_ONCE_INIT;
+static pthread_key_t  keeper_key;
+
+static void free_keeper(void *arg)
 {
-	curl_easy_cleanup(curl);
+	struct keeper *k = arg;
+
+	curl_easy_cleanup(k->curl);
+	free(k);
 }
 
 static void init(void)
 {
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || pthread_key_create(&handle_key, free_handle) != 0) {
-		fprintf(stderr, "leasehold: libcurl cannot be set up\n");
-		abort();
-	}
+	mem_must(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK && pthread_key_create(&keeper_key, free_keeper) == 0,
+	         "libcurl");
 }
 
 void fetch_global_init(void)
@@ -82,20 +92,53 @@ void fetch_global_init(void)
 	pthread_once(&init_once, init);
 }
 
-static CURL *thread_handle(void)
+static struct keeper *thread_keeper(void)
 {
-	CURL *curl = pthread_getspecific(handle_key);
+	struct keeper *k = pthread_getspecific(keeper_key);
 
-	if (curl) {
-		curl_easy_reset(curl);
-		return curl;
-	}
-	curl = curl_easy_init();
-	if (!curl || pthread_setspecific(handle_key, curl) != 0) {
-		fprintf(stderr, "leasehold: out of memory for a libcurl handle\n");
-		abort();
-	}
-	return curl;
+	if (k)
+		return k;
+	k = mem_new(struct keeper);
+	k->curl = curl_easy_init();
+	mem_must(k->curl && pthread_setspecific(keeper_key, k) == 0, "a libcurl handle");
+	return k;
+}
+
+void fetch_watch(bool (*may_go_on)(void *arg), void *arg)
+{
+	struct keeper *k;
+
+	fetch_global_init();
+	k = thread_keeper();
+	k->may_go_on = may_go_on;
+	k->arg = arg;
+}
+
+bool fetch_may_go_on(void)
+{
+	const struct keeper *k;
+
+	fetch_global_init();
+	k = pthread_getspecific(keeper_key);
+	return !k || !k->may_go_on || k->may_go_on(k->arg);
+}
+
+/* About once a second, whatever is waited for. Not 0: give it up. */
+static int may_end(void *arg, curl_off_t to_come, curl_off_t came, curl_off_t to_go, curl_off_t went)
+{
+	const struct keeper *k = arg;
+
+	(void)to_come, (void)came, (void)to_go, (void)went;
+	return !k->may_go_on(k->arg);
+}
+
+static void set_watch(const struct keeper *k)
+{
+	if (!k->may_go_on)
+		return;
+	curl_easy_setopt(k->curl, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(k->curl, CURLOPT_XFERINFOFUNCTION, may_end);
+	curl_easy_setopt(k->curl, CURLOPT_XFERINFODATA, k);
 }
 
 /* The URL as messages may show it. NULL when it is not one, or not http or https. */
@@ -127,10 +170,14 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *arg)
 	struct transfer *t = arg;
 	struct str       line = str_of(bytes, size * count);
 
-	if (str_starts_with(line, STR("HTTP/")))
+	if (str_starts_with(line, STR("HTTP/"))) {
 		buf_reset(&t->head);
-	else if (!str_eq(line, STR("\r\n")))
+		t->is_head_whole = false;
+	} else if (str_eq(line, STR("\r\n")) || str_eq(line, STR("\n"))) {
+		t->is_head_whole = true;
+	} else {
 		buf_add_str(&t->head, line);
+	}
 	return t->head.is_full ? 0 : line.n;
 }
 
@@ -150,13 +197,22 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
 
 static void add_header(struct transfer *t, const char *line)
 {
-	struct curl_slist *longer = curl_slist_append(t->headers, line);
+	t->headers = curl_slist_append(t->headers, line);
+	mem_must(t->headers, "a request header");
+}
 
-	if (!longer) {
-		fprintf(stderr, "leasehold: out of memory for a request header\n");
-		abort();
-	}
-	t->headers = longer;
+/* For whose request we call, in both spellings: neither is signed, and who does not know them passes them over. */
+static void add_trace(struct transfer *t)
+{
+	struct str trace = trace_current();
+	char       line[128], amazon[TRACE_AMAZON_SIZE];
+
+	if (!trace.n)
+		return;
+	(void)snprintf(line, sizeof(line), "traceparent: %.*s", STR_ARG(trace)); /* fits, as does the other */
+	add_header(t, line);
+	(void)snprintf(line, sizeof(line), "X-Amzn-Trace-Id: %s", trace_to_amazon(trace, amazon));
+	add_header(t, line);
 }
 
 /* A line break inside a value would be a header of its own. */
@@ -168,17 +224,16 @@ static enum rc add_headers(struct transfer *t, const struct fetch_request *req, 
 		struct str name = str_of(req->headers[i], strcspn(req->headers[i], ":\r\n"));
 
 		if (name.n == 0 || name.n > HEADER_NAME_MAX || name.p[name.n] != ':')
-			return err_set(e, RC_INVALID, "%s %s: header %zu must be \"Name: value\"", req->method,
-			               t->shown_url, i + 1);
+			return err_set(e, RC_INVALID, "header %zu must be \"Name: value\"", i + 1);
 		if (strpbrk(req->headers[i], "\r\n"))
-			return err_set(e, RC_INVALID, "%s %s: the value of header %.*s must be on one line",
-			               req->method, t->shown_url, STR_ARG(name));
+			return err_set(e, RC_INVALID, "the value of header %.*s must be on one line", STR_ARG(name));
 		has_type = has_type || str_eq_nocase(name, STR("Content-Type"));
 		add_header(t, req->headers[i]);
 	}
 	if (!has_type)
 		add_header(t, "Content-Type:"); /* libcurl would claim a form */
-	add_header(t, "Expect:");               /* our bodies are small: send them at once */
+	add_trace(t);
+	add_header(t, "Expect:"); /* our bodies are small: send them at once */
 	curl_easy_setopt(t->curl, CURLOPT_HTTPHEADER, t->headers);
 	return RC_OK;
 }
@@ -201,7 +256,7 @@ static void set_method(CURL *curl, const struct fetch_request *req)
 static void set_limits(CURL *curl, const struct fetch_request *req, size_t body_max)
 {
 	long connect_ms = req->connect_timeout_ms > 0 ? req->connect_timeout_ms : DEFAULT_CONNECT_TIMEOUT_MS;
-	long total_ms = req->total_timeout_ms > 0 ? req->total_timeout_ms : DEFAULT_TOTAL_TIMEOUT_MS;
+	long total_ms = req->total_timeout_ms ? req->total_timeout_ms : DEFAULT_TOTAL_TIMEOUT_MS;
 	long idle_ms = req->idle_timeout_ms > 0 ? req->idle_timeout_ms : DEFAULT_IDLE_TIMEOUT_MS;
 
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
@@ -211,7 +266,8 @@ static void set_limits(CURL *curl, const struct fetch_request *req, size_t body_
 		curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (idle_ms + 999) / 1000);
 		return;
 	}
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, total_ms);
+	if (total_ms != FETCH_NO_LIMIT)
+		curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, total_ms);
 	curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)body_max);
 }
 
@@ -239,21 +295,39 @@ static int before_request(void *arg, char *to, char *from, int to_port, int from
 	enum addr_place  place = ADDR_FORBIDDEN;
 
 	(void)from, (void)to_port, (void)from_port;
-	if (addr_place_of_text(str_from(to), &place) && is_within(t->reach, place))
-		return CURL_PREREQFUNC_OK;
-	(void)snprintf(t->denied, sizeof(t->denied), "%s", to);
-	return CURL_PREREQFUNC_ABORT;
+	if (t->reach != FETCH_ANYWHERE && !(addr_place_of_text(str_from(to), &place) && is_within(t->reach, place))) {
+		(void)snprintf(t->denied, sizeof(t->denied), "%s", to);
+		return CURL_PREREQFUNC_ABORT;
+	}
+	if (t->req->sends)
+		++*t->req->sends;
+	return CURL_PREREQFUNC_OK;
 }
 
 static void set_reach(struct transfer *t)
 {
+	curl_easy_setopt(t->curl, CURLOPT_PREREQFUNCTION, before_request);
+	curl_easy_setopt(t->curl, CURLOPT_PREREQDATA, t);
 	if (t->reach == FETCH_ANYWHERE)
 		return;
 	curl_easy_setopt(t->curl, CURLOPT_PROXY, "");
 	curl_easy_setopt(t->curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 	curl_easy_setopt(t->curl, CURLOPT_OPENSOCKETDATA, t);
-	curl_easy_setopt(t->curl, CURLOPT_PREREQFUNCTION, before_request);
-	curl_easy_setopt(t->curl, CURLOPT_PREREQDATA, t);
+}
+
+/* Debian, Amazon Linux and Fedora, SUSE, Alpine. */
+const char *fetch_system_ca(void)
+{
+	static const char *const places[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+		                              "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
+	const char              *own = getenv("SSL_CERT_FILE");
+
+	if (own && own[0])
+		return own;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (access(places[i], R_OK) == 0)
+			return places[i];
+	return NULL;
 }
 
 static void set_transport(CURL *curl, const struct fetch_request *req)
@@ -268,17 +342,12 @@ static void set_transport(CURL *curl, const struct fetch_request *req)
 	curl_easy_setopt(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	if (!str_starts_with(str_from(req->url), STR("https:")))
 		curl_easy_setopt(curl, CURLOPT_PROXY, "");
-	if (req->ca_file)
-		curl_easy_setopt(curl, CURLOPT_CAINFO, req->ca_file);
-}
-
-static void set_sinks(struct transfer *t)
-{
-	curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_header);
-	curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
-	curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, take_body);
-	curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
-	curl_easy_setopt(t->curl, CURLOPT_ERRORBUFFER, t->why);
+	if (req->ca_file || fetch_system_ca())
+		curl_easy_setopt(curl, CURLOPT_CAINFO, req->ca_file ? req->ca_file : fetch_system_ca());
+	if (req->trusts_anybody) {
+		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
 }
 
 static enum rc explain(const struct transfer *t, const struct fetch_request *req, CURLcode code, struct err *e)
@@ -286,21 +355,19 @@ static enum rc explain(const struct transfer *t, const struct fetch_request *req
 	const char *why = t->why[0] ? t->why : curl_easy_strerror(code);
 
 	if (t->denied[0])
-		return err_set(e, RC_DENIED, "%s %s: %s is an address that may not be called from here; right is %s",
-		               req->method, t->shown_url, t->denied,
+		return err_set(e, RC_DENIED, "%s is an address that may not be called from here; right is %s",
+		               t->denied,
 		               t->reach == FETCH_PUBLIC ? "a public one" : "neither link-local nor a cloud's metadata");
 	if (t->head.is_full)
-		return err_set(e, RC_TOO_LARGE, "%s %s: the answer's headers are longer than %d bytes", req->method,
-		               t->shown_url, HEAD_MAX);
+		return err_set(e, RC_TOO_LARGE, "the answer's headers are longer than %d bytes", HEAD_MAX);
 	if (t->body.is_full || code == CURLE_FILESIZE_EXCEEDED)
-		return err_set(e, RC_TOO_LARGE, "%s %s: the answer is longer than %zu bytes", req->method, t->shown_url,
-		               t->body.max);
-	if (code == CURLE_OPERATION_TIMEDOUT)
-		return err_set(e, RC_TIMEOUT, "%s %s: %s", req->method, t->shown_url, why);
+		return err_set(e, RC_TOO_LARGE, "the answer is longer than %zu bytes", t->body.max);
 	if (code == CURLE_SSL_CACERT_BADFILE)
-		return err_set(e, RC_INVALID, "%s %s: CA file %s cannot be used; it must be a readable PEM file",
-		               req->method, t->shown_url, req->ca_file ? req->ca_file : "of the system");
-	return err_set(e, RC_UNAVAILABLE, "%s %s: %s", req->method, t->shown_url, why);
+		return err_set(e, RC_INVALID, "CA file %s cannot be used; it must be a readable PEM file",
+		               req->ca_file ? req->ca_file : "of the system");
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		return err_set(e, RC_UNAVAILABLE, "given up: there is no time for it any more");
+	return err_set(e, code == CURLE_OPERATION_TIMEDOUT ? RC_TIMEOUT : RC_UNAVAILABLE, "%s", why);
 }
 
 static enum rc perform(struct transfer *t, const struct fetch_request *req, struct arena *a, struct fetch_reply *ret,
@@ -316,10 +383,16 @@ static enum rc perform(struct transfer *t, const struct fetch_request *req, stru
 	set_reach(t);
 	set_method(t->curl, req);
 	set_limits(t->curl, req, t->body.max);
-	set_sinks(t);
+	curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_header);
+	curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
+	curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, take_body);
+	curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
+	curl_easy_setopt(t->curl, CURLOPT_ERRORBUFFER, t->why);
 	code = curl_easy_perform(t->curl);
 	if (code != CURLE_OK && !t->has_enough)
 		return explain(t, req, code, e);
+	if (!t->is_head_whole) /* libcurl takes that for an answer without a body */
+		return err_set(e, RC_UNAVAILABLE, "the answer broke off within its headers");
 
 	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
 	*ret = (struct fetch_reply){ .status = (int)status,
@@ -331,13 +404,17 @@ static enum rc perform(struct transfer *t, const struct fetch_request *req, stru
 enum rc fetch(const struct fetch_request *req, struct arena *a, struct fetch_reply *ret, struct err *e)
 {
 	struct transfer t = { .shown_url = show_url(req->url, a), .reach = req->reach, .req = req };
+	struct keeper  *keeper;
 	enum rc         rc;
 
 	if (!t.shown_url)
 		return err_set(e, RC_INVALID, "%s: not a URL of the form http://host[:port]/path or https://...",
 		               req->method);
 	fetch_global_init();
-	t.curl = thread_handle();
+	keeper = thread_keeper();
+	t.curl = keeper->curl;
+	curl_easy_reset(t.curl);
+	set_watch(keeper);
 	buf_init(&t.head, HEAD_MAX);
 	buf_init(&t.body, req->max_bytes ? req->max_bytes : DEFAULT_BODY_MAX);
 	rc = perform(&t, req, a, ret, e);
@@ -345,7 +422,7 @@ enum rc fetch(const struct fetch_request *req, struct arena *a, struct fetch_rep
 	curl_slist_free_all(t.headers);
 	buf_fini(&t.head);
 	buf_fini(&t.body);
-	return rc;
+	return rc ? err_wrap(e, rc, "%s %s", req->method, t.shown_url) : RC_OK;
 }
 
 struct str fetch_header(const struct fetch_reply *reply, const char *name)
@@ -382,19 +459,9 @@ bool fetch_date(struct str text, int64_t *ret_sec)
 
 void fetch_escape(struct buf *b, struct str text)
 {
-	static const char hex[] = "0123456789ABCDEF";
-
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-		bool          is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-		                c == '-' || c == '.' || c == '_' || c == '~';
-
-		if (is_plain) {
-			buf_add_char(b, (char)c);
-			continue;
-		}
-		buf_add_char(b, '%');
-		buf_add_char(b, hex[c >> 4]);
-		buf_add_char(b, hex[c & 15]);
-	}
+	for (size_t i = 0; i < text.n; i++)
+		if (char_is_of(text.p[i], "a-zA-Z0-9._~-"))
+			buf_add_char(b, text.p[i]);
+		else
+			buf_addf(b, "%%%02X", (unsigned char)text.p[i]);
 }

@@ -12,7 +12,7 @@
 struct arena;
 struct buf;
 
-enum { FETCH_HEADERS_MAX = 16 };
+enum { FETCH_HEADERS_MAX = 16, FETCH_NO_LIMIT = -1 };
 
 /* Where a request may go, whatever its host's name resolves to. For URLs that others choose; such requests use no proxy, since only
  * the proxy would know where they go. */
@@ -28,10 +28,14 @@ struct fetch_request {
 	const char      *headers[FETCH_HEADERS_MAX + 1]; /* "Name: value", NULL-terminated */
 	struct str       body;                           /* none when body.p is NULL */
 	long             connect_timeout_ms;             /* 0: 10 s */
-	long             total_timeout_ms;               /* 0: 60 s */
+	long             total_timeout_ms;               /* 0: 60 s; FETCH_NO_LIMIT */
 	size_t           max_bytes;                      /* of the answer's body; more is RC_TOO_LARGE; 0: 1 MiB */
 	const char      *ca_file;                        /* NULL: the system's */
-	enum fetch_reach reach;                          /* an address beyond it is RC_DENIED */
+	bool             trusts_anybody; /* for our own server on this machine: its certificate is for another name */
+	enum fetch_reach reach;          /* an address beyond it is RC_DENIED */
+	/* NULL, or: +1 each time that it goes out, also when it fails. libcurl repeats by itself what a kept connection
+	 * swallowed. */
+	unsigned *sends;
 
 	/* When set, the body of a good answer (2xx) comes here, piece by piece, instead of into the reply; false: that is enough. Then
 	 * neither max_bytes nor total_timeout_ms count, but no byte for idle_timeout_ms is RC_TIMEOUT. */
@@ -52,6 +56,14 @@ void fetch_global_init(void);
 /* RC_OK means that an answer came, whatever its status. RC_TIMEOUT, RC_UNAVAILABLE (no connection, broken off),
  * RC_INVALID (the URL), RC_TOO_LARGE, RC_DENIED (its address) otherwise. Everything in *ret lives in the arena. No redirects are followed. */
 MUST_CHECK enum rc fetch(const struct fetch_request *req, struct arena *a, struct fetch_reply *ret, struct err *e);
+
+/* Whom this machine trusts: SSL_CERT_FILE, or where its distribution keeps it; a program that was built elsewhere cannot know. NULL: libcurl's own. */
+const char *fetch_system_ca(void);
+
+/* What is fetched on this thread from now on is given up soon after may_go_on() says no: about a second, whatever it waits for. RC_UNAVAILABLE
+ * then; whoever would try again asks fetch_may_go_on() first. NULL: no more. For threads that wait for long, and must end in time. */
+void fetch_watch(bool (*may_go_on)(void *arg), void *arg);
+bool fetch_may_go_on(void);
 
 /* The value of a reply header, trimmed; empty when it is not there. */
 struct str fetch_header(const struct fetch_reply *reply, const char *name);

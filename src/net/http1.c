@@ -22,6 +22,8 @@
 
 #include <assert.h>
 
+#include "base/octets.h"
+
 enum stage {
 	STAGE_REQUEST_LINE,
 	STAGE_HEADERS,
@@ -72,15 +74,6 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static int hex_digit(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool is_one_of(char c, struct str set)
 {
 	return memchr(set.p, c, set.n) != NULL;
@@ -125,6 +118,12 @@ static enum line find_line(struct http_parser *p, const char *bytes, size_t n, s
 {
 	size_t end = n < limit ? n : limit;
 
+	for (; p->at + sizeof(uint64_t) <= end; p->at += sizeof(uint64_t)) {
+		uint64_t x = octets_at(bytes + p->at);
+
+		if (octets_below(x, ' ') | octets_equal(x, 0x7f))
+			break;
+	}
 	while (p->at < end && !is_control(bytes[p->at]))
 		p->at++;
 	if (p->at < end && bytes[p->at] != '\r')
@@ -134,10 +133,22 @@ static enum line find_line(struct http_parser *p, const char *bytes, size_t n, s
 	return end == limit ? LINE_TOO_LONG : LINE_PART;
 }
 
-static bool refuse_bad_line(struct http_parser *p)
+/* The same; when it is whole, p->at is behind it and *ret_to at its end. Otherwise p->verdict is set. */
+static bool read_line(struct http_parser *p, const char *bytes, size_t n, size_t limit, int status,
+                      const char *too_long, const char *bad, size_t *ret_to)
 {
-	return refuse(p, 400, "control character in the head; lines end with CR LF");
+	switch (find_line(p, bytes, n, limit)) {
+	case LINE_PART: return stop(p, HTTP_NEED_MORE);
+	case LINE_TOO_LONG: return refuse(p, status, too_long);
+	case LINE_BAD: return refuse(p, 400, bad);
+	case LINE_WHOLE: break;
+	}
+	*ret_to = p->at;
+	p->at += CRLF;
+	return true;
 }
+
+#define BAD_IN_HEAD "control character in the head; lines end with CR LF"
 
 /* The request line. */
 
@@ -175,7 +186,7 @@ static bool is_target(struct str target)
 
 		if (c <= ' ' || c >= 0x7f || c == '#' || c == '\\')
 			return false;
-		if (c == '%' && (i + 2 >= target.n || hex_digit(target.p[i + 1]) < 0 || hex_digit(target.p[i + 2]) < 0))
+		if (c == '%' && (i + 2 >= target.n || char_hex(target.p[i + 1]) < 0 || char_hex(target.p[i + 2]) < 0))
 			return false;
 	}
 	return target.n > 0;
@@ -240,18 +251,14 @@ static bool take_request_line(struct http_parser *p, const char *bytes, size_t f
 
 static bool read_request_line(struct http_parser *p, char *bytes, size_t n)
 {
-	size_t from = p->line;
+	size_t from = p->line, to;
 
-	switch (find_line(p, bytes, n, from + REQUEST_LINE_MAX + CRLF)) {
-	case LINE_PART: return stop(p, HTTP_NEED_MORE);
-	case LINE_TOO_LONG: return refuse(p, 414, "request line is too long; a target has at most 8192 bytes");
-	case LINE_BAD: return refuse_bad_line(p);
-	case LINE_WHOLE: break;
-	}
-	p->at += CRLF;
-	if (p->at == CRLF) /* RFC 9112, 2.2: one empty line before a request is let pass */
+	if (!read_line(p, bytes, n, from + REQUEST_LINE_MAX + CRLF, 414,
+	               "request line is too long; a target has at most 8192 bytes", BAD_IN_HEAD, &to))
+		return false;
+	if (to == 0) /* RFC 9112, 2.2: one empty line before a request is let pass */
 		return go_on(p, STAGE_REQUEST_LINE);
-	return take_request_line(p, bytes, from, p->at - CRLF) && go_on(p, STAGE_HEADERS);
+	return take_request_line(p, bytes, from, to) && go_on(p, STAGE_HEADERS);
 }
 
 /* Headers that the parser itself must understand. */
@@ -355,8 +362,7 @@ static bool end_head(struct http_parser *p, const char *bytes)
 	p->expects_continue = p->expects_continue && p->has_body;
 	p->is_keep_alive = !p->wants_close && (!p->is_http10 || p->wants_keep_alive);
 	p->body_at = p->at;
-	p->stage = STAGE_BODY_START;
-	p->line = p->at;
+	(void)go_on(p, STAGE_BODY_START);
 	return stop(p, HTTP_HEAD_DONE);
 }
 
@@ -364,14 +370,9 @@ static bool read_header(struct http_parser *p, char *bytes, size_t n)
 {
 	size_t from = p->line, to;
 
-	switch (find_line(p, bytes, n, HTTP_HEAD_MAX)) {
-	case LINE_PART: return stop(p, HTTP_NEED_MORE);
-	case LINE_TOO_LONG: return refuse(p, 431, "request line and headers have more than 16384 bytes");
-	case LINE_BAD: return refuse_bad_line(p);
-	case LINE_WHOLE: break;
-	}
-	to = p->at;
-	p->at += CRLF;
+	if (!read_line(p, bytes, n, HTTP_HEAD_MAX, 431, "request line and headers have more than 16384 bytes",
+	               BAD_IN_HEAD, &to))
+		return false;
 	if (from == to)
 		return end_head(p, bytes);
 	return take_header(p, bytes, from, to) && go_on(p, STAGE_HEADERS);
@@ -386,8 +387,7 @@ static bool refuse_large(struct http_parser *p)
 
 static bool start_body(struct http_parser *p, char *bytes, size_t n)
 {
-	(void)bytes;
-	(void)n;
+	(void)bytes, (void)n;
 	if (p->length > p->body_max)
 		return refuse_large(p);
 	p->left = p->length;
@@ -401,8 +401,7 @@ static bool read_body(struct http_parser *p, char *bytes, size_t n)
 		return stop(p, HTTP_NEED_MORE);
 	p->body_n = p->length;
 	p->at = p->body_at + p->length;
-	p->line = p->at;
-	p->stage = STAGE_OVER;
+	(void)go_on(p, STAGE_OVER);
 	return stop(p, HTTP_DONE);
 }
 
@@ -410,10 +409,10 @@ static bool take_chunk_size(struct http_parser *p, struct str line)
 {
 	size_t digits = 0, size = 0;
 
-	for (; digits < line.n && hex_digit(line.p[digits]) >= 0; digits++) {
+	for (; digits < line.n && char_hex(line.p[digits]) >= 0; digits++) {
 		if (size > SIZE_MAX / 32)
 			return refuse_large(p);
-		size = size * 16 + (size_t)hex_digit(line.p[digits]);
+		size = size * 16 + (size_t)char_hex(line.p[digits]);
 	}
 	if (digits == 0 || (digits < line.n && line.p[digits] != ';'))
 		return refuse(p, 400, "chunk must begin with its size in hexadecimal digits");
@@ -427,15 +426,9 @@ static bool read_chunk_size(struct http_parser *p, char *bytes, size_t n)
 {
 	size_t from = p->line, to;
 
-	switch (find_line(p, bytes, n, from + HTTP_CHUNK_LINE_MAX + CRLF)) {
-	case LINE_PART: return stop(p, HTTP_NEED_MORE);
-	case LINE_TOO_LONG: return refuse(p, 400, "chunk size line has more than 256 bytes");
-	case LINE_BAD: return refuse(p, 400, "control character in a chunk size line; lines end with CR LF");
-	case LINE_WHOLE: break;
-	}
-	to = p->at;
-	p->at += CRLF;
-	return take_chunk_size(p, str_of(bytes + from, to - from));
+	return read_line(p, bytes, n, from + HTTP_CHUNK_LINE_MAX + CRLF, 400, "chunk size line has more than 256 bytes",
+	                 "control character in a chunk size line; lines end with CR LF", &to) &&
+	       take_chunk_size(p, str_of(bytes + from, to - from));
 }
 
 static bool read_chunk_data(struct http_parser *p, char *bytes, size_t n)
@@ -480,9 +473,7 @@ static bool read_body_end(struct http_parser *p, char *bytes, size_t n)
 
 static bool stay_over(struct http_parser *p, char *bytes, size_t n)
 {
-	(void)p;
-	(void)bytes;
-	(void)n;
+	(void)p, (void)bytes, (void)n;
 	return false;
 }
 

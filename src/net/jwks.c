@@ -4,7 +4,7 @@
  *
  * Always true:
  *   1. A key decides the algorithm: an RSA key checks RS256, a P-256 key ES256. A token whose header says otherwise is refused, so a
- *      public key is never taken for the secret of an HMAC.                                                     [is_of_kind()]
+ *      public key is never taken for the secret of an HMAC.                                                     [find_key()]
  *   2. RSA keys have 2048 bits or more.                                                                         [read_rsa()]
  *   3. A token that names no key is good only when there is exactly one it can mean.                            [find_key()]
  */
@@ -41,14 +41,6 @@ struct jwks {
 	size_t       count;
 };
 
-static void must(bool is_true)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "leasehold: OpenSSL has no memory\n");
-	abort();
-}
-
 /* --- reading keys --- */
 
 static EVP_PKEY *make_key(const char *type, OSSL_PARAM_BLD *parts)
@@ -57,7 +49,7 @@ static EVP_PKEY *make_key(const char *type, OSSL_PARAM_BLD *parts)
 	OSSL_PARAM   *params = OSSL_PARAM_BLD_to_param(parts);
 	EVP_PKEY     *key = NULL;
 
-	must(c && params);
+	mem_must(c && params, "OpenSSL");
 	if (EVP_PKEY_fromdata_init(c) != 1 || EVP_PKEY_fromdata(c, &key, EVP_PKEY_PUBLIC_KEY, params) != 1)
 		key = NULL;
 	OSSL_PARAM_free(params);
@@ -78,7 +70,7 @@ static BIGNUM *to_number(struct str bytes)
 {
 	BIGNUM *n = BN_bin2bn((const unsigned char *)bytes.p, (int)bytes.n, NULL);
 
-	must(n);
+	mem_must(n, "OpenSSL");
 	return n;
 }
 
@@ -95,8 +87,9 @@ static EVP_PKEY *read_rsa(const json_t *object, struct arena *a)
 	n = to_number(modulus);
 	e = to_number(exponent);
 	parts = OSSL_PARAM_BLD_new();
-	must(parts && OSSL_PARAM_BLD_push_BN(parts, OSSL_PKEY_PARAM_RSA_N, n) &&
-	     OSSL_PARAM_BLD_push_BN(parts, OSSL_PKEY_PARAM_RSA_E, e));
+	mem_must(parts && OSSL_PARAM_BLD_push_BN(parts, OSSL_PKEY_PARAM_RSA_N, n) &&
+	                 OSSL_PARAM_BLD_push_BN(parts, OSSL_PKEY_PARAM_RSA_E, e),
+	         "OpenSSL");
 	key = BN_num_bits(n) >= RSA_BITS_MIN && BN_is_odd(e) && !BN_is_one(e) ? make_key("RSA", parts) : NULL;
 	OSSL_PARAM_BLD_free(parts);
 	BN_free(n);
@@ -118,8 +111,9 @@ static EVP_PKEY *read_ec(const json_t *object, struct arena *a)
 	memcpy(point + 1, x.p, EC_SIZE);
 	memcpy(point + 1 + EC_SIZE, y.p, EC_SIZE);
 	parts = OSSL_PARAM_BLD_new();
-	must(parts && OSSL_PARAM_BLD_push_utf8_string(parts, OSSL_PKEY_PARAM_GROUP_NAME, "P-256", 0) &&
-	     OSSL_PARAM_BLD_push_octet_string(parts, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point)));
+	mem_must(parts && OSSL_PARAM_BLD_push_utf8_string(parts, OSSL_PKEY_PARAM_GROUP_NAME, "P-256", 0) &&
+	                 OSSL_PARAM_BLD_push_octet_string(parts, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point)),
+	         "OpenSSL");
 	key = make_key("EC", parts); /* refuses a point that is not on the curve */
 	OSSL_PARAM_BLD_free(parts);
 	return key;
@@ -180,17 +174,13 @@ void jwks_close(struct jwks *set)
 
 /* --- checking --- */
 
-static bool is_of_kind(const struct key *key, struct str alg)
-{
-	return str_eq(alg, key->kind == KEY_RSA ? STR("RS256") : STR("ES256"));
-}
-
 static const struct key *find_key(const struct jwks *set, struct str alg, struct str kid)
 {
 	const struct key *found = NULL;
 
 	for (size_t i = 0; i < set->count; i++) {
-		if (!is_of_kind(&set->keys[i], alg) || (kid.n && !str_eq(set->keys[i].kid, kid)))
+		if (!str_eq(alg, set->keys[i].kind == KEY_RSA ? STR("RS256") : STR("ES256")) ||
+		    (kid.n && !str_eq(set->keys[i].kid, kid)))
 			continue;
 		if (found && !kid.n)
 			return NULL;
@@ -209,13 +199,11 @@ static int to_der(struct str raw, unsigned char ret[DER_MAX])
 	if (raw.n != 2 * EC_SIZE)
 		return 0;
 	sig = ECDSA_SIG_new();
-	must(sig &&
-	     ECDSA_SIG_set0(sig, to_number(str_of(raw.p, EC_SIZE)), to_number(str_of(raw.p + EC_SIZE, EC_SIZE))));
+	mem_must(sig && ECDSA_SIG_set0(sig, to_number(str_of(raw.p, EC_SIZE)),
+	                               to_number(str_of(raw.p + EC_SIZE, EC_SIZE))),
+	         "OpenSSL");
 	size = i2d_ECDSA_SIG(sig, NULL);
-	if (size > 0 && size <= DER_MAX)
-		size = i2d_ECDSA_SIG(sig, &at);
-	else
-		size = 0;
+	size = size > 0 && size <= DER_MAX ? i2d_ECDSA_SIG(sig, &at) : 0;
 	ECDSA_SIG_free(sig);
 	return size > 0 ? size : 0;
 }
@@ -235,7 +223,7 @@ static bool is_signed_by(const struct key *key, const struct jwt_parts *parts)
 	if (size == 0)
 		return false;
 	c = EVP_MD_CTX_new();
-	must(c);
+	mem_must(c, "OpenSSL");
 	is_good = EVP_DigestVerifyInit(c, NULL, EVP_sha256(), NULL, key->public) == 1 &&
 	          EVP_DigestVerify(c, signature, size, (const unsigned char *)parts->signed_text.p,
 	                           parts->signed_text.n) == 1;

@@ -14,21 +14,18 @@
  * Others mint tokens with the shared secret, so the user object may have nothing but an email and roles, and may have members that
  * we do not know.
  *
- * Not here: signatures with public keys (jwks.c), where a token comes from (http/session.c).
+ * Not here: signatures with public keys (jwks.c), where a token comes from (http/api/auth.c).
  */
 #include "net/jwt.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <math.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/base64.h"
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/json.h"
 
 enum { PAYLOAD_MAX = 4096, ROLES_MAX = 16 };
@@ -53,41 +50,29 @@ const char *jwt_role_name(unsigned i)
 
 /* --- signatures --- */
 
-static void mac(struct str secret, struct str text, unsigned char ret[JWT_MAC_SIZE])
+static struct str sign(struct str secret, struct str text, struct arena *a)
 {
-	unsigned size = 0;
+	struct hash mac;
 
-	if (secret.n <= INT_MAX &&
-	    HMAC(EVP_sha256(), secret.p, (int)secret.n, (const unsigned char *)text.p, text.n, ret, &size) &&
-	    size == JWT_MAC_SIZE)
-		return;
-	fprintf(stderr, "leasehold: OpenSSL has no memory or no SHA-256\n");
-	abort();
+	assert(secret.n >= JWT_SECRET_MIN);
+	hash_hmac(secret, text, &mac);
+	return base64url_encode(a, hash_str(&mac));
 }
 
 struct str jwt_mac(struct str secret, const char *purpose, struct str text, struct arena *a)
 {
-	unsigned char bytes[JWT_MAC_SIZE];
-	struct buf    b;
-
-	assert(secret.n >= JWT_SECRET_MIN);
-	buf_init(&b, JWT_MAX);
-	buf_addf(&b, "%s:", purpose); /* a colon: never in what a token signs */
-	buf_add_str(&b, text);
-	assert(!b.is_full);
-	mac(secret, buf_str(&b), bytes);
-	buf_fini(&b);
-	return base64url_encode(a, str_of((const char *)bytes, sizeof(bytes)));
+	return sign(secret, str_format(a, "%s:%.*s", purpose, STR_ARG(text)),
+	            a); /* a colon: never in what a token signs */
 }
 
 static bool is_signed_by(const struct jwt_parts *parts, struct str secret)
 {
-	unsigned char bytes[JWT_MAC_SIZE];
+	struct hash mac;
 
 	if (secret.n < JWT_SECRET_MIN)
 		return false;
-	mac(secret, parts->signed_text, bytes);
-	return str_eq_secret(parts->signature, str_of((const char *)bytes, sizeof(bytes)));
+	hash_hmac(secret, parts->signed_text, &mac);
+	return str_eq_secret(parts->signature, hash_str(&mac));
 }
 
 /* --- writing --- */
@@ -119,19 +104,16 @@ static struct str write_payload(const struct jwt_session *s, struct buf *b)
 
 struct str jwt_issue(const struct jwt_session *s, struct str secret, struct arena *a)
 {
-	struct str    header = base64url_encode(a, STR("{\"alg\":\"HS256\",\"typ\":\"JWT\"}"));
-	unsigned char bytes[JWT_MAC_SIZE];
-	struct str    payload, text, signature;
-	struct buf    b;
+	struct str header = base64url_encode(a, STR("{\"alg\":\"HS256\",\"typ\":\"JWT\"}"));
+	struct str payload, text, signature;
+	struct buf b;
 
-	assert(secret.n >= JWT_SECRET_MIN && s->email.n <= JWT_EMAIL_MAX && s->display_name.n <= JWT_NAME_MAX &&
-	       s->user_name.n <= JWT_NAME_MAX);
+	assert(s->email.n <= JWT_EMAIL_MAX && s->display_name.n <= JWT_NAME_MAX && s->user_name.n <= JWT_NAME_MAX);
 	buf_init(&b, PAYLOAD_MAX);
 	payload = base64url_encode(a, write_payload(s, &b));
 	buf_fini(&b);
 	text = str_format(a, "%.*s.%.*s", STR_ARG(header), STR_ARG(payload));
-	mac(secret, text, bytes);
-	signature = base64url_encode(a, str_of((const char *)bytes, sizeof(bytes)));
+	signature = sign(secret, text, a);
 	return str_format(a, "%.*s.%.*s", STR_ARG(text), STR_ARG(signature));
 }
 
@@ -189,21 +171,10 @@ static enum rc read_times(const json_t *payload, int64_t now, struct jwt_session
 	if (json_object_get(payload, "nbf") && !read_time(payload, "nbf", &not_before))
 		return err_set(e, RC_UNKNOWN, "the token's nbf is not a time");
 	if (now >= s->expires_at)
-		return err_set(e, RC_UNKNOWN, "the session has expired; sign in again");
+		return err_set_code(e, RC_UNKNOWN, "TOKEN_EXPIRED", "the session has expired; sign in again");
 	if (s->issued_at > now + JWT_SKEW_SEC || not_before > now + JWT_SKEW_SEC || s->issued_at > s->expires_at)
 		return err_set(e, RC_UNKNOWN, "the token is from the future: compare the clocks");
 	return RC_OK;
-}
-
-static bool is_local_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr(".!#$%&'*+/=?^_`{|}~-", c));
-}
-
-static bool is_host_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
 }
 
 static bool is_dotted(struct str text)
@@ -216,19 +187,11 @@ bool jwt_is_email(struct str text)
 	struct str host = text;
 	struct str local = str_cut(&host, '@');
 
-	if (text.n > JWT_EMAIL_MAX || !is_dotted(local) || !is_dotted(host) || !memchr(host.p, '.', host.n))
-		return false;
-	for (size_t i = 0; i < local.n; i++)
-		if (!is_local_char(local.p[i]))
-			return false;
-	for (size_t i = 0; i < host.n; i++)
-		if (!is_host_char(host.p[i]))
-			return false;
-	return true;
+	return text.n <= JWT_EMAIL_MAX && is_dotted(local) && is_dotted(host) && memchr(host.p, '.', host.n) &&
+	       str_is_of(local, "a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-") && str_is_of(host, "a-zA-Z0-9.-");
 }
 
-/* A missing list is no role at all. */
-static bool read_roles(const json_t *list, unsigned *ret)
+bool jwt_read_roles(const json_t *list, unsigned *ret)
 {
 	if (!list)
 		return true;
@@ -258,7 +221,7 @@ static enum rc read_user(const json_t *user, struct arena *a, struct jwt_session
 		return err_set(e, RC_INVALID,
 		               "the token's user.displayName and user.userName must be texts of at most %d bytes",
 		               JWT_NAME_MAX);
-	if (!read_roles(json_object_get(user, "roles"), &s->roles))
+	if (!jwt_read_roles(json_object_get(user, "roles"), &s->roles))
 		return err_set(e, RC_INVALID, "the token's user.roles must be a list of Admin, Manager and User");
 	s->email = str_dup(a, email);
 	s->display_name = str_dup(a, display_name);

@@ -1,6 +1,7 @@
 /* jwt.h - session tokens: JSON Web Tokens of contract section 5, signed with HMAC-SHA256 (HS256). Pure. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,10 +17,9 @@ enum {
 	JWT_EMAIL_MAX = 254,
 	JWT_NAME_MAX = 256,
 	JWT_SKEW_SEC = 60, /* how far the clock of another issuer may be ahead of ours */
-	JWT_MAC_SIZE = 32,
 };
 
-/* The numbers are those of enum role in domain/caller.h. */
+/* The numbers are those of enum role in domain/ports/caller.h. */
 enum jwt_role { JWT_USER = 1, JWT_MANAGER = 2, JWT_ADMIN = 4 };
 
 /* Whose session, and from when until when (seconds since 1970). */
@@ -54,6 +54,9 @@ MUST_CHECK enum rc jwt_split(struct str token, struct arena *a, struct jwt_parts
 
 /* "Admin" and so on, exactly. 0: no role. */
 unsigned jwt_role_parse(struct str name);
+
+/* A list of them, added to *ret; a missing list is no role at all. False: it is something else. */
+MUST_CHECK bool jwt_read_roles(const json_t *list, unsigned *ret);
 
 /* The name of the role with the number 1 << i; NULL when there is none. */
 const char *jwt_role_name(unsigned i);

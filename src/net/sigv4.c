@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigv4.c - AWS Signature Version 4 on OpenSSL's SHA-256 and HMAC.
+ * sigv4.c - AWS Signature Version 4.
  *
  * The service builds a "canonical" text of the request it got and signs it with a key derived from the secret; we do
- * the same with the request we are about to send. The text is not kept: its pieces go straight into the digest.
+ * the same with the request we are about to send.
  *
  * Canonical means:
  *   path     without "." and ".." and empty segments, then escaped once more than it is sent; for S3 as it is sent
@@ -22,16 +22,15 @@
  */
 #include "net/sigv4.h"
 
-#include <assert.h>
-#include <openssl/core_names.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/hash.h"
 
-enum { HASH_SIZE = 32, HEX_SIZE = 2 * HASH_SIZE };
+#define UNRESERVED "a-zA-Z0-9.~_-"
 
 /* A name and its value: a header or a part of the query. */
 struct pair {
@@ -45,62 +44,18 @@ struct pairs {
 	size_t       n;
 };
 
-static void must(bool is_true)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "leasehold: OpenSSL has no memory or no SHA-256\n");
-	abort();
-}
-
 /* --- text ------------------------------------------------------------------------------------------------------- */
 
-static int hex_value(char c)
+static struct str escape(struct arena *a, struct str text, const char *kept)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
+	char  *out = arena_alloc(a, 3 * text.n + 1);
+	size_t n = 0;
 
-static struct str to_hex(struct arena *a, const unsigned char *bytes, size_t n)
-{
-	static const char digits[] = "0123456789abcdef";
-	char             *hex = arena_alloc(a, 2 * n + 1);
-
-	for (size_t i = 0; i < n; i++) {
-		hex[2 * i] = digits[bytes[i] >> 4];
-		hex[2 * i + 1] = digits[bytes[i] & 15];
-	}
-	return str_of(hex, 2 * n);
-}
-
-static bool is_unreserved(unsigned char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '.' ||
-	       c == '_' || c == '~';
-}
-
-static struct str escape(struct arena *a, struct str text, bool keeps_slash)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	char             *out = arena_alloc(a, 3 * text.n + 1);
-	size_t            n = 0;
-
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-
-		if (is_unreserved(c) || (keeps_slash && c == '/')) {
-			out[n++] = (char)c;
-			continue;
-		}
-		out[n++] = '%';
-		out[n++] = digits[c >> 4];
-		out[n++] = digits[c & 15];
-	}
+	for (size_t i = 0; i < text.n; i++)
+		if (char_is_of(text.p[i], kept))
+			out[n++] = text.p[i];
+		else
+			n += (size_t)snprintf(out + n, 4, "%%%02X", (unsigned char)text.p[i]);
 	return str_of(out, n);
 }
 
@@ -111,11 +66,11 @@ static struct str unescape(struct arena *a, struct str text)
 	size_t n = 0;
 
 	for (size_t i = 0; i < text.n; i++) {
-		bool is_escape = text.p[i] == '%' && text.n - i > 2 && hex_value(text.p[i + 1]) >= 0 &&
-		                 hex_value(text.p[i + 2]) >= 0;
+		bool is_escape = text.p[i] == '%' && text.n - i > 2 && char_hex(text.p[i + 1]) >= 0 &&
+		                 char_hex(text.p[i + 2]) >= 0;
 
 		if (is_escape) {
-			out[n++] = (char)(hex_value(text.p[i + 1]) << 4 | hex_value(text.p[i + 2]));
+			out[n++] = (char)(char_hex(text.p[i + 1]) << 4 | char_hex(text.p[i + 2]));
 			i += 2;
 		} else {
 			out[n++] = text.p[i] == '+' ? ' ' : text.p[i];
@@ -124,28 +79,13 @@ static struct str unescape(struct arena *a, struct str text)
 	return str_of(out, n);
 }
 
-static struct str lower(struct arena *a, struct str text)
-{
-	char *out = arena_copy(a, text.p, text.n);
-
-	for (size_t i = 0; i < text.n; i++)
-		if (out[i] >= 'A' && out[i] <= 'Z')
-			out[i] = (char)(out[i] - 'A' + 'a');
-	return str_of(out, text.n);
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static struct str fold_blanks(struct arena *a, struct str text)
 {
 	char  *out = arena_alloc(a, text.n + 1);
 	size_t n = 0;
 
 	for (size_t i = 0; i < text.n; i++) {
-		if (!is_blank(text.p[i]))
+		if (!char_is_of(text.p[i], " \t-\r"))
 			out[n++] = text.p[i];
 		else if (n && out[n - 1] != ' ')
 			out[n++] = ' ';
@@ -156,14 +96,6 @@ static struct str fold_blanks(struct arena *a, struct str text)
 }
 
 /* --- the parts of the canonical request ------------------------------------------------------------------------- */
-
-/* Back to before the last segment of the path that was written. */
-static size_t drop_segment(const char *path, size_t n)
-{
-	while (n && path[n - 1] != '/')
-		n--;
-	return n ? n - 1 : 0;
-}
 
 /* Without empty, "." and ".." segments. A slash at the end stays. */
 static struct str normalize_path(struct arena *a, struct str path)
@@ -178,8 +110,9 @@ static struct str normalize_path(struct arena *a, struct str path)
 
 		if (segment.n == 0 || str_eq(segment, STR(".")))
 			continue;
-		if (str_eq(segment, STR(".."))) {
-			n = drop_segment(out, n);
+		if (str_eq(segment, STR(".."))) { /* back to before the last one that was written */
+			while (n && out[--n] != '/')
+				;
 			continue;
 		}
 		out[n++] = '/';
@@ -189,15 +122,6 @@ static struct str normalize_path(struct arena *a, struct str path)
 	if (n == 0 || ends_in_slash)
 		out[n++] = '/';
 	return str_of(out, n);
-}
-
-static struct str canonical_path(const struct sigv4_request *req, struct arena *a)
-{
-	if (req->path.n == 0)
-		return STR("/");
-	if (req->is_s3)
-		return req->path;
-	return escape(a, normalize_path(a, req->path), true);
 }
 
 static int compare_parameters(const void *left, const void *right)
@@ -224,8 +148,8 @@ static struct pairs canonical_query(const struct sigv4_request *req, struct aren
 		if (value.n == 0)
 			continue;
 		name = str_cut(&value, '=');
-		ret.p[ret.n++] = (struct pair){ .name = escape(a, unescape(a, name), false),
-			                        .value = escape(a, unescape(a, value), false) };
+		ret.p[ret.n++] = (struct pair){ .name = escape(a, unescape(a, name), UNRESERVED),
+			                        .value = escape(a, unescape(a, value), UNRESERVED) };
 	}
 	qsort(ret.p, ret.n, sizeof(*ret.p), compare_parameters);
 	return ret;
@@ -245,7 +169,7 @@ static struct pairs canonical_headers(const struct sigv4_request *req, struct st
 	struct pairs ret = { arena_alloc(a, (req->header_count + 2) * sizeof(*ret.p)), 0 };
 
 	for (; ret.n < req->header_count; ret.n++)
-		ret.p[ret.n] = (struct pair){ .name = lower(a, str_trim(req->headers[ret.n].name)),
+		ret.p[ret.n] = (struct pair){ .name = str_lower(a, str_trim(req->headers[ret.n].name)),
 			                      .value = fold_blanks(a, req->headers[ret.n].value),
 			                      .order = ret.n };
 	ret.p[ret.n] = (struct pair){ STR("x-amz-date"), amz_date, ret.n };
@@ -286,125 +210,74 @@ static struct str signed_names(const struct pairs *headers, struct arena *a)
 
 /* --- digests ---------------------------------------------------------------------------------------------------- */
 
-static void add(EVP_MD_CTX *digest, struct str text)
+static struct str hash_body(const struct sigv4_request *req, const struct pairs *headers, struct arena *a)
 {
-	must(EVP_DigestUpdate(digest, text.p, text.n) == 1);
-}
+	struct hash hash;
 
-static struct str finish(EVP_MD_CTX *digest, struct arena *a)
-{
-	unsigned char hash[HASH_SIZE];
-
-	must(EVP_DigestFinal_ex(digest, hash, NULL) == 1);
-	return to_hex(a, hash, sizeof(hash));
-}
-
-static struct str hash_body(EVP_MD_CTX *digest, const struct sigv4_request *req, const struct pairs *headers,
-                            struct arena *a)
-{
 	for (size_t i = 0; i < headers->n; i++)
 		if (str_eq(headers->p[i].name, STR("x-amz-content-sha256")))
 			return headers->p[i].value;
-	must(EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1);
-	add(digest, req->body);
-	return finish(digest, a);
+	hash_sha256(req->body, &hash);
+	return hash_hex(a, &hash);
 }
 
-static void add_query(EVP_MD_CTX *digest, const struct pairs *query)
+static void add_query(struct buf *b, const struct pairs *query)
 {
-	for (size_t i = 0; i < query->n; i++) {
-		if (i)
-			add(digest, STR("&"));
-		add(digest, query->p[i].name);
-		add(digest, STR("="));
-		add(digest, query->p[i].value);
-	}
-	add(digest, STR("\n"));
+	for (size_t i = 0; i < query->n; i++)
+		buf_addf(b, "%s%.*s=%.*s", i ? "&" : "", STR_ARG(query->p[i].name), STR_ARG(query->p[i].value));
+	buf_add_char(b, '\n');
 }
 
-static void add_headers(EVP_MD_CTX *digest, const struct pairs *headers)
+static void add_headers(struct buf *b, const struct pairs *headers)
 {
 	for (size_t i = 0; i < headers->n; i++) {
-		if (repeats_name(headers, i)) {
-			add(digest, STR(","));
-		} else {
-			add(digest, i ? STR("\n") : STR(""));
-			add(digest, headers->p[i].name);
-			add(digest, STR(":"));
-		}
-		add(digest, headers->p[i].value);
+		if (repeats_name(headers, i))
+			buf_add_char(b, ',');
+		else
+			buf_addf(b, "%s%.*s:", i ? "\n" : "", STR_ARG(headers->p[i].name));
+		buf_add_str(b, headers->p[i].value);
 	}
-	add(digest, STR("\n\n"));
+	buf_add_text(b, "\n\n");
 }
 
 static struct str hash_request(const struct sigv4_request *req, const struct pairs *headers, struct str names,
                                struct arena *a)
 {
-	EVP_MD_CTX  *digest = EVP_MD_CTX_new();
-	struct pairs query = canonical_query(req, a);
-	struct str   body, ret;
+	CLEANUP(buf_fini) struct buf b;
+	struct pairs                 query = canonical_query(req, a);
+	struct str                   path = req->path.n ? req->path : STR("/"), body = hash_body(req, headers, a);
+	struct hash                  hash;
 
-	must(digest != NULL);
-	body = hash_body(digest, req, headers, a);
-	must(EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1);
-	add(digest, req->method);
-	add(digest, STR("\n"));
-	add(digest, canonical_path(req, a));
-	add(digest, STR("\n"));
-	add_query(digest, &query);
-	add_headers(digest, headers);
-	add(digest, names);
-	add(digest, STR("\n"));
-	add(digest, body);
-	ret = finish(digest, a);
-	EVP_MD_CTX_free(digest);
-	return ret;
-}
-
-static void hmac(EVP_MAC_CTX *mac, const void *key, size_t key_size, struct str text, unsigned char ret[HASH_SIZE])
-{
-	size_t n;
-
-	must(EVP_MAC_init(mac, key, key_size, NULL) == 1);
-	must(EVP_MAC_update(mac, (const unsigned char *)text.p, text.n) == 1);
-	must(EVP_MAC_final(mac, ret, &n, HASH_SIZE) == 1 && n == HASH_SIZE);
-}
-
-static EVP_MAC_CTX *new_hmac(void)
-{
-	char         digest[] = "SHA256";
-	OSSL_PARAM   params[] = { OSSL_PARAM_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0), OSSL_PARAM_END };
-	EVP_MAC     *kind = EVP_MAC_fetch(NULL, "HMAC", NULL);
-	EVP_MAC_CTX *mac = EVP_MAC_CTX_new(kind);
-
-	must(mac && EVP_MAC_CTX_set_params(mac, params) == 1);
-	EVP_MAC_free(kind); /* the context holds on to it */
-	return mac;
+	if (!req->is_s3)
+		path = escape(a, normalize_path(a, path), "/" UNRESERVED);
+	buf_init(&b, SIZE_MAX);
+	buf_addf(&b, "%.*s\n%.*s\n", STR_ARG(req->method), STR_ARG(path));
+	add_query(&b, &query);
+	add_headers(&b, headers);
+	buf_addf(&b, "%.*s\n%.*s", STR_ARG(names), STR_ARG(body));
+	hash_sha256(buf_str(&b), &hash);
+	return hash_hex(a, &hash);
 }
 
 /* The text under the key of this day, region and service. */
 static struct str sign_text(struct str text, const struct sigv4_request *req, struct str secret, struct str day,
                             struct arena *a)
 {
-	size_t        first_size = secret.n + 4;
-	char         *first = arena_alloc(a, first_size);
-	EVP_MAC_CTX  *mac = new_hmac();
-	unsigned char key[HASH_SIZE], next[HASH_SIZE];
-	struct str    ret;
+	struct str  parts[] = { day, req->region, req->service, STR("aws4_request"), text };
+	char       *first = arena_alloc(a, secret.n + 4);
+	struct str  key = str_of(first, secret.n + 4), ret;
+	struct hash keys[2];
 
 	memcpy(first, "AWS4", 4);
 	if (secret.n)
 		memcpy(first + 4, secret.p, secret.n);
-	hmac(mac, first, first_size, day, key);
-	hmac(mac, key, sizeof(key), req->region, next);
-	hmac(mac, next, sizeof(next), req->service, key);
-	hmac(mac, key, sizeof(key), STR("aws4_request"), next);
-	hmac(mac, next, sizeof(next), text, key);
-	ret = to_hex(a, key, sizeof(key));
-	EVP_MAC_CTX_free(mac);
-	OPENSSL_cleanse(first, first_size);
-	OPENSSL_cleanse(key, sizeof(key));
-	OPENSSL_cleanse(next, sizeof(next));
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		hash_hmac(key, parts[i], &keys[i % 2]);
+		key = hash_str(&keys[i % 2]);
+	}
+	ret = hash_hex(a, &keys[(ARRAY_LEN(parts) - 1) % 2]);
+	OPENSSL_cleanse(first, secret.n + 4);
+	OPENSSL_cleanse(keys, sizeof(keys));
 	return ret;
 }
 
@@ -436,7 +309,6 @@ void sigv4_sign(const struct sigv4_request *req, const struct aws_credentials *c
 	                               STR_ARG(hash));
 	struct str   signature = sign_text(text, req, credentials->secret_key, day, a);
 
-	assert(signature.n == HEX_SIZE);
 	ret->amz_date = amz_date;
 	ret->authorization = str_format(a, "AWS4-HMAC-SHA256 Credential=%.*s/%.*s, SignedHeaders=%.*s, Signature=%.*s",
 	                                STR_ARG(credentials->access_key), STR_ARG(scope), STR_ARG(names),

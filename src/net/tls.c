@@ -7,7 +7,7 @@
  * caller looks for outgoing bytes.
  *
  * Always true:
- *   1. TLS 1.2 or newer; no compression, no renegotiation, no early data.
+ *   1. TLS 1.2 with forward secrecy, or newer; no compression, no renegotiation, no early data.
  *   2. No prompt for a pass phrase: a protected key is an error.                               [no_passphrase()]
  *   3. A client that offers protocols (ALPN) gets http/1.1 or is refused.
  *   4. OpenSSL's error queue is empty when a function returns, so that one connection's trouble is not another's.
@@ -22,9 +22,11 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/file.h"
 
 struct tls_identity {
 	SSL_CTX *ctx;
@@ -39,10 +41,7 @@ struct tls {
 
 static int no_passphrase(char *to, int size, int is_writing, void *arg)
 {
-	(void)to;
-	(void)size;
-	(void)is_writing;
-	(void)arg;
+	(void)to, (void)size, (void)is_writing, (void)arg;
 	return 0;
 }
 
@@ -51,8 +50,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *r
 {
 	static const unsigned char spoken[] = "\x08http/1.1";
 
-	(void)ssl;
-	(void)arg;
+	(void)ssl, (void)arg;
 	for (unsigned at = 0; at < offered_n; at += 1u + offered[at]) {
 		if (offered_n - at < sizeof(spoken) - 1 || memcmp(offered + at, spoken, sizeof(spoken) - 1) != 0)
 			continue;
@@ -63,6 +61,9 @@ static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *r
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+/* Of TLS 1.2 only what keeps what was said secret when the key becomes known later; TLS 1.3 has nothing else. */
+#define TLS12_CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
+
 static SSL_CTX *new_context(void)
 {
 	static const unsigned char session_scope[] = "leasehold";
@@ -71,6 +72,10 @@ static SSL_CTX *new_context(void)
 	if (!ctx)
 		return NULL;
 	(void)SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION); /* cannot fail for a version OpenSSL 3 knows */
+	if (SSL_CTX_set_cipher_list(ctx, TLS12_CIPHERS) != 1) {
+		SSL_CTX_free(ctx);
+		return NULL;
+	}
 	SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF); /* tickets need no memory here */
@@ -104,17 +109,16 @@ static enum rc check_readable(const char *what, const char *file, struct err *e)
 
 static enum rc load(SSL_CTX *ctx, const char *cert_file, const char *key_file, struct err *e)
 {
-	enum rc rc;
+	struct stat st;
+	enum rc     rc;
 
-	if ((rc = check_readable("TLS certificate", cert_file, e)))
-		return rc;
-	if ((rc = check_readable("TLS key", key_file, e)))
+	if ((rc = check_readable("TLS certificate", cert_file, e)) || (rc = check_readable("TLS key", key_file, e)))
 		return rc;
 	if (SSL_CTX_use_certificate_chain_file(ctx, cert_file) != 1)
 		return fail(e, "TLS certificate", cert_file, "a PEM certificate");
-	if (SSL_CTX_use_PrivateKey_file(ctx, key_file, SSL_FILETYPE_PEM) != 1)
-		return fail(e, "TLS key", key_file, "a PEM private key without a pass phrase");
-	if (SSL_CTX_check_private_key(ctx) != 1)
+	if (stat(key_file, &st) == 0 && (rc = secret_file_check(key_file, &st, e))) /* otherwise it cannot be read */
+		return err_wrap(e, rc, "TLS key");
+	if (SSL_CTX_use_PrivateKey_file(ctx, key_file, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ctx) != 1)
 		return fail(e, "TLS key", key_file, "a PEM private key without a pass phrase");
 	return RC_OK;
 }
@@ -150,8 +154,7 @@ struct tls *tls_new(struct tls_identity *id)
 	t->ssl = SSL_new(id->ctx);
 	t->in = BIO_new(BIO_s_mem());
 	t->out = BIO_new(BIO_s_mem());
-	if (!t->ssl || !t->in || !t->out)
-		abort(); /* out of memory, as in mem_alloc() */
+	mem_must(t->ssl && t->in && t->out, "a TLS connection");
 	SSL_set_bio(t->ssl, t->in, t->out);
 	SSL_set_accept_state(t->ssl);
 	return t;
@@ -170,7 +173,7 @@ void tls_receive(struct tls *t, const char *bytes, size_t n)
 	size_t taken;
 
 	if (!BIO_write_ex(t->in, bytes, n, &taken) || taken != n)
-		abort(); /* a memory buffer takes all, or memory is out */
+		mem_out("what came over TLS"); /* a memory buffer takes all */
 }
 
 static enum tls_result why_not_read(struct tls *t, int result)

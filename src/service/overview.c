@@ -1,61 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview.c - counts what there is: the pool, leases, accounts, sagas, dead letters, alarms, and what running leases spend.
+ * overview.c - counts what there is: the pool, leases, accounts, instances, sagas, dead letters, alarms, and what
+ * running leases spend.
  *
- * Everything comes from indexes; only spend and budget read records, up to OVERVIEW_LEASES_MAX of each status. On a store where counting
- * reads everything (DynamoDB) the caller must not ask often.
+ * Everything comes from indexes; only spend and budget read records, up to OVERVIEW_LEASES_MAX of each status. On a
+ * store where counting reads everything (DynamoDB) the caller must not ask often.
  *
- * Not here: what is measured while it happens, such as the times of claims (http/tally.h).
+ * Not here: what is measured while it happens, such as the times of claims (http/api/claim_stats.h).
  */
 #include "service/overview.h"
 
 #include "base/attr.h"
 #include "kernel/kernel.h"
 #include "kernel/saga.h"
-#include "service/lease_records.h"
-
-static enum rc count_each(struct session *s, const struct record_type *type, int index, int64_t *counts, int n,
-                          struct err *e)
-{
-	for (int i = 0; i < n; i++) {
-		enum rc rc = session_count(s, type, index, value_int(i), &counts[i], e);
-
-		if (rc)
-			return rc;
-	}
-	return RC_OK;
-}
+#include "service/instance/instance_records.h"
+#include "service/record/lease_records.h"
 
 static enum rc add_spend(struct session *s, enum lease_status status, struct overview *o, struct err *e)
 {
-	struct query q = { .type = &lease_type,
-		           .index = LEASE_BY_STATUS,
-		           .hash = value_int(status),
-		           .is_descending = true,
-		           .limit = OVERVIEW_LEASES_MAX };
-	struct page  page;
-	enum rc      rc = session_query(s, &q, &page, e);
+	struct records all = { .query = query_of(&lease_type, LEASE_BY_STATUS, value_int(status), OVERVIEW_LEASES_MAX),
+		               .pages_max = 1 };
+	const struct lease *l;
+	enum rc             rc;
 
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < page.count; i++) {
-		const struct lease *l = page_record(&page, &lease_type, i);
-
+	all.query.is_descending = true;
+	while ((l = session_next(s, &all, &rc, e))) {
 		o->spend += l->max_spend ? l->cost : 0;
 		o->budget += l->max_spend;
 	}
-	o->is_partial = o->is_partial || page.next.n;
-	return RC_OK;
+	o->is_partial = o->is_partial || all.page.next.n;
+	return rc;
 }
 
 static enum rc count_leases(struct session *s, struct overview *o, struct err *e)
 {
 	enum rc rc;
 
-	if ((rc = count_each(s, &lease_type, LEASE_BY_STATUS, o->leases, LEASE_STATUS_COUNT, e)) ||
-	    (rc = count_each(s, &account_type, ACCOUNT_BY_STATUS, o->accounts, ACCOUNT_STATUS_COUNT, e)) ||
+	if ((rc = session_count_each(s, &lease_type, LEASE_BY_STATUS, LEASE_STATUS_COUNT, o->leases, e)) ||
+	    (rc = session_count_each(s, &account_type, ACCOUNT_BY_STATUS, ACCOUNT_STATUS_COUNT, o->accounts, e)) ||
 	    (rc = session_count(s, &lease_type, LEASE_IN_LINE, value_int(1), &o->leases_in_line, e)))
 		return rc;
+	o->leases[LEASE_PENDING_APPROVAL] -=
+	        o->leases_in_line; /* they are decided; counts of indexes may differ by a moment */
+	if (o->leases[LEASE_PENDING_APPROVAL] < 0)
+		o->leases[LEASE_PENDING_APPROVAL] = 0;
 	o->spend = o->budget = 0;
 	o->is_partial = false;
 	for (int status = 0; status < LEASE_STATUS_COUNT && !rc; status++)
@@ -71,6 +59,7 @@ enum rc overview_count(struct session *s, void *arg, struct err *e)
 
 	if ((rc = broker_count(s, &o->pool, e)) || (rc = count_leases(s, o, e)) ||
 	    (rc = queue_counts(s, &o->queues, e)) || (rc = saga_count(s, o->sagas, e)) ||
+	    (rc = session_count_each(s, &instance_type, INSTANCE_BY_STATE, INSTANCE_STATE_COUNT, o->instances, e)) ||
 	    (rc = alarm_list(s, &o->alarms, e)))
 		return rc;
 	o->dead_letters = 0;

@@ -2,36 +2,36 @@
 /*
  * service_accounts.c - keys for programs.
  *
- * A key is "lsk_NAME_SECRET". The secret has 256 random bits, so its plain SHA-256 is as good as any slow hash; only that is stored.
- * When a key is changed the old one stays good for a while (the overlap), so that whoever holds it has time.
+ * A key is "lsk_NAME_SECRET". The secret has 256 random bits, so its plain SHA-256 is as good as any slow hash; only
+ * that is stored. When a key is changed the old one stays good for a while (the overlap), so that whoever holds it has
+ * time.
  *
  * Always true:
- *   1. A secret is told once, to the caller of create or rotate. No record and no event has it.               [give_key()]
+ *   1. A secret is told once, to the caller of create or rotate. No record and no event has it. [give_key()]
  *   2. What a key may do is a row of `rights`; what is in no row it may not, least of all become Admin everywhere.
- *   3. A revoked account stays as a record without hashes, so that every node learns of it and the name keeps its history.
- *   4. Hashes are compared without telling by time how much was right, also when there is no such name.        [keyring_find()]
+ *   3. A revoked account stays as a record without hashes, so that every node learns of it and the name keeps its
+ *      history.
+ *   4. Hashes are compared without telling by time how much was right, also when there is no such name.
+ *      [keyring_find()]
  *
- * The keyring holds what this node knows. Its own changes are there before they are answered; those of other nodes come with the next
- * keyring_load().
+ * The keyring holds what this node knows. Its own changes are there before they are answered; those of other nodes come
+ * with the next keyring_load().
  */
 #include "service/service_accounts.h"
 
-#include <assert.h>
-#include <openssl/evp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "domain/caller.h"
+#include "domain/ports/caller.h"
 #include "kernel/event.h"
 #include "store/record_rows.h"
 
-enum { HASH_SIZE = 32, HASH_TEXT = 2 * HASH_SIZE, EMAIL_MAX = 254, ACTOR_TEXT_MAX = 254, EVENT_DETAIL_MAX = 4096 };
+enum { HASH_TEXT = 64, EMAIL_MAX = 254, ACTOR_TEXT_MAX = 254 };
 
 /* A domain that nobody can own, so that no person can have the address. */
 #define EMAIL_HOST "service-account.invalid"
@@ -54,14 +54,7 @@ static const struct record_field fields[] = {
 };
 /* clang-format on */
 
-const struct record_type service_account_type = {
-	.name = "service_account",
-	.size = sizeof(struct service_account),
-	.fields = fields,
-	.field_count = ARRAY_LEN(fields),
-	.key = 0,
-	.version_offset = offsetof(struct service_account, version),
-};
+const struct record_type service_account_type = { RECORD_TYPE("service_account", service_account, fields) };
 
 /* --- what scopes are worth --- */
 
@@ -162,57 +155,31 @@ unsigned service_scope_roles(int64_t scopes, struct str method, struct str path)
 
 static struct str hash_of(struct str secret, struct arena *a)
 {
-	unsigned char hash[HASH_SIZE];
-	unsigned      size = 0;
-	char         *hex = arena_alloc(a, HASH_TEXT + 1);
+	struct hash hash;
 
-	if (EVP_Digest(secret.p ? secret.p : "", secret.n, hash, &size, EVP_sha256(), NULL) != 1 || size != HASH_SIZE) {
-		fprintf(stderr, "leasehold: OpenSSL has no memory or no SHA-256\n");
-		abort();
-	}
-	for (size_t i = 0; i < HASH_SIZE; i++) {
-		hex[2 * i] = "0123456789abcdef"[hash[i] >> 4];
-		hex[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
-	}
-	return str_of(hex, HASH_TEXT);
+	hash_sha256(secret, &hash);
+	return hash_hex(a, &hash);
 }
 
-static void give_key(struct session *s, struct service_account_call *call, struct service_account *account)
+static void give_key(struct session *s, struct service_account_call *call)
 {
 	char secret[ID_TOKEN_SIZE];
 
 	id_token(secret);
-	account->hash = hash_of(str_from(secret), session_arena(s));
-	call->key = str_format(session_arena(s), SERVICE_KEY_PREFIX "%.*s_%s", STR_ARG(account->name), secret);
+	call->account.hash = hash_of(str_from(secret), session_arena(s));
+	call->key = str_format(session_arena(s), SERVICE_KEY_PREFIX "%.*s_%s", STR_ARG(call->account.name), secret);
 }
 
 /* --- checking --- */
 
-static bool is_name(struct str name)
-{
-	if (name.n == 0 || name.n > SERVICE_NAME_MAX || !(name.p[0] >= 'a' && name.p[0] <= 'z'))
-		return false;
-	for (size_t i = 0; i < name.n; i++)
-		if (!((name.p[i] >= 'a' && name.p[i] <= 'z') || (name.p[i] >= '0' && name.p[i] <= '9') ||
-		      name.p[i] == '-'))
-			return false;
-	return true;
-}
-
-static bool is_line(struct str text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
-			return false;
-	return text.n <= SERVICE_DESCRIPTION_MAX;
-}
-
 static enum rc check_new(const struct service_account_call *call, struct err *e)
 {
-	if (!is_name(call->name))
+	struct str name = call->name;
+
+	if (!name.n || name.n > SERVICE_NAME_MAX || !char_is_of(name.p[0], "a-z") || !str_is_of(name, "a-z0-9-"))
 		return err_set(e, RC_INVALID, "name: must be 1 to %d of a-z, 0-9 and '-', and begin with a letter",
 		               SERVICE_NAME_MAX);
-	if (!is_line(call->description))
+	if (call->description.n > SERVICE_DESCRIPTION_MAX || str_has_control(call->description))
 		return err_set(e, RC_INVALID, "description: must be one line of at most %d bytes",
 		               SERVICE_DESCRIPTION_MAX);
 	if (call->scopes <= 0)
@@ -220,137 +187,107 @@ static enum rc check_new(const struct service_account_call *call, struct err *e)
 	return RC_OK;
 }
 
-/* --- audit --- */
-
-static enum rc tell(struct session *s, const struct service_account_call *call, struct str type,
-                    const struct service_account *account, struct err *e)
-{
-	struct event    event = { .type = type, .actor = call->actor, .request_id = call->request_id };
-	struct json_out o;
-	struct buf      b;
-
-	event.subject = str_format(session_arena(s), "service-account/%.*s", STR_ARG(account->name));
-	buf_init(&b, EVENT_DETAIL_MAX);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_str(&o, "name", account->name);
-	json_put_str(&o, "scopes", service_scopes_text(account->scopes, session_arena(s)));
-	json_put_str(&o, "description", account->description);
-	if (account->old_until_ms)
-		json_put_int(&o, "oldKeyUntil", account->old_until_ms / 1000);
-	json_close_object(&o);
-	assert(!b.is_full);
-	event.detail = str_dup(session_arena(s), buf_str(&b));
-	buf_fini(&b);
-	return session_emit(s, &event, e);
-}
-
 /* --- the calls --- */
 
-static enum rc read_all(struct session *s, struct page *ret, struct err *e)
+/* Store the call's account, and say so. */
+static enum rc save(struct session *s, struct service_account_call *call, const char *type, struct err *e)
 {
-	struct query q = { .type = &service_account_type, .index = QUERY_KEYS, .limit = SERVICE_ACCOUNTS_MAX + 1 };
+	const struct service_account *account = &call->account;
+	struct arena                 *a = session_arena(s);
 
-	return session_query(s, &q, ret, e);
-}
-
-static enum rc check_room(struct session *s, struct err *e)
-{
-	struct page page;
-	enum rc     rc = read_all(s, &page, e);
-
-	if (!rc && page.count >= SERVICE_ACCOUNTS_MAX)
-		return err_set(e, RC_CONFLICT,
-		               "there are %d service accounts, revoked ones included, and no more are "
-		               "allowed; make a revoked one again",
-		               SERVICE_ACCOUNTS_MAX);
-	return rc;
-}
-
-enum rc service_account_create(struct session *s, void *arg, struct err *e)
-{
-	struct service_account_call *call = arg;
-	struct service_account       account = { .version = 0 }, found = { .version = 0 };
-	enum rc                      rc = check_new(call, e);
-
-	if (rc)
-		return rc;
-	rc = session_get(s, &service_account_type, call->name, &found, NULL);
-	if (rc == RC_OK && found.hash.n)
-		return err_set(e, RC_CONFLICT, "there is a service account %.*s; rotate its key, or take another name",
-		               STR_ARG(call->name));
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "service account %.*s cannot be read", STR_ARG(call->name));
-	if (rc == RC_NOT_FOUND && (rc = check_room(s, e)))
-		return rc;
-	account = (struct service_account){ .name = call->name,
-		                            .email = str_format(session_arena(s), "%.*s@" EMAIL_HOST,
-		                                                STR_ARG(call->name)),
-		                            .description = call->description,
-		                            .scopes = call->scopes,
-		                            .created_ms = session_now(s).ms,
-		                            .created_by = call->actor,
-		                            .version = found.version };
-	give_key(s, call, &account);
-	session_put(s, &service_account_type, &account);
-	call->account = account;
-	return tell(s, call, STR("ServiceAccountCreated"), &account, e);
-}
-
-static enum rc find_live(struct session *s, struct str name, struct service_account *ret, struct err *e)
-{
-	enum rc rc = session_get(s, &service_account_type, name, ret, NULL);
-
-	if (rc == RC_NOT_FOUND)
-		return err_set(e, rc, "there is no service account %.*s", STR_ARG(name));
-	if (rc)
-		return err_set(e, rc, "service account %.*s cannot be read", STR_ARG(name));
-	if (!ret->hash.n)
-		return err_set(e, RC_CONFLICT, "service account %.*s is revoked; make it again", STR_ARG(name));
-	return RC_OK;
-}
-
-enum rc service_account_rotate(struct session *s, void *arg, struct err *e)
-{
-	struct service_account_call *call = arg;
-	struct service_account       account;
-	enum rc                      rc;
-
-	if (call->overlap_ms < 0 || call->overlap_ms > SERVICE_OVERLAP_MAX_MS)
-		return err_set(e, RC_INVALID, "overlap_minutes: must be 0 to %lld",
-		               (long long)(SERVICE_OVERLAP_MAX_MS / 60000));
-	if ((rc = find_live(s, call->name, &account, e)))
-		return rc;
-	account.old_hash = call->overlap_ms ? account.hash : STR("");
-	account.old_until_ms = call->overlap_ms ? session_now(s).ms + call->overlap_ms : 0;
-	account.rotated_ms = session_now(s).ms;
-	give_key(s, call, &account);
-	session_put(s, &service_account_type, &account);
-	call->account = account;
-	return tell(s, call, STR("ServiceAccountRotated"), &account, e);
-}
-
-enum rc service_account_revoke(struct session *s, void *arg, struct err *e)
-{
-	struct service_account_call *call = arg;
-	struct service_account       account;
-	enum rc                      rc = find_live(s, call->name, &account, e);
-
-	if (rc)
-		return rc;
-	account.hash = account.old_hash = STR("");
-	account.old_until_ms = 0;
-	account.revoked_ms = session_now(s).ms;
-	session_put(s, &service_account_type, &account);
-	call->account = account;
-	return tell(s, call, STR("ServiceAccountRevoked"), &account, e);
+	session_put(s, &service_account_type, &call->account);
+	return session_tell(s, type, str_format(a, "service-account/%.*s", STR_ARG(account->name)), call->actor,
+	                    call->request_id,
+	                    JSON_OF(a, member_str("name", account->name),
+	                            member_str("scopes", service_scopes_text(account->scopes, a)),
+	                            member_str("description", account->description),
+	                            member_if_any(member_int("oldKeyUntil", account->old_until_ms / 1000))),
+	                    e);
 }
 
 enum rc service_account_list(struct session *s, void *arg, struct err *e)
 {
 	struct service_account_list *l = arg;
+	struct query q = { .type = &service_account_type, .index = QUERY_KEYS, .limit = SERVICE_ACCOUNTS_MAX + 1 };
 
-	return read_all(s, &l->page, e);
+	return session_query(s, &q, &l->page, e);
+}
+
+enum rc service_account_create(struct session *s, void *arg, struct err *e)
+{
+	struct service_account_call *call = arg;
+	struct service_account_list  all;
+	struct service_account       found = { .version = 0 };
+	bool                         is_there;
+	enum rc                      rc = check_new(call, e);
+
+	if (rc || (rc = session_find(s, &service_account_type, call->name, &found, &is_there, e)))
+		return rc;
+	if (is_there && found.hash.n)
+		return err_set(e, RC_CONFLICT,
+		               "service account %.*s already exists; rotate its key, or choose another name",
+		               STR_ARG(call->name));
+	if ((rc = service_account_list(s, &all, e)))
+		return rc;
+	if (!is_there && all.page.count >= SERVICE_ACCOUNTS_MAX)
+		return err_set(e, RC_CONFLICT,
+		               "there are %d service accounts, revoked ones included, and no more are "
+		               "allowed; create a revoked one again",
+		               SERVICE_ACCOUNTS_MAX);
+	call->account = (struct service_account){ .name = call->name,
+		                                  .email = str_format(session_arena(s), "%.*s@" EMAIL_HOST,
+		                                                      STR_ARG(call->name)),
+		                                  .description = call->description,
+		                                  .scopes = call->scopes,
+		                                  .created_ms = session_now(s).ms,
+		                                  .created_by = call->actor,
+		                                  .version = found.version };
+	give_key(s, call);
+	return save(s, call, "ServiceAccountCreated", e);
+}
+
+static enum rc find_live(struct session *s, struct service_account_call *call, struct err *e)
+{
+	bool    is_there;
+	enum rc rc = session_find(s, &service_account_type, call->name, &call->account, &is_there, e);
+
+	if (!rc && !is_there)
+		return err_set(e, RC_NOT_FOUND, "there is no service account %.*s", STR_ARG(call->name));
+	if (!rc && !call->account.hash.n)
+		return err_set(e, RC_CONFLICT, "service account %.*s is revoked; create it again", STR_ARG(call->name));
+	return rc;
+}
+
+enum rc service_account_rotate(struct session *s, void *arg, struct err *e)
+{
+	struct service_account_call *call = arg;
+	struct service_account      *account = &call->account;
+	enum rc                      rc;
+
+	if (call->overlap_ms < 0 || call->overlap_ms > SERVICE_OVERLAP_MAX_MS)
+		return err_set(e, RC_INVALID, "overlap_minutes: must be 0 to %lld",
+		               (long long)(SERVICE_OVERLAP_MAX_MS / 60000));
+	if ((rc = find_live(s, call, e)))
+		return rc;
+	account->old_hash = call->overlap_ms ? account->hash : STR("");
+	account->old_until_ms = call->overlap_ms ? session_now(s).ms + call->overlap_ms : 0;
+	account->rotated_ms = session_now(s).ms;
+	give_key(s, call);
+	return save(s, call, "ServiceAccountRotated", e);
+}
+
+enum rc service_account_revoke(struct session *s, void *arg, struct err *e)
+{
+	struct service_account_call *call = arg;
+	struct service_account      *account = &call->account;
+	enum rc                      rc = find_live(s, call, e);
+
+	if (rc)
+		return rc;
+	account->hash = account->old_hash = STR("");
+	account->old_until_ms = 0;
+	account->revoked_ms = session_now(s).ms;
+	return save(s, call, "ServiceAccountRevoked", e);
 }
 
 /* --- the keyring --- */
@@ -419,15 +356,7 @@ enum rc keyring_load(struct keyring *k, struct store *store, struct err *e)
 	for (size_t i = 0; !rc && i < l.page.count; i++)
 		keyring_note(k, page_record(&l.page, &service_account_type, i));
 	arena_fini(&a);
-	return rc ? err_wrap(e, rc, "the service accounts cannot be read") : RC_OK;
-}
-
-static bool is_key_of(const struct service_account *account, struct str hash, int64_t now_ms)
-{
-	bool is_current = str_eq_secret(account->hash, hash);
-	bool is_old = str_eq_secret(account->old_hash, hash) && now_ms < account->old_until_ms;
-
-	return is_current || is_old;
+	return err_wrap(e, rc, "the service accounts cannot be read");
 }
 
 enum rc keyring_find(struct keyring *k, struct str key, int64_t now_ms, struct arena *a, struct service_account *ret,
@@ -442,10 +371,14 @@ enum rc keyring_find(struct keyring *k, struct str key, int64_t now_ms, struct a
 	hash = hash_of(secret, a);
 	pthread_mutex_lock(&k->lock);
 	entry = str_starts_with(key, STR(SERVICE_KEY_PREFIX)) && secret.n ? find_entry(k, name) : NULL;
-	if (entry && is_key_of(&entry->account, hash, now_ms)) {
-		record_copy(&service_account_type, ret, &entry->account, a);
-		is_good = true;
+	if (entry) {
+		bool is_current = str_eq_secret(entry->account.hash, hash);
+		bool is_old = str_eq_secret(entry->account.old_hash, hash) && now_ms < entry->account.old_until_ms;
+
+		is_good = is_current || is_old;
 	}
+	if (is_good)
+		record_copy(&service_account_type, ret, &entry->account, a);
 	pthread_mutex_unlock(&k->lock);
 	return is_good ? RC_OK
 	               : err_set(e, RC_UNKNOWN, "the key is not that of a service account, or it is no longer valid");

@@ -1,4 +1,4 @@
-/* service_accounts.h - programs that call /api with a key of their own: what they may do, how keys are made, changed and ended. */
+/* service_accounts.h - programs that call /api with their own key: what they may do, how keys are made and ended. */
 #pragma once
 
 #include <stdbool.h>
@@ -42,17 +42,15 @@ struct service_account {
 };
 extern const struct record_type service_account_type;
 
-#define SERVICE_ACCOUNT_TYPES &service_account_type
-
 /* "read,approve" and back. False: not a list of scopes. */
 bool       service_scopes_parse(struct str text, int64_t *ret);
 struct str service_scopes_text(int64_t scopes, struct arena *a);
 
-/* The roles (domain/caller.h) that these scopes are worth for this method and path. 0: they do not reach there. */
+/* The roles (domain/ports/caller.h) that these scopes are worth for this method and path. 0: they do not reach it. */
 unsigned service_scope_roles(int64_t scopes, struct str method, struct str path);
 
-/* Make an account, give it a new key, or end it; audited. Its key is told here and nowhere else. A name that was revoked can be made
- * again. RC_INVALID names what is wrong; RC_CONFLICT: the name is taken, or was revoked; RC_NOT_FOUND. */
+/* Make an account, give it a new key, or end it; audited. The key is told here and nowhere else. A revoked name can be
+ * made again. RC_INVALID names what is wrong; RC_CONFLICT: the name is taken, or was revoked; RC_NOT_FOUND. */
 struct service_account_call {
 	struct str name, description;
 	int64_t    scopes;     /* create */

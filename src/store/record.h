@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/attr.h"
 #include "base/err.h"
@@ -29,6 +30,10 @@ struct record_field {
 	const char *const *names;       /* ENUM only */
 };
 
+/* A list X_FIELDS(X) of X(number of the field, its row) is both the enumeration of a record's fields, enum {
+ * X_FIELDS(RECORD_FIELD_ID) }, and their table; see record_rows.h. */
+#define RECORD_FIELD_ID(id, ...) id,
+
 /* Records that share a value, in the order of another. */
 struct record_index {
 	const char *name;
@@ -37,8 +42,28 @@ struct record_index {
 	bool is_unique;  /* the store refuses a second record with the same hash value; read by session_find_unique() */
 	int  only_field; /* holds only records whose enum field has this value; NO_FIELD: all records */
 	int  only_value;
-	int gsi; /* DynamoDB: number of the secondary index that serves it; 0: read through one that has the same hash */
+	int  gsi; /* DynamoDB: number of the GSI that serves it; 0: read through one with the same hash */
 };
+
+/* An item of a table that other programs read, made from a record: see record_items_fn. */
+enum item_kind { ITEM_TEXT, ITEM_NUMBER, ITEM_MAP }; /* map: a JSON object of texts */
+struct item_attribute {
+	const char    *name;
+	enum item_kind kind;
+	struct str     text;
+};
+enum { ITEM_ATTRIBUTES_MAX = 48, RECORD_ITEMS_MAX = 8 };
+struct record_item {
+	struct str            pk, sk;
+	size_t                count; /* 0: it goes */
+	struct item_attribute attributes[ITEM_ATTRIBUTES_MAX];
+};
+
+/* DynamoDB: what this change of a record makes of the documents' table of tenants, in the same transaction. Nobody reads it back. before, after:
+ * NULL when there is none. Answers how many items; their texts live in the arena. */
+struct arena;
+typedef size_t record_items_fn(const void *before, const void *after, struct arena *a,
+                               struct record_item ret[RECORD_ITEMS_MAX]);
 
 struct record_type {
 	const char                *name;
@@ -50,8 +75,10 @@ struct record_type {
 	const struct record_index *indexes;
 	int                        index_count;
 	bool (*is_ok)(const void *record); /* the domain's own rules; NULL: none beside the limits of the fields */
-	bool        is_often_empty; /* mostly there is no record at all: whoever looks for one shall not pay for that */
-	const char *key_prefix;     /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
+	bool             is_often_empty;   /* mostly there is no record at all: looking for one must cost nothing */
+	const char      *key_prefix; /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
+	bool             is_sliced;  /* DynamoDB: over many partition keys; its indexes are in the order of the key */
+	record_items_fn *items;      /* NULL: none */
 };
 
 /* A value to look up. */
@@ -70,15 +97,44 @@ static inline struct value value_text(struct str text)
 	return (struct value){ .text = text };
 }
 
-/* Reading fields without knowing the struct. */
-struct str   record_key(const struct record_type *type, const void *record);
-struct value record_value(const struct record_type *type, int field, const void *record);
-void         record_set(const struct record_type *type, int field, void *record, struct value v);
-uint64_t     record_version(const struct record_type *type, const void *record);
-void         record_set_version(const struct record_type *type, void *record, uint64_t version);
+/* Reading fields without knowing the struct. Inline: every record that is read or written passes here field by field. */
+static inline struct value record_value(const struct record_type *type, int field, const void *record)
+{
+	const struct record_field *f = &type->fields[field];
+	const char                *at = (const char *)record + f->offset;
+	struct value               v = { 0 };
+	int                        number;
+
+	switch (f->kind) {
+	case FIELD_TEXT: memcpy(&v.text, at, sizeof(v.text)); break;
+	case FIELD_INT: memcpy(&v.number, at, sizeof(v.number)); break;
+	case FIELD_ENUM:
+		memcpy(&number, at, sizeof(number));
+		v.number = number;
+		break;
+	}
+	return v;
+}
+
+static inline struct str record_key(const struct record_type *type, const void *record)
+{
+	return record_value(type, type->key, record).text;
+}
 
 /* True when the field counts as absent. */
-bool record_is_absent(const struct record_type *type, int field, const void *record);
+static inline bool record_is_absent(const struct record_type *type, int field, const void *record)
+{
+	struct value v;
+
+	if (!type->fields[field].is_optional)
+		return false;
+	v = record_value(type, field, record);
+	return type->fields[field].kind == FIELD_TEXT ? v.text.n == 0 : v.number == 0;
+}
+
+void     record_set(const struct record_type *type, int field, void *record, struct value v);
+uint64_t record_version(const struct record_type *type, const void *record);
+void     record_set_version(const struct record_type *type, void *record, uint64_t version);
 
 /* Which fields differ: bit n for field n. */
 uint64_t record_changes(const struct record_type *type, const void *before, const void *after);
@@ -88,12 +144,14 @@ bool record_is_in_index(const struct record_type *type, const struct record_inde
 
 int value_cmp(enum field_kind kind, struct value a, struct value b);
 
+/* Bytes of memory that it takes, its texts included. */
+size_t record_bytes(const struct record_type *type, const void *record);
+
 /* A copy whose texts live in the arena. */
 void record_copy(const struct record_type *type, void *to, const void *from, struct arena *a);
 
 /* RC_CORRUPT with the field's name when a value breaks the table's limits. */
 MUST_CHECK enum rc record_check(const struct record_type *type, const void *record, struct err *e);
 
-/* The named fields as members of the open JSON object; fields is a list that ends with NO_FIELD, NULL means all.
- * Absent ones are null. */
+/* The named fields as members of the open JSON object, up to NO_FIELD; NULL means all. Absent ones are null. */
 void record_write_json(const struct record_type *type, const void *record, const int *fields, struct json_out *o);

@@ -10,7 +10,8 @@
  *   1. A function that fails has written nothing.                                    [session_execute()]
  *   2. A unique index never holds two records with one value.                        [check_unique()]
  *   3. A record's version grows by one with every stored change.                     [session_put()]
- *   4. What follows a function (session_follow()) and cannot be written leaves no trace and does the function no harm. [apply_all()]
+ *   4. What follows a function (session_follow()) and cannot be written leaves no trace and does the function no harm.
+ *      [apply_all()]
  *
  * Not here: how the records are kept (the back ends), when a function is run again (DynamoDB's conflict loop).
  */
@@ -32,6 +33,16 @@ struct wall session_now(const struct session *s)
 struct arena *session_arena(struct session *s)
 {
 	return s->arena;
+}
+
+struct str session_trace(const struct session *s)
+{
+	return s->trace;
+}
+
+void session_carry(struct session *s, struct str trace)
+{
+	s->trace = trace;
 }
 
 static struct session_entry *find_entry(struct session *s, const struct record_type *type, struct str key)
@@ -64,14 +75,23 @@ static struct session_entry *add_entry(struct session *s, const struct record_ty
 void session_reset(struct session *s)
 {
 	s->first = s->last = NULL;
-	s->writes = 0;
-	s->news = 0;
 	s->follows = s->last_follow = NULL;
-	s->follow_count = 0;
+	s->writes = s->news = s->follow_count = 0;
 }
 
-/* The entry of a record, read from the store when the session does not know it yet, or only from an index, which may be behind. A record
- * that is not there has an entry without before. */
+/* Longer than any stored one: whoever asks for it, with a text from outside, finds nothing without the back end. */
+static bool is_too_long(const struct record_type *type, int field, struct str text)
+{
+	return type->fields[field].kind == FIELD_TEXT && text.n > type->fields[field].max;
+}
+
+static bool is_index_value_too_long(const struct record_type *type, int index, struct value v)
+{
+	return index >= 0 && is_too_long(type, type->indexes[index].hash, v.text);
+}
+
+/* The entry of a record, read from the store when the session does not know it yet, or only from an index, which may
+ * be behind. A record that is not there has an entry without before. */
 static enum rc load_entry(struct session *s, const struct record_type *type, struct str key, struct session_entry **ret,
                           struct err *e)
 {
@@ -83,7 +103,7 @@ static enum rc load_entry(struct session *s, const struct record_type *type, str
 		*ret = entry;
 		return RC_OK;
 	}
-	rc = s->store->ops->get(s, type, key, &stored, e);
+	rc = is_too_long(type, type->key, key) ? RC_NOT_FOUND : s->store->ops->get(s, type, key, &stored, e);
 	if (rc && rc != RC_NOT_FOUND)
 		return rc;
 	if (!entry)
@@ -95,16 +115,37 @@ static enum rc load_entry(struct session *s, const struct record_type *type, str
 	return RC_OK;
 }
 
-enum rc session_get(struct session *s, const struct record_type *type, struct str key, void *ret, struct err *e)
+enum rc session_find(struct session *s, const struct record_type *type, struct str key, void *ret, bool *ret_is_there,
+                     struct err *e)
 {
 	struct session_entry *entry;
 	enum rc               rc = load_entry(s, type, key, &entry, e);
 
+	*ret_is_there = !rc && entry->after;
 	if (rc)
+		return err_wrap(e, rc, "%s %.*s cannot be read", type->name, STR_ARG(key));
+	if (*ret_is_there)
+		memcpy(ret, entry->after, type->size);
+	return RC_OK;
+}
+
+enum rc session_get(struct session *s, const struct record_type *type, struct str key, void *ret, struct err *e)
+{
+	bool    is_there;
+	enum rc rc = session_find(s, type, key, ret, &is_there, e);
+
+	return rc || is_there ? rc : err_set(e, RC_NOT_FOUND, "there is no %s %.*s", type->name, STR_ARG(key));
+}
+
+enum rc session_find_or_new(struct session *s, const struct record_type *type, struct str key, void *ret, struct err *e)
+{
+	bool    is_there;
+	enum rc rc = session_find(s, type, key, ret, &is_there, e);
+
+	if (rc || is_there)
 		return rc;
-	if (!entry->after)
-		return err_set(e, RC_NOT_FOUND, "no %s '%.*s'", type->name, STR_ARG(key));
-	memcpy(ret, entry->after, type->size);
+	memset(ret, 0, type->size);
+	*(struct str *)((char *)ret + type->fields[type->key].offset) = str_dup(session_arena(s), key);
 	return RC_OK;
 }
 
@@ -115,6 +156,21 @@ int query_sort_field(const struct query *q)
 	case QUERY_KEYS: return q->type->key;
 	default: return q->type->indexes[q->index].sort;
 	}
+}
+
+size_t query_looks(const struct query *q)
+{
+	return q->filter ? q->filter->looks : q->limit;
+}
+
+bool query_is_full(const struct query *q, const struct stored_page *page, size_t looked, size_t bytes)
+{
+	return page->count == q->limit || looked == query_looks(q) || (q->bytes_max && bytes >= q->bytes_max);
+}
+
+bool query_wants(const struct query *q, const void *record)
+{
+	return !q->filter || q->filter->wants(record, q->filter->arg);
 }
 
 bool query_matches(const struct query *q, const void *record)
@@ -130,12 +186,39 @@ bool query_matches(const struct query *q, const void *record)
 		            0)
 			return false;
 	}
+	if (!query_wants(q, record))
+		return false;
 	if (field == NO_FIELD)
 		return true;
 	sort = record_value(q->type, field, record);
 	return str_starts_with(sort.text, q->sort_prefix) && (!q->has_sort_max || sort.number <= q->sort_max) &&
 	       (!q->sort_from.n || str_cmp(sort.text, q->sort_from) >= 0) &&
 	       (!q->sort_to.n || str_cmp(sort.text, q->sort_to) < 0);
+}
+
+struct str query_make_cursor(struct arena *a, const struct query *q, int64_t seq, const void *record)
+{
+	int          field = query_sort_field(q);
+	struct value v;
+
+	if (field == NO_FIELD)
+		return str_format(a, "%lld", (long long)seq);
+	v = record_value(q->type, field, record);
+	if (q->type->fields[field].kind == FIELD_TEXT)
+		return str_format(a, "%lld:%.*s", (long long)seq, STR_ARG(v.text));
+	return str_format(a, "%lld:%lld", (long long)seq, (long long)v.number);
+}
+
+enum rc query_read_cursor(const struct query *q, int64_t *ret_seq, struct value *ret_sort, struct err *e)
+{
+	int        field = query_sort_field(q);
+	struct str rest = q->cursor;
+	bool       is_ok = str_to_int(str_cut(&rest, ':'), 0, INT64_MAX, ret_seq);
+
+	*ret_sort = value_text(rest);
+	if (is_ok && field != NO_FIELD && q->type->fields[field].kind != FIELD_TEXT)
+		is_ok = str_to_int(rest, INT64_MIN, INT64_MAX, &ret_sort->number);
+	return is_ok ? RC_OK : err_set(e, RC_INVALID, "the cursor does not belong to this list");
 }
 
 /* How many stored records the session may have changed: so many more must be read to fill a page. */
@@ -193,9 +276,10 @@ enum rc session_query(struct session *s, const struct query *q, struct page *ret
 	enum rc            rc;
 
 	assert(q->limit >= 1 && q->limit <= QUERY_LIMIT_MAX);
+	assert(!q->filter || q->filter->looks >= 1);
 	assert(q->index < 0 || !q->type->indexes[q->index].is_unique);
 	assert(q->index >= 0 || !q->type->key_prefix || (q->index == QUERY_ALL && !q->is_descending));
-	rc = s->store->ops->query(s, q, &stored, e);
+	rc = is_index_value_too_long(q->type, q->index, q->hash) ? RC_OK : s->store->ops->query(s, q, &stored, e);
 	if (rc)
 		return rc;
 	*ret = (struct page){ .next = stored.next };
@@ -209,7 +293,18 @@ enum rc session_query(struct session *s, const struct query *q, struct page *ret
 enum rc session_count(struct session *s, const struct record_type *type, int index, struct value hash, int64_t *ret,
                       struct err *e)
 {
-	return s->store->ops->count(s, type, index, hash, ret, e);
+	*ret = 0;
+	return is_index_value_too_long(type, index, hash) ? RC_OK : s->store->ops->count(s, type, index, hash, ret, e);
+}
+
+enum rc session_count_each(struct session *s, const struct record_type *type, int index, int n, int64_t *ret,
+                           struct err *e)
+{
+	enum rc rc = RC_OK;
+
+	for (int i = 0; !rc && i < n; i++)
+		rc = session_count(s, type, index, value_int(i), &ret[i], e);
+	return rc;
 }
 
 enum rc session_claim_first(struct session *s, const struct query *q, struct stored *ret, struct err *e)
@@ -219,6 +314,7 @@ enum rc session_claim_first(struct session *s, const struct query *q, struct sto
 	enum rc            rc;
 
 	first.limit = 1;
+	first.is_last = true;
 	do { /* a page is empty and not the last when its record was damaged */
 		page = (struct stored_page){ 0 };
 		rc = s->store->ops->query(s, &first, &page, e);
@@ -232,33 +328,34 @@ enum rc session_claim_first(struct session *s, const struct query *q, struct sto
 	return RC_OK;
 }
 
-/* The session has changed records of the type itself: look through what it sees. */
-static enum rc claim_beside_own(struct session *s, const struct query *q, void *ret, struct err *e)
+void *session_next(struct session *s, struct records *r, enum rc *ret_rc, struct err *e)
 {
-	struct query candidates = *q;
-	struct page  page;
-	enum rc      rc;
-
-	candidates.limit = CLAIM_PAGE;
-	do {
-		rc = session_query(s, &candidates, &page, e);
-		if (rc)
-			return rc;
-		candidates.cursor = page.next;
-	} while (page.count == 0 && page.next.n > 0);
-	if (page.count == 0)
-		return err_set(e, RC_EXHAUSTED, "no %s is free", q->type->name);
-	memcpy(ret, page_record(&page, q->type, 0), q->type->size);
-	return RC_OK;
+	*ret_rc = RC_OK;
+	while (r->at == r->page.count) {
+		if (r->pages && (!r->page.next.n || r->pages == r->pages_max))
+			return NULL;
+		if (r->pages++)
+			r->query.cursor = r->page.next;
+		r->at = 0;
+		if ((*ret_rc = session_query(s, &r->query, &r->page, e)))
+			return NULL;
+	}
+	return page_record(&r->page, r->query.type, r->at++);
 }
 
 enum rc session_claim(struct session *s, const struct query *q, void *ret, struct err *e)
 {
-	struct stored stored;
-	enum rc       rc;
+	struct records seen = { .query = *q };
+	struct stored  stored;
+	const void    *first;
+	enum rc        rc;
 
-	if (changed_count(s, q->type))
-		return claim_beside_own(s, q, ret, e);
+	seen.query.limit = CLAIM_PAGE;
+	if (changed_count(s, q->type)) { /* by the session itself: look through what it sees */
+		if ((first = session_next(s, &seen, &rc, e)))
+			memcpy(ret, first, q->type->size);
+		return first || rc ? rc : err_set(e, RC_EXHAUSTED, "no %s is free", q->type->name);
+	}
 	rc = s->store->ops->claim(s, q, &stored, e);
 	if (rc)
 		return rc == RC_EXHAUSTED ? err_set(e, rc, "no %s is free", q->type->name) : rc;
@@ -279,20 +376,15 @@ static struct session_entry *entry_to_write(struct session *s, const struct reco
 	return entry;
 }
 
-/* A record that is put as it was is not written, so its version stays too. */
-static uint64_t next_version(const struct record_type *type, const void *before, const void *after)
-{
-	if (!before)
-		return 1;
-	return record_version(type, before) + (record_changes(type, before, after) != 0);
-}
-
 void session_put(struct session *s, const struct record_type *type, void *record)
 {
 	struct session_entry *entry = entry_to_write(s, type, record_key(type, record));
 	void                 *copy = arena_alloc(s->arena, type->size);
+	uint64_t              version = entry->before ? record_version(type, entry->before) : 0;
 
-	record_set_version(type, record, next_version(type, entry->before, record));
+	/* One that is put as it was is not written, so its version stays too. */
+	entry->changes = entry->before ? record_changes(type, entry->before, record) : 0;
+	record_set_version(type, record, version + (!entry->before || entry->changes));
 	memcpy(copy, record, type->size);
 	entry->after = copy;
 }
@@ -354,7 +446,8 @@ static enum rc find_holder(struct session *s, const struct record_type *type, in
 	for (*ret = s->first; *ret; *ret = (*ret)->next)
 		if (*ret != except && (*ret)->type == type && has_unique(type, index, v, (*ret)->after))
 			return RC_OK;
-	rc = s->store->ops->find_unique(s, type, index, v, &stored, e);
+	rc = is_index_value_too_long(type, index, v) ? RC_NOT_FOUND
+	                                             : s->store->ops->find_unique(s, type, index, v, &stored, e);
 	if (rc)
 		return rc == RC_NOT_FOUND ? RC_OK : rc;
 	entry = find_entry(s, type, record_key(type, stored.record));
@@ -412,6 +505,8 @@ static unsigned count_actions(const struct session_entry *entry)
 
 		actions += index->is_unique && was_in != is_in;
 	}
+	if (entry->is_changed && entry->type->items)
+		actions += RECORD_ITEMS_MAX;
 	return actions;
 }
 
@@ -506,13 +601,6 @@ static bool run_follows(struct session *s)
 	return has_kept;
 }
 
-static void forget_follows(struct session *s, const struct mark *m)
-{
-	for (struct follow *f = s->follows; f; f = f->next)
-		f->is_kept = false;
-	return_to(s, m);
-}
-
 static enum rc apply_writes(struct session *s, bool *ret_is_torn, struct err *e)
 {
 	enum rc rc = s->writes ? check_writes(s, e) : RC_OK;
@@ -524,7 +612,7 @@ static enum rc apply_writes(struct session *s, bool *ret_is_torn, struct err *e)
 	return rc;
 }
 
-/* The function's writes with those of what follows it; if that is refused, and nothing was written, the function's alone. */
+/* The function's writes with those of what follows it; if that is refused without a write, the function's alone. */
 static enum rc apply_all(struct session *s, bool *ret_is_torn, struct err *e)
 {
 	struct mark mark;
@@ -540,7 +628,9 @@ static enum rc apply_all(struct session *s, bool *ret_is_torn, struct err *e)
 		return rc;
 	*ret_is_torn = false;
 	err_clear(e);
-	forget_follows(s, &mark);
+	for (struct follow *f = s->follows; f; f = f->next)
+		f->is_kept = false;
+	return_to(s, &mark);
 	return apply_writes(s, ret_is_torn, e);
 }
 
@@ -548,6 +638,7 @@ enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn)
 {
 	session_reset(s);
 	*ret_is_torn = false;
+	s->trace = t->trace;
 	t->rc = t->run(s, t->arg, &t->e);
 	if (!t->rc)
 		t->rc = apply_all(s, ret_is_torn, &t->e);

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "base/arena.h"
+#include "base/trace.h"
 #include "store/store_ops.h"
 
 enum { STUCK_MS = 2000 };
@@ -18,6 +20,11 @@ void store_init(struct store *s, const struct store_ops *ops, const struct clock
 void store_fini(struct store *s)
 {
 	pthread_mutex_destroy(&s->health_lock);
+}
+
+void store_turn_nothing(struct store *s)
+{
+	(void)s;
 }
 
 void store_submit(struct store *s, struct txn *t)
@@ -37,13 +44,6 @@ void store_set_context(struct store *s, void *context, void (*on_news)(void *con
 	s->on_news = on_news;
 }
 
-static void tell_follows(const struct txn *t)
-{
-	for (const struct follow *f = t->follows; f; f = f->next)
-		if (f->is_kept && f->done)
-			f->done(f->arg);
-}
-
 void store_tell(struct store *s, struct txn *t)
 {
 	unsigned news = t->rc == RC_OK ? t->news : 0;
@@ -51,8 +51,9 @@ void store_tell(struct store *s, struct txn *t)
 
 	if (!t->is_read_only && took_ms > atomic_load(&s->slowest_ms))
 		atomic_store(&s->slowest_ms, took_ms); /* two at once: one of them is enough */
-	if (!t->rc)
-		tell_follows(t);
+	for (const struct follow *f = t->rc ? NULL : t->follows; f; f = f->next)
+		if (f->is_kept && f->done)
+			f->done(f->arg);
 	t->done(t, t->rc, &t->e); /* t is gone from here on */
 	if (news && s->on_news)
 		s->on_news(s->context, news);
@@ -79,34 +80,37 @@ static void wake_waiter(struct txn *t, enum rc rc, const struct err *e)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static enum rc run_and_wait(struct store *s, struct awaited *w)
+static enum rc run_and_wait(struct store *s, struct txn txn, struct err *e)
 {
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->is_over, NULL);
-	w->txn.done = wake_waiter;
-	store_submit(s, &w->txn);
+	struct awaited w = { .txn = txn, .e = e };
+	struct arena   own = { 0 };
+
+	if (!txn.arena)
+		w.txn.arena = &own;
+	pthread_mutex_init(&w.lock, NULL);
+	pthread_cond_init(&w.is_over, NULL);
+	w.txn.done = wake_waiter;
+	w.txn.trace = trace_current();
+	store_submit(s, &w.txn);
 	s->ops->turn(s);
-	pthread_mutex_lock(&w->lock);
-	while (!w->is_done)
-		pthread_cond_wait(&w->is_over, &w->lock);
-	pthread_mutex_unlock(&w->lock);
-	pthread_cond_destroy(&w->is_over);
-	pthread_mutex_destroy(&w->lock);
-	return w->txn.rc;
+	pthread_mutex_lock(&w.lock);
+	while (!w.is_done)
+		pthread_cond_wait(&w.is_over, &w.lock);
+	pthread_mutex_unlock(&w.lock);
+	pthread_cond_destroy(&w.is_over);
+	pthread_mutex_destroy(&w.lock);
+	arena_fini(&own);
+	return w.txn.rc;
 }
 
 enum rc store_run(struct store *s, txn_fn *run, void *arg, struct arena *a, struct err *e)
 {
-	struct awaited w = { .txn = { .run = run, .arg = arg, .arena = a }, .e = e };
-
-	return run_and_wait(s, &w);
+	return run_and_wait(s, (struct txn){ .run = run, .arg = arg, .arena = a }, e);
 }
 
 enum rc store_read(struct store *s, txn_fn *run, void *arg, struct arena *a, struct err *e)
 {
-	struct awaited w = { .txn = { .run = run, .arg = arg, .arena = a, .is_read_only = true }, .e = e };
-
-	return run_and_wait(s, &w);
+	return run_and_wait(s, (struct txn){ .run = run, .arg = arg, .arena = a, .is_read_only = true }, e);
 }
 
 void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions, bool has_written)
@@ -119,7 +123,7 @@ void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_
 		return;
 	pthread_mutex_lock(&s->health_lock);
 	if (rc)
-		s->health = *e;
+		s->health = s->failure = *e;
 	else
 		err_clear(&s->health);
 	pthread_mutex_unlock(&s->health_lock);
@@ -148,9 +152,17 @@ enum rc store_health(struct store *s, struct err *e)
 	return health.rc;
 }
 
+enum rc store_last_failure(struct store *s, struct err *e)
+{
+	pthread_mutex_lock(&s->health_lock);
+	*e = s->failure;
+	pthread_mutex_unlock(&s->health_lock);
+	return e->rc;
+}
+
 struct store_counts store_counts(struct store *s)
 {
-	return (struct store_counts){ s->commits, s->failed_commits, s->transactions, s->conflicts };
+	return (struct store_counts){ s->commits, s->failed_commits, s->transactions, s->conflicts, s->checkpoints };
 }
 
 int64_t store_take_slowest_ms(struct store *s)

@@ -18,6 +18,7 @@ struct session_entry {
 	const void               *after;  /* as it shall be; NULL: shall not be there */
 	bool                      is_changed;
 	bool                      is_decisive; /* read by key: what the session decides may depend on it */
+	uint64_t                  changes;     /* the fields in which after differs from before, when both are there */
 	int64_t                   handle;      /* the back end's own: finds the stored record again */
 };
 
@@ -25,6 +26,7 @@ struct session {
 	struct store         *store;
 	struct arena         *arena;
 	struct wall           now;
+	struct str            trace;
 	bool                  is_read_only;
 	void                 *connection; /* the back end's own */
 	struct session_entry *first, *last;
@@ -62,11 +64,11 @@ typedef enum rc session_find_unique_fn(struct session *s, const struct record_ty
 typedef enum rc session_count_fn(struct session *s, const struct record_type *type, int index, struct value hash,
                                  int64_t *ret, struct err *e);
 
-/* One stored record that the query finds and nobody is known to have claimed: a candidate. RC_EXHAUSTED when there is none. */
+/* A stored record that the query finds and nobody is known to have claimed: a candidate. RC_EXHAUSTED: none. */
 typedef enum rc session_claim_fn(struct session *s, const struct query *q, struct stored *ret, struct err *e);
 
-/* Write the changed entries, all or none. RC_CONFLICT: somebody else changed what the session has read. Another failure makes
- * the back end undo the whole commit. */
+/* Write the changed entries, all or none. RC_CONFLICT: somebody else changed what the session has read. Another
+ * failure makes the back end undo the whole commit. */
 typedef enum rc session_apply_fn(struct session *s, struct err *e);
 
 struct store_ops {
@@ -87,18 +89,22 @@ struct store { /* first member of every back end */
 	const struct clock     *clock;
 	void                   *context;
 	void (*on_news)(void *context, unsigned news);
-	atomic_uint_fast64_t commits, failed_commits, transactions, conflicts;
+	atomic_uint_fast64_t commits, failed_commits, transactions, conflicts, checkpoints;
 	atomic_int_fast64_t  slowest_ms;    /* the longest writing transaction since store_take_slowest_ms() */
 	atomic_int_fast64_t  busy_since_ms; /* monotonic: when the commit under way began; 0: none */
 	pthread_mutex_t      health_lock;
-	struct err           health; /* of the last commit */
+	struct err           health;  /* of the last commit */
+	struct err           failure; /* the last one there was */
 };
 
 void store_init(struct store *s, const struct store_ops *ops, const struct clock *clock);
 void store_fini(struct store *s);
 
-/* After each commit: how it went, and with how many transactions. A commit without writes proves nothing about the disk,
- * so it does not end a failure. */
+/* For those with threads of their own. */
+store_turn_fn store_turn_nothing;
+
+/* After each commit: how it went, and with how many transactions. A commit without writes proves nothing about the
+ * disk, so it does not end a failure. */
 void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions, bool has_written);
 
 /* The end of a transaction: tell its caller, and the context when there is news. */
@@ -111,8 +117,21 @@ int query_sort_field(const struct query *q);
  * *ret_is_torn: then the back end must undo its commit. */
 enum rc session_execute(struct session *s, struct txn *t, bool *ret_is_torn);
 
+/* How many stored records are looked at for one page. */
+size_t query_looks(const struct query *q);
+
+/* Is the page full, with so many records looked at and so many bytes in it? */
+bool query_is_full(const struct query *q, const struct stored_page *page, size_t looked, size_t bytes);
+
+/* Does the filter, if there is one, want the record? */
+bool query_wants(const struct query *q, const void *record);
+
 /* Does the record belong to what the query asks for? Cursor and limit aside. */
 bool query_matches(const struct query *q, const void *record);
+
+/* A cursor where each record has its own number: "number:sort value" of the last one looked at. RC_INVALID. */
+struct str query_make_cursor(struct arena *a, const struct query *q, int64_t seq, const void *record);
+enum rc    query_read_cursor(const struct query *q, int64_t *ret_seq, struct value *ret_sort, struct err *e);
 
 /* The claim of a store with one writer: the query's first record. */
 session_claim_fn session_claim_first;

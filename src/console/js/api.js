@@ -52,7 +52,7 @@ function toError(status, body, response) {
 	const retryAfter = Number(response.headers.get("Retry-After")) || 0;
 	const more = { requestId, retryAfter };
 	if (body?.error?.message)
-		return new ApiError(status, body.error.message, { ...more, code: body.error.code, problems: body.error.problems ?? [] });
+		return new ApiError(status, body.error.message, { ...more, code: body.error.code, problems: body.error.problems ?? [], fields: body.error.details?.errors ?? [] });
 	if (body?.status === "fail" && body.data?.errors) {
 		const fields = body.data.errors;
 		return new ApiError(status, fields.map((f) => f.message).join(" "), { ...more, fields });
@@ -233,14 +233,17 @@ function parseBlock(block) {
 
 // --- who is it ---
 
-// simulated: the cloud is a simulated one, whose faults can be switched on.
-export const service = { version: "", base, simulated: false };
+// simulated: the cloud is a simulated one, whose faults can be switched on. instances: there are tenants' instances here. notice: what is not
+// real here, for every page.
+export const service = { version: "", base, simulated: false, instances: false, notice: "" };
 
 // What runs here, and below which path: once, before anything else.
 export async function discover() {
 	const root = await get("/");
 	service.version = root.version;
 	service.simulated = root.simulated === true;
+	service.notice = root.notice ?? "";
+	service.instances = root.instances === true;
 	base = service.base = root.docs.replace(/\/openapi\.json$/, "");
 }
 
@@ -259,23 +262,25 @@ export async function whoami() {
 
 // --- the way to the sign-in and back ---
 
-const WAY = "leasehold.way";
+const WAY = "leasehold.way", WAY_MS = 15 * 60 * 1000;
 
-// Where we are now, to come back to after the sign-in.
+// A sign-in begins: where we are now, to come back to after it.
 export function noteWayBack() {
 	try {
-		sessionStorage.setItem(WAY, location.pathname + location.search);
+		sessionStorage.setItem(WAY, JSON.stringify({ path: location.pathname + location.search, begun: Date.now() }));
 	} catch {
-		// then the sign-in ends at the overview
+		// then only a token that is pasted signs in
 	}
 }
 
+// The path to come back to, once; null when no sign-in was begun in this tab, or too long ago.
 export function takeWayBack() {
 	try {
-		const way = sessionStorage.getItem(WAY);
+		const { path, begun } = JSON.parse(sessionStorage.getItem(WAY));
 		sessionStorage.removeItem(WAY);
+		if (Date.now() - begun > WAY_MS) return null;
 		// Only a path of our own: with two slashes in front it would be another place.
-		return way && /^\/(?!\/)/.test(way) ? way : null;
+		return /^\/(?!\/)/.test(path) ? path : "/";
 	} catch {
 		return null;
 	}

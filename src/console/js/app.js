@@ -2,27 +2,31 @@
 // The shell: who is signed in, which page is shown, what surrounds it. A page is a function of a context; when it is left, everything
 // that it began (streams, timers, calls) ends with its signal.
 import * as api from "./api.js";
-import { fill, h, icon } from "./dom.js";
+import { fill, h, icon, keepingFocus } from "./dom.js";
 import { pages, rightsOf } from "./pages.js";
 import { denied, empty, failed, loading } from "./parts.js";
 import { signIn } from "./signin.js";
+import { recount, stopCounting, waitingCount } from "./waiting.js";
 
 const main = document.getElementById("main"), top = document.getElementById("top");
-const banner = document.getElementById("banner"), foot = document.getElementById("foot");
+const banner = document.getElementById("banner"), foot = document.getElementById("foot"), notice = document.getElementById("notice");
 
 let session = null; // who is signed in, with .rights
 let leave = new AbortController();
 
 // --- the address ---
 
-// The token of a sign-in comes in the address, as the contract says, and is taken out of it before anything else happens.
+// The token of a sign-in comes in the address, as the contract says, and is taken out of it before anything else happens. Only one that
+// was asked for from this tab is used: anybody can make a link with a token of his own. False: it was not.
 function takeToken() {
 	const url = new URL(location.href);
 	const token = url.searchParams.get("token");
-	if (token === null) return;
+	if (token === null) return true;
 	url.searchParams.delete("token");
-	api.setToken(token);
-	history.replaceState(null, "", api.takeWayBack() ?? url.pathname + url.search);
+	const way = api.takeWayBack();
+	if (way !== null) api.setToken(token);
+	history.replaceState(null, "", way ?? url.pathname + url.search);
+	return way !== null;
 }
 
 function match(path) {
@@ -68,8 +72,7 @@ addEventListener("popstate", () => show());
 // What a page gets. signal ends when it is left; every(ms, f) repeats until then, but not while nobody looks; go(href) leads elsewhere;
 // setQuery({...}) changes the address's query and shows the page again; reload() shows it again.
 function context(params) {
-	const signal = leave.signal;
-	const query = Object.fromEntries(new URLSearchParams(location.search));
+	const signal = leave.signal, path = location.pathname, query = currentQuery();
 	return {
 		main, params, query, session, signal, go,
 		rights: session.rights,
@@ -79,12 +82,14 @@ function context(params) {
 			signal.addEventListener("abort", () => clearInterval(timer));
 		},
 		setQuery(changes, options) {
-			go(location.pathname + withQuery({ ...query, ...changes }), options);
+			if (location.pathname === path) go(path + withQuery({ ...currentQuery(), ...changes }), options); // this page may be shown while its next query is read
 		},
 		hrefWith: (changes) => location.pathname + withQuery({ ...query, ...changes }),
 		reload: () => show({ keepFocus: true }),
 	};
 }
+
+const currentQuery = () => Object.fromEntries(new URLSearchParams(location.search));
 
 function withQuery(query) {
 	const given = Object.entries(query).filter(([, v]) => v !== undefined && v !== null && v !== "");
@@ -100,25 +105,38 @@ async function show({ keepFocus = false } = {}) {
 	const wasFocused = document.activeElement?.name && document.activeElement.closest("main") ? document.activeElement.name : null;
 	document.title = `${found?.page.title ?? "Not found"} – Leasehold`;
 	drawTop(found?.page);
-	if (!found) fill(main, empty("There is no such page", `Nothing is at ${location.pathname}.`, h("a", { class: "button", href: "/" }, "To the overview")));
+	main.setAttribute("aria-busy", "true");
+	if (!found) fill(main, empty("Page not found", `There is nothing at ${location.pathname}.`, h("a", { class: "button", href: "/" }, "Go to the overview")));
 	else if (found.page.right && !session.rights[found.page.right]) fill(main, denied());
-	else await run(found, mine);
+	else await run(found, mine, keepFocus);
 	if (mine !== leave) return;
+	main.removeAttribute("aria-busy");
 	// Who moved here by keyboard or screen reader starts at the page's beginning; who was typing goes on typing.
 	const same = wasFocused && main.querySelector(`[name="${CSS.escape(wasFocused)}"]`);
 	if (same) same.focus();
-	else if (!keepFocus && shown !== location.pathname && shown !== null) main.focus({ preventScroll: true });
+	else if (!keepFocus && !isFinding() && shown !== location.pathname && shown !== null) main.focus({ preventScroll: true });
 	shown = location.pathname;
 }
 let shown = null;
 
-async function run({ page, params }, mine) {
-	const slow = setTimeout(() => mine === leave && fill(main, loading()), 150);
+// What was typed while the page was read belongs to the field that stands there now.
+function goOnTyping(name, text) {
+	const now = document.activeElement;
+	if (now.name !== name || !("value" in now)) return;
+	now.value = text;
+	now.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+async function run({ page, params }, mine, keepFocus) {
+	const field = main.contains(document.activeElement) ? document.activeElement : null, begun = field?.value;
+	const slow = setTimeout(() => mine === leave && !keepFocus && shown !== location.pathname && fill(main, loading()), 150);
 	try {
 		const module = await page.load();
 		if (mine !== leave) return;
 		const made = await module.default(context(params));
-		if (mine === leave) fill(main, made);
+		if (mine !== leave) return;
+		if (!keepingFocus(main, () => fill(main, made)) && keepFocus) main.focus({ preventScroll: true });
+		if (field && field.value !== begun) goOnTyping(field.name, field.value);
 	} catch (error) {
 		if (mine !== leave || error.name === "AbortError") return;
 		if (!(error instanceof api.ApiError)) console.error(error);
@@ -168,14 +186,41 @@ function brand() {
 	return h("a", { class: "brand", href: "/" }, h("span", { class: "logo", "aria-hidden": "true" }), "Leasehold");
 }
 
+// One box for people, accounts, leases and sandboxes; "/" leads to it from anywhere. It stays the same when the page around it changes: whoever types
+// in it goes on typing.
+const find = h("input", { type: "search", id: "find", name: "find", placeholder: "Search", "aria-label": "Search everything", autocomplete: "off", maxlength: 128 });
+const findBox = h("form", { role: "search", class: "find", on: { submit: (event) => {
+	event.preventDefault();
+	closeMenu();
+	find.blur();
+	go(`/search${withQuery({ q: find.value.trim() })}`);
+} } }, find);
+const isFinding = () => document.activeElement === find;
+
 function drawTop(page) {
+	const wasFinding = isFinding();
+	if (!wasFinding) find.value = location.pathname === "/search" ? new URLSearchParams(location.search).get("q") ?? "" : "";
+	fillTop(page);
+	if (wasFinding && find.isConnected) find.focus();
+}
+
+document.addEventListener("keydown", (event) => {
+	if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog, [contenteditable]")) return;
+	if (!find.isConnected) return;
+	event.preventDefault();
+	find.focus();
+});
+
+function fillTop(page) {
+	if (!session) stopCounting();
 	if (!session) return fill(top, brand(), h("div", { class: "who" }, themeButton()));
 	const lit = page?.of ?? page?.path;
 	const shownPages = pages.filter((p) => p.nav && (!p.right || session.rights[p.right]));
 	const role = session.isOperator ? "Operator token" : session.roles.join(", ");
 	return fill(top, brand(), menuButton(),
 		h("nav", { id: "nav", "aria-label": "Main" },
-			h("ul", {}, shownPages.map((p) => h("li", {}, h("a", { href: p.path, "aria-current": p.path === lit && "page" }, p.nav))))),
+			h("ul", {}, shownPages.map((p) => h("li", {}, h("a", { href: p.path, "aria-current": p.path === lit && "page" }, p.nav), p.path === "/approvals" && waitingCount())))),
+		findBox,
 		h("div", { class: "who" },
 			h("span", { class: "who-name", title: session.email || null }, session.name, h("span", { class: "who-role" }, role)),
 			themeButton(),
@@ -185,6 +230,7 @@ function drawTop(page) {
 function showSignIn(message) {
 	document.title = "Sign in – Leasehold";
 	drawTop(null);
+	main.removeAttribute("aria-busy");
 	fill(main, signIn({ message, use: begin }));
 }
 
@@ -203,12 +249,13 @@ async function begin() {
 	}
 	session.rights = rightsOf(session);
 	await show();
+	recount();
 	return true;
 }
 
 api.on("down", (isDown) => {
 	banner.hidden = !isDown;
-	fill(banner, isDown ? "The server cannot be reached. What you see may be out of date; this page goes on by itself when it is back." : "");
+	fill(banner, isDown ? "The server cannot be reached. What you see may be out of date; this page reconnects by itself." : "");
 	if (!isDown && session) show({ keepFocus: true });
 });
 
@@ -218,16 +265,18 @@ api.on("expired", () => {
 	leave = new AbortController(); // what the page that was left still has to say is not shown any more
 	session = null;
 	api.setToken("");
-	showSignIn("Your session has ended. Sign in again to go on where you were.");
+	showSignIn("Your session has expired. Sign in again to continue where you were.");
 });
 
 async function start() {
-	takeToken();
+	const isOwn = takeToken();
 	try {
 		await api.discover();
+		notice.hidden = !api.service.notice;
+		notice.textContent = api.service.notice;
 		fill(foot, h("span", {}, `Leasehold ${api.service.version}`), h("a", { href: `${api.service.base}/openapi.json` }, "API"));
-		if (!api.hasToken()) showSignIn();
-		else if (!(await begin())) showSignIn("This session is no longer good. Sign in again.");
+		if (!api.hasToken()) showSignIn(isOwn ? undefined : "This sign-in was not started in this tab. Start again here.");
+		else if (!(await begin())) showSignIn("This session has expired. Sign in again.");
 	} catch (error) {
 		drawTop(null);
 		fill(main, failed(error, start));

@@ -72,3 +72,46 @@ export function icon(name) {
 	return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true", focusable: "false" },
 		svg("path", { d: shapes[name] }));
 }
+
+const focusable = "a[href], button, input, select, textarea, summary";
+const nameOf = (element) => `${element.tagName} ${element.name || element.getAttribute("aria-label") || element.title || element.textContent}`;
+
+// Focus the element, or what has its name now, if it was drawn anew meanwhile; not if the reader has gone elsewhere.
+export function focusAgain(element) {
+	if (!element || element === document.body || document.activeElement !== document.body) return;
+	(element.isConnected ? element : [...document.querySelectorAll(focusable)].find((e) => nameOf(e) === nameOf(element)))?.focus();
+}
+
+// Change what the element shows, and give the focus back to what has the same name as before, if that was inside. False: it was, and there is
+// nothing of that name any more.
+export function keepingFocus(element, change) {
+	const before = element.contains(document.activeElement) && document.activeElement !== element ? document.activeElement : null;
+	const named = (name) => [...element.querySelectorAll(focusable)].filter((e) => nameOf(e) === name);
+	const name = before && nameOf(before), at = before ? named(name).indexOf(before) : -1;
+	change();
+	if (!before || document.activeElement === before) return true;
+	const now = named(name), same = before.isConnected ? before : (now[at] ?? now.at(-1));
+	same?.focus({ preventScroll: true });
+	return !!same;
+}
+
+const keyOf = (details) => details.dataset.key ?? details.querySelector("summary").textContent.replace(/ \(\d+\)$/, "");
+
+// Change what the element shows; what was opened in it is open afterwards.
+export function keepingOpen(element, change) {
+	const opened = new Set([...element.querySelectorAll("details[open]")].map(keyOf)), answer = change();
+	for (const details of element.querySelectorAll("details:not([open])")) if (opened.has(keyOf(details))) details.open = true;
+	return answer;
+}
+
+let isPressed = false;
+const waiting = [];
+for (const type of ["pointerdown", "pointermove", "pointerup", "pointercancel"])
+	document.addEventListener(type, (event) => {
+		isPressed = (event.buttons & 1) === 1;
+		if (!isPressed && waiting.length) setTimeout(() => waiting.splice(0).forEach((go) => go())); // the click comes first
+	}, { capture: true, passive: true });
+
+// A click is pressed and released on one element: nothing may be drawn anew between the two. Null: nothing is pressed; otherwise a promise,
+// kept when it is released and the click has happened.
+export const released = () => (isPressed ? new Promise((go) => waiting.push(go)) : null);

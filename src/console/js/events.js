@@ -9,6 +9,8 @@ const places = {
 	sandbox: { right: "sandboxes", href: (id) => `/sandboxes/${part(id)}` },
 	lease: { right: "leases", href: (id) => `/leases/${part(id)}` },
 	account: { right: "accounts", href: (id) => `/accounts/${part(id)}` },
+	instance: { right: "instances", href: (id) => `/instances/${part(id)}` },
+	tenant: { right: "instances", href: (id) => `/instances?tenant=${part(id)}` },
 	saga: { right: "operations", href: (id) => `/operations/sagas/${part(id)}` },
 	job: { right: "operations", href: () => "/operations/jobs" },
 	alarm: { right: "operations", href: () => "/operations/alarms" },
@@ -28,8 +30,9 @@ export function subjectLink(subject, rights, text) {
 // Members of a detail that are worth a word, and how they read.
 const shown = [
 	["reason", (v) => (typeof v === "string" ? (/^[A-Z_]+$/.test(v) ? words(v).toLowerCase() : v) : (v.comment ?? v.type ?? ""))],
-	["error", (v) => v],
-	["status", (v) => `now ${words(v).toLowerCase()}`],
+	["operation", (v) => v],
+	["status", (v, detail) => (detail.eventType ? words(v).toLowerCase() : `now ${words(v).toLowerCase()}`)],
+	["error", (v) => (typeof v === "string" ? v : `${v.code}: ${v.message}`)],
 	["expiresAt", (v) => ["until ", clock(v)]],
 	["userEmail", (v) => `of ${v}`],
 	["templateName", (v) => `from ${v}`],
@@ -37,13 +40,13 @@ const shown = [
 
 function detailParts(event) {
 	const detail = event.detail ?? {};
-	return shown.filter(([name]) => detail[name]).map(([name, read]) => read(detail[name])).filter((text) => text.length);
+	return shown.filter(([name]) => detail[name]).map(([name, read]) => read(detail[name], detail)).filter((text) => text.length);
 }
 
 // withSubject: false on the page of that very subject.
 export function eventItem(event, rights, { withSubject = true } = {}) {
 	const [kind, id] = split(event.subject);
-	const by = event.actor && event.actor !== event.subject && `by ${event.actor}`;
+	const by = event.actor && event.actor !== event.subject && !event.actor.startsWith("operation/") && `by ${event.actor}`;
 	const more = [by, ...detailParts(event)].filter(Boolean).flatMap((p, i) => (i ? [", ", p] : [p]));
 	const name = event.detail?.name ?? (kind === "job" ? id : null);
 	return h("li", { data: { event: event.id } },

@@ -2,22 +2,21 @@
 // The panel that explains one thing: where it is and since when, why, what is wrong, what led there, what comes next, what can be done. Everything
 // in it is the server's own words (docs/explain.md); nothing is concluded here.
 //
-//   explainPanel("sandbox", id, ctx)                       "account", "lease" or "sandbox"
+//   explainPanel("sandbox", id, ctx)                       "account", "lease", "sandbox" or "instance"
 //   explainPanel("account", id, ctx, { isOpen: false })    where the page itself says the most: it opens by itself when something is wrong
 //
-// Of a lease the id is its uuid for who has operations, and its leaseId for everybody else, who is told less of it.
+// Of a lease the id is its uuid for who has operations, and its leaseId for everybody else, who is told less of it. Accounts are explained to
+// managers too, sandboxes and instances only to who has operations.
 import * as api from "./api.js";
 import { fill, h, part } from "./dom.js";
 import { ago, time, words } from "./format.js";
 import { badge, copyable, loader } from "./parts.js";
 
 const FRESH_MS = 5000;
-const kinds = ["account", "lease", "sandbox"];
-
-export const canExplain = (kind, ctx) => kinds.includes(kind) && (ctx.rights.operations || kind === "lease");
+export const canExplain = (kind) => ["account", "lease", "sandbox", "instance"].includes(kind);
 
 function ask(kind, id, ctx) {
-	const path = ctx.rights.operations ? `/v1/ops/explain/${part(kind)}/${part(id)}` : `/api/leases/${part(id)}/explain`;
+	const path = ctx.rights.operations ? `/v1/ops/explain/${part(kind)}/${part(id)}` : `/api/${kind}s/${part(id)}/explain`;
 	return api.get(path, {}, { signal: ctx.signal });
 }
 
@@ -34,11 +33,11 @@ function ledThere(events) {
 	const list = h("ol", { class: "timeline" });
 	const draw = () => fill(list, events.map((e) => h("li", {}, ago(e.time), h("span", { class: "what" }, e.text === e.type ? words(e.type) : e.text),
 		e.actor && h("span", { class: "more" }, `by ${e.actor}`))));
-	return h("details", { class: "more-box", on: { toggle: draw } }, h("summary", {}, `What led there (${events.length})`), list);
+	return h("details", { class: "more-box", on: { toggle: draw } }, h("summary", {}, `History (${events.length})`), list);
 }
 
 function orders(can) {
-	return can.length > 0 && h("details", { class: "more-box" }, h("summary", {}, `What can be done, as commands (${can.length})`),
+	return can.length > 0 && h("details", { class: "more-box" }, h("summary", {}, `Commands you can run (${can.length})`),
 		h("ul", { class: "explain-can" }, can.map((c) => h("li", {}, h("span", {}, c.do), copyable(c.command)))));
 }
 
@@ -53,7 +52,7 @@ function content(s) {
 export function explainPanel(kind, id, ctx, { title = "Explain", isOpen = true } = {}) {
 	const place = h("div");
 	const panel = h("details", { class: "card explain", open: isOpen, data: { explain: kind } },
-		h("summary", {}, h("h2", {}, title), h("span", { class: "dim" }, "why, what comes next, what can be done")), place);
+		h("summary", {}, h("h2", {}, title), h("span", { class: "dim" }, "why, what comes next, what you can do")), place);
 	let said = "", wasOpened = isOpen;
 	const again = loader(place, async () => {
 		const got = await ask(kind, id, ctx);

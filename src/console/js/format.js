@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { now } from "./api.js";
 
-const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const dateTime = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
 const clockOnly = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const clockShort = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const whole = new Intl.NumberFormat();
@@ -17,12 +17,15 @@ export function toDate(value) {
 
 const utc = (date) => date.toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
 
+// The reader's own time, with its zone, and UTC.
+export const bothTimes = (date) => `${dateTime.format(date)}\n${utc(date)}`;
+
 function timeElement(date, text, isBoth) {
-	const title = isBoth ? `${dateTime.format(date)}\n${utc(date)}` : utc(date);
+	const title = isBoth ? bothTimes(date) : utc(date);
 	return h("time", { datetime: date.toISOString(), title }, text);
 }
 
-// "Nov 16, 2026, 9:14:03 AM"
+// "Nov 16, 2026, 09:14:03 AM GMT+1"
 export function time(value) {
 	const date = toDate(value);
 	return date ? timeElement(date, dateTime.format(date)) : none();
@@ -33,6 +36,16 @@ export function clock(value) {
 	const date = toDate(value);
 	return date ? timeElement(date, clockOnly.format(date), true) : none();
 }
+
+const dayOnly = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+
+// "Nov 16": of days as clouds bill them, in UTC
+export const day = (date) => dayOnly.format(date);
+
+const momentOnly = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+// "Nov 16, 09:14"
+export const moment = (date) => momentOnly.format(date);
 
 export const hourMinute = (date) => clockShort.format(date);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts that pages are made of. Each function answers an element; none keeps state outside of it.
 import { ApiError } from "./api.js";
-import { fill, h, icon, newId, svg } from "./dom.js";
+import { focusAgain, fill, h, icon, keepingFocus, keepingOpen, newId, released, svg } from "./dom.js";
 import { hourMinute, none, number, words } from "./format.js";
 
 // --- the frame of a page ---
@@ -52,7 +52,7 @@ export function failed(error, retry) {
 	return h("div", { class: "state bad", role: "alert" },
 		h("p", { class: "state-title" }, "This could not be loaded"),
 		h("p", {}, error.message),
-		error.requestId && h("p", { class: "dim" }, "Request ", h("code", {}, error.requestId), ", as the server's log has it"),
+		error.requestId && h("p", { class: "dim" }, "Request ", h("code", {}, error.requestId), ", as in the server's log"),
 		retry && button("Try again", { run: retry }));
 }
 
@@ -63,6 +63,7 @@ export const denied = (text) =>
 
 // Fill the element with what make() answers; until then it says that it loads, and when it fails, why. A second run keeps what is
 // shown until the new is there, also while the server is away: the banner says so. Answers a function that runs it again.
+// Parts that are kept from one drawing to the next can only be on one: make() then answers a function, called for a drawing that is shown.
 export function loader(element, make) {
 	let turn = 0, isFilled = false;
 	async function run() {
@@ -71,7 +72,9 @@ export function loader(element, make) {
 		element.setAttribute("aria-busy", "true");
 		try {
 			const made = await make();
-			if (mine === turn) fill(element, made);
+			await released();
+			const draw = () => fill(element, typeof made === "function" ? made() : made);
+			if (mine === turn && !keepingOpen(element, () => keepingFocus(element, draw))) document.getElementById("main").focus({ preventScroll: true });
 			isFilled = true;
 		} catch (error) {
 			const isKept = error.name === "AbortError" || (isFilled && error.status === 0);
@@ -86,16 +89,37 @@ export function loader(element, make) {
 
 // --- tables ---
 
+// By caption: the column by which a reader wants it, also when it is drawn again.
+const sorting = new Map();
+const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+
+function byCell(at, isDown) {
+	const key = (row) => row.cells[at].querySelector("time")?.dateTime || row.cells[at].querySelector("[aria-valuenow]")?.ariaValueNow || row.cells[at].textContent;
+	return (a, b) => (isDown ? -1 : 1) * collator.compare(key(a), key(b));
+}
+
+function sortBy(table, caption, at, title) {
+	const was = sorting.get(caption), isDown = was?.title === title && !was.isDown;
+	sorting.set(caption, { title, isDown });
+	[...table.tHead.rows[0].cells].forEach((th, i) => (i === at ? th.setAttribute("aria-sort", isDown ? "descending" : "ascending") : th.removeAttribute("aria-sort")));
+	table.tBodies[0].append(...[...table.tBodies[0].rows].sort(byCell(at, isDown)));
+}
+
+// A table with a caption can be sorted by its columns; this sorts what is shown, not the pages after it.
 // columns: { title, cell(row), num, class, hidden } (hidden: the title is for screen readers only). On a phone each row becomes
 // a block with the titles beside the values, without those that have none; lead: the column that heads it.
 export function table(columns, rows, { caption, none: nothing, id } = {}) {
 	if (!rows.length) return nothing ?? empty("Nothing to show");
-	const head = columns.map((c) =>
-		h("th", { scope: "col", class: c.num && "num" }, c.hidden ? h("span", { class: "unseen" }, c.title) : c.title));
+	const sorted = sorting.get(caption), canSort = rows.length > 1 && caption;
+	const head = columns.map((c, i) => h("th", { scope: "col", class: c.num && "num", "aria-sort": sorted?.title === c.title && (sorted.isDown ? "descending" : "ascending") },
+		c.hidden ? h("span", { class: "unseen" }, c.title)
+			: canSort ? h("button", { type: "button", class: "sort", title: `Sort by ${c.title}`, on: { click: (e) => sortBy(e.currentTarget.closest("table"), caption, i, c.title) } }, c.title) : c.title));
 	const cell = (c, content) => h("td", {
 		class: [c.num && "num", c.class, c.lead && "lead", (content ?? "") === "" && "blank"].filter(Boolean).join(" ") || null,
 		data: { title: c.hidden ? "" : c.title } }, (content ?? "") === "" ? none() : Array.isArray(content) ? h("div", {}, content) : content);
 	const body = rows.map((row) => h("tr", {}, columns.map((c) => cell(c, c.cell(row)))));
+	const at = sorted ? columns.findIndex((c) => c.title === sorted.title) : -1;
+	if (at >= 0) body.sort(byCell(at, sorted.isDown));
 	return h("div", { class: "table-box", id },
 		h("table", {}, caption && h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)),
 			h("tbody", {}, body)));
@@ -109,7 +133,7 @@ export function pager({ cursor, next, count, href, what = "rows" }) {
 		cursor && h("a", { class: "button small", href: href("") }, "First page"),
 		cursor && button("Previous", { size: "small", run: () => history.back() }),
 		next ? h("a", { class: "button small", href: href(next), rel: "next" }, "Next")
-			: h("span", { class: "dim" }, "the last page"));
+			: h("span", { class: "dim" }, "last page"));
 }
 
 // --- words and colours ---
@@ -219,7 +243,7 @@ export function ask({ title, text, fields = [], label = "Save", danger, run, wid
 		dialog.addEventListener("cancel", (event) => canCancel || event.preventDefault());
 		dialog.addEventListener("close", () => {
 			dialog.remove();
-			if (before?.isConnected) before.focus();
+			focusAgain(before);
 			resolve(answer);
 		});
 		document.body.append(dialog);
@@ -232,7 +256,7 @@ export function confirm({ title, text, label, danger, reason, run, done }) {
 	const input = reason && h("input", { name: "reason", maxlength: 400, required: reason === "required", autocomplete: "off" });
 	return ask({
 		title, text, label, danger,
-		fields: input ? [field(reason === "required" ? "Reason" : "Reason (optional)", input, { help: "Kept in the log of events." })] : [],
+		fields: input ? [field(reason === "required" ? "Reason" : "Reason (optional)", input, { help: "Kept in the event log." })] : [],
 		run: async (data) => {
 			const answer = await run((data.get("reason") ?? "").trim());
 			if (done) toast(typeof done === "function" ? done(answer) : done);
@@ -246,24 +270,30 @@ const TOAST_MS = 6000;
 // Says what has happened, also to screen readers.
 export function toast(text, kind = "good") {
 	const box = document.getElementById("toasts");
+	const measure = () => document.documentElement.style.setProperty("--toasts", `${box.offsetHeight}px`); // what sticks to the top sticks below them
+	const remove = () => {
+		element.remove();
+		measure();
+	};
 	const close = h("button", { type: "button", class: "plain", "aria-label": "Close this message" }, icon("close"));
 	const element = h("div", { class: `toast ${kind}` }, h("span", {}, text), close);
-	close.addEventListener("click", () => element.remove());
+	close.addEventListener("click", remove);
 	box.append(element);
 	if (box.children.length > 4) box.firstChild.remove();
-	if (kind !== "bad") setTimeout(() => element.remove(), TOAST_MS);
+	measure();
+	if (kind !== "bad") setTimeout(remove, TOAST_MS);
 }
 
-// A text that is copied by a click: ids and commands.
-export function copyable(text) {
-	return h("span", { class: "copyable" }, h("code", {}, text),
+// A text that is copied by a click: ids and commands. href: where the text leads.
+export function copyable(text, { href } = {}) {
+	return h("span", { class: "copyable" }, href ? h("a", { href }, h("code", {}, text)) : h("code", {}, text),
 		h("button", { type: "button", class: "plain", "aria-label": `Copy ${text}`, title: "Copy", on: {
 			click: async () => {
 				try {
 					await navigator.clipboard.writeText(text);
 					toast("Copied.");
 				} catch {
-					toast("The browser does not let us copy here; select the text instead.", "bad");
+					toast("The browser does not allow copying here; select the text instead.", "bad");
 				}
 			},
 		} }, icon("copy")));
@@ -298,7 +328,7 @@ export function meter(value, most, { label, text, marks = [], kind } = {}) {
 		text && h("span", { class: "meter-text" }, text));
 }
 
-const W = 560, H = 132, LEFT = 44, RIGHT = 8, TOP = 8, BOTTOM = 20;
+const W = 560, H = 132, LEFT_LEAST = 44, LETTER = 6.4, RIGHT = 8, TOP = 8, BOTTOM = 20;
 
 function niceTop(most) {
 	if (!(most > 0)) return 1;
@@ -307,12 +337,16 @@ function niceTop(most) {
 }
 
 // One line over time. points: [{ at: Date, value: number or null }], the oldest first; null is a gap. The same is told in words to
-// who cannot see it, and a pointer over it reads one point.
-export function plot(points, { label, format = number } = {}) {
+// who cannot see it, and a pointer over it reads one point. when: how a point's time is written. ahead: a point in the future that the line is
+// heading for; mark: { value, text }, a limit.
+export function plot(points, { label, format = number, when = hourMinute, ahead, mark, none: nothing = "Not enough data yet: the first points appear within half a minute." } = {}) {
 	const known = points.filter((p) => p.value !== null);
-	if (known.length < 2) return h("p", { class: "plot-none" }, "Not enough measured yet: the first points come within half a minute.");
-	const first = points[0].at.getTime(), last = points.at(-1).at.getTime();
-	const top = niceTop(Math.max(...known.map((p) => p.value)));
+	if (known.length < 2) return h("p", { class: "plot-none" }, nothing);
+	const first = points[0].at.getTime(), end = ahead ?? points.at(-1), last = end.at.getTime();
+	const highestKnown = Math.max(...known.map((p) => p.value), ahead?.value ?? 0);
+	const isNear = mark && mark.value <= 3 * highestKnown; // a limit far away would make a flat line of all the rest
+	const top = niceTop(isNear ? Math.max(highestKnown, mark.value) : highestKnown);
+	const LEFT = Math.max(LEFT_LEAST, Math.max(...[0, 0.5, 1].map((share) => format(top * share).length)) * LETTER + 8);
 	const x = (at) => LEFT + ((at.getTime() - first) / Math.max(1, last - first)) * (W - LEFT - RIGHT);
 	const y = (value) => TOP + (1 - value / top) * (H - TOP - BOTTOM);
 	let path = "", isDown = false;
@@ -321,7 +355,7 @@ export function plot(points, { label, format = number } = {}) {
 		isDown = p.value !== null;
 	}
 	const newest = known.at(-1), highest = known.reduce((a, b) => (b.value > a.value ? b : a));
-	const said = `${label}: ${format(newest.value)} at ${hourMinute(newest.at)}, at most ${format(highest.value)} at ${hourMinute(highest.at)}`;
+	const said = `${label}: ${format(newest.value)} at ${when(newest.at)}, at most ${format(highest.value)} at ${when(highest.at)}${ahead ? `, ${format(ahead.value)} expected at ${when(ahead.at)}` : ""}${mark ? `; ${mark.text}` : ""}`;
 	const cursor = svg("circle", { r: 3.5, class: "plot-point", visibility: "hidden" });
 	const reading = h("span", { class: "plot-reading" });
 	const drawing = svg("svg", { viewBox: `0 0 ${W} ${H}`, class: "plot", role: "img", "aria-label": said },
@@ -329,8 +363,11 @@ export function plot(points, { label, format = number } = {}) {
 			svg("line", { x1: LEFT, x2: W - RIGHT, y1: y(top * part), y2: y(top * part), class: "plot-grid" }),
 			svg("text", { x: LEFT - 6, y: y(top * part) + 3.5, "text-anchor": "end" }, format(top * part)),
 		]),
-		svg("text", { x: LEFT, y: H - 4 }, hourMinute(points[0].at)),
-		svg("text", { x: W - RIGHT, y: H - 4, "text-anchor": "end" }, hourMinute(points.at(-1).at)),
+		svg("text", { x: LEFT, y: H - 4 }, when(points[0].at)),
+		svg("text", { x: W - RIGHT, y: H - 4, "text-anchor": "end" }, when(end.at)),
+		isNear && [svg("line", { x1: LEFT, x2: W - RIGHT, y1: y(mark.value), y2: y(mark.value), class: "plot-mark" }),
+			svg("text", { x: LEFT + 4, y: y(mark.value) < TOP + 14 ? y(mark.value) + 12 : y(mark.value) - 4 }, mark.text)],
+		ahead && svg("line", { x1: x(newest.at), y1: y(newest.value), x2: x(ahead.at), y2: y(ahead.value), class: "plot-ahead" }),
 		svg("path", { d: path, class: "plot-line" }), cursor);
 	drawing.addEventListener("pointermove", (event) => {
 		const box = drawing.getBoundingClientRect(), at = ((event.clientX - box.left) / box.width) * W;
@@ -338,7 +375,7 @@ export function plot(points, { label, format = number } = {}) {
 		cursor.setAttribute("cx", x(near.at));
 		cursor.setAttribute("cy", y(near.value));
 		cursor.setAttribute("visibility", "visible");
-		reading.textContent = `${hourMinute(near.at)}  ${format(near.value)}`;
+		reading.textContent = `${when(near.at)}  ${format(near.value)}`;
 	});
 	drawing.addEventListener("pointerleave", () => {
 		cursor.setAttribute("visibility", "hidden");

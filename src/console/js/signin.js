@@ -12,7 +12,7 @@ export function signIn({ message, use }) {
 		trouble.textContent = "";
 		api.setToken(input.value.trim());
 		try {
-			if (!(await use())) trouble.textContent = "This token is not good here, or no longer.";
+			if (!(await use())) trouble.textContent = "This token is not valid here, or has expired.";
 		} catch (error) {
 			api.setToken("");
 			trouble.textContent = error.message;

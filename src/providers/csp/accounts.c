@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/json.h"
-#include "domain/csp.h"
+#include "domain/ports/csp.h"
 #include "domain/sandbox.h"
 
 enum { ACCOUNTS_MAX = 1000000 };
@@ -76,9 +76,7 @@ static int64_t created_at(const json_t *account)
 	struct str text;
 	int64_t    sec;
 
-	if (!json_get_text(account, "created_at", &text) || !iso_time_parse(text, &sec))
-		return 0;
-	return sec;
+	return json_get_text(account, "created_at", &text) && iso_time_parse(text, &sec) ? sec : 0;
 }
 
 /* NULL when *ret is filled, else what is wrong with the account. */
@@ -108,22 +106,16 @@ static const char *read_account(const json_t *account, struct arena *a, struct c
 	return NULL;
 }
 
-static bool is_lendable(const json_t *account)
-{
-	struct str type, state;
-
-	return json_get_text(account, "account_type", &type) && json_get_text(account, "state", &state) &&
-	       str_eq(type, STR("sandbox")) && str_eq(state, STR("active"));
-}
-
 static void add_account(struct csp_listing *l, struct id_set *seen, const json_t *account, size_t index,
                         struct arena *a)
 {
 	struct csp_account *next = &l->accounts[l->count];
 	const char         *problem = json_is_object(account) ? NULL : "must be an object";
+	struct str          type, state;
 
-	if (!problem && !is_lendable(account))
-		return;
+	if (!problem && (!json_get_text(account, "account_type", &type) || !str_eq(type, STR("sandbox")) ||
+	                 !json_get_text(account, "state", &state) || !str_eq(state, STR("active"))))
+		return; /* not one to lend */
 	if (!problem)
 		problem = read_account(account, a, next);
 	if (problem) {

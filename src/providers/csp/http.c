@@ -19,21 +19,20 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "domain/csp.h"
+#include "domain/ports/csp.h"
 #include "net/fetch.h"
 #include "providers/csp/accounts.h"
 
 enum { LIST_MAX = 64 << 20, DELETE_ANSWER_MAX = 1 << 20, URL_MAX = 4096 };
 
 struct csp_http {
-	struct csp csp;
-	char      *base_url; /* without a slash at its end */
-	char      *authorization;
-	char      *ca_file;
-	long       connect_timeout_ms;
-	long       total_timeout_ms;
+	struct csp              csp;
+	struct csp_http_options o; /* texts in the arena; the base URL without a slash at its end */
+	const char             *authorization;
+	struct arena            arena;
 };
 
 static enum rc call(const struct csp_http *h, const char *method, const char *url, size_t max_bytes, struct arena *a,
@@ -43,13 +42,17 @@ static enum rc call(const struct csp_http *h, const char *method, const char *ur
 		.method = method,
 		.url = url,
 		.headers = { h->authorization, "Accept: application/json" },
-		.connect_timeout_ms = h->connect_timeout_ms,
-		.total_timeout_ms = h->total_timeout_ms,
+		.connect_timeout_ms = h->o.connect_timeout_ms,
+		.total_timeout_ms = h->o.total_timeout_ms,
 		.max_bytes = max_bytes,
-		.ca_file = h->ca_file,
+		.ca_file = h->o.ca_file,
 	};
+	enum rc rc = fetch(&req, a, ret, e);
+	int64_t sec;
 
-	return fetch(&req, a, ret, e);
+	if (!rc && h->o.on_date && fetch_date(fetch_header(ret, "Date"), &sec))
+		h->o.on_date(sec, h->o.on_date_arg);
+	return rc;
 }
 
 /* What a status that is not success means for the caller. */
@@ -68,25 +71,22 @@ static enum rc judge(const char *what, int status, struct err *e)
 
 static void warn_of_skipped(const struct csp_listing *l)
 {
-	if (l->malformed) {
-		struct log_field fields[] = { LOG_NUM("skipped", l->malformed), LOG_NUM("kept", l->count),
-			                      LOG_STR("first", l->first_problem) };
+	struct log_field malformed[] = { LOG_NUM("skipped", l->malformed), LOG_NUM("kept", l->count),
+		                         LOG_STR("first", l->first_problem) };
+	struct log_field duplicates[] = { LOG_NUM("skipped", l->duplicates), LOG_NUM("kept", l->count) };
 
-		log_write(LOG_WARNING, "csp", fields, ARRAY_LEN(fields), "accounts skipped that make no sense");
-	}
-	if (l->duplicates) {
-		struct log_field fields[] = { LOG_NUM("skipped", l->duplicates), LOG_NUM("kept", l->count) };
-
-		log_write(LOG_WARNING, "csp", fields, ARRAY_LEN(fields),
+	if (l->malformed)
+		log_write(LOG_WARNING, "csp", malformed, ARRAY_LEN(malformed), "accounts skipped that make no sense");
+	if (l->duplicates)
+		log_write(LOG_WARNING, "csp", duplicates, ARRAY_LEN(duplicates),
 		          "accounts skipped whose sandbox id an earlier one has");
-	}
 }
 
 static enum rc list(struct csp *c, struct arena *a, struct csp_account **ret, size_t *ret_count, struct err *e)
 {
 	struct csp_http   *h = CONTAINER_OF(c, struct csp_http, csp);
 	struct arena       scratch = { 0 }; /* the answer may be large: not for the caller's arena */
-	struct str         url = str_format(&scratch, "%s/current_user/accounts", h->base_url);
+	struct str         url = str_format(&scratch, "%s/current_user/accounts", h->o.base_url);
 	struct fetch_reply reply = { 0 };
 	struct csp_listing listing;
 	enum rc            rc = call(h, "GET", url.p, LIST_MAX, &scratch, &reply, e);
@@ -106,28 +106,37 @@ static enum rc list(struct csp *c, struct arena *a, struct csp_account **ret, si
 	return RC_OK;
 }
 
-static struct str last_part(struct str path)
-{
-	for (size_t i = path.n; i > 0; i--)
-		if (path.p[i - 1] == '/')
-			return str_of(path.p + i, path.n - i);
-	return path;
-}
-
 /* An empty part or dots would address something else than one account. */
 static enum rc delete_url(const struct csp_http *h, struct str external_id, struct buf *ret, struct err *e)
 {
-	struct str uuid = last_part(external_id);
+	const char *slash = external_id.n ? memrchr(external_id.p, '/', external_id.n) : NULL;
+	struct str  uuid = slash ? str_skip(external_id, (size_t)(slash + 1 - external_id.p)) : external_id;
 
 	if (uuid.n == 0 || str_eq(uuid, STR(".")) || str_eq(uuid, STR("..")))
 		return err_set(e, RC_INVALID, "delete account: external id '%.*s' must end with the account's own id",
 		               STR_ARG(external_id));
-	buf_add_text(ret, h->base_url);
+	buf_add_text(ret, h->o.base_url);
 	buf_add_text(ret, "/sandbox/accounts/");
 	fetch_escape(ret, uuid);
 	if (ret->is_full)
 		return err_set(e, RC_INVALID, "delete account: its URL is longer than %d bytes", URL_MAX);
 	return RC_OK;
+}
+
+/* 200, 204 and 404 (already gone) are done, with no body or one in JSON: a page, whatever its status, comes from somebody else on the way. */
+static enum rc judge_deletion(struct str external_id, const struct fetch_reply *reply, struct err *e)
+{
+	CLEANUP(json_freep) json_t *body = NULL;
+
+	if (reply->status != 200 && reply->status != 204 && reply->status != 404)
+		return err_wrap(e, judge("delete account", reply->status, e), "%.*s", STR_ARG(external_id));
+	if (str_trim(reply->body).n == 0 || json_parse(reply->body, &body, NULL) == RC_OK)
+		return RC_OK;
+	return err_set(
+	        e, RC_UNAVAILABLE,
+	        "%.*s: delete account: the CSP answered %d with something that is not JSON; is there a proxy on the "
+	        "way? check CSP_BASE_URL",
+	        STR_ARG(external_id), reply->status);
 }
 
 static enum rc delete_account(struct csp *c, struct str external_id, struct err *e)
@@ -144,8 +153,8 @@ static enum rc delete_account(struct csp *c, struct str external_id, struct err 
 		rc = call(h, "DELETE", url.p, DELETE_ANSWER_MAX, &scratch, &reply, e);
 	if (rc == RC_TOO_LARGE)
 		rc = err_wrap(e, RC_UNAVAILABLE, "delete account");
-	if (!rc && reply.status != 200 && reply.status != 202 && reply.status != 204 && reply.status != 404)
-		rc = err_wrap(e, judge("delete account", reply.status, e), "%.*s", STR_ARG(external_id));
+	if (!rc)
+		rc = judge_deletion(external_id, &reply, e);
 	buf_fini(&url);
 	arena_fini(&scratch);
 	return rc;
@@ -155,9 +164,7 @@ static void close_http(struct csp *c)
 {
 	struct csp_http *h = CONTAINER_OF(c, struct csp_http, csp);
 
-	free(h->base_url);
-	free(h->authorization);
-	free(h->ca_file);
+	arena_fini(&h->arena);
 	free(h);
 }
 
@@ -166,17 +173,14 @@ static const struct csp_ops ops = { .name = "http", .list = list, .delete = dele
 struct csp *csp_http_open(const struct csp_http_options *options)
 {
 	struct csp_http *h = mem_new(struct csp_http);
-	struct buf       header;
+	struct str       base = str_from(options->base_url);
 
+	while (base.n && base.p[base.n - 1] == '/')
+		base.n--;
 	h->csp.ops = &ops;
-	h->base_url = mem_strdup(options->base_url);
-	for (size_t n = strlen(h->base_url); n > 0 && h->base_url[n - 1] == '/'; n--)
-		h->base_url[n - 1] = '\0';
-	buf_init(&header, strlen(options->token) + 64);
-	buf_addf(&header, "Authorization: Token %s", options->token);
-	h->authorization = header.p; /* taken over: never freed by the buffer */
-	h->ca_file = options->ca_file ? mem_strdup(options->ca_file) : NULL;
-	h->connect_timeout_ms = options->connect_timeout_ms;
-	h->total_timeout_ms = options->total_timeout_ms;
+	h->o = *options;
+	h->o.base_url = str_dup(&h->arena, base).p;
+	h->o.ca_file = options->ca_file ? str_dup(&h->arena, str_from(options->ca_file)).p : NULL;
+	h->authorization = str_format(&h->arena, "Authorization: Token %s", options->token).p;
 	return &h->csp;
 }

@@ -1,5 +1,7 @@
-/* http.h - the vendor's real API behind domain/csp.h. */
+/* http.h - the vendor's real API behind domain/ports/csp.h. */
 #pragma once
+
+#include <stdint.h>
 
 struct csp;
 
@@ -9,6 +11,10 @@ struct csp_http_options {
 	long        connect_timeout_ms;
 	long        total_timeout_ms;
 	const char *ca_file; /* NULL: the system's */
+
+	/* Called with the Date of each answer, in seconds since 1970, when it has one. NULL: not called. On the caller's thread. */
+	void (*on_date)(int64_t sec, void *arg);
+	void *on_date_arg;
 };
 
 /* Copies the options. Any number of threads may call it at once. End it with csp_close(). */

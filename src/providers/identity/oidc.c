@@ -2,18 +2,18 @@
 /*
  * oidc.c - OpenID Connect: where to send a browser, and what its code is worth when it is back.
  *
- * The provider's own description (discovery) and its keys are fetched when they are first needed and kept for an hour as the text that
- * came; each use parses its copy, so no thread holds what another may replace. A token that is signed with a key we have not seen
- * makes us ask for the keys again, but not more often than every KEYS_PAUSE_MS.
+ * The provider's description (discovery) and keys are fetched when first needed and kept as text for an hour; each use
+ * parses its own copy, so no thread holds what another may replace. A token signed with an unknown key makes us fetch
+ * the keys again, at most every KEYS_PAUSE_MS.
  *
  * Always true:
- *   1. A description counts only when it names the issuer that is configured.                               [read_description()]
- *   2. Every address is https, or http to this machine.                                                      [is_url_ok()]
- *   3. An id token is believed only when signature, issuer, audience, time and nonce are right, and its email is not said to be
- *      unverified.                                                                                           [check_claims()]
- *   4. Who is in none of the groups is nobody.                                                               [to_caller()]
+ *   1. A description counts only if it names the configured issuer. [read_description()]
+ *   2. Every address is https, or http to this machine. [is_url_ok()]
+ *   3. An id token is accepted only if signature, issuer, audience, time and nonce are right and its email is not
+ *      marked unverified. [check_claims()]
+ *   4. Someone in none of the groups cannot sign in. [to_caller()]
  *
- * Not here: state, cookies and redirects (http/auth_api.c).
+ * Not here: state, cookies and redirects (http/routes/auth_api.c).
  */
 #include "providers/identity/oidc.h"
 
@@ -25,22 +25,15 @@
 #include "base/arena.h"
 #include "base/base64.h"
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "net/fetch.h"
 #include "net/jwks.h"
 #include "net/jwt.h"
 
-enum {
-	KEEP_MS = 3600 * 1000,
-	KEYS_PAUSE_MS = 1000,
-	URL_MAX = 8192,
-	HEADER_MAX = 4096,
-	CONNECT_MS = 5000,
-	TOTAL_MS = 15000,
-	GROUPS_MAX = 1000,
-	HASH_SIZE = 32,
-};
+enum { KEEP_MS = 3600 * 1000, KEYS_PAUSE_MS = 1000, CONNECT_MS = 5000, TOTAL_MS = 15000 };
+enum { URL_MAX = 8192, HEADER_MAX = 4096, GROUPS_MAX = 1000 };
 
 /* A document of the provider, as it came. */
 struct kept {
@@ -60,31 +53,22 @@ struct endpoints {
 	struct str authorize, token, keys, sign_out;
 };
 
-static int64_t now_ms(const struct oidc *p)
-{
-	return clock_now(p->o.clock).ms;
-}
-
 /* --- addresses --- */
-
-static bool is_loopback(struct str rest)
-{
-	struct str authority = str_cut(&rest, '/');
-	struct str host = authority.n && authority.p[0] == '[' ? authority : str_cut(&authority, ':');
-
-	return str_eq(host, STR("127.0.0.1")) || str_eq(host, STR("localhost")) || str_starts_with(host, STR("[::1]"));
-}
 
 static bool is_url_ok(struct str url)
 {
-	struct str plain = STR("http://"), safe = STR("https://");
+	struct str plain = STR("http://"), safe = STR("https://"), rest, authority, host;
 
-	for (size_t i = 0; i < url.n; i++)
-		if (url.p[i] <= ' ' || url.p[i] > '~')
-			return false;
+	if (!str_is_of(url, "!-~"))
+		return false;
 	if (str_starts_with(url, safe))
 		return url.n > safe.n;
-	return str_starts_with(url, plain) && is_loopback(str_of(url.p + plain.n, url.n - plain.n));
+	if (!str_starts_with(url, plain))
+		return false;
+	rest = str_skip(url, plain.n);
+	authority = str_cut(&rest, '/');
+	host = authority.n && authority.p[0] == '[' ? authority : str_cut(&authority, ':');
+	return str_eq(host, STR("127.0.0.1")) || str_eq(host, STR("localhost")) || str_starts_with(host, STR("[::1]"));
 }
 
 enum rc oidc_check(const struct oidc_options *o, struct err *e)
@@ -98,27 +82,38 @@ enum rc oidc_check(const struct oidc_options *o, struct err *e)
 	if (!is_url_ok(o->redirect_url))
 		return err_set(e, RC_INVALID,
 		               "the web app's URL must be set, and be https:// (http:// only on this machine)");
-	if (!o->admin_groups.n && !o->manager_groups.n && !o->user_groups.n)
+	if (!o->has_directory && !o->admin_groups.n && !o->manager_groups.n && !o->user_groups.n)
 		return err_set(e, RC_INVALID, "at least one role needs a group, or nobody can sign in");
 	return RC_OK;
 }
 
 /* --- documents of the provider --- */
 
-static enum rc fetch_document(const struct oidc *p, struct str url, struct arena *a, struct str *ret, struct err *e)
+/* A GET, or a POST of a form. */
+static enum rc ask(const struct oidc *p, struct str url, struct str form, const char *authorization, struct arena *a,
+                   struct fetch_reply *ret, struct err *e)
 {
-	struct fetch_request req = { .method = "GET",
+	struct fetch_request req = { .method = form.p ? "POST" : "GET",
 		                     .url = str_dup(a, url).p,
-		                     .headers = { "Accept: application/json" },
+		                     .headers = { "Accept: application/json",
+		                                  form.p ? "Content-Type: application/x-www-form-urlencoded" : NULL,
+		                                  authorization },
+		                     .body = form,
 		                     .connect_timeout_ms = CONNECT_MS,
 		                     .total_timeout_ms = TOTAL_MS,
 		                     .max_bytes = JWKS_TEXT_MAX,
 		                     .ca_file = p->o.ca_file };
-	struct fetch_reply   reply;
-	enum rc              rc = fetch(&req, a, &reply, e);
+
+	return err_wrap(e, fetch(&req, a, ret, e), "sign-in provider");
+}
+
+static enum rc fetch_document(const struct oidc *p, struct str url, struct arena *a, struct str *ret, struct err *e)
+{
+	struct fetch_reply reply;
+	enum rc            rc = ask(p, url, (struct str){ 0 }, NULL, a, &reply, e);
 
 	if (rc)
-		return err_wrap(e, rc, "sign-in provider");
+		return rc;
 	if (reply.status != 200)
 		return err_set(e, RC_UNAVAILABLE, "the sign-in provider answered %.*s with %d", STR_ARG(url),
 		               reply.status);
@@ -132,7 +127,7 @@ static struct str take_kept(struct oidc *p, const struct kept *k, int64_t fresh_
 	struct str text = STR("");
 
 	pthread_mutex_lock(&p->lock);
-	if (k->text && now_ms(p) - k->at_ms < fresh_ms)
+	if (k->text && clock_now(p->o.clock).ms - k->at_ms < fresh_ms)
 		text = str_dup(a, str_from(k->text));
 	pthread_mutex_unlock(&p->lock);
 	return text;
@@ -140,12 +135,11 @@ static struct str take_kept(struct oidc *p, const struct kept *k, int64_t fresh_
 
 static void keep(struct oidc *p, struct kept *k, struct str text)
 {
-	char *copy = mem_alloc(text.n + 1);
+	char *copy = memcpy(mem_alloc(text.n + 1), text.p, text.n);
 
-	memcpy(copy, text.p, text.n);
 	pthread_mutex_lock(&p->lock);
 	free(k->text);
-	*k = (struct kept){ copy, now_ms(p) };
+	*k = (struct kept){ copy, clock_now(p->o.clock).ms };
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -206,30 +200,12 @@ static void add_param(struct buf *b, const char *name, struct str value)
 	fetch_escape(b, value);
 }
 
-static struct str challenge(struct str verifier, struct arena *a)
+/* An address of the provider, to which parameters are added. */
+static void begin_url(struct buf *b, struct str address)
 {
-	unsigned char hash[HASH_SIZE];
-	unsigned      size = 0;
-
-	if (EVP_Digest(verifier.p, verifier.n, hash, &size, EVP_sha256(), NULL) != 1 || size != HASH_SIZE) {
-		fprintf(stderr, "leasehold: OpenSSL has no memory or no SHA-256\n");
-		abort();
-	}
-	return base64url_encode(a, str_of((const char *)hash, sizeof(hash)));
-}
-
-static void write_begin(const struct oidc *p, const struct endpoints *at, const struct signin_trip *trip,
-                        struct arena *a, struct buf *b)
-{
-	buf_add_str(b, at->authorize);
-	buf_addf(b, "%cresponse_type=code&", memchr(at->authorize.p, '?', at->authorize.n) ? '&' : '?');
-	add_param(b, "client_id", p->o.client_id);
-	add_param(b, "&redirect_uri", p->o.redirect_url);
-	add_param(b, "&scope", p->o.scopes);
-	add_param(b, "&state", trip->state);
-	add_param(b, "&nonce", trip->nonce);
-	add_param(b, "&code_challenge_method", STR("S256"));
-	add_param(b, "&code_challenge", challenge(trip->verifier, a));
+	buf_init(b, URL_MAX);
+	buf_add_str(b, address);
+	buf_add_char(b, memchr(address.p, '?', address.n) ? '&' : '?');
 }
 
 /* What is in the buffer, in the arena; the buffer is gone. */
@@ -247,14 +223,23 @@ static enum rc begin(struct signin_provider *base, const struct signin_trip *tri
                      struct err *e)
 {
 	struct oidc     *p = CONTAINER_OF(base, struct oidc, base);
+	struct hash      challenge;
 	struct endpoints at;
 	struct buf       b;
 	enum rc          rc = find_endpoints(p, a, &at, e);
 
 	if (rc)
 		return rc;
-	buf_init(&b, URL_MAX);
-	write_begin(p, &at, trip, a, &b);
+	hash_sha256(trip->verifier, &challenge);
+	begin_url(&b, at.authorize);
+	buf_add_text(&b, "response_type=code");
+	add_param(&b, "&client_id", p->o.client_id);
+	add_param(&b, "&redirect_uri", p->o.redirect_url);
+	add_param(&b, "&scope", p->o.scopes);
+	add_param(&b, "&state", trip->state);
+	add_param(&b, "&nonce", trip->nonce);
+	add_param(&b, "&code_challenge_method", STR("S256"));
+	add_param(&b, "&code_challenge", base64url_encode(a, hash_str(&challenge)));
 	return end_text(&b, a, ret_url, e);
 }
 
@@ -270,9 +255,7 @@ static enum rc sign_out(struct signin_provider *base, struct arena *a, struct st
 	*ret_url = STR("");
 	if (!at.sign_out.n)
 		return RC_OK;
-	buf_init(&b, URL_MAX);
-	buf_add_str(&b, at.sign_out);
-	buf_addf(&b, "%c", memchr(at.sign_out.p, '?', at.sign_out.n) ? '&' : '?');
+	begin_url(&b, at.sign_out);
 	add_param(&b, "client_id", p->o.client_id);
 	return end_text(&b, a, ret_url, e);
 }
@@ -301,21 +284,6 @@ static enum rc write_client(const struct oidc *p, struct arena *a, struct str *r
 	return RC_OK;
 }
 
-static enum rc write_exchange(const struct oidc *p, const struct signin_trip *trip, struct str code, struct arena *a,
-                              struct str *ret, struct err *e)
-{
-	struct buf b;
-
-	buf_init(&b, URL_MAX);
-	buf_addf(&b, "grant_type=authorization_code");
-	add_param(&b, "&code", code);
-	add_param(&b, "&redirect_uri", p->o.redirect_url);
-	add_param(&b, "&code_verifier", trip->verifier);
-	if (!p->o.client_secret.n)
-		add_param(&b, "&client_id", p->o.client_id);
-	return end_text(&b, a, ret, e);
-}
-
 static enum rc read_id_token(const struct fetch_reply *reply, struct arena *a, struct str *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *body = NULL;
@@ -334,24 +302,21 @@ static enum rc read_id_token(const struct fetch_reply *reply, struct arena *a, s
 static enum rc exchange(struct oidc *p, const struct endpoints *at, const struct signin_trip *trip, struct str code,
                         struct arena *a, struct str *ret, struct err *e)
 {
-	struct fetch_request req = { .method = "POST",
-		                     .url = at->token.p,
-		                     .headers = { "Accept: application/json",
-		                                  "Content-Type: application/x-www-form-urlencoded" },
-		                     .connect_timeout_ms = CONNECT_MS,
-		                     .total_timeout_ms = TOTAL_MS,
-		                     .max_bytes = JWKS_TEXT_MAX,
-		                     .ca_file = p->o.ca_file };
-	struct fetch_reply   reply;
-	struct str           client;
-	enum rc              rc;
+	struct fetch_reply reply;
+	struct str         form, client;
+	struct buf         b;
+	enum rc            rc;
 
-	if ((rc = write_exchange(p, trip, code, a, &req.body, e)) || (rc = write_client(p, a, &client, e)))
+	buf_init(&b, URL_MAX);
+	buf_addf(&b, "grant_type=authorization_code");
+	add_param(&b, "&code", code);
+	add_param(&b, "&redirect_uri", p->o.redirect_url);
+	add_param(&b, "&code_verifier", trip->verifier);
+	if (!p->o.client_secret.n)
+		add_param(&b, "&client_id", p->o.client_id);
+	if ((rc = end_text(&b, a, &form, e)) || (rc = write_client(p, a, &client, e)) ||
+	    (rc = ask(p, at->token, form, p->o.client_secret.n ? client.p : NULL, a, &reply, e)))
 		return rc;
-	if (p->o.client_secret.n)
-		req.headers[2] = client.p;
-	if ((rc = fetch(&req, a, &reply, e)))
-		return err_wrap(e, rc, "sign-in provider");
 	return read_id_token(&reply, a, ret, e);
 }
 
@@ -395,8 +360,7 @@ static bool has_text(const json_t *value, struct str text)
 	if (json_is_string(value))
 		return str_eq(str_from(json_string_value(value)), text);
 	for (size_t i = 0; i < json_array_size(value); i++)
-		if (json_is_string(json_array_get(value, i)) &&
-		    str_eq(str_from(json_string_value(json_array_get(value, i))), text))
+		if (json_is_string(json_array_get(value, i)) && has_text(json_array_get(value, i), text))
 			return true;
 	return false;
 }
@@ -415,7 +379,7 @@ static bool is_audience(const struct oidc *p, const json_t *claims)
 
 static enum rc check_claims(const struct oidc *p, const struct signin_trip *trip, const json_t *claims, struct err *e)
 {
-	int64_t    now = now_ms(p) / 1000;
+	int64_t    now = clock_now(p->o.clock).ms / 1000;
 	struct str issuer, nonce;
 	int64_t    expires, issued;
 
@@ -467,13 +431,13 @@ static struct str name_claim(const json_t *claims, const char *name, struct aren
 
 static enum rc to_caller(const struct oidc *p, const json_t *claims, struct arena *a, struct caller *ret, struct err *e)
 {
-	struct str email;
-	unsigned   roles = roles_of(p, claims);
+	const json_t *verified = json_object_get(claims, "email_verified");
+	struct str    email;
+	unsigned      roles = roles_of(p, claims);
 
-	if (!json_get_text(claims, "email", &email) || !jwt_is_email(email) ||
-	    json_is_false(json_object_get(claims, "email_verified")))
+	if (!json_get_text(claims, "email", &email) || !jwt_is_email(email) || (verified && !json_is_true(verified)))
 		return err_set(e, RC_UNKNOWN, "the provider does not tell a verified email address");
-	if (!roles)
+	if (!roles && !p->o.has_directory)
 		return err_set(e, RC_UNKNOWN, "%.*s is in none of the groups that may use this", STR_ARG(email));
 	*ret = (struct caller){ .email = str_dup(a, email),
 		                .display_name = name_claim(claims, "name", a),

@@ -16,7 +16,8 @@ struct oidc_options {
 	struct str          scopes;       /* separated by blanks, "openid" among them */
 	struct str          groups_claim;
 	struct str          admin_groups, manager_groups, user_groups;
-	const char         *ca_file; /* NULL: the system's */
+	bool                has_directory; /* who may do what is told by another directory: nobody needs a group here */
+	const char         *ca_file;       /* NULL: the system's */
 };
 
 /* What can be said against the options. RC_INVALID. */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * users_file.c - people from a file of JSON lines, one person a line; empty lines and lines that begin with '#' are passed over.
+ * users_file.c - people from a file of JSON lines, one person a line; empty lines and those that begin with '#' are
+ * skipped.
  *
  *   {"email": "ann@example.com", "displayName": "Ann", "roles": ["Manager"], "password": "$argon2id$..."}
  *
- * The whole file is read or none of it: people live in a snapshot with an arena of its own, which is exchanged under the lock.
+ * The file is read as a whole or not at all: people live in a snapshot, which is exchanged under the lock.
  *
  * Always true:
- *   1. Nobody but its owner can read or write the file.                                                       [check_mode()]
- *   2. An email is in the file once, whatever its case.                                                        [check_unique()]
- *   3. A check of a password costs one hash, whether there is such a person or not, and has one answer.        [check()]
+ *   1. Nobody but its owner can read or write the file. [check_mode()]
+ *   2. An email is in the file once, whatever its case. [read_people()]
+ *   3. A check of a password costs one hash, whether there is such a person or not, and has one answer. [check()]
  *
- * Without a person of that name the first one's hash is computed, because hashes can have different prices; a file without
- * anybody has a hash that was made for the purpose. A person without a password cannot sign in here: his roles are known
- * (for notices, or because he signs in elsewhere).
+ * For an unknown person the first one's hash is computed, because hashes can have different prices; an empty file has a
+ * hash made for that. A person without a password cannot sign in here, but has roles (for notices, or to sign in
+ * elsewhere).
  */
 #include "providers/identity/users_file.h"
 
@@ -26,7 +27,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -66,48 +67,23 @@ struct users_file {
 
 /* --- reading --- */
 
-static int compare_nocase(struct str a, struct str b)
-{
-	size_t n = a.n < b.n ? a.n : b.n;
-	int    diff = n ? strncasecmp(a.p, b.p, n) : 0;
-
-	return diff ? diff : (a.n > b.n) - (a.n < b.n);
-}
-
 static int compare_people(const void *a, const void *b)
 {
-	const struct person *x = a, *y = b;
+	struct str x = ((const struct person *)a)->caller.email, y = ((const struct person *)b)->caller.email;
+	size_t     n = x.n < y.n ? x.n : y.n;
+	int        diff = n ? strncasecmp(x.p, y.p, n) : 0;
 
-	return compare_nocase(x->caller.email, y->caller.email);
-}
-
-static bool read_roles(const json_t *list, unsigned *ret)
-{
-	*ret = 0;
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *name = json_string_value(json_array_get(list, i));
-		unsigned    role = name ? jwt_role_parse(str_from(name)) : 0;
-
-		if (!role)
-			return false;
-		*ret |= role;
-	}
-	return *ret != 0;
+	return diff ? diff : (x.n > y.n) - (x.n < y.n);
 }
 
 static enum rc check_members(json_t *line, struct err *e)
 {
-	static const char *const known[] = { "email", "displayName", "userName", "roles", "password" };
-	const char              *name;
-	json_t                  *value;
+	const char *name;
+	json_t     *value;
 
 	json_object_foreach(line, name, value)
 	{
-		bool is_known = false;
-
-		for (size_t i = 0; i < ARRAY_LEN(known); i++)
-			is_known = is_known || strcmp(name, known[i]) == 0;
-		if (!is_known)
+		if (!str_is_word_of(str_from(name), "email displayName userName roles password"))
 			return err_set(
 			        e, RC_INVALID,
 			        "there is no '%.40s'; a person has email, displayName, userName, roles and password",
@@ -134,7 +110,7 @@ static enum rc read_person(struct str text, struct arena *a, struct person *ret,
 	    !json_get_text(line, "userName", &user_name) || user_name.n > JWT_NAME_MAX)
 		return err_set(e, RC_INVALID, "displayName and userName must be texts of at most %d bytes",
 		               JWT_NAME_MAX);
-	if (!read_roles(json_object_get(line, "roles"), &ret->caller.roles))
+	if (!jwt_read_roles(json_object_get(line, "roles"), &ret->caller.roles) || !ret->caller.roles)
 		return err_set(e, RC_INVALID,
 		               "roles must be a list of User, Manager, Admin, with at least one of them");
 	if (!json_get_text(line, "password", &hash) || (hash.n && !password_is_hash(hash)))
@@ -143,14 +119,6 @@ static enum rc read_person(struct str text, struct arena *a, struct person *ret,
 	ret->caller.display_name = str_dup(a, display_name);
 	ret->caller.user_name = str_dup(a, user_name);
 	ret->hash = str_dup(a, hash);
-	return RC_OK;
-}
-
-static enum rc check_unique(const struct people *p, struct err *e)
-{
-	for (size_t i = 1; i < p->count; i++)
-		if (compare_people(&p->list[i - 1], &p->list[i]) == 0)
-			return err_set(e, RC_INVALID, "%.*s is there twice", STR_ARG(p->list[i].caller.email));
 	return RC_OK;
 }
 
@@ -172,7 +140,10 @@ static enum rc read_people(struct str rest, struct people *p, struct err *e)
 			return err_wrap(e, rc, "line %d", number);
 	}
 	qsort(p->list, p->count, sizeof(*p->list), compare_people);
-	return check_unique(p, e);
+	for (size_t i = 1; i < p->count; i++)
+		if (compare_people(&p->list[i - 1], &p->list[i]) == 0)
+			return err_set(e, RC_INVALID, "%.*s is there twice", STR_ARG(p->list[i].caller.email));
+	return RC_OK;
 }
 
 static void people_free(struct people *p)
@@ -183,60 +154,45 @@ static void people_free(struct people *p)
 	free(p);
 }
 
-static enum rc check_mode(const struct stat *st, struct err *e)
+static enum rc check_mode(int fd, struct err *e)
 {
-	if (!S_ISREG(st->st_mode))
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return err_set(e, RC_UNAVAILABLE, "cannot be read: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
 		return err_set(e, RC_INVALID, "must be a file");
-	if (st->st_mode & 077)
+	if (st.st_mode & 077)
 		return err_set(e, RC_INVALID, "has passwords, so only its owner may read or write it: chmod 600 it");
-	if (st->st_uid != geteuid() && st->st_uid != 0)
+	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return err_set(e, RC_INVALID, "must belong to the user that runs the server, or to root");
 	return RC_OK;
 }
 
-static enum rc read_content(int fd, struct buf *b, struct err *e)
-{
-	ssize_t got = 0;
-	char   *room;
-
-	while ((room = buf_room(b, 65536)) && (got = read(fd, room, 65536)) > 0)
-		buf_added(b, (size_t)got);
-	if (!room || b->n > USERS_FILE_MAX)
-		return err_set(e, RC_INVALID, "larger than %d bytes", USERS_FILE_MAX);
-	return got < 0 ? err_set(e, RC_UNAVAILABLE, "cannot be read: %s", strerror(errno)) : RC_OK;
-}
-
-static enum rc read_open_file(int fd, struct people **ret, struct err *e)
+static enum rc read_file(const char *path, struct people **ret, struct err *e)
 {
 	struct people *p = mem_new(struct people);
-	struct stat    st;
-	struct buf     b;
+	struct arena   a = { 0 };
+	int            fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct str     text;
 	enum rc        rc;
 
-	buf_init(&b, USERS_FILE_MAX + 131072);
-	rc = fstat(fd, &st) ? err_set(e, RC_UNAVAILABLE, "cannot be read: %s", strerror(errno)) : check_mode(&st, e);
-	if (!rc)
-		rc = read_content(fd, &b, e);
-	if (!rc)
-		rc = read_people(buf_str(&b), p, e);
-	buf_fini(&b);
+	if (fd < 0)
+		rc = err_set(e, RC_UNAVAILABLE, "cannot be opened: %s", strerror(errno));
+	else if (!(rc = check_mode(fd, e)) && (rc = file_read_all(fd, USERS_FILE_MAX, &a, &text)) == RC_TOO_LARGE)
+		rc = err_set(e, RC_INVALID, "larger than %d bytes", USERS_FILE_MAX);
+	else if (rc)
+		rc = err_set(e, rc, "cannot be read: %s", strerror(errno)); /* unless check_mode() has said why */
+	else
+		rc = read_people(text, p, e);
+	if (fd >= 0)
+		close(fd);
+	arena_fini(&a);
 	if (rc)
 		people_free(p);
 	else
 		*ret = p;
-	return rc;
-}
-
-static enum rc read_file(const char *path, struct people **ret, struct err *e)
-{
-	int     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	enum rc rc;
-
-	if (fd < 0)
-		return err_set(e, RC_UNAVAILABLE, "users file %s: cannot be opened: %s", path, strerror(errno));
-	rc = read_open_file(fd, ret, e);
-	close(fd);
-	return rc ? err_wrap(e, rc, "users file %s", path) : RC_OK;
+	return err_wrap(e, rc, "users file %s", path);
 }
 
 /* --- finding --- */
@@ -269,15 +225,20 @@ static enum rc find(struct identity *i, struct str email, struct arena *a, struc
 	return p ? RC_OK : err_set(e, RC_NOT_FOUND, "there is no user %.*s", STR_ARG(email));
 }
 
-static size_t list(struct identity *i, unsigned roles, struct arena *a, struct str *ret, size_t max)
+static size_t list(struct identity *i, unsigned roles, struct str after, struct arena *a, struct directory_entry *ret,
+                   size_t max)
 {
 	struct users_file *f = CONTAINER_OF(i, struct users_file, identity);
+	struct person      behind = { .caller = { .email = after } };
 	size_t             count = 0;
 
 	pthread_mutex_lock(&f->lock);
-	for (size_t at = 0; at < f->people->count && count < max; at++)
-		if (f->people->list[at].caller.roles & roles)
-			ret[count++] = str_dup(a, f->people->list[at].caller.email);
+	for (size_t at = 0; at < f->people->count && count < max; at++) {
+		const struct person *p = &f->people->list[at];
+
+		if ((p->caller.roles & roles) && compare_people(p, &behind) > 0)
+			ret[count++] = (struct directory_entry){ copy_caller(&p->caller, a), STR("users file"), 0, 0 };
+	}
 	pthread_mutex_unlock(&f->lock);
 	return count;
 }
@@ -310,46 +271,29 @@ static enum rc check(struct password_book *b, struct str email, struct str passw
 	pthread_mutex_unlock(&f->lock);
 	is_right = password_verify(password, hash.p);
 	if (!is_known || !is_right)
-		return err_set(e, RC_UNKNOWN, "email or password is not right");
+		return err_set(e, RC_UNKNOWN, "wrong email or password");
 	*ret = caller;
 	return RC_OK;
 }
 
 /* --- life --- */
 
-static bool is_marked(const struct users_file *f, const struct stat *st)
-{
-	return f->mark.size == st->st_size && f->mark.inode == st->st_ino &&
-	       f->mark.changed.tv_sec == st->st_ctim.tv_sec && f->mark.changed.tv_nsec == st->st_ctim.tv_nsec;
-}
-
 /* Note how the file looks now. False: as at the last look. */
 static bool take_mark(struct users_file *f)
 {
-	struct stat st = { 0 };
-	bool        is_new;
+	struct file_mark before = f->mark;
+	struct stat      st = { 0 };
 
 	if (stat(f->path, &st))
 		st = (struct stat){ .st_size = -1 };
-	is_new = !is_marked(f, &st);
 	f->mark = (struct file_mark){ st.st_ctim, st.st_size, st.st_ino };
-	return is_new;
-}
-
-static void exchange_people(struct users_file *f, struct people *fresh)
-{
-	struct people *before;
-
-	pthread_mutex_lock(&f->lock);
-	before = f->people;
-	f->people = fresh;
-	pthread_mutex_unlock(&f->lock);
-	people_free(before);
+	return before.size != st.st_size || before.inode != st.st_ino || before.changed.tv_sec != st.st_ctim.tv_sec ||
+	       before.changed.tv_nsec != st.st_ctim.tv_nsec;
 }
 
 enum rc users_file_refresh(struct users_file *f, bool always, struct err *e)
 {
-	struct people *fresh = NULL;
+	struct people *fresh = NULL, *before; /* the one that nobody needs is freed */
 	enum rc        rc = RC_OK;
 
 	if (!f->path)
@@ -357,8 +301,18 @@ enum rc users_file_refresh(struct users_file *f, bool always, struct err *e)
 	pthread_mutex_lock(&f->reading);
 	if (take_mark(f) || always)
 		rc = read_file(f->path, &fresh, e);
-	if (fresh)
-		exchange_people(f, fresh);
+	if (fresh && !fresh->count && f->people->count) { /* more likely an accident than intended */
+		rc = err_set(e, RC_INVALID,
+		             "users file %s: there is nobody in it, but %zu before; to begin with nobody, start anew",
+		             f->path, f->people->count);
+	} else if (fresh) {
+		pthread_mutex_lock(&f->lock);
+		before = f->people;
+		f->people = fresh;
+		pthread_mutex_unlock(&f->lock);
+		fresh = before;
+	}
+	people_free(fresh);
 	pthread_mutex_unlock(&f->reading);
 	return rc;
 }

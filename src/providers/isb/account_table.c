@@ -3,7 +3,7 @@
  * account_table.c - reads and changes the account table of an Innovation Sandbox.
  *
  * An item has the key awsAccountId, and among others status and name. We read strongly consistent, and write with a condition on the status:
- * an UpdateItem of that one attribute, or a DeleteItem. So nothing that the other system keeps there is lost, no attribute is added, and a
+ * an UpdateItem of that one attribute, or a DeleteItem. Only those three attributes are asked for: a policy may allow no others. So nothing that the other system keeps there is lost, no attribute is added, and a
  * change that it made after our look is not written over.
  *
  * The other system itself writes whole items without a condition; what it writes after us wins. Putting that right is the guard's business.
@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "net/aws.h"
 
-enum { BODY_MAX = 4096, HTTP_OK = 200 };
+enum { HTTP_OK = 200 };
 
 struct isb_table {
 	struct account_table port;
@@ -25,37 +25,12 @@ struct isb_table {
 	char                *name;
 };
 
-static struct isb_table *table_of(struct account_table *t)
-{
-	return CONTAINER_OF(t, struct isb_table, port);
-}
-
 /* --- requests --- */
 
-static void put_value(struct json_out *o, const char *name, struct str text)
+/* {"S": text}, as a member of something else. */
+static struct json_member value(const char *name, struct str text, struct arena *a)
 {
-	json_put_object(o, name);
-	json_put_str(o, "S", text);
-	json_close_object(o);
-}
-
-static void begin(struct isb_table *t, struct str account, struct buf *b, struct json_out *o)
-{
-	buf_init(b, BODY_MAX);
-	json_out_init(o, b);
-	json_open_object(o);
-	json_put_str(o, "TableName", str_from(t->name));
-	json_put_object(o, "Key");
-	put_value(o, "awsAccountId", account);
-	json_close_object(o);
-}
-
-/* "status" is a reserved word there. */
-static void put_status_name(struct json_out *o)
-{
-	json_put_object(o, "ExpressionAttributeNames");
-	json_put_str(o, "#status", STR("status"));
-	json_close_object(o);
+	return member_raw(name, JSON_OF(a, member_str("S", text)));
 }
 
 static enum rc judge(const struct isb_table *t, struct str account, const struct aws_reply *reply, struct err *e)
@@ -70,13 +45,12 @@ static enum rc judge(const struct isb_table *t, struct str account, const struct
 	               STR_ARG(reply->error_message));
 }
 
-static enum rc call(struct isb_table *t, const char *target, struct str account, struct buf *body, struct arena *a,
+static enum rc call(struct isb_table *t, const char *target, struct str account, struct str body, struct arena *a,
                     struct str *ret_reply, struct err *e)
 {
 	struct aws_reply reply = { 0 };
-	enum rc          rc = aws_call(t->client, target, buf_str(body), a, &reply, e);
+	enum rc          rc = aws_call(t->client, target, body, a, &reply, e);
 
-	buf_fini(body);
 	if (rc)
 		return err_wrap(e, rc, "table %s", t->name);
 	*ret_reply = reply.body;
@@ -89,17 +63,17 @@ static enum rc get(struct account_table *port, struct str account, struct arena 
                    struct err *e)
 {
 	CLEANUP(json_freep) json_t *reply = NULL;
-	struct isb_table           *t = table_of(port);
-	struct json_out             o;
-	struct buf                  body;
-	struct str                  text, status, name;
-	const json_t               *item;
-	enum rc                     rc;
+	struct isb_table           *t = CONTAINER_OF(port, struct isb_table, port);
+	struct str    names = STR("{\"#status\":\"status\",\"#name\":\"name\"}"); /* reserved words there */
+	struct str    body = JSON_OF(a, member_word("TableName", t->name),
+	                             member_raw("Key", JSON_OF(a, value("awsAccountId", account, a))),
+	                             member_word("ProjectionExpression", "awsAccountId,#status,#name"),
+	                             member_raw("ExpressionAttributeNames", names), member_bool("ConsistentRead", true));
+	struct str    text, status, name;
+	const json_t *item;
+	enum rc       rc;
 
-	begin(t, account, &body, &o);
-	json_put_bool(&o, "ConsistentRead", true);
-	json_close_object(&o);
-	if ((rc = call(t, "DynamoDB_20120810.GetItem", account, &body, a, &text, e)) ||
+	if ((rc = call(t, "DynamoDB_20120810.GetItem", account, body, a, &text, e)) ||
 	    (rc = json_parse(text, &reply, e)))
 		return rc;
 	item = json_object_get(reply, "Item");
@@ -114,49 +88,37 @@ static enum rc get(struct account_table *port, struct str account, struct arena 
 	return RC_OK;
 }
 
-static enum rc set_status(struct account_table *port, struct str account, struct str expected, struct str status,
-                          struct err *e)
+/* Without a new status (NULL) it is deleted. "status" is a reserved word there. */
+static enum rc change(struct account_table *port, struct str account, struct str expected, const struct str *status,
+                      struct err *e)
 {
-	struct isb_table *t = table_of(port);
+	struct isb_table *t = CONTAINER_OF(port, struct isb_table, port);
 	struct arena      a = { 0 };
-	struct json_out   o;
-	struct buf        body;
-	struct str        reply;
-	enum rc           rc;
+	struct str        names = STR("{\"#status\":\"status\"}"), reply;
+	struct str        values = JSON_OF(&a, member_if(status, value(":new", status ? *status : STR(""), &a)),
+	                                   value(":old", expected, &a));
+	struct str        body = JSON_OF(&a, member_word("TableName", t->name),
+	                                 member_raw("Key", JSON_OF(&a, value("awsAccountId", account, &a))),
+	                                 member_if(status, member_word("UpdateExpression", "SET #status = :new")),
+	                                 member_word("ConditionExpression", "#status = :old"),
+	                                 member_raw("ExpressionAttributeNames", names),
+	                                 member_raw("ExpressionAttributeValues", values));
+	enum rc rc = call(t, status ? "DynamoDB_20120810.UpdateItem" : "DynamoDB_20120810.DeleteItem", account, body,
+	                  &a, &reply, e);
 
-	begin(t, account, &body, &o);
-	json_put_str(&o, "UpdateExpression", STR("SET #status = :new"));
-	json_put_str(&o, "ConditionExpression", STR("#status = :old"));
-	put_status_name(&o);
-	json_put_object(&o, "ExpressionAttributeValues");
-	put_value(&o, ":new", status);
-	put_value(&o, ":old", expected);
-	json_close_object(&o);
-	json_close_object(&o);
-	rc = call(t, "DynamoDB_20120810.UpdateItem", account, &body, &a, &reply, e);
 	arena_fini(&a);
 	return rc;
 }
 
+static enum rc set_status(struct account_table *port, struct str account, struct str expected, struct str status,
+                          struct err *e)
+{
+	return change(port, account, expected, &status, e);
+}
+
 static enum rc delete_account(struct account_table *port, struct str account, struct str expected, struct err *e)
 {
-	struct isb_table *t = table_of(port);
-	struct arena      a = { 0 };
-	struct json_out   o;
-	struct buf        body;
-	struct str        reply;
-	enum rc           rc;
-
-	begin(t, account, &body, &o);
-	json_put_str(&o, "ConditionExpression", STR("#status = :old"));
-	put_status_name(&o);
-	json_put_object(&o, "ExpressionAttributeValues");
-	put_value(&o, ":old", expected);
-	json_close_object(&o);
-	json_close_object(&o);
-	rc = call(t, "DynamoDB_20120810.DeleteItem", account, &body, &a, &reply, e);
-	arena_fini(&a);
-	return rc;
+	return change(port, account, expected, NULL, e);
 }
 
 static const struct account_table_ops ops = { get, set_status, delete_account };

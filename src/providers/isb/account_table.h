@@ -1,7 +1,7 @@
 /* account_table.h - the account table of an Innovation Sandbox on AWS: a DynamoDB table that belongs to it. */
 #pragma once
 
-#include "domain/account_table.h"
+#include "domain/ports/account_table.h"
 
 struct aws_client;
 struct isb_table;

@@ -2,18 +2,22 @@
 /*
  * log_sink.c - events as log lines, for machines that collect the log anyway.
  *
- * The line is written inside the transaction that removes the delivery. When that transaction is run again, so is this: a line may be there
- * twice, with the same event id, and is never missing. The detail is a text that holds JSON, so that its members cannot be confused with the
- * line's own; a long one is cut.
+ * The line is written inside the transaction that removes the delivery. When that is run again, so is this: a line may
+ * be there twice, with the same event id, but is never missing. The detail is a text that holds JSON, so that its
+ * members are not confused with the line's own; a long one is cut.
  */
 #include "providers/notify/log_sink.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "kernel/kernel.h"
 #include "store/session.h"
 
 enum { DETAIL_SHOWN_MAX = 4096 };
+
+/* Somebody has to look, or will want to know why it happened. */
+#define WARNINGS "AlarmRaised,AlarmChanged,SagaParked,SandboxExpired,SandboxDeletionFailed"
 
 enum rc log_sink_handle(struct session *s, const struct delivery *d, void *arg, struct err *e)
 {
@@ -35,6 +39,7 @@ enum rc log_sink_handle(struct session *s, const struct delivery *d, void *arg, 
 	};
 
 	(void)arg, (void)e;
-	log_write(LOG_INFO, "event", fields, ARRAY_LEN(fields), "event");
+	log_write(kernel_matches(STR(WARNINGS), event->type) ? LOG_WARNING : LOG_INFO, "event", fields,
+	          ARRAY_LEN(fields), "event");
 	return RC_OK;
 }

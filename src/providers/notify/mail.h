@@ -1,7 +1,6 @@
 /* mail.h - tells people by mail: who gets an event (queue "mail"), and sending it to one of them (queue "mail-out"). */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/attr.h"
@@ -20,8 +19,8 @@ struct mail_recipients {
 	size_t     count;
 };
 
-/* One address, or several with commas between them; one that is there already stays once. Texts must live as long as the session's
- * arena. RC_INVALID: not an address; RC_TOO_LARGE: more than MAIL_RECIPIENTS_MAX. */
+/* One address, or several separated by commas; duplicates are dropped. Texts must live as long as the session's arena.
+ * RC_INVALID: not an address; RC_TOO_LARGE: more than MAIL_RECIPIENTS_MAX. */
 MUST_CHECK enum rc mail_add_recipient(struct mail_recipients *to, struct str addresses, struct err *e);
 
 /* Finds recipients by looking into the store: the holder of a lease, its approvers. */
@@ -47,6 +46,21 @@ MUST_CHECK enum rc mail_routes_check(const struct mail_routes *r, struct err *e)
 
 /* Handler of the queue "mail": puts the event into the queue "mail-out" once for each recipient. */
 queue_handle_fn mail_fan_out;
+
+/* --- the people of a lease: its owner, the managers, the admins --- */
+
+/* The events that anybody gets a mail of, as patterns for a route to the queue "mail". */
+#define LEASE_MAIL_EVENTS                                                                                         \
+	"LeaseRequested,LeaseQueued,LeaseApproved,LeaseDenied,LeaseFrozen,LeaseUnfrozen,LeaseTerminated,"         \
+	"LeaseProvisioningFailed,LeaseBudgetThresholdAlert,LeaseDurationThresholdAlert,LeaseProjectedSpendAlert," \
+	"AccountCleanupSucceeded,AccountCleanupFailed,AccountDriftDetected,"                                      \
+	"GroupCostReportGenerated,GroupCostReportGeneratedFailure"
+
+/* arg is a struct identity, which knows who has which role. An unusable address is left out and logged: it must not
+ * keep others from their mail. RC_CORRUPT: the event does not say whose lease it is. */
+mail_recipients_fn lease_mail_recipients;
+
+/* --- sending --- */
 
 enum mail_tls {
 	MAIL_TLS_IF_OFFERED, /* STARTTLS when the server has it */

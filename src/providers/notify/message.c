@@ -2,126 +2,182 @@
 /*
  * message.c - what people are told by mail: what happened, to what, when, by whom, the evidence, what to do.
  *
- * The words for each type of event are rows of a table; types without a row get the last one. Texts of the event go through
- * utf8_line() first, so whatever is in them stays in its line: no header can be made by an event's text, and no line of ours imitated. Then
- * the subject is encoded by RFC 2047 when it is not plain ASCII, the text by quoted-printable: every line of the message is
- * ASCII, and of at most 76 characters, except the two headers that may hold a long plain one: subject and event type.
+ * The words for each type of event, and whom they are for, are rows of a table; types without a row get the last one.
+ * Texts of the event go through utf8_line() first, so they stay in their line: they can neither make a header nor
+ * imitate a line of ours. Then the subject is encoded by RFC 2047 unless it is plain ASCII, the text by
+ * quoted-printable: every line is ASCII and has at most 76 characters, except two headers, subject and event type.
  *
  * The Message-ID comes from event and recipient, so that a mail that is sent twice is recognised as the same one.
  */
 #include "providers/notify/message.h"
 
 #include <assert.h>
-#include <openssl/sha.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "kernel/kernel.h"
 #include "kernel/records.h"
 
-enum {
-	MESSAGE_MAX = 262144,
-	TEXT_MAX = 65536,
-	ABOUT_MAX = 120,  /* bytes of the event's subject in the mail's */
-	MEMBERS_MAX = 40, /* of the detail */
-	NAME_MAX_SHOWN = 100,
-	MEMBER_MAX = 1000, /* bytes of one's value */
-	LINE_MAX_QP = 76,
-	WORD_MAX = 76 - 12, /* a line's encoded word without "=?UTF-8?Q?" and "?=" */
-	LOCAL_PART_MAX = 64,
-};
+enum { MESSAGE_MAX = 262144, TEXT_MAX = 65536, ABOUT_MAX = 120 /* of the event's subject in the mail's */ };
+enum { MEMBERS_MAX = 40, NAME_MAX_SHOWN = 100, MEMBER_MAX = 1000 /* of a value */ }; /* of the detail */
+enum { LINE_MAX_QP = 76, WORD_MAX = 76 - 12 /* without "=?UTF-8?Q?" and "?=" */, LOCAL_PART_MAX = 64 };
 
 /* clang-format off */
 static const struct wording {
 	const char *types;  /* patterns as in the routing table */
-	const char *reason; /* only when the detail's reason is of this type; NULL: always */
+	const char *reason; /* only when the detail's reason is of this type, or was a forecast; NULL: always */
+	unsigned    to;     /* beside whom the operators' own rules name */
 	const char *title;
 	const char *sentence;
 	const char *advice;
 } wordings[] = {
-	{ "AlarmRaised", NULL, "Alarm", "Something is wrong and has been so for a while.",
-	  "The runbook has a section for this alarm; `leasehold alarm list` shows all that hold now. A mail follows when it has cleared." },
-	{ "AlarmChanged", NULL, "Alarm changed", "An alarm that was raised before is now more or less urgent.",
-	  "`leasehold alarm list` shows all that hold now." },
-	{ "AlarmCleared", NULL, "Alarm cleared", "What was wrong is so no longer.", "Nothing has to be done." },
-	{ "SagaParked", NULL, "A person is needed", "A job of several steps stopped half-way: it can go neither forward nor back by itself.",
-	  "`leasehold saga show` says which step failed, why, and what may be left over. Remedy the cause; then let it retry, skip the step "
-	  "with a reason, or abort it." },
-	{ "DeadLetter*", NULL, "Dead letter", "A delivery that had been given up was taken in hand.",
-	  "Nothing has to be done. `leasehold dlq list` shows what is left." },
-	{ "WebhookTest", NULL, "Test", "Somebody asked for a test.", "Nothing has to be done." },
-	{ "LeaseRequested", NULL, "A lease is waiting for approval", "Somebody asks for an account and needs a yes or a no.",
-	  "`leasehold lease show` tells what for; `leasehold lease approve` or `leasehold lease deny --reason` answers. Any manager or admin may." },
-	{ "LeaseQueued", NULL, "Your lease is approved and in line", "Your request is approved, but every account is in use right now.",
-	  "Nothing: you get the next one that is free, first come first served, and a mail then. `leasehold lease show` tells your place. If you no "
-	  "longer need it, `leasehold lease withdraw` lets the next person through." },
-	{ "LeaseProvisioningStarted", NULL, "A lease is being made ready", "An account is chosen, and access to it is on its way.",
-	  "Nothing has to be done. `leasehold lease wait` tells when it is ready." },
-	{ "LeaseApproved", NULL, "Your lease is ready", "Your account is ready, and you can sign in to it now.",
-	  "Open the access portal and choose the account below. `leasehold lease show` tells budget and end; at either, the account is taken back and "
-	  "all that is in it deleted." },
-	{ "LeaseDenied", NULL, "Your lease was not approved", "Your request for a lease was denied.",
-	  "The reason, if one was given, is below. Talk to who decided, or ask again with what was missing." },
-	{ "LeaseWithdrawn", NULL, "A request was withdrawn", "A request for a lease was taken back before it was decided.", "Nothing has to be done." },
-	{ "LeaseEdited", NULL, "A lease was changed", "Budget, end, thresholds or cost group of a lease are new.",
-	  "Nothing has to be done. `leasehold lease show` tells what holds now." },
-	{ "LeaseFrozen", "BudgetExceeded", "A lease is frozen: spending", "The account has spent as much as the lease freezes at, so nobody can sign in to it for now.",
-	  "What runs in it goes on and still costs money. A manager can look at it and `leasehold lease unfreeze` it, or end it." },
-	{ "LeaseFrozen", "Expired", "A lease is frozen: its end is near", "The lease is so near its end that it is frozen: nobody can sign in to the account for now.",
-	  "A manager can give more time with `leasehold lease extend` and then `leasehold lease unfreeze`. Otherwise it ends by itself, and the account is "
+	{ "AlarmRaised", NULL, 0, "Alarm", "Something is wrong and has been so for a while.",
+	  "The runbook has a section for this alarm; `leasehold alarm list` shows all current alarms. You get another "
+	  "email when it clears." },
+	{ "AlarmChanged", NULL, 0, "Alarm changed", "An alarm that was raised before is now more or less urgent.",
+	  "`leasehold alarm list` shows all current alarms." },
+	{ "AlarmCleared", NULL, 0, "Alarm cleared", "The problem is gone.", "No action is needed." },
+	{ "SagaParked", NULL, 0, "A person is needed",
+	  "A saga stopped half-way: it can neither continue nor roll back by itself.",
+	  "`leasehold saga show` shows which step failed, why, and what may be left behind. Fix the cause; then retry, "
+	  "skip the step with a reason, or abort it." },
+	{ "DeadLetter*", NULL, 0, "Dead letter", "A dead letter was replayed or dropped.",
+	  "No action is needed. `leasehold dlq list` shows what is left." },
+	{ "WebhookTest", NULL, 0, "Test", "Someone sent a test.", "No action is needed." },
+	{ "LeaseRequested", NULL, TO_OWNER | TO_MANAGERS, "A lease is waiting for approval",
+	  "A request for an account was received and needs a decision.",
+	  "Managers and admins: `leasehold lease show` shows the details; `leasehold lease approve` or `leasehold "
+	  "lease deny --reason` decides. Any of you can. Requester: no action is needed, you get an email when it is "
+	  "decided; `leasehold lease withdraw` withdraws the request." },
+	{ "LeaseQueued", NULL, TO_OWNER, "Your lease is approved and waiting in line",
+	  "Your request is approved, but every account is in use right now.",
+	  "No action is needed: you get the next free one, first come, first served, and an email when it is ready. "
+	  "`leasehold lease show` shows your position. If you no longer need it, `leasehold lease withdraw` lets the "
+	  "next person move up." },
+	{ "LeaseProvisioningStarted", NULL, 0, "A lease is being set up",
+	  "An account was chosen, and access is being set up.",
+	  "No action is needed. `leasehold lease wait` waits until it is ready." },
+	{ "LeaseApproved", NULL, TO_OWNER, "Your lease is ready",
+	  "Your account is ready, and you can sign in to it now.",
+	  "Open the access portal and choose the account below. `leasehold lease show` shows budget and end; at "
+	  "either, the account is reclaimed and everything in it is deleted." },
+	{ "LeaseDenied", NULL, TO_OWNER, "Your lease was not approved", "Your request for a lease was denied.",
+	  "The reason, if one was given, is below. Talk to the person who decided, or submit a new request." },
+	{ "LeaseWithdrawn", NULL, 0, "A request was withdrawn",
+	  "A request for a lease was withdrawn before a decision.",
+	  "No action is needed." },
+	{ "LeaseEdited", NULL, 0, "A lease was changed",
+	  "The budget, end, thresholds or cost group of a lease changed.",
+	  "No action is needed. `leasehold lease show` shows the current values." },
+	{ "LeaseFrozen", "Forecast", TO_OWNER | TO_MANAGERS, "A lease is frozen: it is spending too fast",
+	  "At its current rate the lease will exceed its budget, so access is suspended for now.",
+	  "Whatever runs in it keeps running and costs money. Unfreezing it is not enough: a manager can give it a "
+	  "larger budget first, or end it." },
+	{ "LeaseTerminated", "Forecast", TO_OWNER | TO_MANAGERS, "A lease has ended: it spent too fast",
+	  "With what is not billed yet, the lease exceeds its budget. Access to the account has ended, and it is being "
+	  "emptied.",
+	  "Its contents cannot be recovered. Check what caused the costs before you request a new lease." },
+	{ "LeaseFrozen", "BudgetExceeded", TO_OWNER | TO_MANAGERS, "A lease is frozen: spending",
+	  "Spend has reached the lease's freeze threshold, so access is suspended for now.",
+	  "Whatever runs in it keeps running and costs money. A manager can review it and `leasehold lease unfreeze` "
+	  "it, or end it." },
+	{ "LeaseFrozen", "Expired", TO_OWNER | TO_MANAGERS, "A lease is frozen: its end is near",
+	  "The lease has reached its freeze threshold before its end: access is suspended for now.",
+	  "A manager can give more time with `leasehold lease extend` and then `leasehold lease unfreeze`. Otherwise "
+	  "it ends by itself, and the account is emptied." },
+	{ "LeaseFrozen", NULL, TO_OWNER, "A lease is frozen",
+	  "A manager has frozen the lease: access is suspended for now.",
+	  "Everything in the account stays, and whatever runs keeps running and costs money. Ask the manager who froze "
+	  "it; any manager can `leasehold lease unfreeze` it." },
+	{ "LeaseUnfrozen", NULL, TO_OWNER, "Your lease is active again",
+	  "Your lease is no longer frozen, and you can sign in to the account again.",
+	  "No action is needed. Budget and end are unchanged; `leasehold lease show` shows them." },
+	{ "LeaseTerminated", "Expired", TO_OWNER | TO_MANAGERS, "A lease has ended: its time is up",
+	  "The lease's time is up. Access to the account has ended, and it is being emptied.",
+	  "Nothing has to be done, and its contents cannot be recovered. If you still need an account, request a new "
+	  "lease." },
+	{ "LeaseTerminated", "BudgetExceeded", TO_OWNER | TO_MANAGERS, "A lease has ended: its budget is used up",
+	  "The lease's budget is used up. Access to the account has ended, and it is being emptied.",
+	  "Its contents cannot be recovered. Check what caused the costs before you request a new lease." },
+	{ "LeaseTerminated", "ProvisioningFailed", TO_OWNER | TO_MANAGERS, "A lease could not be set up",
+	  "The account could not be set up, so the lease ended before it started.",
+	  "Request it again: you will get another account. Admins find the cause with `leasehold saga list --state "
+	  "parked` and `leasehold event list`." },
+	{ "LeaseTerminated", "AccountQuarantined", TO_OWNER, "A lease has ended: its account is in quarantine",
+	  "Something was wrong with the account, so it was put in quarantine and the lease has ended.",
+	  "Request a new lease: you will get another account. If the old one held something important, talk to an "
+	  "admin soon." },
+	{ "LeaseTerminated", "Ejected", TO_OWNER, "A lease has ended: its account left the pool",
+	  "The account was taken out of the pool, and the lease has ended with it.",
+	  "The account was not emptied. Talk to an admin if you need what is in it, or request a new lease." },
+	{ "LeaseTerminated", NULL, TO_OWNER, "A lease has ended",
+	  "The lease was ended manually. Access to the account has ended, and it is being emptied.",
+	  "Nothing has to be done, and its contents cannot be recovered. If you still need an account, request a new "
+	  "lease." },
+	{ "LeaseProvisioningFailed", NULL, TO_MANAGERS, "A lease could not be set up",
+	  "An approved lease could not be set up, and needs a decision again.",
+	  "Approve it again with `leasehold lease approve`: it will get another account. The failed account is being "
 	  "emptied." },
-	{ "LeaseFrozen", NULL, "A lease is frozen", "A manager has frozen the lease: nobody can sign in to the account for now.",
-	  "What is in the account stays, and what runs goes on and costs money. Ask who froze it; a manager can `leasehold lease unfreeze` it." },
-	{ "LeaseUnfrozen", NULL, "Your lease goes on", "Your lease is no longer frozen, and you can sign in to the account again.",
-	  "Nothing has to be done. Budget and end hold as before; `leasehold lease show` tells them." },
-	{ "LeaseTerminated", "Expired", "A lease has ended: its time is over", "The time of the lease is over. Access to the account has ended, and it is being emptied.",
-	  "Nothing has to be done, and what was in it cannot be brought back. Who still needs an account asks for a new lease." },
-	{ "LeaseTerminated", "BudgetExceeded", "A lease has ended: its budget is spent", "The budget of the lease is spent. Access to the account has ended, and it is being emptied.",
-	  "What was in it cannot be brought back. Look at what cost so much before asking for a new lease." },
-	{ "LeaseTerminated", "ProvisioningFailed", "A lease could not be made ready", "The account could not be made ready, so the lease has ended before it began.",
-	  "Ask again: another account is taken then. Admins find the cause with `leasehold saga list --state parked` and `leasehold event list`." },
-	{ "LeaseTerminated", "AccountQuarantined", "A lease has ended: its account was set aside", "Something was wrong with the account, so it was set aside and the lease has ended.",
-	  "Ask for a new lease: another account is taken then. If something important was in the old one, talk to an admin soon." },
-	{ "LeaseTerminated", "Ejected", "A lease has ended: its account left the pool", "The account was taken out of the pool, and the lease has ended with it.",
-	  "The account was not emptied. Talk to an admin if you need what is in it, or ask for a new lease." },
-	{ "LeaseTerminated", NULL, "A lease has ended", "The lease was ended by hand. Access to the account has ended, and it is being emptied.",
-	  "Nothing has to be done, and what was in it cannot be brought back. Who still needs an account asks for a new lease." },
-	{ "LeaseProvisioningFailed", NULL, "A lease could not be made ready", "An approved lease could not be made ready, and waits for a decision again.",
-	  "Approve it once more with `leasehold lease approve`: another account is taken then. The account is being emptied for the next one." },
-	{ "LeaseBudgetThresholdAlert", NULL, "Your lease has used part of its budget", "Your lease has spent as much as you were to be told of.",
-	  "Look at what runs in the account and stop what you do not need. When the budget is spent, the lease ends and the account is emptied." },
-	{ "LeaseDurationThresholdAlert", NULL, "Your lease ends soon", "The end of your lease is near.",
-	  "Save what you need: at the end the account is emptied. If you need more time, ask a manager to `leasehold lease extend` it." },
-	{ "LeaseProjectedSpendAlert", NULL, "Your lease spends fast", "If it goes on like this, your lease will spend its budget before its time is over.",
-	  "Look at what runs in the account and stop what you do not need, or ask a manager for a larger budget." },
-	{ "LeaseFreezingThresholdAlert", NULL, "A lease is about to be frozen", "A lease has passed a threshold at which it is frozen.",
-	  "Nothing has to be done: another mail tells when it is frozen." },
-	{ "LeaseBudgetExceeded", NULL, "A lease has spent its budget", "A lease has spent all of its budget and is being ended.", "Nothing has to be done." },
-	{ "LeaseExpired", NULL, "The time of a lease is over", "A lease has come to its end and is being ended.", "Nothing has to be done." },
-	{ "LeaseCostsGenerated", NULL, "What a lease has cost", "The statement of a lease is there.", "Nothing has to be done." },
-	{ "CleanAccountRequest", NULL, "An account is to be cleaned", "An account is being emptied, so that it can be lent again.", "Nothing has to be done." },
-	{ "AccountCleanupSucceeded", NULL, "An account is clean", "An account has been emptied and can be lent again.", "Nothing has to be done." },
-	{ "AccountCleanupFailed", NULL, "An account could not be cleaned", "Emptying an account has failed too often. It is set aside, and nobody gets it.",
-	  "`leasehold account show` tells why. Remove by hand what is in the way, then `leasehold account retry-cleanup`; or `leasehold account eject` it." },
-	{ "AccountQuarantined", NULL, "An account was set aside", "An account is in quarantine, and nobody gets it.",
-	  "`leasehold account show` tells why. When that is mended, `leasehold account retry-cleanup` brings it back." },
-	{ "AccountDriftDetected", NULL, "An account is in the wrong place", "An account is not in the organisational unit where it should be: somebody has moved it past us.",
-	  "It is set aside if it is still ours. Find out who moved it, then `leasehold account retry-cleanup` brings it back to the pool." },
-	{ "AccountRegistered", NULL, "An account is new in the pool", "An account was taken into the pool and is being emptied first.", "Nothing has to be done." },
-	{ "AccountCleanupRetried", NULL, "An account is cleaned once more", "An admin has an account emptied again.", "Nothing has to be done." },
-	{ "AccountEjected,AccountRemoved", NULL, "An account has left the pool", "An account was taken out of the pool as it is.", "It was not emptied. Whoever has it now looks after it." },
-	{ "AccountFreed", NULL, "An account is free", "An account can be lent again.", "Nothing has to be done." },
-	{ "GroupCostReportGenerated", NULL, "The cost report is there", "What the leases of the month have cost, by group, is added up.",
-	  "`leasehold report costs` prints it." },
-	{ "GroupCostReportGeneratedFailure", NULL, "The cost report could not be made", "Adding up what the leases of the month have cost has failed.",
-	  "The log says why. When that is mended, `leasehold report costs` makes it again." },
-	{ "*", NULL, NULL, "This happened:", "Nothing is expected of you unless your own rules say so." },
+	{ "LeaseBudgetThresholdAlert", NULL, TO_OWNER, "Your lease has used part of its budget",
+	  "Your lease has reached one of its budget thresholds.",
+	  "Look at what runs in the account and stop what you do not need. When the budget is used up, the lease ends "
+	  "and the account is emptied." },
+	{ "LeaseDurationThresholdAlert", NULL, TO_OWNER, "Your lease ends soon", "Your lease is about to end.",
+	  "Save what you need: at the end the account is emptied. If you need more time, ask a manager to `leasehold "
+	  "lease extend` it." },
+	{ "LeaseProjectedSpendAlert", NULL, TO_OWNER, "Your lease is spending fast",
+	  "At this rate your lease will use up its budget before its time is up.",
+	  "Look at what runs in the account and stop what you do not need, or ask a manager for a larger budget. Bills "
+	  "arrive late: estimatedSpend below is what has probably been spent by now, projectedSpend is the expected "
+	  "total at the end." },
+	{ "LeaseFreezingThresholdAlert", NULL, 0, "A lease is about to be frozen",
+	  "A lease has passed a threshold at which it is frozen.",
+	  "No action is needed: you get another email when it is frozen." },
+	{ "LeaseBudgetExceeded", NULL, 0, "A lease has used up its budget",
+	  "A lease has used up its budget and is being ended.", "No action is needed." },
+	{ "LeaseExpired", NULL, 0, "The time of a lease is up", "A lease has reached its end and is being ended.",
+	  "No action is needed." },
+	{ "LeaseCostsGenerated", NULL, 0, "What a lease has cost", "The statement of a lease is ready.",
+	  "No action is needed." },
+	{ "CleanAccountRequest", NULL, 0, "An account is being cleaned",
+	  "An account is being emptied, so that it can be lent again.", "No action is needed." },
+	{ "AccountCleanupSucceeded", NULL, TO_FORMER_OWNER, "An account is clean",
+	  "The account of a lease that has ended is empty: everything in it was deleted.",
+	  "No action is needed. It costs nothing any more, and is lent to someone else after its cooldown." },
+	{ "AccountCleanupFailed", NULL, TO_ADMINS, "An account could not be cleaned",
+	  "Cleaning an account has failed too often. It is in quarantine and is not lent.",
+	  "`leasehold account show` shows why. Remove by hand what is in the way, then `leasehold account "
+	  "retry-cleanup`; or `leasehold account eject` it." },
+	{ "AccountProvisioned", NULL, 0, "An account is ready",
+	  "An account is where it should be, and its owner has access.", "No action is needed." },
+	{ "AccountQuarantined", NULL, 0, "An account is in quarantine",
+	  "An account was put in quarantine and is not lent.",
+	  "`leasehold account show` shows why. Once that is fixed, `leasehold account retry-cleanup` returns it to the "
+	  "pool." },
+	{ "AccountDriftDetected", NULL, TO_ADMINS, "An account is in the wrong place",
+	  "An account is not in the organisational unit where it should be: someone moved it outside Leasehold.",
+	  "If it is still ours, it is in quarantine. Find out who moved it; then `leasehold account retry-cleanup` "
+	  "returns it to the pool." },
+	{ "AccountRegistered", NULL, 0, "An account was added to the pool",
+	  "An account was added to the pool and is being emptied first.", "No action is needed." },
+	{ "AccountCleanupRetried", NULL, 0, "An account is being cleaned again",
+	  "An admin is having an account cleaned again.", "No action is needed." },
+	{ "AccountEjected,AccountRemoved", NULL, 0, "An account has left the pool",
+	  "An account was taken out of the pool as it is.",
+	  "It was not emptied. Whoever owns it now is responsible for it." },
+	{ "AccountFreed", NULL, 0, "An account is free", "An account can be lent again.", "No action is needed." },
+	{ "GroupCostReportGenerated", NULL, TO_ADMINS, "The cost report is ready",
+	  "The monthly cost of leases, by group, has been added up.", "`leasehold report costs` prints it." },
+	{ "GroupCostReportGeneratedFailure", NULL, TO_ADMINS, "The cost report failed",
+	  "Adding up the monthly cost of leases failed.",
+	  "The log says why. Once that is fixed, `leasehold report costs` creates it again." },
+	{ "*", NULL, 0, NULL, "This happened:", "No action is needed unless your own rules say so." },
 };
 /* clang-format on */
 
@@ -132,35 +188,26 @@ static const struct wording *wording_of(struct str type, const json_t *detail)
 
 	if (!json_get_text(json_object_get(detail, "reason"), "type", &reason))
 		reason = STR("");
+	if (json_object_get(json_object_get(detail, "reason"), "projectedSpend"))
+		reason = STR("Forecast"); /* nothing was exceeded yet that anybody can see */
 	while (!kernel_matches(str_from(wordings[i].types), type) ||
 	       (wordings[i].reason && !str_eq(str_from(wordings[i].reason), reason)))
 		i++; /* the last row matches everything */
 	return &wordings[i];
 }
 
+unsigned message_whom(const struct event *event, const json_t *detail)
+{
+	return wording_of(event->type, detail)->to;
+}
+
 /* --- addresses --- */
 
-static bool is_atom_char(char c)
+/* Characters of this set, which has the dot, with single dots between them. */
+static bool is_dotted(struct str text, const char *set)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr("!#$%&'*+-/=?^_`{}~", c));
-}
-
-static bool is_domain_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
-}
-
-/* Characters of one kind with single dots between them. */
-static bool is_dotted(struct str text, bool (*is_good)(char c))
-{
-	for (size_t i = 0; i < text.n; i++) {
-		bool is_dot = text.p[i] == '.';
-
-		if (is_dot ? i == 0 || i + 1 == text.n || text.p[i - 1] == '.' : !is_good(text.p[i]))
-			return false;
-	}
-	return text.n > 0;
+	return text.n > 0 && text.p[0] != '.' && text.p[text.n - 1] != '.' && !memmem(text.p, text.n, "..", 2) &&
+	       str_is_of(text, set);
 }
 
 bool message_is_address(struct str text)
@@ -169,8 +216,8 @@ bool message_is_address(struct str text)
 	struct str local = str_cut(&domain, '@');
 
 	return text.n <= MAIL_ADDRESS_MAX && local.n <= LOCAL_PART_MAX && local.n < text.n &&
-	       is_dotted(local, is_atom_char) && local.p[0] != '-' && is_dotted(domain, is_domain_char) &&
-	       domain.p[0] != '-';
+	       is_dotted(local, "a-zA-Z0-9!#$%&'*+/=?^_`{}~.-") && local.p[0] != '-' &&
+	       is_dotted(domain, "a-zA-Z0-9.-") && domain.p[0] != '-';
 }
 
 /* --- encodings --- */
@@ -186,14 +233,8 @@ static bool is_plain_subject(struct str text)
 	return true;
 }
 
-static bool is_plain_in_word(unsigned char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '/' ||
-	       c == '!';
-}
-
-/* RFC 2047: words that fit into lines of 76 characters, none of which ends within a character of UTF-8. The first line has `used`
- * characters already. */
+/* RFC 2047: words for lines of 76 characters, none of which ends inside a character of UTF-8. The first line already
+ * has `used` characters. */
 static void add_encoded_words(struct buf *b, struct str text, size_t used)
 {
 	buf_add_text(b, "=?UTF-8?Q?");
@@ -206,13 +247,14 @@ static void add_encoded_words(struct buf *b, struct str text, size_t used)
 			used = 1; /* the blank */
 		}
 		for (size_t end = at + length; at < end; at++) {
-			unsigned char c = (unsigned char)text.p[at];
+			char c = text.p[at];
+			bool is_plain = char_is_of(c, "a-zA-Z0-9 /!-");
 
-			if (c == ' ' || is_plain_in_word(c))
-				buf_add_char(b, c == ' ' ? '_' : (char)c);
+			if (is_plain)
+				buf_add_char(b, c == ' ' ? '_' : c);
 			else
-				buf_addf(b, "=%02X", c);
-			used += c == ' ' || is_plain_in_word(c) ? 1 : 3;
+				buf_addf(b, "=%02X", (unsigned char)c);
+			used += is_plain ? 1 : 3;
 		}
 	}
 	buf_add_text(b, "?=");
@@ -242,12 +284,6 @@ static void add_quoted_line(struct buf *b, struct str line)
 	buf_add_text(b, "\r\n");
 }
 
-static void add_quoted(struct buf *b, struct str text)
-{
-	while (text.n)
-		add_quoted_line(b, str_cut(&text, '\n'));
-}
-
 /* --- the text --- */
 
 static void add_label(struct buf *b, const char *label, struct str value, struct arena *a)
@@ -261,16 +297,10 @@ static void add_label(struct buf *b, const char *label, struct str value, struct
 static void add_member(struct buf *b, const char *name, const json_t *value, struct arena *a)
 {
 	struct str key = utf8_line(a, str_from(name), NAME_MAX_SHOWN);
-	struct str text;
+	struct str text = json_is_string(value) ? str_of(json_string_value(value), json_string_length(value))
+	                                        : json_dump(a, value);
 
-	if (json_is_string(value)) {
-		text = utf8_line(a, str_of(json_string_value(value), json_string_length(value)), MEMBER_MAX);
-	} else {
-		char *dumped = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-
-		text = utf8_line(a, str_from(dumped), MEMBER_MAX);
-		free(dumped);
-	}
+	text = utf8_line(a, text, MEMBER_MAX);
 	if (text.n)
 		buf_addf(b, "  %.*s: %.*s\n", STR_ARG(key), STR_ARG(text));
 }
@@ -300,7 +330,6 @@ static struct str write_text(const struct event *event, json_t *detail, struct a
 	const struct wording *words = wording_of(event->type, detail);
 	char                  time[ISO_TIME_SIZE];
 	struct buf            b;
-	struct str            text;
 
 	buf_init(&b, TEXT_MAX);
 	buf_addf(&b, "%s\n\n", words->sentence);
@@ -313,9 +342,7 @@ static struct str write_text(const struct event *event, json_t *detail, struct a
 	buf_addf(&b, "\nWhat to do: %s\n", words->advice);
 	buf_addf(&b, "\n--\nleasehold event %.*s\n", STR_ARG(event->id));
 	assert(!b.is_full);
-	text = str_dup(a, buf_str(&b));
-	buf_fini(&b);
-	return text;
+	return buf_take(&b, a);
 }
 
 /* "[leasehold] Alarm (page): alarm/dead-letters" */
@@ -334,20 +361,32 @@ static struct str write_subject(const struct event *event, const json_t *detail,
 	                  severity.n ? ")" : "", STR_ARG(about));
 }
 
+struct str message_subject(const struct event *event, struct arena *a)
+{
+	CLEANUP(json_freep) json_t *detail = NULL;
+
+	rc_ignore(json_parse(event->detail, &detail, NULL)); /* NULL when it is no JSON: see add_detail() */
+	return write_subject(event, detail, a);
+}
+
+struct str message_text(const struct event *event, struct arena *a)
+{
+	CLEANUP(json_freep) json_t *detail = NULL;
+
+	rc_ignore(json_parse(event->detail, &detail, NULL)); /* the same */
+	return write_text(event, detail, a);
+}
+
 /* --- the headers --- */
 
 static void add_message_id(struct buf *b, const struct event *event, struct str from, struct str to, struct arena *a)
 {
-	unsigned char hash[SHA256_DIGEST_LENGTH];
-	struct str    domain = from;
-	struct str    both = str_format(a, "%.*s\n%.*s", STR_ARG(event->id), STR_ARG(to));
+	struct str  domain = from;
+	struct hash hash;
 
 	(void)str_cut(&domain, '@');
-	(void)SHA256((const unsigned char *)both.p, both.n, hash); /* answers its last argument */
-	buf_add_text(b, "Message-ID: <");
-	for (size_t i = 0; i < 16; i++)
-		buf_addf(b, "%02x", hash[i]);
-	buf_addf(b, "@%.*s>\r\n", STR_ARG(domain));
+	hash_sha256(str_format(a, "%.*s\n%.*s", STR_ARG(event->id), STR_ARG(to)), &hash);
+	buf_addf(b, "Message-ID: <%.32s@%.*s>\r\n", hash_hex(a, &hash).p, STR_ARG(domain));
 }
 
 /* The names of days and months are English whatever the locale. */
@@ -388,15 +427,15 @@ struct str message_write(const struct event *event, struct str from, struct str 
 {
 	CLEANUP(json_freep) json_t *detail = NULL;
 	struct buf                  b;
-	struct str                  message;
+	struct str                  text;
 
 	assert(message_is_address(from) && message_is_address(to));
 	rc_ignore(json_parse(event->detail, &detail, NULL)); /* NULL when it is no JSON; see add_detail() */
 	buf_init(&b, MESSAGE_MAX);
 	add_headers(&b, event, from, to, write_subject(event, detail, a), now_sec, a);
-	add_quoted(&b, write_text(event, detail, a));
+	text = write_text(event, detail, a);
+	while (text.n)
+		add_quoted_line(&b, str_cut(&text, '\n'));
 	assert(!b.is_full);
-	message = str_dup(a, buf_str(&b));
-	buf_fini(&b);
-	return message;
+	return buf_take(&b, a);
 }

@@ -2,34 +2,43 @@
 /*
  * webhook_out.c - one POST of one event to one webhook.
  *
- * The body is the event's envelope. Headers say which event it is, which try this is, and carry the signature (sign.c) with the time of
- * this try. A receiver may get an event more than once and recognises it by its id; it gets those of one subject in their order.
+ * The body is the event's envelope. Headers say which event and which try it is, and carry the signature over body and
+ * time: a receiver that refuses old times cannot be sent an old body again. A receiver may get an event more than once
+ * and recognises it by its id; those of one subject come in their order.
  *
  * Always true:
- *   1. The webhook is read just before: a changed URL or secret counts at once, a removed or paused one is not called.
+ *   1. The webhook is read just before: a changed URL or secret counts at once; a removed or paused one is not called.
  *   2. 2xx is success. Anything else is a failed try, redirects too: a signature is made for one address.
- *   3. Link-local and metadata addresses are never called, private ones only when the settings allow it, whatever a name resolves to.
+ *   3. Link-local and metadata addresses are never called, private ones only if allowed, whatever a name resolves to.
  *   4. No message has the secret or the URL's query.
  *
- * Not here: who is told (kernel/webhook.c), when to try again (kernel/queue.c).
+ * Not here: who is told (kernel/edge/webhook.c), when to try again (kernel/queue.c).
  */
 #include "providers/notify/webhook_out.h"
 
-#include <assert.h>
+#include <inttypes.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"
 #include "kernel/records.h"
 #include "net/fetch.h"
-#include "providers/notify/sign.h"
 #include "store/session.h"
 #include "store/store.h"
 
 enum { CONNECT_TIMEOUT_MS = 5000, TOTAL_TIMEOUT_MS = 15000, ANSWER_MAX = 65536, SHOWN_MAX = 200 };
+
+struct str sign_body(struct str secret, int64_t now_sec, struct str body, struct arena *a)
+{
+	struct hash hash;
+
+	hash_hmac(secret, str_format(a, "%" PRId64 ".%.*s", now_sec, STR_ARG(body)), &hash);
+	return str_format(a, "t=%" PRId64 ",v1=%s", now_sec, hash_hex(a, &hash).p);
+}
 
 /* What is read before the call. */
 struct addressee {
@@ -41,21 +50,8 @@ struct addressee {
 static enum rc read_webhook(struct session *s, void *arg, struct err *e)
 {
 	struct addressee *to = arg;
-	enum rc           rc = session_get(s, &webhook_type, to->id, &to->webhook, NULL);
 
-	to->is_there = rc == RC_OK;
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "webhook %.*s cannot be read", STR_ARG(to->id));
-	return RC_OK;
-}
-
-static void note_skipped(const struct call *c, const char *why)
-{
-	const struct delivery *d = c->delivery;
-	struct log_field       fields[] = { LOG_STR("webhook", d->target), LOG_STR("event", d->event.id),
-		                            LOG_STR("type", d->event.type), LOG_STR("why", str_from(why)) };
-
-	log_write(LOG_INFO, "webhook", fields, ARRAY_LEN(fields), "not sent");
+	return session_find(s, &webhook_type, to->id, &to->webhook, &to->is_there, e);
 }
 
 /* Event types and ids come from our own log, but a header must be one line whatever is in there. */
@@ -100,11 +96,16 @@ enum rc webhook_out_call(struct call *c, struct err *e)
 	struct str                said;
 	enum rc                   rc;
 
-	assert(to.id.n);
+	if (!to.id.n)
+		return err_set(e, RC_CORRUPT, "the delivery says no webhook");
 	if ((rc = store_read(kernel_options(out->kernel)->store, read_webhook, &to, c->arena, e)))
 		return rc;
 	if (!to.is_there || to.webhook.is_paused) {
-		note_skipped(c, to.is_there ? "the webhook is paused" : "the webhook was removed");
+		struct str       why = to.is_there ? STR("the webhook is paused") : STR("the webhook was removed");
+		struct log_field fields[] = { LOG_STR("webhook", to.id), LOG_STR("event", c->delivery->event.id),
+			                      LOG_STR("type", c->delivery->event.type), LOG_STR("why", why) };
+
+		log_write(LOG_INFO, "webhook", fields, ARRAY_LEN(fields), "not sent");
 		return RC_OK;
 	}
 	if ((rc = post(c, &to.webhook, &reply, e)))

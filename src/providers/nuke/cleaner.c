@@ -2,17 +2,19 @@
 /*
  * cleaner.c - the cleaner port: starts runs, and tells how they go from what is in their folders.
  *
- * A run is a folder whose name follows from the key, and a process that we start and then leave alone (supervise.c). Nothing about it is in
- * memory, so a server that was started again, or a second call with the same key, finds it as it is:
+ * A run is a folder named after its key, and a process that we start and leave alone (program.c). Nothing about it is
+ * in memory, so a restarted server, or a second call with the same key, finds it as it is:
  *
  *     result there              over
  *     no result, lock held      under way
- *     log, no result, no lock   lost: its process ended before it could note a result. It failed; nobody takes it up again
+ *     log, no result, no lock   lost: its process ended before it could note a result. It failed for good
  *     no log, no lock           not begun: the server ended in between. start() begins it
  *
  * Always true:
- *   1. A run begins only under its lock, and the lock goes to its process without being free in between: no two processes have one run.
- *   2. The role's credentials go into the environment of that process and nowhere else: no file, no argument, no message has them.
+ *   1. A run begins only under its lock, which passes to its process without being free in between: no two processes
+ *      share a run.
+ *   2. The role's credentials are in the environment of that process and nowhere else: not in files, arguments or
+ *      messages.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,11 +29,10 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "domain/cloud.h"
+#include "domain/ports/cloud.h"
 #include "providers/nuke/folder.h"
 #include "providers/nuke/nuke.h"
 #include "providers/nuke/program.h"
-#include "providers/nuke/supervise.h"
 
 #define LOST "the process of the run is gone and has left no result: it was killed, or the machine was"
 
@@ -57,11 +58,8 @@ bool nuke_is_role(struct str role)
 		if (c == '/' && !has_part)
 			return false;
 		has_part = c != '/';
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      (c && strchr("+=.@_-/", c))))
-			return false;
 	}
-	return has_part && role.n <= 512;
+	return has_part && role.n <= 512 && str_is_of(role, "a-zA-Z0-9+=.@_/-");
 }
 
 struct str nuke_role_name(struct str role)
@@ -88,51 +86,32 @@ static void reap(struct nuke *n)
 	pthread_mutex_unlock(&n->lock);
 }
 
-static void remember(struct nuke *n, pid_t pid)
-{
-	pthread_mutex_lock(&n->lock);
-	n->children = mem_resize(n->children, (n->child_count + 1) * sizeof(*n->children));
-	n->children[n->child_count++] = pid;
-	pthread_mutex_unlock(&n->lock);
-}
-
-/* Only what it needs: the role's credentials, ways to the network, and no other place to look for credentials. */
-static void make_environment(const struct nuke *n, const struct aws_credentials *c, struct arena *a,
-                             char *ret[ENVIRONMENT_MAX])
+/* Only what it needs: the account and run, the role's credentials, ways to the network, and no other source of
+ * credentials. */
+static void make_environment(const struct nuke *n, const struct nuke_job *job, const struct aws_credentials *c,
+                             struct arena *a, char *ret[ENVIRONMENT_MAX])
 {
 	static const char *const passed[] = { "HTTPS_PROXY",   "HTTP_PROXY",   "NO_PROXY",
 		                              "https_proxy",   "http_proxy",   "no_proxy",
 		                              "SSL_CERT_FILE", "SSL_CERT_DIR", "AWS_CA_BUNDLE" };
-	static const char *const fixed[] = { "AWS_EC2_METADATA_DISABLED=true", "AWS_SHARED_CREDENTIALS_FILE=/dev/null",
-		                             "AWS_CONFIG_FILE=/dev/null" };
+	static const char *const fixed[] = { "LANG=C", "AWS_EC2_METADATA_DISABLED=true",
+		                             "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "AWS_CONFIG_FILE=/dev/null" };
 	size_t                   count = 0;
 
-	ret[count++] = arena_copy(a, "LANG=C", 6);
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		ret[count++] = arena_copy(a, fixed[i], strlen(fixed[i]));
 	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
 		const char *value = n->o.env(passed[i]);
-		struct str  text = str_format(a, "%s=%s", passed[i], value ? value : "");
 
 		if (value)
-			ret[count++] = arena_copy(a, text.p, text.n);
+			ret[count++] = (char *)(uintptr_t)str_format(a, "%s=%s", passed[i], value).p;
 	}
+	ret[count++] = (char *)(uintptr_t)str_format(a, "CLEANUP_ACCOUNT_ID=%.*s", STR_ARG(job->account_id)).p;
+	ret[count++] = (char *)(uintptr_t)str_format(a, "STATE_MACHINE_EXECUTION_ID=%.*s", STR_ARG(job->key)).p;
 	ret[count++] = (char *)(uintptr_t)str_format(a, "AWS_ACCESS_KEY_ID=%.*s", STR_ARG(c->access_key)).p;
 	ret[count++] = (char *)(uintptr_t)str_format(a, "AWS_SECRET_ACCESS_KEY=%.*s", STR_ARG(c->secret_key)).p;
 	ret[count++] = (char *)(uintptr_t)str_format(a, "AWS_SESSION_TOKEN=%.*s", STR_ARG(c->session_token)).p;
 	ret[count] = NULL;
-}
-
-static void set_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t all, none;
-
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawnattr_init(attributes);
-	posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigdefault(attributes, &all);
-	posix_spawnattr_setsigmask(attributes, &none);
 }
 
 /* It inherits the lock and nothing else that is open. */
@@ -142,10 +121,16 @@ static enum rc spawn(struct nuke *n, const char *folder, int lock, char *const e
 		                              (char *)(uintptr_t)folder, NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t          attributes;
+	sigset_t                   all, none;
 	pid_t                      pid;
 	int                        failed;
 
-	set_attributes(&attributes);
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, lock, NUKE_LOCK_FD);
 	posix_spawn_file_actions_addclosefrom_np(&files, NUKE_LOCK_FD + 1);
@@ -157,7 +142,10 @@ static enum rc spawn(struct nuke *n, const char *folder, int lock, char *const e
 	posix_spawnattr_destroy(&attributes);
 	if (failed)
 		return err_set(e, RC_UNAVAILABLE, "no process for a run of aws-nuke: %s", strerror(failed));
-	remember(n, pid);
+	pthread_mutex_lock(&n->lock);
+	n->children = mem_resize(n->children, (n->child_count + 1) * sizeof(*n->children));
+	n->children[n->child_count++] = pid;
+	pthread_mutex_unlock(&n->lock);
 	return RC_OK;
 }
 
@@ -171,51 +159,49 @@ struct start {
 	struct arena *arena;
 };
 
+static enum rc assume(const struct start *st, struct aws_credentials *ret, struct err *e)
+{
+	const struct nuke_options *o = &st->n->o;
+
+	if (o->assume)
+		return o->assume(o->assume_arg, st->account_id, st->arena, ret, e);
+	return aws_assume_role(&o->sts, aws_role_arn(o->sts.region, st->account_id, o->role, st->arena),
+	                       STR("leasehold-cleanup"), AWS_SESSION_MAX_SEC, st->arena, ret, e);
+}
+
 /* Everything that can go wrong goes wrong before the job is written. */
 static enum rc begin(const struct start *st, int lock, struct err *e)
 {
 	const struct nuke_options *o = &st->n->o;
 	struct nuke_job            job = { st->account_id, st->key, st->n->program, o->limit_ms, o->wait_retries };
-	struct str                 role = aws_role_arn(o->sts.region, st->account_id, o->role, st->arena), config;
+	struct str                 config;
 	struct aws_credentials     credentials;
 	char                      *environment[ENVIRONMENT_MAX];
 	enum rc                    rc;
 
 	if ((rc = nuke_template_fill(&o->template, st->account_id, st->arena, &config, e)))
 		return err_wrap(e, rc, "the configuration of aws-nuke");
-	if ((rc = aws_assume_role(&o->sts, role, STR("leasehold-cleanup"), AWS_SESSION_MAX_SEC, st->arena, &credentials,
-	                          e)))
+	if ((rc = assume(st, &credentials, e)) || (rc = nuke_folder_write(st->folder, NUKE_CONFIG, config, e)) ||
+	    (rc = nuke_job_write(st->folder, &job, e)))
 		return rc;
-	if ((rc = nuke_folder_write(st->folder, NUKE_CONFIG, config, e)) || (rc = nuke_job_write(st->folder, &job, e)))
-		return rc;
-	make_environment(st->n, &credentials, st->arena, environment);
+	make_environment(st->n, &job, &credentials, st->arena, environment);
 	return spawn(st->n, str_format(st->arena, "%s/%s", o->folder, st->id).p, lock, environment, e);
 }
 
-/* Is this key's run one of the same account? A folder without a job is nobody's yet. */
-static enum rc check_same(const struct start *st, struct err *e)
+/* This key's run must be one of the same account; a folder without a job is nobody's yet. */
+static enum rc start_in_folder(const struct start *st, struct err *e)
 {
 	struct nuke_job job;
 	struct err      why = { 0 };
+	int             lock;
 	enum rc         rc = nuke_job_read(st->folder, st->arena, &job, &why);
 
-	if (rc == RC_NOT_FOUND)
-		return RC_OK;
-	if (rc)
+	if (rc && rc != RC_NOT_FOUND)
 		return err_set(e, rc, "%s", why.msg);
-	if (str_eq(job.account_id, st->account_id) && str_eq(job.key, st->key))
-		return RC_OK;
-	return err_set_code(e, RC_CONFLICT, "IdempotentParameterMismatchException",
-	                    "the key %.*s belongs to a run of account %.*s", STR_ARG(st->key), STR_ARG(job.account_id));
-}
-
-static enum rc start_in_folder(const struct start *st, struct err *e)
-{
-	int     lock;
-	enum rc rc = check_same(st, e);
-
-	if (rc)
-		return rc;
+	if (!rc && (!str_eq(job.account_id, st->account_id) || !str_eq(job.key, st->key)))
+		return err_set_code(e, RC_CONFLICT, "IdempotentParameterMismatchException",
+		                    "the key %.*s belongs to a run of account %.*s", STR_ARG(st->key),
+		                    STR_ARG(job.account_id));
 	rc = nuke_folder_lock(st->folder, &lock, e);
 	if (rc == RC_CONFLICT) { /* it runs */
 		err_clear(e);
@@ -291,27 +277,18 @@ static const struct cleaner_ops ops = { start, check };
 
 /* --- opening --- */
 
-static enum rc check_program(struct nuke *n, struct err *e)
-{
-	struct str kinds;
-	enum rc    rc = nuke_program_find(n->o.program, n->o.env("PATH"), &n->arena, &n->program, e);
-
-	if (rc || (rc = nuke_program_kinds(n->program.p, &n->arena, &kinds, e)))
-		return rc;
-	if ((rc = nuke_template_check_kinds(&n->o.template, kinds, e)))
-		return err_wrap(e, rc, "the configuration of aws-nuke");
-	return RC_OK;
-}
-
 enum rc nuke_open(const struct nuke_options *o, struct nuke **ret, struct err *e)
 {
 	struct nuke *n = mem_new(struct nuke);
+	struct str   kinds;
 	enum rc      rc;
 
 	n->base.ops = &ops;
 	n->o = *o;
 	pthread_mutex_init(&n->lock, NULL);
-	rc = check_program(n, e);
+	rc = nuke_program_find(o->program, o->env("PATH"), &n->arena, &n->program, e);
+	if (!rc && !(rc = nuke_program_kinds(n->program.p, &n->arena, &kinds, e)))
+		rc = err_wrap(e, nuke_template_check_kinds(&o->template, kinds, e), "the configuration of aws-nuke");
 	if (!rc && mkdir(o->folder, 0700) != 0 && errno != EEXIST)
 		rc = err_set(e, RC_UNAVAILABLE, "the folder %s for runs of aws-nuke cannot be made: %s", o->folder,
 		             strerror(errno));

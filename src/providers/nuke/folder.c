@@ -3,23 +3,24 @@
  * folder.c - files of runs.
  *
  * Always true:
- *   1. A file that is there is whole: it is written under another name, flushed, then renamed.           [nuke_folder_write()]
- *   2. The lock belongs to the open file, not to a process (Linux's "open file description" locks): the server takes it, the processes of the
- *      run inherit it, and it is free when the last of them is gone, however it went. Others can look at it without taking it.
+ *   1. A file that is there is whole: it is written under another name, flushed, then renamed. [nuke_folder_write()]
+ *   2. The lock belongs to the open file, not to a process (Linux's "open file description" locks): the server takes
+ *      it, the run's processes inherit it, and it is free when the last of them is gone. Others can look without taking
+ *      it.
  */
 #include "providers/nuke/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 
 #define ID_PREFIX "nuke-"
@@ -28,24 +29,18 @@ enum { ID_BYTES = 16, RESULT_MAX = 8 * (CLOUD_REMOVED_MAX + CLOUD_KEPT_MAX + CLO
 
 void nuke_run_id(struct str key, char ret[NUKE_RUN_ID_SIZE])
 {
-	unsigned char hash[EVP_MAX_MD_SIZE];
-	char         *to = ret + strlen(ID_PREFIX);
+	struct arena a = { 0 };
+	struct hash  hash;
 
-	if (!EVP_Digest(key.p, key.n, hash, NULL, EVP_sha256(), NULL))
-		abort(); /* it fails only without memory */
-	memcpy(ret, ID_PREFIX, strlen(ID_PREFIX));
-	for (size_t i = 0; i < ID_BYTES; i++)
-		to += snprintf(to, 3, "%02x", hash[i]);
+	hash_sha256(key, &hash);
+	(void)snprintf(ret, NUKE_RUN_ID_SIZE, ID_PREFIX "%.*s", 2 * ID_BYTES, hash_hex(&a, &hash).p); /* fits */
+	arena_fini(&a);
 }
 
 bool nuke_is_run_id(struct str text)
 {
-	if (text.n != strlen(ID_PREFIX) + 2 * ID_BYTES || !str_starts_with(text, STR(ID_PREFIX)))
-		return false;
-	for (size_t i = strlen(ID_PREFIX); i < text.n; i++)
-		if (!((text.p[i] >= '0' && text.p[i] <= '9') || (text.p[i] >= 'a' && text.p[i] <= 'f')))
-			return false;
-	return true;
+	return text.n == strlen(ID_PREFIX) + 2 * ID_BYTES && str_starts_with(text, STR(ID_PREFIX)) &&
+	       str_is_of(str_skip(text, strlen(ID_PREFIX)), "0-9a-f");
 }
 
 static enum rc complain(struct err *e, const char *what, const char *name)
@@ -70,20 +65,6 @@ enum rc nuke_folder_open(const char *parent, const char *name, bool makes, int *
 	return RC_OK;
 }
 
-static bool write_all(int fd, struct str text)
-{
-	while (text.n) {
-		ssize_t put = write(fd, text.p, text.n);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return false;
-		text = str_of(text.p + put, text.n - (size_t)put);
-	}
-	return true;
-}
-
 enum rc nuke_folder_write(int folder, const char *name, struct str text, struct err *e)
 {
 	char draft[64];
@@ -94,7 +75,7 @@ enum rc nuke_folder_write(int folder, const char *name, struct str text, struct 
 	fd = openat(folder, draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return complain(e, "cannot write the run's file", name);
-	is_written = write_all(fd, text) && fsync(fd) == 0;
+	is_written = file_write_all(fd, text) && fsync(fd) == 0;
 	close(fd);
 	if (!is_written || renameat(folder, draft, folder, name) != 0 || fsync(folder) != 0)
 		return complain(e, "cannot write the run's file", name);
@@ -103,25 +84,17 @@ enum rc nuke_folder_write(int folder, const char *name, struct str text, struct 
 
 enum rc nuke_folder_read(int folder, const char *name, struct arena *a, struct str *ret, struct err *e)
 {
-	int         fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-	struct stat about;
-	char       *text;
-	ssize_t     got;
+	int     fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	enum rc rc;
 
 	if (fd < 0)
 		return errno == ENOENT ? err_set(e, RC_NOT_FOUND, "the run has no file %s", name)
 		                       : complain(e, "cannot read the run's file", name);
-	if (fstat(fd, &about) != 0 || about.st_size > NUKE_FILE_MAX) {
-		close(fd);
-		return err_set(e, RC_CORRUPT, "the run's file %s is too large", name);
-	}
-	text = arena_alloc(a, (size_t)about.st_size + 1);
-	got = read(fd, text, (size_t)about.st_size);
+	rc = file_read_all(fd, NUKE_FILE_MAX, a, ret);
 	close(fd);
-	if (got != about.st_size)
-		return err_set(e, RC_UNAVAILABLE, "the run's file %s cannot be read", name);
-	*ret = str_of(text, (size_t)got);
-	return RC_OK;
+	if (rc == RC_TOO_LARGE)
+		return err_set(e, RC_CORRUPT, "the run's file %s is too large", name);
+	return rc ? err_set(e, rc, "the run's file %s cannot be read", name) : RC_OK;
 }
 
 bool nuke_folder_has(int folder, const char *name)
@@ -167,29 +140,16 @@ bool nuke_folder_is_locked(int folder)
 
 /* --- what is in the files --- */
 
-static enum rc write_document(int folder, const char *name, struct buf *b, struct err *e)
-{
-	enum rc rc = nuke_folder_write(folder, name, buf_str(b), e);
-
-	buf_fini(b);
-	return rc;
-}
-
 enum rc nuke_job_write(int folder, const struct nuke_job *job, struct err *e)
 {
-	struct json_out o;
-	struct buf      b;
+	struct arena a = { 0 };
+	struct str   text = JSON_OF(&a, member_str("account", job->account_id), member_str("key", job->key),
+	                            member_str("program", job->program), member_int("limit_ms", job->limit_ms),
+	                            member_int("wait_retries", job->wait_retries));
+	enum rc      rc = nuke_folder_write(folder, NUKE_JOB, text, e);
 
-	buf_init(&b, NUKE_FILE_MAX);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_str(&o, "account", job->account_id);
-	json_put_str(&o, "key", job->key);
-	json_put_str(&o, "program", job->program);
-	json_put_int(&o, "limit_ms", job->limit_ms);
-	json_put_int(&o, "wait_retries", job->wait_retries);
-	json_close_object(&o);
-	return write_document(folder, NUKE_JOB, &b, e);
+	arena_fini(&a);
+	return rc;
 }
 
 enum rc nuke_job_read(int folder, struct arena *a, struct nuke_job *ret, struct err *e)
@@ -201,14 +161,11 @@ enum rc nuke_job_read(int folder, struct arena *a, struct nuke_job *ret, struct 
 
 	if (rc)
 		return rc;
-	if (json_parse(text, &o, NULL) || !json_get_text(o, "account", &job.account_id) ||
-	    !json_get_text(o, "key", &job.key) || !json_get_text(o, "program", &job.program) ||
+	if (json_parse(text, &o, NULL) || !json_take_text(o, "account", a, &job.account_id) ||
+	    !json_take_text(o, "key", a, &job.key) || !json_take_text(o, "program", a, &job.program) ||
 	    !json_get_number(o, "limit_ms", 0, &job.limit_ms) ||
 	    !json_get_number(o, "wait_retries", 0, &job.wait_retries))
 		return err_set(e, RC_CORRUPT, "the run's file %s makes no sense", NUKE_JOB);
-	job.account_id = str_dup(a, job.account_id);
-	job.key = str_dup(a, job.key);
-	job.program = str_dup(a, job.program);
 	*ret = job;
 	return RC_OK;
 }
@@ -216,26 +173,22 @@ enum rc nuke_job_read(int folder, struct arena *a, struct nuke_job *ret, struct 
 enum rc nuke_result_write(int folder, const struct cloud_run *run, struct err *e)
 {
 	const struct cloud_run_report *r = run->report;
+	CLEANUP(buf_fini) struct buf   b;
 	struct json_out                o;
-	struct buf                     b;
 
 	buf_init(&b, RESULT_MAX);
 	json_out_init(&o, &b);
 	json_open_object(&o);
-	json_put_int(&o, "succeeded", run->state == CLOUD_SUCCEEDED);
-	json_put_str(&o, "text", run->text);
-	json_put_int(&o, "exit_code", r->exit_code);
-	json_put_int(&o, "found", r->found);
-	json_put_int(&o, "filtered", r->filtered);
-	json_put_int(&o, "removed", r->removed);
-	json_put_int(&o, "failed", r->failed);
-	json_put_str(&o, "removed_list", r->removed_list);
-	json_put_str(&o, "kept_list", r->kept_list);
-	json_put_str(&o, "log", r->log);
-	json_put_int(&o, "started_ms", r->started_ms);
-	json_put_int(&o, "ended_ms", r->ended_ms);
+	json_put_members(&o,
+	                 JSON_MEMBERS(member_int("succeeded", run->state == CLOUD_SUCCEEDED),
+	                              member_str("text", run->text), member_int("exit_code", r->exit_code),
+	                              member_int("found", r->found), member_int("filtered", r->filtered),
+	                              member_int("removed", r->removed), member_int("failed", r->failed),
+	                              member_str("removed_list", r->removed_list),
+	                              member_str("kept_list", r->kept_list), member_str("log", r->log),
+	                              member_int("started_ms", r->started_ms), member_int("ended_ms", r->ended_ms)));
 	json_close_object(&o);
-	return write_document(folder, NUKE_RESULT, &b, e);
+	return nuke_folder_write(folder, NUKE_RESULT, buf_str(&b), e);
 }
 
 static bool read_report(const json_t *o, struct cloud_run_report *r)

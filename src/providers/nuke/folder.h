@@ -14,7 +14,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "domain/cloud.h"
+#include "domain/ports/cloud.h"
 
 struct arena;
 
@@ -40,7 +40,8 @@ MUST_CHECK enum rc nuke_folder_write(int folder, const char *name, struct str te
 MUST_CHECK enum rc nuke_folder_read(int folder, const char *name, struct arena *a, struct str *ret, struct err *e);
 bool               nuke_folder_has(int folder, const char *name);
 
-/* Take the lock: a descriptor that holds it, as do its copies in other processes, until the last is closed. RC_CONFLICT: others have it. */
+/* Take the lock: it is held until the last copy of the descriptor, in any process, is closed. RC_CONFLICT: others have
+ * it. */
 MUST_CHECK enum rc nuke_folder_lock(int folder, int *ret, struct err *e);
 bool               nuke_folder_is_locked(int folder);
 

@@ -8,7 +8,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "net/aws_role.h"
+#include "net/aws.h"
 #include "providers/nuke/template.h"
 
 struct arena;
@@ -31,9 +31,14 @@ struct nuke_options {
 	int64_t                 limit_ms;     /* of a run, at most NUKE_LIMIT_MAX_SEC */
 	int64_t                 wait_retries; /* rounds (of 5 s) in which nothing moves before aws-nuke gives up */
 	const char *(*env)(const char *name);
+
+	/* The role's credentials in an account, for as long as a run may last; NULL: our own credentials assume it by sts. */
+	enum rc (*assume)(void *arg, struct str account_id, struct arena *a, struct aws_credentials *ret,
+	                  struct err *e);
+	void *assume_arg;
 };
 
-/* Looks at everything that a run needs, but for the accounts themselves. RC_INVALID: aws-nuke is not there or does not run, or its
+/* Checks everything a run needs except the accounts. RC_INVALID: aws-nuke is missing or does not run, or its
  * configuration names kinds of resources that it does not know. RC_UNAVAILABLE: the folder. */
 MUST_CHECK enum rc nuke_open(const struct nuke_options *o, struct nuke **ret, struct err *e);
 

@@ -2,17 +2,18 @@
 /*
  * output.c - reads what aws-nuke 2.16 writes when nobody looks on: plain lines, of which these matter:
  *
- *     us-east-1 - SQSQueue - https://... - [Name: "x"] - removed      a resource: region, kind, name, maybe properties, what became of it
+ *     us-east-1 - SQSQueue - https://... - [Name: "x"] - removed      region, kind, name, maybe properties, state
  *     Scan complete: 4 total, 3 nukeable, 1 filtered.
  *     Removal requested: 1 waiting, 1 failed, 0 skipped, 2 finished
  *     Nuke complete: 0 failed, 1 skipped, 3 finished.
  *     time="..." level=error msg="Listing SQSQueue failed:\n    AccessDenied: ..."
  *     Error: failed
  *
- * Its exit code alone is not to be trusted: a kind of resource that it may not list counts as nothing found, and the code is 0.
+ * The exit code alone is not to be trusted: a kind of resource that it may not list counts as none found, and the code
+ * is 0.
  *
- * A resource that failed is named in every round: it is kept once, and no more when a later round removes it. Lists have limits; the counts
- * go on beyond them. A line that is longer than NUKE_LINE_MAX is read up to there.
+ * A resource that failed is named in every round: it is kept once, and dropped when a later round removes it. Lists are
+ * limited; counts are not. A line longer than NUKE_LINE_MAX is cut there.
  */
 #include "providers/nuke/output.h"
 
@@ -41,7 +42,8 @@ void nuke_output_fini(struct nuke_output *o)
 
 /* --- numbers --- */
 
-/* "4 total, 3 nukeable, 1 filtered.": the numbers whose words are asked for, in this order. Others between them do not matter. */
+/* "4 total, 3 nukeable, 1 filtered.": the numbers with these words, in this order; others between them do not matter.
+ * */
 static bool read_counts(struct str text, const char *const words[3], int64_t *const ret[3])
 {
 	int64_t got[3];
@@ -68,48 +70,17 @@ static bool take_prefix(struct str *line, struct str prefix)
 {
 	if (!str_starts_with(*line, prefix))
 		return false;
-	*line = str_of(line->p + prefix.n, line->n - prefix.n);
+	*line = str_skip(*line, prefix.n);
 	return true;
 }
 
-static void read_removal(struct nuke_output *o, struct str line, bool is_last)
+static bool read_removal(struct nuke_output *o, struct str line)
 {
-	static const char *const words[] = { "failed", "skipped", "finished" };
-	int64_t *const           to[] = { &o->failed, &o->skipped, &o->finished };
-
-	if (read_counts(line, words, to) && is_last)
-		o->is_complete = true;
-}
-
-static void read_scan(struct nuke_output *o, struct str line)
-{
-	static const char *const words[] = { "total", "nukeable", "filtered" };
-	int64_t *const           to[] = { &o->total, &o->nukeable, &o->filtered };
-
-	(void)read_counts(line, words, to); /* what it did not say stays -1 */
+	return read_counts(line, (const char *[]){ "failed", "skipped", "finished" },
+	                   (int64_t *[]){ &o->failed, &o->skipped, &o->finished });
 }
 
 /* --- resources --- */
-
-/* "us-east-1", "global" */
-static bool is_region(struct str text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if (!((text.p[i] >= 'a' && text.p[i] <= 'z') || (text.p[i] >= '0' && text.p[i] <= '9') ||
-		      text.p[i] == '-'))
-			return false;
-	return text.n > 0 && text.n < 40;
-}
-
-/* "SQSQueue" */
-static bool is_kind(struct str text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if (!((text.p[i] >= 'a' && text.p[i] <= 'z') || (text.p[i] >= 'A' && text.p[i] <= 'Z') ||
-		      (text.p[i] >= '0' && text.p[i] <= '9')))
-			return false;
-	return text.n > 0 && text.p[0] >= 'A' && text.p[0] <= 'Z';
-}
 
 /* What is before the first separator; the rest stays. */
 static bool cut_part(struct str *rest, struct str *ret)
@@ -123,13 +94,14 @@ static bool cut_part(struct str *rest, struct str *ret)
 	return true;
 }
 
-/* Where the last separator of the line is; NULL when it names no resource. */
+/* Where the last separator of the line is; NULL when it names no resource: "us-east-1" or "global", then "SQSQueue". */
 static const char *find_state(struct str line)
 {
 	struct str  rest = line, region, kind;
 	const char *last = NULL;
 
-	if (!cut_part(&rest, &region) || !is_region(region) || !cut_part(&rest, &kind) || !is_kind(kind))
+	if (!cut_part(&rest, &region) || !region.n || region.n >= 40 || !str_is_of(region, "a-z0-9-") ||
+	    !cut_part(&rest, &kind) || !kind.n || !char_is_of(kind.p[0], "A-Z") || !str_is_of(kind, "a-zA-Z0-9"))
 		return NULL;
 	for (size_t i = 0; i + strlen(SEPARATOR) <= rest.n; i++)
 		if (memcmp(rest.p + i, SEPARATOR, strlen(SEPARATOR)) == 0)
@@ -162,12 +134,6 @@ static void add_line(struct buf *list, struct str line)
 	buf_add_char(list, '\n');
 }
 
-static void keep(struct nuke_output *o, struct str line)
-{
-	if (!find_listed(&o->kept, line))
-		add_line(&o->kept, line);
-}
-
 static void unkeep(struct nuke_output *o, struct str resource)
 {
 	char        words[NUKE_LINE_MAX + 16];
@@ -187,20 +153,19 @@ static void unkeep(struct nuke_output *o, struct str resource)
 
 static void read_resource(struct nuke_output *o, struct str line, const char *last)
 {
-	static const char *const under_way[] = { "would remove", "triggered remove", "waiting" };
-	struct str               resource = str_of(line.p, (size_t)(last - line.p));
-	struct str               state = str_of(last + strlen(SEPARATOR), line.n - resource.n - strlen(SEPARATOR));
+	struct str resource = str_of(line.p, (size_t)(last - line.p));
+	struct str state = str_skip(line, resource.n + strlen(SEPARATOR));
 
-	for (size_t i = 0; i < ARRAY_LEN(under_way); i++)
-		if (str_eq(state, str_from(under_way[i])))
-			return;
-	if (!str_eq(state, STR("removed"))) {
-		keep(o, line);
-		return;
+	if (str_eq(state, STR("would remove")) || str_eq(state, STR("triggered remove")) ||
+	    str_eq(state, STR("waiting")))
+		return; /* under way */
+	if (str_eq(state, STR("removed"))) {
+		unkeep(o, resource);
+		o->removed_count++;
+		add_line(&o->removed, resource);
+	} else if (!find_listed(&o->kept, line)) {
+		add_line(&o->kept, line);
 	}
-	unkeep(o, resource);
-	o->removed_count++;
-	add_line(&o->removed, resource);
 }
 
 /* --- errors --- */
@@ -245,11 +210,12 @@ static void read_line(struct nuke_output *o, struct str line)
 	const char       *last, *at;
 
 	if (take_prefix(&line, STR("Scan complete: "))) {
-		read_scan(o, line);
+		(void)read_counts(line, (const char *[]){ "total", "nukeable", "filtered" },
+		                  (int64_t *[]){ &o->total, &o->nukeable, &o->filtered }); /* else they stay -1 */
 	} else if (take_prefix(&line, STR("Removal requested: "))) {
-		read_removal(o, line, false);
+		(void)read_removal(o, line); /* the last one counts */
 	} else if (take_prefix(&line, STR("Nuke complete: "))) {
-		read_removal(o, line, true);
+		o->is_complete = read_removal(o, line) || o->is_complete;
 	} else if (take_prefix(&line, STR("Error: "))) {
 		note_words(o->error, line);
 	} else if (str_starts_with(line, STR("time=\"")) && (at = memmem(line.p, line.n, logged, strlen(logged)))) {
@@ -303,8 +269,8 @@ static enum nuke_verdict fail_unlisted(const struct nuke_output *o, struct buf *
 {
 	buf_addf(
 	        why,
-	        "aws-nuke could not list %lld kind%s of resources, so nobody knows whether they are gone; allow it, or exclude them in its "
-	        "configuration. It says: %s",
+	        "aws-nuke could not list %lld kind%s of resources, so nobody knows whether they are gone; allow it, or "
+	        "exclude them in its configuration. It says: %s",
 	        (long long)o->unlisted, o->unlisted == 1 ? "" : "s", o->listing);
 	return NUKE_FAILED;
 }
@@ -316,7 +282,7 @@ static enum nuke_verdict fail_left(const struct nuke_output *o, struct buf *why)
 
 	while (rest.n) {
 		line = str_cut(&rest, '\n');
-		if (line.n > 9 && str_eq(str_of(line.p + line.n - 9, 9), STR(SEPARATOR "failed")))
+		if (str_ends_with(line, STR(SEPARATOR "failed")))
 			break;
 		line = STR("");
 	}

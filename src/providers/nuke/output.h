@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "domain/cloud.h"
+#include "domain/ports/cloud.h"
 
 enum { NUKE_LINE_MAX = 4096, NUKE_WORDS_MAX = 600 };
 
@@ -37,7 +37,7 @@ void nuke_output_end(struct nuke_output *o);
 
 enum nuke_verdict { NUKE_CLEAN, NUKE_DIRTY, NUKE_FAILED };
 
-/* After a dry run, or a real one, that ended with this exit code. NUKE_DIRTY only after a dry run: there is something to remove. Why it
- * failed is added to `why`. A kind of resource that could not be listed was not looked at: then nothing is clean. */
+/* After a dry run, or a real one, that ended with this exit code. NUKE_DIRTY, after a dry run only: there is something
+ * to remove. Why it failed is added to `why`. While a kind of resource could not be listed, nothing is clean. */
 enum nuke_verdict nuke_judge_scan(const struct nuke_output *o, int exit_code, struct buf *why);
 enum nuke_verdict nuke_judge_run(const struct nuke_output *o, int exit_code, struct buf *why);

@@ -2,11 +2,11 @@
 /*
  * template.c - from the operator's file to a configuration that empties exactly one account.
  *
- * aws-nuke refuses an account that its configuration does not list, or that is in its blocklist. So what we write always has:
- *   1. one account, the one that is to be emptied;                                             [check_accounts()]
- *   2. a blocklist that is not empty, has every protected account, and not the one above.      [add_protected(), check_blocklist()]
+ * aws-nuke refuses an account that its configuration does not list or that is in its blocklist. So what we write has:
+ *   1. one account, the one that is to be emptied; [check_accounts()]
+ *   2. a blocklist that is not empty, has every protected account, and not that one. [build(), check_blocklist()]
  *
- * The placeholders are replaced in the text, then the text is read: what they stand for has no character that means something to YAML.
+ * Placeholders are replaced before the text is read as YAML: their values have no character that is special there.
  * Anything between two % that looks like a placeholder must be one.
  */
 #include "providers/nuke/template.h"
@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/yaml.h"
 
@@ -29,30 +30,21 @@ enum { ACCOUNT_DIGITS = 12, FILLED_MAX = 2 * NUKE_TEMPLATE_MAX };
 
 bool nuke_is_account(struct str text)
 {
-	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] < '0' || text.p[i] > '9')
-			return false;
-	return text.n == ACCOUNT_DIGITS;
+	return str_is_digits(text, ACCOUNT_DIGITS);
 }
 
 enum rc nuke_template_read(const char *path, struct arena *a, struct str *ret, struct err *e)
 {
-	char   *text = arena_alloc(a, NUKE_TEMPLATE_MAX + 1);
-	size_t  size = 0;
-	ssize_t got;
 	int     fd = open(path, O_RDONLY | O_CLOEXEC);
+	enum rc rc;
 
 	if (fd < 0)
 		return err_set(e, RC_INVALID, "%s cannot be read: %s", path, strerror(errno));
-	while ((got = read(fd, text + size, NUKE_TEMPLATE_MAX + 1 - size)) > 0)
-		size += (size_t)got;
+	rc = file_read_all(fd, NUKE_TEMPLATE_MAX, a, ret);
 	close(fd);
-	if (got < 0)
-		return err_set(e, RC_INVALID, "%s cannot be read", path);
-	if (size > NUKE_TEMPLATE_MAX)
+	if (rc == RC_TOO_LARGE)
 		return err_set(e, RC_INVALID, "%s has more than %d bytes", path, NUKE_TEMPLATE_MAX);
-	*ret = str_of(text, size);
-	return RC_OK;
+	return rc ? err_set(e, RC_INVALID, "%s cannot be read", path) : RC_OK;
 }
 
 /* --- placeholders --- */
@@ -101,25 +93,19 @@ static enum rc substitute(const struct nuke_template *t, struct str account_id, 
 
 static enum rc check_names(const json_t *root, struct err *e)
 {
-	static const char *const known[] = { "regions", "account-blocklist", "accounts", "resource-types",
-		                             "presets", "feature-flags",     "endpoints" };
-	const char              *name;
-	json_t                  *value;
+	static const char known[] = "regions account-blocklist accounts resource-types presets feature-flags endpoints";
+	const char       *name;
+	json_t           *value;
 
 	if (!json_is_object(root))
 		return err_set(e, RC_INVALID, "it must have regions, account-blocklist and accounts");
 	json_object_foreach((json_t *)(uintptr_t)root, name, value)
 	{
-		bool is_known = false;
-
-		for (size_t i = 0; i < ARRAY_LEN(known); i++)
-			is_known |= strcmp(name, known[i]) == 0;
-		if (!is_known)
-			return err_set(
-			        e, RC_INVALID,
-			        "aws-nuke has no '%s'; it has regions, account-blocklist, accounts, resource-types, presets, "
-			        "feature-flags and endpoints",
-			        name);
+		if (!str_is_word_of(str_from(name), known))
+			return err_set(e, RC_INVALID,
+			               "aws-nuke has no '%s'; it has regions, account-blocklist, accounts, "
+			               "resource-types, presets, feature-flags and endpoints",
+			               name);
 	}
 	return RC_OK;
 }
@@ -161,25 +147,9 @@ static enum rc check_accounts(const json_t *root, struct str account_id, struct 
 	json_t     *accounts = json_object_get(root, "accounts");
 	const char *only = json_object_iter_key(json_object_iter(accounts));
 
-	if (json_object_size(accounts) != 1 || !str_eq(str_from(only), account_id))
-		return err_set(e, RC_INVALID, "accounts: must have \"%%CLEANUP_ACCOUNT_ID%%\" and nothing else");
-	return RC_OK;
-}
-
-static void add_protected(const struct nuke_template *t, json_t *root)
-{
-	json_t *list = json_object_get(root, "account-blocklist");
-
-	for (size_t i = 0; i < t->protected_count; i++)
-		json_array_append_new(list, json_stringn(t->protected[i].p, t->protected[i].n));
-}
-
-static bool is_protected(const struct nuke_template *t, struct str account_id)
-{
-	for (size_t i = 0; i < t->protected_count; i++)
-		if (str_eq(t->protected[i], account_id))
-			return true;
-	return false;
+	if (json_object_size(accounts) == 1 && str_eq(str_from(only), account_id))
+		return RC_OK;
+	return err_set(e, RC_INVALID, "accounts: must have \"%%CLEANUP_ACCOUNT_ID%%\" and nothing else");
 }
 
 /* The result is yours. */
@@ -194,11 +164,11 @@ static enum rc build(const struct nuke_template *t, struct str account_id, json_
 		rc = yaml_parse(buf_str(&text), &root, e);
 	buf_fini(&text);
 	if (rc || (rc = check_names(root, e)) || (rc = check_regions(root, e)) ||
-	    (rc = check_accounts(root, account_id, e)))
+	    (rc = check_accounts(root, account_id, e)) || (rc = check_blocklist(root, account_id, e)))
 		return rc;
-	if ((rc = check_blocklist(root, account_id, e)))
-		return rc;
-	add_protected(t, root);
+	for (size_t i = 0; i < t->protected_count; i++)
+		json_array_append_new(json_object_get(root, "account-blocklist"),
+		                      json_stringn(t->protected[i].p, t->protected[i].n));
 	*ret = TAKE(root);
 	return RC_OK;
 }
@@ -220,9 +190,11 @@ enum rc nuke_template_fill(const struct nuke_template *t, struct str account_id,
 
 	if (!nuke_is_account(account_id))
 		return err_set(e, RC_INVALID, "an account id must have 12 digits");
-	if (is_protected(t, account_id))
-		return err_set(e, RC_DENIED, "account %.*s must not be emptied: it is one of those that are protected",
-		               STR_ARG(account_id));
+	for (size_t i = 0; i < t->protected_count; i++)
+		if (str_eq(t->protected[i], account_id))
+			return err_set(e, RC_DENIED,
+			               "account %.*s must not be emptied: it is one of those that are protected",
+			               STR_ARG(account_id));
 	if ((rc = build(t, account_id, &root, e)))
 		return rc;
 	text = json_dumps(root, JSON_INDENT(1));
@@ -233,54 +205,42 @@ enum rc nuke_template_fill(const struct nuke_template *t, struct str account_id,
 
 /* --- kinds of resources --- */
 
-static bool is_listed(struct str known, const char *kind)
+static enum rc check_kind(const char *kind, const char *where, struct str known, struct err *e)
 {
-	while (known.n)
+	while (kind && known.n)
 		if (str_eq(str_trim(str_cut(&known, '\n')), str_from(kind)))
-			return true;
-	return false;
+			return RC_OK;
+	return err_set(e, RC_INVALID,
+	               "%s: this aws-nuke knows no kind of resources '%s'; see 'aws-nuke resource-types'", where,
+	               kind ? kind : "");
 }
 
 static enum rc check_list(const json_t *list, const char *where, struct str known, struct err *e)
 {
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *kind = json_string_value(json_array_get(list, i));
+	enum rc rc = RC_OK;
 
-		if (!kind || !is_listed(known, kind))
-			return err_set(
-			        e, RC_INVALID,
-			        "%s: this aws-nuke knows no kind of resources '%s'; see 'aws-nuke resource-types'",
-			        where, kind ? kind : "");
-	}
-	return RC_OK;
-}
-
-static enum rc check_keys(json_t *filters, const char *where, struct str known, struct err *e)
-{
-	const char *kind;
-	json_t     *value;
-
-	json_object_foreach(filters, kind, value)
-	{
-		if (!is_listed(known, kind) && strcmp(kind, "__global__") != 0)
-			return err_set(
-			        e, RC_INVALID,
-			        "%s: this aws-nuke knows no kind of resources '%s'; see 'aws-nuke resource-types'",
-			        where, kind);
-	}
-	return RC_OK;
+	for (size_t i = 0; !rc && i < json_array_size(list); i++)
+		rc = check_kind(json_string_value(json_array_get(list, i)), where, known, e);
+	return rc;
 }
 
 /* Of one account, or of all of them: both may choose kinds and filter them. */
 static enum rc check_kinds(json_t *part, struct str known, struct err *e)
 {
 	const json_t *types = json_object_get(part, "resource-types");
+	const char   *kind;
+	json_t       *value;
 	enum rc       rc;
 
 	if ((rc = check_list(json_object_get(types, "targets"), "resource-types targets", known, e)) ||
 	    (rc = check_list(json_object_get(types, "excludes"), "resource-types excludes", known, e)))
 		return rc;
-	return check_keys(json_object_get(part, "filters"), "filters", known, e);
+	json_object_foreach(json_object_get(part, "filters"), kind, value)
+	{
+		if (strcmp(kind, "__global__") != 0 && (rc = check_kind(kind, "filters", known, e)))
+			return rc;
+	}
+	return RC_OK;
 }
 
 enum rc nuke_template_check_kinds(const struct nuke_template *t, struct str known, struct err *e)
@@ -290,9 +250,8 @@ enum rc nuke_template_check_kinds(const struct nuke_template *t, struct str know
 	const char                 *name;
 	json_t                     *preset;
 
-	if (rc || (rc = check_kinds(root, known, e)))
-		return rc;
-	if ((rc = check_kinds(json_object_get(json_object_get(root, "accounts"), SOME_ACCOUNT), known, e)))
+	if (rc || (rc = check_kinds(root, known, e)) ||
+	    (rc = check_kinds(json_object_get(json_object_get(root, "accounts"), SOME_ACCOUNT), known, e)))
 		return rc;
 	json_object_foreach(json_object_get(root, "presets"), name, preset)
 	{

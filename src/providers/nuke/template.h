@@ -1,6 +1,8 @@
-/* template.h - the configuration of aws-nuke that the operator wrote, checked, and filled in for one account. Pure but for reading the file.
+/* template.h - the configuration of aws-nuke that the operator wrote, checked, and filled in for one account. Pure
+ * but for reading the file.
  *
- * Placeholders: %CLEANUP_ACCOUNT_ID% is the account, %CLEANUP_ROLE_NAME% the name of the role that empties it (for a filter that keeps it). */
+ * Placeholders: %CLEANUP_ACCOUNT_ID% is the account, %CLEANUP_ROLE_NAME% the role that empties it (to keep by a
+ * filter). */
 #pragma once
 
 #include <stdbool.h>
@@ -27,12 +29,12 @@ MUST_CHECK enum rc nuke_template_read(const char *path, struct arena *a, struct 
 /* Can any account be filled in? RC_INVALID with what is wrong and what would be right. */
 MUST_CHECK enum rc nuke_template_check(const struct nuke_template *t, struct err *e);
 
-/* Every kind of resource that it names must be known: aws-nuke itself takes a slip of the pen for a kind that has no resources. `known` has
- * one a line. */
+/* Every kind of resource in it must be known: aws-nuke takes a typo for a kind without resources. `known`: one a line.
+ * */
 MUST_CHECK enum rc nuke_template_check_kinds(const struct nuke_template *t, struct str known, struct err *e);
 
-/* The configuration for this account, as JSON, which is YAML. The protected accounts are in its blocklist, whatever the template says.
- * RC_DENIED: the account is one that must not be emptied. RC_INVALID: as nuke_template_check(). */
+/* The configuration for this account, as JSON, which is YAML. The protected accounts are in its blocklist, whatever
+ * the template says. RC_DENIED: the account is one that must not be emptied. RC_INVALID: as nuke_template_check(). */
 MUST_CHECK enum rc nuke_template_fill(const struct nuke_template *t, struct str account_id, struct arena *a,
                                       struct str *ret, struct err *e);
 

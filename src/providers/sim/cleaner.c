@@ -2,11 +2,11 @@
 /*
  * cleaner.c - runs that empty an account, in time, and not always.
  *
- * What will become of a run is decided when it starts: how long it takes follows from its key, whether it fails or lies from the
- * switches. So nothing runs in the background: a run is over when its time has passed, and an account is clean when the earliest run
- * that does clean it is over. A run that lies says that it succeeded, and leaves everything where it is.
+ * The fate of a run is decided when it starts: how long it takes follows from its key, whether it fails or lies from
+ * the switches. So nothing runs in the background: a run is over when its time has passed, and an account is clean once
+ * the earliest run that cleans it is over. A run that lies claims success and leaves everything where it is.
  */
-#include "providers/sim/cloud_ops.h"
+#include "providers/sim/cloud_private.h"
 
 struct start {
 	const struct sim_cloud_options *options;
@@ -17,15 +17,6 @@ struct start {
 };
 
 /* A second call with the same key finds the first one's run. */
-static enum rc find_run(const struct start *st, const struct sim_run *run, struct err *e)
-{
-	if (str_eq(run->account_id, st->account_id) && str_eq(run->key, st->key))
-		return RC_OK;
-	return err_set_code(e, RC_CONFLICT, "IdempotentParameterMismatchException",
-	                    "the key %.*s belongs to a run of account %.*s", STR_ARG(st->key),
-	                    STR_ARG(run->account_id));
-}
-
 static enum rc start_run(struct session *s, void *arg, struct err *e)
 {
 	struct start                   *st = arg;
@@ -38,9 +29,13 @@ static enum rc start_run(struct session *s, void *arg, struct err *e)
 	enum rc                         rc;
 
 	st->run_id = str_format(session_arena(s), "clean-%016llx", (unsigned long long)hash);
-	rc = sim_find(s, &sim_run_type, st->run_id, &run, &found, e);
+	rc = session_find(s, &sim_run_type, st->run_id, &run, &found, e);
+	if (!rc && found && !(str_eq(run.account_id, st->account_id) && str_eq(run.key, st->key)))
+		return err_set_code(e, RC_CONFLICT, "IdempotentParameterMismatchException",
+		                    "the key %.*s belongs to a run of account %.*s", STR_ARG(st->key),
+		                    STR_ARG(run.account_id));
 	if (rc || found)
-		return rc ? rc : find_run(st, &run, e);
+		return rc;
 	if ((rc = sim_get_member(s, st->account_id, &member, e)))
 		return rc;
 	run = (struct sim_run){ .id = st->run_id,
@@ -88,7 +83,7 @@ static enum rc check_run(struct session *s, void *arg, struct err *e)
 	struct check  *ch = arg;
 	struct sim_run run;
 	bool           found;
-	enum rc        rc = sim_find(s, &sim_run_type, ch->run_id, &run, &found, e);
+	enum rc        rc = session_find(s, &sim_run_type, ch->run_id, &run, &found, e);
 
 	if (rc || !found)
 		return rc ? rc : err_set(e, RC_NOT_FOUND, "there is no cleaner run %.*s", STR_ARG(ch->run_id));

@@ -2,11 +2,11 @@
 /*
  * cloud.c - the simulated cloud's life, and what its parts share.
  *
- * A world is made once, from chance: the root, its OUs, the first accounts. It is all in the store, so a cloud that is opened on the
- * same store again is the same cloud. Accounts are made in groups; the counter says how many there ever were, so a world that was cut
- * short while it was made is completed at the next opening.                                                     [make_accounts()]
+ * A world is made once, from chance: the root, its OUs, the first accounts. It is all in the store: the same store is
+ * the same cloud. Accounts are made in groups; a counter says how many there ever were, so a world that was interrupted
+ * while being made is completed at the next opening. [make_accounts()]
  *
- * Each call of a port is one transaction; there is no thread and no state beside the store, the switches and the counts.
+ * Each call of a port is one transaction; there is no thread, and no state but the store, the switches and the counts.
  */
 #include "providers/sim/cloud.h"
 
@@ -14,29 +14,75 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "providers/sim/cloud_ops.h"
+#include "providers/sim/cloud_private.h"
 
 enum { GROUP = 45, HOUR_MS = 3600000, MINUTE_MS = 60000, NEW_DIRT = 3, PAGES_MAX = 100 };
 
-const char *const sim_ou_names[SIM_OU_COUNT] = { "Root",
-#define X(name, text) text,
-	                                         SIM_OUS(X)
-#undef X
-};
+const char *const sim_ou_names[SIM_OU_COUNT] = { "Root", SIM_OUS(ROW_TEXT) };
 
 /* --- shared by the parts --- */
 
-enum rc sim_call(struct sim_cloud *c, enum world_call call, txn_fn *run, void *arg, struct arena *a, struct err *e)
+enum rc sim_call_of(struct sim_cloud *c, struct sim_about about, txn_fn *run, void *arg, struct arena *a, struct err *e)
 {
-	enum rc rc = sim_faults_before(c->faults, call, e);
+	enum rc rc = sim_faults_before_of(c->faults, about, e);
 
 	if (rc)
 		return rc;
-	if (run && world_call_is_change(call))
+	if (run && world_call_changes[about.call])
 		rc = store_run(c->options.store, run, arg, a, e);
 	else if (run)
 		rc = store_read(c->options.store, run, arg, a, e);
-	return sim_faults_after(c->faults, call, rc, e);
+	return sim_faults_after_of(c->faults, about, rc, e);
+}
+
+enum rc sim_call(struct sim_cloud *c, enum world_call call, txn_fn *run, void *arg, struct arena *a, struct err *e)
+{
+	return sim_call_of(c, (struct sim_about){ call, 0 }, run, arg, a, e);
+}
+
+enum rc sim_drop(struct session *s, const struct record_type *type, struct str key, bool *ret_was_there, struct err *e)
+{
+	enum rc rc = session_find(s, type, key, arena_alloc(session_arena(s), type->size), ret_was_there, e);
+
+	if (!rc && *ret_was_there)
+		session_delete(s, type, key);
+	return rc;
+}
+
+struct removal {
+	const struct record_type *type;
+	struct str                key;
+};
+
+static enum rc remove_record(struct session *s, void *arg, struct err *e)
+{
+	const struct removal *r = arg;
+	bool                  was_there;
+
+	return sim_drop(s, r->type, r->key, &was_there, e);
+}
+
+enum rc sim_remove(struct sim_cloud *c, enum world_call call, const struct record_type *type, struct str key,
+                   struct err *e)
+{
+	return sim_call(c, call, remove_record, &(struct removal){ type, key }, NULL, e);
+}
+
+enum rc sim_read_page(struct session *s, void *arg, struct err *e)
+{
+	struct sim_listing *l = arg;
+
+	return l->q->limit ? session_query(s, l->q, &l->page, e) : sim_read_all(s, *l->q, &l->page, e);
+}
+
+enum rc sim_list(struct sim_cloud *c, enum world_call call, const struct query *q, struct arena *a, struct page *ret,
+                 struct err *e)
+{
+	struct sim_listing l = { .q = q };
+	enum rc            rc = sim_call(c, call, sim_read_page, &l, a, e);
+
+	*ret = l.page;
+	return rc;
 }
 
 enum rc sim_check_text(const char *what, struct str text, size_t max, struct err *e)
@@ -53,31 +99,16 @@ enum rc sim_check_text(const char *what, struct str text, size_t max, struct err
 
 enum rc sim_check_account(struct str id, struct err *e)
 {
-	bool is_ok = id.n == 12;
-
-	for (size_t i = 0; is_ok && i < id.n; i++)
-		is_ok = id.p[i] >= '0' && id.p[i] <= '9';
-	return is_ok ? RC_OK
-	             : err_set_code(e, RC_INVALID, "InvalidInputException", "an account's id has 12 digits, not '%.*s'",
-	                            (int)(id.n < 40 ? id.n : 40), id.p ? id.p : "");
-}
-
-enum rc sim_find(struct session *s, const struct record_type *type, struct str key, void *ret, bool *ret_found,
-                 struct err *e)
-{
-	struct err why = { 0 };
-	enum rc    rc = session_get(s, type, key, ret, &why);
-
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "%s", why.msg);
-	*ret_found = rc == RC_OK;
-	return RC_OK;
+	return str_is_digits(id, 12) ? RC_OK
+	                             : err_set_code(e, RC_INVALID, "InvalidInputException",
+	                                            "an account's id has 12 digits, not '%.*s'",
+	                                            (int)(id.n < 40 ? id.n : 40), id.p ? id.p : "");
 }
 
 enum rc sim_get_member(struct session *s, struct str id, struct sim_member *ret, struct err *e)
 {
 	bool    found;
-	enum rc rc = sim_find(s, &sim_member_type, id, ret, &found, e);
+	enum rc rc = session_find(s, &sim_member_type, id, ret, &found, e);
 
 	if (!rc && !found)
 		return err_set_code(e, RC_NOT_FOUND, "AccountNotFoundException", "there is no account %.*s",
@@ -87,30 +118,26 @@ enum rc sim_get_member(struct session *s, struct str id, struct sim_member *ret,
 
 enum rc sim_read_all(struct session *s, struct query q, struct page *ret, struct err *e)
 {
-	struct page all = { 0 };
+	struct records all = { .query = q, .pages_max = PAGES_MAX };
+	struct page    found = { 0 };
+	size_t         room = 0;
+	const void    *record;
+	enum rc        rc;
 
-	q.limit = QUERY_LIMIT_MAX;
-	for (int i = 0; i < PAGES_MAX; i++) {
-		struct page page = { 0 };
-		enum rc     rc = session_query(s, &q, &page, e);
-		char       *joined;
+	all.query.limit = QUERY_LIMIT_MAX;
+	while ((record = session_next(s, &all, &rc, e))) {
+		if (found.count == room) {
+			char *more = arena_alloc(session_arena(s), (room = 2 * room + 16) * q.type->size);
 
-		if (rc)
-			return rc;
-		joined = arena_alloc(session_arena(s), (all.count + page.count + 1) * q.type->size);
-		if (all.count)
-			memcpy(joined, all.records, all.count * q.type->size);
-		if (page.count)
-			memcpy(joined + all.count * q.type->size, page.records, page.count * q.type->size);
-		all.records = joined;
-		all.count += page.count;
-		q.cursor = page.next;
-		if (!q.cursor.n) {
-			*ret = all;
-			return RC_OK;
+			found.records = found.count ? memcpy(more, found.records, found.count * q.type->size) : more;
 		}
+		memcpy(page_record(&found, q.type, found.count++), record, q.type->size);
 	}
-	return err_set(e, RC_TOO_LARGE, "more than %d records of %s", PAGES_MAX * QUERY_LIMIT_MAX, q.type->name);
+	if (!rc && all.page.next.n)
+		return err_set(e, RC_TOO_LARGE, "more than %d records of %s", PAGES_MAX * QUERY_LIMIT_MAX,
+		               q.type->name);
+	*ret = found;
+	return rc;
 }
 
 enum sim_ou_name sim_find_ou(const struct sim_cloud *c, struct str id)
@@ -137,37 +164,24 @@ static struct str random_name(struct sim_cloud *c, const char *prefix, int lengt
 
 static enum rc make_ous(struct session *s, void *arg, struct err *e)
 {
-	struct sim_cloud *c = arg;
-	struct query      q = { .type = &sim_ou_type, .index = QUERY_ALL, .limit = SIM_OU_COUNT };
-	struct page       page;
-	enum rc           rc = session_query(s, &q, &page, e);
+	struct sim_cloud    *c = arg;
+	struct records       all = { .query = { .type = &sim_ou_type, .index = QUERY_ALL, .limit = SIM_OU_COUNT },
+		                     .pages_max = 1 };
+	const struct sim_ou *ou;
+	enum rc              rc;
 
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < page.count; i++) {
-		const struct sim_ou *ou = page_record(&page, &sim_ou_type, i);
-
+	while ((ou = session_next(s, &all, &rc, e))) {
 		if (ou->number < 0 || ou->number >= SIM_OU_COUNT)
 			return err_set(e, RC_CORRUPT, "simulated OU %.*s has number %lld", STR_ARG(ou->id),
 			               (long long)ou->number);
 		c->ou_ids[ou->number] = str_dup(&c->arena, ou->id);
 	}
-	for (int i = 0; page.count == 0 && i < SIM_OU_COUNT; i++) {
-		struct sim_ou ou = { .id = c->ou_ids[i], .name = str_from(sim_ou_names[i]), .number = i };
+	for (int i = 0; !rc && all.page.count == 0 && i < SIM_OU_COUNT; i++) {
+		struct sim_ou fresh = { .id = c->ou_ids[i], .name = str_from(sim_ou_names[i]), .number = i };
 
-		session_add(s, &sim_ou_type, &ou);
+		session_add(s, &sim_ou_type, &fresh);
 	}
-	return RC_OK;
-}
-
-static void name_ous(struct sim_cloud *c)
-{
-	struct str root = random_name(c, "r", 4);
-	struct str prefix = str_format(&c->arena, "ou%.*s", (int)root.n - 1, root.p + 1);
-
-	c->ou_ids[SIM_ROOT] = root;
-	for (int i = SIM_ROOT + 1; i < SIM_OU_COUNT; i++)
-		c->ou_ids[i] = random_name(c, prefix.p, 8);
+	return rc;
 }
 
 struct making {
@@ -194,7 +208,7 @@ static enum rc make_account(struct session *s, const struct making *m, int64_t n
 	member.id = str_format(a, "%012llu", (unsigned long long)(chance % 1000000000000ull));
 	member.name = str_format(a, "sandbox-%04lld", (long long)number);
 	member.email = str_format(a, "sandbox-%04lld@example.com", (long long)number);
-	if ((rc = sim_find(s, &sim_member_type, member.id, &old, &found, e)))
+	if ((rc = session_find(s, &sim_member_type, member.id, &old, &found, e)))
 		return rc;
 	if (found)
 		return err_set(e, RC_INTERNAL, "two simulated accounts with the id %.*s", STR_ARG(member.id));
@@ -205,10 +219,9 @@ static enum rc make_account(struct session *s, const struct making *m, int64_t n
 static enum rc make_group(struct session *s, void *arg, struct err *e)
 {
 	struct making     *m = arg;
-	struct sim_counter counter = { .name = STR("members") };
+	struct sim_counter counter;
 	int64_t            count;
-	bool               found;
-	enum rc            rc = sim_find(s, &sim_counter_type, counter.name, &counter, &found, e);
+	enum rc            rc = session_find_or_new(s, &sim_counter_type, STR("members"), &counter, e);
 
 	if (rc)
 		return rc;
@@ -224,25 +237,20 @@ static enum rc make_group(struct session *s, void *arg, struct err *e)
 
 static enum rc make_accounts(struct making *m, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = RC_OK;
+	enum rc rc = RC_OK;
 
 	while (!rc && !m->is_done) {
 		for (int i = 0; i < GROUP; i++)
 			m->numbers[i] = sim_faults_random(m->cloud->faults);
-		arena_reset(&a);
-		rc = store_run(m->cloud->options.store, make_group, m, &a, e);
+		rc = store_run(m->cloud->options.store, make_group, m, NULL, e);
 		m->more -= GROUP;
 	}
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc sim_add_accounts(struct sim_cloud *c, int64_t count, struct err *e)
 {
-	struct making m = { .cloud = c, .more = count };
-
-	return make_accounts(&m, e);
+	return make_accounts(&(struct making){ .cloud = c, .more = count }, e);
 }
 
 /* --- life cycle --- */
@@ -274,23 +282,11 @@ static enum rc take_options(struct sim_cloud *c, const struct sim_cloud_options 
 	if (p->accounts > SIM_MAKE_MAX || p->available > (p->accounts > 0 ? p->accounts : 0) ||
 	    p->cost_delay_min_ms < 0 || p->cost_delay_max_ms < p->cost_delay_min_ms || p->clean_min_ms < 0 ||
 	    p->clean_max_ms < p->clean_min_ms || p->event_delay_ms < 0)
-		return err_set(
-		        e, RC_INVALID,
-		        "simulated cloud: at most %d accounts, not more of them available; the shortest delay not over the longest",
-		        SIM_MAKE_MAX);
+		return err_set(e, RC_INVALID,
+		               "simulated cloud: at most %d accounts, not more of them available; the shortest delay "
+		               "not over the longest",
+		               SIM_MAKE_MAX);
 	return RC_OK;
-}
-
-static enum rc make_world(struct sim_cloud *c, struct err *e)
-{
-	struct making m = { .cloud = c, .until = c->options.accounts, .available = c->options.available };
-	struct arena  a = { 0 };
-	enum rc       rc;
-
-	name_ous(c);
-	rc = store_run(c->options.store, make_ous, c, &a, e);
-	arena_fini(&a);
-	return rc || c->options.accounts < 0 ? rc : make_accounts(&m, e);
 }
 
 enum rc sim_cloud_open(const struct sim_cloud_options *o, struct sim_cloud **ret, struct err *e)
@@ -305,10 +301,22 @@ enum rc sim_cloud_open(const struct sim_cloud_options *o, struct sim_cloud **ret
 	c->driver.ops = &sim_driver_ops;
 	c->credentials.ops = &sim_credentials_ops;
 	c->world.ops = &sim_world_ops;
+	c->isb_table.ops = &sim_isb_table_ops;
 	c->faults = sim_faults_new(&(struct sim_faults_options){ o->clock, o->random, o->random_arg, o->waits });
 	rc = take_options(c, o, e);
-	if (!rc)
-		rc = make_world(c, e);
+	if (!rc) {
+		struct str root = c->ou_ids[SIM_ROOT] = random_name(c, "r", 4);
+		struct str prefix = str_format(&c->arena, "ou%.*s", (int)root.n - 1, root.p + 1);
+
+		for (int i = SIM_ROOT + 1; i < SIM_OU_COUNT; i++)
+			c->ou_ids[i] = random_name(c, prefix.p, 8);
+		rc = store_run(c->options.store, make_ous, c, NULL, e);
+	}
+	if (!rc && c->options.accounts >= 0)
+		rc = make_accounts(&(struct making){ .cloud = c,
+		                                     .until = c->options.accounts,
+		                                     .available = c->options.available },
+		                   e);
 	if (rc) {
 		sim_cloud_close(c);
 		return rc;
@@ -328,12 +336,22 @@ void sim_cloud_close(struct sim_cloud *c)
 
 struct cloud sim_cloud_ports(struct sim_cloud *c)
 {
-	return (struct cloud){ &c->organisation, &c->access, &c->costs, &c->cleaner, &c->driver, &c->credentials };
+	return (struct cloud){ &c->organisation, &c->access, &c->costs, &c->cleaner, &c->credentials };
+}
+
+struct instance_driver *sim_cloud_driver(struct sim_cloud *c)
+{
+	return &c->driver;
 }
 
 struct world *sim_cloud_world(struct sim_cloud *c)
 {
 	return &c->world;
+}
+
+struct account_table *sim_isb_table(struct sim_cloud *c)
+{
+	return &c->isb_table;
 }
 
 struct sim_faults *sim_cloud_faults(struct sim_cloud *c)

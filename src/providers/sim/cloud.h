@@ -1,5 +1,5 @@
-/* cloud.h - a small simulated cloud: an organisation, access, costs, a cleaner, tenants' resources, and CloudTrail's events. Its state
- * is in a store that it is given, so it outlives the process if the store does. */
+/* cloud.h - a small simulated cloud: an organisation, access, costs, a cleaner, tenants' resources and CloudTrail's
+ * events. Its state is in the store it is given. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +9,13 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "domain/cloud.h"
+#include "domain/ports/cloud.h"
 #include "domain/world.h"
 
+struct account_table;
 struct clock;
+struct csp;
+struct instance_driver;
 struct sim_cloud;
 struct sim_faults;
 struct store;
@@ -60,6 +63,9 @@ struct cloud       sim_cloud_ports(struct sim_cloud *c);
 struct world      *sim_cloud_world(struct sim_cloud *c);
 struct sim_faults *sim_cloud_faults(struct sim_cloud *c);
 
+/* What tenants' instances are made with. */
+struct instance_driver *sim_cloud_driver(struct sim_cloud *c);
+
 /* Its id, valid as long as the cloud. */
 struct str sim_cloud_ou(const struct sim_cloud *c, enum sim_ou_name name);
 
@@ -73,25 +79,31 @@ struct sim_due_event {
 	struct str body; /* the event as EventBridge delivers it */
 };
 
-/* Up to max (SIM_EVENTS_MAX) events that are due, first due first. They come again until they are acknowledged. Blocks. */
+/* Up to max (SIM_EVENTS_MAX) due events, first due first. They come again until they are acknowledged. Blocks. */
 MUST_CHECK enum rc sim_cloud_take_events(struct sim_cloud *c, size_t max, struct arena *a, struct sim_due_event **ret,
                                          size_t *ret_count, struct err *e);
 MUST_CHECK enum rc sim_cloud_drop_events(struct sim_cloud *c, const struct sim_due_event *events, size_t count,
                                          struct err *e);
 
-/* --- the truth, for tests and the simulator: never disturbed by a fault --- */
+/* --- a simulated Innovation Sandbox beside us: its account table, and what it does with its accounts (isb.c) ---
+ *
+ * Like the real one it moves an account first and then writes its table, without looking whether somebody else has
+ * written it meanwhile. Its moves are an outsider's: an event tells of each, and no fault disturbs them. Faults do
+ * disturb our calls to its table. */
 
-struct sim_truth {
-	enum sim_ou_name ou;
-	int64_t          dirty; /* resources that are really left in it */
-	int64_t          rate;
-	int64_t          moves;
+struct account_table *sim_isb_table(struct sim_cloud *c);
+
+/* Add every account in an OU named like a status to the table, with that status, unless it is there. Blocks, as all
+ * below. */
+MUST_CHECK enum rc sim_isb_seed(struct sim_cloud *c, struct err *e);
+
+/* --- a simulated vendor inside the program: what `make run` lends out (csp_sim.c) --- */
+
+struct csp_sim_options {
+	struct store      *store;  /* opened with sim_types; stays the caller's */
+	struct sim_faults *faults; /* what disturbs it, and its chance; stays the caller's */
+	int64_t            stock;
 };
-MUST_CHECK enum rc sim_cloud_inspect(struct sim_cloud *c, struct str account_id, struct sim_truth *ret, struct err *e);
 
-/* How many resources the tenant really has. */
-MUST_CHECK enum rc sim_cloud_count_resources(struct sim_cloud *c, struct str tenant, int64_t *ret, struct err *e);
-
-/* What the account really spent in [from, to), whether the bill knows it yet or not. */
-MUST_CHECK enum rc sim_cloud_true_spend(struct sim_cloud *c, struct str account_id, int64_t from_ms, int64_t to_ms,
-                                        int64_t *ret_micro_usd, struct err *e);
+/* Sees to it that at least stock accounts exist. Blocks. */
+MUST_CHECK enum rc csp_sim_open(const struct csp_sim_options *o, struct csp **ret, struct err *e);

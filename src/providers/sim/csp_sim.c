@@ -2,22 +2,18 @@
 /*
  * csp_sim.c - a vendor that makes sandboxes: keeps a stock, deletes on demand, makes a new one for each deleted.
  *
- * It stands in for the real vendor when none is configured. Its accounts are records of the simulated cloud's store, so it
- * survives our restarts as a real one would, and our store never knows more of it than it would of a real one. The switches of
- * the simulated cloud disturb it too.
+ * Stands in for the real vendor when none is configured. Its accounts are records in the simulated cloud's store: they
+ * survive our restarts, and our own store knows no more of them than of a real vendor's. The cloud's switches disturb
+ * it too.
  */
-#include "providers/sim/csp_sim.h"
+#include "providers/sim/cloud.h"
 
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/id.h"
 #include "base/mem.h"
-#include "domain/csp.h"
-#include "providers/sim/faults.h"
-#include "providers/sim/records.h"
-#include "store/session.h"
-#include "store/store.h"
+#include "domain/ports/csp.h"
+#include "providers/sim/cloud_private.h"
 
 enum { GROUP = 90, PAGE = 1000 };
 
@@ -30,34 +26,23 @@ static enum rc make_one(struct session *s, struct csp_sim *sim, int64_t number, 
 {
 	char               uuid[ID_UUID_SIZE];
 	struct sim_account a = { .created_at = wall_sec(session_now(s)) }, old;
+	bool               is_there;
 	enum rc            rc;
 
 	sim_faults_uuid(sim->options.faults, uuid);
 	a.sandbox_id = str_dup(session_arena(s), str_from(uuid));
 	a.external_id = str_format(session_arena(s), "identity/accounts/%s", uuid);
 	a.name = str_format(session_arena(s), "sandbox-%06lld", (long long)number);
-	rc = session_get(s, &sim_account_type, a.external_id, &old, NULL);
-	if (rc != RC_NOT_FOUND)
-		return rc ? rc : err_set(e, RC_INTERNAL, "two simulated accounts with one id");
+	rc = session_find(s, &sim_account_type, a.external_id, &old, &is_there, e);
+	if (rc)
+		return rc;
+	if (is_there)
+		return err_set(e, RC_INTERNAL, "two simulated accounts with one id");
 	session_put(s, &sim_account_type, &a);
 	return RC_OK;
 }
 
-static enum rc make_some(struct session *s, struct csp_sim *sim, int64_t count, struct err *e)
-{
-	struct sim_counter c = { .name = STR("accounts") };
-	enum rc            rc = session_get(s, &sim_counter_type, c.name, &c, NULL);
-
-	if (rc && rc != RC_NOT_FOUND)
-		return rc;
-	for (int64_t i = 0; i < count; i++)
-		if ((rc = make_one(s, sim, ++c.made, e)))
-			return rc;
-	session_put(s, &sim_counter_type, &c);
-	return RC_OK;
-}
-
-/* A change of the stock: more, or another one for this one. */
+/* A change of the stock: so many more; or others only when this one is there, which is deleted. */
 struct restocking {
 	struct csp_sim *sim;
 	int64_t         count;
@@ -67,8 +52,19 @@ struct restocking {
 static enum rc restock(struct session *s, void *arg, struct err *e)
 {
 	const struct restocking *r = arg;
+	struct sim_counter       c;
+	bool                     was_there = true;
+	enum rc                  rc = RC_OK;
 
-	return make_some(s, r->sim, r->count, e);
+	if (r->external_id.n)
+		rc = sim_drop(s, &sim_account_type, r->external_id, &was_there, e);
+	if (rc || !was_there || (rc = session_find_or_new(s, &sim_counter_type, STR("accounts"), &c, e)))
+		return rc;
+	for (int64_t i = 0; i < r->count; i++)
+		if ((rc = make_one(s, r->sim, ++c.made, e)))
+			return rc;
+	session_put(s, &sim_counter_type, &c);
+	return RC_OK;
 }
 
 static enum rc count_stock(struct session *s, void *arg, struct err *e)
@@ -78,18 +74,15 @@ static enum rc count_stock(struct session *s, void *arg, struct err *e)
 
 static enum rc fill_stock(struct csp_sim *sim, int64_t stock, struct err *e)
 {
-	struct arena a = { 0 };
-	int64_t      there = 0;
-	enum rc      rc = store_read(sim->options.store, count_stock, &there, &a, e);
+	int64_t there = 0;
+	enum rc rc = store_read(sim->options.store, count_stock, &there, NULL, e);
 
 	while (!rc && there < stock) {
 		struct restocking r = { .sim = sim, .count = stock - there < GROUP ? stock - there : GROUP };
 
-		arena_reset(&a);
-		rc = store_run(sim->options.store, restock, &r, &a, e);
+		rc = store_run(sim->options.store, restock, &r, NULL, e);
 		there += r.count;
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -102,23 +95,11 @@ static enum rc disturb(struct csp_sim *sim, enum world_call call, struct err *e)
 	return rc ? err_set(e, rc == RC_LIMITED ? RC_UNAVAILABLE : rc, "%s", why.msg) : RC_OK;
 }
 
-struct listing {
-	struct str  cursor;
-	struct page page;
-};
-
-static enum rc read_page(struct session *s, void *arg, struct err *e)
-{
-	struct listing *l = arg;
-	struct query    q = { .type = &sim_account_type, .index = QUERY_ALL, .limit = PAGE, .cursor = l->cursor };
-
-	return session_query(s, &q, &l->page, e);
-}
-
 static enum rc list(struct csp *base, struct arena *a, struct csp_account **ret, size_t *ret_count, struct err *e)
 {
 	struct csp_sim     *sim = CONTAINER_OF(base, struct csp_sim, base);
-	struct listing      l = { 0 };
+	struct query        q = { .type = &sim_account_type, .index = QUERY_ALL, .limit = PAGE };
+	struct sim_listing  l = { .q = &q };
 	struct csp_account *accounts = NULL;
 	size_t              count = 0;
 	enum rc             rc = disturb(sim, WORLD_CSP_LIST, e);
@@ -126,8 +107,7 @@ static enum rc list(struct csp *base, struct arena *a, struct csp_account **ret,
 	if (rc)
 		return rc;
 	do {
-		rc = store_read(sim->options.store, read_page, &l, a, e);
-		if (rc)
+		if ((rc = store_read(sim->options.store, sim_read_page, &l, a, e)))
 			break;
 		accounts = mem_resize(accounts, (count + l.page.count) * sizeof(*accounts));
 		for (size_t i = 0; i < l.page.count; i++) {
@@ -138,8 +118,8 @@ static enum rc list(struct csp *base, struct arena *a, struct csp_account **ret,
 				                                  .name = from->name,
 				                                  .created_at = from->created_at };
 		}
-		l.cursor = l.page.next;
-	} while (l.cursor.n);
+		q.cursor = l.page.next;
+	} while (q.cursor.n);
 	rc = sim_faults_after(sim->options.faults, WORLD_CSP_LIST, rc, e);
 	if (!rc) {
 		*ret = arena_alloc(a, count * sizeof(*accounts));
@@ -150,31 +130,15 @@ static enum rc list(struct csp *base, struct arena *a, struct csp_account **ret,
 	return rc;
 }
 
-static enum rc replace(struct session *s, void *arg, struct err *e)
-{
-	const struct restocking *r = arg;
-	struct sim_account       account;
-	enum rc                  rc = session_get(s, &sim_account_type, r->external_id, &account, NULL);
-
-	if (rc == RC_NOT_FOUND)
-		return RC_OK;
-	if (rc)
-		return rc;
-	session_delete(s, &sim_account_type, r->external_id);
-	return make_some(s, r->sim, 1, e);
-}
-
 static enum rc delete_account(struct csp *base, struct str external_id, struct err *e)
 {
 	struct csp_sim   *sim = CONTAINER_OF(base, struct csp_sim, base);
-	struct restocking r = { .sim = sim, .external_id = external_id };
-	struct arena      a = { 0 };
+	struct restocking r = { .sim = sim, .count = 1, .external_id = external_id };
 	enum rc           rc = disturb(sim, WORLD_CSP_DELETE, e);
 
 	if (rc)
 		return rc;
-	rc = store_run(sim->options.store, replace, &r, &a, e);
-	arena_fini(&a);
+	rc = store_run(sim->options.store, restock, &r, NULL, e);
 	return sim_faults_after(sim->options.faults, WORLD_CSP_DELETE, rc, e);
 }
 

@@ -2,20 +2,19 @@
 /*
  * faults.c - the switches of the simulated world.
  *
- * A rule says what happens, to which call, how likely, how often and until when. Chance comes from the function that the world was
- * given, so a seed decides everything. Rules live in memory: a new process starts with a world in which nothing goes wrong.
+ * A rule says what happens, to which call, how likely, how often and until when. Chance comes from the world's random
+ * function, so a seed decides everything. Rules live in memory: a new process starts with a world without faults.
  *
  * Always true:
- *   1. An outage, a throttle and a time-out before the effect mean that nothing happened.      [sim_faults_before()]
- *   2. A time-out after the effect means that it happened, and only to calls that succeeded.   [sim_faults_after()]
- *   3. A rule with a count happens at most so often, on however many threads.                  [the lock]
+ *   1. An outage, a throttle and a time-out before the effect mean that nothing happened. [sim_faults_before()]
+ *   2. A time-out after the effect means that it happened, and only to calls that succeeded. [sim_faults_after()]
+ *   3. A rule with a count happens at most so often, on however many threads. [the lock]
  */
 #include "providers/sim/faults.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -79,21 +78,18 @@ struct world_counts sim_faults_counts(struct sim_faults *f)
 	return counts;
 }
 
-static bool is_drawn(struct sim_faults *f, const struct world_rule *r)
-{
-	return r->per_mille >= 1000 || (int64_t)(f->options.random(f->options.random_arg) % 1000) < r->per_mille;
-}
-
 /* The rule that strikes now, or NULL. With the lock. */
-static const struct world_rule *strike(struct sim_faults *f, enum world_fault fault, enum world_call call)
+static const struct world_rule *strike(struct sim_faults *f, enum world_fault fault, struct sim_about about)
 {
 	int64_t now_ms = clock_now(f->options.clock).ms;
 
 	for (size_t i = 0; i < f->rules.count; i++) {
 		struct world_rule *r = &f->rules.rules[i];
 
-		if (r->fault != fault || (r->call != WORLD_ANY_CALL && r->call != call) || is_over(r, now_ms) ||
-		    !is_drawn(f, r))
+		if (r->fault != fault || (r->call != WORLD_ANY_CALL && r->call != about.call) ||
+		    (r->resource && r->resource != about.resource) || is_over(r, now_ms))
+			continue;
+		if (r->per_mille < 1000 && (int64_t)(f->options.random(f->options.random_arg) % 1000) >= r->per_mille)
 			continue;
 		f->counts.faults[fault]++;
 		if (r->count && --r->count == 0)
@@ -108,41 +104,31 @@ bool sim_faults_hit(struct sim_faults *f, enum world_fault fault)
 	bool is_hit;
 
 	pthread_mutex_lock(&f->lock);
-	is_hit = strike(f, fault, WORLD_ANY_CALL) != NULL;
+	is_hit = strike(f, fault, (struct sim_about){ WORLD_ANY_CALL, 0 }) != NULL;
 	pthread_mutex_unlock(&f->lock);
 	return is_hit;
 }
 
-static void wait_ms(int64_t ms)
+enum rc sim_faults_before_of(struct sim_faults *f, struct sim_about about, struct err *e)
 {
-	struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
-
-	while (nanosleep(&left, &left))
-		continue; /* a signal came: wait for the rest */
-}
-
-enum rc sim_faults_before(struct sim_faults *f, enum world_call call, struct err *e)
-{
-	const char              *name = world_call_names[call];
-	const struct world_rule *latency;
-	int64_t                  ms = 0;
-	enum world_fault         how = WORLD_FAULT_COUNT;
+	static const enum world_fault ways[] = { WORLD_OUTAGE, WORLD_THROTTLE, WORLD_TIMEOUT_BEFORE };
+	const char                   *name = world_call_names[about.call];
+	const struct world_rule      *latency;
+	enum world_fault              how = WORLD_FAULT_COUNT;
+	int64_t                       ms = 0;
 
 	pthread_mutex_lock(&f->lock);
-	f->counts.calls[call]++;
-	if ((latency = strike(f, WORLD_LATENCY, call)))
+	f->counts.calls[about.call]++;
+	if ((latency = strike(f, WORLD_LATENCY, about)))
 		ms = latency->latency_ms;
 	f->counts.latency_ms += (uint64_t)ms;
-	if (strike(f, WORLD_OUTAGE, call))
-		how = WORLD_OUTAGE;
-	else if (strike(f, WORLD_THROTTLE, call))
-		how = WORLD_THROTTLE;
-	else if (strike(f, WORLD_TIMEOUT_BEFORE, call))
-		how = WORLD_TIMEOUT_BEFORE;
+	for (size_t i = 0; i < ARRAY_LEN(ways) && how == WORLD_FAULT_COUNT; i++)
+		if (strike(f, ways[i], about))
+			how = ways[i];
 	pthread_mutex_unlock(&f->lock);
 
 	if (ms && f->options.waits)
-		wait_ms(ms);
+		mono_sleep(ms);
 	switch (how) {
 	case WORLD_OUTAGE: return err_set_code(e, RC_UNAVAILABLE, "ServiceException", "simulated outage of %s", name);
 	case WORLD_THROTTLE:
@@ -152,17 +138,17 @@ enum rc sim_faults_before(struct sim_faults *f, enum world_call call, struct err
 	}
 }
 
-enum rc sim_faults_after(struct sim_faults *f, enum world_call call, enum rc rc, struct err *e)
+enum rc sim_faults_after_of(struct sim_faults *f, struct sim_about about, enum rc rc, struct err *e)
 {
 	bool is_lost = false;
 
 	pthread_mutex_lock(&f->lock);
 	if (rc)
-		f->counts.refused[call]++;
+		f->counts.refused[about.call]++;
 	else
-		is_lost = strike(f, WORLD_TIMEOUT_AFTER, call) != NULL;
+		is_lost = strike(f, WORLD_TIMEOUT_AFTER, about) != NULL;
 	pthread_mutex_unlock(&f->lock);
-	return is_lost ? err_set(e, RC_TIMEOUT, "simulated time-out of %s", world_call_names[call]) : rc;
+	return is_lost ? err_set(e, RC_TIMEOUT, "simulated time-out of %s", world_call_names[about.call]) : rc;
 }
 
 uint64_t sim_faults_random(struct sim_faults *f)

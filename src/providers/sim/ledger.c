@@ -2,17 +2,17 @@
 /*
  * ledger.c - what accounts cost, and when the bill knows.
  *
- * Whenever an account comes into use, goes out of use or gets another rate, a sim_rate record says what an hour costs from then on.
- * An amount is rate times duration over these records: no clock ticks, nothing is added up in the background.
+ * Whenever an account comes into use, goes out of use or changes its rate, a sim_rate record says what an hour costs
+ * from then on. An amount is rate times duration over these records: nothing is added up in the background.
  *
- * An account is in use in Active and in Frozen: freezing takes access away, not the machines. The figures of an hour become visible
- * when a delay has passed since its end. The delay is the same for all hours of one UTC day of one account, and follows from both,
- * so two days may become visible in the wrong order, as with Cost Explorer; what was answered early is too low and never too high.
+ * An account is in use in Active and in Frozen: freezing takes access away, not the machines. The figures of an hour
+ * become visible some time after its end. That delay follows from the account and the UTC day, so two days may become
+ * visible in the wrong order, as with Cost Explorer; an early answer is too low, never too high.
  *
- * A day's amount is split over a few services, in parts that follow from the account. Nothing is lost in rounding: what is left is the
- * first one's, so the parts of a day always add up to what the day costs.
+ * A day's amount is split over a few services, in parts that follow from the account. The first one gets what rounding
+ * leaves, so the parts of a day always add up.
  */
-#include "providers/sim/cloud_ops.h"
+#include "providers/sim/cloud_private.h"
 
 enum { HOUR_MS = 3600000, DAY_MS = 24 * HOUR_MS, PARTS = 1000 };
 
@@ -35,13 +35,12 @@ enum rc sim_note_rate(struct session *s, struct str account_id, int64_t rate, st
 	int64_t         now_ms = session_now(s).ms;
 	struct str      key = str_format(session_arena(s), "%.*s#%015lld", STR_ARG(account_id), (long long)now_ms);
 	struct sim_rate r;
-	bool            found;
-	enum rc         rc = sim_find(s, &sim_rate_type, key, &r, &found, e);
+	enum rc         rc = session_find_or_new(s, &sim_rate_type, key, &r, e);
 
 	if (rc)
 		return rc;
-	if (!found)
-		r = (struct sim_rate){ .key = key, .account_id = account_id, .at_ms = now_ms };
+	r.account_id = account_id;
+	r.at_ms = now_ms;
 	r.rate = rate;
 	session_put(s, &sim_rate_type, &r);
 	return RC_OK;
@@ -77,7 +76,6 @@ struct bill {
 	const struct sim_cloud_options *options;
 	struct str                      account_id;
 	int64_t                         from_ms, to_ms;
-	bool                            is_truth;    /* as if all data were there */
 	bool                            is_itemised; /* by service */
 
 	struct cloud_bill bill;
@@ -113,13 +111,6 @@ static void add_items(struct cloud_bill *bill, struct str account_id, int64_t da
 	}
 }
 
-static void add_day(struct bill *b, int64_t day_ms, int64_t micro_usd)
-{
-	b->bill.spend.micro_usd += micro_usd;
-	if (b->is_itemised)
-		add_items(&b->bill, b->account_id, day_ms, micro_usd);
-}
-
 static void add_up(struct bill *b, const struct page *rates, int64_t now_ms)
 {
 	b->bill.count = 0;
@@ -127,27 +118,30 @@ static void add_up(struct bill *b, const struct page *rates, int64_t now_ms)
 	for (int64_t day = b->from_ms / DAY_MS; day * DAY_MS < b->to_ms; day++) {
 		int64_t begin = day * DAY_MS > b->from_ms ? day * DAY_MS : b->from_ms;
 		int64_t end = smaller((day + 1) * DAY_MS, b->to_ms);
-		int64_t shown = b->is_truth ? now_ms : visible_until(b->options, b->account_id, day, now_ms);
+		int64_t shown = visible_until(b->options, b->account_id, day, now_ms);
+		int64_t cost;
 
 		shown = smaller(end, shown > begin ? shown : begin);
 		if (shown < end)
 			b->bill.spend.complete_until_ms = smaller(b->bill.spend.complete_until_ms, shown);
-		add_day(b, day * DAY_MS, cost_of(rates, begin, shown));
+		cost = cost_of(rates, begin, shown);
+		b->bill.spend.micro_usd += cost;
+		if (b->is_itemised)
+			add_items(&b->bill, b->account_id, day * DAY_MS, cost);
 	}
 }
 
 static enum rc make_bill(struct session *s, void *arg, struct err *e)
 {
 	struct bill *b = arg;
-	struct query q = { .type = &sim_rate_type,
-		           .index = SIM_RATE_BY_ACCOUNT,
-		           .hash = value_text(b->account_id),
-		           .has_sort_max = true,
-		           .sort_max = b->to_ms };
+	struct query q = query_of(&sim_rate_type, SIM_RATE_BY_ACCOUNT, value_text(b->account_id), 0);
 	struct page  rates;
 	size_t       days = (size_t)((b->to_ms - b->from_ms) / DAY_MS + 2); /* one may be cut at each end */
-	enum rc      rc = sim_read_all(s, q, &rates, e);
+	enum rc      rc;
 
+	q.has_sort_max = true;
+	q.sort_max = b->to_ms;
+	rc = sim_read_all(s, q, &rates, e);
 	if (b->is_itemised)
 		b->bill.items = arena_alloc(session_arena(s), days * SERVICES * sizeof(b->bill.items[0]));
 	if (!rc)
@@ -155,27 +149,25 @@ static enum rc make_bill(struct session *s, void *arg, struct err *e)
 	return rc;
 }
 
-static enum rc check_window(int64_t from_ms, int64_t to_ms, struct err *e)
+static enum rc run_bill(struct sim_cloud *c, struct bill *b, struct arena *a, struct err *e)
 {
-	if (from_ms >= 0 && from_ms <= to_ms && to_ms - from_ms <= CLOUD_SPEND_DAYS * (int64_t)DAY_MS)
-		return RC_OK;
-	return err_set_code(e, RC_INVALID, "ValidationException",
-	                    "spend from %lld to %lld ms: must be forward in time and at most %d days",
-	                    (long long)from_ms, (long long)to_ms, CLOUD_SPEND_DAYS);
+	enum rc rc;
+
+	b->options = &c->options;
+	if (b->from_ms < 0 || b->from_ms > b->to_ms || b->to_ms - b->from_ms > CLOUD_SPEND_DAYS * (int64_t)DAY_MS)
+		return err_set_code(e, RC_INVALID, "ValidationException",
+		                    "spend from %lld to %lld ms: must be forward in time and at most %d days",
+		                    (long long)b->from_ms, (long long)b->to_ms, CLOUD_SPEND_DAYS);
+	rc = sim_check_account(b->account_id, e);
+	return rc ? rc : sim_call(c, WORLD_SPEND, make_bill, b, a, e);
 }
 
 static enum rc spend(struct costs *base, struct str account_id, int64_t from_ms, int64_t to_ms, struct cloud_spend *ret,
                      struct err *e)
 {
-	struct sim_cloud *c = CONTAINER_OF(base, struct sim_cloud, costs);
-	struct bill       b = { .options = &c->options, .account_id = account_id, .from_ms = from_ms, .to_ms = to_ms };
-	struct arena      a = { 0 };
-	enum rc           rc = check_window(from_ms, to_ms, e);
+	struct bill b = { .account_id = account_id, .from_ms = from_ms, .to_ms = to_ms };
+	enum rc     rc = run_bill(CONTAINER_OF(base, struct sim_cloud, costs), &b, NULL, e);
 
-	if (rc || (rc = sim_check_account(account_id, e)))
-		return rc;
-	rc = sim_call(c, WORLD_SPEND, make_bill, &b, &a, e);
-	arena_fini(&a);
 	if (!rc)
 		*ret = b.bill.spend;
 	return rc;
@@ -184,36 +176,11 @@ static enum rc spend(struct costs *base, struct str account_id, int64_t from_ms,
 static enum rc itemise(struct costs *base, struct str account_id, int64_t from_ms, int64_t to_ms, struct arena *a,
                        struct cloud_bill *ret, struct err *e)
 {
-	struct sim_cloud *c = CONTAINER_OF(base, struct sim_cloud, costs);
-	struct bill       b = { .options = &c->options,
-		                .account_id = account_id,
-		                .from_ms = from_ms,
-		                .to_ms = to_ms,
-		                .is_itemised = true };
-	enum rc           rc = check_window(from_ms, to_ms, e);
+	struct bill b = { .account_id = account_id, .from_ms = from_ms, .to_ms = to_ms, .is_itemised = true };
+	enum rc     rc = run_bill(CONTAINER_OF(base, struct sim_cloud, costs), &b, a, e);
 
-	if (rc || (rc = sim_check_account(account_id, e)))
-		return rc;
-	if (!(rc = sim_call(c, WORLD_SPEND, make_bill, &b, a, e)))
-		*ret = b.bill;
-	return rc;
-}
-
-enum rc sim_cloud_true_spend(struct sim_cloud *c, struct str account_id, int64_t from_ms, int64_t to_ms,
-                             int64_t *ret_micro_usd, struct err *e)
-{
-	struct bill b = {
-		.options = &c->options, .account_id = account_id, .from_ms = from_ms, .to_ms = to_ms, .is_truth = true
-	};
-	struct arena a = { 0 };
-	enum rc      rc = check_window(from_ms, to_ms, e);
-
-	if (rc)
-		return rc;
-	rc = store_read(c->options.store, make_bill, &b, &a, e);
-	arena_fini(&a);
 	if (!rc)
-		*ret_micro_usd = b.bill.spend.micro_usd;
+		*ret = b.bill;
 	return rc;
 }
 

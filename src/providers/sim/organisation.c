@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * organisation.c - OUs, accounts, moves, tags.
+ * organisation.c - OUs, accounts, moves, tags; and CloudTrail, an outbox of events about moves.
  *
  * Always true:
  *   1. An account is in exactly one OU: its record names it.
- *   2. A move that is reported as done was done once, and one event tells of it; a move that was refused changed nothing, and one
- *      event with an errorCode tells of that. Account and event are one commit.                   [sim_move_run()]
+ *   2. A move that is reported as done was done once, and one event tells of it; a move that was refused changed
+ *      nothing, and one event with an errorCode tells of that. Account and event are one commit. [run_move()]
  *   3. Whoever says where an account is and is wrong is refused, and so is a move to where it is already.
+ *
+ * The event is written in the transaction that moved the account, so there is one for each effect. It waits until it is
+ * due and is handed out until whoever takes it says that it has it. A duplicate has the same event id, but a place of
+ * its own in the outbox. A lost event is one that comes very late: it is sent again.
  *
  * OUs are made with the world and never change, so they are served from memory.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "providers/sim/cloud_ops.h"
+#include "providers/sim/cloud_private.h"
 
 enum { EVENT_SPREAD_MS = 300000, RESEND_MS = 900000, DIRT_MAX = 9 };
 
@@ -40,13 +45,145 @@ static enum rc list_ous(struct organisation *o, struct arena *a, struct cloud_ou
 	return RC_OK;
 }
 
+/* --- events --- */
+
+/* Of our own calls, and of others' in the console. */
+static const struct role {
+	const char *id, *name, *session, *agent;
+} ours = { "AROASIMLEASEHOLD0001", "LeaseholdOrganisation", "leasehold", "leasehold" },
+  outsiders = { "AROASIMOUTSIDER00001", "AWSReservedSSO_AdministratorAccess", "outsider", "console.amazonaws.com" };
+
+static struct str identity_of(struct arena *a, struct str account, const struct role *role, int64_t now_ms)
+{
+	struct str issuer = str_format(a, "arn:aws:iam::%.*s:role/%s", STR_ARG(account), role->name);
+	struct str session = str_format(a, "arn:aws:sts::%.*s:assumed-role/%s/%s", STR_ARG(account), role->name,
+	                                role->session);
+	struct str context = JSON_OF(a,
+	                             member_raw("sessionIssuer",
+	                                        JSON_OF(a, member_word("type", "Role"),
+	                                                member_word("principalId", role->id), member_str("arn", issuer),
+	                                                member_str("accountId", account),
+	                                                member_word("userName", role->name))),
+	                             member_raw("attributes", JSON_OF(a, member_word("mfaAuthenticated", "false"),
+	                                                              member_time("creationDate", now_ms))));
+
+	return JSON_OF(a, member_word("type", "AssumedRole"),
+	               member_str("principalId", str_format(a, "%s:%s", role->id, role->session)),
+	               member_str("arn", session), member_str("accountId", account),
+	               member_raw("sessionContext", context));
+}
+
+static struct str detail_of(struct arena *a, const struct sim_move *m, int64_t now_ms)
+{
+	const struct sim_cloud_options *options = &m->cloud->options;
+	const struct role              *role = m->is_outsider ? &outsiders : &ours;
+	struct str                      caller = m->is_outsider ? options->management_account : options->hub_account;
+	struct str                      parameters = JSON_OF(a, member_str("accountId", m->account_id),
+	                                                     member_str("sourceParentId", m->from),
+	                                                     member_str("destinationParentId", m->to));
+
+	return JSON_OF(a, member_word("eventVersion", "1.08"),
+	               member_raw("userIdentity", identity_of(a, caller, role, now_ms)),
+	               member_time("eventTime", now_ms), member_word("eventSource", "organizations.amazonaws.com"),
+	               member_word("eventName", "MoveAccount"), member_word("awsRegion", "us-east-1"),
+	               member_word("sourceIPAddress", "192.0.2.1"), member_word("userAgent", role->agent),
+	               member_if(m->refusal.rc, member_word("errorCode", m->refusal.code)),
+	               member_if(m->refusal.rc, member_word("errorMessage", m->refusal.msg)),
+	               member_raw("requestParameters", parameters), member_raw("responseElements", STR("null")),
+	               member_word("requestID", m->request_id), member_word("eventID", m->trail_id),
+	               member_bool("readOnly", false), member_word("eventType", "AwsApiCall"),
+	               member_bool("managementEvent", true),
+	               member_str("recipientAccountId", options->management_account),
+	               member_word("eventCategory", "Management"));
+}
+
+static void add_event(struct session *s, const struct sim_move *m)
+{
+	struct arena *a = session_arena(s);
+	int64_t       now_ms = session_now(s).ms;
+	struct str    body = JSON_OF(a, member_word("version", "0"), member_word("id", m->event_id),
+	                             member_word("detail-type", "AWS API Call via CloudTrail"),
+	                             member_word("source", "aws.organizations"),
+	                             member_str("account", m->cloud->options.management_account),
+	                             member_time("time", now_ms), member_word("region", "us-east-1"),
+	                             member_raw("resources", STR("[]")), member_raw("detail", detail_of(a, m, now_ms)));
+
+	for (int copy = 0; copy < (m->is_twice ? 2 : 1); copy++) {
+		struct sim_event event = { .key = str_format(a, "%s#%d", m->event_id, copy),
+			                   .lot = 1,
+			                   .due_ms = now_ms + m->delays[copy],
+			                   .body = body };
+
+		session_add(s, &sim_event_type, &event);
+	}
+}
+
+/* By the store's clock, which wrote the due times. */
+static enum rc find_due(struct session *s, void *arg, struct err *e)
+{
+	struct sim_listing *l = arg;
+	struct query        q = *l->q;
+
+	q.sort_max = session_now(s).ms;
+	return session_query(s, &q, &l->page, e);
+}
+
+enum rc sim_cloud_take_events(struct sim_cloud *c, size_t max, struct arena *a, struct sim_due_event **ret,
+                              size_t *ret_count, struct err *e)
+{
+	struct query          q = { .type = &sim_event_type,
+		                    .index = SIM_EVENT_DUE,
+		                    .hash = value_int(1),
+		                    .has_sort_max = true,
+		                    .limit = max };
+	struct sim_listing    l = { .q = &q };
+	struct sim_due_event *events;
+	enum rc               rc;
+
+	assert(max > 0 && max <= SIM_EVENTS_MAX);
+	rc = store_read(c->options.store, find_due, &l, a, e);
+	if (rc)
+		return rc;
+	events = arena_alloc(a, (l.page.count + 1) * sizeof(*events));
+	for (size_t i = 0; i < l.page.count; i++) {
+		const struct sim_event *event = page_record(&l.page, &sim_event_type, i);
+
+		events[i] = (struct sim_due_event){ event->key, event->body };
+	}
+	*ret = events;
+	*ret_count = l.page.count;
+	return RC_OK;
+}
+
+struct dropping {
+	const struct sim_due_event *events;
+	size_t                      count;
+};
+
+static enum rc drop(struct session *s, void *arg, struct err *e)
+{
+	const struct dropping *d = arg;
+	enum rc                rc = RC_OK;
+	bool                   was_there;
+
+	for (size_t i = 0; !rc && i < d->count; i++)
+		rc = sim_drop(s, &sim_event_type, d->events[i].key, &was_there, e);
+	return rc;
+}
+
+enum rc sim_cloud_drop_events(struct sim_cloud *c, const struct sim_due_event *events, size_t count, struct err *e)
+{
+	assert(count <= SIM_EVENTS_MAX);
+	return store_run(c->options.store, drop, &(struct dropping){ events, count }, NULL, e);
+}
+
 /* --- moves --- */
 
-void sim_move_init(struct sim_move *m, struct sim_cloud *c, struct str account_id, struct str from, struct str to)
+/* Its ids, and when its event comes. */
+static void draw(struct sim_move *m, struct sim_cloud *c)
 {
 	int64_t delay = c->options.event_delay_ms;
 
-	*m = (struct sim_move){ .cloud = c, .account_id = account_id, .from = from, .to = to };
 	sim_faults_uuid(c->faults, m->event_id);
 	sim_faults_uuid(c->faults, m->trail_id);
 	sim_faults_uuid(c->faults, m->request_id);
@@ -99,47 +236,56 @@ static enum rc apply_move(struct session *s, struct sim_move *m, struct sim_memb
 	return sim_note_rate(s, member->id, was_billed ? 0 : member->rate, e);
 }
 
-enum rc sim_move_run(struct session *s, void *arg, struct err *e)
+/* RC_OK also when it was refused, since an event tells of that too. */
+static enum rc run_move(struct session *s, void *arg, struct err *e)
 {
 	struct sim_move  *m = arg;
 	struct sim_member member;
 	bool              found;
-	enum rc           rc = sim_find(s, &sim_member_type, m->account_id, &member, &found, e);
+	enum rc           rc = session_find(s, &sim_member_type, m->account_id, &member, &found, e);
 
 	if (rc)
 		return rc;
 	err_clear(&m->refusal);
 	if (judge(m, found ? &member : NULL) == RC_OK && (rc = apply_move(s, m, &member, e)))
 		return rc;
-	sim_trail_add(s, m);
+	add_event(s, m);
 	return RC_OK;
+}
+
+enum rc sim_move(struct sim_cloud *c, struct str account_id, struct str from, struct str to, bool is_outsider,
+                 struct err *e)
+{
+	struct sim_move m = {
+		.cloud = c, .account_id = account_id, .from = from, .to = to, .is_outsider = is_outsider
+	};
+	enum rc rc;
+
+	draw(&m, c);
+	rc = store_run(c->options.store, run_move, &m, NULL, e);
+	if (!rc && (rc = m.refusal.rc) && e)
+		*e = m.refusal;
+	return rc;
 }
 
 static enum rc move(struct organisation *o, struct str account_id, struct str from, struct str to, struct err *e)
 {
 	struct sim_cloud *c = cloud_of(o);
-	struct arena      a = { 0 };
-	struct sim_move   m;
 	enum rc           rc;
 
 	if ((rc = sim_check_account(account_id, e)) || (rc = sim_check_text("source", from, CLOUD_ID_MAX, e)) ||
 	    (rc = sim_check_text("destination", to, CLOUD_ID_MAX, e)) ||
 	    (rc = sim_faults_before(c->faults, WORLD_MOVE, e)))
 		return rc;
-	sim_move_init(&m, c, account_id, from, to);
-	rc = store_run(c->options.store, sim_move_run, &m, &a, e);
-	arena_fini(&a);
-	if (!rc && (rc = m.refusal.rc) && e)
-		*e = m.refusal;
+	rc = sim_move(c, account_id, from, to, false, e);
 	return sim_faults_after(c->faults, WORLD_MOVE, rc, e);
 }
 
 /* --- reading --- */
 
 struct account_call {
-	struct str           id;
-	struct cloud_account account;
-	struct str           tags;
+	struct str        id;
+	struct sim_member member;
 };
 
 static struct cloud_account show_member(const struct sim_member *m)
@@ -149,27 +295,21 @@ static struct cloud_account show_member(const struct sim_member *m)
 	};
 }
 
-static enum rc read_account(struct session *s, void *arg, struct err *e)
+static enum rc read_member(struct session *s, void *arg, struct err *e)
 {
 	struct account_call *call = arg;
-	struct sim_member    member;
-	enum rc              rc = sim_get_member(s, call->id, &member, e);
 
-	if (rc)
-		return rc;
-	call->account = show_member(&member);
-	call->tags = member.tags;
-	return RC_OK;
+	return sim_get_member(s, call->id, &call->member, e);
 }
 
 static enum rc describe(struct organisation *o, struct str account_id, struct arena *a, struct cloud_account *ret,
                         struct err *e)
 {
 	struct account_call call = { .id = account_id };
-	enum rc             rc = sim_call(cloud_of(o), WORLD_DESCRIBE, read_account, &call, a, e);
+	enum rc             rc = sim_call(cloud_of(o), WORLD_DESCRIBE, read_member, &call, a, e);
 
 	if (!rc)
-		*ret = call.account;
+		*ret = show_member(&call.member);
 	return rc;
 }
 
@@ -177,47 +317,31 @@ static enum rc find_parent(struct organisation *o, struct str account_id, struct
                            struct err *e)
 {
 	struct account_call call = { .id = account_id };
-	enum rc             rc = sim_call(cloud_of(o), WORLD_FIND_PARENT, read_account, &call, a, e);
+	enum rc             rc = sim_call(cloud_of(o), WORLD_FIND_PARENT, read_member, &call, a, e);
 
 	if (!rc)
-		*ret_ou_id = call.account.parent_id;
+		*ret_ou_id = call.member.ou_id;
 	return rc;
-}
-
-struct listing {
-	struct str  ou_id, cursor;
-	struct page page;
-};
-
-static enum rc read_ou(struct session *s, void *arg, struct err *e)
-{
-	struct listing *l = arg;
-	struct query    q = { .type = &sim_member_type,
-		              .index = SIM_MEMBER_BY_OU,
-		              .hash = value_text(l->ou_id),
-		              .limit = CLOUD_ACCOUNT_PAGE,
-		              .cursor = l->cursor };
-
-	return session_query(s, &q, &l->page, e);
 }
 
 static enum rc list_accounts(struct organisation *o, struct str ou_id, struct str cursor, struct arena *a,
                              struct cloud_account_page *ret, struct err *e)
 {
 	struct sim_cloud *c = cloud_of(o);
-	struct listing    l = { .ou_id = ou_id, .cursor = cursor };
+	struct query      q = query_of(&sim_member_type, SIM_MEMBER_BY_OU, value_text(ou_id), CLOUD_ACCOUNT_PAGE);
+	struct page       page;
 	enum rc           rc;
 
+	q.cursor = cursor;
 	if (sim_find_ou(c, ou_id) == SIM_OU_COUNT)
 		return err_set_code(e, RC_NOT_FOUND, "ParentNotFoundException", "there is no OU %.*s", STR_ARG(ou_id));
-	rc = sim_call(c, WORLD_LIST_ACCOUNTS, read_ou, &l, a, e);
-	if (rc)
+	if ((rc = sim_list(c, WORLD_LIST_ACCOUNTS, &q, a, &page, e)))
 		return rc;
-	ret->items = arena_alloc(a, (l.page.count + 1) * sizeof(*ret->items));
-	ret->count = l.page.count;
-	ret->next = l.page.next;
-	for (size_t i = 0; i < l.page.count; i++)
-		ret->items[i] = show_member(page_record(&l.page, &sim_member_type, i));
+	ret->items = arena_alloc(a, (page.count + 1) * sizeof(*ret->items));
+	ret->count = page.count;
+	ret->next = page.next;
+	for (size_t i = 0; i < page.count; i++)
+		ret->items[i] = show_member(page_record(&page, &sim_member_type, i));
 	return RC_OK;
 }
 
@@ -239,9 +363,9 @@ static enum rc get_tags(struct organisation *o, struct str account_id, struct ar
 	const char                 *name;
 	json_t                     *value;
 	size_t                      count = 0;
-	enum rc                     rc = sim_call(cloud_of(o), WORLD_GET_TAGS, read_account, &call, a, e);
+	enum rc                     rc = sim_call(cloud_of(o), WORLD_GET_TAGS, read_member, &call, a, e);
 
-	if (rc || (rc = parse_tags(call.tags, &tags, e)))
+	if (rc || (rc = parse_tags(call.member.tags, &tags, e)))
 		return rc;
 	*ret = arena_alloc(a, (json_object_size(tags) + 1) * sizeof(**ret));
 	json_object_foreach(tags, name, value)
@@ -258,6 +382,7 @@ struct tagging {
 	struct str              id;
 	const struct cloud_tag *tags;
 	size_t                  count;
+	bool                    is_removal; /* of the only one */
 };
 
 static enum rc write_tags(struct session *s, void *arg, struct err *e)
@@ -270,7 +395,9 @@ static enum rc write_tags(struct session *s, void *arg, struct err *e)
 
 	if ((rc = sim_get_member(s, t->id, &member, e)) || (rc = parse_tags(member.tags, &all, e)))
 		return rc;
-	for (size_t i = 0; i < t->count; i++)
+	if (t->is_removal && json_object_deln(all, t->tags[0].name.p, t->tags[0].name.n))
+		return RC_OK; /* it has no such tag */
+	for (size_t i = 0; !t->is_removal && i < t->count; i++)
 		if (json_object_setn_new(all, t->tags[i].name.p, t->tags[i].name.n,
 		                         json_stringn(t->tags[i].value.p, t->tags[i].value.n)))
 			return err_set_code(e, RC_INVALID, "InvalidInputException", "a tag is not UTF-8");
@@ -288,52 +415,22 @@ static enum rc write_tags(struct session *s, void *arg, struct err *e)
 static enum rc set_tags(struct organisation *o, struct str account_id, const struct cloud_tag *tags, size_t count,
                         struct err *e)
 {
-	struct tagging t = { account_id, tags, count };
-	struct arena   a = { 0 };
+	struct tagging t = { account_id, tags, count, false };
 	enum rc        rc;
 
 	for (size_t i = 0; i < count; i++)
 		if ((rc = sim_check_text("a tag's name", tags[i].name, CLOUD_TAG_MAX / 2, e)) ||
 		    (tags[i].value.n && (rc = sim_check_text("a tag's value", tags[i].value, CLOUD_TAG_MAX, e))))
 			return rc;
-	rc = sim_call(cloud_of(o), WORLD_SET_TAGS, write_tags, &t, &a, e);
-	arena_fini(&a);
-	return rc;
-}
-
-struct untagging {
-	struct str id, name;
-};
-
-static enum rc remove_one_tag(struct session *s, void *arg, struct err *e)
-{
-	CLEANUP(json_freep) json_t *all = NULL;
-	const struct untagging     *u = arg;
-	struct sim_member           member;
-	char                       *text;
-	enum rc                     rc;
-
-	if ((rc = sim_get_member(s, u->id, &member, e)) || (rc = parse_tags(member.tags, &all, e)))
-		return rc;
-	if (json_object_deln(all, u->name.p, u->name.n))
-		return RC_OK; /* it has no such tag */
-	text = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
-	member.tags = str_dup(session_arena(s), str_from(text));
-	free(text);
-	session_put(s, &sim_member_type, &member);
-	return RC_OK;
+	return sim_call(cloud_of(o), WORLD_SET_TAGS, write_tags, &t, NULL, e);
 }
 
 static enum rc remove_tag(struct organisation *o, struct str account_id, struct str name, struct err *e)
 {
-	struct untagging u = { account_id, name };
-	struct arena     a = { 0 };
-	enum rc          rc = sim_check_text("a tag's name", name, CLOUD_TAG_MAX / 2, e);
+	struct tagging t = { account_id, &(struct cloud_tag){ .name = name }, 1, true };
+	enum rc        rc = sim_check_text("a tag's name", name, CLOUD_TAG_MAX / 2, e);
 
-	if (!rc)
-		rc = sim_call(cloud_of(o), WORLD_REMOVE_TAG, remove_one_tag, &u, &a, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : sim_call(cloud_of(o), WORLD_REMOVE_TAG, write_tags, &t, NULL, e);
 }
 
 const struct organisation_ops sim_organisation_ops = {

@@ -6,7 +6,7 @@
  */
 #include "base/buf.h"
 #include "base/json.h"
-#include "providers/sim/cloud_ops.h"
+#include "providers/sim/cloud_private.h"
 
 enum { SHOWN_MAX = 1000 }; /* accounts of one OU */
 
@@ -39,20 +39,12 @@ static struct str ou_id(const struct sim_cloud *c, struct str text)
 static enum rc move(struct world *w, struct str account_id, struct str from, struct str to, struct err *e)
 {
 	struct sim_cloud *c = cloud_of(w);
-	struct arena      a = { 0 };
-	struct sim_move   m;
 	enum rc           rc;
 
 	if ((rc = sim_check_account(account_id, e)) || (rc = sim_check_text("from", from, CLOUD_ID_MAX, e)) ||
 	    (rc = sim_check_text("to", to, CLOUD_ID_MAX, e)))
 		return rc;
-	sim_move_init(&m, c, account_id, ou_id(c, from), ou_id(c, to));
-	m.is_outsider = true;
-	rc = store_run(c->options.store, sim_move_run, &m, &a, e);
-	arena_fini(&a);
-	if (!rc && (rc = m.refusal.rc) && e)
-		*e = m.refusal;
-	return rc;
+	return sim_move(c, account_id, ou_id(c, from), ou_id(c, to), true, e);
 }
 
 struct rating {
@@ -77,24 +69,14 @@ static enum rc set_rate_run(struct session *s, void *arg, struct err *e)
 static enum rc set_rate(struct world *w, struct str account_id, int64_t micro_usd, struct err *e)
 {
 	struct rating r = { cloud_of(w), account_id, micro_usd };
-	struct arena  a = { 0 };
 	enum rc       rc = sim_check_account(account_id, e);
 
 	if (!rc && (micro_usd < 0 || micro_usd > WORLD_RATE_MAX_USD * 1000000ll))
 		rc = err_set(e, RC_INVALID, "the rate must be from 0 to %d dollars an hour", WORLD_RATE_MAX_USD);
-	if (!rc)
-		rc = store_run(cloud_of(w)->options.store, set_rate_run, &r, &a, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : store_run(cloud_of(w)->options.store, set_rate_run, &r, NULL, e);
 }
 
 /* --- showing it --- */
-
-/* What is really left in it now. */
-static int64_t dirt_of(const struct sim_member *m, int64_t now_ms)
-{
-	return m->clean_at_ms && m->clean_at_ms <= now_ms ? 0 : m->dirty;
-}
 
 struct show {
 	const struct sim_cloud *cloud;
@@ -104,21 +86,10 @@ struct show {
 	struct buf             *b;
 };
 
-static void put_member(struct json_out *o, const struct sim_member *m, int64_t now_ms)
-{
-	json_open_object(o);
-	json_put_str(o, "id", m->id);
-	json_put_str(o, "name", m->name);
-	json_put_int(o, "dirty", dirt_of(m, now_ms));
-	json_put_real(o, "usd_per_hour", (double)m->rate / 1e6);
-	json_put_int(o, "moves", m->moves);
-	json_close_object(o);
-}
-
 static enum rc put_ou(struct session *s, struct show *sh, enum sim_ou_name ou, struct err *e)
 {
 	struct value hash = value_text(sh->cloud->ou_ids[ou]);
-	struct query q = { .type = &sim_member_type, .index = SIM_MEMBER_BY_OU, .hash = hash, .limit = SHOWN_MAX };
+	struct query q = query_of(&sim_member_type, SIM_MEMBER_BY_OU, hash, SHOWN_MAX);
 	struct page  page;
 	int64_t      count;
 	enum rc      rc;
@@ -127,12 +98,20 @@ static enum rc put_ou(struct session *s, struct show *sh, enum sim_ou_name ou, s
 	    (rc = session_count(s, &sim_member_type, SIM_MEMBER_BY_OU, hash, &count, e)))
 		return rc;
 	json_open_object(&sh->o);
-	json_put_str(&sh->o, "id", sh->cloud->ou_ids[ou]);
-	json_put_str(&sh->o, "name", str_from(sim_ou_names[ou]));
-	json_put_int(&sh->o, "count", count);
+	JSON_PUT(&sh->o, member_str("id", sh->cloud->ou_ids[ou]), member_word("name", sim_ou_names[ou]),
+	         member_int("count", count));
 	json_put_array(&sh->o, "accounts");
-	for (size_t i = 0; i < page.count; i++)
-		put_member(&sh->o, page_record(&page, &sim_member_type, i), session_now(s).ms);
+	for (size_t i = 0; i < page.count; i++) {
+		const struct sim_member *m = page_record(&page, &sim_member_type, i);
+		bool                     is_clean = m->clean_at_ms && m->clean_at_ms <= session_now(s).ms;
+
+		json_open_object(&sh->o);
+		json_put_members(&sh->o,
+		                 JSON_MEMBERS(member_str("id", m->id), member_str("name", m->name),
+		                              member_int("dirty", is_clean ? 0 : m->dirty),
+		                              member_micro("usd_per_hour", m->rate), member_int("moves", m->moves)));
+		json_close_object(&sh->o);
+	}
 	json_close_array(&sh->o);
 	json_close_object(&sh->o);
 	return RC_OK;
@@ -143,18 +122,16 @@ static void put_rules(struct json_out *o, const struct world_rules *rules)
 	json_put_array(o, "faults");
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct world_rule *r = &rules->rules[i];
-		char                     text[ISO_TIME_SIZE];
 
 		json_open_object(o);
-		json_put_str(o, "fault", str_from(world_fault_names[r->fault]));
-		json_put_str(o, "call", r->call == WORLD_ANY_CALL ? STR("any") : str_from(world_call_names[r->call]));
-		json_put_int(o, "per_mille", r->per_mille);
-		if (r->count)
-			json_put_int(o, "count", r->count);
-		if (r->until_ms)
-			json_put_str(o, "until", iso_time(r->until_ms / 1000, text));
-		if (r->fault == WORLD_LATENCY)
-			json_put_int(o, "latency_ms", r->latency_ms);
+		JSON_PUT(o, member_word("fault", world_fault_names[r->fault]),
+		         member_word("call", r->call == WORLD_ANY_CALL ? "any" : world_call_names[r->call]),
+		         member_if(r->resource,
+		                   member_word("resource",
+		                               r->resource ? instance_resource_names[r->resource - 1] : "")),
+		         member_int("per_mille", r->per_mille), member_if_any(member_int("count", r->count)),
+		         member_if_any(member_time("until", r->until_ms)),
+		         member_if(r->fault == WORLD_LATENCY, member_int("latency_ms", r->latency_ms)));
 		json_close_object(o);
 	}
 	json_close_array(o);
@@ -168,14 +145,6 @@ static void put_figures(struct json_out *o, const char *name, const uint64_t *fi
 		if (figures[i])
 			json_put_int(o, names[i], (int64_t)figures[i]);
 	json_close_object(o);
-}
-
-static void put_counts(struct json_out *o, const struct world_counts *c)
-{
-	put_figures(o, "calls", c->calls, world_call_names, WORLD_CALL_COUNT);
-	put_figures(o, "refused", c->refused, world_call_names, WORLD_CALL_COUNT);
-	put_figures(o, "injected", c->faults, world_fault_names, WORLD_FAULT_COUNT);
-	json_put_int(o, "latency_ms", (int64_t)c->latency_ms);
 }
 
 static enum rc write_world(struct session *s, void *arg, struct err *e)
@@ -194,8 +163,13 @@ static enum rc write_world(struct session *s, void *arg, struct err *e)
 	if (rc)
 		return rc;
 	json_close_array(&sh->o);
+	if ((rc = sim_put_tenants(s, &sh->o, e)))
+		return rc;
 	put_rules(&sh->o, &sh->rules);
-	put_counts(&sh->o, &sh->counts);
+	put_figures(&sh->o, "calls", sh->counts.calls, world_call_names, WORLD_CALL_COUNT);
+	put_figures(&sh->o, "refused", sh->counts.refused, world_call_names, WORLD_CALL_COUNT);
+	put_figures(&sh->o, "injected", sh->counts.faults, world_fault_names, WORLD_FAULT_COUNT);
+	json_put_int(&sh->o, "latency_ms", (int64_t)sh->counts.latency_ms);
 	json_put_int(&sh->o, "events_waiting", events);
 	json_close_object(&sh->o);
 	return sh->b->is_full ? err_set(e, RC_TOO_LARGE, "the world does not fit into %zu bytes", sh->b->max) : RC_OK;
@@ -204,49 +178,11 @@ static enum rc write_world(struct session *s, void *arg, struct err *e)
 static enum rc show(struct world *w, struct buf *ret, struct err *e)
 {
 	struct sim_cloud *c = cloud_of(w);
-	struct show       sh = { .cloud = c, .b = ret };
-	struct arena      a = { 0 };
-	enum rc           rc;
+	struct show       sh = {
+		      .cloud = c, .b = ret, .rules = sim_faults_get(c->faults), .counts = sim_faults_counts(c->faults)
+	};
 
-	sh.rules = sim_faults_get(c->faults);
-	sh.counts = sim_faults_counts(c->faults);
-	rc = store_read(c->options.store, write_world, &sh, &a, e);
-	arena_fini(&a);
-	return rc;
+	return store_read(c->options.store, write_world, &sh, NULL, e);
 }
 
 const struct world_ops sim_world_ops = { show, set_rules, add_accounts, move, set_rate };
-
-/* --- the truth --- */
-
-struct inspection {
-	const struct sim_cloud *cloud;
-	struct str              account_id;
-	struct sim_truth        truth;
-};
-
-static enum rc inspect(struct session *s, void *arg, struct err *e)
-{
-	struct inspection *i = arg;
-	struct sim_member  m;
-	enum rc            rc = sim_get_member(s, i->account_id, &m, e);
-
-	if (!rc)
-		i->truth = (struct sim_truth){ .ou = sim_find_ou(i->cloud, m.ou_id),
-			                       .dirty = dirt_of(&m, session_now(s).ms),
-			                       .rate = m.rate,
-			                       .moves = m.moves };
-	return rc;
-}
-
-enum rc sim_cloud_inspect(struct sim_cloud *c, struct str account_id, struct sim_truth *ret, struct err *e)
-{
-	struct inspection i = { .cloud = c, .account_id = account_id };
-	struct arena      a = { 0 };
-	enum rc           rc = store_read(c->options.store, inspect, &i, &a, e);
-
-	arena_fini(&a);
-	if (!rc)
-		*ret = i.truth;
-	return rc;
-}

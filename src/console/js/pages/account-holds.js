@@ -20,27 +20,27 @@ const reasonField = (isRequired) => field(isRequired ? "Reason" : "Reason (optio
 
 function extend(ctx, hold, again) {
 	return ask({
-		title: "Let this hold last longer", label: "Extend", fields: [hoursField("Hours from now", "24 is a day, 168 a week.", true), reasonField(false)],
+		title: "Extend this hold", label: "Extend", fields: [hoursField("Hours from now", "24 is a day, 168 a week.", true), reasonField(false)],
 		run: async (data) => {
 			const hours = Number(data.get("hours"));
 			await api.post(holdPath(hold, "extend"), { hours, reason: data.get("reason").trim() || undefined, by: ctx.session.email });
-			toast(`It lasts for another ${duration(hours * 3600)}.`);
+			toast(`Extended: it now ends in ${duration(hours * 3600)}.`);
 		},
 	}).then((did) => did && again());
 }
 
 function close(ctx, hold, again) {
 	return confirm({
-		title: "End this hold before its time?", label: "Release", danger: true, reason: "required", done: "Released.",
-		text: hold.reason === "billing" ? "Costs of the last lease may then land in the next one's bill. When it was the last hold, the account can be lent at once."
-			: "When it was the last hold, the account can be lent at once.",
+		title: "Release this hold early?", label: "Release", danger: true, reason: "required", done: "Released.",
+		text: hold.reason === "billing" ? "Late costs of the last lease may then end up on the next one's bill. If this is the last hold, the account can be lent immediately."
+			: "If this is the last hold, the account can be lent immediately.",
 		run: (reason) => api.post(holdPath(hold, "release"), { reason, by: ctx.session.email }),
 	}).then((did) => did && again());
 }
 
 const openColumns = (ctx, again) => [
 	{ title: "Why", lead: true, cell: (hold) => h("span", {}, holdReason(hold.reason), hold.note && h("span", { class: "sub-line" }, hold.note)) },
-	{ title: "Ends", cell: (hold) => (hold.due_at ? h("span", {}, countdown(hold.due_at), h("span", { class: "sub-line" }, time(hold.due_at))) : "when a person ends it") },
+	{ title: "Ends", cell: (hold) => (hold.due_at ? h("span", {}, countdown(hold.due_at), h("span", { class: "sub-line" }, time(hold.due_at))) : "when someone releases it") },
 	{ title: "Since", cell: (hold) => ago(hold.created_at) },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (hold) => !hold.locks && h("span", { class: "row still" },
 		button("Extend", { size: "small", title: `Extend the hold: ${holdReason(hold.reason)}`, run: () => extend(ctx, hold, again) }),
@@ -49,7 +49,7 @@ const openColumns = (ctx, again) => [
 
 const closedColumns = [
 	{ title: "Why", lead: true, cell: (hold) => holdReason(hold.reason) },
-	{ title: "How it ended", cell: (hold) => badge(hold.state, { text: words(hold.state) }) },
+	{ title: "Outcome", cell: (hold) => badge(hold.state, { text: words(hold.state) }) },
 	{ title: "When", cell: (hold) => hold.closed_at && ago(hold.closed_at) },
 	{ title: "By", cell: (hold) => hold.closed_by },
 	{ title: "Reason", cell: (hold) => hold.closed_why },
@@ -59,29 +59,29 @@ export function holdsCard(ctx, holds, again) {
 	const open = holds.filter((hold) => hold.state === "open"), closed = holds.filter((hold) => hold.state !== "open");
 	return card("Holds", { id: "holds" },
 		open.length ? table(openColumns(ctx, again), open, { caption: "Open holds" })
-			: empty("Nothing holds it back", "Holds come by themselves after a cleanup, or by hand."),
-		closed.length > 0 && h("details", { class: "more-box" }, h("summary", {}, `Holds before (${closed.length})`), table(closedColumns, closed, { caption: "Closed holds" })));
+			: empty("No open holds", "Holds are placed automatically after a cleanup, or manually."),
+		closed.length > 0 && h("details", { class: "more-box" }, h("summary", {}, `Past holds (${closed.length})`), table(closedColumns, closed, { caption: "Closed holds" })));
 }
 
 // --- by hand ---
 
 function hold(ctx, a, again) {
 	return ask({
-		title: `Hold ${a.name || a.awsAccountId} back`, label: "Hold",
-		text: a.phase === "Available" ? "It rests at once and is not lent until the hold ends." : "It is not lent after its next cleanup until the hold ends; what is under way goes on.",
-		fields: [reasonField(true), hoursField("Hours", "Empty: until a person ends it.", false)],
+		title: `Hold ${a.name || a.awsAccountId}`, label: "Hold",
+		text: a.phase === "Available" ? "It goes into cooldown now and is not lent until the hold ends." : "After its next cleanup it is not lent until the hold ends; whatever is in progress continues.",
+		fields: [reasonField(true), hoursField("Hours", "Leave empty to hold it until someone releases it.", false)],
 		run: async (data) => {
 			const hours = Number(data.get("hours")) || undefined;
 			await api.post("/v1/ops/holds", { account: a.awsAccountId, reason: data.get("reason").trim(), hours, by: ctx.session.email });
-			toast("It is held back.");
+			toast("Hold placed.");
 		},
 	}).then((did) => did && again());
 }
 
 function bypass(ctx, a, again) {
 	return confirm({
-		title: "Skip the next rest?", label: "Skip the rest", danger: true, reason: "required", done: "Its next cleanup is not followed by a rest.",
-		text: "After its next cleanup the account can be lent at once, this one time. Costs of the lease before may then land in the next one's bill.",
+		title: "Skip the next cooldown?", label: "Skip cooldown", danger: true, reason: "required", done: "No cooldown after its next cleanup.",
+		text: "After its next cleanup the account can be lent immediately, this one time. Late costs of the previous lease may then end up on the next one's bill.",
 		run: (reason) => api.post("/v1/ops/holds/bypass", { account: a.awsAccountId, reason, by: ctx.session.email }),
 	}).then((did) => did && again());
 }
@@ -89,7 +89,7 @@ function bypass(ctx, a, again) {
 export function holdActions(ctx, a, again) {
 	const phase = a.phase;
 	return [
-		phase !== "Quarantine" && button("Hold back", { run: () => hold(ctx, a, again) }),
-		["Active", "Frozen", "CleanUp"].includes(phase) && button("Skip next rest", { run: () => bypass(ctx, a, again) }),
+		phase !== "Quarantine" && button("Place hold", { run: () => hold(ctx, a, again) }),
+		["Active", "Frozen", "CleanUp"].includes(phase) && button("Skip next cooldown", { run: () => bypass(ctx, a, again) }),
 	];
 }

@@ -4,12 +4,12 @@ import { badge } from "../parts.js";
 
 // In the order of an account's way. kind: its colour.
 export const phases = [
-	{ name: "Available", kind: "good", what: "clean and rested: can be lent" },
-	{ name: "Active", kind: "info", what: "lent: its holder has access" },
-	{ name: "Frozen", kind: "warn", what: "lent, but nobody has access" },
+	{ name: "Available", kind: "good", what: "clean and ready to lend" },
+	{ name: "Active", kind: "info", what: "lent: its owner has access" },
+	{ name: "Frozen", kind: "warn", what: "lent, but access is suspended" },
 	{ name: "CleanUp", kind: "info", what: "everything in it is being deleted", title: "Clean-up" },
-	{ name: "Cooldown", kind: "warn", what: "clean, and rests until its holds end" },
-	{ name: "Quarantine", kind: "bad", what: "locked away until a person acts" },
+	{ name: "Cooldown", kind: "warn", what: "clean, not lent until its holds end" },
+	{ name: "Quarantine", kind: "bad", what: "not lent until someone acts" },
 ];
 
 export const phaseOf = (a) => a.phase ?? a.status;
@@ -19,11 +19,11 @@ export const phaseBadge = (name) => badge(name, { text: phaseTitle(name), kind: 
 
 export const holdReasons = {
 	billing: "Billing: the last lease's bill is not complete yet",
-	metadata: "Metadata: it still remembers its last tenant",
-	quota: "Quotas: rolling quotas are not fresh yet",
-	"failed-cleanup": "It could not be cleaned",
-	drift: "It was not where it should be",
-	manual: "Held by a person",
+	metadata: "Metadata: traces of the last owner have not expired yet",
+	quota: "Quotas: rolling quotas have not reset yet",
+	"failed-cleanup": "Cleanup failed",
+	drift: "Drift: it was not in the expected OU",
+	manual: "Placed manually",
 	"new-account": "New account",
 };
 export const holdReason = (name) => holdReasons[name] ?? name;

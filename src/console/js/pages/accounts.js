@@ -3,7 +3,7 @@
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { ago, number } from "../format.js";
-import { badge, button, card, confirm, empty, field, heading, loader, table } from "../parts.js";
+import { badge, button, card, confirm, copyable, empty, field, heading, loader, table } from "../parts.js";
 import { phaseBadge, phaseOf, phases, phaseTitle } from "./account-parts.js";
 import { countdown, tick } from "./lease-parts.js";
 
@@ -14,10 +14,10 @@ const link = (a) => h("a", { href: `/accounts/${part(a.awsAccountId)}` }, a.name
 // What an account waits for, in a few words.
 function waitsFor(a) {
 	switch (phaseOf(a)) {
-	case "Available": return a.lastRestedTime ? ["rested ", ago(a.lastRestedTime)] : null;
+	case "Available": return a.lastRestedTime ? ["free since ", ago(a.lastRestedTime)] : null;
 	case "Active": case "Frozen": return a.leaseUuid && h("a", { href: `/leases/${part(a.leaseUuid)}` }, "its lease");
-	case "CleanUp": return a.cleanupExecutionContext ? ["begun ", ago(a.cleanupExecutionContext.stateMachineExecutionStartTime)] : "waits for its turn";
-	case "Cooldown": return a.restingUntil ? ["free ", countdown(a.restingUntil)] : "until a person releases it";
+	case "CleanUp": return a.cleanupExecutionContext ? ["started ", ago(a.cleanupExecutionContext.stateMachineExecutionStartTime)] : "waiting for its turn";
+	case "Cooldown": return a.restingUntil ? ["free ", countdown(a.restingUntil)] : "until someone releases it";
 	default: return a.reason;
 	}
 }
@@ -45,7 +45,7 @@ function column(ctx, phase, accounts) {
 
 const columns = [
 	{ title: "Account", lead: true, cell: link },
-	{ title: "Id", cell: (a) => h("code", {}, a.awsAccountId) },
+	{ title: "Id", cell: (a) => copyable(a.awsAccountId) },
 	{ title: "Phase", cell: (a) => phaseBadge(phaseOf(a)) },
 	{ title: "Now", cell: waitsFor },
 	{ title: "Open holds", num: true, cell: (a) => number(a.openHolds ?? 0) },
@@ -57,26 +57,26 @@ const columns = [
 function register(a, again) {
 	return confirm({
 		title: `Register ${a.Name || a.Id}?`, label: "Register", danger: true, done: "Registered. It is being cleaned.",
-		text: `Everything in account ${a.Id} is deleted, and then it can be lent. This cannot be undone.`,
+		text: `Everything in account ${a.Id} is deleted; after that it can be lent. This cannot be undone.`,
 		run: () => api.post("/api/accounts", { awsAccountId: a.Id }),
 	}).then((did) => did && again());
 }
 
 function newcomers(found, again) {
 	if (!found.length) return null;
-	return card("Not registered yet", { class: "flush", id: "unregistered", more: `${number(found.length)} in the OU Entry` }, table([
+	return card("Not registered", { class: "flush", id: "unregistered", more: `${number(found.length)} in the OU Entry` }, table([
 		{ title: "Account", lead: true, cell: (a) => a.Name },
 		{ title: "Id", cell: (a) => h("code", {}, a.Id) },
 		{ title: "Email", cell: (a) => a.Email },
 		{ title: "Actions", hidden: true, cell: (a) => button("Register", { size: "small", title: `Register ${a.Name || a.Id}`, run: () => register(a, again) }) },
-	], found, { caption: "Accounts that are not registered yet" }));
+	], found, { caption: "Accounts that are not registered" }));
 }
 
 // --- the page ---
 
 function filters(ctx) {
 	let timer;
-	const search = h("input", { name: "q", type: "search", value: ctx.query.q ?? "", placeholder: "all, or a part of a name or id", autocomplete: "off", maxlength: 64, on: {
+	const search = h("input", { name: "q", type: "search", value: ctx.query.q ?? "", placeholder: "Part of a name, id or email", autocomplete: "off", maxlength: 64, on: {
 		input: (e) => {
 			clearTimeout(timer);
 			timer = setTimeout(() => ctx.setQuery({ q: e.target.value.trim() }, { replace: true }), TYPING_MS);
@@ -95,8 +95,8 @@ function matches(a, q) {
 
 function drawing(ctx, accounts) {
 	const found = accounts.filter((a) => matches(a, ctx.query.q));
-	if (!accounts.length) return card("Pool", {}, empty("No account is registered", "Accounts of the OU Entry can be registered below; they are cleaned and then lent."));
-	if (!found.length) return card("Pool", {}, empty("No account matches", `Nothing has “${ctx.query.q}” in its name, id or email.`, h("a", { class: "button", href: "/accounts" }, "Show all")));
+	if (!accounts.length) return card("Pool", {}, empty("No accounts registered", "Accounts in the OU Entry can be registered; they are cleaned before they are lent."));
+	if (!found.length) return card("Pool", {}, empty("No matching accounts", `No name, id or email contains “${ctx.query.q}”.`, h("a", { class: "button", href: "/accounts" }, "Show all")));
 	if (!ctx.query.phase) return h("div", { class: "board" }, phases.map((p) => column(ctx, p, found)));
 	const listed = found.filter((a) => phaseOf(a) === ctx.query.phase);
 	return card(phaseTitle(ctx.query.phase), { class: "flush", more: number(listed.length) },
@@ -109,11 +109,11 @@ export default async function page(ctx) {
 	const again = loader(place, async () => {
 		const [accounts, entry, counts] = await Promise.all([
 			api.all("/api/accounts", "result", { pageSize: 2000 }, MOST, options),
-			api.page("/api/accounts/unregistered", "result", {}, options),
-			api.get("/v1/ops/overview", {}, options),
+			ctx.rights.pool ? api.page("/api/accounts/unregistered", "result", {}, options) : { items: [] },
+			ctx.rights.operations ? api.get("/v1/ops/overview", {}, options) : null,
 		]);
-		const leaving = counts.accounts.by_status.Exit;
-		sub.textContent = `${number(accounts.length)} registered${leaving ? `, ${number(leaving)} on the way out of the pool` : ""}`;
+		const leaving = counts?.accounts.by_status.Exit;
+		sub.textContent = `${number(accounts.length)} registered${leaving ? `, ${number(leaving)} leaving the pool` : ""}`;
 		return [drawing(ctx, accounts), newcomers(entry.items.filter((a) => matches({ awsAccountId: a.Id, name: a.Name, email: a.Email }, ctx.query.q)), again)];
 	});
 	ctx.every(FRESH_MS, again);

@@ -3,7 +3,7 @@
 import * as api from "../api.js";
 import { h } from "../dom.js";
 import { ago, time } from "../format.js";
-import { badge, card, empty } from "../parts.js";
+import { badge, card, copyable, empty } from "../parts.js";
 import { alarmPlace, alarmTitle } from "./alarms-parts.js";
 import { live, more, opsHeading } from "./operations-parts.js";
 
@@ -22,28 +22,29 @@ async function section(rule) {
 // **bold**, `code` and [links](...) of a paragraph; links become their text.
 function paragraph(text) {
 	const pieces = text.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1").split(/(\*\*[^*]+\*\*|`[^`]+`)/);
-	return h("p", {}, pieces.map((p) => (p.startsWith("**") ? h("b", {}, p.slice(2, -2)) : p.startsWith("`") ? h("code", {}, p.slice(1, -1)) : p)));
+	return h("p", {}, pieces.map((p) => (p.startsWith("**") ? h("b", {}, p.slice(2, -2)) : p.startsWith("`leasehold ") ? copyable(p.slice(1, -1)) : p.startsWith("`") ? h("code", {}, p.slice(1, -1)) : p)));
 }
 
 // --- the page ---
 
-async function alarmCard(a) {
-	const place = alarmPlace(a), text = await section(a.rule);
+function alarmCard({ text, ...a }) {
+	const place = alarmPlace(a);
 	return card(alarmTitle(a), { class: `alarm ${a.state === "raised" ? a.severity : ""}`, more: h("span", { class: "row" },
 		badge(a.severity, a.severity === "page" ? { text: "Page: act now" } : { text: "Warning" }), badge(a.state, { text: a.state === "raised" ? "Raised" : "Not yet raised", kind: a.state === "raised" ? "bad" : "plain" })) },
 	h("div", { class: "stack" },
 		h("p", {}, a.evidence),
-		h("p", { class: "dim" }, "Since ", time(a.since_at), ", ", ago(a.since_at), "; last looked at ", ago(a.checked_at), "."),
+		h("p", { class: "dim" }, "Since ", time(a.since_at), ", ", ago(a.since_at), "; last checked ", ago(a.checked_at), "."),
 		text.length > 0 && more("What it means and what to do", a.name, h("div", { class: "runbook" }, text.map(paragraph))),
 		h("div", { class: "row" }, place && h("a", { class: "button small", href: place.href }, place.label),
-			h("a", { class: "button small", href: `/operations/events?subject=${encodeURIComponent(`alarm/${a.name}`)}` }, "Its history"))));
+			h("a", { class: "button small", href: `/operations/events?subject=${encodeURIComponent(`alarm/${a.name}`)}` }, "History"))));
 }
 
 const rank = (a) => (a.state === "raised" ? 0 : 2) + (a.severity === "page" ? 0 : 1);
 
 export default async function page(ctx) {
-	const shown = live(ctx, () => api.get("/v1/ops/alarms", {}, { signal: ctx.signal }), async ({ alarms }) =>
-		(alarms.length ? Promise.all([...alarms].sort((a, b) => rank(a) - rank(b)).map(alarmCard))
-			: card("Alarms", {}, empty("No alarms", "Every rule looks fine. They are computed every 30 seconds from what is stored."))));
-	return [opsHeading("/operations/alarms", "Alarms", { sub: "What is wrong now. An alarm clears by itself when its cause is gone: there is nothing to acknowledge." }), shown.place];
+	const read = async () => Promise.all((await api.get("/v1/ops/alarms", {}, { signal: ctx.signal })).alarms.map(async (a) => ({ ...a, text: await section(a.rule) })));
+	const shown = live(ctx, read, (alarms) =>
+		(alarms.length ? alarms.sort((a, b) => rank(a) - rank(b)).map(alarmCard)
+			: card("Alarms", {}, empty("No alarms", "Every rule passes. Rules are checked every 30 seconds."))));
+	return [opsHeading("/operations/alarms", "Alarms", { sub: "Current problems. An alarm clears by itself once its cause is gone; there is nothing to acknowledge." }), shown.place];
 }

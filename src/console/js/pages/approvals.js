@@ -1,51 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 // What waits for a manager: requests to approve or deny, and below them those that are approved and wait in line for an account.
 import * as api from "../api.js";
-import { h } from "../dom.js";
+import { fill, h } from "../dom.js";
 import { ago } from "../format.js";
-import { button, card, confirm, empty, facts, field, heading, showProblems, table, toast } from "../parts.js";
+import { button, card, confirm, empty, field, heading, showProblems, table, toast } from "../parts.js";
+import { each, picker } from "../pick.js";
+import { recount } from "../waiting.js";
 import { budget, countdown, hours, isInLine, leaseHref, leasePath, tick } from "./lease-parts.js";
 
 const MOST = 200, SHOWN_IN_LINE = 25, REASON_MAX = 1000, FRESH_MS = 5000;
 
-// One click approves; a reason is welcome with a yes and needed with a no.
-function request(lease, templates, done) {
-	const reason = h("input", { name: "reason", maxlength: REASON_MAX, autocomplete: "off", placeholder: "optional to approve, needed to deny" });
-	const about = `${lease.originalLeaseTemplateName} for ${lease.userEmail}`;
+const about = (l) => `${l.originalLeaseTemplateName} for ${l.userEmail}`;
+
+const columns = (templates) => [
+	{ title: "Who", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.userEmail) },
+	{ title: "Wants", cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.originalLeaseTemplateName) },
+	{ title: "Budget", cell: (l) => budget(l.maxSpend) },
+	{ title: "Duration", cell: (l) => hours(l.leaseDurationInHours) },
+	{ title: "Cost group", cell: (l) => l.costReportGroup ?? templates.find((t) => t.uuid === l.originalLeaseTemplateUuid)?.costReportGroup },
+	{ title: "For", class: "text-cell", cell: (l) => l.comments },
+	{ title: "Requested", cell: (l) => ago(l.meta.createdTime) },
+];
+
+// One reason for all that are chosen: welcome with a yes, needed with a no. Who is alone is chosen already.
+function requests(templates, done) {
+	const reason = h("input", { name: "reason", maxlength: REASON_MAX, autocomplete: "off", placeholder: "optional to approve, required to deny" });
+	const yes = button("Approve", { kind: "primary", run: () => decide("Approve") }), no = button("Deny", { kind: "quiet-danger", run: () => decide("Deny") });
+	const picked = picker({ idOf: (l) => l.uuid, nameOf: about, changed: (count) => {
+		fill(yes, count > 1 ? `Approve ${count}` : "Approve");
+		fill(no, count > 1 ? `Deny ${count}` : "Deny");
+	} });
 	async function decide(action) {
-		const text = reason.value.trim();
+		const text = reason.value.trim(), rows = picked.rows();
 		if (action === "Deny" && !text)
-			return showProblems(form, { fields: [{ field: "reason", message: "Say why: the requester reads it." }] });
-		const now = await api.post(`${leasePath(lease.leaseId)}/review`, { action, reason: text || undefined });
-		toast(action === "Deny" ? `Denied: ${about}.` : now?.status === "PendingApproval" ? `Approved: ${about}. No account is free, so it waits in line.` : `Approved: ${about}.`);
-		done();
+			return showProblems(form, { fields: [{ field: "reason", message: "Give a reason: the requester will see it." }] });
+		if (!rows.length) return toast("Select the requests first.", "bad");
+		let inLine = 0;
+		await each(rows, async (l) => {
+			const now = await api.post(`${leasePath(l.leaseId)}/review`, { action, reason: text || undefined });
+			inLine += now?.queuedSince ? 1 : 0;
+		}, (count) => [action === "Deny" ? "Denied" : "Approved", ": ", count === 1 ? about(rows[0]) : `${count} requests`, ".", inLine ? ` ${inLine} are waiting in line for an account.` : ""].join(""));
+		reason.value = "";
+		recount();
+		return done();
 	}
-	const template = templates.find((t) => t.uuid === lease.originalLeaseTemplateUuid);
-	const form = h("form", { class: "decide", on: { submit: (e) => e.preventDefault() } }, field("Reason", reason),
-		h("div", { class: "row" },
-			button("Approve", { kind: "primary", run: () => decide("Approve"), title: `Approve ${about}` }),
-			button("Deny", { kind: "quiet-danger", run: () => decide("Deny"), title: `Deny ${about}` })));
-	return card(lease.userEmail, { class: "request", more: ["asked ", ago(lease.meta.createdTime)] },
-		facts([["Wants", h("a", { href: leaseHref(lease.leaseId) }, lease.originalLeaseTemplateName)], ["Budget", budget(lease.maxSpend)],
-			["Duration", hours(lease.leaseDurationInHours)], ["Cost group", lease.costReportGroup ?? template?.costReportGroup ?? undefined],
-			["For", lease.comments || null]]),
-		form);
+	const box = h("div", { class: "rows" }), form = h("form", { class: "decide", on: { submit: (e) => e.preventDefault() } }, field("Reason", reason), h("div", { class: "row" }, yes, no));
+	const element = card("Requests", { class: "flush requests" }, h("div", { class: "bulk" }, picked.all, form), box);
+	return { element, show(open) {
+		picked.show(open);
+		if (open.length === 1) picked.choose(open);
+		fill(box, table([picked.column, ...columns(templates)], open, { caption: "Requests, the oldest first" }));
+	} };
 }
 
 const lineColumns = (done) => [
 	{ title: "Place", cell: (l) => l.queuePosition },
 	{ title: "Who", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.userEmail) },
 	{ title: "Template", cell: (l) => l.originalLeaseTemplateName },
-	{ title: "Waits since", cell: (l) => ago(l.queuedSince) },
-	{ title: "Account expected", cell: (l) => (l.queueEstimate ? countdown(l.queueEstimate) : "cannot be told yet") },
-	{ title: "Actions", hidden: true, cell: (l) => button("Deny", { size: "small", title: `Deny ${l.originalLeaseTemplateName} for ${l.userEmail}`, run: () => confirm({
-		title: `Deny ${l.userEmail}?`, text: "The request leaves the line and is over.", label: "Deny", danger: true, reason: "required",
-		run: (reason) => api.post(`${leasePath(l.leaseId)}/review`, { action: "Deny", reason }), done: "Denied.",
+	{ title: "Waiting since", cell: (l) => ago(l.queuedSince) },
+	{ title: "Account expected", cell: (l) => (l.queueEstimate ? countdown(l.queueEstimate) : "no estimate yet") },
+	{ title: "Actions", hidden: true, cell: (l) => button("Remove", { size: "small", title: `Remove ${l.originalLeaseTemplateName} for ${l.userEmail} from the line`, run: () => confirm({
+		title: `Remove ${l.userEmail} from the line?`, text: "The request was approved. Removing it ends the lease before it starts.", label: "Remove", danger: true,
+		run: () => api.post(`${leasePath(l.leaseId)}/terminate`, {}), done: "Removed from the line.",
 	}).then((did) => did && done()) }) },
 ];
 
-async function inLine(leases, signal) {
-	const first = leases.filter(isInLine).sort((a, b) => (a.queuedSince < b.queuedSince ? -1 : 1)).slice(0, SHOWN_IN_LINE);
+async function inLine(signal) {
+	const { items } = await api.page("/api/leases", "result", { status: "InLine", pageSize: MOST }, { signal });
+	const first = items.sort((a, b) => (a.queuedSince < b.queuedSince ? -1 : 1)).slice(0, SHOWN_IN_LINE);
 	const whole = await Promise.all(first.map((l) => api.get(leasePath(l.leaseId), {}, { signal })));
 	return whole.filter(isInLine).sort((a, b) => (a.queuePosition ?? 0) - (b.queuePosition ?? 0));
 }
@@ -53,7 +75,7 @@ async function inLine(leases, signal) {
 export default async function page(ctx) {
 	const options = { signal: ctx.signal };
 	const templates = await api.all("/api/leaseTemplates", "result", {}, 500, options);
-	const waiting = h("div", { class: "stack" }), line = h("div");
+	const waiting = h("div", { class: "stack" }), line = h("div"), list = requests(templates, again);
 	let seen = "", queued = [];
 	const showLine = () => queued.length > 0 && card("Approved, waiting in line for an account", { class: "flush", more: `${queued.length}` },
 		table(lineColumns(again), queued, { caption: "Waiting in line" }));
@@ -61,15 +83,16 @@ export default async function page(ctx) {
 	// Drawn again only when something changed: whoever types a reason goes on typing.
 	async function load() {
 		const { items, next } = await api.page("/api/leases", "result", { status: "PendingApproval", pageSize: MOST }, options);
-		const open = items.filter((l) => !isInLine(l)).reverse();
-		queued = await inLine(items, ctx.signal);
+		const open = items.reverse();
+		queued = await inLine(ctx.signal);
 		const now = JSON.stringify([open.map((l) => l.uuid), queued.map((l) => [l.uuid, l.queuePosition])]);
 		if (now === seen) return;
 		seen = now;
-		waiting.replaceChildren(...(open.length ? open.map((l) => request(l, templates, again))
-			: [card("Requests", {}, empty("Nothing waits for you", queued.length ? "All requests are decided; those below wait for an account." : "Requests for templates that need an approval appear here.",
+		list.show(open);
+		waiting.replaceChildren(...(open.length ? [list.element]
+			: [card("Requests", {}, empty("No requests to review", queued.length ? "All requests have been reviewed; those below are waiting for an account." : "Requests for templates that require approval appear here.",
 				h("a", { class: "button", href: "/leases" }, "All leases")))]));
-		if (next) waiting.append(h("p", { class: "dim" }, `The newest ${MOST} are shown; more come when these are decided.`));
+		if (next) waiting.append(h("p", { class: "dim" }, `The newest ${MOST} are shown; more appear as you review these.`));
 		line.replaceChildren(...[showLine()].filter(Boolean));
 	}
 	function again() {
@@ -79,5 +102,5 @@ export default async function page(ctx) {
 	await load();
 	ctx.every(FRESH_MS, () => load().catch(() => {}));
 	tick(ctx);
-	return [heading("Approvals", { sub: "Requests that wait for a decision, the oldest first" }), h("div", { class: "stack" }, waiting, line)];
+	return [heading("Approvals", { sub: "Requests to review, oldest first" }), h("div", { class: "stack" }, waiting, line)];
 }

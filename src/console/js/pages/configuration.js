@@ -6,14 +6,15 @@ import { fill, h } from "../dom.js";
 import { ago, time } from "../format.js";
 import { badge, button, card, empty, loader, pager, table, toast } from "../parts.js";
 import { editor, located } from "./configuration-editor.js";
+import { limitsForm } from "./configuration-form.js";
 import { opsHeading } from "./operations-parts.js";
 
 const TYPING_MS = 350, EDITS = 20;
 
 const documents = {
-	global: { title: "Rules of leases", path: "/v1/ops/policy", what: "Terms of service, maintenance, limits of leases, cleanup, sign-in, mail." },
-	approval: { title: "Approval", path: "/v1/ops/policy/approval", what: "Which requests are approved at once, which a person is asked about, which are denied. The first rule that matches decides." },
-	reporting: { title: "Reporting", path: "/v1/ops/reporting", what: "The groups that costs are reported by." },
+	global: { title: "Lease policy", path: "/v1/ops/policy", what: "Terms of service, maintenance, lease limits, cleanup, sign-in, mail." },
+	approval: { title: "Approval", path: "/v1/ops/policy/approval", what: "Which requests are approved automatically, reviewed by a person, or denied. The first matching rule decides." },
+	reporting: { title: "Reporting", path: "/v1/ops/reporting", what: "The groups used in cost reports." },
 };
 
 const changeColumns = [
@@ -26,7 +27,7 @@ const changes = (list, caption) => table(changeColumns, list, { caption });
 // --- what the check says ---
 
 function problemList(problems, edit) {
-	return h("div", {}, h("p", { class: "note bad" }, problems.length === 1 ? "One thing is wrong. Nothing can be saved until it is right." : `${problems.length} things are wrong. Nothing can be saved until they are right.`),
+	return h("div", {}, h("p", { class: "note bad" }, problems.length === 1 ? "One problem. Fix it to save." : `${problems.length} problems. Fix them to save.`),
 		h("ul", { class: "problems" }, problems.map((p) => h("li", {},
 			p.line > 0 ? button(`Line ${p.line}`, { size: "small", title: `Go to line ${p.line}`, run: () => edit.goTo(p.line) }) : badge("line", { text: "Text", kind: "bad" }),
 			h("span", {}, p.field !== "input" && [h("code", {}, p.field), " "], p.message)))));
@@ -34,10 +35,10 @@ function problemList(problems, edit) {
 
 function verdict(state, edit) {
 	const { check, isDirty } = state;
-	if (!isDirty) return empty("Nothing is changed", "Edit the text: what would change is shown here before you save it.");
+	if (!isDirty) return empty("No changes", "Change a field or the text: the result is shown here before you save.");
 	if (!check) return h("p", { class: "dim", role: "status" }, "Checking …");
 	if (!check.ok) return problemList(check.problems, edit);
-	return check.changes.length ? changes(check.changes, "What would change") : empty("The same as before", "Only comments or spaces differ; they are kept when you save.");
+	return check.changes.length ? changes(check.changes, "What would change") : empty("No effective changes", "Only comments or whitespace differ; they are kept when you save.");
 }
 
 // --- a conflict ---
@@ -51,16 +52,16 @@ async function theirChanges(doc, since) {
 async function conflictNote(doc, state, takeTheirs, keepMine) {
 	const [now, theirs] = await Promise.all([api.get(doc.path), theirChanges(doc, state.version)]);
 	return h("div", { class: "note warn conflict", role: "alert" },
-		h("p", {}, h("b", {}, "Somebody else has saved it meanwhile. "), `You began with version ${state.version}; it is now version ${now.version}`, now.edited_by && `, by ${now.edited_by}`, now.edited_at && [", ", ago(now.edited_at)], ". Nothing of yours is lost or saved."),
+		h("p", {}, h("b", {}, "Someone else has saved a newer version. "), `You started from version ${state.version}; it is now version ${now.version}`, now.edited_by && `, by ${now.edited_by}`, now.edited_at && [", ", ago(now.edited_at)], ". Your changes are neither lost nor saved."),
 		theirs.map((e) => h("ul", { class: "why" }, e.changes.map((c) => h("li", {}, h("code", {}, c.key), ` was ${c.from}, is now ${c.to}`)))),
-		h("div", { class: "row" }, button("Take theirs", { title: "Throw my text away and show the newest version", run: () => takeTheirs(now) }),
+		h("div", { class: "row" }, button("Use theirs", { title: "Discard my text and show the newest version", run: () => takeTheirs(now) }),
 			button("Keep my text", { title: "Compare my text with the newest version; saving it then replaces theirs", run: () => keepMine(now) })));
 }
 
 // --- the editor ---
 
 // saved: called when the history has grown.
-function editCard(doc, found, saved) {
+function editCard(name, doc, found, saved) {
 	const state = { version: found.version, text: found.text, isDirty: false, check: null };
 	const says = h("div", { class: "verdict", "aria-live": "polite" }), conflict = h("div");
 	const about = h("span");
@@ -68,11 +69,16 @@ function editCard(doc, found, saved) {
 	const save = button("Save", { kind: "primary", run: () => store() });
 	const undo = button("Undo my changes", { run: () => take({ text: state.text, version: state.version, edited_by: null }) });
 	const edit = editor(found.text, { label: `Text of ${doc.title}`, listen: () => soon() });
+	const form = limitsForm(name, found.values, { text: edit.value, change: (text) => {
+		edit.setValue(text);
+		soon();
+	} });
 
 	function draw() {
 		fill(says, verdict(state, edit));
 		edit.mark(state.check?.problems?.map((p) => p.line).filter(Boolean) ?? []);
 		edit.area.setAttribute("aria-invalid", String(state.isDirty && state.check?.ok === false));
+		form?.show(edit.value(), state.isDirty ? state.check?.problems : []);
 		save.disabled = !state.isDirty || !state.check?.ok;
 		undo.disabled = !state.isDirty;
 	}
@@ -109,7 +115,7 @@ function editCard(doc, found, saved) {
 		try {
 			const now = await api.put(doc.path, { document: edit.value(), version: state.version });
 			take(now);
-			toast(`Saved: version ${now.version} is in force.`);
+			toast(`Saved: version ${now.version} is now in effect.`);
 			saved();
 		} catch (error) {
 			if (error.status !== 409) throw error;
@@ -119,13 +125,13 @@ function editCard(doc, found, saved) {
 		}
 	}
 	take(found);
-	if (found.problems?.length) fill(conflict, h("p", { class: "note bad", role: "alert" }, "The stored text cannot be read; what was in force before stays. ", found.problems.map((p) => `${p.field}: ${p.message} `)));
+	if (found.problems?.length) fill(conflict, h("p", { class: "note bad", role: "alert" }, "The stored text cannot be read; the previous version remains in effect. ", found.problems.map((p) => `${p.field}: ${p.message} `)));
 	return h("div", { class: "grid" },
-		card("Text", { class: "two-thirds", more: about }, conflict, edit.element, h("div", { class: "form-foot" }, undo, save)),
-		card("What would change", { class: "third", id: "verdict" }, says));
+		h("div", { class: "two-thirds stack" }, conflict, form && card("Limits and thresholds", { more: "the text below has every setting" }, form.element), card("Text", { more: about }, edit.element)),
+		card("What would change", { class: "third pinned", id: "verdict" }, says, h("div", { class: "form-foot" }, undo, save)));
 }
 
-const aboutVersion = (found) => (found.version ? [`version ${found.version}`, found.edited_by && `, by ${found.edited_by}`, found.edited_at && [", ", ago(found.edited_at)]] : "the defaults: nobody has changed it");
+const aboutVersion = (found) => (found.version ? [`version ${found.version}`, found.edited_by && `, by ${found.edited_by}`, found.edited_at && [", ", ago(found.edited_at)]] : "defaults: never changed");
 
 // --- what was changed before ---
 
@@ -136,7 +142,7 @@ function historyCard(doc, ctx) {
 		return [
 			got.items.length ? h("ol", { class: "edits" }, got.items.map((e) => h("li", {}, h("p", {}, h("b", {}, `Version ${e.new_version}`), " ", time(e.at), e.by && ` by ${e.by}`),
 				h("ul", { class: "why" }, e.changes.map((c) => h("li", {}, h("code", {}, c.key), ": ", h("code", { class: "was" }, c.from), " → ", h("code", { class: "becomes" }, c.to))))))
-			) : empty("Never changed", "Each change is kept here: who, when, what from and to."),
+			) : empty("Never changed", "Every change is listed here: who, when, and the old and new values."),
 			(ctx.query.cursor || got.next) && pager({ cursor: ctx.query.cursor, next: got.next, count: got.items.length, what: "changes", href: (cursor) => ctx.hrefWith({ cursor }) }),
 		];
 	});
@@ -150,6 +156,6 @@ export default async function page(ctx) {
 	return [
 		opsHeading("/operations/configuration", "Configuration", { sub: doc.what }),
 		h("nav", { class: "tabs", "aria-label": "Documents" }, Object.entries(documents).map(([key, d]) => h("a", { href: `/operations/configuration?document=${key}`, "aria-current": key === name && "page" }, d.title))),
-		h("div", { class: "stack" }, editCard(doc, found, past.again), past.card),
+		h("div", { class: "stack" }, editCard(name, doc, found, past.again), past.card),
 	];
 }

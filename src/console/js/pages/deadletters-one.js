@@ -18,13 +18,13 @@ export default async function page(ctx) {
 			actions: [replayButton(letter, back), dropButton(letter, back)] }),
 		h("div", { class: "grid" },
 			h("div", { class: "two-thirds stack" },
-				card("What went wrong", { more: `after ${count(letter.tries, "try")}` }, h("p", { class: "note bad" }, letter.error ?? "No error was told.")),
-				card("What would be delivered", {}, letter.event ? json(letter.event) : empty("The event is gone from the log", "It is older than the log is kept. It can only be dropped."))),
-			h("div", { class: "third stack" }, card("About it", {}, facts([
+				card("What went wrong", { more: `after ${count(letter.tries, "try")}` }, h("p", { class: "note bad" }, letter.error ?? "No error was reported.")),
+				card("Undelivered event", {}, letter.event ? json(letter.event) : empty("The event is no longer in the log", "It is older than the log's retention. It can only be dropped."))),
+			h("div", { class: "third stack" }, card("Details", {}, facts([
 				["Subject", subjectLink(letter.subject, ctx.rights)],
 				["Queue", h("a", { href: `/operations/queues/${part(letter.queue)}` }, letter.queue)],
 				["For", addressee(letter, webhooks)],
-				["Waited since", time(letter.since_at)],
+				["Waiting since", time(letter.since_at)],
 				["Given up", time(letter.died_at)],
 				["Event", h("a", { href: `/operations/events?subject=${encodeURIComponent(letter.subject)}` }, "all events of this subject")],
 				["Id", copyable(letter.id)],

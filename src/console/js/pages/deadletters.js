@@ -19,7 +19,7 @@ const columns = (webhooks, again) => [
 
 function nothing(ctx) {
 	return ctx.query.queue ? empty("No dead letters in this queue", null, h("a", { class: "button", href: "/operations/dead-letters" }, "Show all"))
-		: empty("No dead letters", "A delivery that failed as often as its queue allows is set aside here, whole, until you replay or drop it. Nothing is ever lost.");
+		: empty("No dead letters", "A delivery that has used up its queue's tries is kept here until you replay or drop it. Nothing is lost.");
 }
 
 export default async function page(ctx) {
@@ -39,5 +39,5 @@ export default async function page(ctx) {
 			pager({ cursor, next: found.next, count: found.items.length, what: noun(found.items.length, "dead letter"), href: (c) => ctx.hrefWith({ cursor: c }) }),
 		];
 	});
-	return [opsHeading("/operations/dead-letters", "Dead letters", { sub: "What could not be delivered, and why. Mend the cause, then replay." }), part.place];
+	return [opsHeading("/operations/dead-letters", "Dead letters", { sub: "What could not be delivered, and why. Fix the cause, then replay." }), part.place];
 }

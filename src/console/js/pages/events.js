@@ -10,6 +10,10 @@ import { json, opsHeading } from "./operations-parts.js";
 const PAGE = 50, MOST = 300;
 const filterNames = ["type", "subject", "actor", "since", "until"];
 
+// Jobs that went well and timers that fired: left out, unless they are asked for.
+const isRoutine = (e) => /^JobFinished$|Due$/.test(e["detail-type"]);
+const isShown = (ctx) => (e) => ctx.query.routine === "yes" || ctx.query.type || ctx.query.subject || !isRoutine(e);
+
 // --- the filter ---
 
 // The inputs have the reader's own time; the API and the address have UTC.
@@ -30,7 +34,8 @@ function filters(ctx) {
 	} } },
 	input("type", "Type", { placeholder: "Sandbox*", maxlength: 64 }), input("subject", "About", { placeholder: "account/111122223333", maxlength: 200 }),
 	input("actor", "By", { placeholder: "admin@example.com", maxlength: 160 }), when("since", "From"), when("until", "Until"),
-	h("div", { class: "row" }, button("Search", { type: "submit", kind: "primary" }), isFiltered(ctx) && h("a", { class: "button", href: "/operations/events" }, "Clear")));
+	h("div", { class: "row" }, button("Search", { type: "submit", kind: "primary" }), isFiltered(ctx) && h("a", { class: "button", href: "/operations/events" }, "Clear"),
+		h("a", { class: "button", href: ctx.hrefWith({ routine: ctx.query.routine ? "" : "yes", cursor: "" }) }, ctx.query.routine ? "Hide routine jobs" : "Show routine jobs")));
 	return form;
 }
 
@@ -45,9 +50,9 @@ function row(event, rights, isToday) {
 			h("summary", {}, h("span", { class: "event-time" }, isToday ? clock(event.time) : time(event.time)), h("span", { class: "what" }, words(event["detail-type"])),
 				h("span", { class: "about" }, event.subject), h("span", { class: "more" }, event.actor && `by ${event.actor}`)),
 			h("div", { class: "event-body" }, h("p", { class: "row" }, ["About ", subjectLink(event.subject, rights)],
-				h("a", { href: `/operations/events?subject=${encodeURIComponent(event.subject)}` }, "all of this"),
+				h("a", { href: `/operations/events?subject=${encodeURIComponent(event.subject)}` }, "all about this"),
 				h("a", { href: `/operations/events?type=${encodeURIComponent(event["detail-type"])}` }, "all of this type"),
-				event.actor && h("a", { href: `/operations/events?actor=${encodeURIComponent(event.actor)}` }, "all by the same")),
+				event.actor && h("a", { href: `/operations/events?actor=${encodeURIComponent(event.actor)}` }, "all by this actor")),
 			json(event))));
 }
 
@@ -58,7 +63,7 @@ const isToday = (event) => new Date(event.time).toDateString() === new Date(api.
 function tail(ctx, list, first, note) {
 	const seen = new Set(first.map((e) => e.id)), { type, subject, actor } = ctx.query;
 	api.follow("/v1/ops/events/stream", { type, subject, last_event_id: first[0]?.id }, (event) => {
-		if (seen.has(event.id) || (actor && event.actor !== actor)) return;
+		if (seen.has(event.id) || (actor && event.actor !== actor) || !isShown(ctx)(event)) return;
 		seen.add(event.id);
 		list.querySelector(".state")?.remove();
 		list.prepend(row(event, ctx.rights, true));
@@ -70,9 +75,9 @@ function tail(ctx, list, first, note) {
 }
 
 function exportButton(ctx) {
-	return button("Export", { title: "All events of this filter, one JSON a line, the oldest first", run: async () => {
+	return button("Export", { title: "All events matching this filter, one JSON object per line, oldest first", run: async () => {
 		await api.download("/v1/ops/events/export", filterOf(ctx), "events.jsonl");
-		toast("The file is in your downloads.");
+		toast("Saved to your downloads.");
 	} });
 }
 
@@ -80,12 +85,13 @@ export default async function page(ctx) {
 	const { cursor } = ctx.query, canFollow = !cursor && !ctx.query.until;
 	const found = await api.page("/v1/ops/events", "events", { ...filterOf(ctx), limit: PAGE, cursor }, { signal: ctx.signal });
 	const list = h("ol", { class: "events" }), note = h("span", { class: "live" }, canFollow ? "connecting" : "not live: an older page");
-	fill(list, found.items.map((e) => row(e, ctx.rights, isToday(e))));
-	if (!found.items.length)
-		fill(list, h("li", { class: "state" }, isFiltered(ctx) ? empty(found.next ? "None among those searched so far" : "No event matches", found.next ? "Searching by who did it looks at some thousands at a time: go on to the next page." : "Try a type with * at its end, or a longer time.") : empty("Nothing has happened yet")));
+	const shown = found.items.filter(isShown(ctx));
+	fill(list, shown.map((e) => row(e, ctx.rights, isToday(e))));
+	if (!shown.length)
+		fill(list, h("li", { class: "state" }, isFiltered(ctx) ? empty(found.next ? "No matches so far" : "No event matches", found.next ? "Searching by actor looks at a few thousand events at a time: go on to the next page." : "Try a type that ends with *, or a longer period.") : empty("Nothing has happened yet")));
 	if (canFollow) tail(ctx, list, found.items, note);
 	return [
-		opsHeading("/operations/events", "Events", { sub: "Everything that happened, by whom. Nothing here can be changed.", actions: exportButton(ctx) }),
+		opsHeading("/operations/events", "Events", { sub: "Everything that happened, and who did it. Read-only.", actions: exportButton(ctx) }),
 		filters(ctx),
 		card("Log", { more: note }, list),
 		(found.items.length > 0 || cursor || found.next) && pager({ cursor, next: found.next, count: found.items.length, what: "events", href: (c) => ctx.hrefWith({ cursor: c }) }),

@@ -14,30 +14,30 @@ const path = (hold, verb) => `/v1/ops/holds/${part(hold.id)}/${verb}`;
 
 const end = (hold, again, verb, dialog) => confirm({ ...dialog, danger: true, reason: "required", run: (reason) => api.post(path(hold, verb), { reason }) }).then((did) => did && again());
 
-const release = (hold, again) => end(hold, again, "release", { title: "End this hold before its time?", label: "Release", done: "Released.",
-	text: hold.reason === "billing" ? "Costs of the last lease may then land in the next one's bill. When it was the last hold, the account can be lent at once."
-		: "When it was the last hold, the account can be lent at once." });
+const release = (hold, again) => end(hold, again, "release", { title: "Release this hold early?", label: "Release", done: "Released.",
+	text: hold.reason === "billing" ? "Late costs of the last lease may then end up on the next one's bill. If this is the last hold, the account can be lent immediately."
+		: "If this is the last hold, the account can be lent immediately." });
 
-const cancel = (hold, again) => end(hold, again, "cancel", { title: "Strike this hold?", label: "Cancel the hold", done: "Cancelled.",
-	text: "For a hold that should never have been. When it was the last one, the account can be lent at once." });
+const cancel = (hold, again) => end(hold, again, "cancel", { title: "Cancel this hold?", label: "Cancel the hold", done: "Cancelled.",
+	text: "For a hold placed by mistake. If this is the last one, the account can be lent immediately." });
 
 function extend(hold, again) {
 	return ask({
-		title: "Let this hold last longer", label: "Extend",
+		title: "Extend this hold", label: "Extend",
 		fields: [field("Hours from now", h("input", { name: "hours", type: "number", min: 1, max: HOURS_MAX, step: 1, required: true, inputmode: "numeric" }), { help: "24 is a day, 168 a week." }),
 			field("Reason (optional)", h("input", { name: "reason", maxlength: 400, autocomplete: "off" }), { help: "Kept with the hold." })],
 		run: async (data) => {
 			const hours = Number(data.get("hours"));
 			await api.post(path(hold, "extend"), { hours, reason: data.get("reason").trim() || undefined });
-			toast(`It lasts for another ${duration(hours * 3600)}.`);
+			toast(`Extended: it now ends in ${duration(hours * 3600)}.`);
 		},
 	}).then((did) => did && again());
 }
 
 const columns = (ctx, again) => [
 	{ title: "Account", lead: true, class: "nowrap", cell: (hold) => subjectLink(`account/${hold.account_id}`, ctx.rights, hold.account_id) },
-	{ title: "Why it rests", cell: (hold) => [holdReason(hold.reason), hold.note && h("span", { class: "sub-line" }, hold.note), hold.last_error && h("span", { class: "sub-line bad-text" }, hold.last_error)] },
-	{ title: "Ends", cell: (hold) => (hold.due_at ? due(hold.due_at) : badge("manual", { text: "When a person ends it", kind: "warn" })) },
+	{ title: "Reason", cell: (hold) => [holdReason(hold.reason), hold.note && h("span", { class: "sub-line" }, hold.note), hold.last_error && h("span", { class: "sub-line bad-text" }, hold.last_error)] },
+	{ title: "Ends", cell: (hold) => (hold.due_at ? due(hold.due_at) : badge("manual", { text: "When someone releases it", kind: "warn" })) },
 	{ title: "Since", cell: (hold) => [ago(hold.created_at), h("span", { class: "sub-line" }, `by ${hold.created_by}`)] },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (hold) => (hold.locks ? h("span", {}, "Locked: ", subjectLink(`account/${hold.account_id}`, ctx.rights, "see the account")) : h("span", { class: "row" },
 		button("Extend", { size: "small", title: `Extend the hold of ${hold.account_id}: ${hold.reason}`, run: () => extend(hold, again) }),
@@ -49,9 +49,9 @@ export default async function page(ctx) {
 	const { cursor } = ctx.query;
 	const shown = live(ctx, () => api.page("/v1/ops/holds", "holds", { limit: PAGE, cursor }, { signal: ctx.signal }), (found) => [
 		card("Open holds", {}, table(columns(ctx, () => shown.again()), found.items, { caption: "Open holds",
-			none: empty("Nothing is held back", "After its cleanup an account rests until its bill is complete. A person can hold one back, too, on its own page.") })),
+			none: empty("No open holds", "After its cleanup an account is held until its bill is complete. You can also place a hold on an account's page.") })),
 		pager({ cursor, next: found.next, count: found.items.length, what: noun(found.items.length, "hold"), href: (c) => ctx.hrefWith({ cursor: c }) }),
 	]);
 	tickDue(ctx);
-	return [opsHeading("/operations/holds", "Holds", { sub: "Why accounts are not lent yet, and until when. Those that wait for a person come first." }), shown.place];
+	return [opsHeading("/operations/holds", "Holds", { sub: "Why accounts are not lent yet, and until when. Holds without an end come first." }), shown.place];
 }

@@ -8,16 +8,16 @@ import { due, live, opsHeading, tickDue } from "./operations-parts.js";
 
 const jobs = {
 	sync: "Compares the pool of sandboxes with the vendor's listing",
-	cleanup: "Deletes sandboxes that were given back, at the vendor",
-	expiry: "Ends allocations of sandboxes whose time is over",
-	"stale-removal": "Forgets sandboxes that the vendor has no longer",
+	cleanup: "Deletes returned sandboxes at the vendor",
+	expiry: "Ends sandbox allocations that have expired",
+	"stale-removal": "Removes records of sandboxes the vendor no longer has",
 	"event-retention": "Removes old events and ended sagas",
-	"lease-monitor": "Looks at spend and time of every lease",
-	"lease-line": "Gives free accounts to those who wait in line",
-	"lease-orphans": "Finds leases and accounts that lost each other",
+	"lease-monitor": "Checks spend and time of every lease",
+	"lease-line": "Assigns free accounts to leases waiting in line",
+	"lease-orphans": "Finds leases and accounts that no longer match",
 	"lease-purge": "Removes records of leases that ended long ago",
-	"account-drift": "Looks whether accounts are where they should be",
-	reconcile: "Compares accounts, records and holds; puts right what is safe",
+	"account-drift": "Checks that accounts are in the expected OU",
+	reconcile: "Compares accounts, records and holds; repairs what is safe to repair",
 };
 
 function state(j) {
@@ -36,17 +36,17 @@ function lastRun(j) {
 
 async function runNow(j) {
 	const got = await api.post(`/v1/ops/jobs/${part(j.name)}/run`, undefined, { headers: { Prefer: "respond-async" } });
-	toast(got?.status === "running" ? `${j.name} runs.` : `${j.name} has run.`);
+	toast(got?.joined ? `${j.name} was already running: this is that run.` : got?.status === "running" ? `${j.name} is running.` : `${j.name} has finished.`);
 }
 
 const runButton = (j, again) => button("Run now", { size: "small", title: `Run now: ${j.name}`, run: () => confirm({
-	title: `Run ${j.name} now?`, label: "Run now", text: `${jobs[j.name] ?? ""}. It runs once, whatever its schedule says.`,
+	title: `Run ${j.name} now?`, label: "Run now", text: `${jobs[j.name] ?? ""}. It runs once, regardless of its schedule.`,
 	run: () => runNow(j),
 }).then((did) => did && again()) });
 
 const pauseButton = (j, again) => button(j.paused ? "Resume" : "Pause", { size: "small", title: `${j.paused ? "Resume" : "Pause"}: ${j.name}`, run: () => confirm({
-	title: j.paused ? `Resume ${j.name}?` : `Pause ${j.name}?`, label: j.paused ? "Resume" : "Pause", done: j.paused ? `${j.name} goes on.` : `${j.name} is paused.`,
-	text: j.paused ? "It runs on its schedule again." : `It does not run until you resume it, also after a restart. ${jobs[j.name] ?? ""}: that stops.`,
+	title: j.paused ? `Resume ${j.name}?` : `Pause ${j.name}?`, label: j.paused ? "Resume" : "Pause", done: j.paused ? `${j.name} is resumed.` : `${j.name} is paused.`,
+	text: j.paused ? "It runs on its schedule again." : `It does not run until you resume it, even after a restart. What it does: ${(jobs[j.name] ?? j.name).toLowerCase()}.`,
 	run: () => api.post(`/v1/ops/jobs/${part(j.name)}/${j.paused ? "resume" : "pause"}`, undefined),
 }).then((did) => did && again()) });
 
@@ -61,7 +61,7 @@ const columns = (again) => [
 
 export default async function page(ctx) {
 	const shown = live(ctx, () => api.get("/v1/ops/jobs", {}, { signal: ctx.signal }), ({ jobs: list }) =>
-		card("On a schedule", {}, table(columns(() => shown.again()), list, { caption: "Jobs" })));
+		card("Schedule", {}, table(columns(() => shown.again()), list, { caption: "Jobs" })));
 	tickDue(ctx);
-	return [opsHeading("/operations/jobs", "Jobs", { sub: "What is done again and again." }), shown.place];
+	return [opsHeading("/operations/jobs", "Jobs", { sub: "Recurring jobs." }), shown.place];
 }

@@ -3,18 +3,18 @@
 // thresholds, and countdowns.
 import { now } from "../api.js";
 import { fill, h, part } from "../dom.js";
-import { duration, money, toDate } from "../format.js";
-import { badge, button, field, meter, select } from "../parts.js";
+import { bothTimes, duration, money, toDate } from "../format.js";
+import { badge, button, facts, field, meter, select } from "../parts.js";
 
-export const statuses = ["PendingApproval", "Provisioning", "Active", "Frozen", "Expired", "BudgetExceeded", "ManuallyTerminated",
-	"AccountQuarantined", "Ejected", "ProvisioningFailed", "ApprovalDenied"];
+export const statuses = ["PendingApproval", "InLine", "Provisioning", "Active", "Frozen", "Expired", "BudgetExceeded", "ManuallyTerminated",
+	"AccountQuarantined", "Ejected", "ProvisioningFailed", "ApprovalDenied", "Withdrawn"];
 
 export const isPending = (l) => l.status === "PendingApproval";
-export const isRunning = (l) => ["Provisioning", "Active", "Frozen"].includes(l.status);
-export const isOpen = (l) => isPending(l) || isRunning(l);
+export const isInLine = (l) => !!l.queuedSince;
+export const isRunning = (l) => !isInLine(l) && ["Provisioning", "Active", "Frozen"].includes(l.status);
+export const isOpen = (l) => isPending(l) || isInLine(l) || isRunning(l);
 export const isDenied = (l) => l.status === "ApprovalDenied";
 export const isEnded = (l) => !isOpen(l) && !isDenied(l);
-export const isInLine = (l) => isPending(l) && !!l.queuedSince;
 
 // An id is base64 and may have slashes; the API takes the other alphabet too, which looks better in an address.
 const slug = (leaseId) => leaseId.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
@@ -38,16 +38,34 @@ export const budget = (dollars) => (dollars === undefined || dollars === null ? 
 
 // --- bars ---
 
-const deeds = { ALERT: "a mail is sent", FREEZE_ACCOUNT: "the lease is frozen" };
+const deeds = { ALERT: "an email is sent", FREEZE_ACCOUNT: "the lease is frozen" };
 
 // Where the spend stands. costAsOf is up to when the figure is complete: bills come late.
 export function spendMeter(l) {
 	const spent = l.totalCostAccrued ?? 0;
 	return meter(spent, l.maxSpend ?? 0, {
 		label: `Spend of ${l.originalLeaseTemplateName}`,
-		text: l.maxSpend ? `${money(spent)} of ${money(l.maxSpend)}` : `${money(spent)}, no limit`,
+		text: [l.maxSpend ? `${money(spent)} of ${money(l.maxSpend)}` : `${money(spent)}, no limit`, shortForecast(l)].filter(Boolean).join(", "),
 		marks: budgetMarks(l),
 	});
+}
+
+const isSettled = (l) => ["final", "amended"].includes(l.costState);
+
+function shortForecast(l) {
+	if (l.costState) return isSettled(l) ? "final" : "not final";
+	return l.possibleOverrun ? `${money(l.projectedSpend)} by its end` : "";
+}
+
+// What the known figure leaves out: bills come late.
+export function spendForecast(l) {
+	if (isSettled(l)) return null;
+	const rows = [
+		["With what is not billed yet", l.estimatedSpend !== undefined ? `about ${money(l.estimatedSpend)}` : undefined],
+		["At its end, at this rate", l.projectedSpend !== undefined ? money(l.projectedSpend) : undefined],
+		["May exceed its budget by", l.possibleOverrun ? h("b", {}, money(l.possibleOverrun)) : undefined],
+	];
+	return rows.some(([, value]) => value !== undefined) && facts(rows);
 }
 
 function budgetMarks(l) {
@@ -63,14 +81,14 @@ function markList(marks, value) {
 export function spendBar(l) {
 	const spent = l.totalCostAccrued ?? 0, marks = budgetMarks(l);
 	const end = l.maxSpend ? [{ value: l.maxSpend, text: `At ${money(l.maxSpend)} the lease ends` }] : [];
-	return [spendMeter(l), markList([...marks].sort((a, b) => a.value - b.value).concat(end), spent)];
+	return [spendMeter(l), spendForecast(l), markList([...marks].sort((a, b) => a.value - b.value).concat(end), spent)];
 }
 
 // Runs from the start to the end, also while frozen.
 export function timeBar(l) {
 	const start = toDate(l.startDate)?.getTime(), end = toDate(l.expirationDate)?.getTime();
 	const at = toDate(l.endDate)?.getTime() ?? now();
-	if (!start || !end) return h("p", {}, end ? "Begins when access works." : "It has no end date: it lasts until somebody ends it.");
+	if (!start || !end) return h("p", {}, end ? "Starts once access is ready." : "No end date: it lasts until someone ends it.");
 	const whole = (end - start) / 1000, used = Math.max(0, (at - start) / 1000);
 	const marks = (l.durationThresholds ?? []).map((t) => ({
 		value: whole - t.hoursRemaining * 3600, text: `With ${hours(t.hoursRemaining)} left ${deeds[t.action]}`,
@@ -96,12 +114,10 @@ function left(date, over) {
 	return seconds > 0 ? `in ${duration(seconds)}` : over;
 }
 
-const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-
 // "in 2 d 3 h", and it counts; see tick(). over: what it says when the time has come.
 export function countdown(value, over = "any moment") {
 	const date = toDate(value);
-	return date && h("time", { datetime: date.toISOString(), title: `${dateTime.format(date)}\n${date.toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC")}`,
+	return date && h("time", { datetime: date.toISOString(), title: bothTimes(date),
 		data: { over } }, left(date, over));
 }
 
@@ -118,10 +134,10 @@ export function tick(ctx) {
 // --- the editor of thresholds ---
 
 const editors = {
-	budgetThresholds: { member: "dollarsSpent", title: "Budget thresholds", amount: "When so much is spent ($)", add: "Add a budget threshold",
-		help: "The lease itself ends when its budget is used up; here is what happens before." },
-	durationThresholds: { member: "hoursRemaining", title: "Time thresholds", amount: "When so many hours are left", add: "Add a time threshold",
-		help: "The lease itself ends with its time; here is what happens before." },
+	budgetThresholds: { member: "dollarsSpent", title: "Budget thresholds", amount: "When spend reaches ($)", add: "Add a budget threshold",
+		help: "The lease ends when its budget is used up; set what happens before that." },
+	durationThresholds: { member: "hoursRemaining", title: "Time thresholds", amount: "When hours left reach", add: "Add a time threshold",
+		help: "The lease ends when its time is up; set what happens before that." },
 };
 const MOST = 20;
 
@@ -131,7 +147,7 @@ export function thresholdsEditor(name, list = []) {
 	const { member, title, amount, add, help } = editors[name];
 	const rows = h("div", { class: "thresholds" });
 	const more = button(add, { size: "small", run: () => {
-		if (rows.children.length === MOST) throw new Error(`At most ${MOST} are possible.`);
+		if (rows.children.length === MOST) throw new Error(`At most ${MOST} thresholds.`);
 		rows.append(row({}));
 		renumber();
 		rows.lastChild.querySelector("input").focus();
@@ -139,7 +155,7 @@ export function thresholdsEditor(name, list = []) {
 
 	function row(threshold) {
 		const number = h("input", { type: "number", min: 0, step: "any", value: threshold[member] ?? "", inputmode: "decimal" });
-		const action = select("", [["ALERT", "Send a mail"], ["FREEZE_ACCOUNT", "Freeze the lease"]], threshold.action ?? "ALERT");
+		const action = select("", [["ALERT", "Send an email"], ["FREEZE_ACCOUNT", "Freeze the lease"]], threshold.action ?? "ALERT");
 		const element = h("div", { class: "threshold", role: "group" }, field(amount, number), field("Then", action),
 			button("Remove", { size: "small", run: () => {
 				const next = element.nextSibling ?? element.previousSibling;

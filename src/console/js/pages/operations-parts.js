@@ -2,7 +2,7 @@
 // What the pages of operations share: their tabs, lists that stay fresh, data as text, things that are shown once.
 import { now, service } from "../api.js";
 import { h } from "../dom.js";
-import { duration, number, toDate } from "../format.js";
+import { bothTimes, duration, number, toDate } from "../format.js";
 import { ask, copyable, heading, loader } from "../parts.js";
 
 const FRESH_MS = 3000, TICK_MS = 1000;
@@ -11,7 +11,7 @@ const tabs = [
 	["/operations", "Summary"], ["/operations/alarms", "Alarms"], ["/operations/sagas", "Sagas"], ["/operations/dead-letters", "Dead letters"],
 	["/operations/queues", "Queues"], ["/operations/timers", "Timers"], ["/operations/jobs", "Jobs"], ["/operations/holds", "Holds"],
 	["/operations/events", "Events"], ["/operations/webhooks", "Webhooks"], ["/operations/configuration", "Configuration"],
-	["/operations/service-accounts", "Service accounts"], ["/operations/world", "World"],
+	["/operations/people", "People"], ["/operations/service-accounts", "Service accounts"], ["/operations/world", "World"],
 ];
 
 // On a phone the tabs scroll sideways: the one that is lit is brought into sight as soon as they are on the page.
@@ -31,18 +31,6 @@ export function opsHeading(path, title, options) {
 	return [nav, heading(title, options)];
 }
 
-// Where the reader is, so that drawing anew does not move him: the focused control and the opened details.
-function remember(place) {
-	const focused = place.contains(document.activeElement) ? document.activeElement : null;
-	const key = focused?.title || focused?.name || focused?.textContent;
-	const opened = [...place.querySelectorAll("details[open][data-key]")].map((d) => d.dataset.key);
-	return () => {
-		for (const d of place.querySelectorAll("details[data-key]")) if (opened.includes(d.dataset.key)) d.open = true;
-		if (focused && !focused.isConnected && document.activeElement === document.body)
-			[...place.querySelectorAll("button, a, input, select, summary")].find((e) => (e.title || e.name || e.textContent) === key)?.focus();
-	};
-}
-
 const isRead = (place) => place.contains(document.activeElement) || (!getSelection().isCollapsed && place.contains(getSelection().anchorNode));
 
 // A part of a page that is read again and again. read() answers data, draw(data) elements. Unchanged data is drawn anew only for its ages, and
@@ -50,17 +38,11 @@ const isRead = (place) => place.contains(document.activeElement) || (!getSelecti
 export function live(ctx, read, draw, ms = FRESH_MS) {
 	const place = h("div", { class: "stack" });
 	let seen = null, next = null;
-	const run = loader(place, async () => {
+	const again = loader(place, async () => {
 		const got = next ?? (await read());
 		next = null;
-		seen = JSON.stringify(got);
-		return draw(got);
+		return () => (seen = JSON.stringify(got), draw(got));
 	});
-	const again = async () => {
-		const back = remember(place);
-		await run();
-		back();
-	};
 	ctx.every(ms, async () => {
 		if (document.querySelector("dialog[open]")) return;
 		const got = await read().catch(() => null); // a server that is away is told above the page
@@ -75,7 +57,7 @@ export function live(ctx, read, draw, ms = FRESH_MS) {
 export function due(value) {
 	const date = toDate(value);
 	if (!date) return "–";
-	return h("time", { datetime: date.toISOString(), title: `${date.toLocaleString()}\n${date.toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC")}`, data: { due: String(date.getTime()) } }, dueText(date.getTime()));
+	return h("time", { datetime: date.toISOString(), title: bothTimes(date), data: { due: String(date.getTime()) } }, dueText(date.getTime()));
 }
 
 function dueText(at) {
@@ -97,7 +79,7 @@ export const more = (summary, key, ...children) => h("details", { class: "more-b
 
 // A secret that the server tells only once.
 export function showOnce({ title, text, secret }) {
-	return ask({ title, label: "I have kept it", canCancel: false, text: [h("p", {}, text), h("p", { class: "secret once" }, copyable(secret))] });
+	return ask({ title, label: "I have saved it", canCancel: false, text: [h("p", {}, text), h("p", { class: "secret once" }, copyable(secret))] });
 }
 
 export const noun = (n, one) => (n === 1 ? one : one.replace(/y$/, "ie") + "s");

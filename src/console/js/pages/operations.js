@@ -17,28 +17,28 @@ function needs({ alarms, parked, queues, jobs, holds }) {
 	return [
 		raised.length && need("bad", count(raised.length, "alarm"), raised[0].evidence, "/operations/alarms"),
 		parked.length && need("bad", count(parked.length, "parked saga"), parked[0].reason ?? parked[0].last_error, "/operations/sagas"),
-		dead.length && need("bad", count(dead.reduce((s, q) => s + q.dead, 0), "dead letter"), `in ${dead.map((q) => q.name).join(", ")}: not delivered, to be replayed or dropped`, "/operations/dead-letters"),
+		dead.length && need("bad", count(dead.reduce((s, q) => s + q.dead, 0), "dead letter"), `in ${dead.map((q) => q.name).join(", ")}: not delivered; replay or drop them`, "/operations/dead-letters"),
 		...jobs.filter((j) => j.last_error && !j.running).map((j) => need("warn", `Job ${j.name} failed`, j.last_error, "/operations/jobs")),
-		...jobs.filter((j) => j.paused).map((j) => need("warn", `Job ${j.name} is paused`, "It does not run until somebody resumes it.", "/operations/jobs")),
-		byHand.length && need("warn", count(byHand.length, "hold"), "only a person ends them", "/operations/holds"),
+		...jobs.filter((j) => j.paused).map((j) => need("warn", `Job ${j.name} is paused`, "It does not run until someone resumes it.", "/operations/jobs")),
+		byHand.length && need("warn", count(byHand.length, "hold"), "with no end: someone has to release them", "/operations/holds"),
 	].filter(Boolean);
 }
 
 function needsCard(list) {
-	if (!list.length) return card("Needs a person", {}, h("p", { class: "all-well" }, badge("ok", { text: "All is well" }), " Nothing waits for you."));
-	return card("Needs a person", {}, h("ul", { class: "needs" }, list.map((n) => h("li", {}, h("a", { href: n.href }, badge(n.kind, { text: n.what, kind: n.kind })), h("span", {}, n.text)))));
+	if (!list.length) return card("Needs attention", {}, h("p", { class: "all-well" }, badge("ok", { text: "All is well" }), " Nothing needs your attention."));
+	return card("Needs attention", {}, h("ul", { class: "needs" }, list.map((n) => h("li", {}, h("a", { href: n.href }, badge(n.kind, { text: n.what, kind: n.kind })), h("span", {}, n.text)))));
 }
 
 function figures({ queues, nodes, running, jobs }) {
 	const waiting = queues.reduce((s, q) => s + q.lanes, 0), failing = queues.reduce((s, q) => s + q.failing, 0), dead = queues.reduce((s, q) => s + q.dead, 0);
 	const oldest = Math.max(0, ...queues.map((q) => q.oldest_age_sec ?? 0)), silent = nodes.filter((n) => n.silent).length;
 	return h("div", { class: "figures" },
-		figure("Sagas under way", number(running.length), { sub: running.length ? "see below" : "none", href: "/operations/sagas" }),
-		figure("To be delivered", number(waiting), { sub: waiting ? `the oldest for ${duration(oldest)}` : "all is told", href: "/operations/queues" }),
-		figure("Failing deliveries", number(failing), { sub: failing ? "tried again" : "none", kind: failing ? "warn" : "", href: "/operations/queues" }),
+		figure("Running sagas", number(running.length), { sub: running.length ? "see below" : "none", href: "/operations/sagas" }),
+		figure("Waiting deliveries", number(waiting), { sub: waiting ? `oldest for ${duration(oldest)}` : "none", href: "/operations/queues" }),
+		figure("Failing deliveries", number(failing), { sub: failing ? "being retried" : "none", kind: failing ? "warn" : "", href: "/operations/queues" }),
 		figure("Dead letters", number(dead), { sub: dead ? "given up" : "none", kind: dead ? "bad" : "", href: "/operations/dead-letters" }),
-		figure("Jobs", number(jobs.length), { sub: jobs.some((j) => j.running) ? `${jobs.filter((j) => j.running).length} running` : "waiting for their time", href: "/operations/jobs" }),
-		figure("Nodes", number(nodes.length), { sub: silent ? `${silent} silent` : "all beat", kind: silent ? "bad" : "" }));
+		figure("Jobs", number(jobs.length), { sub: jobs.some((j) => j.running) ? `${jobs.filter((j) => j.running).length} running` : "all idle", href: "/operations/jobs" }),
+		figure("Nodes", number(nodes.length), { sub: silent ? `${silent} silent` : "all healthy", kind: silent ? "bad" : "" }));
 }
 
 const sagaColumns = [
@@ -50,9 +50,9 @@ const sagaColumns = [
 
 const nodeColumns = [
 	{ title: "Node", lead: true, cell: (n) => h("code", {}, n.id) },
-	{ title: "State", cell: (n) => (n.silent ? badge("silent", { text: "Silent", kind: "bad" }) : badge("ok", { text: "Beats" })) },
+	{ title: "State", cell: (n) => (n.silent ? badge("silent", { text: "Silent", kind: "bad" }) : badge("ok", { text: "Healthy" })) },
 	{ title: "Started", cell: (n) => ago(n.started_at) },
-	{ title: "Last beat", cell: (n) => ago(n.beat_at) },
+	{ title: "Last heartbeat", cell: (n) => ago(n.beat_at) },
 	{ title: "Slowest transaction", num: true, cell: (n) => millis(n.slowest_ms) },
 	{ title: "Failed commits", num: true, cell: (n) => number(n.failed_commits) },
 ];
@@ -67,8 +67,8 @@ async function read(signal) {
 export default async function page(ctx) {
 	const shown = live(ctx, () => read(ctx.signal), (got) => [
 		needsCard(needs(got)), figures(got),
-		got.running.length > 0 && card("Sagas under way", { more: h("a", { href: "/operations/sagas" }, "all sagas") }, table(sagaColumns, got.running.slice(0, SHOWN), { caption: "Sagas under way" })),
+		got.running.length > 0 && card("Running sagas", { more: h("a", { href: "/operations/sagas" }, "all sagas") }, table(sagaColumns, got.running.slice(0, SHOWN), { caption: "Running sagas" })),
 		card("Nodes", {}, table(nodeColumns, got.nodes, { caption: "Nodes" })),
 	]);
-	return [opsHeading("/operations", "Operations", { sub: "What needs a person, and how the machine is." }), shown.place];
+	return [opsHeading("/operations", "Operations", { sub: "What needs attention, and the health of the server." }), shown.place];
 }

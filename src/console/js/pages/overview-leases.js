@@ -3,11 +3,10 @@
 import * as api from "../api.js";
 import { h } from "../dom.js";
 import { ago, money } from "../format.js";
-import { badge, card, empty, meter, table } from "../parts.js";
-import { leaseHref } from "./lease-parts.js";
+import { card, empty, meter, table } from "../parts.js";
+import { isOpen, leaseBadge, leaseHref } from "./lease-parts.js";
 
 const OWN = 50, WAITING = 20;
-const open = ["PendingApproval", "Provisioning", "Active", "Frozen"];
 
 const spend = (l) => meter(l.totalCostAccrued ?? 0, l.maxSpend ?? 0, {
 	label: `Spend of ${l.originalLeaseTemplateName}`,
@@ -15,8 +14,8 @@ const spend = (l) => meter(l.totalCostAccrued ?? 0, l.maxSpend ?? 0, {
 });
 
 const columns = [
-	{ title: "From template", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.originalLeaseTemplateName) },
-	{ title: "Status", cell: (l) => badge(l.status) },
+	{ title: "Template", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.originalLeaseTemplateName) },
+	{ title: "Status", cell: leaseBadge },
 	{ title: "Account", cell: (l) => l.awsAccountId && h("code", {}, l.awsAccountId) },
 	{ title: "Spend", cell: (l) => l.awsAccountId && spend(l) },
 	{ title: "Ends", cell: (l) => l.expirationDate && ago(l.expirationDate) },
@@ -24,9 +23,9 @@ const columns = [
 
 const waitingColumns = [
 	{ title: "Who", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.userEmail) },
-	{ title: "From template", cell: (l) => l.originalLeaseTemplateName },
-	{ title: "Why", cell: (l) => l.comments },
-	{ title: "Asked", cell: (l) => l.meta?.createdTime && ago(l.meta.createdTime) },
+	{ title: "Template", cell: (l) => l.originalLeaseTemplateName },
+	{ title: "Purpose", cell: (l) => l.comments },
+	{ title: "Requested", cell: (l) => l.meta?.createdTime && ago(l.meta.createdTime) },
 ];
 
 export async function leasesPart(ctx) {
@@ -35,13 +34,13 @@ export async function leasesPart(ctx) {
 		api.page("/api/leases", "result", { userEmail: ctx.session.email, pageSize: OWN }, options),
 		ctx.rights.approve ? api.page("/api/leases", "result", { status: "PendingApproval", pageSize: WAITING }, options) : null,
 	]);
-	const mine = own.items.filter((l) => open.includes(l.status));
+	const mine = own.items.filter(isOpen);
 	// Who sees the machine too is not told twice that there is nothing.
 	const isBrief = ctx.rights.operations;
 	const cards = [
-		waiting && (waiting.items.length || !isBrief) && card("Waiting for approval", { more: waiting.items.length ? h("a", { href: "/approvals" }, `Decide ${waiting.items.length}${waiting.next ? " or more" : ""}`) : null },
-			table(waitingColumns, waiting.items, { caption: "Requests that wait for approval", none: empty("Nothing waits for approval") })),
-		(mine.length || !isBrief) && card("My leases", { more: mine.length ? h("a", { href: "/leases/new" }, "Request a lease") : null }, table(columns, mine, { caption: "My leases", none: empty("You have no lease", "A lease gives you an account of your own for a while.", h("a", { class: "button primary", href: "/leases/new" }, "Request a lease")) })),
+		waiting && (waiting.items.length || !isBrief) && card("Waiting for approval", { more: waiting.items.length ? h("a", { href: "/approvals" }, `Review ${waiting.items.length}${waiting.next ? " or more" : ""} ${waiting.items.length === 1 && !waiting.next ? "request" : "requests"}`) : null },
+			table(waitingColumns, waiting.items, { caption: "Requests to review", none: empty("No requests to review") })),
+		(mine.length || !isBrief) && card("My leases", { more: mine.length ? h("a", { href: "/leases/new" }, "Request a lease") : null }, table(columns, mine, { caption: "My leases", none: empty("You have no leases", "A lease gives you an account of your own for a limited time.", h("a", { class: "button primary", href: "/leases/new" }, "Request a lease")) })),
 	].filter(Boolean);
 	return cards.length > 0 && h("div", { class: "stack" }, cards);
 }

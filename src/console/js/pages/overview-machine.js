@@ -7,6 +7,7 @@ import { ago, duration, millis, money, number, percent, words } from "../format.
 import { badge, bar, card, empty, figure, loader, meter, plot, table } from "../parts.js";
 import { phaseTitle } from "./account-parts.js";
 import { alarmPlace, alarmTitle } from "./alarms-parts.js";
+import { kindOfState } from "./instance-parts.js";
 
 const FRESH_MS = 5000, SOON_MS = 1100, EVENTS = 15; // the server gives the same answer for a second
 
@@ -25,18 +26,26 @@ function poolCard({ pool }) {
 		: empty("The pool is empty", "Sandboxes appear after the first sync with the vendor."));
 }
 
-function figures({ pool, line, claims, alarms, kernel }) {
+// Claims that wait for a sandbox, and leases that wait for an account.
+function lineFigure(line, inLine) {
+	const waiting = line.waiting + inLine;
+	const sandboxes = line.waiting && `${number(line.waiting)} for a sandbox${line.estimate_sec === null ? "" : `, about ${duration(line.estimate_sec)}`}`;
+	return figure("Waiting in line", number(waiting), { kind: waiting ? "warn" : "", href: inLine ? "/leases?status=InLine" : undefined,
+		sub: [sandboxes, inLine && `${number(inLine)} for an account`].filter(Boolean).join("; ") || "nobody is waiting" });
+}
+
+function figures({ pool, line, leases, claims, alarms, kernel }) {
 	const raised = alarms.filter((a) => a.state === "raised");
 	return h("div", { class: "figures" },
 		figure("Free sandboxes", number(pool.available), {
 			sub: pool.low_water > 0 ? `low-water mark ${number(pool.low_water)}` : `of ${number(pool.total)}`,
 			kind: pool.low_water > 0 && pool.available < pool.low_water ? "bad" : "", href: "/sandboxes?status=available" }),
-		figure("Waiting in line", number(line.waiting), {
-			sub: line.waiting ? (line.estimate_sec === null ? "no estimate yet" : `about ${duration(line.estimate_sec)}`) : "nobody waits",
-			kind: line.waiting ? "warn" : "" }),
-		figure("Claims a minute", number(claims.per_minute), { sub: `p99 ${millis(claims.p99_ms)}` }),
+		lineFigure(line, leases.in_line ?? 0),
+		figure("Claims per minute", number(claims.per_minute), claims.paused
+			? { sub: "paused: nothing is handed out", kind: "bad", href: "/operations/alarms" }
+			: { sub: `p99 ${millis(claims.p99_ms)}` }),
 		figure("Alarms", number(raised.length), { kind: raised.length ? "bad" : "", sub: raised.length ? words(raised[0].rule) : "all is well", href: "/operations/alarms" }),
-		figure("Dead letters", number(kernel.dead_letters), { kind: kernel.dead_letters ? "bad" : "", sub: kernel.dead_letters ? "deliveries given up" : "none", href: "/operations/dead-letters" }),
+		figure("Dead letters", number(kernel.dead_letters), { kind: kernel.dead_letters ? "bad" : "", sub: kernel.dead_letters ? "not delivered" : "none", href: "/operations/dead-letters" }),
 		figure("Sagas", number(kernel.sagas_running), { sub: kernel.sagas_parked ? `${number(kernel.sagas_parked)} parked` : "running", kind: kernel.sagas_parked ? "bad" : "" }));
 }
 
@@ -52,6 +61,7 @@ function plots({ series, step_sec: step }) {
 function leasesCard({ leases }) {
 	const kinds = { PendingApproval: "warn", Provisioning: "info", Active: "good", Frozen: "plain" };
 	const parts = Object.entries(kinds).map(([name, kind]) => ({ name: name === "PendingApproval" ? "Pending approval" : name, value: leases.by_status[name] ?? 0, kind }));
+	parts.splice(1, 0, { name: "In line", value: leases.in_line ?? 0, kind: "info" });
 	const sum = parts.reduce((s, p) => s + p.value, 0);
 	return card("Leases", { class: "half" },
 		sum ? bar(parts, { label: "Open leases by status" }) : empty("No open leases"),
@@ -67,6 +77,14 @@ function accountsCard({ accounts }) {
 	return card("Accounts", { class: "half", more: `${number(sum)} registered` }, sum ? bar(parts, { label: "Accounts by status" }) : empty("No accounts are registered"));
 }
 
+// In the order of the states, which is the server's; those that are gone are history.
+function instancesCard({ instances }) {
+	const parts = Object.entries(instances.by_status).filter(([name]) => name !== "DEPROVISIONED")
+		.map(([name, value]) => ({ name: words(name), value, kind: kindOfState(name), href: `/instances?status=${name}` }));
+	const sum = parts.reduce((s, p) => s + p.value, 0), shown = parts.filter((p) => p.value > 0);
+	return card("Instances", { more: h("a", { href: "/instances" }, `${number(sum)} in all`) }, sum ? bar(shown, { label: "Instances by status" }) : empty("No instances yet"));
+}
+
 const alarmColumns = [
 	{ title: "Alarm", lead: true, cell: (a) => h("a", { href: alarmPlace(a)?.href ?? "/operations/alarms" }, alarmTitle(a)) },
 	{ title: "Severity", cell: (a) => badge(a.severity, a.severity === "page" ? { text: "Page" } : {}) },
@@ -76,7 +94,7 @@ const alarmColumns = [
 ];
 
 function alarmsCard({ alarms }) {
-	return card("Alarms", {}, table(alarmColumns, alarms, { caption: "Alarms", none: empty("No alarms", "Every rule looks fine.") }));
+	return card("Alarms", {}, table(alarmColumns, alarms, { caption: "Alarms", none: empty("No alarms", "Every rule passes.") }));
 }
 
 // The latest events, and those that come; heard() is called for each of these.
@@ -107,7 +125,7 @@ export function machinePart(ctx) {
 	let timer = null;
 	const again = loader(element, async () => {
 		const got = await api.get("/v1/ops/overview", {}, { signal: ctx.signal });
-		return [figures(got), got.alarms.length > 0 && alarmsCard(got), poolCard(got), h("div", { class: "grid" }, plots(got), leasesCard(got), accountsCard(got))];
+		return [figures(got), got.alarms.length > 0 && alarmsCard(got), poolCard(got), h("div", { class: "grid" }, plots(got), leasesCard(got), accountsCard(got), ctx.rights.instances && instancesCard(got))];
 	});
 	const soon = () => (timer ??= setTimeout(() => {
 		timer = null;

@@ -9,7 +9,7 @@ import { due, live, noun, tickDue } from "./operations-parts.js";
 import { queueDoes, queueName } from "./queues-parts.js";
 
 const PAGE = 50;
-const states = { ready: ["Ready", "info"], waiting: ["Waits for its next try", "warn"], in_flight: ["Being delivered", "info"] };
+const states = { ready: ["Ready", "info"], waiting: ["Waiting to retry", "warn"], in_flight: ["Being delivered", "info"] };
 
 const columns = (ctx) => [
 	{ title: "About", lead: true, cell: (l) => subjectLink(l.subject, ctx.rights, l.subject) },
@@ -28,8 +28,8 @@ export default async function page(ctx) {
 	await read();
 	ctx.title(queueName(name));
 	const shown = live(ctx, read, (found) => [
-		card("Waiting", {}, table(columns(ctx), found.items, { caption: "What waits", none: empty("Nothing waits here", "Everything of this queue is delivered.") })),
-		pager({ cursor, next: found.next, count: found.items.length, what: noun(found.items.length, "line"), href: (c) => ctx.hrefWith({ cursor: c }) }),
+		card("Waiting", {}, table(columns(ctx), found.items, { caption: "Waiting deliveries", none: empty("Nothing is waiting", "Everything in this queue has been delivered.") })),
+		pager({ cursor, next: found.next, count: found.items.length, what: noun(found.items.length, "lane"), href: (c) => ctx.hrefWith({ cursor: c }) }),
 	]);
 	tickDue(ctx);
 	return [heading(queueName(name), { back: { href: "/operations/queues", text: "Queues" }, sub: `${name}: ${queueDoes(name)}` }), shown.place];

@@ -4,19 +4,21 @@ import { words } from "../format.js";
 
 const names = {
 	jobs: ["Jobs", "runs the periodic jobs"],
-	webhook: ["Webhooks: for whom", "finds the webhooks that an event is for"],
+	webhook: ["Webhooks: routing", "finds the webhooks that want an event"],
+	"webhook-alarm": ["Webhooks: alarms", "posts alarms to webhooks, ahead of everything else"],
 	"webhook-out": ["Webhooks", "posts events to webhooks"],
-	mail: ["Mail: for whom", "finds the people that an event is for"],
-	"mail-out": ["Mail", "sends mails"],
+	mail: ["Mail: routing", "finds the people to notify of an event"],
+	"mail-alarm": ["Mail: alarms", "sends emails about alarms, ahead of everything else"],
+	"mail-out": ["Mail", "sends emails"],
 	log: ["Log", "writes events into the log"],
-	cloudtrail: ["Organisation's events", "hears what was done in the organisation"],
+	cloudtrail: ["Organisation events", "receives what was done in the organisation"],
 	cleanup: ["Cleanups", "starts and watches the cleaning of accounts"],
-	"account-drift": ["Drift", "puts right what is not where it should be"],
-	reports: ["Reports", "makes statements and cost reports"],
-	holds: ["Holds", "ends holds when their time has come"],
-	"account-moved": ["Moves of accounts", "compares what was moved in the organisation with the records"],
-	leases: ["Leases", "ends leases, warns before"],
-	line: ["Waiting line", "gives free accounts to those who wait"],
+	"account-drift": ["Drift", "moves accounts back to the expected OU"],
+	reports: ["Reports", "creates statements and cost reports"],
+	holds: ["Holds", "ends holds when they are due"],
+	"account-moved": ["Account moves", "compares what was moved in the organisation with the records"],
+	leases: ["Leases", "ends leases, and warns before they end"],
+	line: ["Waiting line", "assigns free accounts to leases waiting in line"],
 };
 
 export const queueName = (name) => names[name]?.[0] ?? words(name);

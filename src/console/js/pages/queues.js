@@ -21,11 +21,11 @@ const columns = [
 	{ title: "Oldest", num: true, cell: (q) => (q.oldest_age_sec === null ? null : duration(q.oldest_age_sec)) },
 	{ title: "Failing", num: true, cell: (q) => number(q.failing) },
 	{ title: "Dead letters", num: true, cell: (q) => (q.dead ? h("a", { href: `/operations/dead-letters?queue=${encodeURIComponent(q.name)}` }, number(q.dead)) : number(0)) },
-	{ title: "Tries", num: true, cell: (q) => (q.tries >= WITHOUT_END ? "until it ends" : number(q.tries)) },
+	{ title: "Tries", num: true, cell: (q) => (q.tries >= WITHOUT_END ? "no limit" : number(q.tries)) },
 ];
 
 export default async function page(ctx) {
 	const shown = live(ctx, () => api.get("/v1/ops/queues", {}, { signal: ctx.signal }), ({ queues }) =>
-		card("What is to be delivered", {}, table(columns, queues, { caption: "Queues" })));
-	return [opsHeading("/operations/queues", "Queues", { sub: "What has happened is told through these, in order for each subject." }), shown.place];
+		card("Queues", {}, table(columns, queues, { caption: "Queues" })));
+	return [opsHeading("/operations/queues", "Queues", { sub: "How events reach their handlers, in order for each subject." }), shown.place];
 }

@@ -7,7 +7,7 @@ import { budget, hours, isOpen, leaseHref } from "./lease-parts.js";
 
 const COMMENTS_MAX = 1000;
 
-const whenGranted = (t) => (t.requiresApproval ? "A manager approves" : "At once");
+const whenGranted = (t) => (t.requiresApproval ? "After a manager's approval" : "Immediately");
 
 // The terms are a text of the operator's, in simple Markdown: only headings and paragraphs are drawn.
 function terms(text) {
@@ -28,21 +28,21 @@ function termsField(text) {
 
 function forWhom(ctx) {
 	return ctx.rights.approve && field("For", h("input", { name: "userEmail", type: "email", value: "", placeholder: ctx.session.email, autocomplete: "off", maxlength: 254 }),
-		{ help: "Empty: for yourself. A lease for somebody else is granted at once, without an approval." });
+		{ help: "Leave empty for yourself. A lease for someone else is granted without approval." });
 }
 
 function request(ctx, template, policy) {
 	return ask({
 		title: `Request ${template.name}`, label: "Request", wide: true,
-		text: `${hours(template.leaseDurationInHours)}, with a budget of ${budget(template.maxSpend)}. ${template.requiresApproval ? "A manager looks at your request first." : "You get it at once, if an account is free."}`,
+		text: `${hours(template.leaseDurationInHours)}, with a budget of ${budget(template.maxSpend)}. ${template.requiresApproval ? "A manager reviews your request first." : "You get it immediately if an account is free."}`,
 		fields: [
-			field("What is it for? (optional)", h("textarea", { name: "comments", maxlength: COMMENTS_MAX, rows: 3 }), { help: template.requiresApproval ? "Who approves reads this." : null }),
+			field("What is it for? (optional)", h("textarea", { name: "comments", maxlength: COMMENTS_MAX, rows: 3 }), { help: template.requiresApproval ? "The approver reads this." : null }),
 			forWhom(ctx), termsField(policy.termsOfService),
 		],
 		run: async (data) => {
 			const userEmail = (data.get("userEmail") ?? "").trim();
 			const lease = await api.post("/api/leases", { leaseTemplateUuid: template.uuid, comments: data.get("comments").trim() || undefined, userEmail: userEmail || undefined });
-			toast(lease.status === "PendingApproval" ? (lease.queuedSince ? "All accounts are lent: it waits in line." : "Requested. A manager decides.") : "Granted. The account is being made ready.");
+			toast(lease.queuedSince ? "All accounts are in use: your request is waiting in line." : lease.status === "PendingApproval" ? "Requested. A manager will review it." : "Granted. The account is being set up.");
 			ctx.go(leaseHref(lease.leaseId));
 		},
 	});
@@ -61,7 +61,7 @@ function standing(own, policy) {
 	const most = policy.leases.maxLeasesPerUser, used = own.filter(isOpen).length;
 	if (!most) return null;
 	return used < most ? `You have ${used} of at most ${most} leases.`
-		: h("span", { class: "note warn" }, `You have ${used} leases, and at most ${most} are allowed: end one before you ask for another.`);
+		: h("span", { class: "note warn" }, `You have ${used} leases, the most allowed: end one before you request another.`);
 }
 
 export default async function page(ctx) {
@@ -74,7 +74,7 @@ export default async function page(ctx) {
 	return [
 		heading("Request a lease", { back: { href: "/leases", text: "Leases" }, sub: standing(own, policy) }),
 		templates.length ? h("div", { class: "grid stretch" }, templates.map((t) => choice(ctx, t, policy)))
-			: card("Templates", {}, empty("There is nothing to ask for yet", ctx.rights.templates ? "Leases are made from templates: make the first one." : "A manager has to make a template first.",
+			: card("Templates", {}, empty("No templates yet", ctx.rights.templates ? "Leases are created from templates: create the first one." : "A manager has to create a template first.",
 				ctx.rights.templates && h("a", { class: "button primary", href: "/templates/new" }, "New template"))),
 	];
 }

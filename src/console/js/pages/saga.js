@@ -13,11 +13,11 @@ const EVENTS = 50;
 
 function sentence(s) {
 	switch (s.state) {
-	case "running": return s.last_error ? ["The step ", h("b", {}, s.step_name), " failed and is tried again ", due(s.due_at), "."] : ["The step ", h("b", {}, s.step_name), " is under way."];
-	case "undoing": return ["It goes back. The step ", h("b", {}, s.step_name), " is being undone", s.last_error && [", which failed; it is tried again ", due(s.due_at)], "."];
-	case "parked": return "It waits for a person: it can go neither forward nor back by itself.";
-	case "done": return "Every step is done.";
-	default: return "Everything that it did is undone.";
+	case "running": return s.last_error ? ["The step ", h("b", {}, s.step_name), " failed and will be retried ", due(s.due_at), "."] : ["The step ", h("b", {}, s.step_name), " is in progress."];
+	case "undoing": return ["It is rolling back. The step ", h("b", {}, s.step_name), " is being undone", s.last_error && [", which failed; it will be retried ", due(s.due_at)], "."];
+	case "parked": return "It needs a person: it can neither continue nor roll back by itself.";
+	case "done": return "All steps are done.";
+	default: return "Everything it did has been undone.";
 	}
 }
 
@@ -27,18 +27,18 @@ function stand(s) {
 		steps(s),
 		s.reason && h("p", { class: s.state === "parked" ? "note bad" : "note" }, h("b", {}, "Reason: "), s.reason),
 		s.last_error && s.state !== "done" && h("p", { class: "note warn" }, h("b", {}, `Last error${s.tries ? `, after ${count(s.tries, "try")}` : ""}: `), s.last_error),
-		s.leftovers?.length > 0 && h("div", { class: "note bad" }, h("h3", {}, "May be left over outside"), h("ul", { class: "why" }, s.leftovers.map((step) => h("li", {}, `what "${step}" did`))))));
+		s.leftovers?.length > 0 && h("div", { class: "note bad" }, h("h3", {}, "May be left behind"), h("ul", { class: "why" }, s.leftovers.map((step) => h("li", {}, `what "${step}" did`))))));
 }
 
-const about = (ctx, s) => card("About it", {}, facts([
+const about = (ctx, s) => card("Details", {}, facts([
 	["Subject", subjectLink(s.subject, ctx.rights)],
 	["Kind", s.kind],
 	["Started", time(s.started_at)],
 	["By", s.actor ?? undefined],
-	["This step since", s.ended_at ? undefined : ago(s.step_since_at)],
+	["In this step since", s.ended_at ? undefined : ago(s.step_since_at)],
 	["Must end by", s.deadline_at ? time(s.deadline_at) : undefined],
 	["Ended", s.ended_at ? time(s.ended_at) : undefined],
-	["A node works on it", s.owner ? h("code", {}, s.owner) : undefined],
+	["Owned by node", s.owner ? h("code", {}, s.owner) : undefined],
 	["Id", copyable(s.id)],
 ]));
 
@@ -53,10 +53,10 @@ export default async function page(ctx) {
 		heading(title, { back: { href: "/operations/sagas", text: "Sagas" }, sub: s.id, actions: sagaActions(s, () => shown.again()) }),
 		h("div", { class: "grid" },
 			h("div", { class: "two-thirds stack" }, stand(s),
-				card("What happened", {}, timeline(events.filter((e) => /^Saga/.test(e["detail-type"])), ctx.rights, { withSubject: false })),
-				card("Its data", {}, more("What it was given", "input", json(s.input)), more("What it found out", "data", json(s.data)))),
+				card("History", {}, timeline(events.filter((e) => /^Saga/.test(e["detail-type"])), ctx.rights, { withSubject: false })),
+				card("Data", {}, more("Input", "input", json(s.input)), more("Collected data", "data", json(s.data)))),
 			h("div", { class: "third stack" }, about(ctx, s))),
 	]);
 	tickDue(ctx);
-	return h("div", { class: "stack" }, shown.place, canExplain(kind, ctx) && explainPanel(kind, id, ctx, { title: `Explain ${kind} ${id}` }));
+	return h("div", { class: "stack" }, shown.place, canExplain(kind) && explainPanel(kind, id, ctx, { title: `Explain ${kind} ${id}` }));
 }

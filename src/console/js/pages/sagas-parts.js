@@ -7,7 +7,7 @@ import { badge, button, confirm } from "../parts.js";
 
 export const sagaHref = (id) => `/operations/sagas/${part(id)}`;
 
-const states = { running: "Under way", undoing: "Going back", parked: "Parked", done: "Done", undone: "Undone" };
+const states = { running: "Running", undoing: "Undoing", parked: "Parked", done: "Done", undone: "Undone" };
 const stateKinds = { running: "info", undoing: "warn", parked: "bad", done: "good", undone: "plain" };
 export const sagaBadge = (state) => badge(state, { text: states[state] ?? words(state), kind: stateKinds[state] });
 
@@ -15,7 +15,7 @@ const kinds = { "account-follow": "Account follows its record" };
 export const sagaTitle = (s) => kinds[s.kind] ?? words(s.kind);
 
 const marks = {
-	not_begun: "not begun", doing: "under way", done: "done", skipped: "skipped", undoing: "being undone", undone: "undone",
+	not_begun: "not started", doing: "in progress", done: "done", skipped: "skipped", undoing: "being undone", undone: "undone",
 };
 
 // The steps in a row, each with its word: colour says nothing alone.
@@ -26,7 +26,7 @@ export function steps(saga) {
 		return h("li", { class: `step ${step.mark} ${isStuck ? "stuck" : ""}`, "aria-current": isHere && "step" },
 			h("span", { class: "step-mark", "aria-hidden": "true" }, step.mark === "done" ? icon("check") : isStuck ? icon("alarm") : String(i + 1)),
 			h("span", { class: "step-name" }, words(step.name)),
-			h("span", { class: "step-word" }, isStuck ? (saga.state === "parked" ? "stopped here" : "fails, tried again") : marks[step.mark]));
+			h("span", { class: "step-word" }, isStuck ? (saga.state === "parked" ? "stopped here" : "failing, retrying") : marks[step.mark]));
 	}));
 }
 
@@ -41,16 +41,16 @@ export function progress(saga) {
 
 const orders = {
 	retry: {
-		label: "Retry", done: "It goes on.", title: () => "Try the step again now?",
-		text: (s) => `The step "${s.step_name}" is tried again at once, with all its tries. Good when what was wrong is mended.`,
+		label: "Retry", done: "Retrying.", title: () => "Retry the step now?",
+		text: (s) => `The step "${s.step_name}" is tried again now, with a fresh set of tries. Use this once the cause is fixed.`,
 	},
 	skip: {
-		label: "Skip step", reason: "required", danger: true, done: "The step is passed over.", title: (s) => `Pass over the step "${s.step_name}"?`,
-		text: (s) => `It counts as ${s.state === "undoing" ? "undone" : "done"} and the next one begins. Right only when you have done it by hand, or it is not needed.`,
+		label: "Skip step", reason: "required", danger: true, done: "Step skipped.", title: (s) => `Skip the step "${s.step_name}"?`,
+		text: (s) => `It counts as ${s.state === "undoing" ? "undone" : "done"} and the next one starts. Only do this if you have done it by hand, or it is not needed.`,
 	},
 	abort: {
-		label: "Abort", reason: "required", danger: true, done: "It goes back.", title: () => "Undo what it has done?",
-		text: () => "It goes back: every step that was done, or may have been, is undone, the last one first.",
+		label: "Abort", reason: "required", danger: true, done: "Rolling back.", title: () => "Abort and undo?",
+		text: () => "Every step that was done, or may have been, is undone, starting with the last.",
 	},
 };
 

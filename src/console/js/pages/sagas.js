@@ -23,7 +23,7 @@ const openColumns = (again) => [
 const endedColumns = (ctx) => [
 	{ title: "Saga", lead: true, cell: name },
 	{ title: "About", cell: (s) => subjectLink(s.subject, ctx.rights) },
-	{ title: "End", cell: (s) => sagaBadge(s.state) },
+	{ title: "Outcome", cell: (s) => sagaBadge(s.state) },
 	{ title: "When", cell: (s) => ago(s.ended_at) },
 	{ title: "Took", cell: (s) => s.ended_at && s.started_at ? duration(s.ended_at - s.started_at) : null },
 	{ title: "Reason", class: "text-cell", cell: (s) => s.reason },
@@ -38,11 +38,11 @@ function openPart(ctx) {
 	const part = live(ctx, read, ([parked, running, undoing]) => {
 		const under = { items: [...undoing.items, ...running.items], next: undoing.next || running.next };
 		return [
-			parked.items.length > 0 && card("Waiting for a person", { more: tail(parked) },
-				h("p", { class: "note bad" }, "These can go neither forward nor back by themselves. Mend the cause and retry; or skip a step that you have done by hand; or abort."),
+			parked.items.length > 0 && card("Needs attention", { more: tail(parked) },
+				h("p", { class: "note bad" }, "These can neither continue nor roll back by themselves. Fix the cause and retry, skip a step you have done by hand, or abort."),
 				table(openColumns(() => part.again()), parked.items, { caption: "Parked sagas" })),
-			card("Under way", { more: tail(under) }, table(openColumns(() => part.again()), under.items, {
-				caption: "Sagas under way", none: empty("Nothing is under way", "A saga starts when something outside has to follow in several steps: an account that is lent, frozen or taken back.") })),
+			card("Running", { more: tail(under) }, table(openColumns(() => part.again()), under.items, {
+				caption: "Running sagas", none: empty("Nothing is running", "A saga starts when a change outside takes several steps: lending, freezing or reclaiming an account.") })),
 		];
 	});
 	return part.place;
@@ -51,7 +51,7 @@ function openPart(ctx) {
 async function endedPart(ctx, state) {
 	const got = await list(state, ctx.signal, ctx.query.cursor);
 	return [
-		card(state === "done" ? "Done" : "Undone", {}, table(endedColumns(ctx), got.items, { caption: "Ended sagas", none: empty("None", "Ended sagas are kept as long as the log of events.") })),
+		card(state === "done" ? "Done" : "Undone", {}, table(endedColumns(ctx), got.items, { caption: "Ended sagas", none: empty("None", "Ended sagas are kept as long as the event log.") })),
 		pager({ cursor: ctx.query.cursor, next: got.next, count: got.items.length, what: noun(got.items.length, "saga"), href: (cursor) => ctx.hrefWith({ cursor }) }),
 	];
 }
@@ -59,9 +59,9 @@ async function endedPart(ctx, state) {
 export default async function page(ctx) {
 	const state = ctx.query.state ?? "";
 	return [
-		opsHeading("/operations/sagas", "Sagas", { sub: "Operations in several steps outside: each ends done, undone, or parked for a person." }),
+		opsHeading("/operations/sagas", "Sagas", { sub: "Changes made outside in several steps: each ends done, undone, or parked for a person." }),
 		h("form", { class: "filters", on: { submit: (e) => e.preventDefault() } },
-			field("Show", select("state", [["", "Open ones"], ["done", "Done"], ["undone", "Undone"]], state, (value) => ctx.setQuery({ state: value, cursor: "" })))),
+			field("Show", select("state", [["", "Open"], ["done", "Done"], ["undone", "Undone"]], state, (value) => ctx.setQuery({ state: value, cursor: "" })))),
 		["done", "undone"].includes(state) ? await endedPart(ctx, state) : openPart(ctx),
 	];
 }

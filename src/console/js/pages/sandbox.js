@@ -23,18 +23,24 @@ function actions(ctx, s) {
 	const list = [];
 	if (isAside)
 		list.push(act(ctx, "Release", { path: `${path}/release`, title: `Release ${s.name}?`, done: `${s.name} is released.`,
-			text: "It goes back to where it was before it was set aside." }));
+			text: "One that was never claimed becomes available; any other is deleted." }));
+	if (s.status === "allocated")
+		list.push(button("Replace", { run: async () => {
+			const made = await confirm({ title: `Replace ${s.name}?`, label: "Replace", reason: "optional", text: `${s.allocated_to_track} gets another sandbox at once, and this one is quarantined. If none is free, nothing changes.`,
+				run: (reason) => api.post(`${path}/replace`, { reason }), done: (now) => `${s.allocated_to_track} has ${now.name} now.` });
+			if (made) ctx.go(`/sandboxes/${part(made.sandbox_id)}`);
+		} }));
 	if (!isAside && s.status !== "stale")
 		list.push(act(ctx, "Quarantine", { path: `${path}/quarantine`, kind: "quiet-danger", danger: true, reason: "optional", title: `Quarantine ${s.name}?`,
-			done: `${s.name} is set aside.`, text: "It is set aside: nobody gets it and nothing deletes it until it is released." }));
+			done: `${s.name} is in quarantine.`, text: "It is neither handed out nor deleted until it is released." }));
 	if (["available", "allocated", "stale"].includes(s.status))
 		list.push(act(ctx, "Delete", { path: `${path}/delete`, kind: "quiet-danger", danger: true, title: `Delete ${s.name}?`, done: `${s.name} will be deleted.`,
 			text: s.status === "allocated"
-				? `${s.allocated_to_track} holds it now and loses it. The next cleanup deletes it at the vendor; this cannot be undone.`
+				? `${s.allocated_to_track} holds it now and will lose it. The next cleanup deletes it at the vendor; this cannot be undone.`
 				: "The next cleanup deletes it at the vendor; this cannot be undone." }));
 	if (s.status === "deletion_failed")
-		list.push(act(ctx, "Retry deletion", { path: `${path}/retry-deletion`, title: `Try to delete ${s.name} again?`, done: "It will be tried again.",
-			text: "It is put back among those that wait for their deletion, with all its tries." }));
+		list.push(act(ctx, "Retry deletion", { path: `${path}/retry-deletion`, title: `Try to delete ${s.name} again?`, done: "It will be retried.",
+			text: "It is queued for deletion again, with a fresh set of tries." }));
 	return list;
 }
 
@@ -50,7 +56,7 @@ export default async function page(ctx) {
 		h("div", { class: "grid" },
 			h("div", { class: "two-thirds stack" }, card("State", {}, facts([
 				["State", stateBadge(s)],
-				["Set aside because", s.quarantine_reason || undefined],
+				["Quarantined because", s.quarantine_reason || undefined],
 				["Held by", s.allocated_to_track ?? undefined],
 				["Lab", s.track_name ?? undefined],
 				["Since", s.allocated_at ? time(s.allocated_at) : undefined],
@@ -58,7 +64,7 @@ export default async function page(ctx) {
 				["Lab time", s.allocated_at ? duration(s.lab_duration_hours * 3600) : undefined],
 				["Last seen by sync", s.last_synced ? ago(s.last_synced) : undefined],
 				["Given back", s.deletion_requested_at ? time(s.deletion_requested_at) : undefined],
-				["Tries to delete it", s.deletion_retry_count || undefined],
+				["Deletion attempts", s.deletion_retry_count || undefined],
 				["Last error", s.last_error || undefined],
 			])), explainPanel("sandbox", ctx.params.id, ctx)),
 			h("div", { class: "third stack" }, card("Names", {}, facts([
@@ -68,6 +74,6 @@ export default async function page(ctx) {
 				["Idempotency key", s.idempotency_key ?? undefined],
 				["Created", s.created_at ? time(s.created_at) : undefined],
 			]))),
-			card("What happened", {}, timeline(log.events, ctx.rights, { withSubject: false }))),
+			card("History", {}, timeline(log.events, ctx.rights, { withSubject: false }))),
 	];
 }

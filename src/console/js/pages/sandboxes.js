@@ -3,7 +3,7 @@
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { ago, number } from "../format.js";
-import { badge, button, card, confirm, empty, field, heading, pager, select, table } from "../parts.js";
+import { badge, button, card, confirm, copyable, empty, field, heading, pager, select, table } from "../parts.js";
 
 const states = ["available", "allocated", "pending_deletion", "stale", "deletion_failed"];
 const PAGE = 100, TYPING_MS = 250;
@@ -17,7 +17,7 @@ const columns = [
 	{ title: "Lab", cell: (s) => s.track_name },
 	{ title: "Since", cell: (s) => s.allocated_at && ago(s.allocated_at) },
 	{ title: "Ends", cell: (s) => s.expires_at && ago(s.expires_at) },
-	{ title: "Id", cell: (s) => h("code", {}, s.sandbox_id) },
+	{ title: "Id", cell: (s) => copyable(s.sandbox_id) },
 ];
 
 // With a search the server looks at a part of the pool at a time: go on until there is a page's worth, or the end.
@@ -37,13 +37,13 @@ async function find({ q, status, cursor }, signal) {
 const passes = [
 	{ job: "sync", label: "Sync now", path: "/v1/admin/sync", title: "Sync with the vendor now?",
 		text: "Compares the pool with the vendor's listing: new sandboxes are added, missing ones are marked stale.",
-		done: (r) => (r.status === "running" ? "The sync goes on in the background." : `Synced ${number(r.synced)}: ${number(r.added)} added, ${number(r.marked_stale)} stale.`) },
-	{ job: "cleanup", label: "Clean up now", path: "/v1/admin/cleanup", danger: true, title: "Delete what is pending now?",
-		text: "Every sandbox that waits for its deletion is deleted at the vendor. This cannot be undone.",
-		done: (r) => (r.status === "running" ? "The cleanup goes on in the background." : `Deleted ${number(r.deleted)}, ${number(r.failed)} failed, ${number(r.postponed)} postponed.`) },
+		done: (r) => (r.status === "running" ? "The sync continues in the background." : `Synced ${number(r.synced)}: ${number(r.added)} added, ${number(r.marked_stale)} stale.`) },
+	{ job: "cleanup", label: "Clean up now", path: "/v1/admin/cleanup", danger: true, title: "Run the cleanup now?",
+		text: "Every sandbox waiting for deletion is deleted at the vendor. This cannot be undone.",
+		done: (r) => (r.status === "running" ? "The cleanup continues in the background." : `Deleted ${number(r.deleted)}, ${number(r.failed)} failed, ${number(r.postponed)} postponed.`) },
 	{ job: "expiry", label: "Expire now", path: "/v1/admin/expire", title: "End overdue allocations now?",
-		text: "Allocations whose time is over and that nobody gave back are marked for deletion.",
-		done: (r) => (r.status === "running" ? "The expiry goes on in the background." : `Ended ${number(r.expired)} allocations.`) },
+		text: "Expired allocations that were not given back are marked for deletion.",
+		done: (r) => (r.status === "running" ? "The expiry run continues in the background." : `Ended ${number(r.expired)} allocations.`) },
 ];
 
 const passButton = (pass, ctx) => button(pass.label, {
@@ -55,27 +55,27 @@ function pauseButton(job, ctx) {
 	return button(job.paused ? "Resume deletions" : "Pause deletions", {
 		run: () => confirm({
 			title: job.paused ? "Resume deletions?" : "Pause deletions?",
-			text: job.paused ? "What waits for its deletion is deleted on the usual schedule again."
-				: "Nothing is deleted at the vendor until you resume; what is given back waits. This lasts across restarts.",
+			text: job.paused ? "Sandboxes waiting for deletion are deleted on schedule again."
+				: "Nothing is deleted at the vendor until you resume; returned sandboxes wait. This persists across restarts.",
 			label: job.paused ? "Resume" : "Pause",
 			run: () => api.post(`/v1/admin/jobs/cleanup/${verb}`),
-			done: job.paused ? "Deletions go on." : "Deletions are paused.",
+			done: job.paused ? "Deletions are resumed." : "Deletions are paused.",
 		}).then((did) => did && ctx.reload()),
 	});
 }
 
 // For those in one state; offered while these are shown.
 const ofState = {
-	deletion_failed: { label: "Retry all deletions", path: "/v1/admin/retry-failed-deletions", title: "Try all failed deletions again?",
-		text: "Each is put back among those that wait for their deletion, with all its tries.",
-		done: (r) => (r.status === "running" ? "This goes on in the background." : `${number(r.retried)} will be tried again.`) },
+	deletion_failed: { label: "Retry all deletions", path: "/v1/admin/retry-failed-deletions", title: "Retry all failed deletions?",
+		text: "Each is queued for deletion again, with a fresh set of tries.",
+		done: (r) => (r.status === "running" ? "This continues in the background." : `${number(r.retried)} will be retried.`) },
 	stale: { label: "Remove old stale records", path: "/v1/admin/auto-delete-stale", danger: true, title: "Remove stale records?",
-		text: "Records that have been stale for 24 hours or more are removed from the pool; nothing is deleted at the vendor. What is in quarantine stays.",
-		done: (r) => (r.status === "running" ? "This goes on in the background." : `Removed ${number(r.deleted)} records.`) },
+		text: "Records that have been stale for 24 hours or more are removed from the pool; nothing is deleted at the vendor. Quarantined ones stay.",
+		done: (r) => (r.status === "running" ? "This continues in the background." : `Removed ${number(r.deleted)} records.`) },
 };
 
 function pausedNote(job) {
-	return job.paused && h("p", { class: "note warn", role: "status" }, "Deletions are paused: what is given back waits until they are resumed.");
+	return job.paused && h("p", { class: "note warn", role: "status" }, "Deletions are paused: returned sandboxes wait until they are resumed.");
 }
 
 // --- finding ---
@@ -97,7 +97,7 @@ function filters(ctx) {
 
 function nothing(ctx) {
 	return ctx.query.q || ctx.query.status
-		? empty("No sandbox matches", "Names, ids and those who hold a sandbox are searched.", h("a", { class: "button", href: "/sandboxes" }, "Show all"))
+		? empty("No matching sandboxes", "Names, ids and holders are searched.", h("a", { class: "button", href: "/sandboxes" }, "Show all"))
 		: empty("The pool is empty", "Sandboxes appear here after the first sync with the vendor.");
 }
 
@@ -105,7 +105,7 @@ export default async function page(ctx) {
 	const [found, { jobs }] = await Promise.all([find(ctx.query, ctx.signal), api.get("/v1/admin/jobs", {}, { signal: ctx.signal })]);
 	const cleanup = jobs.find((j) => j.name === "cleanup");
 	return [
-		heading("Sandboxes", { actions: [ofState[ctx.query.status] && passButton(ofState[ctx.query.status], ctx), passes.map((p) => passButton(p, ctx)), pauseButton(cleanup, ctx)] }),
+		heading("Sandboxes", { actions: [h("a", { class: "button", href: "/sandboxes/class" }, "Class"), ofState[ctx.query.status] && passButton(ofState[ctx.query.status], ctx), passes.map((p) => passButton(p, ctx)), pauseButton(cleanup, ctx)] }),
 		pausedNote(cleanup),
 		filters(ctx),
 		card("Pool", { class: "flush" }, table(columns, found.items, { caption: "Sandboxes", none: nothing(ctx) })),

@@ -9,12 +9,12 @@ import { due, live, opsHeading, showOnce, tickDue } from "./operations-parts.js"
 const OVERLAP_MAX = 43200;
 
 const scopes = [
-	["read", "Read leases, accounts and templates"], ["approve", "Decide about requests"],
+	["read", "Read leases, accounts and templates"], ["approve", "Approve and deny requests"],
 	["pool-admin", "Register, clean and eject accounts"], ["cost", "Read costs and reports"],
 ];
 
 const path = (a, verb = "") => `/v1/ops/service-accounts/${part(a.name)}${verb}`;
-const keep = (made) => showOnce({ title: `Keep the key of ${made.name} now`, text: "The program sends it as its bearer token. It is shown only here: copy it before you close this.", secret: made.key });
+const keep = (made) => showOnce({ title: `Save the key of ${made.name} now`, text: "The program sends it as its bearer token. It is shown only here: copy it before you close this.", secret: made.key });
 
 function scopeFields() {
 	const problem = h("p", { class: "problem", "aria-live": "polite" });
@@ -41,8 +41,8 @@ async function create(again) {
 
 async function rotate(a, again) {
 	const made = await ask({
-		title: `A new key for ${a.name}?`, label: "Make a new key", text: "The old key stays good for a while, so that the program can be changed without a break.",
-		fields: [field("Minutes that the old key stays good", h("input", { name: "minutes", type: "number", min: 0, max: OVERLAP_MAX, step: 1, value: "60", required: true, inputmode: "numeric" }), { help: "0 ends it at once." })],
+		title: `A new key for ${a.name}?`, label: "Create a new key", text: "The old key keeps working for a while, so the program can switch without interruption.",
+		fields: [field("Minutes the old key keeps working", h("input", { name: "minutes", type: "number", min: 0, max: OVERLAP_MAX, step: 1, value: "60", required: true, inputmode: "numeric" }), { help: "0 ends it immediately." })],
 		run: (data) => api.post(path(a, "/rotate"), { overlap_minutes: Number(data.get("minutes")) }),
 	});
 	if (!made) return;
@@ -50,7 +50,7 @@ async function rotate(a, again) {
 	await keep(made);
 }
 
-const revoke = (a, again) => confirm({ title: `Revoke ${a.name}?`, label: "Revoke", danger: true, done: `${a.name} is revoked.`, text: "Its keys are good no longer, from now on. This cannot be undone.",
+const revoke = (a, again) => confirm({ title: `Revoke ${a.name}?`, label: "Revoke", danger: true, done: `${a.name} is revoked.`, text: "Its keys stop working immediately. This cannot be undone.",
 	run: () => api.remove(path(a)) }).then((did) => did && again());
 
 function state(a) {
@@ -63,7 +63,7 @@ const columns = (again) => [
 	{ title: "Name", lead: true, cell: (a) => [a.name, a.description && h("span", { class: "sub-line" }, a.description)] },
 	{ title: "May", cell: (a) => a.scopes.split(",").join(", ") },
 	{ title: "State", cell: state },
-	{ title: "Made", cell: (a) => [ago(a.created_at), a.created_by && h("span", { class: "sub-line" }, `by ${a.created_by}`)] },
+	{ title: "Created", cell: (a) => [ago(a.created_at), a.created_by && h("span", { class: "sub-line" }, `by ${a.created_by}`)] },
 	{ title: "Key changed", cell: (a) => a.rotated_at && ago(a.rotated_at) },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (a) => !a.revoked_at && h("span", { class: "row" },
 		button("New key", { size: "small", title: `New key for ${a.name}`, run: () => rotate(a, again) }),
@@ -73,8 +73,8 @@ const columns = (again) => [
 export default async function page(ctx) {
 	const shown = live(ctx, () => api.get("/v1/ops/service-accounts", {}, { signal: ctx.signal }), ({ service_accounts: list }) =>
 		card("Programs", {}, table(columns(() => shown.again()), [...list].sort((a, b) => !!a.revoked_at - !!b.revoked_at), { caption: "Service accounts",
-			none: empty("No service accounts", "A program that reads leases or costs, or decides about requests, gets a key of its own here.") })));
+			none: empty("No service accounts", "A program that reads leases or costs, or reviews requests, gets its own key here.") })));
 	tickDue(ctx);
-	return [opsHeading("/operations/service-accounts", "Service accounts", { sub: "Programs that use the API with a key of their own.",
+	return [opsHeading("/operations/service-accounts", "Service accounts", { sub: "Programs that use the API with their own key.",
 		actions: button("New service account", { kind: "primary", run: () => create(() => shown.again()) }) }), shown.place];
 }

@@ -10,13 +10,13 @@ import { numberOf, thresholdsEditor } from "./lease-parts.js";
 const NEW = { name: "", description: "", requiresApproval: true, visibility: "PUBLIC", maxSpend: null, leaseDurationInHours: null };
 
 function limitHelp(isRequired, most, written) {
-	return [isRequired ? "Required." : "Empty: no limit.", most ? `At most ${written}.` : ""].join(" ").trim();
+	return [isRequired ? "Required." : "Leave empty for no limit.", most ? `At most ${written}.` : ""].join(" ").trim();
 }
 
 function durationField(t, limits) {
 	const input = h("input", { name: "leaseDurationInHours", type: "number", min: 0, step: "any", value: t.leaseDurationInHours ?? "", inputmode: "decimal" });
 	const shown = h("b", { "aria-live": "polite" });
-	const say = () => (shown.textContent = Number(input.value) > 24 ? ` These are ${duration(Number(input.value) * 3600)}.` : "");
+	const say = () => (shown.textContent = Number(input.value) > 24 ? ` That is ${duration(Number(input.value) * 3600)}.` : "");
 	input.addEventListener("input", say);
 	say();
 	const box = field("Duration in hours", input, { help: limitHelp(limits.requireMaxDuration, limits.maxDurationHours, `${limits.maxDurationHours} hours (${duration(limits.maxDurationHours * 3600)})`) });
@@ -30,54 +30,48 @@ function choice(name, label, checked, help) {
 		h("p", { class: "help" }, help), h("p", { class: "problem" }));
 }
 
-function blueprintField(t, blueprints) {
-	return blueprints.length > 0 && field("Blueprint", select("blueprintId", [["", "none"], ...blueprints.map(({ blueprint: b }) => [b.blueprintId, b.name])], t.blueprintId ?? ""),
-		{ help: "What is set up in the account before its owner gets it." });
-}
-
 function bodyOf(form, t, budgets, durations) {
 	const data = new FormData(form), text = (name) => (data.get(name) ?? "").trim() || undefined;
 	return {
 		name: (data.get("name") ?? "").trim(), description: text("description"), requiresApproval: data.has("requiresApproval"), visibility: data.get("visibility"),
 		maxSpend: numberOf(data.get("maxSpend")) ?? undefined, leaseDurationInHours: numberOf(data.get("leaseDurationInHours")) ?? undefined,
-		createdBy: t.createdBy, costReportGroup: text("costReportGroup"), blueprintId: text("blueprintId"), budgetThresholds: budgets.read(), durationThresholds: durations.read(),
+		createdBy: t.createdBy, costReportGroup: text("costReportGroup"), budgetThresholds: budgets.read(), durationThresholds: durations.read(),
 	};
 }
 
 function removeButton(ctx, t) {
 	return button("Delete", { kind: "quiet-danger", run: () => confirm({
-		title: `Delete ${t.name}?`, text: "Nobody can ask for it any more. Leases that were made from it stay as they are.", label: "Delete", danger: true,
+		title: `Delete ${t.name}?`, text: "It can no longer be requested. Existing leases stay as they are.", label: "Delete", danger: true,
 		run: () => api.remove(`/api/leaseTemplates/${part(t.uuid)}`), done: `${t.name} is deleted.`,
 	}).then((did) => did && ctx.go("/templates")) });
 }
 
-function fields(t, policy, blueprints, budgets, durations) {
+function fields(t, policy, budgets, durations) {
 	const limits = policy.leases;
 	return [
-		card("What it is", { class: "half" },
+		card("Details", { class: "half" },
 			field("Name", h("input", { name: "name", value: t.name, maxlength: 50, autocomplete: "off" })),
-			field("Description", h("textarea", { name: "description", rows: 3, value: t.description ?? "", maxlength: 1000 }), { help: "Who asks for a lease chooses by this." }),
-			field("Seen by", select("visibility", [["PUBLIC", "Everybody"], ["PRIVATE", "Managers and admins only"]], t.visibility)),
-			choice("requiresApproval", "A manager has to approve each request", t.requiresApproval, "Otherwise a lease is granted at once, unless the operator's approval rules say more.")),
-		card("What it gives", { class: "half" },
+			field("Description", h("textarea", { name: "description", rows: 3, value: t.description ?? "", maxlength: 1000 }), { help: "Helps people choose a template." }),
+			field("Visible to", select("visibility", [["PUBLIC", "Everyone"], ["PRIVATE", "Managers and admins only"]], t.visibility)),
+			choice("requiresApproval", "A manager has to approve each request", t.requiresApproval, "Otherwise leases are granted immediately, unless an approval rule says otherwise.")),
+		card("Limits", { class: "half" },
 			field("Budget in dollars", h("input", { name: "maxSpend", type: "number", min: 0, step: "any", value: t.maxSpend ?? "", inputmode: "decimal" }),
 				{ help: limitHelp(limits.requireMaxBudget, limits.maxBudget, money(limits.maxBudget)) }),
-			durationField(t, limits), groupField(t.costReportGroup, policy), blueprintField(t, blueprints)),
-		card("What happens on the way", {}, h("div", { class: "grid" },
+			durationField(t, limits), groupField(t.costReportGroup, policy)),
+		card("Thresholds", {}, h("div", { class: "grid" },
 			h("div", { class: "half" }, budgets.element), h("div", { class: "half" }, durations.element))),
 	];
 }
 
 export default async function page(ctx) {
 	const isNew = ctx.params.id === undefined, options = { signal: ctx.signal };
-	const [t, policy, found] = await Promise.all([
+	const [t, policy] = await Promise.all([
 		isNew ? NEW : api.get(`/api/leaseTemplates/${part(ctx.params.id)}`, {}, options),
 		api.get("/api/configurations", {}, options),
-		api.get("/api/blueprints", {}, options),
 	]);
 	const budgets = thresholdsEditor("budgetThresholds", t.budgetThresholds), durations = thresholdsEditor("durationThresholds", t.durationThresholds);
-	const trouble = h("p", { class: "problem", role: "alert" }), save = button(isNew ? "Make template" : "Save changes", { type: "submit", kind: "primary" });
-	const form = h("form", { novalidate: true }, h("div", { class: "grid" }, fields(t, policy, found.blueprints, budgets, durations)),
+	const trouble = h("p", { class: "problem", role: "alert" }), save = button(isNew ? "Create template" : "Save changes", { type: "submit", kind: "primary" });
+	const form = h("form", { novalidate: true }, h("div", { class: "grid" }, fields(t, policy, budgets, durations)),
 		h("div", { class: "form-foot" }, trouble, h("a", { class: "button", href: "/templates" }, "Cancel"), save));
 	form.addEventListener("submit", async (event) => {
 		event.preventDefault();
@@ -87,17 +81,17 @@ export default async function page(ctx) {
 			const body = bodyOf(form, t, budgets, durations);
 			if (isNew) await api.post("/api/leaseTemplates", body);
 			else await api.put(`/api/leaseTemplates/${part(t.uuid)}`, body);
-			toast(isNew ? `${body.name} can be asked for now.` : "Saved. Leases that run already stay as they are.");
+			toast(isNew ? `${body.name} can now be requested.` : "Saved. Existing leases stay as they are.");
 			ctx.go("/templates");
 		} catch (error) {
-			trouble.textContent = showProblems(form, error) || "Some fields are not right yet: see there.";
+			trouble.textContent = showProblems(form, error) || "Fix the highlighted fields.";
 		}
 		save.disabled = false;
 	});
 	ctx.title(isNew ? "New template" : t.name);
 	return [
 		heading(isNew ? "New template" : t.name, { back: { href: "/templates", text: "Templates" },
-			sub: isNew ? "What people can ask for" : ["Made by ", t.createdBy, ", last changed ", time(t.meta.lastEditTime)], actions: !isNew && removeButton(ctx, t) }),
+			sub: isNew ? "What people can request" : ["Created by ", t.createdBy, ", last changed ", time(t.meta.lastEditTime)], actions: !isNew && removeButton(ctx, t) }),
 		form,
 	];
 }

@@ -13,8 +13,8 @@ const count = (t) => (t.budgetThresholds?.length ?? 0) + (t.durationThresholds?.
 const columns = [
 	{ title: "Name", lead: true, cell: (t) => h("a", { href: `/templates/${part(t.uuid)}` }, t.name) },
 	{ title: "Description", class: "text-cell", cell: (t) => t.description },
-	{ title: "Seen by", cell: (t) => (t.visibility === "PRIVATE" ? "managers only" : "everybody") },
-	{ title: "Approval", cell: (t) => (t.requiresApproval ? "by a manager" : "at once") },
+	{ title: "Visible to", cell: (t) => (t.visibility === "PRIVATE" ? "managers only" : "everyone") },
+	{ title: "Approval", cell: (t) => (t.requiresApproval ? "by a manager" : "automatic") },
 	{ title: "Budget", num: true, cell: (t) => budget(t.maxSpend) },
 	{ title: "Duration", num: true, cell: (t) => hours(t.leaseDurationInHours) },
 	{ title: "Thresholds", num: true, cell: (t) => number(count(t)) },
@@ -26,9 +26,9 @@ const make = () => h("a", { class: "button primary", href: "/templates/new" }, "
 export default async function page(ctx) {
 	const found = await api.page("/api/leaseTemplates", "result", { pageSize: PAGE, cursor: ctx.query.cursor }, { signal: ctx.signal });
 	return [
-		heading("Templates", { sub: "What people can ask for: how long, how much, and who approves", actions: make() }),
+		heading("Templates", { sub: "What people can request: duration, budget and approval", actions: make() }),
 		card("Templates", { class: "flush" }, table(columns, found.items, { caption: "Templates",
-			none: empty("There are no templates", "People can ask for a lease only when there is a template to ask for.", make()) })),
+			none: empty("No templates", "People can only request a lease from a template.", make()) })),
 		found.items.length > 0 && pager({ cursor: ctx.query.cursor, next: found.next, count: found.items.length, what: found.items.length === 1 ? "template" : "templates",
 			href: (cursor) => ctx.hrefWith({ cursor }) }),
 	];

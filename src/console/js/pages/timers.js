@@ -18,12 +18,12 @@ const columns = (ctx, again) => [
 	{ title: "Timer", lead: true, cell: (t) => [words(t.type), h("span", { class: "sub-line" }, t.name)] },
 	{ title: "About", cell: (t) => subjectLink(t.subject, ctx.rights) },
 	{ title: "Fires", cell: (t) => due(t.due_at) },
-	{ title: "Armed", cell: (t) => ago(t.armed_at) },
+	{ title: "Set", cell: (t) => ago(t.armed_at) },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (t) => h("span", { class: "row" },
-		act(t, again, "Fire now", { method: "POST", path: "/fire", title: "Do not wait for this timer?", done: "It has fired.",
-			text: `"${words(t.type)}" of ${t.subject} happens now, as if its time had come.` }),
+		act(t, again, "Fire now", { method: "POST", path: "/fire", title: "Fire this timer now?", done: "It has fired.",
+			text: `"${words(t.type)}" of ${t.subject} happens now, as if it were due.` }),
 		act(t, again, "Cancel", { method: "DELETE", danger: true, title: "Cancel this timer?", done: "It will not fire.", label: "Cancel the timer",
-			text: `"${words(t.type)}" of ${t.subject} will not happen by itself. What waits for it then waits for a person.` })) },
+			text: `"${words(t.type)}" of ${t.subject} will not happen by itself. Anything waiting for it will need a person.` })) },
 ];
 
 function filters(ctx) {
@@ -33,7 +33,7 @@ function filters(ctx) {
 		clearTimeout(timer);
 		timer = setTimeout(() => ctx.setQuery({ prefix: e.target.value.trim(), cursor: "" }, { replace: true }), TYPING_MS);
 	} } });
-	const box = field("Name begins with", input);
+	const box = field("Name starts with", input);
 	box.classList.add("grow");
 	return h("form", { class: "filters", role: "search", on: { submit: (e) => e.preventDefault() } }, box);
 }
@@ -41,11 +41,11 @@ function filters(ctx) {
 export default async function page(ctx) {
 	const { prefix, cursor } = ctx.query;
 	const shown = live(ctx, () => api.page("/v1/ops/timers", "timers", { prefix, limit: PAGE, cursor }, { signal: ctx.signal }), (found) => [
-		card("Armed", {}, table(columns(ctx, () => shown.again()), found.items, { caption: "Timers", none: prefix
-			? empty("No timer's name begins with this", null, h("a", { class: "button", href: "/operations/timers" }, "Show all"))
-			: empty("No timers", "Jobs, ends of leases and holds arm them.") })),
+		card("Timers", {}, table(columns(ctx, () => shown.again()), found.items, { caption: "Timers", none: prefix
+			? empty("No timer's name starts with this", null, h("a", { class: "button", href: "/operations/timers" }, "Show all"))
+			: empty("No timers", "Jobs, leases and holds set them.") })),
 		pager({ cursor, next: found.next, count: found.items.length, what: noun(found.items.length, "timer"), href: (c) => ctx.hrefWith({ cursor: c }) }),
 	]);
 	tickDue(ctx);
-	return [opsHeading("/operations/timers", "Timers", { sub: "What will happen by itself, the next first." }), filters(ctx), shown.place];
+	return [opsHeading("/operations/timers", "Timers", { sub: "What will happen by itself, soonest first." }), filters(ctx), shown.place];
 }

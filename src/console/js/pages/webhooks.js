@@ -11,7 +11,7 @@ const TEST_MS = 8000, POLL_MS = 400;
 function fields(w) {
 	return [
 		field("URL", h("input", { name: "url", type: "url", required: true, maxlength: 2000, value: w?.url ?? "", autocomplete: "off" }), { help: "An https address. Events are posted there as JSON, signed." }),
-		field("Events", h("input", { name: "filter", required: true, maxlength: 1000, value: w?.filter ?? "*", autocomplete: "off" }), { help: "Types with commas between them; * at the end of one stands for anything: Lease*, AlarmRaised" }),
+		field("Events", h("input", { name: "filter", required: true, maxlength: 1000, value: w?.filter ?? "*", autocomplete: "off" }), { help: "Event types separated by commas; a trailing * matches anything: Lease*, AlarmRaised" }),
 		field("Description (optional)", h("input", { name: "description", maxlength: 200, value: w?.description ?? "", autocomplete: "off" })),
 	];
 }
@@ -22,7 +22,7 @@ async function create(again) {
 	const made = await ask({ title: "New webhook", label: "Create", fields: fields(), run: (data) => api.post("/v1/ops/webhooks", given(data)) });
 	if (!made) return;
 	again();
-	await showOnce({ title: "Keep its secret now", text: "The receiver checks with it that an event is ours. It is shown only here: copy it before you close this.", secret: made.secret });
+	await showOnce({ title: "Save its secret now", text: "The receiver uses it to check that an event comes from here. It is shown only here: copy it before you close this.", secret: made.secret });
 }
 
 const path = (w, verb = "") => `/v1/ops/webhooks/${part(w.id)}${verb}`;
@@ -31,11 +31,11 @@ const edit = (w, again) => ask({ title: "Change this webhook", fields: fields(w)
 
 const pause = async (w, again) => {
 	await api.patch(path(w), { paused: !w.paused });
-	toast(w.paused ? "It is told of events again." : "Paused: what happens meanwhile is not sent to it.");
+	toast(w.paused ? "It receives events again." : "Paused: events in the meantime are not sent to it.");
 	again();
 };
 
-const remove = (w, again) => confirm({ title: "Remove this webhook?", label: "Remove", danger: true, done: "Removed.", text: `${w.url} is told of nothing more, and what waits for it is dropped.`,
+const remove = (w, again) => confirm({ title: "Remove this webhook?", label: "Remove", danger: true, done: "Removed.", text: `${w.url} receives no more events, and waiting deliveries are dropped.`,
 	run: () => api.remove(path(w)) }).then((did) => did && again());
 
 // --- a test ---
@@ -51,7 +51,7 @@ async function outcome(w, ctx) {
 		if (error) return error;
 		const { lanes: before } = await api.get("/v1/ops/queues/webhook/lanes", { limit: 100 }, options);
 		if (!line && !before.some((l) => l.subject === subject)) return null;
-		if (Date.now() > end) return "no answer yet; it goes on trying";
+		if (Date.now() > end) return "no answer yet; it keeps trying";
 		await new Promise((done) => setTimeout(done, POLL_MS));
 	}
 }
@@ -85,7 +85,7 @@ export default async function page(ctx) {
 		return webhooks.map((w) => ({ ...w, dead: dead.filter((d) => d.target === w.id).length }));
 	};
 	const add = () => button("New webhook", { kind: "primary", run: () => create(() => shown.again()) });
-	const shown = live(ctx, read, (webhooks) => card("Who is told", {}, table(columns(ctx, () => shown.again()), webhooks, { caption: "Webhooks",
-		none: empty("No webhooks", "With one, another program is told of events as they happen, signed, in order, and again until it answers.") })));
-	return [opsHeading("/operations/webhooks", "Webhooks", { sub: "Other programs that are told of events.", actions: add() }), shown.place];
+	const shown = live(ctx, read, (webhooks) => card("Receivers", {}, table(columns(ctx, () => shown.again()), webhooks, { caption: "Webhooks",
+		none: empty("No webhooks", "A webhook sends events to another program as they happen: signed, in order, and retried until it answers.") })));
+	return [opsHeading("/operations/webhooks", "Webhooks", { sub: "Programs that receive events over HTTP.", actions: add() }), shown.place];
 }

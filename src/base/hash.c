@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hash.c - hashes by OpenSSL. */
+#include "base/hash.h"
+
+#include <limits.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+
+void hash_sha256(struct str text, struct hash *ret)
+{
+	mem_must(EVP_Digest(text.p ? text.p : "", text.n, ret->bytes, NULL, EVP_sha256(), NULL) == 1, "a hash");
+}
+
+void hash_hmac(struct str key, struct str text, struct hash *ret)
+{
+	unsigned size = 0;
+
+	mem_must(key.n <= INT_MAX && HMAC(EVP_sha256(), key.p, (int)key.n, (const unsigned char *)text.p, text.n,
+	                                  ret->bytes, &size),
+	         "a hash");
+}
+
+struct str hash_hex(struct arena *a, const struct hash *h)
+{
+	size_t n = 2 * sizeof(h->bytes);
+	char  *hex = arena_alloc(a, n + 1);
+
+	for (size_t i = 0; i < n; i++)
+		hex[i] = "0123456789abcdef"[h->bytes[i / 2] >> (i % 2 ? 0 : 4) & 15];
+	return str_of(hex, n);
+}

@@ -1,0 +1,21 @@
+/* hash.h - SHA-256, plain and with a key (HMAC), by OpenSSL. The process ends when that has no memory. */
+#pragma once
+
+#include "base/str.h"
+
+struct arena;
+
+struct hash {
+	unsigned char bytes[32];
+};
+
+void hash_sha256(struct str text, struct hash *ret);
+void hash_hmac(struct str key, struct str text, struct hash *ret);
+
+static inline struct str hash_str(const struct hash *h)
+{
+	return str_of((const char *)h->bytes, sizeof(h->bytes));
+}
+
+/* As 64 hexadecimal digits. */
+struct str hash_hex(struct arena *a, const struct hash *h);

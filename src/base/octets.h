@@ -1,0 +1,31 @@
+/* octets.h - eight bytes at a time: is there one among them that wants a closer look? */
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#define OCTETS_OF(c) (0x0101010101010101ull * (unsigned char)(c))
+
+static inline uint64_t octets_at(const void *p)
+{
+	uint64_t x;
+
+	memcpy(&x, p, sizeof(x));
+	return x;
+}
+
+/* Not 0 when any of them is below c (1 to 128), is c, or is not ASCII. Which one is not told. */
+static inline uint64_t octets_below(uint64_t x, unsigned char c)
+{
+	return (x - OCTETS_OF(c)) & ~x & OCTETS_OF(0x80);
+}
+
+static inline uint64_t octets_equal(uint64_t x, unsigned char c)
+{
+	return octets_below(x ^ OCTETS_OF(c), 1);
+}
+
+static inline uint64_t octets_not_ascii(uint64_t x)
+{
+	return x & OCTETS_OF(0x80);
+}

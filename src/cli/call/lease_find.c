@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lease_find.c - from what somebody typed to the id that the API wants.
+ *
+ * That id is long, because it has the owner in it, so people use the uuid or a part of it: its end, which lists show
+ * because a uuid begins with its time and many begin alike, or its beginning. The server does not look leases up by
+ * those: the list is gone through, all of it, because a part that fits two leases must not end the wrong one. For those
+ * who see only their own leases, only these are asked for.
+ */
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cli/call/call.h"
+#include "cli/term/show.h"
+
+enum { UUID_LENGTH = 36, PART_MIN = 4, PAGE = 1000 };
+
+int lease_caller(struct remote *remote, struct lease_caller *ret)
+{
+	CLEANUP(answer_free) struct answer answer = { .json = NULL };
+	const json_t                      *user, *roles;
+	int                                code = remote_get(remote, REMOTE_PERSON, STR("/auth/login/status"), &answer);
+
+	*ret = (struct lease_caller){ .is_only_user = false };
+	if (code != CLI_EXIT_OK)
+		return code;
+	user = json_object_get(json_object_get(answer.json, "session"), "user");
+	roles = json_object_get(user, "roles");
+	ret->email = show_member(&remote->arena, user, "email", (struct wall){ 0 });
+	for (size_t i = 0; i < json_array_size(roles); i++) {
+		struct str role = str_from(json_string_value(json_array_get(roles, i)));
+
+		ret->is_only_user = json_array_size(roles) == 1 && str_eq(role, STR("User"));
+		ret->is_admin = ret->is_admin || str_eq(role, STR("Admin"));
+	}
+	return CLI_EXIT_OK;
+}
+
+bool lease_is_mere_person(struct remote *remote)
+{
+	struct lease_caller caller;
+	struct str          token;
+	struct err          e = { 0 };
+
+	if (remote_token(remote, REMOTE_ADMIN, &token, &e))
+		return remote_token(remote, REMOTE_PERSON, &token, &e) == RC_OK;
+	return str_starts_with(token, STR("eyJ")) && lease_caller(remote, &caller) == CLI_EXIT_OK && !caller.is_admin;
+}
+
+struct search {
+	struct str part;
+	struct str id; /* of the last that fits */
+	size_t     count;
+};
+
+/* False: that is enough. */
+static bool look_at(struct remote *remote, const json_t *lease, struct search *s)
+{
+	struct str uuid, id;
+
+	if (!json_get_text(lease, "uuid", &uuid) || !json_get_text(lease, "leaseId", &id) || !id.n ||
+	    uuid.n < s->part.n ||
+	    (!str_eq_nocase(str_of(uuid.p, s->part.n), s->part) &&
+	     !str_eq_nocase(str_of(uuid.p + uuid.n - s->part.n, s->part.n), s->part)))
+		return true;
+	s->id = str_dup(&remote->arena, id);
+	s->count++;
+	return s->part.n < UUID_LENGTH && s->count < 2;
+}
+
+struct call_pages lease_pages(struct remote *remote, struct str user)
+{
+	static const struct call list = { .scope = REMOTE_PERSON,
+		                          .items = "result",
+		                          .waiting_for = "looking up leases" };
+	struct call_pages        p = { .list = &list, .path = STR("/leases"), .limit = PAGE };
+	struct lease_caller      caller;
+
+	p.code = lease_caller(remote, &caller);
+	if (!user.n && caller.is_only_user)
+		user = caller.email;
+	if (user.n)
+		p.path = compose_path(remote, "/leases?userEmail={}", user);
+	return p;
+}
+
+static int search_all(struct remote *remote, struct search *s)
+{
+	CLEANUP(call_pages_end) struct call_pages pages = lease_pages(remote, STR(""));
+	json_t                                   *leases;
+
+	while (call_next(remote, &pages, &leases))
+		for (size_t i = 0; i < json_array_size(leases); i++)
+			if (!look_at(remote, json_array_get(leases, i), s))
+				return CLI_EXIT_OK;
+	return pages.code;
+}
+
+int lease_find(struct remote *remote, struct str typed, struct str *ret_id)
+{
+	struct search s = { .part = typed };
+	bool          is_part = typed.n >= PART_MIN && typed.n <= UUID_LENGTH;
+	int           code;
+
+	*ret_id = typed;
+	for (size_t i = 0; i < typed.n; i++)
+		is_part = is_part && (isxdigit((unsigned char)typed.p[i]) || typed.p[i] == '-');
+	if (str_starts_with(typed, STR("eyJ"))) /* base64 of "{\"": the API's own */
+		return CLI_EXIT_OK;
+	if (!is_part)
+		return remote_misused(remote,
+		                      "ID must be a lease's uuid, 4 or more characters of its beginning or end, or its "
+		                      "long id; see: leasehold lease list");
+	code = search_all(remote, &s);
+	if (code != CLI_EXIT_OK)
+		return code;
+	*ret_id = s.id;
+	if (s.count == 1)
+		return CLI_EXIT_OK;
+	if (s.count > 1)
+		return remote_misused(remote, "several leases start with this id, or end with it: use the last 8 "
+		                              "characters, as 'leasehold lease list' shows them");
+	fprintf(remote->io->err, "leasehold: %s: no lease you can see starts or ends with %.*s\n",
+	        remote->args->command->name, STR_ARG(typed));
+	fprintf(remote->io->err, "List them all: leasehold lease list --all\n");
+	return CLI_EXIT_NOT_FOUND;
+}

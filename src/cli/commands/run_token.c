@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_token.c - the "token" commands, which work without a server.
+ *
+ * A token is made here with the server's own secret, so whoever can run "token issue" is an administrator already.
+ * Secrets and passwords come from a file, the environment or standard input, never from an argument, where other users
+ * of the machine could see them.
+ */
+#include "cli/commands/run.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <termios.h>
+
+#include "base/arena.h"
+#include "base/password.h"
+#include "net/jwt.h"
+
+enum { MINUTES_DEFAULT = 60, MINUTES_MAX = 525600, LINE_ROOM = 1024 };
+
+static int fail(const struct cli_io *io, const struct err *e)
+{
+	fprintf(io->err, "leasehold: %s\n", e->msg);
+	return CLI_EXIT_USAGE;
+}
+
+/* --- token issue --- */
+
+/* --secret-file, else LEASEHOLD_JWT_SECRET, else what a development server keeps in its data folder. */
+static enum rc find_secret(const struct cli_io *io, const struct cli_args *args, struct arena *a, struct str *ret,
+                           struct err *e)
+{
+	const char *file = args->values[CLI_OPTION_SECRET_FILE];
+	const char *data = args->values[CLI_OPTION_DATA] ? args->values[CLI_OPTION_DATA] : io->env("LEASEHOLD_DATA");
+	struct str  secret = str_from(io->env("LEASEHOLD_JWT_SECRET"));
+	struct str  path = str_format(a, "%s/jwt-secret", data ? data : "data");
+	enum rc     rc = RC_OK;
+
+	if (file) {
+		rc = settings_read_line(file, a, &secret, e);
+	} else if (!secret.n && settings_read_line(path.p, a, &secret, NULL)) {
+		return err_set(
+		        e, RC_INVALID,
+		        "token issue: no secret: give --secret-file, set LEASEHOLD_JWT_SECRET, or name the data folder "
+		        "of a development server with --data (%.*s is not there)",
+		        STR_ARG(path));
+	}
+	if (rc)
+		return rc;
+	if (secret.n < JWT_SECRET_MIN)
+		return err_set(e, RC_INVALID, "token issue: the secret must have at least %d bytes", JWT_SECRET_MIN);
+	*ret = secret;
+	return RC_OK;
+}
+
+static enum rc read_session(const struct cli_io *io, const struct cli_args *args, struct jwt_session *ret,
+                            struct err *e)
+{
+	struct str roles = str_from(args->values[CLI_OPTION_ROLE]),
+	           minutes_text = str_from(args->values[CLI_OPTION_MINUTES]);
+	int64_t minutes = MINUTES_DEFAULT;
+
+	ret->email = str_from(args->values[CLI_OPTION_EMAIL] ? args->values[CLI_OPTION_EMAIL] : "");
+	if (!jwt_is_email(ret->email))
+		return err_set(e, RC_INVALID, "token issue: --email is needed, an address such as ann@example.com");
+	while (roles.n) {
+		struct str name = str_trim(str_cut(&roles, ','));
+		unsigned   role = jwt_role_parse(name);
+
+		if (!role)
+			return err_set(e, RC_INVALID, "token issue: --role must be User, Manager or Admin, not '%.*s'",
+			               STR_ARG(name));
+		ret->roles |= role;
+	}
+	if (!ret->roles)
+		return err_set(e, RC_INVALID,
+		               "token issue: --role is needed: User, Manager, Admin, or several with commas");
+	if (minutes_text.p && !str_to_int(minutes_text, 1, MINUTES_MAX, &minutes))
+		return err_set(e, RC_INVALID, "token issue: --minutes must be a whole number from 1 to %d",
+		               MINUTES_MAX);
+	ret->issued_at = wall_sec(clock_now(io->clock));
+	ret->expires_at = ret->issued_at + minutes * 60;
+	return RC_OK;
+}
+
+int run_token_issue(const struct cli_io *io, const struct cli_args *args)
+{
+	struct arena       a = { 0 };
+	struct jwt_session session = { .roles = 0 };
+	struct err         e = { 0 };
+	struct str         secret;
+	int                code = CLI_EXIT_OK;
+
+	if (read_session(io, args, &session, &e) || find_secret(io, args, &a, &secret, &e))
+		code = fail(io, &e);
+	else
+		fprintf(io->out, "%s\n", jwt_issue(&session, secret, &a).p);
+	arena_fini(&a);
+	return code;
+}
+
+/* --- token hash-password --- */
+
+/* At a terminal, without the echo of what is typed where that can be had. */
+static bool read_line(const struct cli_io *io, char line[LINE_ROOM])
+{
+	struct termios before, quiet;
+	bool           is_hidden = io->is_in_terminal && tcgetattr(fileno(io->in), &before) == 0, is_read;
+
+	if (is_hidden) {
+		quiet = before;
+		quiet.c_lflag &= ~(tcflag_t)ECHO;
+		is_hidden = tcsetattr(fileno(io->in), TCSAFLUSH, &quiet) == 0;
+	}
+	if (io->is_in_terminal)
+		fprintf(io->err, "Password: ");
+	is_read = fgets(line, LINE_ROOM, io->in) != NULL;
+	if (is_hidden) {
+		(void)tcsetattr(fileno(io->in), TCSAFLUSH, &before); /* nothing better can be done */
+		fprintf(io->err, "\n");
+	}
+	return is_read;
+}
+
+int run_token_hash_password(const struct cli_io *io, const struct cli_args *args)
+{
+	char       line[LINE_ROOM], hash[PASSWORD_HASH_SIZE];
+	struct err e = { 0 };
+
+	(void)args; /* has none */
+	if (!read_line(io, line)) {
+		fprintf(io->err, "leasehold: token hash-password: reads a password, one line, from standard input\n");
+		return CLI_EXIT_USAGE;
+	}
+	line[strcspn(line, "\r\n")] = 0;
+	if (password_hash(str_from(line), hash, &e))
+		return fail(io, &e);
+	fprintf(io->out, "%s\n", hash);
+	return CLI_EXIT_OK;
+}

@@ -1,0 +1,34 @@
+/* caller.h - who asks, and what he may. Pure. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/str.h"
+
+enum role { ROLE_USER = 1, ROLE_MANAGER = 2, ROLE_ADMIN = 4 };
+
+/* A person, or a service account (then `name` is its name and `email` that of its audit entries). */
+struct caller {
+	struct str email;
+	struct str display_name, user_name;
+	unsigned   roles; /* enum role, or-ed */
+	struct str request_id;
+};
+
+/* Exactly a user: sees and does only what is his own. */
+static inline bool caller_is_only_user(const struct caller *c)
+{
+	return c->roles == ROLE_USER;
+}
+
+/* Who did it. Texts must live as long as the session's arena. */
+struct actor {
+	struct str name;       /* "track/student-1", "admin", "job/expiry" */
+	struct str request_id; /* empty: no request */
+};
+
+/* Is this he? Emails compare without case. */
+static inline bool caller_is(const struct caller *c, struct str email)
+{
+	return str_eq_nocase(c->email, email);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api.c - the api's life, and what it does for handlers.
+ *
+ * A request comes in through admit.c, which finds its route and lets it pass or not, and goes to a handler. A handler
+ * that needs the store or a job hands its work to another thread and returns; the answer comes back through
+ * `completions`, which wakes the loop once for many. It leaves through answer.c.
+ *
+ * Everything here runs on the loop thread, except api_complete_later().
+ */
+#include "http/api/api.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "http/api/line.h"
+#include "http/api/ops_stream.h"
+#include "http/api/ratelimit.h"
+#include "http/api/rights.h"
+#include "http/api/urlform.h"
+
+enum { REPLY_MAX = 16 * 1024 * 1024, COMPLETIONS_TURN_NS = 500000, LOG_SOON_MS = 100, BODY_VALUES_MAX = 1000 };
+
+/* Who may call, by the words of routes.def: the scope, and the roles of it. */
+#define BY_PUBLIC  SCOPE_PUBLIC, 0
+#define BY_PROBE   SCOPE_PROBE, 0
+#define BY_TRACK   SCOPE_TRACK, 0
+#define BY_ADMIN   SCOPE_ADMIN, 0
+#define BY_INBOX   SCOPE_INBOX, 0
+#define BY_SESSION SCOPE_SESSION, 0
+#define BY_POOL    SCOPE_SESSION, ROLE_ADMIN
+#define BY_MANAGER SCOPE_SESSION, ROLE_MANAGER | ROLE_ADMIN
+#define BY_USER    SCOPE_SESSION, ROLE_USER | ROLE_MANAGER | ROLE_ADMIN
+#define BY_ANYTIME SCOPE_SESSION, ROLE_USER | ROLE_MANAGER | ROLE_ADMIN | RIGHTS_IN_MAINTENANCE
+
+const struct api_route api_routes[] = {
+#define ROUTE(name, operation, method, path, scope, params, replies, summary) \
+	{ #name, #operation, #method, path, BY_##scope, params, replies, summary },
+#include "http/api/routes.def"
+#undef ROUTE
+};
+const size_t api_route_count = ARRAY_LEN(api_routes);
+
+/* --- life cycle --- */
+
+bool api_split_path(struct str path, struct str *segments, size_t *ret_count)
+{
+	size_t count = 0;
+	bool   is_last;
+
+	if (path.n == 0 || path.p[0] != '/')
+		return false;
+	path = str_of(path.p + 1, path.n - 1);
+	do {
+		if (count == API_SEGMENTS_MAX)
+			return false;
+		is_last = !memchr(path.p, '/', path.n);
+		segments[count++] = str_cut(&path, '/');
+	} while (!is_last);
+	*ret_count = count;
+	return true;
+}
+
+struct str route_path(const struct api_route *route, struct str base, struct arena *a)
+{
+	struct str path = str_from(route->path);
+
+	if (!str_starts_with(path, STR("{base}")))
+		return path;
+	return str_format(a, "%.*s%s", STR_ARG(base), route->path + strlen("{base}"));
+}
+
+/* Run what has come, until the time is over. False: there may be more, of which nobody tells again. */
+static bool run_completions(struct api *a, int64_t until_ns)
+{
+	struct inbox_item *item;
+
+	do {
+		item = a->completing ? a->completing : inbox_take_all(&a->completions);
+		a->completing = item ? item->next : NULL;
+		if (item) {
+			struct completion *c = CONTAINER_OF(item, struct completion, item);
+			struct loop_span   span = loop_span_begin(&a->watch);
+			const char        *what = c->what ? c->what : "completion"; /* c is gone afterwards */
+
+			c->run(c);
+			loop_span_end(&a->watch, &span, what);
+		}
+	} while (item && mono_ns() < until_ns);
+	log_flush();
+	return !item;
+}
+
+/* What does not fit into one turn waits for the next, so that others on the loop get their turn. */
+static void on_wake(uv_async_t *handle)
+{
+	struct api *a = handle->data;
+
+	if (!run_completions(a, mono_ns() + COMPLETIONS_TURN_NS))
+		uv_async_send(&a->wake);
+}
+
+static void on_log_timer(uv_timer_t *timer)
+{
+	(void)timer;
+	log_flush();
+}
+
+void api_log_soon(struct api *a)
+{
+	if (!uv_is_active((uv_handle_t *)&a->log_timer) && !uv_is_closing((uv_handle_t *)&a->log_timer))
+		uv_timer_start(&a->log_timer, on_log_timer, LOG_SOON_MS, 0);
+}
+
+void api_complete_later(struct api *a, struct completion *c)
+{
+	if (inbox_put(&a->completions, &c->item))
+		uv_async_send(&a->wake);
+}
+
+struct api *api_new(const struct api_options *o)
+{
+	struct api *a = mem_new(struct api);
+
+	a->options = *o;
+	atomic_init(&a->is_open, !o->is_closed);
+	id_random(&a->hash_seed, sizeof(a->hash_seed));
+	buf_init(&a->scratch, REPLY_MAX);
+	buf_init(&a->overview, REPLY_MAX);
+	claim_stats_begin(&a->claims, clock_now(&clock_real).ms);
+	loop_watch_open(&a->watch, o->loop, o->metrics);
+	inbox_init(&a->completions);
+	a->wake.data = a;
+	if (uv_async_init(o->loop, &a->wake, on_wake) || uv_timer_init(o->loop, &a->log_timer))
+		mem_out("the API"); /* the loop was just made */
+	for (size_t i = 0; i < api_route_count; i++) {
+		a->matchers[i].path = route_path(&api_routes[i], o->base_path, &a->arena);
+		assert(a->matchers[i].path.n > 0);
+		if (!api_split_path(a->matchers[i].path, a->matchers[i].segments, &a->matchers[i].segment_count))
+			abort(); /* routes.def and the base path are checked at start */
+	}
+	a->unknown.path = STR("unknown");
+	a->limits = ratelimit_new(o->rate_per_sec, o->rate_burst);
+	a->line = line_new(a, o->loop, o->waiting_max);
+	a->streams = streams_new(&a->options);
+	return a;
+}
+
+void api_free(struct api *a)
+{
+	if (!a)
+		return;
+	free(a->streams);
+	line_free(a->line);
+	ratelimit_free(a->limits);
+	inbox_fini(&a->completions);
+	buf_fini(&a->overview);
+	buf_fini(&a->scratch);
+	arena_fini(&a->token_arena);
+	arena_fini(&a->arena);
+	free(a);
+}
+
+void api_close_handles(struct api *a)
+{
+	while (!run_completions(a, INT64_MAX))
+		;
+	uv_close((uv_handle_t *)&a->wake, NULL);
+	loop_watch_close(&a->watch);
+	uv_close((uv_handle_t *)&a->log_timer, NULL);
+	line_close_handles(a->line);
+	streams_close_handles(a->streams);
+}
+
+void api_when_quiet(struct api *a, void (*on_quiet)(void *arg), void *arg)
+{
+	a->on_quiet = on_quiet;
+	a->quiet_arg = arg;
+	api_hold(a);
+	api_release(a);
+}
+
+void api_set_tokens(struct api *a, const struct api_tokens *tokens)
+{
+	struct token_list *lists[] = { &a->tokens.track, &a->tokens.admin, &a->tokens.inbox, &a->tokens.metrics };
+
+	arena_reset(&a->token_arena);
+	a->tokens = *tokens;
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		for (size_t k = 0; k < lists[i]->count; k++)
+			lists[i]->items[k] = str_dup(&a->token_arena, lists[i]->items[k]);
+}
+
+int token_find(const struct token_list *known, struct str token)
+{
+	int found = -1;
+
+	for (size_t i = 0; i < known->count; i++)
+		if (str_eq_secret(known->items[i], token))
+			found = (int)i;
+	return found;
+}
+
+/* --- for handlers --- */
+
+void api_hold(struct api *a)
+{
+	a->in_flight++;
+}
+
+void api_release(struct api *a)
+{
+	void (*on_quiet)(void *arg) = a->on_quiet;
+
+	if (--a->in_flight || !on_quiet)
+		return;
+	a->on_quiet = NULL;
+	on_quiet(a->quiet_arg);
+}
+
+static void run_request_completion(struct completion *c)
+{
+	struct request *r = CONTAINER_OF(c, struct request, completion);
+	struct api     *a = r->api; /* r is gone after its reply */
+
+	r->complete(r);
+	api_release(a);
+}
+
+static void on_txn_done(struct txn *t, enum rc rc, const struct err *e)
+{
+	struct request *r = CONTAINER_OF(t, struct request, txn);
+
+	(void)rc; /* both stay in the transaction */
+	(void)e;
+	api_complete_later(r->api, &r->completion);
+}
+
+static void submit(struct request *r, struct arena *a, txn_fn *run, void *arg, bool is_read_only,
+                   void (*complete)(struct request *r), void (*end)(struct completion *c))
+{
+	r->txn = (struct txn){ .run = run,
+		               .arg = arg,
+		               .arena = a,
+		               .is_read_only = is_read_only,
+		               .trace = str_from(r->trace.text),
+		               .done = on_txn_done };
+	r->complete = complete;
+	r->completion.run = end;
+	r->completion.what = r->route ? r->route->name : NULL;
+	api_hold(r->api);
+	store_submit(r->api->options.store, &r->txn);
+}
+
+void request_submit_in(struct request *r, struct arena *a, txn_fn *run, void *arg, bool is_read_only,
+                       void (*complete)(struct request *r))
+{
+	submit(r, a, run, arg, is_read_only, complete, run_request_completion);
+}
+
+void request_submit(struct request *r, txn_fn *run, void *arg, bool is_read_only, void (*complete)(struct request *r))
+{
+	request_submit_in(r, &r->call->arena, run, arg, is_read_only, complete);
+}
+
+/* A function may be run again: the last page counts. */
+static enum rc read_page(struct session *s, void *arg, struct err *e)
+{
+	struct request *r = arg;
+	enum rc         rc = r->read(s, r->read_arg, e);
+
+	if (rc)
+		return rc;
+	r->txn.rc = RC_OK; /* that of a try before this one */
+	r->is_writing_page = true;
+	r->complete(r);
+	r->is_writing_page = false;
+	return RC_OK;
+}
+
+static void run_page_completion(struct completion *c)
+{
+	struct request *r = CONTAINER_OF(c, struct request, completion);
+	struct api     *a = r->api; /* r is gone after its reply */
+	struct buf      page = r->page;
+
+	if (r->txn.rc)
+		r->complete(r);
+	else if (page.is_full)
+		request_refuse(r, RC_INTERNAL, "the reply is too large");
+	else
+		request_reply_taken(r, r->page_status, r->page_type, &page);
+	buf_fini(&page);
+	api_release(a);
+}
+
+void request_submit_page(struct request *r, txn_fn *run, void *arg, void (*complete)(struct request *r))
+{
+	buf_init(&r->page, REPLY_MAX);
+	r->read = run;
+	r->read_arg = arg;
+	submit(r, &r->call->arena, read_page, r, true, complete, run_page_completion);
+}
+
+struct str request_header_value(const struct request *r, struct str name)
+{
+	struct str value = http_header(&r->call->req, name, NULL);
+
+	return value.p ? str_trim(value) : STR("");
+}
+
+enum rc request_query(struct request *r, const char *name, struct str *ret, struct err *e)
+{
+	return url_query(&r->call->arena, r->call->req.query, name, ret, e);
+}
+
+enum rc request_query_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret,
+                          struct err *e)
+{
+	struct str text;
+	enum rc    rc = request_query(r, name, &text, e);
+
+	if (rc)
+		return rc;
+	*ret = fallback;
+	if (text.n && !str_to_int(text, min, max, ret))
+		return err_set(e, RC_INVALID, "query parameter %s must be a whole number from %lld to %lld", name,
+		               (long long)min, (long long)max);
+	return RC_OK;
+}
+
+enum rc request_json(const struct request *r, json_t **ret, struct err *e)
+{
+	return json_parse_limited(r->call->req.body, BODY_VALUES_MAX, ret, e);
+}
+
+void request_prefer(const struct request *r, int64_t *ret_wait_sec, bool *ret_is_async)
+{
+	prefer_parse(request_header_value(r, STR("Prefer")), ret_wait_sec, ret_is_async);
+}

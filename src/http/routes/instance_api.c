@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * instance_api.c - the routes of tenants' instances: commands, details, lists. Without a driver there is nothing at
+ * these paths.
+ *
+ * A command is answered with 202 when it is stored: what it does outside follows by a saga, and the answer names the
+ * operation to look at. What the state does not allow is 422, with what it would allow. The tenant "-" is any: so an
+ * operator who knows an instance, or only a tenant, need not know the other.
+ *
+ * Not here: what asks the driver itself (instance_look.c, instance_people.c).
+ */
+#include "base/json.h"
+#include "http/api/urlform.h"
+#include "http/routes/instance_form.h"
+
+enum { PAGE_DEFAULT = 20, PAGE_MOST = 100 };
+
+/* --- in --- */
+
+static bool is_on(struct request *r)
+{
+	if (r->api->options.instances)
+		return true;
+	request_refuse(
+	        r, RC_NOT_FOUND,
+	        "there are no instances here: LEASEHOLD_INSTANCE_DRIVER says what they are made with, and it is empty");
+	return false;
+}
+
+struct instance_call *instance_enter(struct request *r, bool needs_id)
+{
+	struct instance_call *c = arena_alloc(&r->call->arena, sizeof(*c));
+	bool                  is_any = str_eq(r->params[0], STR("-")) && needs_id;
+
+	if (!is_on(r)) /* it has been answered: the request is gone */
+		return NULL;
+	c->world = r->api->options.instances;
+	c->actor = r->actor.n ? r->actor : STR("admin");
+	c->request_id = str_from(r->id);
+	c->tenant = is_any ? STR("") : r->params[0];
+	c->id = needs_id ? r->params[1] : STR("");
+	c->want.tier = -1;
+	if (is_any && !str_starts_with(c->id, STR("inst-"))) {
+		c->tenant = c->id;
+		c->id = STR("");
+	}
+	if (c->tenant.n && !tenant_id_is_ok(c->tenant)) {
+		request_refuse(r, RC_INVALID, "the tenant must be 3 to %d of a to z, 0 to 9 and -, the first not -",
+		               TENANT_ID_MAX);
+		return NULL;
+	}
+	if (c->id.n > INSTANCE_ID_MAX) {
+		request_refuse(r, RC_NOT_FOUND, "no instance has an id of %zu bytes", c->id.n);
+		return NULL;
+	}
+	return c;
+}
+
+static bool is_over_scale(const struct instance_problems *p)
+{
+	return p->count == 1 && str_eq(str_from(p->items[0].code), STR("SCALE_LIMIT_EXCEEDED"));
+}
+
+void instance_refuse(struct request *r, const struct instance_problems *p)
+{
+	struct buf      b;
+	struct json_out o;
+	struct err      e = { 0 };
+
+	buf_init(&b, 8192);
+	json_out_init(&o, &b);
+	json_open_object(&o);
+	json_put_array(&o, "errors");
+	for (size_t i = 0; i < p->count; i++) {
+		json_open_object(&o);
+		json_put_str(&o, "field", str_from(p->items[i].field));
+		json_put_str(&o, "code", str_from(p->items[i].code));
+		json_put_str(&o, "message", p->items[i].message);
+		json_close_object(&o);
+	}
+	json_close_array(&o);
+	json_close_object(&o);
+	r->details = b.is_full ? STR("") : str_dup(&r->call->arena, buf_str(&b));
+	buf_fini(&b);
+	if (is_over_scale(p))
+		rc_ignore(err_set_code(&e, RC_UNFIT, "SCALE_LIMIT_EXCEEDED", "%.*s", STR_ARG(p->items[0].message)));
+	else
+		rc_ignore(err_set(&e, RC_INVALID, "%.*s%s", STR_ARG(p->items[0].message),
+		                  p->count > 1 ? "; details.errors has more" : ""));
+	request_fail(r, &e);
+}
+
+bool instance_read_body(struct request *r, struct instance_call *c, enum instance_body kind)
+{
+	CLEANUP(json_freep) json_t *body = NULL;
+	struct instance_problems    p = { .arena = &r->call->arena };
+	struct err                  e = { 0 };
+
+	if (r->call->req.body.n && request_json(r, &body, &e)) {
+		e.code = e.rc == RC_INVALID ? "INVALID_JSON" : e.code;
+		request_fail(r, &e);
+		return false;
+	}
+	if (!body && kind == BODY_DELETE)
+		return true;
+	instance_want_read(body, kind, &c->want, &p);
+	if (!p.count)
+		return true;
+	instance_refuse(r, &p);
+	return false;
+}
+
+/* --- commands --- */
+
+static void explain_refusal(struct request *r, const struct instance_call *c)
+{
+	struct buf      b;
+	struct json_out o;
+
+	buf_init(&b, 2048);
+	json_out_init(&o, &b);
+	json_open_object(&o);
+	json_put_str(&o, "currentStatus", str_from(instance_status(c->refused)));
+	json_put_str(&o, "provisioningState", str_from(instance_state_name(c->refused)));
+	json_put_str(&o, "requestedTransition", str_from(instance_op_names[c->requested]));
+	instance_put_allowed(&o, "allowedTransitions", c->refused);
+	json_close_object(&o);
+	r->details = str_dup(&r->call->arena, buf_str(&b));
+	buf_fini(&b);
+}
+
+static void on_done(struct request *r)
+{
+	if (r->txn.rc == RC_UNFIT)
+		explain_refusal(r, r->arg);
+	if (!request_failed(r))
+		view_reply(r, 202, instance_put_accepted, r->arg);
+}
+
+static void submit(struct request *r, struct instance_call *c, txn_fn *run)
+{
+	r->arg = c;
+	request_submit(r, run, c, false, on_done);
+}
+
+static void command(struct request *r, int body, txn_fn *run)
+{
+	struct instance_call *c = instance_enter(r, true);
+
+	if (c && (body < 0 || instance_read_body(r, c, (enum instance_body)body)))
+		submit(r, c, run);
+}
+
+HANDLER(instance_change, command(r, BODY_CHANGE, instance_update))
+HANDLER(instance_delete, command(r, BODY_DELETE, instance_delete))
+HANDLER(instance_size, command(r, BODY_SIZE, instance_scale))
+HANDLER(instance_backup, command(r, -1, instance_backup))
+HANDLER(instance_restore, command(r, BODY_RESTORE, instance_restore))
+HANDLER(instance_rotate, command(r, -1, instance_rotate))
+
+void handle_instance_status_set(struct request *r)
+{
+	struct instance_call *c = instance_enter(r, true);
+
+	if (c && instance_read_body(r, c, BODY_STATUS))
+		submit(r, c, instance_action(c->want.action));
+}
+
+void handle_instance_create(struct request *r)
+{
+	struct instance_call *c = instance_enter(r, false);
+
+	if (!c || !instance_read_body(r, c, BODY_CREATE))
+		return;
+	c->once = request_header_value(r, STR("Idempotency-Key"));
+	c->body = (int64_t)(str_hash(r->call->req.body, 1) >> 1);
+	if (c->once.n > INSTANCE_KEY_MAX || str_has_control(c->once))
+		request_refuse(r, RC_INVALID, "Idempotency-Key has %zu bytes; at most %d are taken", c->once.n,
+		               INSTANCE_KEY_MAX);
+	else
+		submit(r, c, instance_create);
+}
+
+/* --- looking --- */
+
+void handle_instance_show(struct request *r)
+{
+	struct instance_call *c = instance_enter(r, true);
+
+	if (c)
+		view_submit(r, instance_get, c, READS, 200, instance_put_details);
+}
+
+void handle_instance_operation(struct request *r)
+{
+	struct instance_call *c = instance_enter(r, true);
+	struct operation_get *g;
+
+	if (!c)
+		return;
+	g = arena_alloc(&r->call->arena, sizeof(*g));
+	*g = (struct operation_get){ .tenant = c->tenant, .instance = c->id, .id = r->params[2] };
+	if (g->id.n > INSTANCE_OPERATION_MAX)
+		request_refuse(r, RC_NOT_FOUND, "no operation has an id of %zu bytes", g->id.n);
+	else
+		view_submit(r, operation_get, g, READS, 200, instance_put_operation);
+}
+
+/* --- lists: items, count, moreAvailable, nextToken --- */
+
+struct paging {
+	const char               *name;
+	const char               *query; /* of the links: the filters */
+	int64_t                   size;
+	struct str                start; /* startAt as it was given */
+	struct page              *page;
+	const struct record_type *type;
+	put_fn                   *put;
+};
+
+static void put_href(struct request *r, struct json_out *o, const struct paging *p, const char *name, struct str start)
+{
+	json_put_object(o, name);
+	json_put_str(o, "href",
+	             str_format(&r->call->arena, "%.*s?pageSize=%lld%s%s%.*s", STR_ARG(r->call->req.path),
+	                        (long long)p->size, p->query, start.n ? "&startAt=" : "", STR_ARG(start)));
+	json_close_object(o);
+}
+
+static void reply_page(struct request *r)
+{
+	const struct paging *p = r->arg;
+	struct json_out      o;
+	struct str           next;
+
+	if (request_failed(r))
+		return;
+	next = p->page->next.n ? cursor_wrap(&r->call->arena, p->name, p->page->next) : STR("");
+	o = reply_begin(r);
+	json_put_array(&o, "items");
+	for (size_t i = 0; i < p->page->count; i++) {
+		json_open_object(&o);
+		p->put(&o, r, page_record(p->page, p->type, i));
+		json_close_object(&o);
+	}
+	json_close_array(&o);
+	json_put_int(&o, "count", (int64_t)p->page->count);
+	json_put_bool(&o, "moreAvailable", next.n > 0);
+	json_put_text(&o, "nextToken", next);
+	json_put_object(&o, "_links");
+	put_href(r, &o, p, "self", p->start);
+	if (next.n)
+		put_href(r, &o, p, "next", next);
+	if (p->start.n)
+		put_href(r, &o, p, "prev", STR("")); /* pages only go forward: back is the first one */
+	json_close_object(&o);
+	reply_send(r, 200);
+}
+
+static enum rc read_paging(struct request *r, struct paging *p, size_t *ret_limit, struct str *ret_cursor,
+                           struct err *e)
+{
+	enum rc rc;
+
+	if ((rc = request_query_int(r, "pageSize", 1, PAGE_MOST, PAGE_DEFAULT, &p->size, e)) ||
+	    (rc = request_query(r, "startAt", &p->start, e)))
+		return rc;
+	if (p->start.n && !cursor_unwrap(&r->call->arena, p->name, p->start, ret_cursor))
+		return err_set(e, RC_INVALID, "startAt was not made by this list, or with other filters");
+	*ret_limit = (size_t)p->size;
+	return RC_OK;
+}
+
+static enum rc read_status(struct request *r, struct str *ret, struct err *e)
+{
+	enum rc rc = request_query(r, "status", ret, e);
+
+	if (rc || !ret->n)
+		return rc;
+	for (int i = 0; i < INSTANCE_STATE_COUNT; i++)
+		if (str_eq(*ret, str_from(instance_status((enum instance_state)i))))
+			return RC_OK;
+	return err_set(
+	        e, RC_INVALID,
+	        "status must be PROVISIONING, ACTIVE, SUSPENDED, PARKED, FAILED or another of docs/instances.md");
+}
+
+void handle_instance_list(struct request *r)
+{
+	struct instance_call *c = instance_enter(r, false);
+	struct instance_list *l;
+	struct paging        *p;
+	struct err            e = { 0 };
+
+	if (!c)
+		return;
+	l = arena_alloc(&r->call->arena, sizeof(*l));
+	p = arena_alloc(&r->call->arena, sizeof(*p));
+	l->tenant = c->tenant;
+	if (read_status(r, &l->status, &e)) {
+		request_fail(r, &e);
+		return;
+	}
+	*p = (struct paging){ .page = &l->page, .type = &instance_type, .put = instance_put_listed };
+	p->name = ops_list_name(r, "instances", (struct str[]){ l->tenant, l->status }, 2);
+	p->query = l->status.n ? str_format(&r->call->arena, "&status=%.*s", STR_ARG(l->status)).p : "";
+	r->arg = p;
+	if (read_paging(r, p, &l->limit, &l->cursor, &e))
+		request_fail(r, &e);
+	else
+		request_submit_page(r, instance_list, l, reply_page);
+}
+
+static void list_backups(struct request *r);
+
+/* Of the tenant's own instance only: it is read before. */
+void handle_instance_backups(struct request *r)
+{
+	struct instance_call *c = instance_enter(r, true);
+
+	if (!c)
+		return;
+	r->arg = c;
+	request_submit(r, instance_get, c, true, list_backups);
+}
+
+static void list_backups(struct request *r)
+{
+	struct instance_call *c = r->arg;
+	struct backup_list   *l;
+	struct paging        *p;
+	struct err            e = { 0 };
+
+	if (request_failed(r))
+		return;
+	l = arena_alloc(&r->call->arena, sizeof(*l));
+	p = arena_alloc(&r->call->arena, sizeof(*p));
+	l->instance = c->instance.id;
+	*p = (struct paging){ .page = &l->page, .type = &backup_type, .put = instance_put_backup, .query = "" };
+	p->name = ops_list_name(r, "backups", &l->instance, 1);
+	r->arg = p;
+	if (read_paging(r, p, &l->limit, &l->cursor, &e))
+		request_fail(r, &e);
+	else
+		request_submit_page(r, backup_list, l, reply_page);
+}
+
+/* --- for operators --- */
+
+static enum rc read_filters(struct request *r, struct listing *v, struct err *e)
+{
+	struct instance_list *l = v->list;
+	enum rc               rc = ops_read_text(r, "tenant", TENANT_ID_MAX, &l->tenant, e);
+
+	if (!rc)
+		rc = read_status(r, &l->status, e);
+	v->name = ops_list_name(r, "all-instances", (struct str[]){ l->tenant, l->status }, 2);
+	return rc;
+}
+
+static const struct listing all_instances = { "instances",         NULL,          &instance_type,
+	                                      instance_put_listed, instance_list, LIST_OF(struct instance_list),
+	                                      read_filters };
+
+void handle_instance_ops_list(struct request *r)
+{
+	if (is_on(r))
+		view_list(r, &all_instances);
+}
+
+static void put_transition(struct json_out *o, size_t row, enum instance_state from)
+{
+	const struct instance_step *s = &instance_steps[row];
+
+	json_open_object(o);
+	json_put_int(o, "number", (int64_t)row + 1);
+	json_put_str(o, "from", str_from(instance_state_name(from)));
+	json_put_str(o, "to", str_from(instance_state_name(s->to)));
+	json_put_str(o, "trigger", str_from(instance_trigger_text(s->on)));
+	json_put_text(o, "command", str_from(instance_trigger_word(s->on)));
+	json_put_text(o, "guard", str_from(s->guard));
+	json_close_object(o);
+}
+
+/* The table itself: it is the same whether there are instances or not. */
+void handle_instance_states(struct request *r)
+{
+	struct json_out o = reply_begin(r);
+
+	json_put_array(&o, "states");
+	for (int i = 0; i < INSTANCE_STATE_COUNT; i++) {
+		json_open_object(&o);
+		json_put_str(&o, "state", str_from(instance_state_names[i]));
+		json_put_str(&o, "status", str_from(instance_status((enum instance_state)i)));
+		json_put_bool(&o, "rest", instance_state_is_rest((enum instance_state)i));
+		json_close_object(&o);
+	}
+	json_close_array(&o);
+	json_put_array(&o, "transitions");
+	for (size_t row = 0; row < INSTANCE_STEPS; row++)
+		for (int from = 0; from <= INSTANCE_NONE; from++)
+			if (instance_steps[row].from & UINT32_C(1) << from)
+				put_transition(&o, row, (enum instance_state)from);
+	json_close_array(&o);
+	reply_send(r, 200);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_api.c - the routes of reports: the costs of a month, and what one lease cost.
+ *
+ * The costs of a month are asked for and added up while the caller waits, by a thread, for the cloud's answers block.
+ */
+#include "base/buf.h"
+#include "base/json.h"
+#include "domain/ports/cloud.h"
+#include "domain/lease.h"
+#include "http/api/blocking.h"
+#include "http/api/ops.h"
+#include "http/api/rights.h"
+#include "service/cost/cost_report.h"
+#include "service/cost/statement.h"
+
+struct report_work {
+	struct cost_report_call call;
+	struct buf              csv; /* the answer */
+};
+
+static enum rc make_report(struct request *r, void *arg, struct err *e)
+{
+	struct report_work *w = arg;
+	enum rc             rc;
+
+	(void)r;
+	buf_init(&w->csv, REPORT_BYTES_MAX);
+	rc = cost_report_make(&w->call, &w->csv, e);
+	if (rc)
+		buf_fini(&w->csv);
+	return rc;
+}
+
+static void reply_report(struct request *r)
+{
+	struct report_work *w = r->arg;
+
+	request_header(r, "Content-Disposition", "attachment; filename=\"cost-report-%04d-%02d.csv\"",
+	               w->call.month.year, w->call.month.month);
+	request_reply_taken(r, 200, "text/csv; charset=utf-8", &w->csv);
+}
+
+static enum rc read_by(struct request *r, enum cost_report_by *ret, struct err *e)
+{
+	struct str text;
+	enum rc    rc = request_query(r, "by", &text, e);
+	int        by = text.n ? str_word(text, cost_report_by_names, COST_BY_COUNT) : COST_BY_GROUP;
+
+	if (!rc && by == COST_BY_COUNT)
+		rc = err_set(e, RC_INVALID,
+		             "query parameter by must be group, owner, template, lease or day, not '%.*s'",
+		             STR_ARG(text));
+	*ret = (enum cost_report_by)by;
+	return rc;
+}
+
+void handle_report_costs(struct request *r)
+{
+	const struct api_options *o = &r->api->options;
+	struct report_work       *w = arena_alloc(&r->call->arena, sizeof(*w));
+	struct str                month;
+
+	if (!request_is_good(r,
+	                     request_query(r, "month", &month, &r->e) ||
+	                             (!cost_month_parse(month, &w->call.month) &&
+	                              err_set(&r->e, RC_INVALID,
+	                                      "query parameter month must be yyyy-MM, such as 2026-10, not '%.*s'",
+	                                      STR_ARG(month))) ||
+	                             read_by(r, &w->call.by, &r->e) ||
+	                             request_query(r, "group", &w->call.group, &r->e) ||
+	                             ((!o->cloud || !o->cloud->costs) &&
+	                              err_set(&r->e, RC_UNAVAILABLE, "there is no cloud here that could tell costs"))))
+		return;
+	w->call.store = o->store;
+	w->call.costs = o->cloud->costs;
+	w->call.now = (struct wall){ ops_now_ms(r) };
+	blocking_start(r, BLOCKING_REPORT, make_report, reply_report, w);
+}
+
+/* The same for people and their programs. */
+HANDLER(session_costs, handle_report_costs(r))
+
+/* --- statements --- */
+
+struct statement_view {
+	struct statement st; /* first: the transaction's argument */
+	struct str       owner_email;
+	bool             is_csv;
+};
+
+static enum rc read_format(struct request *r, bool *ret_is_csv, struct err *e)
+{
+	struct str text;
+	enum rc    rc = request_query(r, "format", &text, e);
+
+	if (rc)
+		return rc;
+	*ret_is_csv = str_eq(text, STR("csv"));
+	if (text.n && !*ret_is_csv && !str_eq(text, STR("json")))
+		return err_set(e, RC_INVALID, "query parameter format must be json or csv, not '%.*s'", STR_ARG(text));
+	return RC_OK;
+}
+
+static void put_statement(struct json_out *o, struct request *r, const void *thing)
+{
+	(void)r;
+	statement_write_json(thing, o);
+}
+
+static void on_statement(struct request *r)
+{
+	const struct statement_view *v = r->arg;
+
+	if (request_failed(r))
+		return;
+	if (!v->is_csv) {
+		view_reply(r, 200, put_statement, &v->st);
+		return;
+	}
+	buf_reset(&r->page); /* it may be called again */
+	statement_write_csv(&v->st, &r->page);
+	buf_reset(&r->call->headers);
+	request_header(r, "Content-Disposition", "attachment; filename=\"%.*s.csv\"", STR_ARG(v->st.uuid));
+	r->page_status = 200;
+	r->page_type = "text/csv; charset=utf-8";
+}
+
+void handle_statement_show(struct request *r)
+{
+	struct statement_view *v = arena_alloc(&r->call->arena, sizeof(*v));
+
+	r->arg = v;
+	if (request_is_good(r, ops_read_id(r, "lease", &v->st.uuid, &r->e) || read_format(r, &v->is_csv, &r->e)))
+		request_submit_page(r, statement_get, &v->st, on_statement);
+}
+
+/* The lease's id names its owner; a statement that is another's is not there. */
+static enum rc get_owned(struct session *s, void *arg, struct err *e)
+{
+	struct statement_view *v = arg;
+	struct str             uuid = v->st.uuid;
+	enum rc                rc = statement_get(s, &v->st, e);
+
+	if (!rc && !str_eq_nocase(v->st.user_email, v->owner_email))
+		rc = err_set(e, RC_NOT_FOUND, "there is no statement of lease %.*s of %.*s", STR_ARG(uuid),
+		             STR_ARG(v->owner_email));
+	v->st.uuid = uuid; /* for the next try */
+	return rc;
+}
+
+void handle_lease_statement(struct request *r)
+{
+	struct statement_view *v = arena_alloc(&r->call->arena, sizeof(*v));
+
+	r->arg = v;
+	if (request_is_good(r, read_format(r, &v->is_csv, &r->e)) && rights_own_lease(r, &v->owner_email, &v->st.uuid))
+		request_submit_page(r, get_owned, v, on_statement);
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * credentials.c - temporary credentials, from STS into Secrets Manager, for one person's eyes.
+ *
+ * They are those of a role in the lent account, for an hour, and are made anew before they end. They are in our memory for the time between
+ * two calls. The secret's policy lets it be read from the account itself alone, in a session of the permission set that the person has.
+ *
+ * Always true:
+ *   1. No credentials are in a record, a message or the log: the calls that carry them are secret.
+ *   2. The account's record is written before a secret is made and removed after it is gone: a secret is never forgotten.   [issue(), withdraw()]
+ *   3. What was issued before a withdrawal is void: the role denies every token that is older.                           [void_tokens()]
+ */
+#include "providers/aws/credentials.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "domain/ports/cloud.h"
+#include "net/aws.h"
+#include "providers/aws/call.h"
+#include "service/record/aws_lease_records.h"
+#include "store/session.h"
+#include "store/store.h"
+#include "store/walk.h"
+
+enum { LASTS_SEC = 3600, RENEW_MS = 15 * 60000, PAGE = 100 };
+#define TAG_ACCOUNT   "leasehold:account"
+#define TAG_PRINCIPAL "leasehold:principal"
+#define VOID_POLICY   "LeaseholdVoidsOlderTokens"
+
+/* clang-format off */
+static const struct aws_error_row errors[] = {
+	{ "ResourceNotFoundException", RC_NOT_FOUND },
+	{ "ResourceExistsException",   RC_CONFLICT },
+	{ "InvalidRequestException",   RC_UNFIT }, /* it waits for its deletion */
+	{ "LimitExceededException",    RC_EXHAUSTED },
+	{ "DecryptionFailure",         RC_DENIED },
+	{ "EncryptionFailure",         RC_DENIED },
+	{ NULL, RC_OK },
+};
+static const struct aws_error_row iam_errors[] = {
+	{ "NoSuchEntity", RC_NOT_FOUND }, { "LimitExceeded", RC_EXHAUSTED }, { NULL, RC_OK },
+};
+#define SECRET_OP(operation, writing, hidden) \
+	{ .service = &aws_services[AWS_SECRETS_MANAGER], .name = operation, .permission = "secretsmanager:" operation, .writes = writing, .errors = errors, .is_secret = hidden }
+static const struct aws_op
+	create_secret   = SECRET_OP("CreateSecret", true, true),
+	put_value       = SECRET_OP("PutSecretValue", true, true),
+	put_policy      = SECRET_OP("PutResourcePolicy", true, false),
+	tag_secret      = SECRET_OP("TagResource", true, false),
+	restore_secret  = SECRET_OP("RestoreSecret", true, false),
+	delete_secret   = SECRET_OP("DeleteSecret", true, false),
+	describe_secret = SECRET_OP("DescribeSecret", false, false),
+	put_role_policy = { .service = &aws_services[AWS_IAM], .name = "PutRolePolicy", .permission = "iam:PutRolePolicy", .writes = true, .errors = iam_errors };
+/* clang-format on */
+
+struct aws_credential_store {
+	struct credentials             base;
+	struct aws_credentials_options o;
+	struct aws_caller             *caller;
+};
+
+/* --- the record --- */
+
+struct noting {
+	struct aws_secret secret;
+	bool              is_there;
+};
+
+/* The account's secret shall be this one; the answer is the record as it is then. */
+static enum rc note_wanted(struct session *s, void *arg, struct err *e)
+{
+	struct noting    *n = arg;
+	struct aws_secret known;
+	enum rc           rc = session_find_or_new(s, &aws_secret_type, n->secret.account_id, &known, e);
+
+	if (rc)
+		return rc;
+	if (!str_eq(known.name, n->secret.name) || !str_eq_nocase(known.principal, n->secret.principal))
+		known.expires_ms = 0;
+	known.name = n->secret.name;
+	known.principal = n->secret.principal;
+	known.number++;
+	session_put(s, &aws_secret_type, &known);
+	n->secret = known;
+	return RC_OK;
+}
+
+static enum rc note_issued(struct session *s, void *arg, struct err *e)
+{
+	struct noting    *n = arg;
+	struct aws_secret known;
+	bool              is_there;
+	enum rc           rc = session_find(s, &aws_secret_type, n->secret.account_id, &known, &is_there, e);
+
+	if (rc || !is_there || known.number != n->secret.number) /* somebody else has issued or withdrawn since */
+		return rc;
+	known.expires_ms = n->secret.expires_ms;
+	session_put(s, &aws_secret_type, &known);
+	return RC_OK;
+}
+
+static enum rc remove_record(struct session *s, void *arg, struct err *e)
+{
+	struct noting    *n = arg;
+	struct aws_secret known;
+	bool              is_there;
+	enum rc           rc = session_find(s, &aws_secret_type, n->secret.account_id, &known, &is_there, e);
+
+	if (!rc && is_there)
+		session_delete(s, &aws_secret_type, n->secret.account_id);
+	return rc;
+}
+
+static enum rc read_record(struct aws_credential_store *c, struct str account_id, struct arena *a, struct noting *ret,
+                           struct err *e)
+{
+	if (!str_is_digits(account_id, 12))
+		return err_set(e, RC_INVALID, "an account id must have 12 digits, not '%.*s'", STR_ARG(account_id));
+	*ret = (struct noting){ .secret = { .account_id = account_id } };
+	return store_find(c->o.store, &aws_secret_type, account_id, a, &ret->secret, &ret->is_there, e);
+}
+
+/* --- the secret --- */
+
+static enum rc call(struct aws_credential_store *c, const struct aws_op *op, struct str body, struct arena *a,
+                    struct err *e)
+{
+	CLEANUP(json_freep) json_t *reply = NULL;
+
+	return aws_do(c->caller, op, body, a, &reply, e);
+}
+
+/* New ones, as the secret's text. */
+static enum rc make_value(struct aws_credential_store *c, struct str account_id, struct arena *a, struct str *ret,
+                          struct err *e)
+{
+	struct aws_caller     *sandbox = aws_caller_sandbox(c->o.callers, account_id, c->o.role, "cred", LASTS_SEC);
+	int64_t                ends_ms = clock_now(c->o.clock).ms + LASTS_SEC * 1000;
+	struct aws_credentials keys;
+	enum rc                rc = aws_identity_get(aws_caller_identity(sandbox), a, &keys, e);
+
+	if (!rc)
+		*ret = JSON_OF(a, member_str("accessKeyId", keys.access_key),
+		               member_str("secretAccessKey", keys.secret_key),
+		               member_str("sessionToken", keys.session_token), member_time("expiration", ends_ms),
+		               member_str("accountId", account_id));
+	aws_caller_free(sandbox);
+	return err_wrap(e, rc, "credentials of role %.*s", STR_ARG(c->o.role));
+}
+
+static struct str tags_of(const struct aws_secret *s, struct arena *a)
+{
+	struct str account = JSON_OF(a, member_word("Key", TAG_ACCOUNT), member_str("Value", s->account_id));
+	struct str person = JSON_OF(a, member_word("Key", TAG_PRINCIPAL), member_str("Value", s->principal));
+
+	return str_format(a, "[%.*s,%.*s]", STR_ARG(account), STR_ARG(person));
+}
+
+/* There is one of that name. */
+static enum rc replace_value(struct aws_credential_store *c, const struct aws_secret *s, struct str token,
+                             struct str value, struct arena *a, struct err *e)
+{
+	struct str id = JSON_OF(a, member_str("SecretId", s->name));
+	struct str put = JSON_OF(a, member_str("SecretId", s->name), member_str("ClientRequestToken", token),
+	                         member_str("SecretString", value));
+	struct err why = { 0 };
+	enum rc    rc = call(c, &put_value, put, a, &why);
+
+	if (rc == RC_UNFIT) {
+		err_clear(&why);
+		if (!(rc = call(c, &restore_secret, id, a, &why)))
+			rc = call(c, &put_value, put, a, &why);
+	}
+	if (!rc)
+		rc = call(c, &tag_secret,
+		          JSON_OF(a, member_str("SecretId", s->name), member_raw("Tags", tags_of(s, a))), a, &why);
+	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+}
+
+static enum rc put_secret(struct aws_credential_store *c, const struct aws_secret *s, struct arena *a, struct err *e)
+{
+	struct str  value, token, body;
+	struct hash hash;
+	struct err  why = { 0 };
+	enum rc     rc = make_value(c, s->account_id, a, &value, e);
+
+	if (rc)
+		return rc;
+	hash_sha256(value, &hash); /* another value is another version */
+	token = hash_hex(a, &hash);
+	body = JSON_OF(a, member_str("Name", s->name), member_str("ClientRequestToken", token),
+	               member_str("SecretString", value), member_raw("Tags", tags_of(s, a)));
+	rc = call(c, &create_secret, body, a, &why);
+	if (rc == RC_CONFLICT || rc == RC_UNFIT || rc == RC_TIMEOUT)
+		return replace_value(c, s, token, value, a, e);
+	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+}
+
+/* From a session of the person's permission set in the account that the secret is about, and by nobody else there. */
+static struct str make_policy(const struct aws_credential_store *c, const struct aws_secret *s, struct arena *a)
+{
+	struct str role = str_format(a, "arn:*:iam::%.*s:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_%.*s_*",
+	                             STR_ARG(s->account_id), STR_ARG(c->o.permission_set));
+	struct str condition = JSON_OF(a, member_object("ArnLike"), member_str("aws:PrincipalArn", role), member_end(),
+	                               member_object("StringLike"),
+	                               member_str("aws:userid", str_format(a, "*:%.*s", STR_ARG(s->principal))),
+	                               member_end());
+	struct str who = JSON_OF(a, member_str("AWS", s->account_id));
+	struct str statement = JSON_OF(a, member_word("Sid", "TheHolderReads"), member_word("Effect", "Allow"),
+	                               member_raw("Principal", who),
+	                               member_word("Action", "secretsmanager:GetSecretValue"),
+	                               member_word("Resource", "*"), member_raw("Condition", condition));
+
+	return JSON_OF(a, member_word("Version", "2012-10-17"),
+	               member_raw("Statement", str_format(a, "[%.*s]", STR_ARG(statement))));
+}
+
+static enum rc make_and_keep(struct aws_credential_store *c, struct noting *n, struct arena *a, struct err *e)
+{
+	struct str policy = make_policy(c, &n->secret, a);
+	enum rc    rc = put_secret(c, &n->secret, a, e);
+
+	if (rc || (rc = call(c, &put_policy,
+	                     JSON_OF(a, member_str("SecretId", n->secret.name), member_str("ResourcePolicy", policy),
+	                             member_bool("BlockPublicPolicy", true)),
+	                     a, e)))
+		return rc;
+	n->secret.expires_ms = clock_now(c->o.clock).ms + LASTS_SEC * 1000;
+	return store_run(c->o.store, note_issued, n, a, e);
+}
+
+/* --- the port --- */
+
+static enum rc issue(struct credentials *base, const struct cloud_secret *x, struct err *e)
+{
+	struct aws_credential_store *c = CONTAINER_OF(base, struct aws_credential_store, base);
+	struct arena                 a = { 0 };
+	struct noting                n;
+	enum rc                      rc = read_record(c, x->account_id, &a, &n, e);
+
+	if (!rc && (!x->name.n || x->name.n > CLOUD_NAME_MAX || !x->principal.n || x->principal.n > 2 * CLOUD_NAME_MAX))
+		rc = err_set(e, RC_INVALID, "a secret needs a name and a person");
+	if (!rc && !(n.is_there && str_eq(n.secret.name, x->name) && str_eq_nocase(n.secret.principal, x->principal) &&
+	             n.secret.expires_ms - clock_now(c->o.clock).ms > RENEW_MS)) {
+		n.secret = (struct aws_secret){ .account_id = x->account_id,
+			                        .name = x->name,
+			                        .principal = x->principal };
+		if (!(rc = store_run(c->o.store, note_wanted, &n, &a, e)))
+			rc = make_and_keep(c, &n, &a, e);
+	}
+	arena_fini(&a);
+	return rc;
+}
+
+/* Every token of the role that was issued before this moment. */
+static enum rc void_tokens(struct aws_credential_store *c, struct str account_id, struct arena *a, struct err *e)
+{
+	struct aws_caller          *sandbox = aws_caller_sandbox(c->o.callers, account_id, STR(""), "cred", 0);
+	char                        now[ISO_TIME_SIZE];
+	struct str                  condition = JSON_OF(a, member_object("DateLessThan"),
+	                                                member_str("aws:TokenIssueTime", iso_time(clock_now(c->o.clock).ms / 1000, now)),
+	                                                member_end());
+	struct str                  statement = JSON_OF(a, member_word("Effect", "Deny"), member_word("Action", "*"),
+	                                                member_word("Resource", "*"), member_raw("Condition", condition));
+	struct str                  policy = JSON_OF(a, member_word("Version", "2012-10-17"),
+	                                             member_raw("Statement", str_format(a, "[%.*s]", STR_ARG(statement))));
+	CLEANUP(json_freep) json_t *reply = NULL;
+	struct err                  why = { 0 };
+	enum rc                     rc = aws_do(sandbox, &put_role_policy,
+	                                        AWS_PAIRS(a, { "RoleName", c->o.role }, { "PolicyName", STR(VOID_POLICY) },
+	                                                  { "PolicyDocument", policy }),
+	                                        a, &reply, &why);
+
+	aws_caller_free(sandbox);
+	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+}
+
+static enum rc withdraw(struct credentials *base, struct str account_id, struct err *e)
+{
+	struct aws_credential_store *c = CONTAINER_OF(base, struct aws_credential_store, base);
+	struct arena                 a = { 0 };
+	struct err                   why = { 0 };
+	struct noting                n;
+	enum rc                      rc = read_record(c, account_id, &a, &n, &why);
+
+	if (!rc && n.is_there) {
+		rc = call(c, &delete_secret,
+		          JSON_OF(&a, member_str("SecretId", n.secret.name),
+		                  member_bool("ForceDeleteWithoutRecovery", true)),
+		          &a, &why);
+		if (rc == RC_NOT_FOUND) {
+			err_clear(&why);
+			rc = RC_OK;
+		}
+		if (!rc && !(rc = void_tokens(c, account_id, &a, &why)))
+			rc = store_run(c->o.store, remove_record, &n, &a, &why);
+	}
+	arena_fini(&a);
+	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+}
+
+static struct str tag_value(const json_t *reply, const char *name, struct arena *a)
+{
+	const json_t *tag;
+	struct str    key, value;
+	size_t        i;
+
+	json_array_foreach(json_object_get(reply, "Tags"), i, tag)
+	{
+		if (json_get_text(tag, "Key", &key) && str_eq(key, str_from(name)) &&
+		    json_take_text(tag, "Value", a, &value))
+			return value;
+	}
+	return STR("");
+}
+
+static enum rc find(struct credentials *base, struct str account_id, struct arena *a, struct cloud_secret *ret,
+                    bool *ret_found, struct err *e)
+{
+	CLEANUP(json_freep) json_t  *reply = NULL;
+	struct aws_credential_store *c = CONTAINER_OF(base, struct aws_credential_store, base);
+	struct err                   why = { 0 };
+	struct noting                n;
+	enum rc                      rc = read_record(c, account_id, a, &n, e);
+
+	*ret_found = false;
+	if (rc || !n.is_there || !n.secret.expires_ms)
+		return rc;
+	rc = aws_do(c->caller, &describe_secret, JSON_OF(a, member_str("SecretId", n.secret.name)), a, &reply, &why);
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set_code(e, rc, why.code, "%s", why.msg);
+	if (rc || json_is_number(json_object_get(reply, "DeletedDate")) ||
+	    !str_eq(tag_value(reply, TAG_ACCOUNT, a), account_id))
+		return RC_OK;
+	*ret = (struct cloud_secret){ account_id, n.secret.name, tag_value(reply, TAG_PRINCIPAL, a) };
+	*ret_found = true;
+	return RC_OK;
+}
+
+static const struct credentials_ops ops = { issue, withdraw, find };
+
+/* --- renewal --- */
+
+struct renewal {
+	struct aws_credential_store *c;
+	int64_t                      now_ms, renewed;
+	enum rc                      rc; /* the first failure */
+};
+
+static enum rc renew_page(const struct page *page, struct arena *a, void *arg, struct err *e)
+{
+	struct renewal *r = arg;
+
+	for (size_t i = 0; i < page->count; i++) {
+		struct noting n = { .secret = *(const struct aws_secret *)page_record(page, &aws_secret_type, i) };
+		enum rc       rc;
+
+		if (n.secret.expires_ms - r->now_ms > RENEW_MS)
+			continue;
+		if (!(rc = store_run(r->c->o.store, note_wanted, &n, a, r->rc ? NULL : e)))
+			rc = make_and_keep(r->c, &n, a, r->rc ? NULL : e);
+		r->renewed += !rc;
+		r->rc = r->rc ? r->rc : rc;
+	}
+	return RC_OK;
+}
+
+enum rc aws_credentials_renew(struct aws_credential_store *c, int64_t *ret_renewed, struct err *e)
+{
+	struct renewal r = { .c = c, .now_ms = clock_now(c->o.clock).ms };
+	struct query   q = query_of(&aws_secret_type, QUERY_ALL, value_int(0), PAGE);
+	enum rc        rc = store_read_pages(c->o.store, &q, renew_page, &r, e);
+
+	*ret_renewed = r.renewed;
+	return rc ? rc : r.rc;
+}
+
+/* --- life --- */
+
+struct aws_credential_store *aws_credentials_new(const struct aws_credentials_options *o)
+{
+	struct aws_credential_store *c = mem_new(struct aws_credential_store);
+
+	c->base.ops = &ops;
+	c->o = *o;
+	c->caller = aws_caller_of(o->callers, AWS_OWN);
+	return c;
+}
+
+void aws_credentials_free(struct aws_credential_store *c)
+{
+	free(c);
+}
+
+struct credentials *aws_credentials_port(struct aws_credential_store *c)
+{
+	return &c->base;
+}

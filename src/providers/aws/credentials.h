@@ -1,0 +1,31 @@
+/* credentials.h - the credentials port: temporary credentials of a role in the account, kept in Secrets Manager for one person. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct aws_callers;
+struct aws_credential_store;
+struct clock;
+struct credentials;
+struct store;
+
+enum { AWS_CREDENTIALS_RENEW_SEC = 300 }; /* how often aws_credentials_renew() should be called */
+
+/* Copied; what it points to is borrowed. */
+struct aws_credentials_options {
+	struct aws_callers *callers;
+	struct store       *store;
+	const struct clock *clock;
+	struct str          role;           /* whose credentials they are: its name, the same in every account */
+	struct str          permission_set; /* of the person: only from a session of it he can read them */
+};
+struct aws_credential_store *aws_credentials_new(const struct aws_credentials_options *o);
+void                         aws_credentials_free(struct aws_credential_store *c);
+struct credentials          *aws_credentials_port(struct aws_credential_store *c);
+
+/* Those that end in less than a quarter of an hour are made anew. For one node at a time. All are tried; the first failure is told. Blocks. */
+MUST_CHECK enum rc aws_credentials_renew(struct aws_credential_store *c, int64_t *ret_renewed, struct err *e);

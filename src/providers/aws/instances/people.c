@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* people.c - who may sign in to a tenant's site: the users of its identity pool, named by their addresses. */
+#include <stdlib.h>
+
+#include "providers/aws/instances/cognito.h"
+#include "providers/aws/instances/tasks.h"
+
+enum { PAGE = 60 };
+
+static const struct aws_op create_user = COGNITO_OP("AdminCreateUser", true, true),
+                           set_password = COGNITO_OP("AdminSetUserPassword", true, true),
+                           delete_user = COGNITO_OP("AdminDeleteUser", true, false),
+                           sign_out = COGNITO_OP("AdminUserGlobalSignOut", true, false),
+                           list_users = COGNITO_OP("ListUsers", false, false);
+
+/* --- all of them --- */
+
+struct list {
+	struct site            *s;
+	struct str              pool;
+	struct instance_person *items;
+	size_t                  count;
+};
+
+static struct str make_question(void *arg, struct str token, struct arena *a)
+{
+	struct list *l = arg;
+
+	return JSON_OF(a, member_str("UserPoolId", l->pool), member_int("Limit", PAGE),
+	               member_if_any(member_str("PaginationToken", token)));
+}
+
+static enum rc take_page(void *arg, const json_t *page, struct err *e)
+{
+	struct list  *l = arg;
+	const json_t *user;
+	size_t        i;
+
+	(void)e;
+	json_array_foreach(json_object_get(page, "Users"), i, user)
+	{
+		const json_t           *attributes = json_object_get(user, "Attributes");
+		struct instance_person *p = &l->items[l->count];
+
+		if (l->count == INSTANCE_PEOPLE_MAX)
+			break;
+		*p = (struct instance_person){ .email = site_tag(l->s, attributes, "Name", "Value", "email"),
+			                       .name = site_tag(l->s, attributes, "Name", "Value", "name") };
+		(void)aws_get_time(user, "UserCreateDate", &p->added_ms); /* 0 then */
+		l->count += p->email.n > 0;
+	}
+	return RC_OK;
+}
+
+static int by_email(const void *a, const void *b)
+{
+	return str_cmp(((const struct instance_person *)a)->email, ((const struct instance_person *)b)->email);
+}
+
+enum rc people_read(struct site *s, struct instance_person **ret, size_t *ret_count, struct err *e)
+{
+	struct list l = { .s = s };
+	enum rc     rc = cognito_pool(s, &l.pool, e);
+
+	if (rc)
+		return rc;
+	l.items = arena_alloc(s->a, INSTANCE_PEOPLE_MAX * sizeof(*l.items));
+	rc = aws_pages(s->x->caller,
+	               &(struct aws_paging){ .op = &list_users,
+	                                     .token = "PaginationToken",
+	                                     .make = make_question,
+	                                     .each = take_page,
+	                                     .arg = &l,
+	                                     .ms = SITE_CALL_MS },
+	               e);
+	if (rc)
+		return rc;
+	qsort(l.items, l.count, sizeof(*l.items), by_email);
+	*ret = l.items;
+	*ret_count = l.count;
+	return RC_OK;
+}
+
+/* --- one of them --- */
+
+static struct str about(struct site *s, struct str pool, struct str email, struct json_member a, struct json_member b,
+                        struct json_member c)
+{
+	return JSON_OF(s->a, member_str("UserPoolId", pool), member_str("Username", email), a, b, c);
+}
+#define NO_MEMBER ((struct json_member){ 0 })
+
+static struct str attributes_of(struct site *s, struct str email, struct str name)
+{
+	struct str list = JSON_OF(s->a, member_list("l"), member_object(NULL), member_word("Name", "email"),
+	                          member_str("Value", email), member_end(), member_object(NULL),
+	                          member_word("Name", "email_verified"), member_word("Value", "true"), member_end(),
+	                          member_object(NULL), member_word("Name", "name"),
+	                          member_str("Value", name.n ? name : email), member_end(), member_list_end());
+
+	return str_of(list.p + 5, list.n - 6); /* the list alone */
+}
+
+enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_is_new, struct str *ret_password,
+                   struct err *e)
+{
+	CLEANUP(json_freep) json_t *one = NULL, *two = NULL;
+	struct instance_person     *items;
+	struct str                  pool, address = str_lower(s->a, email), password = site_password(s->a);
+	struct err                  why = { 0 };
+	size_t                      count;
+	enum rc                     rc;
+
+	if ((rc = people_read(s, &items, &count, e)) || (rc = cognito_pool(s, &pool, e)))
+		return rc;
+	if (count < INSTANCE_PEOPLE_MAX)
+		rc = site_do(s, &create_user,
+		             about(s, pool, address, member_raw("UserAttributes", attributes_of(s, address, name)),
+		                   member_str("TemporaryPassword", password), member_word("MessageAction", "SUPPRESS")),
+		             &one, &why);
+	*ret_is_new = !rc && count < INSTANCE_PEOPLE_MAX;
+	if (rc == RC_CONFLICT || rc == RC_TIMEOUT || count == INSTANCE_PEOPLE_MAX) {
+		err_clear(&why);
+		rc = site_do(s, &set_password,
+		             about(s, pool, address, member_str("Password", password), member_bool("Permanent", false),
+		                   NO_MEMBER),
+		             &two, &why);
+	}
+	if (rc == RC_NOT_FOUND && count == INSTANCE_PEOPLE_MAX)
+		return err_set(e, RC_CONFLICT, "the pool has %d people", INSTANCE_PEOPLE_MAX);
+	if (rc)
+		return err_set_code(e, rc, why.code, "%s", why.msg);
+	*ret_password = password;
+	return RC_OK;
+}
+
+/* The pool lets him in no more; a task ends the sessions that he has in the site. */
+enum rc people_remove(struct site *s, struct str email, bool *ret_was_there, struct err *e)
+{
+	CLEANUP(json_freep) json_t *one = NULL, *two = NULL;
+	struct str                  pool, id, address = str_lower(s->a, email);
+	struct task_order           order = { .family = FAMILY_INSTALL,
+		                              .what = "signout",
+		                              .name = address,
+		                              .is_started = true,
+		                              .texts = { { "LEASEHOLD_PERSON", address } } };
+	struct err                  why = { 0 };
+	enum rc                     rc = cognito_pool(s, &pool, e);
+
+	if (rc)
+		return rc;
+	rc = site_do(s, &sign_out, about(s, pool, address, NO_MEMBER, NO_MEMBER, NO_MEMBER), &one, &why);
+	*ret_was_there = rc != RC_NOT_FOUND;
+	if (rc == RC_NOT_FOUND)
+		return RC_OK;
+	if (!rc)
+		rc = site_do(s, &delete_user, about(s, pool, address, NO_MEMBER, NO_MEMBER, NO_MEMBER), &two, &why);
+	if (rc && rc != RC_NOT_FOUND)
+		return err_set_code(e, rc, why.code, "%s", why.msg);
+	return task_run(s, &order, &id, e);
+}

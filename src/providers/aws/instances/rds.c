@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rds.c - a tenant's database and its user, on the shared MariaDB.
+ *
+ * Whose a database is stands in its comment: "leasehold ENVIRONMENT TENANT INSTANCE". The user is locked until it has the secret's password. The server is
+ * given hashes of passwords only, so that no log of it has seen one.
+ *
+ * Names are made of the tenant's short name, which is of letters, digits and dashes, and are checked again before they come into a statement; nothing
+ * else that a tenant chose does. In a GRANT, '_' would stand for any character: it is escaped.
+ */
+#include <openssl/evp.h>
+
+#include "base/mem.h"
+#include "providers/aws/instances/instances_private.h"
+#include "providers/aws/instances/sql.h"
+
+enum { SHA1_SIZE = 20, HASH_CHARS = 2 * SHA1_SIZE + 1 };
+#define MARK "leasehold"
+
+struct str rds_name(const struct site *s)
+{
+	return instance_resource_name(s->tenant, INSTANCE_DATABASE, s->a);
+}
+
+struct str rds_user(const struct site *s)
+{
+	struct str name = rds_name(s);
+
+	return str_format(s->a, "%.*suser", (int)(name.n - 2), name.p); /* _db becomes _user */
+}
+
+static enum rc connect_to(struct site *s, struct sql **ret, struct err *e)
+{
+	struct sql_options o = { .host = s->x->o.db_host, .ca_file = s->x->o.db_ca_file };
+	enum rc            rc;
+
+	if (!sql_name_is_ok(rds_name(s)) || !sql_name_is_ok(rds_user(s)))
+		return err_set(e, RC_INVALID, "'%s' cannot be part of a database's name", s->t);
+	rc = vault_read(s, s->x->o.db_admin, &o.user, &o.password, e);
+	if (rc)
+		return err_wrap(e, rc == RC_NOT_FOUND ? RC_DENIED : rc, "the database's administrator");
+	return sql_open(&o, ret, e);
+}
+
+/* What the server keeps of a password: * and SHA1(SHA1(password)) in capitals. */
+static struct str hash_of(struct arena *a, struct str password)
+{
+	unsigned char once[EVP_MAX_MD_SIZE], twice[EVP_MAX_MD_SIZE];
+	char         *text = arena_alloc(a, HASH_CHARS + 1);
+
+	if (!EVP_Digest(password.p, password.n, once, NULL, EVP_sha1(), NULL) ||
+	    !EVP_Digest(once, SHA1_SIZE, twice, NULL, EVP_sha1(), NULL))
+		mem_out("a hash"); /* it fails only so */
+	text[0] = '*';
+	for (int i = 0; i < SHA1_SIZE; i++)
+		snprintf(text + 1 + 2 * i, 3, "%02X", twice[i]);
+	return str_of(text, HASH_CHARS);
+}
+
+/* "tenant\_acme\_db" */
+static struct str granted_name(const struct site *s)
+{
+	struct str name = rds_name(s), all = STR("");
+
+	while (name.n) {
+		struct str part = str_cut(&name, '_');
+
+		all = str_format(s->a, "%.*s%s%.*s", STR_ARG(all), all.n ? "\\_" : "", STR_ARG(part));
+	}
+	return all;
+}
+
+/* --- what there is --- */
+
+/* The instance's id, of a comment of ours; empty: it is not ours. */
+static struct str key_in(struct str comment, struct str env, struct str tenant)
+{
+	struct str mark = str_cut(&comment, ' '), where = str_cut(&comment, ' '), who = str_cut(&comment, ' ');
+
+	return str_eq(mark, STR(MARK)) && str_eq(where, env) && str_eq(who, tenant) ? comment : STR("");
+}
+
+struct database {
+	struct str comment;
+	bool       has_database, has_user, has_right;
+};
+
+static enum rc look(struct site *s, struct sql *c, struct database *ret, struct err *e)
+{
+	struct str name = rds_name(s), user = rds_user(s), *rows;
+	size_t     count;
+	enum rc    rc;
+
+	*ret = (struct database){ 0 };
+	if ((rc = sql_ask(c, "SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?", &name, 1,
+	                  s->a, &rows, &count, e)))
+		return rc;
+	ret->has_database = count > 0;
+	ret->comment = count ? rows[0] : STR("");
+	if ((rc = sql_ask(c, "SELECT Host FROM mysql.user WHERE User = ?", &user, 1, s->a, &rows, &count, e)))
+		return rc;
+	ret->has_user = count > 0;
+	if ((rc = sql_ask(c, "SELECT Db FROM mysql.db WHERE User = ?", &user, 1, s->a, &rows, &count, e)))
+		return rc;
+	ret->has_right = count == 1 && str_eq(rows[0], granted_name(s));
+	return RC_OK;
+}
+
+static struct str outputs_of(const struct site *s, struct str key)
+{
+	return JSON_OF(s->a, member_if_any(member_str("instance", key)), member_str("id", rds_name(s)),
+	               member_str("name", rds_name(s)), member_str("user", rds_user(s)),
+	               member_str("host", s->x->o.db_host));
+}
+
+enum rc rds_check(struct site *s, bool *ret_exists, struct str *ret_outputs, struct err *e)
+{
+	struct sql     *c;
+	struct database d;
+	enum rc         rc = connect_to(s, &c, e);
+
+	if (rc)
+		return rc;
+	rc = look(s, c, &d, e);
+	sql_close(c);
+	if (!rc) {
+		*ret_exists = d.has_database || d.has_user;
+		*ret_outputs = outputs_of(s, key_in(d.comment, s->x->o.env, s->tenant));
+	}
+	return rc;
+}
+
+/* --- made and removed --- */
+
+static enum rc make_all(struct site *s, struct sql *c, struct err *e)
+{
+	struct str name = rds_name(s), user = rds_user(s), hash = hash_of(s->a, site_password(s->a));
+	struct str key = s->spec->instance, env = s->x->o.env;
+	enum rc    rc;
+
+	rc = sql_do(c,
+	            str_format(s->a,
+	                       "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci "
+	                       "COMMENT '" MARK " %.*s %.*s %.*s'",
+	                       name.p, STR_ARG(env), STR_ARG(s->tenant), STR_ARG(key)),
+	            e);
+	if (!rc)
+		rc = sql_do(c,
+		            str_format(s->a,
+		                       "CREATE USER IF NOT EXISTS `%s`@'%%' IDENTIFIED VIA mysql_native_password USING "
+		                       "'%.*s' REQUIRE SSL ACCOUNT LOCK",
+		                       user.p, STR_ARG(hash)),
+		            e);
+	if (!rc)
+		rc = sql_do(c,
+		            str_format(s->a, "GRANT ALL PRIVILEGES ON `%s`.* TO `%s`@'%%'", granted_name(s).p, user.p),
+		            e);
+	return rc;
+}
+
+enum rc rds_make(struct site *s, struct str *ret_outputs, struct err *e)
+{
+	struct sql     *c;
+	struct database d;
+	struct str      key;
+	enum rc         rc = connect_to(s, &c, e);
+
+	if (rc)
+		return rc;
+	rc = look(s, c, &d, e);
+	key = key_in(d.comment, s->x->o.env, s->tenant);
+	if (!rc && d.has_database && !str_eq(key, s->spec->instance))
+		rc = err_set(e, RC_CONFLICT, "tenant %.*s has the database of %s%.*s", STR_ARG(s->tenant),
+		             key.n ? "another instance, " : "somebody else", STR_ARG(key));
+	if (!rc && !(rc = make_all(s, c, e)) && !(rc = look(s, c, &d, e)) && !d.has_right)
+		rc = err_set(e, RC_UNAVAILABLE, "the user %s has other rights than to its own database", rds_user(s).p);
+	sql_close(c);
+	if (!rc)
+		*ret_outputs = outputs_of(s, s->spec->instance);
+	return rc;
+}
+
+enum rc rds_remove(struct site *s, struct err *e)
+{
+	struct sql *c;
+	enum rc     rc = connect_to(s, &c, e);
+
+	if (rc)
+		return rc;
+	if (!(rc = sql_do(c, str_format(s->a, "DROP USER IF EXISTS `%s`@'%%'", rds_user(s).p), e)))
+		rc = sql_do(c, str_format(s->a, "DROP DATABASE IF EXISTS `%s`", rds_name(s).p), e);
+	sql_close(c);
+	return rc;
+}
+
+/* Then the user can log in, with it or, while tasks still have the one before, with the other. */
+enum rc rds_set_password(struct site *s, struct str password, struct str other, struct err *e)
+{
+	struct sql        *c;
+	struct str         first = hash_of(s->a, password), second = hash_of(s->a, other), user = rds_user(s);
+	struct sql_options own = { s->x->o.db_host, user, password, s->x->o.db_ca_file };
+	enum rc            rc = connect_to(s, &c, e);
+
+	if (rc)
+		return rc;
+	rc = sql_do(c,
+	            str_format(s->a,
+	                       "ALTER USER `%s`@'%%' IDENTIFIED VIA mysql_native_password USING '%.*s'%s%.*s%s "
+	                       "REQUIRE SSL ACCOUNT UNLOCK",
+	                       user.p, STR_ARG(first), other.n ? " OR mysql_native_password USING '" : "",
+	                       other.n ? HASH_CHARS : 0, second.p, other.n ? "'" : ""),
+	            e);
+	sql_close(c);
+	if (!rc && !(rc = sql_open(&own, &c, e)))
+		sql_close(c);
+	return rc;
+}
+
+enum rc rds_list(struct site *s, void (*each)(void *arg, struct str tenant, struct str key), void *arg, struct err *e)
+{
+	struct sql *c;
+	struct str *rows, begin = str_format(s->a, MARK " %.*s %%", STR_ARG(s->x->o.env));
+	size_t      count;
+	enum rc     rc = connect_to(s, &c, e);
+
+	if (rc)
+		return rc;
+	rc = sql_ask(c, "SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA WHERE SCHEMA_COMMENT LIKE ?", &begin, 1,
+	             s->a, &rows, &count, e);
+	for (size_t i = 0; !rc && i < count; i++) {
+		struct str key = rows[i], tenant;
+
+		str_cut(&key, ' ');
+		str_cut(&key, ' ');
+		tenant = str_cut(&key, ' ');
+		each(arg, tenant, key);
+	}
+	sql_close(c);
+	return rc;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sql.c - see sql.h. By Debian's MariaDB client library.
+ *
+ * A connection is made for each call of the driver and lives as long as that: the calls are few, and the server's administrator may be given a new
+ * password at any time.
+ */
+#include "providers/aws/instances/sql.h"
+
+#include <mysql.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+
+enum { CONNECT_SEC = 5, ANSWER_SEC = 20, PORT = 3306, TEXT_MAX = 4096, COLUMNS_MAX = 8 };
+
+struct sql {
+	MYSQL *my;
+};
+
+/* clang-format off */
+static const struct {
+	unsigned number;
+	enum rc  rc;
+} meanings[] = {
+	{ 1044, RC_DENIED },      { 1045, RC_DENIED },      { 1142, RC_DENIED },      { 1227, RC_DENIED },      { 1698, RC_DENIED },
+	{ 1021, RC_INVALID },     { 1114, RC_INVALID }, /* it is full */
+	{ 1040, RC_UNAVAILABLE }, { 1053, RC_UNAVAILABLE }, { 1203, RC_UNAVAILABLE }, { 1205, RC_UNAVAILABLE }, { 1213, RC_UNAVAILABLE },
+	{ 1290, RC_UNAVAILABLE }, /* read-only, while another takes over */
+	{ 2002, RC_UNAVAILABLE }, { 2003, RC_UNAVAILABLE }, { 2005, RC_UNAVAILABLE }, { 2006, RC_TIMEOUT },     { 2013, RC_TIMEOUT },
+	{ 2026, RC_DENIED }, /* TLS: a certificate is for a person to put right */
+};
+/* clang-format on */
+
+/* The server quotes what it did not understand, which may be a hash: that text stays here. */
+static enum rc judge(unsigned number, const char *text, struct err *e)
+{
+	enum rc rc = RC_INTERNAL;
+
+	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
+		if (meanings[i].number == number)
+			rc = meanings[i].rc;
+	return err_set(e, rc, "the database server: error %u%s%s", number, rc == RC_INTERNAL ? "" : ": ",
+	               rc == RC_INTERNAL ? "" : text);
+}
+
+static enum rc split_host(struct str from, struct arena *a, const char **ret_host, unsigned *ret_port, struct err *e)
+{
+	struct str port = from, host = str_cut(&port, ':');
+	int64_t    number = PORT;
+
+	if (!host.n || (port.n && !str_to_int(port, 1, 65535, &number)))
+		return err_set(e, RC_INVALID, "the database server must be HOST or HOST:PORT, not '%.*s'",
+		               STR_ARG(from));
+	*ret_host = str_dup(a, host).p;
+	*ret_port = (unsigned)number;
+	return RC_OK;
+}
+
+static enum rc connect_to(MYSQL *my, const struct sql_options *o, struct arena *a, struct err *e)
+{
+	unsigned    connect_sec = CONNECT_SEC, answer_sec = ANSWER_SEC, tcp = MYSQL_PROTOCOL_TCP, port = 0;
+	my_bool     yes = 1, no = 0;
+	const char *host = NULL;
+	enum rc     rc = split_host(o->host, a, &host, &port, e);
+
+	if (rc)
+		return rc;
+	mysql_options(my, MYSQL_OPT_CONNECT_TIMEOUT, &connect_sec);
+	mysql_options(my, MYSQL_OPT_READ_TIMEOUT, &answer_sec);
+	mysql_options(my, MYSQL_OPT_WRITE_TIMEOUT, &answer_sec);
+	mysql_options(my, MYSQL_OPT_PROTOCOL, &tcp);
+	mysql_options(my, MYSQL_OPT_RECONNECT, &no);
+	mysql_options(my, MYSQL_OPT_LOCAL_INFILE, NULL);
+	mysql_options(my, MYSQL_OPT_SSL_ENFORCE, &yes);
+	mysql_options(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
+	if (o->ca_file)
+		mysql_options(my, MYSQL_OPT_SSL_CA, o->ca_file);
+	mysql_options(my, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	if (!mysql_real_connect(my, host, str_dup(a, o->user).p, str_dup(a, o->password).p, NULL, port, NULL, 0))
+		return err_wrap(e, judge(mysql_errno(my), mysql_error(my), e), "%s", host);
+	return RC_OK;
+}
+
+enum rc sql_begin(struct err *e)
+{
+	return mysql_library_init(0, NULL, NULL) ? err_set(e, RC_INTERNAL, "MariaDB's client library cannot be used")
+	                                         : RC_OK;
+}
+
+enum rc sql_open(const struct sql_options *o, struct sql **ret, struct err *e)
+{
+	struct arena a = { 0 };
+	MYSQL       *my = mysql_init(NULL);
+	enum rc      rc;
+
+	if (!my)
+		mem_out("a connection");
+	rc = connect_to(my, o, &a, e);
+	arena_fini(&a);
+	if (rc) {
+		mysql_close(my);
+		return rc;
+	}
+	*ret = mem_new(struct sql);
+	(*ret)->my = my;
+	return RC_OK;
+}
+
+void sql_close(struct sql *c)
+{
+	if (!c)
+		return;
+	mysql_close(c->my);
+	free(c);
+}
+
+enum rc sql_do(struct sql *c, struct str statement, struct err *e)
+{
+	if (mysql_real_query(c->my, statement.p, statement.n))
+		return judge(mysql_errno(c->my), mysql_error(c->my), e);
+	return RC_OK;
+}
+
+/* --- prepared --- */
+
+struct answer {
+	char          text[COLUMNS_MAX][TEXT_MAX];
+	unsigned long length[COLUMNS_MAX];
+	my_bool       is_null[COLUMNS_MAX], is_cut[COLUMNS_MAX];
+	MYSQL_BIND    bind[COLUMNS_MAX];
+};
+
+static enum rc read_rows(MYSQL_STMT *st, struct answer *x, struct arena *a, struct str **ret, size_t *ret_count,
+                         struct err *e)
+{
+	unsigned columns = mysql_stmt_field_count(st);
+	size_t   room = 0;
+	int      got;
+
+	if (!columns || columns > COLUMNS_MAX)
+		return err_set(e, RC_INTERNAL, "a question of %u columns", columns);
+	for (unsigned i = 0; i < columns; i++)
+		x->bind[i] = (MYSQL_BIND){ .buffer_type = MYSQL_TYPE_STRING,
+			                   .buffer = x->text[i],
+			                   .buffer_length = TEXT_MAX,
+			                   .length = &x->length[i],
+			                   .is_null = &x->is_null[i],
+			                   .error = &x->is_cut[i] };
+	if (mysql_stmt_bind_result(st, x->bind))
+		return judge(mysql_stmt_errno(st), mysql_stmt_error(st), e);
+	while ((got = mysql_stmt_fetch(st)) == 0) {
+		if (*ret_count + columns > room) {
+			struct str *more = arena_alloc(a, (room = 2 * room + 64) * sizeof(*more));
+
+			if (*ret_count)
+				memcpy(more, *ret, *ret_count * sizeof(*more));
+			*ret = more;
+		}
+		for (unsigned i = 0; i < columns; i++)
+			(*ret)[(*ret_count)++] = x->is_null[i] ? STR("") : str_dup(a, str_of(x->text[i], x->length[i]));
+		if (*ret_count > SQL_ROWS_MAX)
+			return err_set(e, RC_TOO_LARGE, "the database server answers with more than %d texts",
+			               SQL_ROWS_MAX);
+	}
+	if (got == MYSQL_DATA_TRUNCATED)
+		return err_set(e, RC_TOO_LARGE, "the database server answers with a text of more than %d bytes",
+		               TEXT_MAX);
+	return got == MYSQL_NO_DATA ? RC_OK : judge(mysql_stmt_errno(st), mysql_stmt_error(st), e);
+}
+
+enum rc sql_ask(struct sql *c, const char *statement, const struct str *args, size_t arg_count, struct arena *a,
+                struct str **ret, size_t *ret_count, struct err *e)
+{
+	MYSQL_STMT    *st = mysql_stmt_init(c->my);
+	MYSQL_BIND     bind[SQL_ARGS_MAX] = { 0 };
+	struct answer *answer = mem_new(struct answer);
+	enum rc        rc = RC_OK;
+
+	if (!st)
+		mem_out("a statement");
+	for (size_t i = 0; i < arg_count; i++) {
+		bind[i] = (MYSQL_BIND){ .buffer_type = MYSQL_TYPE_STRING,
+			                .buffer = arena_copy(a, args[i].p, args[i].n),
+			                .buffer_length = args[i].n };
+	}
+	*ret = NULL;
+	*ret_count = 0;
+	if (mysql_stmt_prepare(st, statement, strlen(statement)) || (arg_count && mysql_stmt_bind_param(st, bind)) ||
+	    mysql_stmt_execute(st))
+		rc = judge(mysql_stmt_errno(st), mysql_stmt_error(st), e);
+	else
+		rc = read_rows(st, answer, a, ret, ret_count, e);
+	mysql_stmt_close(st);
+	free(answer);
+	return rc;
+}
+
+bool sql_name_is_ok(struct str name)
+{
+	return name.n && name.n <= 64 && str_is_of(name, "a-z0-9_");
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topic.c - one alarm, raised, changed or cleared, in the words of our mails, to whoever has subscribed to the topic.
+ */
+#include "providers/aws/messages/topic.h"
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "kernel/records.h"
+#include "providers/aws/call.h"
+#include "providers/aws/messages/sink.h"
+#include "providers/notify/message.h"
+
+static const struct aws_error_row errors[] = { { "NotFound", RC_INVALID },
+	                                       { "AuthorizationError", RC_INVALID },
+	                                       { "InvalidParameter", RC_INVALID },
+	                                       { "ParameterValueInvalid", RC_INVALID },
+	                                       { "EndpointDisabled", RC_INVALID },
+	                                       { "InternalError", RC_UNAVAILABLE },
+	                                       { NULL, RC_OK } };
+
+static const struct aws_op publish_op = { .service = &aws_services[AWS_SNS],
+	                                  .name = "Publish",
+	                                  .permission = "sns:Publish",
+	                                  .writes = true,
+	                                  .errors = errors };
+
+const char *topic_region(struct str arn, struct arena *a)
+{
+	struct str region;
+
+	for (int i = 0; i < 3; i++)
+		(void)str_cut(&arn, ':');
+	region = str_cut(&arn, ':');
+	return region.n ? str_dup(a, region).p : NULL;
+}
+
+struct str topic_subject(struct str text, struct arena *a)
+{
+	char  *copy = arena_copy(a, text.p, text.n);
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.n && n < TOPIC_SUBJECT_MAX; i++) {
+		bool is_inside = ((unsigned char)copy[i] & 0xc0) == 0x80; /* of a character of several bytes */
+
+		if (!is_inside)
+			copy[n++] = copy[i] >= ' ' && copy[i] <= '~' ? copy[i] : '?';
+	}
+	return str_of(copy, n);
+}
+
+enum rc topic_call(struct call *c, struct err *e)
+{
+	CLEANUP(json_freep) json_t *answer = NULL;
+	const struct topic         *t = c->arg;
+	const struct event         *event = &c->delivery->event;
+	struct aws_call call = { .op = &publish_op, .region = t->region, .ms = SINK_MS, .attempts = SINK_ATTEMPTS };
+
+	call.body = AWS_PAIRS(c->arena, { "TopicArn", t->arn },
+	                      { "Subject", topic_subject(message_subject(event, c->arena), c->arena) },
+	                      { "Message", message_text(event, c->arena) });
+	return sink_rc(aws_do_call(t->caller, &call, c->arena, &answer, e), e);
+}

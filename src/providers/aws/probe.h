@@ -1,0 +1,38 @@
+/* probe.h - the probe port on AWS: each permission that the settings need, asked for by a call that changes nothing. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+#include "domain/ports/cloud_probe.h"
+#include "providers/aws/aws.h"
+#include "providers/aws/call.h"
+
+struct aws_costs;
+struct aws_directory;
+
+enum { AWS_PROBE_QUEUES = 5 };
+
+/* What is used; texts that are empty are not. All borrowed. */
+struct aws_probe_options {
+	struct aws_callers             *callers;
+	const struct aws_cloud_options *cloud;
+	struct organisation            *organisation;
+	struct str                      table;  /* of accounts; the guard's */
+	bool                            ejects; /* deletes from it */
+	struct str                      queues[AWS_PROBE_QUEUES], tenant_queue;
+	struct str                      bus, topic, scheduler_group;
+	bool                            sends_mail, makes_credentials, has_nuke;
+	struct str                      secrets; /* names of our own secrets, separated by commas */
+	/* What is known of them is told beside; NULL: not there. */
+	struct aws_costs     *costs;
+	struct aws_directory *directory;
+	/* The region of a queue's URL, in the arena. */
+	const char *(*region_of)(struct str url, struct arena *a);
+};
+
+struct aws_probe;
+struct aws_probe   *aws_probe_new(const struct aws_probe_options *o);
+void                aws_probe_free(struct aws_probe *p);
+struct cloud_probe *aws_probe_port(struct aws_probe *p);

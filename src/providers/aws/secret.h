@@ -1,0 +1,18 @@
+/* secret.h - a secret of our own, kept by Secrets Manager. */
+#pragma once
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct arena;
+struct aws_caller;
+
+/* What a setting begins with whose value is kept there: "secretsmanager:NAME", or "secretsmanager:NAME#key" for one
+ * member of a JSON object. */
+#define AWS_SECRET_PREFIX "secretsmanager:"
+
+/* The value of NAME or NAME#key, in the arena. RC_NOT_FOUND, RC_DENIED, RC_INVALID: it has no such key. No failure
+ * tells any of the value. Blocks. */
+MUST_CHECK enum rc aws_secret_read(struct aws_caller *c, struct str reference, struct arena *a, struct str *ret,
+                                   struct err *e);

@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * instances.c - the commands that people and other systems give about instances, and what can be read of them.
+ *
+ * Always true:
+ *   1. A tenant has one live instance at most: its slot names it, and is read by whoever makes another.
+ *      [instance_create()]
+ *   2. One operation at a time: an instance names its own; who finds one under way is refused. Only of one that FAILED
+ *      it may be a saga that is parked with
+ *      leftovers; the next command takes over, and that saga, when it goes on, finds that it is not the instance's any
+ *      more. [take_over()]
+ *   3. The same Idempotency-Key gets the same answer for 30 days. [find_repeat()]
+ *
+ * Not here: what the sagas do (instance_kinds.c, instance_steps.c), what follows from their ends (instance_end.c).
+ */
+#include <assert.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "kernel/defect.h"
+#include "kernel/event.h"
+#include "kernel/kernel.h"
+#include "kernel/timer.h"
+#include "service/instance/instance_private.h"
+
+enum { ACTOR_SHOWN_MAX = 160, LOOKS = 1000 };
+
+/* --- what all commands do --- */
+
+struct str instance_subject(struct session *s, struct str id)
+{
+	return str_format(session_arena(s), "instance/%.*s", STR_ARG(id));
+}
+
+enum rc instance_emit(struct session *s, const char *type, const struct instance *i, struct str actor,
+                      struct str request_id, struct str detail, struct err *e)
+{
+	struct event event = { .type = str_from(type),
+		               .subject = instance_subject(s, i->id),
+		               .actor = utf8_line(session_arena(s), actor, ACTOR_SHOWN_MAX),
+		               .request_id = request_id,
+		               .detail = detail };
+
+	return session_emit(s, &event, e);
+}
+
+/* The tenant's instance with this id; without an id its last, without a tenant whosever it is. */
+static enum rc load(struct session *s, struct instance_call *c, struct instance *ret, struct err *e)
+{
+	struct tenant_slot slot;
+	struct str         id = c->id;
+	bool               is_there = true;
+	enum rc            rc = RC_OK;
+
+	if (!id.n && !(rc = session_find(s, &tenant_slot_type, c->tenant, &slot, &is_there, e)) && is_there)
+		id = slot.instance;
+	if (!rc && id.n)
+		rc = session_find(s, &instance_type, id, ret, &is_there, e);
+	if (!rc && (!id.n || !is_there || (c->tenant.n && !str_eq(ret->tenant, c->tenant))))
+		return err_set_code(e, RC_NOT_FOUND, "INSTANCE_NOT_FOUND", "tenant %.*s has no instance %.*s",
+		                    STR_ARG(c->tenant), STR_ARG(c->id));
+	return rc;
+}
+
+/* Of one that FAILED the operation may be a saga that is parked: that one is nobody's business but a person's. */
+static enum rc see_if_busy(struct session *s, const struct instance *i, bool *ret, struct err *e)
+{
+	struct saga saga;
+	bool        is_there;
+	enum rc     rc;
+
+	*ret = i->operation.n > 0;
+	if (!*ret || i->state != INSTANCE_FAILED)
+		return RC_OK;
+	rc = session_find(s, &saga_type, i->operation, &saga, &is_there, e);
+	*ret = is_there && (saga.state == SAGA_RUNNING || saga.state == SAGA_UNDOING);
+	return rc;
+}
+
+static enum rc refuse(struct instance_call *c, const struct instance *i, enum instance_op op, enum rc rc)
+{
+	c->refused = i->state;
+	c->requested = op;
+	return rc;
+}
+
+static struct str new_id(struct session *s, const char *prefix)
+{
+	char id[KERNEL_ID_SIZE];
+
+	kernel_id(kernel_of(s), session_now(s).ms, id);
+	return str_format(session_arena(s), "%s%s", prefix, id);
+}
+
+/* A saga that is parked with what a rollback left behind has nothing to do any more; and a creation that nobody has
+ * begun is over. */
+static enum rc take_over(struct session *s, const struct instance_call *c, const struct instance *i, struct err *e)
+{
+	struct saga_action retry = { .id = i->operation,
+		                     .actor = c->actor.n ? c->actor : STR("instances"),
+		                     .request_id = c->request_id };
+	struct operation   before;
+	struct saga        saga;
+	bool               is_there;
+	enum rc            rc = RC_OK;
+
+	if (!i->operation.n || (rc = session_find(s, &operation_type, i->operation, &before, &is_there, e)))
+		return rc;
+	if (is_there && before.state == OPERATION_RUNNING) {
+		before.state = OPERATION_CANCELLED;
+		before.ended_ms = session_now(s).ms;
+		before.error = instance_error(session_arena(s), "CANCELLED",
+		                              STR("another command came before it was begun"), STR(""), STR(""),
+		                              before.ended_ms);
+		session_put(s, &operation_type, &before);
+		if ((rc = instance_tell_end(s, i, &before, e)))
+			return rc;
+	}
+	if ((rc = session_find(s, &saga_type, i->operation, &saga, &is_there, e)) || !is_there ||
+	    saga.state != SAGA_PARKED)
+		return rc;
+	return saga_retry(s, &retry, e);
+}
+
+enum rc instance_begin(struct session *s, struct instance_call *c, struct instance *i, const struct instance_job *job,
+                       struct err *e)
+{
+	struct arena *a = session_arena(s);
+	struct str    actor = utf8_line(a, c->actor.n ? c->actor : STR("instances"), ACTOR_SHOWN_MAX);
+	enum rc       rc = take_over(s, c, i, e);
+
+	if (rc)
+		return rc;
+	c->operation = (struct operation){ .id = new_id(s, "op-"),
+		                           .instance = i->id,
+		                           .tenant = i->tenant,
+		                           .kind = job->op,
+		                           .requested_by = actor,
+		                           .correlation_id = c->correlation_id.n ? c->correlation_id : c->request_id,
+		                           .reason = c->want.reason,
+		                           .started_ms = session_now(s).ms,
+		                           .backup = job->backup };
+	i->operation = c->operation.id;
+	i->correlation_id = c->operation.correlation_id;
+	i->requested_by = actor;
+	i->updated_ms = c->operation.started_ms;
+	session_add(s, &operation_type, &c->operation);
+	session_put(s, &instance_type, i);
+	c->instance = *i;
+	rc = session_start(s, instance_kind_name(job->op), c->operation.id, instance_subject(s, i->id),
+	                   instance_job_write(job, a), actor, e);
+	if (rc)
+		return rc;
+	return instance_emit(s, EVENT_INSTANCE_STARTED, i, actor, c->request_id,
+	                     JSON_OF(a, member_str("instanceId", i->id), member_str("tenantId", i->tenant),
+	                             member_str("operationId", c->operation.id),
+	                             member_word("operation", instance_op_names[job->op]),
+	                             member_word("status", instance_status(i->state)),
+	                             member_if_any(member_str("reason", c->want.reason)),
+	                             member_if_any(member_str("correlationId", c->operation.correlation_id))),
+	                     e);
+}
+
+static struct instance_job job_of(const struct instance_call *c, const struct instance *i, enum instance_op op)
+{
+	return (struct instance_job){ .instance = i->id,
+		                      .tenant = i->tenant,
+		                      .op = op,
+		                      .count = i->desired_count,
+		                      .count_before = i->desired_count,
+		                      .archive_ms = c->world->archive_ms };
+}
+
+/* Read it, see that nothing is under way, and move it along the table; for INSTANCE_TRIGGER_COUNT it stays where it
+ * is, in one of these states. */
+static enum rc enter(struct session *s, struct instance_call *c, enum instance_op op, enum instance_trigger on,
+                     uint32_t states, struct instance *ret, struct err *e)
+{
+	bool    is_busy;
+	enum rc rc = load(s, c, ret, e);
+
+	if (rc || (rc = see_if_busy(s, ret, &is_busy, e)))
+		return rc;
+	if (is_busy && !(op == OP_DELETE && ret->state == INSTANCE_PENDING_PROVISIONING))
+		return refuse(
+		        c, ret, op,
+		        err_set_code(
+		                e, RC_UNFIT, "OPERATION_IN_PROGRESS",
+		                "instance %.*s is %s, operation %.*s is in progress: wait until it has ended, then try again",
+		                STR_ARG(ret->id), instance_state_name(ret->state), STR_ARG(ret->operation)));
+	if (on < INSTANCE_TRIGGER_COUNT)
+		return refuse(c, ret, op, instance_apply(ret, on, session_now(s).ms, e));
+	if (!(states & UINT32_C(1) << ret->state))
+		return refuse(c, ret, op,
+		              err_set_code(e, RC_UNFIT, "INVALID_STATUS_TRANSITION",
+		                           "instance %.*s is %s: %s is not possible", STR_ARG(ret->id),
+		                           instance_state_name(ret->state), instance_op_names[op]));
+	return RC_OK;
+}
+
+/* --- create --- */
+
+static enum rc find_repeat(struct session *s, struct instance_call *c, struct str *ret_key, struct err *e)
+{
+	struct once once;
+	bool        is_there;
+	enum rc     rc = RC_OK;
+
+	*ret_key = str_format(session_arena(s), "%.*s#%.*s", STR_ARG(c->tenant), STR_ARG(c->once));
+	if (!c->once.n || (rc = session_find(s, &once_type, *ret_key, &once, &is_there, e)))
+		return rc;
+	c->is_repeat = is_there;
+	if (!is_there)
+		return RC_OK;
+	if (once.body != c->body)
+		return err_set_code(e, RC_CONFLICT, "CONFLICT",
+		                    "this Idempotency-Key was used for another request: take a new one");
+	if ((rc = session_get(s, &instance_type, once.instance, &c->instance, e)))
+		return rc;
+	return session_get(s, &operation_type, once.operation, &c->operation, e);
+}
+
+static void note_once(struct session *s, const struct instance_call *c, struct str key)
+{
+	struct once once = { .key = key,
+		             .body = c->body,
+		             .instance = c->instance.id,
+		             .operation = c->operation.id,
+		             .lot = 1,
+		             .at_ms = session_now(s).ms };
+
+	if (c->once.n)
+		session_put(s, &once_type, &once);
+}
+
+/* The last one of the tenant decides: none, gone, failed before it ever ran, or in the way. */
+static enum rc look_for_another(struct session *s, struct instance_call *c, struct instance *ret, struct err *e)
+{
+	struct tenant_slot slot = { .tenant = c->tenant };
+	bool               is_there;
+	enum rc            rc = session_find(s, &tenant_slot_type, c->tenant, &slot, &is_there, e);
+
+	*ret = (struct instance){ .state = INSTANCE_NONE };
+	if (rc || !is_there)
+		return rc;
+	if ((rc = session_get(s, &instance_type, slot.instance, ret, e)))
+		return rc;
+	if (!instance_state_is_live(ret->state)) {
+		*ret = (struct instance){ .state = INSTANCE_NONE };
+		return RC_OK;
+	}
+	if (HAS_DEFECT(SECOND_INSTANCE)) {
+		*ret = (struct instance){ .state = INSTANCE_NONE };
+		return RC_OK;
+	}
+	if (ret->state == INSTANCE_FAILED && !ret->has_data)
+		return RC_OK; /* a rollback is over when it is FAILED */
+	return err_set_code(e, RC_CONFLICT, "CONFLICT", "tenant %.*s has instance %.*s already, which is %s%s",
+	                    STR_ARG(c->tenant), STR_ARG(ret->id), instance_state_name(ret->state),
+	                    ret->state == INSTANCE_FAILED ? ", with data in it: recover or delete it" : "");
+}
+
+static void take_slot(struct session *s, const struct instance *i)
+{
+	struct tenant_slot slot = { .tenant = i->tenant };
+
+	rc_ignore(session_get(s, &tenant_slot_type, i->tenant, &slot, NULL)); /* read before: its version */
+	slot.tenant = i->tenant;
+	slot.instance = i->id;
+	session_put(s, &tenant_slot_type, &slot);
+}
+
+static enum rc fill(struct instance_call *c, struct instance *i, struct err *e)
+{
+	struct str version = instance_version(c->want.wordpress_version, c->world->driver->ops->versions);
+
+	if (!version.n)
+		return err_set(e, RC_INVALID,
+		               "configuration.wordpressVersion: there is no WordPress %.*s here; there are: %s",
+		               STR_ARG(c->want.wordpress_version), c->world->driver->ops->versions);
+	i->tenant = c->tenant;
+	i->organization = c->want.organization;
+	i->contact_email = c->want.contact_email;
+	i->opportunity_id = c->want.opportunity_id;
+	i->tier = c->want.tier < 0 ? TIER_STANDARD : (enum instance_tier)c->want.tier;
+	i->wordpress_version = version;
+	i->deployment = DEPLOYMENT_NONE; /* of a try before */
+	i->desired_count = c->want.desired_count ? c->want.desired_count : INSTANCE_COUNT_MIN;
+	return RC_OK;
+}
+
+enum rc instance_create(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	int64_t               now_ms = session_now(s).ms;
+	struct instance       i;
+	struct instance_job   job;
+	struct str            key;
+	bool                  is_new;
+	enum rc               rc;
+
+	c->is_repeat = false;
+	if ((rc = find_repeat(s, c, &key, e)) || c->is_repeat)
+		return rc;
+	if ((rc = look_for_another(s, c, &i, e)) || (rc = fill(c, &i, e)))
+		return rc;
+	is_new = i.state == INSTANCE_NONE;
+	if (is_new) {
+		i.id = new_id(s, "inst-");
+		i.created_ms = now_ms;
+	}
+	if ((rc = instance_apply(&i, is_new ? INSTANCE_ON_CREATE : INSTANCE_ON_RETRY, now_ms, e)))
+		return rc;
+	i.started_ms = now_ms;
+	i.last_error = STR("");
+	take_slot(s, &i);
+	if (is_new) { /* it certainly is: read what is not there, so that the store knows */
+		struct instance none;
+		bool            is_there;
+
+		if ((rc = session_find(s, &instance_type, i.id, &none, &is_there, e)))
+			return rc;
+	}
+	job = job_of(c, &i, OP_CREATE);
+	if ((rc = instance_begin(s, c, &i, &job, e)))
+		return rc;
+	note_once(s, c, key);
+	return RC_OK;
+}
+
+/* --- the others --- */
+
+static enum rc begin_op(struct session *s, struct instance_call *c, enum instance_op op, enum instance_trigger on,
+                        struct err *e)
+{
+	struct instance     i;
+	struct instance_job job;
+	enum rc             rc = enter(s, c, op, on, 0, &i, e);
+
+	if (rc)
+		return rc;
+	if (c->want.reason.n)
+		i.reason = c->want.reason;
+	job = job_of(c, &i, op);
+	return instance_begin(s, c, &i, &job, e);
+}
+
+enum rc instance_scale(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	struct instance       i;
+	struct instance_job   job;
+	enum rc               rc = enter(s, c, OP_SCALE, INSTANCE_ON_SCALE, 0, &i, e);
+
+	if (rc)
+		return rc;
+	if (i.desired_count == c->want.desired_count)
+		return err_set_code(e, RC_CONFLICT, "CONFLICT", "instance %.*s has %lld tasks already", STR_ARG(i.id),
+		                    (long long)i.desired_count);
+	job = job_of(c, &i, OP_SCALE);
+	job.count = c->want.desired_count;
+	i.previous_count = i.desired_count;
+	i.desired_count = c->want.desired_count;
+	return instance_begin(s, c, &i, &job, e);
+}
+
+enum rc instance_suspend(struct session *s, void *arg, struct err *e)
+{
+	return begin_op(s, arg, OP_SUSPEND, INSTANCE_ON_SUSPEND, e);
+}
+
+enum rc instance_resume(struct session *s, void *arg, struct err *e)
+{
+	return begin_op(s, arg, OP_RESUME, INSTANCE_ON_RESUME, e);
+}
+
+enum rc instance_park(struct session *s, void *arg, struct err *e)
+{
+	return begin_op(s, arg, OP_PARK, INSTANCE_ON_PARK, e);
+}
+
+enum rc instance_unpark(struct session *s, void *arg, struct err *e)
+{
+	return begin_op(s, arg, OP_UNPARK, INSTANCE_ON_UNPARK, e);
+}
+
+txn_fn *instance_action(struct str word)
+{
+	static const struct {
+		const char *word;
+		txn_fn     *run;
+	} actions[] = {
+		{ "suspend", instance_suspend }, { "stop", instance_suspend }, { "resume", instance_resume },
+		{ "start", instance_resume },    { "park", instance_park },    { "unpark", instance_unpark },
+		{ "recover", instance_recover },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
+		if (str_eq(word, str_from(actions[i].word)))
+			return actions[i].run;
+	return NULL;
+}
+
+enum {
+	IN_ACTIVE = 1 << INSTANCE_ACTIVE,
+	IN_SUSPENDED = 1 << INSTANCE_SUSPENDED,
+	IN_PARKED = 1 << INSTANCE_PARKED,
+	IN_FAILED = 1 << INSTANCE_FAILED
+};
+
+/* It stays FAILED until everything was found to be there and to answer. */
+enum rc instance_recover(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	struct instance       i;
+	struct instance_job   job;
+	enum rc               rc = enter(s, c, OP_RECOVER, INSTANCE_TRIGGER_COUNT, IN_FAILED, &i, e);
+
+	if (rc)
+		return rc;
+	if (!i.has_data)
+		return refuse(c, &i, OP_RECOVER,
+		              err_set_code(e, RC_UNFIT, "INVALID_STATUS_TRANSITION",
+		                           "instance %.*s was never active: create it again, or delete it",
+		                           STR_ARG(i.id)));
+	job = job_of(c, &i, OP_RECOVER);
+	return instance_begin(s, c, &i, &job, e);
+}
+
+enum rc instance_update(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	struct instance       i;
+	struct instance_job   job;
+	struct str            version;
+	enum rc               rc = enter(s, c, OP_UPDATE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE, &i, e);
+
+	if (rc)
+		return rc;
+	job = job_of(c, &i, OP_UPDATE);
+	job.version_before = i.wordpress_version;
+	job.tier_before = i.tier;
+	version = c->want.wordpress_version.n
+	                  ? instance_version(c->want.wordpress_version, c->world->driver->ops->versions)
+	                  : i.wordpress_version;
+	if (!version.n)
+		return err_set(e, RC_INVALID,
+		               "configuration.wordpressVersion: there is no WordPress %.*s here; there are: %s",
+		               STR_ARG(c->want.wordpress_version), c->world->driver->ops->versions);
+	i.wordpress_version = version;
+	i.tier = c->want.tier < 0 ? i.tier : (enum instance_tier)c->want.tier;
+	i.contact_email = c->want.contact_email.n ? c->want.contact_email : i.contact_email;
+	i.deployment = DEPLOYMENT_IN_PROGRESS;
+	return instance_begin(s, c, &i, &job, e);
+}
+
+enum rc instance_rotate(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	struct instance       i;
+	struct instance_job   job;
+	enum rc               rc = enter(s, c, OP_ROTATE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE, &i, e);
+
+	if (rc)
+		return rc;
+	job = job_of(c, &i, OP_ROTATE);
+	return instance_begin(s, c, &i, &job, e);
+}
+
+static void add_backup(struct session *s, const struct instance *i, struct str id, enum backup_kind kind)
+{
+	struct backup b = {
+		.id = id, .instance = i->id, .tenant = i->tenant, .kind = kind, .created_ms = session_now(s).ms
+	};
+
+	session_add(s, &backup_type, &b);
+}
+
+enum rc instance_backup(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	struct instance       i;
+	struct instance_job   job;
+	enum rc rc = enter(s, c, OP_BACKUP, INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED | IN_PARKED, &i, e);
+
+	if (rc)
+		return rc;
+	job = job_of(c, &i, OP_BACKUP);
+	job.backup = new_id(s, "bkp-");
+	add_backup(s, &i, job.backup, BACKUP_BY_HAND);
+	return instance_begin(s, c, &i, &job, e);
+}
+
+/* What is there now is archived before, so that a restore of the wrong one can be taken back. */
+enum rc instance_restore(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	struct instance       i;
+	struct instance_job   job;
+	struct backup         from;
+	bool                  is_there;
+	enum rc               rc = enter(s, c, OP_RESTORE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED, &i, e);
+
+	if (rc || (rc = session_find(s, &backup_type, c->want.backup_id, &from, &is_there, e)))
+		return rc;
+	if (!is_there || !str_eq(from.tenant, i.tenant) || from.state != BACKUP_KEPT)
+		return err_set_code(e, RC_NOT_FOUND, "BACKUP_NOT_FOUND", "instance %.*s has no backup %.*s",
+		                    STR_ARG(i.id), STR_ARG(c->want.backup_id));
+	job = job_of(c, &i, OP_RESTORE);
+	job.backup = from.id;
+	job.safety = new_id(s, "bkp-");
+	add_backup(s, &i, job.safety, BACKUP_BEFORE_RESTORE);
+	return instance_begin(s, c, &i, &job, e);
+}
+
+struct str instance_removal_timer(struct session *s, struct str id)
+{
+	return str_format(session_arena(s), "instance-removal/%.*s", STR_ARG(id));
+}
+
+/* One whose removal failed is PENDING_DEPROVISIONING with no operation: the same command has it go on. */
+enum rc instance_delete(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	struct instance       i;
+	struct instance_job   job;
+	enum rc               rc = load(s, c, &i, e);
+
+	if (rc)
+		return rc;
+	if ((i.state != INSTANCE_PENDING_DEPROVISIONING || i.operation.n) &&
+	    (rc = enter(s, c, OP_DELETE, INSTANCE_ON_DELETE, 0, &i, e)))
+		return rc;
+	if (c->want.reason.n)
+		i.reason = c->want.reason;
+	job = job_of(c, &i, OP_DELETE);
+	job.backup = str_format(session_arena(s), "final-%.*s", STR_ARG(i.id));
+	if ((rc = session_disarm(s, instance_removal_timer(s, i.id), e)))
+		return rc;
+	return instance_begin(s, c, &i, &job, e);
+}
+
+/* --- reading --- */
+
+static enum rc find_saga(struct session *s, struct str id, struct saga *ret, struct err *e)
+{
+	bool is_there;
+
+	*ret = (struct saga){ 0 };
+	return id.n ? session_find(s, &saga_type, id, ret, &is_there, e) : RC_OK;
+}
+
+enum rc instance_get(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	bool                  is_there;
+	enum rc               rc = load(s, c, &c->instance, e);
+
+	c->operation = (struct operation){ 0 };
+	if (!rc && c->instance.operation.n)
+		rc = session_find(s, &operation_type, c->instance.operation, &c->operation, &is_there, e);
+	return rc ? rc : find_saga(s, c->instance.operation, &c->saga, e);
+}
+
+enum rc operation_get(struct session *s, void *arg, struct err *e)
+{
+	struct operation_get *g = arg;
+	bool                  is_there;
+	enum rc               rc = session_find(s, &operation_type, g->id, &g->operation, &is_there, e);
+
+	if (rc)
+		return rc;
+	if (!is_there || (g->tenant.n && !str_eq(g->operation.tenant, g->tenant)) ||
+	    (g->instance.n && !str_eq(g->operation.instance, g->instance)))
+		return err_set_code(e, RC_NOT_FOUND, "OPERATION_NOT_FOUND", "instance %.*s has no operation %.*s",
+		                    STR_ARG(g->instance), STR_ARG(g->id));
+	return find_saga(s, g->id, &g->saga, e);
+}
+
+static bool has_status(const void *record, const void *arg)
+{
+	return str_eq(str_from(instance_status(((const struct instance *)record)->state)), *(const struct str *)arg);
+}
+
+/* A page that is full may be the last: then it says so. */
+static enum rc query_page(struct session *s, struct query q, struct page *ret, struct err *e)
+{
+	struct page after;
+	enum rc     rc = session_query(s, &q, ret, e);
+
+	if (rc || !ret->next.n || q.filter)
+		return rc;
+	q.cursor = ret->next;
+	q.limit = 1;
+	if (!(rc = session_query(s, &q, &after, e)) && !after.count)
+		ret->next = STR("");
+	return rc;
+}
+
+enum rc instance_list(struct session *s, void *arg, struct err *e)
+{
+	enum { STATE_FIELD = 2 };
+	struct instance_list     *l = arg;
+	const struct query_filter filter = { has_status, &l->status, UINT64_C(1) << STATE_FIELD, LOOKS };
+	struct query q = { .type = &instance_type, .index = QUERY_ALL, .limit = l->limit, .cursor = l->cursor };
+
+	if (l->tenant.n) {
+		q.index = INSTANCE_BY_TENANT;
+		q.hash = value_text(l->tenant);
+		q.is_descending = true;
+	}
+	if (l->status.n)
+		q.filter = &filter;
+	return query_page(s, q, &l->page, e);
+}
+
+enum rc backup_list(struct session *s, void *arg, struct err *e)
+{
+	struct backup_list *l = arg;
+	struct query        q = { .type = &backup_type,
+		                  .index = BACKUP_BY_INSTANCE,
+		                  .hash = value_text(l->instance),
+		                  .is_descending = true,
+		                  .limit = l->limit,
+		                  .cursor = l->cursor };
+
+	return query_page(s, q, &l->page, e);
+}
+
+enum rc instance_note_secret(struct session *s, void *arg, struct err *e)
+{
+	struct instance_call *c = arg;
+	enum rc               rc = load(s, c, &c->instance, e);
+
+	if (rc)
+		return rc;
+	if (!c->instance.outputs[INSTANCE_SECRET].n)
+		return err_set_code(e, RC_NOT_FOUND, "SECRET_NOT_FOUND", "instance %.*s has no secret: it is %s",
+		                    STR_ARG(c->instance.id), instance_state_name(c->instance.state));
+	return instance_emit(s, EVENT_INSTANCE_SECRET, &c->instance, c->actor, c->request_id,
+	                     JSON_OF(session_arena(s), member_str("instanceId", c->instance.id),
+	                             member_str("tenantId", c->instance.tenant)),
+	                     e);
+}

@@ -1,0 +1,20 @@
+/* lease_passes.h - the background work about leases, one pass at a time; they need pass.leases. Worker threads. */
+#pragma once
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "service/pass/pass.h"
+#include "store/walk.h"
+
+/* Asks what each Active or Frozen lease has cost and does what follows. An account whose cost cannot be had keeps
+ * its last figure, with the age of that; the first other failure is reported when all have been seen. */
+pass_fn pass_watch_leases;
+
+/* Removes denied and ended leases whose time to live is over. */
+pass_fn pass_purge_leases;
+
+/* Ends leases that have lost their account, takes back accounts that have lost their lease. */
+pass_fn pass_find_orphans;
+
+/* Denies those who have been in line for too long, and serves the line, should it have been forgotten. */
+pass_fn pass_tend_line;

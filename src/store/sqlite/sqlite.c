@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlite.c - the embedded back end.
+ *
+ * One thread writes. It takes what has been submitted (up to BATCH_MAX), runs every function inside one SQL
+ * transaction, commits once, and only then tells each caller: many transactions share one flush to disk. There is no
+ * artificial wait; while a commit is being flushed the next batch gathers by itself. One other thread serves
+ * read-only transactions on a snapshot, so that a long list never delays a claim.
+ *
+ * Always true:
+ *   1. done(RC_OK) of a writing transaction comes after COMMIT returned with synchronous=FULL, and when the files are
+ *      still where they were. [commit_batch()]
+ *   2. When COMMIT fails, nothing of the batch is kept and every caller in it is told so. The connection stays: the
+ *      next commit writes over the same part of the log and is flushed itself, so nothing depends on the failed flush.
+ *      If we crash before that, SQLite may find the commit whole in the log: then all of the batch is there after all,
+ *      as with any answer that gets lost, and every call can be repeated.
+ *   3. The write-ahead log is moved into the main file when it passes WAL_PAGES_MAX, or at WAL_PAGES_IDLE when nothing
+ *      waits, by the writer itself; it does not grow without bound. While somebody reads an older state (a backup), it
+ *      cannot be moved, and is tried again only when it has grown by as much again. [checkpoint()]
+ *
+ * The page cache is small on purpose: after a b-tree page was split, SQLite walks its whole cache at the next commit,
+ * which with a large cache costs more than the cache saves. What does not fit is in the system's file cache, a short
+ * copy away.
+ *
+ * A crash loses only what nobody was told of: SQLite replays the log at the next open.
+ */
+#include "store/sqlite/sqlite.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "store/sqlite/sqlite_private.h"
+
+enum { BATCH_MAX = 512, WAL_PAGES_MAX = 8000, WAL_PAGES_IDLE = 2000, CACHE_MB = 8, READER_CACHE_MB = 8 };
+
+struct sqlite_store {
+	struct store             base;
+	struct sqlite_connection writer_connection, reader_connection;
+	struct inbox             writes, reads;
+	pthread_t                writer, reader;
+	struct txn              *batch[BATCH_MAX];
+	pthread_mutex_t          turn_lock;
+	pthread_cond_t           turn_changes;
+	bool                     is_reading, is_reader_held;
+	bool                     is_memory_lost; /* a commit failed: read again what is kept beside the file */
+	struct sqlite_file       file;           /* ours alone; not used unless it was asked for */
+};
+
+enum rc sqlite_is_foreign(struct err *e)
+{
+	return err_set(e, RC_CORRUPT,
+	               SQLITE_STORE_WORDS
+	               " is not a Leasehold store or is damaged; restore a backup (docs/runbook.md)");
+}
+
+/* Say which file it is: in place of "the store" where the sentence is about the file, else in front. */
+enum rc sqlite_name_file(enum rc rc, const char *path, struct err *e)
+{
+	struct err cause;
+
+	if (rc != RC_CORRUPT || !e || !str_starts_with(str_from(e->msg), STR(SQLITE_STORE_WORDS)))
+		return err_wrap(e, rc, "%s", path);
+	cause = *e;
+	err_clear(e);
+	return err_set(e, rc, "%s%s", path, cause.msg + strlen(SQLITE_STORE_WORDS));
+}
+
+enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e)
+{
+	const char *why = sqlite3_errmsg(db);
+
+	switch (sqlite3_errcode(db) & 0xff) {
+	case SQLITE_FULL: return err_set(e, RC_UNAVAILABLE, "the store cannot %s: the disk is full", doing);
+	case SQLITE_IOERR:
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+	case SQLITE_CANTOPEN: return err_set(e, RC_UNAVAILABLE, "the store cannot %s: %s", doing, why);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB: return sqlite_is_foreign(e);
+	default: return err_set(e, RC_INTERNAL, "the store cannot %s: %s", doing, why);
+	}
+}
+
+enum rc sqlite_exec(sqlite3 *db, const char *sql, struct err *e)
+{
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return sqlite_failed(db, sql, e);
+	return RC_OK;
+}
+
+static int note_wal_size(void *arg, sqlite3 *db, const char *name, int pages)
+{
+	struct sqlite_connection *c = arg;
+
+	(void)db;
+	(void)name;
+	c->wal_pages = pages;
+	if (pages < c->wal_tried)
+		c->wal_tried = 0; /* it has begun anew */
+	return SQLITE_OK;
+}
+
+/* Once for the process, before the first connection: SQLite's own memory statistics cost a lock at each allocation. */
+static void set_up_library(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite3_initialize();
+}
+
+enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret, struct err *e)
+{
+	static pthread_once_t is_set_up = PTHREAD_ONCE_INIT;
+	int                   flags = is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	char                  sql[160];
+
+	pthread_once(&is_set_up, set_up_library);
+	if (sqlite3_open_v2(path, &ret->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+		return sqlite_failed(ret->db, "open its file", e);
+	/* Without this, binding a value to a column that has a partial index compiles the statement anew each time. */
+	sqlite3_db_config(ret->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
+	(void)snprintf(sql, sizeof(sql),
+	               "PRAGMA busy_timeout = 5000; PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY;%s",
+	               cache_mb * 1024,
+	               is_read_only ? "" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"); /* fits */
+	if (sqlite3_exec(ret->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return sqlite_failed(ret->db, "open its file", e);
+	return RC_OK;
+}
+
+/* A statement without results, kept prepared because it runs for every batch. */
+static enum rc run(struct sqlite_connection *c, sqlite3_stmt **stmt, const char *sql, struct err *e)
+{
+	enum rc rc = RC_OK;
+
+	if (!*stmt && sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) != SQLITE_OK)
+		return sqlite_failed(c->db, sql, e);
+	if (sqlite3_step(*stmt) != SQLITE_DONE)
+		rc = sqlite_failed(c->db, sql, e);
+	sqlite3_reset(*stmt);
+	return rc;
+}
+
+static void begin_session(struct session *s, struct sqlite_store *store, struct sqlite_connection *c,
+                          const struct txn *t)
+{
+	*s = (struct session){
+		.store = &store->base,
+		.arena = t->arena,
+		.now = clock_now(store->base.clock),
+		.is_read_only = t->is_read_only,
+		.connection = c,
+	};
+}
+
+static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct session s;
+		bool           is_torn;
+
+		begin_session(&s, store, &store->writer_connection, store->batch[i]);
+		(void)session_execute(&s, store->batch[i], &is_torn); /* kept in the transaction */
+		if (is_torn && store->batch[i]->rc == RC_CONFLICT)
+			is_torn = false; /* sqlite_apply() has left nothing */
+		/* After some failures of the disk, also of a read, SQLite has undone the whole transaction itself. */
+		if (is_torn || sqlite3_get_autocommit(store->writer_connection.db)) {
+			if (!store->batch[i]->rc)
+				return err_set(e, RC_UNAVAILABLE, "the store undid its transaction");
+			*e = store->batch[i]->e;
+			return store->batch[i]->rc;
+		}
+	}
+	return RC_OK;
+}
+
+/* What the writer keeps in memory beside the file. */
+static enum rc load_memory(struct sqlite_connection *c, struct err *e)
+{
+	enum rc rc = RC_OK;
+	char    sql[96];
+
+	for (size_t i = 0; !rc && i < c->unique_count; i++)
+		rc = unique_load(&c->uniques[i], c->db, e);
+	for (size_t i = 0; !rc && i < c->counted_types; i++) {
+		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", c->row_counts[i].type->name); /* fits */
+		rc = sqlite_read_number(c->db, sql, &c->row_counts[i].rows, e);
+	}
+	return rc;
+}
+
+static void commit_batch(struct sqlite_store *store, size_t count)
+{
+	struct sqlite_connection *c = &store->writer_connection;
+	sqlite3                  *db = c->db;
+	int                       changes = sqlite3_total_changes(db);
+	struct err                e = { 0 };
+	enum rc                   rc = run(c, &c->begin, "BEGIN IMMEDIATE", &e);
+
+	/* After a failed commit what is kept in memory is ahead of the file; nothing is decided before it is right. */
+	if (!rc && store->is_memory_lost)
+		rc = load_memory(c, &e);
+	if (!rc) {
+		store->is_memory_lost = false;
+		rc = run_batch(store, count, &e);
+	}
+	if (!rc)
+		rc = run(c, &c->commit, "COMMIT", &e);
+	if (!rc)
+		rc = sqlite_file_check(&store->file, &e);
+	if (rc) {
+		if (!sqlite3_get_autocommit(db))
+			rc_ignore(sqlite_exec(db, "ROLLBACK", NULL)); /* the failure to report is the commit's */
+		for (size_t i = 0; i < count; i++) /* who was told nothing yet shares the commit's failure */
+			if (!store->batch[i]->rc) {
+				store->batch[i]->rc = rc;
+				store->batch[i]->e = e;
+			}
+		store->is_memory_lost = true;
+	}
+	store_note_commit(&store->base, rc, &e, count, sqlite3_total_changes(db) != changes);
+}
+
+/* Held, it pauses between two of its transactions. */
+static void hold_reader(struct sqlite_store *store, bool is_held)
+{
+	pthread_mutex_lock(&store->turn_lock);
+	store->is_reader_held = is_held;
+	pthread_cond_broadcast(&store->turn_changes);
+	while (is_held && store->is_reading)
+		pthread_cond_wait(&store->turn_changes, &store->turn_lock);
+	pthread_mutex_unlock(&store->turn_lock);
+}
+
+static void set_reading(struct sqlite_store *store, bool is_reading)
+{
+	pthread_mutex_lock(&store->turn_lock);
+	while (is_reading && store->is_reader_held)
+		pthread_cond_wait(&store->turn_changes, &store->turn_lock);
+	store->is_reading = is_reading;
+	pthread_cond_broadcast(&store->turn_changes);
+	pthread_mutex_unlock(&store->turn_lock);
+}
+
+static void checkpoint(struct sqlite_store *store, bool is_idle)
+{
+	struct sqlite_connection *c = &store->writer_connection;
+	bool                      is_long = c->wal_pages >= 2 * WAL_PAGES_MAX;
+	int                       pages = 0, moved = 0;
+
+	if (c->wal_pages - c->wal_tried < (is_idle ? WAL_PAGES_IDLE : WAL_PAGES_MAX))
+		return;
+	/* A passive one gets to the end only when nobody reads an older state, which steady reads never allow. So for a
+	 * long log our reader pauses between two transactions. Not getting there is no failure: it is tried again. */
+	if (is_long)
+		hold_reader(store, true);
+	atomic_fetch_add(&store->base.checkpoints, 1);
+	c->wal_tried = c->wal_pages;
+	if (sqlite3_wal_checkpoint_v2(c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved) == SQLITE_OK &&
+	    moved >= pages)
+		c->wal_pages = c->wal_tried = 0;
+	if (is_long)
+		hold_reader(store, false);
+}
+
+static void *write_loop(void *arg)
+{
+	struct sqlite_store *store = arg;
+	struct inbox_item   *items;
+	size_t               count;
+
+	while ((items = inbox_wait_all(&store->writes)))
+		while (items) {
+			for (count = 0; items && count < BATCH_MAX; items = items->next)
+				store->batch[count++] = CONTAINER_OF(items, struct txn, item);
+			atomic_store(&store->base.busy_since_ms, mono_now().ms);
+			commit_batch(store, count);
+			atomic_store(&store->base.busy_since_ms, 0);
+			for (size_t i = 0; i < count; i++)
+				store_tell(&store->base, store->batch[i]);
+			if (!items)
+				items = inbox_take_all(&store->writes);
+			checkpoint(store, !items);
+		}
+	return NULL;
+}
+
+/* Nothing was written, so nothing is reported; but a transaction that stays open would block every later one. */
+static void end_snapshot(sqlite3 *db)
+{
+	if (!sqlite3_get_autocommit(db) && sqlite_exec(db, "COMMIT", NULL))
+		rc_ignore(
+		        sqlite_exec(db, "ROLLBACK", NULL)); /* if this fails too, the next transaction tries it again */
+}
+
+static void run_read(struct sqlite_store *store, struct txn *t)
+{
+	sqlite3       *db = store->reader_connection.db;
+	struct session s;
+	bool           is_torn;
+
+	set_reading(store, true);
+	end_snapshot(db); /* of the one before, if it could not */
+	begin_session(&s, store, &store->reader_connection, t);
+	t->rc = sqlite_exec(db, "BEGIN", &t->e);
+	if (!t->rc)
+		(void)session_execute(&s, t, &is_torn); /* kept in the transaction */
+	end_snapshot(db);
+	set_reading(store, false);
+	store_tell(&store->base, t);
+}
+
+static void *read_loop(void *arg)
+{
+	struct sqlite_store *store = arg;
+	struct inbox_item   *item;
+
+	while ((item = inbox_wait_one(&store->reads)))
+		run_read(store, CONTAINER_OF(item, struct txn, item));
+	return NULL;
+}
+
+static void submit(struct store *base, struct txn *t)
+{
+	struct sqlite_store *store = CONTAINER_OF(base, struct sqlite_store, base);
+
+	(void)inbox_put(t->is_read_only ? &store->reads : &store->writes, &t->item);
+}
+
+static void free_store(struct sqlite_store *store)
+{
+	sqlite_disconnect(&store->reader_connection);
+	sqlite_disconnect(&store->writer_connection);
+	sqlite_file_free(&store->file);
+	inbox_fini(&store->reads);
+	inbox_fini(&store->writes);
+	pthread_cond_destroy(&store->turn_changes);
+	pthread_mutex_destroy(&store->turn_lock);
+	store_fini(&store->base);
+	free(store);
+}
+
+static void close_store(struct store *base)
+{
+	struct sqlite_store *store = CONTAINER_OF(base, struct sqlite_store, base);
+
+	inbox_close(&store->writes);
+	inbox_close(&store->reads);
+	pthread_join(store->writer, NULL);
+	pthread_join(store->reader, NULL);
+	free_store(store);
+}
+
+static const struct store_ops ops = {
+	.name = "sqlite",
+	.submit = submit,
+	.turn = store_turn_nothing,
+	.close = close_store,
+	.get = sqlite_get,
+	.query = sqlite_query,
+	.find_unique = sqlite_find_unique,
+	.count = sqlite_count,
+	.claim = session_claim_first,
+	.apply = sqlite_apply,
+};
+
+/* Makes room for what is kept of a type in memory. */
+static void add_type(struct sqlite_connection *c, const struct record_type *type)
+{
+	for (int i = 0; i < type->index_count; i++)
+		if (type->indexes[i].is_unique) {
+			assert(c->unique_count < UNIQUES_MAX);
+			unique_init(&c->uniques[c->unique_count++], type, i);
+		}
+	if (type->is_often_empty) {
+		assert(c->counted_types < ROW_COUNTS_MAX);
+		c->row_counts[c->counted_types++].type = type;
+	}
+}
+
+static enum rc connect_both(struct sqlite_store *store, const struct sqlite_options *o, struct err *e)
+{
+	struct sqlite_connection *writer = &store->writer_connection;
+	enum rc                   rc = o->is_owned ? sqlite_own(o, &store->file, e) : RC_OK;
+
+	if (rc)
+		return rc;
+	rc = sqlite_connect(o->path, false, o->cache_mb ? o->cache_mb : CACHE_MB, writer, e);
+	if (!rc)
+		rc = sqlite_prepare_schema(writer->db, o->types, o->type_count, !o->is_owned, e);
+	for (size_t i = 0; !rc && i < o->type_count; i++)
+		add_type(writer, o->types[i]);
+	if (!rc)
+		rc = load_memory(writer, e);
+	if (!rc)
+		rc = sqlite_connect(o->path, true, READER_CACHE_MB, &store->reader_connection, e);
+	if (!rc && o->ret_has_lost && *o->ret_has_lost)
+		rc = sqlite_check_pages(writer->db, e);
+	if (!rc && o->is_owned)
+		rc = sqlite_file_note(&store->file, e);
+	if (rc)
+		return sqlite_name_file(rc, o->path, e);
+	sqlite3_wal_autocheckpoint(writer->db, 0);
+	sqlite3_wal_hook(writer->db, note_wal_size, writer);
+	return RC_OK;
+}
+
+enum rc store_sqlite_open(const struct sqlite_options *o, struct store **ret, struct err *e)
+{
+	struct sqlite_store *store = mem_new(struct sqlite_store);
+	enum rc              rc;
+
+	store_init(&store->base, &ops, o->clock);
+	inbox_init(&store->writes);
+	inbox_init(&store->reads);
+	pthread_mutex_init(&store->turn_lock, NULL);
+	pthread_cond_init(&store->turn_changes, NULL);
+	rc = connect_both(store, o, e);
+	if (rc) {
+		free_store(store);
+		return rc;
+	}
+	if (pthread_create(&store->writer, NULL, write_loop, store) ||
+	    pthread_create(&store->reader, NULL, read_loop, store))
+		abort(); /* without threads there is no program */
+	*ret = &store->base;
+	return RC_OK;
+}

@@ -1,0 +1,92 @@
+/* sqlite_private.h - shared by the files of the sqlite back end; nobody else includes this. */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "base/buf.h"
+#include "store/sqlite/sqlite.h"
+#include "store/sqlite/sqlite_file.h"
+#include "store/sqlite/sqlite_unique.h"
+#include "store/store_ops.h"
+
+enum { STATEMENTS_MAX = 512, UNIQUES_MAX = 16, ROW_COUNTS_MAX = 4 };
+
+/* What a prepared statement does: everything its text depends on. */
+struct statement_key {
+	const struct record_type *type;
+	uint8_t                   kind;
+	int8_t                    index;
+	uint8_t                   flags;
+	uint64_t                  fields;
+};
+
+struct statement {
+	struct statement_key key;
+	sqlite3_stmt        *stmt; /* NULL: free place */
+};
+
+/* How many records there are of a type that often has none. */
+struct row_count {
+	const struct record_type *type;
+	int64_t                   rows;
+};
+
+/* One connection, used by one thread. */
+struct sqlite_connection {
+	sqlite3         *db;
+	struct statement statements[STATEMENTS_MAX];
+	unsigned         statement_count;
+	sqlite3_stmt    *begin, *commit;
+	int              wal_pages; /* after the last commit */
+	int              wal_tried; /* as long it was when it could not be moved as a whole; 0: it could */
+
+	struct unique_index uniques[UNIQUES_MAX]; /* the writer's */
+	size_t              unique_count;
+	struct row_count    row_counts[ROW_COUNTS_MAX]; /* the writer's too: they count its own writes */
+	size_t              counted_types;
+};
+
+MUST_CHECK enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
+                                  struct err *e);
+void               sqlite_disconnect(struct sqlite_connection *c);
+
+/* Run SQL text without results. */
+MUST_CHECK enum rc sqlite_exec(sqlite3 *db, const char *sql, struct err *e);
+
+/* One number: the first column of the first row. */
+MUST_CHECK enum rc sqlite_read_number(sqlite3 *db, const char *sql, int64_t *ret, struct err *e);
+
+/* Turn SQLite's last failure into ours: trouble with the disk is RC_UNAVAILABLE, damage RC_CORRUPT. */
+enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e);
+
+/* How a message about the whole file begins; whoever knows the file's name puts it there instead. */
+#define SQLITE_STORE_WORDS "the store"
+
+/* RC_CORRUPT: another program's file, or a damaged one of ours. */
+enum rc sqlite_is_foreign(struct err *e);
+
+/* In place of "the store" where the sentence is about the file, else in front: which file it is. */
+enum rc sqlite_name_file(enum rc rc, const char *path, struct err *e);
+
+/* Is this file ours, and of a version we know? One with nothing in it is only when it may be new. */
+MUST_CHECK enum rc sqlite_check_identity(sqlite3 *db, bool may_be_new, struct err *e);
+
+/* Every page and index entry. */
+MUST_CHECK enum rc sqlite_check_pages(sqlite3 *db, struct err *e);
+
+/* Take the file for this process alone, if it is a store and its log has lost nothing. Free *ret in any case. */
+MUST_CHECK enum rc sqlite_own(const struct sqlite_options *o, struct sqlite_file *ret, struct err *e);
+
+/* Tables, columns and indexes for these types; what exists stays. One transaction. */
+MUST_CHECK enum rc sqlite_prepare_schema(sqlite3 *db, const struct record_type *const *types, size_t type_count,
+                                         bool may_be_new, struct err *e);
+
+/* True when an absent value is stored as 0 and not as NULL: the field orders an index. */
+bool sqlite_is_sort_field(const struct record_type *type, int field);
+
+/* The session calls; session->connection is a struct sqlite_connection. */
+session_get_fn         sqlite_get;
+session_query_fn       sqlite_query;
+session_count_fn       sqlite_count;
+session_apply_fn       sqlite_apply;
+session_find_unique_fn sqlite_find_unique;

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlite_schema.c - from record types to tables.
+ *
+ * A type becomes a table with one column per field, plus `seq` (the row number: age order, and small index entries) and
+ * `version`. An index of the type becomes an index of the table, partial when the type says so. A file made by an older
+ * program gets the columns and indexes that are missing, and an index that has changed is made anew; all in one
+ * transaction, so a crash leaves the old file. The file carries our application id and a schema version: other files
+ * and newer ones are refused.
+ */
+#include <assert.h>
+
+#include "base/buf.h"
+#include "store/sqlite/sqlite_private.h"
+
+enum { APPLICATION_ID = 0x4c534844, SQL_MAX = 16384 }; /* "LSHD" */
+
+bool sqlite_is_sort_field(const struct record_type *type, int field)
+{
+	for (int i = 0; i < type->index_count; i++)
+		if (type->indexes[i].sort == field)
+			return true;
+	return false;
+}
+
+static const char *column_type(enum field_kind kind)
+{
+	return kind == FIELD_TEXT ? "TEXT" : "INTEGER";
+}
+
+static void add_table(struct buf *sql, const struct record_type *type)
+{
+	buf_addf(sql, "CREATE TABLE IF NOT EXISTS \"%s\" (seq INTEGER PRIMARY KEY, version INTEGER NOT NULL",
+	         type->name);
+	for (int f = 0; f < type->field_count; f++)
+		buf_addf(sql, ", \"%s\" %s%s", type->fields[f].name, column_type(type->fields[f].kind),
+		         f == type->key ? " NOT NULL UNIQUE" : "");
+	buf_add_text(sql, ") STRICT;");
+}
+
+static void add_index(struct buf *sql, const struct record_type *type, const struct record_index *index)
+{
+	buf_addf(sql, "CREATE INDEX \"%s_%s\" ON \"%s\" (\"%s\"", type->name, index->name, type->name,
+	         type->fields[index->hash].name);
+	if (index->sort != NO_FIELD)
+		buf_addf(sql, ", \"%s\"", type->fields[index->sort].name);
+	buf_add_char(sql, ')');
+	if (index->only_field != NO_FIELD)
+		buf_addf(sql, " WHERE \"%s\" = %d", type->fields[index->only_field].name, index->only_value);
+}
+
+static enum rc exec_buf(sqlite3 *db, struct buf *sql, struct err *e)
+{
+	assert(!sql->is_full);
+	return sqlite_exec(db, sql->p, e);
+}
+
+/* Is the index there, made with this text? SQLite keeps it as it was, but for "IF NOT EXISTS". */
+static enum rc has_index(sqlite3 *db, struct str sql, bool *ret, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	enum rc       rc = RC_OK;
+	int           step = SQLITE_ERROR;
+
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND sql = ?1", -1, &stmt, NULL) ==
+	    SQLITE_OK) {
+		sqlite3_bind_text(stmt, 1, sql.p, (int)sql.n, SQLITE_STATIC);
+		step = sqlite3_step(stmt);
+	}
+	if (step != SQLITE_ROW && step != SQLITE_DONE)
+		rc = sqlite_failed(db, "be read", e);
+	*ret = step == SQLITE_ROW;
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+static enum rc make_index(sqlite3 *db, const struct record_type *type, const struct record_index *index, struct err *e)
+{
+	CLEANUP(buf_fini) struct buf wanted;
+	CLEANUP(buf_fini) struct buf anew;
+	bool                         is_there = true;
+	enum rc                      rc;
+
+	buf_init(&wanted, SQL_MAX);
+	buf_init(&anew, SQL_MAX);
+	add_index(&wanted, type, index);
+	rc = has_index(db, buf_str(&wanted), &is_there, e);
+	if (rc || is_there)
+		return rc;
+	buf_addf(&anew, "DROP INDEX IF EXISTS \"%s_%s\"; %s", type->name, index->name, wanted.p);
+	return exec_buf(db, &anew, e);
+}
+
+static enum rc make_type(sqlite3 *db, const struct record_type *type, struct err *e)
+{
+	struct buf sql;
+	enum rc    rc;
+
+	buf_init(&sql, SQL_MAX);
+	add_table(&sql, type);
+	rc = exec_buf(db, &sql, e);
+	for (int f = 0; !rc && f < type->field_count; f++) {
+		if (sqlite3_table_column_metadata(db, "main", type->name, type->fields[f].name, NULL, NULL, NULL, NULL,
+		                                  NULL) == SQLITE_OK)
+			continue;
+		buf_reset(&sql);
+		buf_addf(&sql, "ALTER TABLE \"%s\" ADD COLUMN \"%s\" %s%s;", type->name, type->fields[f].name,
+		         column_type(type->fields[f].kind), type->fields[f].kind == FIELD_TEXT ? "" : " DEFAULT 0");
+		rc = exec_buf(db, &sql, e);
+	}
+	for (int i = 0; !rc && i < type->index_count; i++)
+		if (!type->indexes[i].is_unique) /* those are kept in memory, see sqlite_unique.c */
+			rc = make_index(db, type, &type->indexes[i], e);
+	buf_fini(&sql);
+	return rc;
+}
+
+enum rc sqlite_read_number(sqlite3 *db, const char *sql, int64_t *ret, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	enum rc       rc = RC_OK;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
+		rc = sqlite_failed(db, "be read", e);
+	else
+		*ret = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+enum rc sqlite_check_identity(sqlite3 *db, bool may_be_new, struct err *e)
+{
+	int64_t id = 0, version = 0, objects = 0;
+	enum rc rc;
+
+	if ((rc = sqlite_read_number(db, "PRAGMA application_id", &id, e)) ||
+	    (rc = sqlite_read_number(db, "PRAGMA user_version", &version, e)) ||
+	    (rc = sqlite_read_number(db, "SELECT count(*) FROM sqlite_schema", &objects, e)))
+		return rc;
+	if (id != APPLICATION_ID && (objects > 0 || !may_be_new))
+		return sqlite_is_foreign(e);
+	if (version > SQLITE_SCHEMA_VERSION)
+		return err_set(e, RC_CORRUPT,
+		               SQLITE_STORE_WORDS
+		               " has schema version %d, this program knows up to %d: use a newer one",
+		               (int)version, SQLITE_SCHEMA_VERSION);
+	return RC_OK;
+}
+
+enum rc sqlite_prepare_schema(sqlite3 *db, const struct record_type *const *types, size_t type_count, bool may_be_new,
+                              struct err *e)
+{
+	enum rc rc = sqlite_check_identity(db, may_be_new, e);
+	char    stamp[96];
+
+	if (rc || (rc = sqlite_exec(db, "BEGIN IMMEDIATE", e)))
+		return rc;
+	for (size_t i = 0; !rc && i < type_count; i++)
+		rc = make_type(db, types[i], e);
+	(void)snprintf(stamp, sizeof(stamp), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+	               APPLICATION_ID, SQLITE_SCHEMA_VERSION); /* fits */
+	if (!rc)
+		rc = sqlite_exec(db, stamp, e);
+	if (rc)
+		rc_ignore(sqlite_exec(db, "ROLLBACK", NULL)); /* the first failure is the one to report */
+	return rc;
+}
