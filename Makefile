@@ -10,8 +10,10 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 LISTEN  ?= 127.0.0.1:8080
 DATA    ?= data
-SPEED   ?= 360
+INSTANCES ?= sim
+SPEED   ?= $(if $(filter local,$(INSTANCES)),1,360)
 SECONDS ?= 10
+TESTS   ?= auto
 PYTHON  := /usr/bin/python3
 comma   := ,
 
@@ -24,24 +26,36 @@ export TSAN_OPTIONS  := halt_on_error=1:second_deadlock_stack=1
 # The unit tests that use threads.
 THREADED := $(foreach t,alarm aws aws_identity broker cloud csp disk fetch http_server jobs kernel notify policy_document pump saga schedule store webhook,$(if $(wildcard tests/unit/test_$(t).c),$(t)))
 
-.PHONY: all build run test t sim check fmt bench fuzz install docs setup clean help
+.PHONY: all build run test t sim check fmt bench fuzz fuzz-api soak install docs setup clean help
 all: build
 
-build: build/build.ninja ## build the program: build/leasehold
+build: build/build.ninja check-layers ## build the program: build/leasehold
 	@ninja -C build --quiet
 
+# build/ may have been configured without the tests: by `make run`, or before cmocka was there.
+.PHONY: build-tests
+build-tests: build/build.ninja
+	@ninja -C build -t query tests/sim/sim >/dev/null 2>&1 || { $(call heard_on_failure,meson setup --reconfigure build -Dtests=enabled) }
+	@ninja -C build --quiet
+
+# Real sites take real time. Their folder is beside the store's, which is closed to the tenants' users.
+ROUTER ?= 127.0.0.1:8081
+ifeq ($(INSTANCES),local)
+RUN_INSTANCES = LEASEHOLD_INSTANCE_DRIVER=local LEASEHOLD_INSTANCE_FOLDER=$(abspath $(DATA))-instances LEASEHOLD_INSTANCE_ROUTER=$(ROUTER)
+endif
 # Only warnings are logged, so that what it says at the start stays on the screen: make run LOG_LEVEL=INFO shows the rest.
-run: ## install what is missing, build and start it for trying out, on LISTEN=127.0.0.1:8080 with DATA=data, SPEED=360 times as fast
-	@scripts/setup run
+run: ## install what is missing, build and start it for trying out, on LISTEN=127.0.0.1:8080 with DATA=data, SPEED=360 times as fast; INSTANCES=local for real WordPress sites
+	@scripts/setup $(if $(filter local,$(INSTANCES)),instances,run)
 	@test -e build/leasehold || echo "building; this takes a minute the first time"
-	@$(MAKE) --no-print-directory build
-	@LEASEHOLD_TIME_SCALE=$${LEASEHOLD_TIME_SCALE:-$(SPEED)} LOG_LEVEL=$${LOG_LEVEL:-WARNING} \
+	@$(MAKE) --no-print-directory build TESTS=disabled
+	@LEASEHOLD_TIME_SCALE=$${LEASEHOLD_TIME_SCALE:-$(SPEED)} $(RUN_INSTANCES) LOG_LEVEL=$${LOG_LEVEL:-WARNING} \
 		exec build/leasehold serve --dev --listen $(LISTEN) --data $(DATA)
 
-test: ## install what is missing, run all tests
+test: ## install what is missing, run the quick checks and all tests
 	@scripts/setup test
+	@$(MAKE) --no-print-directory $(QUICK_CHECKS)
 	@$(MAKE) --no-print-directory unit
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tests
 	meson test -C build --no-rebuild --print-errorlogs --suite sim
 	LEASEHOLD_BIN=$(CURDIR)/build/leasehold PYTHON=$(PYTHON) scripts/server-tests
 	LEASEHOLD_BIN=$(CURDIR)/build/leasehold scripts/browser-tests
@@ -59,13 +73,13 @@ t: build-asan/build.ninja ## run the unit tests whose name contains T: make t T=
 SEEDS ?= $(if $(SEED),1,1000)
 sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME for one with a mistake
 	@scripts/setup test
-	@$(MAKE) --no-print-directory --silent build/build.ninja
-	@ninja -C build --quiet tests/sim/sim
+	@$(MAKE) --no-print-directory build-tests
 	@build/tests/sim/sim --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace) $(if $(DEFECT),--defect $(DEFECT))
 
 # In the order of what fails first.
-CHECKS := check-format check-layers check-headers check-banned check-gcc check-clang check-docs check-cppcheck check-asan \
-	  check-tsan check-fuzz
+QUICK_CHECKS := check-format check-layers check-headers check-banned
+CHECKS := $(QUICK_CHECKS) check-gcc check-clang check-docs check-cppcheck check-asan \
+	  check-tsan check-tsan-server check-every-call check-fuzz check-fuzz-api
 .PHONY: $(CHECKS)
 check: ## everything a change must pass before it is sent
 	@scripts/setup check
@@ -74,7 +88,7 @@ check: ## everything a change must pass before it is sent
 		$(MAKE) --no-print-directory $$step || { echo "make check: $$step failed" >&2; exit 1; }; \
 	done
 
-check-format check-layers check-headers check-banned:
+$(QUICK_CHECKS):
 	@scripts/$@
 
 check-gcc check-clang: check-%: build-%/build.ninja
@@ -88,7 +102,21 @@ check-tsan: build-tsan/build.ninja
 	@ninja -C build-tsan --quiet
 	@meson test -C build-tsan --no-rebuild --print-errorlogs --timeout-multiplier 5 $(THREADED)
 
+# The server itself, under the tests of its API; without those that mostly wait, or try one thread many times.
+UNHURRIED := account_moved cli_terminal malformed nuke time_scale upstream_ui
+check-tsan-server: build-tsan/build.ninja
+	@ninja -C build-tsan --quiet
+	@LEASEHOLD_BIN=$(CURDIR)/build-tsan/leasehold $(PYTHON) -m pytest tests/api \
+		$(foreach t,$(UNHURRIED),--ignore=tests/api/test_$(t).py)
+
+# The chain of one lease and of one hold on AWS: each of its calls lost, and the server killed at each. And the suite of instances there.
+check-every-call: build-tests
+	@LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests/aws/test_every_call_of_a_lease.py tests/aws/test_every_call_of_a_hold.py \
+		tests/aws/test_instances_on_aws.py
+
 check-fuzz: fuzz
+
+check-fuzz-api: fuzz-api
 
 check-docs: build
 	@for doc in api settings; do \
@@ -111,6 +139,18 @@ fuzz: build-fuzz/build.ninja ## run every fuzz target for SECONDS=10
 	@ninja -C build-fuzz --quiet
 	@scripts/fuzz build-fuzz '$(SECONDS)'
 
+fuzz-api: build-asan/build.ninja ## fuzz the whole HTTP API of a sanitized server for SECONDS=10, from SEED=1 on; SEED=7 ROUNDS=1 repeats one
+	@ninja -C build-asan --quiet leasehold
+	@$(PYTHON) tests/fuzz/fuzz_api.py --seconds $(SECONDS) --seed $(or $(SEED),1) $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+
+HOURS ?= 1
+soak: build-fuzz/build.ninja build-asan/build.ninja ## run what takes hours for HOURS=1: simulator, kills, power failures, fuzzing; writes docs/endurance.md
+	@scripts/setup check
+	@$(MAKE) --no-print-directory build-tests
+	@ninja -C build-asan --quiet leasehold
+	@ninja -C build-fuzz --quiet
+	@scripts/soak $(HOURS)
+
 # Files are made beside their place and moved, so that a failure leaves no half of one.
 docs: build ## make docs/api.md and docs/settings.md anew from the tables of routes and settings
 	@for doc in api settings; do \
@@ -119,33 +159,45 @@ docs: build ## make docs/api.md and docs/settings.md anew from the tables of rou
 		mv build/$$doc.md docs/$$doc.md; \
 	done
 
-SHARE = $(DESTDIR)$(PREFIX)/share
 install: build ## install below DESTDIR and PREFIX=/usr/local
-	build/leasehold help --man > build/leasehold.1
-	build/leasehold completion bash > build/leasehold.bash
-	build/leasehold completion zsh > build/_leasehold
-	sed 's|/usr/bin/leasehold|$(PREFIX)/bin/leasehold|' deploy/leasehold.service > build/leasehold.service
-	install -D -m 755 build/leasehold $(DESTDIR)$(PREFIX)/bin/leasehold
-	install -D -m 644 build/leasehold.1 $(SHARE)/man/man1/leasehold.1
-	install -D -m 644 build/leasehold.bash $(SHARE)/bash-completion/completions/leasehold
-	install -D -m 644 build/_leasehold $(SHARE)/zsh/site-functions/_leasehold
-	install -D -m 644 deploy/leasehold.conf.example $(SHARE)/doc/leasehold/leasehold.conf.example
-	install -D -m 644 build/leasehold.service $(DESTDIR)$(PREFIX)/lib/systemd/system/leasehold.service
+	@$(call heard_on_failure,meson configure build --prefix=$(PREFIX)) ninja -C build --quiet
+	meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+.PHONY: deb image portable lambda-zip check-deploy
+deb: ## build the Debian package of the last commit, into build-deb
+	@scripts/setup deploy
+	@scripts/make-deb
+
+image: ## build the container image, into build-image; as root
+	@scripts/setup deploy
+	@scripts/make-image
+
+lambda-zip: portable
+portable: ## build one file, and the function for AWS Lambda, that run on any Linux with glibc 2.34: ARCH=amd64 or arm64, into build-portable
+	@scripts/setup deploy
+	@scripts/make-portable $(ARCH)
+
+check-deploy: ## try the package and the image as production runs them, and the stacks for AWS
+	@scripts/setup deploy
+	@$(MAKE) --no-print-directory build
+	LEASEHOLD_BIN=$(CURDIR)/build/leasehold LEASEHOLD_DEPLOY=1 $(PYTHON) -m pytest tests/deploy tests/ddb/test_updates.py
 
 setup: ## install what building needs
 	@scripts/setup run
 
 clean: ## remove everything that was built; data stays
-	rm -rf build build-*
+	rm -rf build build-* deploy/cdk/build
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
-# $(call configure,FOLDER,COMPILER,OPTIONS): meson is heard only when it fails.
-configure = @echo "configuring $(1)"; log=$$(CC=$(2) meson setup $(1) $(3) 2>&1) || { echo "$$log" >&2; exit 1; }
+# meson is heard only when it fails.
+heard_on_failure = log=$$($(1) 2>&1) || { echo "$$log" >&2; exit 1; };
+# $(call configure,FOLDER,COMPILER,OPTIONS)
+configure = @echo "configuring $(1)"; $(call heard_on_failure,CC=$(2) meson setup $(1) $(3))
 
 build/build.ninja:
-	$(call configure,build,$(CC))
+	$(call configure,build,$(CC),-Dtests=$(TESTS))
 build-asan/build.ninja:
 	$(call configure,build-asan,$(CC),-Db_sanitize=address$(comma)undefined $(SANITIZED))
 build-gcc/build.ninja:

@@ -2,13 +2,18 @@
 """Fixtures: servers and vendors that end with the test or the module that asked for them."""
 
 import itertools
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from lib.fake_csp import FakeCsp
 from lib.server import Server
 
+SHIM = Path(__file__).with_name("crash") / "failsync.c"
 names = itertools.count(1)
+os.umask(0o077)  # settings, keys and people's files must be private
 
 
 class Maker:
@@ -77,3 +82,29 @@ def owner(request):
 def new_owner():
     """As many such ids as wanted."""
     return lambda: "track-%d" % next(names)
+
+
+# A disk with troubles to order: see crash/failsync.c.
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shim")
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(folder / "failsync.so"), str(SHIM)], check=True
+    )
+    return folder / "failsync.so"
+
+
+@pytest.fixture
+def flags(tmp_path):
+    folder = tmp_path / "flags"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def shimmed(shim, flags):
+    """The environment of a server whose flushes obey the flags."""
+    checks = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
+    return {"LD_PRELOAD": str(shim), "FAILSYNC_DIR": str(flags), "ASAN_OPTIONS": checks}

@@ -25,8 +25,11 @@ def test_an_account_moved_by_hand_is_locked_away_within_seconds(pool):
     moved = ops.post("/v1/sim/accounts/%s/move" % account, body={"from": "Available", "to": "Frozen"})
     assert moved.status == 200, moved
     until(lambda: show(pool, account)["status"] == "Quarantine", "it is locked away", 30)
-    events = [e["detail-type"] for e in ops.events("subject=account/" + account)]
-    assert "AccountQuarantined" in events and "AccountDriftDetected" not in events
+    events = {e["detail-type"]: e["detail"] for e in ops.events("subject=account/" + account)}
+    drift = events["AccountDriftDetected"]
+    assert (drift["actualOu"], drift["expectedOu"]) == ("Frozen", "Available")
+    assert drift["driftDetails"]["drift_description"].startswith("it was moved to Frozen by ")
+    assert events["AccountQuarantined"]["reason"] == drift["driftDetails"]["drift_description"]
     until(lambda: account in [a["id"] for o in ops.get("/v1/sim").json["ous"] if o["name"] == "Quarantine" for a in o["accounts"]],
           "it is in Quarantine", 30)
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a far side that fails to a mail in an operator's box, and back: real HTTP receiver, real mail server."""
 
+import threading
+
 import pytest
 
 from lib.receiver import Receiver
@@ -72,7 +74,28 @@ def test_one_refused_recipient_does_not_keep_the_other_from_his_mail(world):
     break_webhook(server, admin, receiver)
     until(lambda: mails_about(mail, "dead-letters"), "the good recipient has his mail")
     dead = until(
-        lambda: [d for d in admin.get("/v1/ops/dead-letters?queue=mail-out").json["dead_letters"]], "the other is dead"
+        lambda: [d for d in admin.get("/v1/ops/dead-letters?queue=mail-alarm").json["dead_letters"]], "the other is dead"
     )
     assert {d["target"] for d in dead} == {"second@example.org"}
     assert all("550" in d["error"] for d in dead), dead
+
+
+def test_receivers_that_hang_keep_no_alarm_from_the_pager(tmp_path):
+    """More is due for those that hang than one look finds; a third one refuses, and of that the pager is told."""
+    with Receiver() as hanging, Receiver() as second, Receiver() as refusing, Receiver() as pager:
+        hanging.gate, second.gate, refusing.status = threading.Event(), threading.Event(), 500
+        server = Server(
+            tmp_path / "data",
+            env={"LEASEHOLD_WEBHOOK_PRIVATE": "true", "LEASEHOLD_ALARM_INTERVAL_SEC": "1", "LEASEHOLD_SIM_SANDBOXES": "400", "LEASEHOLD_SINK_TRIES": "1"},
+        ).start()
+        admin = server.admin()
+        for url, filter in ((hanging.url, "*"), (second.url, "*"), (refusing.url, "SandboxMarkedForDeletion"), (pager.url, "Alarm*")):
+            assert admin.post("/v1/ops/webhooks", body={"url": url, "filter": filter}).status == 201
+        server.wait_available(400)
+        claims = [server.track("student-%d" % n).allocate() for n in range(300)]
+        assert {c.status for c in claims} == {201}
+        assert server.track("student-1").mark(claims[1].json["sandbox_id"]).status == 200
+        until(lambda: [e for e in pager.events() if e["detail-type"] == "AlarmRaised"], "the pager is told")
+        until(lambda: [e for e in second.events() if e["detail-type"] == "AlarmRaised"], "so is one that hangs, before the rest")
+        hanging.gate.set(), second.gate.set()
+        assert server.stop() == 0

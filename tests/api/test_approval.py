@@ -53,6 +53,30 @@ def ask(person, template):
     return person.call("POST", "/leases", {"leaseTemplateUuid": template["uuid"], "comments": ""})
 
 
+def test_a_manager_gets_around_no_rule_by_assigning_to_himself(pool, rules):
+    template = pool.template()
+    body = {"leaseTemplateUuid": template["uuid"], "comments": "", "userEmail": MANAGER.upper()}
+    assert pool.manager.call("POST", "/leases", body).status == 403
+
+
+def test_nobody_approves_his_own_request_unless_the_policy_allows_it(pool, ops):
+    template = pool.template()
+    body = {"leaseTemplateUuid": template["uuid"], "comments": "", "userEmail": MANAGER}
+    lease = pool.manager.data("POST", "/leases", body, 201)
+    assert lease["status"] == "PendingApproval"
+    review = "/leases/%s/review" % lease["leaseId"]
+    refused = pool.manager.call("POST", review, {"action": "Approve"})
+    assert refused.status == 403 and b"leases.allowSelfApproval" in refused.body
+    can = pool.manager.data("GET", "/leases/%s/explain" % lease["leaseId"])["can"]
+    assert [c["command"].split()[2] for c in can] == ["deny", "withdraw"]
+    version = ops.read("policy")["version"]
+    policy = {"document": "leases: {allowSelfApproval: true}\n", "version": version}
+    assert ops.request("PUT", "/v1/ops/policy", body=policy).status == 200
+    assert pool.manager.data("POST", review, {"action": "Approve"})["status"] == "Provisioning"
+    policy = {"document": "{}", "version": version + 1}
+    assert ops.request("PUT", "/v1/ops/policy", body=policy).status == 200
+
+
 def test_without_rules_the_template_decides(pool, ops):
     asks, approves = pool.template(), pool.template(requiresApproval=False)
     for template, decision in ((asks, "ask"), (approves, "approve")):
@@ -125,7 +149,7 @@ def test_the_command_line_explains(pool, ops, rules, tmp_path):
 
     def run(*words):
         command = [os.environ["LEASEHOLD_BIN"], "policy", "explain", template["name"], *words]
-        return subprocess.run(command, capture_output=True, text=True, env=env, timeout=30)
+        return subprocess.run(command, capture_output=True, text=True, env=env, timeout=90)
 
     good = run("--email", USER)
     assert good.returncode == 0 and good.stdout.startswith("approve, by the rule small\n"), good

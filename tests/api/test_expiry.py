@@ -31,6 +31,19 @@ class Old:
         return self.admin.record(self.ids[n])["status"]
 
 
+def test_the_log_warns_of_each_track_that_did_not_give_back(make, new_owner):
+    old = Old(make, new_owner, [90 * HOUR, 0, 90 * HOUR])
+    assert old.admin.run("expire")["expired"] == 2
+
+    def warned():
+        lines = [line for line in old.server.lines if '"SandboxExpired"' in line]
+        return len(lines) == 2 and lines
+
+    lines = until(warned, "two lines about expired sandboxes")
+    assert all('"level":"WARNING"' in line for line in lines)
+    assert [sum(owner in line for line in lines) for owner in old.owners] == [1, 0, 1]
+
+
 def test_expiry_ends_what_is_over_its_grace(make, new_owner):
     old = Old(make, new_owner, [0, 4 * HOUR - 60, 4 * HOUR + 60, 4.5 * HOUR - 60, 4.5 * HOUR + 60, 90 * HOUR])
     got = old.admin.run("expire")

@@ -60,7 +60,7 @@ def test_an_account_rests_and_says_for_what_and_until_when(pool, ops):
     assert len(open_ones) == 1 and open_ones[0]["reason"] == "billing" and open_ones[0]["leaseUuid"] == lease["uuid"]
     due = open_ones[0]["due"]
     shown = due[:10] + " " + due[11:16] + " UTC"
-    assert x["summary"] == ("Account %s rests until %s so that the costs of lease %s are complete; then it can be lent again."
+    assert x["summary"] == ("Account %s is in cooldown until %s so that the costs of lease %s are complete; then it can be lent again."
                             % (account, shown, lease["uuid"]))
     assert due in [step["at"] for step in x["next"]]
     assert x["problems"] == []
@@ -80,7 +80,7 @@ def test_an_account_whose_cleanup_failed_says_what_brings_it_back(pool, ops):
         x = until_where(ops, account, "Quarantine")
     finally:
         faults(ops)
-    assert "is locked away: the cleanup failed" in x["summary"]
+    assert "is in quarantine: the cleanup failed" in x["summary"]
     again = next(c for c in x["can"] if c["command"] == "leasehold account retry-cleanup " + account)
     assert (again["method"], again["role"]) == ("POST", "Admin")
     assert pool.admin.call(again["method"], again["path"][len("/api"):]).status == 200  # what is offered works
@@ -91,7 +91,7 @@ def test_an_account_whose_cleanup_failed_says_what_brings_it_back(pool, ops):
     ("account/999999999999", 404, "no event tells of one"),
     ("sandbox/sb-nowhere", 404, "there is no sandbox sb-nowhere"),
     ("lease/00000000-0000-0000-0000-000000000000", 404, "there is no lease"),
-    ("instance/i-1", 404, "has no instances yet"),
+    ("instance/i-1", 404, "no event tells of one"),
     ("moon/1", 400, "right are account, lease, sandbox and instance"),
     ("account/12", 400, "12 digits"),
     ("sandbox/%20", 400, "not a sandbox id"),
@@ -141,8 +141,8 @@ def test_the_command_guesses_the_kind_and_prints_what_matters(pool, ops):
     admin = {"BROKER_ADMIN_TOKEN": program.ADMIN_TOKEN}
     text = cli(pool, "explain", account, env=admin).stdout
     words = " ".join(text.split())
-    assert words.startswith("Account %s rests until " % account) and "Cooldown since " in words
-    for heading in ("Why", "Holds", "What happens next", "What you can do", "What led there, the newest first"):
+    assert words.startswith("Account %s is in cooldown until " % account) and "Cooldown since " in words
+    for heading in ("Why", "Holds", "What happens next", "What you can do", "History, newest first"):
         assert "\n%s\n" % heading in text, text
     assert "What is wrong" not in text
     assert "      leasehold hold release " in text and "held: billing" in text
@@ -156,7 +156,7 @@ def test_the_command_guesses_the_kind_and_prints_what_matters(pool, ops):
 def test_the_command_says_when_there_is_nothing(pool):
     admin = {"BROKER_ADMIN_TOKEN": program.ADMIN_TOKEN}
     assert "no event tells of one" in cli(pool, "explain", "account", "999999999999", env=admin, code=NOT_FOUND).stderr
-    assert "has no instances yet" in cli(pool, "explain", "instance", "i-1", env=admin, code=NOT_FOUND).stderr
+    assert "no instance i-1" in cli(pool, "explain", "instance", "i-1", env=admin, code=NOT_FOUND).stderr
     assert "no sandbox sb-nowhere" in cli(pool, "explain", "sb-nowhere", env=admin, code=NOT_FOUND).stderr
     cli(pool, "explain", env=admin, code=USAGE)
     cli(pool, "explain", "account", "999999999999", code=NOT_ALLOWED)
@@ -167,6 +167,6 @@ def test_without_an_operators_token_the_command_explains_a_lease_as_its_owner_se
     lease = pool.pending(owner)
     env = {"LEASEHOLD_TOKEN": jwt.token(owner.email, "User")}
     text = cli(pool, "explain", "lease", lease["uuid"][:23], env=env, code=OK).stdout
-    assert "waits for a manager to approve it" in " ".join(text.split()) and "lease withdraw" in text
+    assert "is waiting for a manager's approval" in " ".join(text.split()) and "lease withdraw" in text
     managers = cli(pool, "explain", "lease", lease["uuid"], env={"LEASEHOLD_TOKEN": jwt.token(MANAGER, "Manager")}).stdout
     assert "leasehold lease approve " + lease["uuid"] in managers

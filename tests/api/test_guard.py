@@ -2,6 +2,7 @@
 """The guard beside another system, as a running server: settings, a whole cycle, what it says, what it does not serve."""
 
 import json
+from datetime import datetime
 
 import pytest
 
@@ -62,6 +63,26 @@ def test_an_account_is_held_and_comes_back(server):
     wanted = ["SCHEDULER_CREATED", "QUARANTINE_START", "QUARANTINE_COMPLETE", "UNQUARANTINE_START", "UNQUARANTINE_COMPLETE"]
     assert [a for a in said if a in wanted] == wanted
     assert guarded.ops.read("dead-letters")["dead_letters"] == []
+
+
+def test_nfr_p1_a_burst_of_moves_is_held_within_30_seconds_each(make):
+    """At real speed: from the arrival of CloudTrail's event to the end of the move and the write of the table."""
+    env = {**ENV, "LEASEHOLD_TIME_SCALE": 1, "LEASEHOLD_SIM_ACCOUNTS": 20}
+    guarded = Guarded(make.server(args=["--dev"], **env, ACCOUNT_TABLE_NAME="sim"))
+    accounts = guarded.accounts("Available")
+    assert len(accounts) >= 20
+    for account in accounts:
+        guarded.clean(account)
+    until(lambda: len(guarded.accounts("Quarantine")) == len(accounts), "all are held", 120, 0.2)
+
+    def seconds(account):
+        guarded.wait_for(account, "QUARANTINE_COMPLETE")
+        events = guarded.ops.events("subject=account/%s&order=oldest" % account)
+        came = [e["time"] for e in events if e["detail-type"] == "cloudtrail:MoveAccount"][1]  # out of CleanUp
+        done = next(e["time"] for e in events if e["detail-type"] == "guard:QUARANTINE_COMPLETE")
+        return (datetime.fromisoformat(done) - datetime.fromisoformat(came)).total_seconds()
+
+    assert max(seconds(account) for account in accounts) < 30
 
 
 def test_what_it_does_is_logged_and_counted(server):
@@ -144,7 +165,7 @@ def test_x18_the_doctor_heals_beside_another_system_too(silent):
     silent.move(account, "Available", "Quarantine")
     code, said = doctor(silent)
     assert code == FOUND and "unrecorded-rest" in said and account in said and not held(silent, account)
-    assert "put right" in doctor(silent, "--fix")[1]
+    assert "repaired" in doctor(silent, "--fix")[1]
     hold = held(silent, account)[0]
     assert hold["created_by"] == "reconciler" and hold["mode"] == "guard" and hold["due_at"] - hold["created_at"] == 40 * 3600
     until(lambda: "pool-mismatch#" + account in raised(silent), "it is told of", 30)

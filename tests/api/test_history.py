@@ -4,6 +4,7 @@
 import random
 import threading
 import time
+from collections import Counter
 
 import pytest
 
@@ -124,7 +125,7 @@ class Run:
             if owner not in tracks:
                 if len(tracks) > 4:
                     tracks.popitem()[1].close()
-                tracks[owner] = self.server.track(owner, retry=False, timeout=30)
+                tracks[owner] = self.server.track(owner, retry=False)
             self.turn(rng, tracks[owner], owner)
         for track in tracks.values():
             track.close()
@@ -168,6 +169,12 @@ class Run:
             if reply.status not in (200, 503):
                 self.strange.append(reply)
 
+    def is_worth_judging(self):
+        ops = list(self.record.ops)
+        often = Counter((op.kind, op.status) for op in ops)
+        told = {op.sandbox for op in ops if op.is_claimed}
+        return min(often["claim", 201], often["claim", 200], often["mark", 200]) > 50 and len(told) > 100 and len(self.csp.deleted) > 20
+
     def go(self, seconds):
         work = [Background(self.caller, n) for n in range(CALLERS)]
         work += [
@@ -177,7 +184,7 @@ class Run:
             Background(self.job, "sync"),
         ]
         begin = time.monotonic()
-        until(lambda: time.monotonic() - begin > seconds, "the run", seconds + 5, 0.1)
+        until(lambda: time.monotonic() - begin > seconds and self.is_worth_judging(), "the run, with enough in it", 180, 0.2)
         self.end.set()
         for w in work:
             w.result(60)
@@ -207,14 +214,7 @@ def test_64_callers_with_everything_going_on(make):
     ops = run.record.ops
     assert run.strange == []
     assert judge(ops) == []
-    # The run was worth judging.
-    told = {op.sandbox for op in ops if op.is_claimed}
-    assert sum(op.status == 201 for op in ops if op.kind == "claim") > 50
-    assert sum(op.status == 200 for op in ops if op.kind == "claim") > 50
-    assert sum(op.status == 200 for op in ops if op.kind == "mark") > 50
-    assert len(told) > 100
-    assert set(early.values()) & told, "the early ones were seen"
-    assert len(csp.deleted) > 20
+    assert set(early.values()) & {op.sandbox for op in ops if op.is_claimed}, "the early ones were seen"
     # What the server says about itself agrees with what it told.
     now = {s["sandbox_id"]: s["allocated_to_track"] for s in server.admin().everything("allocated")}
     assert len(set(now.values())) == len(now), "one live sandbox per track"

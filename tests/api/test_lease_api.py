@@ -181,15 +181,15 @@ def test_a_body_that_is_no_object_is_at_fault_as_a_whole(pool, body):
 def test_a_type_on_calls_without_a_body_is_no_matter(pool):
     lease = pool.active(pool.person())
     reply = pool.manager.call("POST", "/leases/%s/freeze" % lease["leaseId"], headers={"Content-Type": "application/json"})
-    assert reply.status == 200 and reply.json == {"status": "success", "data": None}, reply
+    assert reply.status == 200 and reply.json == {"status": "success", "data": pool.freeze_answer}, reply
 
 
-def test_the_rate_limit_is_per_address_and_an_envelope(make):
+def test_the_rate_limit_is_per_person_and_an_envelope(make):
     pool = Pool(make.server(args=["--dev"], LEASEHOLD_RATE_LIMIT_PER_SEC="1", LEASEHOLD_RATE_LIMIT_BURST="3", **leases.env(make.folder)))
     replies = [pool.user.call("GET", "/configurations") for _ in range(8)]
     limited = [r for r in replies if r.status == 429]
     assert limited and limited[0].json["data"]["errors"][0]["message"] and int(limited[0].header("retry-after")) >= 1
-    assert pool.admin.call("GET", "/configurations").status == 429
+    assert pool.admin.call("GET", "/configurations").status == 200
 
 
 # Asking.
@@ -255,6 +255,25 @@ def test_nobody_has_more_than_he_may(pool):
     assert person.data("POST", "/leases", body, 201)["status"] == "PendingApproval"
 
 
+def test_leases_that_end_before_a_time(pool):
+    person = pool.person()
+    soon, late = pool.active(person, leaseDurationInHours=2), pool.active(person, leaseDurationInHours=24)
+    over, asked = pool.active(person, leaseDurationInHours=1), None
+    pool.manager.data("POST", "/leases/%s/terminate" % over["leaseId"])
+    asked = pool.pending(person)
+
+    def before(time, more=""):
+        got = person.data("GET", "/leases?userEmail=%s&expiresBefore=%s%s" % (person.email, time, more))["result"]
+        return sorted(lease["uuid"] for lease in got)
+
+    assert before(late["expirationDate"]) == [soon["uuid"]], "not the ended one, nor the one without an end yet"
+    assert before("2099-01-01T00:00:00Z") == sorted([soon["uuid"], late["uuid"]]) and asked
+    assert before("2099-01-01T00:00:00Z", "&status=Frozen") == []
+    assert pool.manager.fields("GET", "/leases?expiresBefore=tomorrow-at-eight-oclock") == ["expiresBefore"]
+    pool.manager.data("POST", "/leases/%s/terminate" % soon["leaseId"])
+    pool.manager.data("POST", "/leases/%s/terminate" % late["leaseId"])
+
+
 def test_lists_by_owner_and_status(pool):
     person, other = pool.person(), pool.person()
     mine = [pool.pending(person)["uuid"] for _ in range(2)]
@@ -288,7 +307,7 @@ def test_a_review_answers_with_id_and_status(pool, method, body, status):
     assert pool.manager.data(method, path, body) == {"leaseId": lease["leaseId"], "status": status}
     shown = pool.show(lease)
     if status == "ApprovalDenied":
-        assert shown["deniedBy"] == MANAGER and shown.get("denyReason") == body.get("reason") and shown["ttl"] > 0
+        assert shown["deniedBy"] == MANAGER and shown["denyReason"] == body.get("reason", "Request denied by manager") and shown["ttl"] > 0
     else:
         assert shown["approvedBy"] == MANAGER
         pool.manager.call("POST", "/leases/%s/terminate" % lease["leaseId"])
@@ -316,13 +335,27 @@ def test_who_is_approved_without_a_free_account_waits_in_line(make):
     waiting = [pool.pending(pool.person()) for _ in range(2)]
     for place, lease in enumerate(waiting, 1):
         path = "/leases/%s/review" % lease["leaseId"]
-        assert pool.manager.data("POST", path, {"action": "Approve"})["status"] == "PendingApproval"
+        assert pool.manager.data("POST", path, {"action": "Approve"})["status"] == "Provisioning"
         shown = pool.show(lease)
-        assert shown["status"] == "PendingApproval" and shown["queuePosition"] == place and shown["queuedSince"]
+        assert shown["status"] == "Provisioning" and shown["queuePosition"] == place and shown["queuedSince"]
+        assert shown["approvedBy"] == MANAGER and "awsAccountId" not in shown and shown["startDate"]
         assert pool.manager.errors("POST", path, {"action": "Approve"}, 409)
+        assert pool.manager.errors("POST", path, {"action": "Deny", "reason": "no"}, 409)
+    undecided = pool.pending(pool.person())
+    ids = [lease["uuid"] for lease in waiting]
+    for size in (1, 100):
+        assert [l["uuid"] for l in pool.admin.everything("/leases?status=PendingApproval", size)] == [undecided["uuid"]]
+        for status in ("Provisioning", "InLine"):
+            assert sorted(l["uuid"] for l in pool.admin.everything("/leases?status=" + status, size)) == sorted(ids)
+    of_owner = "/leases?userEmail=%s&status=" % waiting[0]["userEmail"]
+    assert [len(pool.admin.everything(of_owner + s, 100)) for s in ("PendingApproval", "Provisioning", "InLine")] == [0, 1, 1]
+    counted = pool.server.admin().get("/v1/ops/overview").json["leases"]
+    assert counted["by_status"]["PendingApproval"] == 1 and counted["in_line"] == 2
     owner = Api(pool.server, waiting[0]["userEmail"], "User")
     assert owner.data("POST", "/leases/%s/withdraw" % waiting[0]["leaseId"])["leaseId"] == waiting[0]["leaseId"]
     assert pool.show(waiting[1])["queuePosition"] == 1
+    assert pool.manager.call("POST", "/leases/%s/terminate" % waiting[1]["leaseId"]).status == 200
+    assert pool.show(waiting[1])["status"] == "ApprovalDenied" and not pool.admin.everything("/leases?status=InLine", 100)
     assert pool.server.stop() == 0
 
 
@@ -333,7 +366,7 @@ def test_freeze_unfreeze_terminate(pool):
     lease = pool.active(pool.person())
     path = "/leases/" + lease["leaseId"]
     assert pool.manager.errors("POST", path + "/unfreeze", status=409)
-    assert pool.manager.call("POST", path + "/freeze").json == {"status": "success", "data": None}
+    assert pool.manager.call("POST", path + "/freeze").json == {"status": "success", "data": pool.freeze_answer}
     assert pool.manager.errors("POST", path + "/freeze", status=409)
     assert pool.show(lease)["status"] == "Frozen"
     back = pool.manager.data("POST", path + "/unfreeze")
@@ -434,6 +467,8 @@ def test_a_template_as_the_web_pages_send_it(pool):
     assert got["name"] == "web 2" and got["uuid"] == made["uuid"]
     assert got["meta"]["createdTime"] == made["meta"]["createdTime"] and got["createdBy"] == MANAGER
     assert pool.admin.fields("PUT", "/leaseTemplates/" + made["uuid"], {k: v for k, v in back.items() if k != "createdBy"}) == ["createdBy"]
+    forged = pool.admin.data("PUT", "/leaseTemplates/" + made["uuid"], {**back, "createdBy": "somebody.else@example.com"})
+    assert forged["createdBy"] == MANAGER, "who made a template is not for a body to say"
 
 
 def test_a_template_is_found_by_name_too(pool):

@@ -384,11 +384,17 @@ for name, body in {
     "deep": b"[" * 5000 + b"]" * 5000,
     "deep in reason": b'{"reason": ' + b"[" * 3000 + b"]" * 3000 + b"}",
 }.items():
-    case(
-        "body: " + name,
-        admin(b"POST", b"sandboxes/{free}/quarantine", b"Content-Type: application/json\r\n", body),
-        BAD | BODY_LARGE if "deep" in name else BAD,
-    )
+    for call in (b"quarantine", b"replace"):
+        case(
+            "body of %s: %s" % (call.decode(), name),
+            admin(b"POST", b"sandboxes/{free}/" + call, b"Content-Type: application/json\r\n", body),
+            BAD | BODY_LARGE if "deep" in name else BAD,
+        )
+
+for name, headers in {"none": b"", "empty": b"X-Track-ID: \r\n", "with blanks": b"X-Track-ID: a b\r\n", "twice": b"X-Track-ID: a\r\nX-Track-ID: b\r\n"}.items():
+    case("claim for a track: " + name, admin(b"POST", b"allocate", headers), BAD_OWNER)
+for query in (b"need=x", b"need=-1", b"need=", b"at=noon", b"at=%00", b"need=1&need=2", b"when=1"):
+    case("forecast: " + query.decode(), admin(b"GET", b"forecast?" + query), BAD)
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """/metrics: every family is there and moves when its thing happens."""
 
+import json
 import re
-import socket
+import subprocess
 
 import pytest
 
 from lib.crowd import Background
+from lib.http import Client
+from lib.ports import free_port
+from lib.server import QUIET, binary, clean_env
 from lib.wait import until
 
 FAMILIES = {
@@ -20,6 +24,8 @@ FAMILIES = {
     "broker_cleanup_total": "counter",
     "broker_cleanup_deleted_total": "counter",
     "broker_cleanup_failed_total": "counter",
+    "broker_cleanup_retries_total": "counter",
+    "broker_cleanup_latency_seconds": "histogram",
     "broker_expiry_total": "counter",
     "broker_expiry_orphaned_total": "counter",
     "broker_pool_available": "gauge",
@@ -233,11 +239,14 @@ def test_cleanup_moves_its_counters(server, csp, new_owner):
     with Moves(server) as m:
         server.admin().run("cleanup")
     assert m.by("broker_cleanup_failed_total") == 2
+    assert m.by("broker_cleanup_retries_total") == 0
     assert m.by("broker_cleanup_deleted_total") == 0
     csp.delete_fault = None
     with Moves(server) as m:
         server.admin().run("cleanup")
     assert m.by("broker_cleanup_deleted_total") == 2
+    assert m.by("broker_cleanup_retries_total") == 2
+    assert m.by("broker_cleanup_latency_seconds_count") == 2
     assert m.by("broker_cleanup_failed_total") == 0
     assert m.by("broker_cleanup_total", outcome="success") == 1
     assert m.by("broker_cleanup_duration_seconds_count") == 1
@@ -291,18 +300,10 @@ def test_the_circuit_is_shown(make):
     server = make.server(csp=csp, CIRCUIT_BREAKER_THRESHOLD=2, CIRCUIT_BREAKER_TIMEOUT_SEC=1)
     assert read(server).get("broker_csp_circuit_open") == 0
     csp.list_fault = 500
-    for _ in range(2):
-        server.admin().act("sync")
-    assert read(server).get("broker_csp_circuit_open") == 1
+    until(lambda: server.admin().act("sync") and read(server).get("broker_csp_circuit_open") == 1, "it is open, for a second each time")
     csp.list_fault = None
     until(lambda: server.admin().act("sync").status == 200, "closed again", 10, 0.05)
     assert read(server).get("broker_csp_circuit_open") == 0
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def test_metrics_alone_on_their_own_port(make):
@@ -316,3 +317,37 @@ def test_metrics_alone_on_their_own_port(make):
     for path in ("/v1/admin/stats", "/v1/openapi.json", "/v1/allocate"):
         assert own.get(path).status == 404
     assert read(server).get("broker_pool_total") == 2
+
+
+def test_log_lines_that_nobody_reads_are_counted(tmp_path):
+    process = subprocess.Popen(
+        [binary(), "serve", "--init", "--listen", "127.0.0.1:0", "--data", str(tmp_path)], env=clean_env(QUIET), stdout=subprocess.PIPE
+    )
+    try:
+        line = next(line for line in process.stdout if b'"listening"' in line)
+        host, port = json.loads(line)["address"].partition("://")[2].split(":")
+        client = Client((host, int(port)))
+
+        def lost():
+            for _ in range(500):
+                client.get("/v1/no-such-path-" + "x" * 1000)
+            text = client.get("/metrics").body.decode()
+            return float(re.search(r"^leasehold_log_lines_lost_total (\S+)", text, re.M).group(1))
+
+        until(lost, "more was logged than there is room for", 60, 0)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_metrics_can_be_kept_behind_a_token(make):
+    token = "prometheus-" + "0" * 16
+    server = make.server(LEASEHOLD_METRICS_TOKENS=token)
+    read = lambda **headers: server.client().get("/metrics", headers=headers)
+    assert read().status == 401 and b"broker_pool_total" not in read().body
+    assert read(Authorization="Bearer wrong-" + token).status == 401
+    for good in (token, server.env["BROKER_ADMIN_TOKEN"]):
+        assert b"broker_pool_total" in read(Authorization="Bearer " + good).body
+    assert server.client().get("/healthz").status == 200
+    assert server.client().get("/v1/ops/alarms", headers={"Authorization": "Bearer " + token}).status == 401

@@ -84,7 +84,7 @@ def test_the_owner_of_one_set_aside_need_not_give_it_back(pool, admin, owner):
     reply = track.mark(sandbox)
     assert (reply.status, reply.code) == (409, "CONFLICT")
     assert reply.error["message"] == (
-        "sandbox %s was set aside by an operator; there is nothing more for you to do" % sandbox
+        "sandbox %s was put in quarantine by an operator; there is nothing more for you to do" % sandbox
     )
     assert admin.record(sandbox)["status"] == "stale"
 

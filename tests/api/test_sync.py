@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sync job against a vendor that behaves, and one that does not."""
 
-import time
+import threading
 
 import pytest
 
@@ -193,10 +193,9 @@ def test_an_empty_listing_is_refused_even_with_force(pool):
 
 def test_a_slow_vendor_is_given_up(make):
     pool = Pool(make, 3, CSP_TIMEOUT_READ_SEC=1)
-    pool.csp.list_delay = 4
-    begin = time.monotonic()
+    pool.csp.gate = threading.Event()
     pool.failed_sync()
-    assert time.monotonic() - begin < 3.8
+    pool.csp.gate.set()
     assert pool.admin.stats()["available"] == 3
 
 
@@ -303,27 +302,26 @@ def test_5000_accounts_while_claims_go_on(make, new_owner):
     csp = make.csp(200)
     server = make.server(csp=csp)
     csp.add(4800, "more")
-    took, admin = [], server.admin()
+    admin = server.admin()
 
     def claim():
         track = server.track(new_owner())
-        begin = time.monotonic()
         reply = track.allocate()
-        took.append(time.monotonic() - begin)
         assert reply.status in (201, 409), reply
         if reply.status == 201:
             assert track.mark(reply.json["sandbox_id"]).status == 200
         track.close()
 
     with Loop(claim) as one, Loop(claim) as two:
+        before = one.rounds + two.rounds
         run = Background(admin.run, "sync")
         until(run.is_done, "sync of 5000", 60, 0.02)
-        until(lambda: one.rounds + two.rounds > 20, "claims went on", 20)
+        meanwhile = one.rounds + two.rounds - before
     got = run.result()
     assert got["added"] == 4800
     assert got["synced"] >= 4800
     assert admin.stats()["total"] == 5000
-    assert max(took) < 2.0, "a claim took %.2f s" % max(took)
+    assert meanwhile > 6, "%d claims while sync ran: they wait for it" % meanwhile
 
 
 def test_sync_back_to_back_never_undoes_a_claim(make, new_owner):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shell and the way in.
-import { assert, isAccessible, people, shared, shot, test, World } from "./rig.mjs";
+import { assert, isAccessible, loaded, people, same, shared, shot, steadyPort, test, World } from "./rig.mjs";
 
 const world = shared({ env: { LEASEHOLD_SIM_SANDBOXES: "30" } });
 const nav = (page) => page.locator("#nav a").allTextContents();
@@ -18,7 +18,7 @@ test("an operator's token is good for sandboxes and operations, not for leases",
 	await page.getByText("Use a token instead").click();
 	await page.getByLabel("Token").fill("wrong");
 	await page.getByRole("button", { name: "Use this token" }).click();
-	await page.getByText("This token is not good here").waitFor();
+	await page.getByText("This token is not valid here").waitFor();
 	await page.getByLabel("Token").fill(world.token("operator"));
 	await page.getByRole("button", { name: "Use this token" }).click();
 	await page.getByRole("heading", { name: "Overview" }).waitFor();
@@ -26,11 +26,45 @@ test("an operator's token is good for sandboxes and operations, not for leases",
 	assert.equal(await page.getByRole("heading", { name: "My leases" }).count(), 0);
 });
 
+// From the console's own link to the server's page, without sending its form; then as if that page had led back.
+async function comeBack(page, token) {
+	await page.getByRole("link", { name: "Sign in" }).click();
+	await page.getByLabel("Password").waitFor();
+	await page.goto(`${world.url}/?token=${token}`);
+}
+
 test("a session's token is taken out of the address at once", async (t) => {
-	const page = await world.open(t, { path: `/?token=${world.token("User")}` });
+	const page = await world.open(t);
+	await comeBack(page, world.token("User"));
 	await page.getByRole("heading", { name: "My leases" }).waitFor();
 	assert.equal(page.url(), `${world.url}/`);
 	assert.deepEqual(await nav(page), ["Overview", "Leases"]);
+});
+
+test("a link with somebody's token signs nobody in: the sign-in was not started in this tab", async (t) => {
+	const page = await world.open(t, { path: `/leases?token=${world.token("User")}` });
+	await page.getByText("This sign-in was not started in this tab").waitFor();
+	assert.equal(page.url(), `${world.url}/leases`);
+	assert.equal(await page.evaluate(() => sessionStorage.getItem("leasehold.token")), null);
+	await isAccessible(page, "a sign-in that was not begun here");
+});
+
+test("a link with somebody's token does not change who is signed in", async (t) => {
+	const page = await world.open(t, { as: "Admin", path: `/?token=${world.token("User")}` });
+	await page.getByRole("heading", { name: "Overview" }).waitFor();
+	assert.ok((await nav(page)).includes("Sandboxes"));
+	assert.equal(page.url(), `${world.url}/`);
+});
+
+test("a sign-in that was begun is good for one token, and not for long", async (t) => {
+	const page = await world.open(t);
+	await comeBack(page, world.token("User"));
+	await page.getByRole("button", { name: "Sign out" }).click();
+	await page.goto(`${world.url}/?token=${world.token("User")}`);
+	await page.getByText("This sign-in was not started in this tab").waitFor();
+	await page.evaluate(() => (Date.now = ((real) => () => real() - 3600_000)(Date.now)));
+	await comeBack(page, world.token("User"));
+	await page.getByText("This sign-in was not started in this tab").waitFor();
 });
 
 test("a page that the role does not include is not allowed", async (t) => {
@@ -54,10 +88,11 @@ test("the colours can be switched, and the choice stays", async (t) => {
 test("a keyboard gets along: skip link, visible focus, a dialog that holds it and gives it back", async (t) => {
 	const page = await world.open(t, { as: "Admin", path: "/sandboxes" });
 	await page.getByRole("heading", { name: "Sandboxes" }).waitFor();
+	await loaded(page);
 	await page.keyboard.press("Tab");
-	assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+	await same(() => page.evaluate(() => document.activeElement.textContent), "Skip to the content");
 	await page.keyboard.press("Enter");
-	assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+	await same(() => page.evaluate(() => document.activeElement.id), "main");
 	const pause = page.getByRole("button", { name: "Pause deletions" });
 	await pause.focus();
 	await page.keyboard.press("Enter");
@@ -69,7 +104,7 @@ test("a keyboard gets along: skip link, visible focus, a dialog that holds it an
 	}
 	await page.keyboard.press("Escape");
 	await dialog.waitFor({ state: "detached" });
-	assert.equal(await page.evaluate(() => document.activeElement.textContent), "Pause deletions");
+	await same(() => page.evaluate(() => document.activeElement.textContent), "Pause deletions");
 });
 
 test("a session that ends leads to the sign-in, and back to where one was", async (t) => {
@@ -77,7 +112,7 @@ test("a session that ends leads to the sign-in, and back to where one was", asyn
 	await page.locator("#events li").first().waitFor();
 	await page.route("**/v1/admin/sandboxes*", (route) => route.fulfill({ status: 401, json: { error: { code: "UNAUTHORIZED", message: "the token is not known here" } } }));
 	await page.getByRole("link", { name: "Sandboxes", exact: true }).click();
-	await page.getByText("Your session has ended").waitFor();
+	await page.getByText("Your session has expired").waitFor();
 	assert.equal(await page.evaluate(() => sessionStorage.getItem("leasehold.token")), null);
 	await page.unrouteAll();
 	await page.getByText("Use a token instead").click();
@@ -87,7 +122,8 @@ test("a session that ends leads to the sign-in, and back to where one was", asyn
 });
 
 test("signing out forgets the token", async (t) => {
-	const page = await world.open(t, { path: `/?token=${world.token("Manager")}` });
+	const page = await world.open(t);
+	await comeBack(page, world.token("Manager"));
 	await page.getByRole("button", { name: "Sign out" }).click();
 	await page.getByRole("heading", { name: "Sign in to Leasehold" }).waitFor();
 	assert.equal(await page.evaluate(() => sessionStorage.getItem("leasehold.token")), null);
@@ -104,17 +140,16 @@ test("the sign-in page of the server leads into the console", async (t) => {
 });
 
 test("a server that is away is told, and the page goes on when it is back", async (t) => {
-	const own = new World({ LEASEHOLD_SIM_SANDBOXES: "3" });
+	const own = new World({ LEASEHOLD_SIM_SANDBOXES: "3" }, [], await steadyPort());
 	await own.start();
 	t.after(() => own.stop());
 	const page = await own.open(t, { as: "Admin", path: "/sandboxes", allow: [/ERR_|Failed to fetch/] });
 	await page.getByRole("heading", { name: "Sandboxes" }).waitFor();
-	const port = new URL(own.url).port;
 	await own.stopServer();
 	await page.getByLabel("State").selectOption("allocated");
 	await page.getByRole("alert").getByText("The server cannot be reached.").first().waitFor();
 	await shot(page, "server-away");
-	await own.start(port);
-	await page.getByText("No sandbox matches").waitFor();
-	assert.ok(await page.locator("#banner").isHidden());
+	await own.start();
+	await page.getByText("No matching sandboxes").waitFor();
+	await page.locator("#banner").waitFor({ state: "hidden" });
 });

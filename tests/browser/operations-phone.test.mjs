@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every page of operations on a phone, in the dark, for who has an operator's token only.
-import { assert, isAccessible, shared, shot, test, until } from "./rig.mjs";
+import { fits, isAccessible, shared, shot, test, until } from "./rig.mjs";
 
 const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "4", LEASEHOLD_SIM_ACCOUNTS: "4", LEASEHOLD_SINK_TRIES: "1" } });
 
@@ -17,8 +17,7 @@ test("on a phone and in the dark every page fits and is accessible", async (t) =
 	for (const path of paths) {
 		await page.goto(`${world.url}/operations${path}`);
 		await page.locator("main h1").waitFor();
-		await page.locator("main .loading").waitFor({ state: "detached" });
-		assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390, `/operations${path} is wider than a phone`);
+		await fits(page, `/operations${path}`);
 		await isAccessible(page, `/operations${path} on a phone`);
 		await shot(page, `phone-operations${path.replace("/", "-")}`);
 	}

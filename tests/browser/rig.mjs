@@ -13,9 +13,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 import { chromium } from "playwright-core";
 
 export { assert, test };
@@ -26,7 +28,8 @@ const SHOTS = join(ROOT, "build/screenshots");
 const SECRET = "browser-tests-secret-0123456789abcdef";
 const OPERATOR = "admin-token-0123456789abcdef", TRACK = "track-token-0123456789abcdef";
 const PASSWORD = "correct horse battery";
-const START_MS = 20000, STEP_MS = 8000;
+const START_MS = 90000, STEP_MS = 60000; // a machine under load is several times slower
+const SHAKE = process.env.LEASEHOLD_SHAKE === "1";
 const OURS = /^(LEASEHOLD_|BROKER_|CSP_|DDB_|AWS_|CLEANUP_|NIOSXAAS_|CIRCUIT_|BACKOFF_|LOG_)/;
 
 export const people = { Admin: "admin@example.com", Manager: "manager@example.com", User: "user@example.com" };
@@ -54,6 +57,42 @@ export async function until(f, what, timeout = STEP_MS) {
 	}
 }
 
+// Waits until f answers what is wanted; tells what it answers instead.
+export async function same(f, wanted, what, timeout = STEP_MS) {
+	const end = Date.now() + timeout;
+	for (;;) {
+		const got = await f();
+		if (isDeepStrictEqual(got, wanted)) return;
+		if (Date.now() >= end) assert.deepEqual(got, wanted, what);
+		await new Promise((done) => setTimeout(done, 20));
+	}
+}
+
+// What is there now is taken away.
+export const gone = (locator, what) => same(() => locator.count(), 0, what ?? `${locator} is gone`);
+
+// The page that was asked for is there, with all its parts. A page draws itself anew at any time: whatever is read from it is waited for.
+export const loaded = (page) => until(() => page.evaluate(() => document.querySelector("main > *") && !document.querySelector("main[aria-busy], main .loading")), "the page is loaded");
+
+// A button of the page, which takes no click while it is still at work on the last one.
+export const press = (page, name) => page.locator("main").getByRole("button", { name, exact: true }).and(page.locator(':not([aria-busy="true"])')).first().click();
+
+// Nothing is wider than the screen.
+export async function fits(page, what) {
+	await loaded(page);
+	const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+	assert.ok(wide <= screen, `${what}: ${wide} pixels of ${screen}`);
+}
+
+// For a server that comes back at the same address. One that the system chose could be given to anybody meanwhile; below 32768 it chooses none.
+export async function steadyPort() {
+	for (;;) {
+		const port = 16000 + Math.floor(Math.random() * 16000), server = createServer();
+		const isFree = await new Promise((done) => server.once("error", () => done(false)).listen(port, "127.0.0.1", () => server.close(() => done(true))));
+		if (isFree) return port;
+	}
+}
+
 function writePeople(folder) {
 	const path = join(folder, "people.jsonl");
 	const password = execFileSync(BINARY, ["token", "hash-password"], { input: `${PASSWORD}\n`, encoding: "utf8" }).trim();
@@ -63,8 +102,9 @@ function writePeople(folder) {
 }
 
 export class World {
-	constructor(env, args = []) {
+	constructor(env, args = [], port = 0) {
 		this.env = env;
+		this.port = port;
 		this.args = args;
 		this.folder = mkdtempSync(join(tmpdir(), "leasehold-browser-"));
 		this.password = PASSWORD; // everybody's, on the sign-in page
@@ -72,10 +112,10 @@ export class World {
 		this.contexts = new Set();
 	}
 
-	async start(port = 0) {
+	async start() {
 		const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OURS.test(name)));
 		const env = { ...inherited, ...QUIET, LEASEHOLD_USERS_FILE: writePeople(this.folder), ...this.env };
-		this.server = spawn(BINARY, ["serve", "--listen", `127.0.0.1:${port}`, "--data", this.folder, ...this.args], { env, stdio: ["ignore", "pipe", "pipe"] });
+		this.server = spawn(BINARY, ["serve", "--listen", `127.0.0.1:${this.port}`, "--data", this.folder, "--init", ...this.args], { env, stdio: ["ignore", "pipe", "pipe"] });
 		this.server.stderr.on("data", (text) => this.said.push(String(text)));
 		this.ended = new Promise((done) => this.server.once("exit", done));
 		const address = new Promise((done) => {
@@ -137,14 +177,32 @@ export class World {
 		page.on("pageerror", (e) => errors.push(String(e.stack ?? e)));
 		page.on("request", (r) => r.url().startsWith(this.url) || r.url().startsWith("data:") || errors.push(`a request to elsewhere: ${r.url()}`));
 		t.after(async () => {
+			if (!page.isClosed()) await page.unrouteAll({ behavior: "ignoreErrors" }); // an answer that a test changes may be on its way
 			await context.close();
 			this.contexts.delete(context);
 			assert.deepEqual(errors.filter((e) => !allow.some((pattern) => pattern.test(e))), [], "errors in the browser");
 		});
+		if (SHAKE) await shake(context, page);
 		if (as) await page.addInitScript((token) => sessionStorage.getItem("leasehold.token") ?? sessionStorage.setItem("leasehold.token", token), this.token(as));
 		await page.goto(this.url + path);
 		return page;
 	}
+}
+
+// With LEASEHOLD_SHAKE=1 everything that may happen between two lines of a test does: pages are slow, draw themselves anew up to fifteen times as often,
+// and each answer takes its own time.
+async function shake(context, page) {
+	await page.addInitScript(() => {
+		const every = window.setInterval, get = window.fetch, some = (most) => new Promise((done) => setTimeout(done, Math.random() * most));
+		window.setInterval = (run, ms, ...more) => every(run, Math.min(ms, Math.max(ms / 15, 400)), ...more);
+		window.fetch = async (...call) => {
+			await some(100);
+			const answer = await get(...call);
+			await some(200);
+			return answer;
+		};
+	});
+	await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: 4 });
 }
 
 let shownBrowser;
@@ -156,9 +214,9 @@ function browser() {
 	return shownBrowser;
 }
 
-// One server for all tests of a file. args: more words for `leasehold serve`, such as --dev.
-export function shared({ env = {}, args = [] } = {}) {
-	const world = new World(env, args);
+// One server for all tests of a file. args: more words for `leasehold serve`, such as --dev; port: a steadyPort(), if it is stopped and started again.
+export function shared({ env = {}, args = [], port } = {}) {
+	const world = new World(env, args, port);
 	before(() => Promise.all([world.start(), browser()]));
 	after(async () => {
 		await world.stop();
@@ -169,13 +227,17 @@ export function shared({ env = {}, args = [] } = {}) {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// Nothing that axe calls serious or critical.
-export async function isAccessible(page, what) {
+async function violations(page) {
 	await page.evaluate(axe);
-	const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-	const bad = violations.filter((v) => ["serious", "critical"].includes(v.impact))
+	const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+	return found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
 		.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => `${n.target} (${n.failureSummary})`).join("; ")}`);
-	assert.deepEqual(bad, [], `accessibility of ${what}`);
+}
+
+// Nothing that axe calls serious or critical. What it says of parts that were replaced while it looked is gone when it looks again.
+export async function isAccessible(page, what) {
+	await loaded(page);
+	await same(() => violations(page), [], `accessibility of ${what}`, 20000);
 }
 
 // Kept as build/screenshots/NAME.png.

@@ -43,7 +43,7 @@ class Caller:
         return seen
 
     def turn(self, server, owner, seen):
-        track = server.track(owner, retry=False, timeout=20)
+        track = server.track(owner, retry=False)
         try:
             sandbox = self.told.get(owner)
             if sandbox and owner not in self.marked and self.rng.random() < 0.3:
@@ -80,13 +80,11 @@ class Caller:
         return ("pending_deletion",) if self.marked[owner] else ("allocated", "pending_deletion")
 
 
-def one_round(server, callers, rng):
-    """Load, and a kill in the middle of it. Returns what each caller was told."""
-    end = threading.Event()
+def one_round(server, callers, record, rng):
+    """Load, and a kill in the middle of it: after so many calls, however long they take. Returns what each caller was told."""
+    end, enough = threading.Event(), len(record.ops) + rng.randrange(30, 500)
     work = [Background(c.round, server, end) for c in callers]
-    begin = time.monotonic()
-    moment = rng.uniform(0.03, 0.6)
-    until(lambda: time.monotonic() - begin > moment, "the moment to die", 5, 0.005)
+    until(lambda: len(record.ops) >= enough, "the moment to die", pause=0.001)
     server.kill()
     end.set()
     return [w.result(60) for w in work]
@@ -101,7 +99,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_lent_twice(make):
     callers = [Caller(n, record) for n in range(CALLERS)]
 
     for number in range(ROUNDS):
-        seen = one_round(server, callers, rng)
+        seen = one_round(server, callers, record, rng)
         if number % 2:
             server.check_store()
         server.start()

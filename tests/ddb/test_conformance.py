@@ -44,6 +44,14 @@ def test_a_record_that_is_certainly_new_costs_one_write_and_no_read(way):
 
 
 @pytest.mark.parametrize("kind", ["lose", "lose-500"])
+def test_a_claim_of_one_record_whose_answer_was_lost_is_not_taken_for_anothers(way, kind):
+    writes = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
+    fault = way.fault(kind, operations=writes, share=0.3, seed=3)
+    run_suite(way.endpoint, "what_changes_one_record_happens_once")
+    assert fault.hits >= 3
+
+
+@pytest.mark.parametrize("kind", ["lose", "lose-500"])
 def test_a_new_record_whose_answer_was_lost_is_not_taken_for_anothers(way, kind):
     fault = way.fault(kind, operations=("TransactWriteItems",), count=3)
     run_suite(way.endpoint, "a_record_that_is_certainly_new_is_added")

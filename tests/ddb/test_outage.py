@@ -13,7 +13,8 @@ from lib.history import Recorder, judge
 from lib.http import Broken
 from lib.wait import until
 
-PROMPT, BACK_WITHIN = 1.0, 5.0  # seconds
+PROMPT = 15.0  # seconds; a store that hangs does so for 60, and a transaction has 2
+BACK_WITHIN = 60.0
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem")
 
 
@@ -47,11 +48,11 @@ def timed(call):
     return reply, time.monotonic() - begin
 
 
-def assert_unavailable(reply, took):
+def assert_unavailable(reply, took, most=PROMPT):
     assert reply.status == 503 and reply.code == "SERVICE_UNAVAILABLE", reply
     assert int(reply.header("Retry-After")) >= 1
     assert reply.error["retry_after"] == int(reply.header("Retry-After"))
-    assert took < PROMPT, "took %.2f s" % took
+    assert took < most, "took %.2f s" % took
 
 
 @pytest.mark.parametrize("how", AWAY)
@@ -110,6 +111,17 @@ def test_a_node_started_without_the_store_serves_when_it_is_back(make, store, pr
     until(lambda: track.allocate().status in (200, 201), "claims succeed", BACK_WITHIN, 0.05)
     until(lambda: node.client().get("/readyz").status == 200, "it is ready", BACK_WITHIN, 0.05)
     assert store.holders() == {track.owner: [track.claim()["sandbox_id"]]}
+
+
+def test_a_claim_under_way_when_the_store_goes_away_is_answered_promptly(make, proxy, nodes, new_owner):
+    """Each call of a transaction had time for itself: slow ones and then one without an answer were more than a transaction's time."""
+    (node,) = nodes(1, make.csp(5), via=proxy, LEASEHOLD_STORE_DEADLINE_MS=6000)
+    track = node.track(new_owner())
+    track.get("/healthz")  # its connection is there
+    reads = proxy.fault("delay", operations=("GetItem", "Query"), seconds=2.7)
+    proxy.fault("hang", operations=WRITES, seconds=60)
+    assert_unavailable(*timed(track.allocate), most=10)  # 6 s; each for itself it was 11
+    assert reads.hits, "it was under way"
 
 
 def test_a_waiting_claim_outlives_an_outage_or_is_told(make, store, proxy, nodes, new_owner):
@@ -181,7 +193,7 @@ class Load:
         rng = random.Random(500 + number)
         while not self.end.is_set():
             owner = rng.choice(self.owners)
-            track = rng.choice(self.servers).track(owner, retry=False, timeout=20)
+            track = rng.choice(self.servers).track(owner, retry=False)
             try:
                 self.turn(rng, track, owner)
             except (Broken, OSError) as e:
@@ -243,13 +255,11 @@ def test_claims_stay_right(make, store, proxy, nodes, name):
     run = Load(servers, tracks=16)
     work = [Background(run.caller, n) for n in range(8)]
     begin = time.monotonic()
-    until(lambda: time.monotonic() - begin > 3, "the run", 10, 0.05)
+    is_enough = lambda: all(f.hits > 3 for f in faults) and sum(op.is_claimed for op in list(run.record.ops)) > 30
+    until(lambda: time.monotonic() - begin > 3 and is_enough(), "the run, with each fault some times", 120, 0.05)
     run.finish(work)
     proxy.clear()
     run.check(store)
-    assert all(f.hits > 3 for f in faults), [(f.kind, f.hits) for f in faults]
-    answered = [op for op in run.record.ops if op.is_claimed]
-    assert len(answered) > 30, "too little happened to mean something"
 
 
 def test_a_claim_whose_answer_was_lost_is_found_by_its_repeat(make, store, proxy, nodes, new_owner):

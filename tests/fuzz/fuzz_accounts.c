@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "domain/csp.h"
+#include "domain/ports/csp.h"
 #include "domain/sandbox.h"
 #include "providers/csp/accounts.h"
-#include "service/records.h"
+#include "service/broker/records.h"
 
 enum { COMPARED_MAX = 200 };
 

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/config.h"
-#include "app/tokens.h"
+#include "app/config/config.h"
+#include "app/signin.h"
+#include "http/api/api.h"
 
 static void check_taken(const struct config *c)
 {
@@ -29,8 +31,8 @@ static void check_taken(const struct config *c)
 		must(!strstr(out.p, config_text(c, CONFIG_API_TOKEN)));
 	buf_fini(&out);
 	if (tokens_read(c, &tokens, NULL) == RC_OK)
-		for (size_t i = 0; i < tokens.track_count; i++)
-			must(tokens.track[i].n >= 16 && tokens.track[i].n <= 256);
+		for (size_t i = 0; i < tokens.track.count; i++)
+			must(tokens.track.items[i].n >= 16 && tokens.track.items[i].n <= 256);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -41,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char                     path[64];
 	int                      fd = memfd_create("config", MFD_CLOEXEC);
 
-	must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	must(fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, data, size) == (ssize_t)size);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	buf_init(&problems, 1 << 20);
 	if (config_load(&c, nothing, path, &problems) == RC_OK) {

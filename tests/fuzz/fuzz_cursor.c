@@ -11,11 +11,13 @@
 
 #include "base/arena.h"
 #include "domain/sandbox.h"
-#include "service/records.h"
-#include "store/memory.h"
+#include "service/broker/records.h"
+#include "service/services.h"
+#include "store/memory/memory.h"
 #include "store/session.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 #include "store/store.h"
+#include "../truth/test_clock.h"
 
 enum { RECORDS = 40 };
 

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "kernel/intake.h"
+#include "kernel/edge/intake.h"
 
 static void check_accepted(const struct intake_record *record)
 {

@@ -39,7 +39,7 @@ static void read_signed(struct str header, struct str payload, struct arena *a)
 {
 	struct str         head = base64url_encode(a, header), body = base64url_encode(a, payload), signature;
 	struct str         text = str_format(a, "%.*s.%.*s", STR_ARG(head), STR_ARG(body));
-	unsigned char      mac[JWT_MAC_SIZE];
+	unsigned char      mac[EVP_MAX_MD_SIZE];
 	unsigned           size;
 	struct jwt_session s;
 

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "domain/lease.h"
 #include "domain/move_event.h"
 
 /* Ids do not change by being written and read, and no id is of two kinds. */
 static void check_id(struct str id)
 {
-	must(!(move_is_account(id) && move_is_parent(id)));
+	must(!(account_id_is_ok(id) && move_is_parent(id)));
 	must(!move_is_ou(id) || move_is_parent(id));
 }
 
@@ -27,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(rc == RC_INVALID && problem.kind < MOVE_PROBLEM_COUNT && problem.details[0]);
 		must(strcmp(problem.action, MOVE_PARSE_ERROR) == 0);
 	} else {
-		must(move_is_account(m.account) && move_is_parent(m.source) && move_is_parent(m.destination));
+		must(account_id_is_ok(m.account) && move_is_parent(m.source) && move_is_parent(m.destination));
 		must(m.time_ms % 1000 == 0);
 	}
 	arena_fini(&a);

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/base64.h"
-#include "http/urlform.h"
+#include "http/api/urlform.h"
 
 static void check_base64(struct arena *a, struct str text)
 {

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/yaml.h"
-#include "service/policy_document.h"
+#include "service/policy/policy_document.h"
 
 static void check_depth(json_t *value, int depth)
 {

@@ -3,6 +3,8 @@
 
 import threading
 
+from lib.wait import LEAST
+
 
 def together(count, work):
     """Run work(number) in `count` threads that start at the same moment; their results in order."""
@@ -11,7 +13,7 @@ def together(count, work):
 
     def body(number):
         try:
-            barrier.wait(30)
+            barrier.wait(120)
             results[number] = work(number)
         except BaseException as e:  # handed to the test below
             failures.append(e)
@@ -20,7 +22,7 @@ def together(count, work):
     for t in threads:
         t.start()
     for t in threads:
-        t.join(120)
+        t.join(300)
     assert not any(t.is_alive() for t in threads), "a caller hangs"
     if failures:
         raise failures[0]
@@ -44,7 +46,8 @@ class Background:
     def is_done(self):
         return not self.thread.is_alive()
 
-    def result(self, timeout=60.0):
+    def result(self, timeout=LEAST):
+        timeout = max(timeout, LEAST)
         self.thread.join(timeout)
         assert not self.thread.is_alive(), "not done within %.0f s" % timeout
         if self.failure:

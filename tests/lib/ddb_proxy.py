@@ -37,6 +37,7 @@ from typing import Optional
 from urllib.parse import urlsplit
 
 from lib.http import Broken, Connection
+from lib.ports import free_port
 
 KINDS = ("throttle", "error", "drop", "lose", "lose-500", "conflict", "delay", "hang", "stale")
 LOG_MAX = 200000
@@ -89,7 +90,7 @@ class Proxy:
         self.remembered = {}  # body of an index query: its last answer that was passed on
         self.open = set()
         self.over = threading.Event()
-        self.listener, self.port = None, 0
+        self.listener, self.port = None, free_port()
         self.start()
 
     @property
@@ -112,7 +113,6 @@ class Proxy:
         assert self.listener is None, "it is running"
         self.over = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", self.port), backlog=256)
-        self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, args=(self.listener, self.over), daemon=True).start()
 
     def stop(self):

@@ -6,13 +6,13 @@
 
 Both want `Authorization: Token <token>`. Switches are plain attributes, read at each request:
 
-    list_fault, delete_fault   None, a status code, "drop" (close without an answer), "html" (a 200 that is a web page),
+    list_fault, delete_fault   None, a status code, "drop" (close without an answer), "html" or "html404" (a 200 or 404 that is a web page),
                                "html500" (a 500 whose JSON wraps a web page), "garbage", "no-results", "truncated"
     list_delay, delete_delay   seconds before the answer
     is_empty                   list nothing
     keeps_deleted              go on listing what was deleted
     hidden                     sandbox ids that are left out of the listing
-    gate                       a threading.Event that every listing waits for, or None
+    gate, delete_gate          a threading.Event that every listing or deletion waits for, or None
 """
 
 import json
@@ -74,7 +74,7 @@ class FakeCsp:
         self.list_delay = self.delete_delay = 0.0
         self.is_empty = self.keeps_deleted = False
         self.hidden = set()
-        self.gate = None
+        self.gate = self.delete_gate = None
         self.next_number = 0
         self._listing = None
         self.add(count, prefix)
@@ -90,8 +90,9 @@ class FakeCsp:
         return {"CSP_BASE_URL": self.url, "CSP_API_TOKEN": TOKEN}
 
     def close(self):
-        if self.gate:
-            self.gate.set()
+        for gate in (self.gate, self.delete_gate):
+            if gate:
+                gate.set()
         if self.thread.is_alive():
             self.server.shutdown()
             self.server.server_close()
@@ -190,6 +191,8 @@ class FakeCsp:
                     return self.answer(fault, b'{"error": {"message": "made to fail"}}')
                 if fault == "html":
                     return self.answer(200, PAGE.encode(), "text/html")
+                if fault == "html404":
+                    return self.answer(404, PAGE.encode(), "text/html")
                 if fault == "html500":
                     return self.answer(500, json.dumps({"error": [{"message": PAGE}]}).encode())
                 if fault == "garbage":
@@ -224,6 +227,8 @@ class FakeCsp:
 
             def do_DELETE(self):
                 self.note()
+                if fake.delete_gate:
+                    fake.delete_gate.wait(60)
                 time.sleep(fake.delete_delay)
                 if not self.allowed():
                     return

@@ -9,6 +9,8 @@ import json
 import socket
 import ssl
 
+from lib.wait import LEAST
+
 CRLF = b"\r\n"
 
 
@@ -51,9 +53,9 @@ class Reply:
 class Connection:
     """One socket with its read buffer."""
 
-    def __init__(self, address, timeout=30.0, tls=None):
+    def __init__(self, address, timeout=LEAST, tls=None, source=None):
         host, port = address
-        self.sock = socket.create_connection((host, port), timeout=timeout)
+        self.sock = socket.create_connection((host, port), timeout=timeout, source_address=source and (source, 0))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             self.sock = tls.wrap_socket(self.sock, server_hostname=host)
@@ -77,7 +79,7 @@ class Connection:
             raise Broken("end of stream after %r" % self.buf[:100])
         self.buf += got
 
-    def is_closed_by_peer(self, timeout=5.0):
+    def is_closed_by_peer(self, timeout=30.0):
         """True when the server ends the connection within the time, without sending anything more."""
         self.sock.settimeout(timeout)
         try:
@@ -146,14 +148,15 @@ class Connection:
 class Client:
     """Requests over one connection that is opened when needed. Not for two threads at once.
 
-    retry: when a kept connection turns out to be closed before a byte of the reply came, ask once more on a new one.
+    source: the address that it comes from. retry: when a kept connection turns out to be closed before a byte of the reply came, ask once more on a new one.
     """
 
-    def __init__(self, address, headers=None, timeout=30.0, tls=None, retry=True):
+    def __init__(self, address, headers=None, timeout=LEAST, tls=None, retry=True, source=None):
         self.address = address
         self.base_headers = dict(headers or {})
         self.timeout = timeout
         self.tls = tls
+        self.source = source
         self.retry = retry
         self.conn = None
 
@@ -180,7 +183,7 @@ class Client:
     def _once(self, data, is_head, timeout):
         try:
             if self.conn is None:
-                self.conn = Connection(self.address, self.timeout, self.tls)
+                self.conn = Connection(self.address, self.timeout, self.tls, self.source)
             self.conn.sock.settimeout(timeout or self.timeout)
             self.conn.send(data)
             reply = self.conn.reply(is_head)
@@ -203,7 +206,7 @@ class Client:
             self.conn = None
 
 
-def exchange(address, raw, timeout=10.0, half_close=False):
+def exchange(address, raw, timeout=LEAST, half_close=False):
     """Send raw bytes on a new connection. Returns (reply or None when it was just closed, the connection)."""
     conn = Connection(address, timeout)
     try:

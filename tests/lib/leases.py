@@ -38,8 +38,10 @@ def lease_id(email, lease_uuid):
 class Api(Client):
     """One caller."""
 
+    lives = 3600  # seconds, of the token
+
     def __init__(self, server, email, *roles, **kw):
-        super().__init__(server.address, {"Authorization": "Bearer " + jwt.token(email, *roles)}, **kw)
+        super().__init__(server.address, {"Authorization": "Bearer " + jwt.token(email, *roles, lives=self.lives)}, **kw)
         self.email = email
 
     def call(self, method, path, body=None, **kw):
@@ -79,16 +81,20 @@ class Api(Client):
 class Pool:
     """A server with callers of every role."""
 
+    api = Api
+    administration = ["999988887777", "999988886666"]  # accounts that the organisation is run from
+    freeze_answer = None
+
     def __init__(self, server):
         self.server = server
-        self.admin = Api(server, ADMIN, "Admin")
-        self.manager = Api(server, MANAGER, "Manager")
-        self.user = Api(server, USER, "User")
+        self.admin = self.api(server, ADMIN, "Admin")
+        self.manager = self.api(server, MANAGER, "Manager")
+        self.user = self.api(server, USER, "User")
         self.by_role = {"Admin": self.admin, "Manager": self.manager, "User": self.user}
 
     def person(self):
         """A user whom nobody else has; the token writes his email in lower case, the directory does not."""
-        return Api(self.server, "person-%d@example.com" % next(persons), "User")
+        return self.api(self.server, "person-%d@example.com" % next(persons), "User")
 
     def template(self, **fields):
         body = {"name": "t-%d" % next(names), "requiresApproval": True, "visibility": "PUBLIC", "maxSpend": 40,

@@ -75,15 +75,15 @@ def insert(server, table, **values):
 class Stream:
     """A live stream: what came, event by event."""
 
-    def __init__(self, server, query="", last_id=None, receive_buffer=None):
+    def __init__(self, server, query="", last_id=None, receive_buffer=None, token=None, path="stream"):
         self.conn = Connection(server.address)
         if receive_buffer:
             self.conn.sock.close()
             self.conn.sock = socket.socket()
             self.conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
             self.conn.sock.connect(server.address)
-        lines = ["GET /v1/ops/events/stream%s HTTP/1.1" % query, "Host: x"]
-        lines.append("Authorization: Bearer " + server.env["BROKER_ADMIN_TOKEN"])
+        lines = ["GET /v1/ops/events/%s%s HTTP/1.1" % (path, query), "Host: x"]
+        lines.append("Authorization: Bearer " + (token or server.env["BROKER_ADMIN_TOKEN"]))
         if last_id:
             lines.append("Last-Event-ID: " + last_id)
         self.conn.send(("\r\n".join(lines) + "\r\n\r\n").encode())
@@ -125,7 +125,7 @@ class Stream:
                 self.last_id = line[4:]
         return lines
 
-    def event(self, timeout=10.0):
+    def event(self, timeout=60.0):
         """The next event: (type, envelope). Heartbeats are passed over."""
         self.conn.sock.settimeout(timeout)
         while True:

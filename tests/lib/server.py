@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server under test as a real process: start, stop, kill, restart on the same data."""
 
-import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from lib.http import Client
-from lib.wait import until
+from lib.wait import LEAST, until
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACK_TOKEN = "track-token-0123456789abcdef"
@@ -62,7 +62,7 @@ def clean_env(extra):
     return env
 
 
-def run(*args, env=None, timeout=30):
+def run(*args, env=None, timeout=LEAST):
     """Run a command of the program to its end."""
     return subprocess.run(
         [binary(), *args],
@@ -71,17 +71,18 @@ def run(*args, env=None, timeout=30):
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        timeout=timeout,
+        timeout=max(timeout, LEAST),
         check=False,
     )
 
 
 class Server:
-    def __init__(self, data, env=None, args=(), bare=False):
-        """bare: without the quiet settings, so without tokens too."""
+    def __init__(self, data, env=None, args=(), bare=False, init=True):
+        """bare: without the quiet settings, so without tokens too. init: make a store when there is none."""
         self.data = Path(data)
         self.env = {**({} if bare else QUIET), **(env or {})}
         self.args = list(args)
+        self.init = init
         self.process = None
         self.address = None
         self.url = None
@@ -91,16 +92,32 @@ class Server:
 
     # The process.
 
-    def start(self, timeout=30.0):
+    def command(self):
+        init = ["--init"] if self.init else []
+        return [binary(), "serve", "--listen", "127.0.0.1:0", "--data", str(self.data), *init, *self.args]
+
+    def popen_options(self):
+        return {}
+
+    def refusal(self, timeout=LEAST):
+        """It does not start; what it says."""
+        got = subprocess.run(
+            self.command(), env=clean_env(self.env), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+        )
+        assert got.returncode == 1, (got.returncode, got.stdout, got.stderr)
+        return got.stderr
+
+    def start(self, timeout=90.0):
         assert self.process is None
         self.lines, self.errors, self.address = [], [], None
         self.started_at = int(time.time())
         self.process = subprocess.Popen(
-            [binary(), "serve", "--listen", "127.0.0.1:0", "--data", str(self.data), *self.args],
+            self.command(),
             env=clean_env(self.env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            **self.popen_options(),
         )
         self.readers = [
             threading.Thread(target=self._read, args=a, daemon=True)
@@ -110,6 +127,8 @@ class Server:
             reader.start()
         try:
             until(lambda: self.address or self.process.poll() is not None, "the server listens or ends", timeout)
+            if not self.address:
+                self.readers[1].join(LEAST)  # its last words may still be on their way
             assert self.address, "ended with %s: %s" % (self.process.poll(), "".join(self.errors)[-2000:])
         except AssertionError:
             self.kill()
@@ -122,25 +141,26 @@ class Server:
             lines.append(line)
             if lines is not self.lines:
                 self.said.append(line)
-            if self.address is None and lines is self.lines and '"message":"listening"' in line:
-                self.url = json.loads(line)["address"]
+            found = re.search(r'"message":"listening","address":"([^"]+)"|: listening address=(\S+)', line)
+            if self.address is None and lines is self.lines and found:
+                self.url = found.group(1) or found.group(2)
                 host, _, port = self.url.partition("://")[2].rpartition(":")
                 self.address = (host, int(port))
 
     def _reap(self):
         for reader in self.readers:
-            reader.join(10)
+            reader.join(LEAST)
         self.process.stdout.close()
         self.process.stderr.close()
         self.process = None
 
-    def stop(self, timeout=20.0):
+    def stop(self, timeout=LEAST):
         """Graceful stop; returns the exit status."""
         if self.process is None:
             return None
         self.process.send_signal(signal.SIGTERM)
         try:
-            status = self.process.wait(timeout)
+            status = self.process.wait(max(timeout, LEAST))
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError("still running %.0f s after SIGTERM" % timeout) from None
@@ -160,9 +180,9 @@ class Server:
             said.append("it ended by itself with %s" % self.process.poll())
         return said
 
-    def wait_end(self, timeout=20.0):
+    def wait_end(self, timeout=LEAST):
         """It was told to end by other means; its exit status."""
-        status = self.process.wait(timeout)
+        status = self.process.wait(max(timeout, LEAST))
         self._reap()
         return status
 
@@ -181,6 +201,10 @@ class Server:
 
     def is_alive(self):
         return self.process is not None and self.process.poll() is None
+
+    def says(self, *words):
+        """What it has said, once all of this is in it: the last lines may still be on their way."""
+        return until(lambda: (lambda said: all(w in said for w in words) and said)(self.output()), "it says %s" % (words,))
 
     def output(self):
         return "".join(self.lines) + "".join(self.errors)

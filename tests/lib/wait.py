@@ -3,9 +3,12 @@
 
 import time
 
+LEAST = 60.0  # seconds that everything may take: a busy machine stops for some of them, and who waits in vain has time
 
-def until(condition, what, timeout=10.0, pause=0.01):
-    """Call condition() until it answers something true, and return that. Fails with `what` when time is up."""
+
+def until(condition, what, timeout=60.0, pause=0.01):
+    """Call condition() until it answers something true, and return that. Fails with `what` when time is up, which is long: machines are busy."""
+    timeout = max(timeout, LEAST)
     deadline = time.monotonic() + timeout
     while True:
         got = condition()

@@ -9,19 +9,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "requirements.md").read_text()
 ROWS = [line for line in DOCUMENT.splitlines() if line.startswith("|")]
-NAMED = sorted(set(re.findall(r"`(\w+\.(?:c|py)):(\w+)`", DOCUMENT)))
+NAMED = sorted(set(re.findall(r"`([\w.]+\.(?:c|py|ts)):(\w+)`", DOCUMENT)))
 WANTED = ["FR%d" % n for n in range(1, 39)] + [
     "NFR-" + n for n in "S1 S2 S3 S4 R1 R2 R3 R4 I1 I2 I3 I4 O1 O2 O3 O4 O5 D1 P1".split()]
 
 
 def find_file(name):
-    found = [p for p in (ROOT / "tests").glob("**/" + name) if p.name == name]
+    found = [p for folder in ("tests", "deploy/cdk/test") for p in (ROOT / folder).glob("**/" + name) if p.name == name]
     assert len(found) < 2, "two files are called " + name
     return found[0] if found else None
 
 
 def has_test(file, test):
-    pattern = r"^TEST\(%s\)" if file.suffix == ".c" else r"^def %s\("
+    # A test of the stacks is named by what its title begins with.
+    pattern = {".c": r"^TEST\(%s\)", ".py": r"^def %s\(", ".ts": r"^\s*test\([\"`]%s: "}[file.suffix]
     return re.search(pattern % test, file.read_text(), re.M) is not None
 
 
@@ -36,7 +37,7 @@ def test_every_test_named_there_exists(file, test):
 def test_every_requirement_has_one_row_with_a_test_or_is_open(requirement):
     rows = [r for r in ROWS if r.startswith("| %s |" % requirement)]
     assert len(rows) == 1, requirement
-    assert re.search(r"`\w+\.(?:c|py):\w+`", rows[0]) or "**open**" in rows[0], rows[0]
+    assert re.search(r"`[\w.]+\.(?:c|py|ts):\w+`", rows[0]) or "**open**" in rows[0], rows[0]
 
 
 def test_no_row_is_of_a_requirement_that_does_not_exist():

@@ -9,13 +9,12 @@
 #include "alarms.h"
 
 #include "base/arena.h"
-#include "kernel/alarm.h"
+#include "kernel/alarm/alarm.h"
 #include "kernel/event.h"
 #include "model.h"
 #include "pool.h"
 #include "sagas.h"
-#include "service/alarms.h"
-#include "service/broker_alarms.h"
+#include "service/alarms/alarms.h"
 #include "sim.h"
 
 enum { PAGE_FROM = 3, HOLD_MS = 180000 };

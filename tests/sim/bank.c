@@ -14,7 +14,7 @@
 #include "kernel/timer.h"
 #include "model.h"
 #include "sagas.h"
-#include "service/jobs.h"
+#include "service/jobs/jobs.h"
 #include "sim.h"
 #include "store/record_rows.h"
 #include "store/session.h"

@@ -18,12 +18,12 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "kernel/intake.h"
-#include "providers/sim/cloud.h"
+#include "kernel/edge/intake.h"
+#include "truth/sim_truth.h"
 #include "providers/sim/faults.h"
 #include "providers/sim/records.h"
 #include "sim.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 #include "store/session.h"
 
 enum { ACCOUNTS = SIM_ACCOUNTS_DEFAULT, FEED_MAX = 5 };

@@ -10,6 +10,7 @@
 #include "alarms.h"
 #include "bank.h"
 #include "clouds.h"
+#include "instances.h"
 #include "leases.h"
 #include "model.h"
 #include "outside.h"
@@ -17,6 +18,7 @@
 #include "sagas.h"
 #include "schedule.h"
 #include "sim.h"
+#include "truth/test_clock.h"
 
 enum {
 	QUIET_STEPS_MAX = 200000,
@@ -76,6 +78,8 @@ static void operate(struct sim_node *n)
 
 	if (n->sim->leases && chance_is(&n->sim->chance, LEASES_PERMILLE))
 		leases_operate(n);
+	else if (n->sim->instances && chance_is(&n->sim->chance, LEASES_PERMILLE))
+		instances_operate(n);
 	else if (what < 40)
 		bank_operate(n);
 	else if (what < 70)
@@ -300,6 +304,7 @@ static void check_quiet(struct sim *sim)
 	outside_check_quiet(sim);
 	clouds_check_quiet(sim);
 	leases_check_quiet(&sim->nodes[0]);
+	instances_check_quiet(&sim->nodes[0]);
 	alarms_check_quiet(&sim->nodes[0]);
 }
 
@@ -311,6 +316,7 @@ static void end_well(struct sim *sim)
 	sim->next_op_ms = sim->next_feed_ms = INT64_MAX; /* fed by drive_to_quiet() */
 	clouds_calm(sim);
 	leases_calm(sim);
+	instances_calm(sim);
 	for (int i = 0; i < sim->profile.nodes; i++)
 		sim->nodes[i].away_until_ms = sim->nodes[i].outage_until_ms = 0;
 	restart_nodes(sim);
@@ -354,6 +360,7 @@ void sim_run(struct sim *sim, uint64_t seed)
 	outside_open(sim);
 	clouds_open(sim);
 	leases_open(sim);
+	instances_open(sim);
 	model_open(sim);
 	world_open(sim);
 	if (sim->leases)
@@ -378,5 +385,6 @@ void sim_end(struct sim *sim)
 	world_close(sim);
 	clouds_close(sim);
 	leases_close(sim);
+	instances_close(sim);
 	arena_fini(&sim->arena);
 }

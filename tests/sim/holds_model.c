@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "kernel/records.h"
 #include "model.h"
-#include "service/holds.h"
+#include "service/hold/holds.h"
 #include "sim.h"
 #include "store/session.h"
 

@@ -15,19 +15,19 @@
 #include "domain/world.h"
 #include "kernel/kernel.h"
 #include "kernel/timer.h"
-#include "providers/sim/cloud.h"
+#include "truth/sim_truth.h"
 #include "providers/sim/faults.h"
 #include "providers/sim/records.h"
 #include "bank.h"
-#include "service/account_drift.h"
-#include "service/account_follow.h"
-#include "service/holds.h"
-#include "service/lease_passes.h"
-#include "service/lease_records.h"
-#include "service/leases.h"
-#include "service/reconcile.h"
+#include "service/pool/accounts.h"
+#include "service/account/account_follow.h"
+#include "service/hold/holds.h"
+#include "service/lease/lease_passes.h"
+#include "service/record/lease_records.h"
+#include "service/lease/leases.h"
+#include "service/reconcile/reconcile.h"
 #include "sim.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 #include "store/session.h"
 
 enum { ROUNDS_MAX = 20, CLEAN_MIN_MS = 30000, CLEAN_MAX_MS = 90000, CALL_MAX_MS = 1500, CALL_SLOW_MS = 29000 };
@@ -339,18 +339,17 @@ void leases_seed(struct sim *sim)
 
 static size_t add_routes(struct leases_node *ln)
 {
-	static const struct route more[] = { { EVENT_CLEAN_REQUEST, CLEANUP_QUEUE },
-		                             { EVENT_CLEANUP_DUE, CLEANUP_QUEUE },
+	static const struct route more[] = { { CLEANUP_EVENTS, CLEANUP_QUEUE },
 		                             { EVENT_DRIFT_DETECTED, DRIFT_QUEUE },
-		                             { EVENT_HOLD_DUE, HOLD_QUEUE } };
+		                             { EVENT_HOLD_DUE, HOLD_QUEUE },
+		                             { LEASES_EVENTS, LEASES_QUEUE },
+		                             { LINE_EVENTS, LINE_QUEUE } };
 	size_t                    count = 0;
 
 	for (size_t i = 0; i < bank_route_count; i++)
 		ln->routes[count++] = bank_routes[i];
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)
 		ln->routes[count++] = more[i];
-	for (size_t i = 0; i < LEASE_ROUTE_COUNT; i++)
-		ln->routes[count++] = lease_routes[i];
 	return count;
 }
 
@@ -393,8 +392,8 @@ void leases_start(struct sim_node *n, struct kernel_options *o)
 	queues[0] = account_clean_queue(&ln->clean);
 	queues[1] = account_drift_queue();
 	queues[2] = hold_queue();
-	for (size_t i = 0; i < LEASE_QUEUE_COUNT; i++)
-		queues[3 + i] = lease_queues[i];
+	queues[3] = leases_queue;
+	queues[4] = line_queue;
 	o->queue_count += LEASE_QUEUES;
 }
 
@@ -589,15 +588,14 @@ static void lose_release(struct sim_node *n, struct arena *a)
 /* How much it has put right; -1: it failed. */
 static int64_t reconcile(struct sim_node *n, struct organisation *organisation, struct err *e)
 {
-	struct leases        *l = n->sim->leases;
-	struct native_records records = native_records(&n->base, &l->rules);
-	struct reconcile      terms = {
-		     .store = &n->base, .organisation = organisation, .records = &records.base, .clock = &n->clock
-	};
+	struct leases          *l = n->sim->leases;
+	struct native_records   records = native_records(&n->base, &l->rules);
+	struct reconcile_world  world = { organisation, &records.base };
+	struct pass             terms = { .store = &n->base, .clock = &n->clock, .reconcile = &world };
 	struct reconcile_report report = { .count = 0 };
 	int64_t                 found = -1;
 
-	if (!reconcile_run(&terms, &report, e))
+	if (!reconcile_run(&terms, false, &report, e))
 		found = 0;
 	for (size_t i = 0; i < report.count; i++) {
 		found += found >= 0 && report.items[i].is_healed;
@@ -697,26 +695,15 @@ static int64_t count_findings(const struct pass_result *r)
 	return sum;
 }
 
-static int64_t run_pass(struct sim_node *n, lease_pass_fn *pass)
+static int64_t run_pass(struct sim_node *n, pass_fn *pass)
 {
-	struct lease_pass  terms = { .store = &n->base, .clock = &n->clock, .policy = &n->sim->leases->policy };
+	struct leases     *l = n->sim->leases;
+	struct lease_world world = { .cloud = l->real, .policy = policy_of, .policy_arg = l };
+	struct pass        terms = { .store = &n->base, .clock = &n->clock, .leases = &world };
 	struct pass_result result = { 0 };
 	struct err         e = { 0 };
 
 	if (pass(&terms, &result, &e))
-		sim_broken(n->sim, "a pass does its work when nothing fails", "%s", e.msg);
-	return count_findings(&result);
-}
-
-static int64_t find_drift(struct sim_node *n)
-{
-	struct account_drift drift = { .store = &n->base,
-		                       .organisation = n->sim->leases->real.organisation,
-		                       .clock = &n->clock };
-	struct pass_result   result = { 0 };
-	struct err           e = { 0 };
-
-	if (account_drift_pass(&drift, &result, &e))
 		sim_broken(n->sim, "a pass does its work when nothing fails", "%s", e.msg);
 	return count_findings(&result);
 }
@@ -735,7 +722,7 @@ bool leases_settle(struct sim_node *n)
 		           "the pass that looks for orphans has found %lld", (long long)found);
 	if ((found = reconcile(n, sim->leases->real.organisation, &e)) < 0)
 		sim_broken(sim, "a pass does its work when nothing fails", "%s", e.msg);
-	found += find_drift(n) + run_pass(n, pass_tend_line);
+	found += run_pass(n, pass_find_drift) + run_pass(n, pass_tend_line);
 	if (found && ++sim->leases->rounds == ROUNDS_MAX)
 		sim_broken(sim, "the pool comes to rest", "there is still something to be put right after %d rounds",
 		           ROUNDS_MAX);

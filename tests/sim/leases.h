@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "chance.h"
 #include "domain/account.h"
-#include "domain/cloud.h"
+#include "domain/ports/cloud.h"
 #include "domain/lease.h"
 #include "domain/policy.h"
 #include "kernel/kernel.h"
@@ -17,8 +17,8 @@
 #include "kernel/saga.h"
 #include "names.h"
 #include "sagas.h"
-#include "service/account_clean.h"
-#include "service/lease_jobs.h"
+#include "service/pool/account_clean.h"
+#include "service/pass/pass.h"
 
 struct event;
 struct kernel_options;
@@ -67,9 +67,10 @@ struct lent_account {
 	int                 live; /* leases in use on it */
 	struct str          lease_uuid, holder;
 	bool                is_following;
-	int64_t             era;       /* counts the leases that have left it */
-	int64_t             good_runs; /* cleanups that have succeeded since then */
-	bool                is_moved;  /* by an outsider, since it was lent or last cleaned */
+	bool                is_placed_free; /* the record says that it is in the OU of free accounts */
+	int64_t             era;            /* counts the leases that have left it */
+	int64_t             good_runs;      /* cleanups that have succeeded since then */
+	bool                is_moved;       /* by an outsider, since it was lent or last cleaned */
 	int                 open_holds;
 	int                 hold_records; /* made since it was last to be cleaned */
 };

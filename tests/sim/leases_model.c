@@ -24,10 +24,10 @@
 #include "kernel/event.h"
 #include "kernel/records.h"
 #include "model.h"
-#include "providers/sim/cloud.h"
-#include "service/holds.h"
-#include "service/lease_records.h"
-#include "service/leases.h"
+#include "truth/sim_truth.h"
+#include "service/hold/holds.h"
+#include "service/record/lease_records.h"
+#include "service/pool/accounts.h"
 #include "sim.h"
 #include "store/session.h"
 
@@ -179,21 +179,32 @@ static void check_ended(struct sim *sim, const struct known_lease *k)
 		           "lease %.*s has expired, and nobody was told before", STR_ARG(k->uuid));
 }
 
-/* An earlier one in line, who could be known of when this one joined. */
-static const struct known_lease *earlier_in_line(const struct sim *sim, const struct known_lease *than)
+/* Does this commit take it out of the line? Records of one commit are seen in no order that means anything. */
+static bool is_served_too(const struct session *s, const struct known_lease *k)
+{
+	const struct session_entry *entry = change_of(s, &lease_type, k->uuid);
+	const struct lease         *after = entry ? entry->after : NULL;
+
+	return after && !after->queued_ms;
+}
+
+/* An earlier one in line, who could be known of when this one joined, and waits on. */
+static const struct known_lease *earlier_in_line(const struct sim *sim, const struct session *s,
+                                                 const struct known_lease *than)
 {
 	int64_t place = than->place ? than->place : sim->leases->commits;
 	int64_t known_ms = (than->place ? than->joined_ms : sim->lived_ms) - (sim->profile.lag ? 2 * LAG_MS : 0);
 
 	for (const struct known_lease *k = sim->leases->first; k; k = k->next)
-		if (k != than && k->is_there && k->place && k->place < place && k->joined_ms <= known_ms)
+		if (k != than && k->is_there && k->place && k->place < place && k->joined_ms <= known_ms &&
+		    !is_served_too(s, k))
 			return k;
 	return NULL;
 }
 
-static void check_line(struct sim *sim, const struct known_lease *k)
+static void check_line(struct sim *sim, const struct session *s, const struct known_lease *k)
 {
-	const struct known_lease *other = earlier_in_line(sim, k);
+	const struct known_lease *other = earlier_in_line(sim, s, k);
 
 	if (other)
 		sim_broken(sim, "who is first in line is served first", "lease %.*s gets an account before %.*s",
@@ -229,7 +240,7 @@ static void note_status(struct sim *sim, struct session *s, struct known_lease *
 		k->account = lent_account(l, after->account_id);
 		k->account->live++;
 		k->account->is_moved = false;
-		check_line(sim, k);
+		check_line(sim, s, k);
 	}
 	if (after->status == LEASE_ACTIVE && k->is_there && k->status == LEASE_PROVISIONING)
 		check_begun(sim, k);
@@ -291,6 +302,13 @@ static void count_told(struct sim *sim, const struct event *event)
 
 /* --- an account --- */
 
+/* Free for no longer than the commit: an outsider has moved a resting account to where free ones are, a scan has seen it there, and the saga that
+ * should have moved it back was aborted. When its last hold closes nothing is left to move, and the line takes it at once. */
+static bool is_freed_and_lent(const struct lent_account *k, const struct account *after)
+{
+	return k->is_there && k->status == ACCOUNT_COOLDOWN && after->status == ACCOUNT_ACTIVE && k->is_placed_free;
+}
+
 static void check_account_step(struct sim *sim, const struct lent_account *k, const struct account *after)
 {
 	for (int on = 0; on < ACCOUNT_EVENT_COUNT; on++) {
@@ -301,6 +319,8 @@ static void check_account_step(struct sim *sim, const struct lent_account *k, co
 	}
 	if (k->status == ACCOUNT_CLEANUP && (after->status == ACCOUNT_AVAILABLE || after->status == ACCOUNT_EXIT))
 		return; /* Cooldown lasted no longer than the commit */
+	if (is_freed_and_lent(k, after))
+		return;
 	if (after->status != k->status)
 		sim_broken(sim, "an account changes only as its table says", "account %.*s goes from %s to %s",
 		           STR_ARG(k->id), account_status_names[k->status], account_status_names[after->status]);
@@ -318,6 +338,12 @@ static void check_cleaned(struct sim *sim, const struct session *s, const struct
 		           "account %.*s rests, and something is left in it", STR_ARG(k->id));
 }
 
+static bool is_freed(const struct lent_account *k, const struct account *after)
+{
+	return (after->status == ACCOUNT_AVAILABLE && !(k->is_there && k->status == ACCOUNT_AVAILABLE)) ||
+	       is_freed_and_lent(k, after);
+}
+
 static void observe_account(struct sim *sim, const struct session *s, const struct session_entry *entry)
 {
 	struct lent_account  *k = lent_account(sim->leases, entry->key);
@@ -328,8 +354,7 @@ static void observe_account(struct sim *sim, const struct session *s, const stru
 	if (after && k->is_there && k->status == ACCOUNT_CLEANUP &&
 	    (after->status == ACCOUNT_COOLDOWN || after->status == ACCOUNT_AVAILABLE))
 		check_cleaned(sim, s, k);
-	if (after && after->status == ACCOUNT_AVAILABLE && !(k->is_there && k->status == ACCOUNT_AVAILABLE) &&
-	    !sim->leases->is_seeding)
+	if (after && !sim->leases->is_seeding && is_freed(k, after))
 		holds_check_freed(sim, k);
 	if (after && after->status == ACCOUNT_CLEANUP && !(k->is_there && k->status == ACCOUNT_CLEANUP)) {
 		k->good_runs = 0;
@@ -346,6 +371,7 @@ static void observe_account(struct sim *sim, const struct session *s, const stru
 		sim_trace(sim, NULL, "account %.*s is %s", STR_ARG(k->id), account_status_names[after->status]);
 	k->status = after->status;
 	k->is_following = after->is_following;
+	k->is_placed_free = str_eq(after->placed_ou, str_from(account_ou_names[ACCOUNT_AVAILABLE]));
 	if (!str_eq(k->lease_uuid, after->lease_uuid))
 		k->lease_uuid = str_dup(&sim->arena, after->lease_uuid);
 	if (!str_eq(k->holder, after->holder))

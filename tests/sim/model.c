@@ -25,11 +25,13 @@
 #include "leases.h"
 #include "outside.h"
 #include "pool.h"
+#include "instances.h"
 #include "sagas.h"
 #include "schedule.h"
-#include "service/holds.h"
-#include "service/lease_records.h"
-#include "service/passes.h"
+#include "service/hold/holds.h"
+#include "service/instance/instances.h"
+#include "service/record/lease_records.h"
+#include "service/broker/passes.h"
 #include "sim.h"
 
 void model_open(struct sim *sim)
@@ -303,7 +305,8 @@ static void observe_timer(struct sim *sim, struct session *s, const struct sessi
 	}
 	known->is_by_hand = commit_event(s, STR("TimerCancelled"), before->subject, STR("")) != NULL;
 	if (!known->is_by_hand && !commit_change(s, &bank_account_type, entry->key) && !is_of_lease(s, entry->key) &&
-	    !is_of_closed_hold(s, entry->key) && !commit_event(s, STR("JobPaused"), before->subject, STR("")))
+	    !is_of_closed_hold(s, entry->key) && !commit_event(s, STR("JobPaused"), before->subject, STR("")) &&
+	    !commit_event(s, STR(EVENT_INSTANCE_STARTED), before->subject, STR("")))
 		sim_broken(sim, "no timer is lost", "timer %.*s is removed without its event", STR_ARG(entry->key));
 }
 
@@ -376,6 +379,7 @@ void model_observe(struct sim *sim, struct session *s)
 			check_deadline(sim, entry->key, ((const struct bank_account *)entry->after)->deadline_ms);
 	if (sim->leases)
 		leases_observe(sim, s);
+	instances_observe(sim, s);
 	schedule_check(sim);
 }
 

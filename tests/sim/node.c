@@ -10,11 +10,12 @@
 
 #include "base/mem.h"
 #include "bank.h"
-#include "kernel/recover.h"
+#include "instances.h"
 #include "leases.h"
 #include "sagas.h"
 #include "schedule.h"
-#include "service/jobs.h"
+#include "service/jobs/jobs.h"
+#include "service/services.h"
 #include "sim.h"
 
 enum { FIND_LIMIT = 4, LEASE_MS = 60000, STORE_RETRY_MS = 5000, SKEW_MAX_MS = 1000 };
@@ -47,6 +48,8 @@ static void make_kernel(struct sim_node *n)
 		                    .route_count = bank_route_count,
 		                    .sagas = sagas_kinds(sim),
 		                    .saga_count = SAGA_KINDS + 1,
+		                    .hooks = service_hooks,
+		                    .hook_count = service_hook_count,
 		                    .lease_ms = LEASE_MS,
 		                    .timers_per_sec = 50,
 		                    .random = draw,
@@ -57,6 +60,7 @@ static void make_kernel(struct sim_node *n)
 	n->queues[BANK_COURIER] = sim->bank->queues[BANK_COURIER];
 	n->queues[BANK_QUEUE_COUNT] = jobs_queue(n->jobs);
 	leases_start(n, &o);
+	instances_start(n, &o);
 	n->chance.state = chance_next(&sim->chance);
 	o.is_eager = n->chance.state >> 40 & 1; /* each process does it its own way */
 	n->kernel = kernel_new(&o);
@@ -111,6 +115,7 @@ void node_crash(struct sim_node *n)
 	kernel_free(n->kernel);
 	schedule_end(n->jobs);
 	leases_end(n);
+	instances_end(n);
 	n->kernel = NULL;
 	n->jobs = NULL;
 }
@@ -191,7 +196,7 @@ static void find(struct sim_node *n)
 	if (!n->is_armed)
 		schedule_arm(n);
 	arena_reset(&n->arena);
-	rc = work_find(n->kernel, FIND_LIMIT, &n->arena, &list, &e);
+	rc = work_find(n->kernel, FIND_LIMIT, (struct work_skips){ 0 }, &n->arena, &list, &e);
 	if (rc) {
 		n->idle_until_ms = sim_now(sim) + STORE_RETRY_MS;
 		sim_trace(sim, n, "looks for work: %s", e.msg);

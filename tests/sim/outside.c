@@ -17,7 +17,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "kernel/intake.h"
+#include "kernel/edge/intake.h"
 #include "model.h"
 #include "sim.h"
 

@@ -14,14 +14,14 @@
 #include "pool.h"
 
 #include "base/arena.h"
-#include "domain/csp.h"
+#include "domain/ports/csp.h"
 #include "domain/sandbox.h"
 #include "model.h"
 #include "schedule.h"
-#include "service/broker.h"
+#include "service/broker/broker.h"
 #include "kernel/event.h"
-#include "service/passes.h"
-#include "service/records.h"
+#include "service/broker/passes.h"
+#include "service/broker/records.h"
 #include "sim.h"
 #include "store/session.h"
 

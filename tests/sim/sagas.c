@@ -22,7 +22,7 @@
 #include "kernel/records.h"
 #include "kernel/saga.h"
 #include "model.h"
-#include "service/account_follow.h"
+#include "service/account/account_follow.h"
 #include "sim.h"
 #include "store/session.h"
 
@@ -213,7 +213,7 @@ static struct known_saga *learn(struct sim *sim, const struct saga *saga)
 	k->id = str_dup(&sim->arena, saga->id);
 	k->steps = (int)saga->marks.n;
 	k->is_cloud = str_eq(saga->kind, str_from(clouds_kind.name));
-	k->is_lease = str_eq(saga->kind, STR(ACCOUNT_FOLLOW));
+	k->is_lease = str_eq(saga->kind, STR(ACCOUNT_FOLLOW)) || str_starts_with(saga->kind, STR("instance-"));
 	k->next = sim->far_side->first;
 	sim->far_side->first = k;
 	names_add(&sim->far_side->sagas, k->id, k);
@@ -338,9 +338,9 @@ int64_t sagas_count_parked(const struct sim *sim)
 
 static void give_order(struct sim_node *n, txn_fn *order, const char *name, struct str id, struct arena *a)
 {
-	struct saga_order o = { .id = id, .actor = STR("operator"), .reason = STR("simulated") };
-	struct err        e = { 0 };
-	enum rc           rc = node_run(n, order, &o, a, &e);
+	struct saga_action o = { .id = id, .actor = STR("operator"), .reason = STR("simulated") };
+	struct err         e = { 0 };
+	enum rc            rc = node_run(n, order, &o, a, &e);
 
 	sim_trace(n->sim, n, "operator %s saga %.*s: %s", name, STR_ARG(id), rc ? e.msg : "ok");
 }

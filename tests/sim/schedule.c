@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "leases.h"
 #include "pool.h"
-#include "service/jobs.h"
+#include "service/jobs/jobs.h"
 #include "sim.h"
 
 enum { LEASE_SEC = 90 };
@@ -50,11 +50,11 @@ void schedule_open(struct sim *sim)
 struct jobs *schedule_start(struct sim_node *n)
 {
 	struct sim         *sim = n->sim;
-	struct jobs_options o = { .store = &n->base,
-		                  .csp = pool_vendor(sim),
-		                  .settings = pool_settings(sim),
-		                  .leases = sim->leases ? &sim->leases->world : NULL,
-		                  .clock = &n->clock,
+	struct jobs_options o = { .pass.store = &n->base,
+		                  .pass.csp = pool_vendor(sim),
+		                  .pass.settings = pool_settings(sim),
+		                  .pass.leases = sim->leases ? &sim->leases->world : NULL,
+		                  .pass.clock = &n->clock,
 		                  .lease_sec = LEASE_SEC };
 
 	for (int i = 0; i < JOB_SCHEDULED; i++)

@@ -66,20 +66,21 @@ struct sim;
 
 /* A process: its view of the store, its kernel, what it is busy with. */
 struct sim_node {
-	struct store        base; /* first: the wrapper around the shared store */
-	struct sim         *sim;
-	char                name[24];
-	struct kernel      *kernel; /* NULL: it is down */
-	struct jobs        *jobs;
-	struct leases_node *leases;   /* NULL: this seed has none */
-	bool                is_armed; /* its jobs have their timers */
-	struct queue        queues[NODE_QUEUES];
-	struct chance       chance; /* its own stream, for the kernel */
-	struct clock        clock;
-	int64_t             skew_ms;         /* of its clock */
-	int64_t             away_until_ms;   /* paused or down until then */
-	int64_t             outage_until_ms; /* does not reach the store until then */
-	int64_t             idle_until_ms;   /* has found nothing to do before then */
+	struct store           base; /* first: the wrapper around the shared store */
+	struct sim            *sim;
+	char                   name[24];
+	struct kernel         *kernel; /* NULL: it is down */
+	struct jobs           *jobs;
+	struct leases_node    *leases;    /* NULL: this seed has none */
+	struct instances_node *instances; /* the same */
+	bool                   is_armed;  /* its jobs have their timers */
+	struct queue           queues[NODE_QUEUES];
+	struct chance          chance; /* its own stream, for the kernel */
+	struct clock           clock;
+	int64_t                skew_ms;         /* of its clock */
+	int64_t                away_until_ms;   /* paused or down until then */
+	int64_t                outage_until_ms; /* does not reach the store until then */
+	int64_t                idle_until_ms;   /* has found nothing to do before then */
 	struct {
 		struct work *work; /* those behind the last are kept for the next ones */
 		enum stage   stage;
@@ -121,6 +122,8 @@ struct schedule;
 struct alarms;
 struct leases;
 struct leases_node;
+struct instances;
+struct instances_node;
 
 struct sim {
 	uint64_t                seed;
@@ -150,7 +153,8 @@ struct sim {
 	struct clouds     *clouds;
 	struct schedule   *schedule;
 	struct alarms     *alarms;
-	struct leases     *leases; /* NULL: this seed has none */
+	struct leases     *leases;    /* NULL: this seed has none */
+	struct instances  *instances; /* the same; never both */
 
 	uint64_t steps, commits;
 	uint64_t faults[FAULT_KIND_COUNT];

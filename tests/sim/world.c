@@ -18,12 +18,13 @@
 #include "base/mem.h"
 #include "bank.h"
 #include "model.h"
-#include "service/holds.h"
-#include "service/lease_records.h"
-#include "service/records.h"
+#include "service/broker/records.h"
+#include "service/services.h"
 #include "sim.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 #include "store/session.h"
+
+enum { WORLD_TYPES_MAX = 64 };
 
 /* --- what was before --- */
 
@@ -326,11 +327,13 @@ void world_open_view(struct sim_node *n)
 
 void world_open(struct sim *sim)
 {
-	static const struct record_type *const types[] = { &sandbox_type, &tombstone_type,    &job_type,
-		                                           KERNEL_TYPES,  &bank_account_type, &bank_effect_type,
-		                                           LEASE_TYPES,   HOLD_TYPES };
+	const struct record_type *types[WORLD_TYPES_MAX] = { &bank_account_type, &bank_effect_type };
+	size_t                    count = 2;
 
-	sim->shared = store_memory_open(types, ARRAY_LEN(types), &sim->clock);
+	assert(service_type_count + count <= WORLD_TYPES_MAX);
+	for (size_t i = 0; i < service_type_count; i++)
+		types[count++] = service_types[i];
+	sim->shared = store_memory_open(types, count, &sim->clock);
 	sim->memory = sim->shared->ops;
 	sim->ops = (struct watched_ops){ .base = *sim->memory, .sim = sim };
 	sim->ops.base.apply = apply;

@@ -9,11 +9,13 @@
 #include "kernel/event.h"
 #include "kernel/saga.h"
 #include "providers/sim/records.h"
-#include "service/account_drift.h"
-#include "service/lease_flow.h"
-#include "service/lease_records.h"
-#include "store/memory.h"
+#include "service/pool/accounts.h"
+#include "service/reconcile/reconcile.h"
+#include "service/record/lease_records.h"
+#include "store/memory/memory.h"
 #include "test.h"
+#include "truth/sim_truth.h"
+#include "truth/test_clock.h"
 
 enum { ENTRY_ACCOUNTS = 12 };
 
@@ -243,11 +245,11 @@ struct lease get_lease(struct account_rig *r, struct str uuid)
 
 static enum rc change_account(struct session *s, const struct lease *l, enum lease_event event, struct err *e)
 {
-	switch (event) {
-	case LEASE_ON_FREEZE: return account_freeze(s, l, STR("boss@example.com"), e);
-	case LEASE_ON_UNFREEZE: return account_unfreeze(s, l, STR("boss@example.com"), e);
-	default: return account_take_back(s, l, STR(CLEAN_AFTER_LEASE), STR("boss@example.com"), e);
-	}
+	enum account_event change = event == LEASE_ON_FREEZE     ? ACCOUNT_ON_FREEZE
+	                            : event == LEASE_ON_UNFREEZE ? ACCOUNT_ON_UNFREEZE
+	                                                         : ACCOUNT_ON_TAKE_BACK;
+
+	return account_change(s, l, change, STR(CLEAN_AFTER_LEASE), STR("boss@example.com"), e);
 }
 
 static enum rc change_lease(struct session *s, void *arg, struct err *e)
@@ -414,7 +416,7 @@ static bool crash_once(struct account_rig *r, size_t *ret_settled)
 	bool             has_crashed = false;
 
 	*ret_settled = 0;
-	CHECK(work_find(r->rig.kernel, 100, &a, &list, &r->err) == RC_OK);
+	CHECK(work_find(r->rig.kernel, 100, (struct work_skips){ 0 }, &a, &list, &r->err) == RC_OK);
 	for (size_t i = 0; i < list.count && !has_crashed; i++) {
 		struct work w = { 0 };
 
@@ -439,4 +441,11 @@ bool crash_after_call(struct account_rig *r)
 			return true;
 	} while (settled);
 	return false;
+}
+
+void clean_resting(struct account_rig *r, struct str id)
+{
+	struct account_call c = { .id = id, .by = { .email = STR("ops@example.org") }, .restarts_rest = true };
+
+	rig_run(&r->rig, account_retry_cleanup, &c);
 }

@@ -10,11 +10,12 @@
 #include "domain/policy.h"
 #include "kernel_rig.h"
 #include "providers/sim/cloud.h"
-#include "service/account_clean.h"
-#include "service/account_follow.h"
-#include "service/holds.h"
-#include "service/leases.h"
-#include "store/fault.h"
+#include "service/pool/account_clean.h"
+#include "service/account/account_follow.h"
+#include "service/hold/holds.h"
+#include "service/pool/accounts.h"
+#include "service/lease/leases.h"
+#include "store/memory/fault.h"
 
 #define MINUTE_MS 60000ll
 #define HOUR_MS   (60 * MINUTE_MS)
@@ -85,3 +86,6 @@ int64_t count_sagas(struct account_rig *r, enum saga_state state);
 
 /* Do what is due, but lose the outcome of the first call that is made: the process ends after it. False: no call was due. */
 bool crash_after_call(struct account_rig *r);
+
+/* Clean one again that is clean and rests. */
+void clean_resting(struct account_rig *r, struct str id);

@@ -7,13 +7,15 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "service/explain.h"
+#include "http/api/rights.h"
+#include "service/explain/explain.h"
 #include "store/store.h"
 #include "test.h"
 
 static inline enum rc try_explain(struct store *store, struct arena *a, struct explain *x, struct err *e)
 {
 	x->base_path = STR("/v1");
+	x->route = rights_route;
 	return store_read(store, explain, x, a, e);
 }
 

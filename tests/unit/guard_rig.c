@@ -9,12 +9,14 @@
 #include "base/metrics.h"
 #include "domain/world.h"
 #include "kernel/event.h"
-#include "kernel/intake.h"
+#include "kernel/edge/intake.h"
 #include "kernel/timer.h"
 #include "providers/sim/faults.h"
 #include "providers/sim/records.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 #include "test.h"
+#include "truth/sim_truth.h"
+#include "truth/test_clock.h"
 
 enum { STEP_MS = 1000 };
 
@@ -41,7 +43,6 @@ static void open_cloud(struct guard_rig *r)
 	r->sim_store = store_memory_open(sim_types, sim_type_count, &r->rig.clock);
 	o.store = r->sim_store;
 	CHECK(sim_cloud_open(&o, &r->sim, &r->err) == RC_OK);
-	r->isb = sim_isb_new(r->sim);
 }
 
 /* In the state before the end of a cleanup, and nobody has heard of how they got there. */
@@ -60,7 +61,7 @@ static void prepare_accounts(struct guard_rig *r)
 	} while (page.next.n);
 	CHECK(n == GUARD_RIG_ACCOUNTS);
 	for (size_t i = 0; i < n; i++)
-		CHECK(sim_isb_change(r->isb, r->accounts[i], SIM_OU_CLEANUP, &r->err) == RC_OK);
+		CHECK(sim_isb_change(r->sim, r->accounts[i], SIM_OU_CLEANUP, &r->err) == RC_OK);
 	r->rig.clock.test_ms += HOUR_MS;
 	CHECK(sim_cloud_take_events(r->sim, SIM_EVENTS_MAX, &r->rig.arena, &events, &count, &r->err) == RC_OK);
 	CHECK(sim_cloud_drop_events(r->sim, events, count, &r->err) == RC_OK);
@@ -70,7 +71,7 @@ static void open_guard(struct guard_rig *r)
 {
 	r->guard = guard_new(&(struct guard_options){ .store = r->rig.store,
 	                                              .cloud = sim_cloud_ports(r->sim),
-	                                              .table = sim_isb_table(r->isb),
+	                                              .table = sim_isb_table(r->sim),
 	                                              .rules = &r->rules,
 	                                              .metrics = r->metrics });
 	guard_queues(r->guard, r->queues);
@@ -91,8 +92,9 @@ void guard_rig_open(struct guard_rig *r)
 	r->queues[GUARD_QUEUES] = hold_queue();
 	for (size_t i = 0; i < GUARD_KINDS; i++)
 		r->kind_list[i] = &r->kinds[i];
-	memcpy(r->routes, guard_routes, sizeof(guard_routes));
-	r->routes[GUARD_ROUTES] = (struct route){ EVENT_HOLD_DUE, HOLD_QUEUE };
+	r->routes[0] = (struct route){ GUARD_EVENTS, GUARD_QUEUE };
+	r->routes[1] = (struct route){ GUARD_LOG_EVENTS, GUARD_LOG_QUEUE };
+	r->routes[2] = (struct route){ EVENT_HOLD_DUE, HOLD_QUEUE };
 	r->faults.next = FAULT_RERUN; /* every transaction that writes is run twice, as after a conflict */
 	r->faults.count = INT_MAX;
 	r->rig.faults = &r->faults;
@@ -120,7 +122,6 @@ void guard_rig_close(struct guard_rig *r)
 	rig_close(&r->rig);
 	guard_free(r->guard);
 	metrics_free(r->metrics);
-	sim_isb_free(r->isb);
 	sim_cloud_close(r->sim);
 	store_close(r->sim_store);
 }
@@ -183,24 +184,24 @@ void pass(struct guard_rig *r, int64_t ms)
 
 void isb_ends_cleanup(struct guard_rig *r, struct str account)
 {
-	CHECK(sim_isb_change(r->isb, account, SIM_OU_AVAILABLE, &r->err) == RC_OK);
+	CHECK(sim_isb_change(r->sim, account, SIM_OU_AVAILABLE, &r->err) == RC_OK);
 }
 
 void isb_moves(struct guard_rig *r, struct str account, enum sim_ou_name to)
 {
-	CHECK(sim_isb_move(r->isb, account, to, &r->err) == RC_OK);
+	CHECK(sim_isb_move(r->sim, account, to, &r->err) == RC_OK);
 }
 
 void isb_writes(struct guard_rig *r, struct str account, const char *status)
 {
-	CHECK(sim_isb_write(r->isb, account, str_from(status), &r->err) == RC_OK);
+	CHECK(sim_isb_write(r->sim, account, str_from(status), &r->err) == RC_OK);
 }
 
 struct str isb_status(struct guard_rig *r, struct str account)
 {
 	struct str status = STR("");
 
-	CHECK(sim_isb_status(r->isb, account, &r->rig.arena, &status, &r->err) == RC_OK);
+	CHECK(sim_isb_status(r->sim, account, &r->rig.arena, &status, &r->err) == RC_OK);
 	return status;
 }
 
@@ -430,7 +431,7 @@ static bool crash_once(struct guard_rig *r, int saga_calls, size_t *ret_done)
 	bool             has_crashed = false;
 
 	*ret_done = 0;
-	CHECK(work_find(r->rig.kernel, 100, &a, &list, &r->err) == RC_OK);
+	CHECK(work_find(r->rig.kernel, 100, (struct work_skips){ 0 }, &a, &list, &r->err) == RC_OK);
 	for (size_t i = 0; i < list.count && !has_crashed; i++) {
 		struct work w = { 0 };
 

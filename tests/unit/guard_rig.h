@@ -9,10 +9,9 @@
 #include "kernel/records.h"
 #include "kernel_rig.h"
 #include "providers/sim/cloud.h"
-#include "providers/sim/isb.h"
-#include "service/guard.h"
-#include "service/holds.h"
-#include "store/fault.h"
+#include "service/guard/guard.h"
+#include "service/hold/holds.h"
+#include "store/memory/fault.h"
 
 #define MINUTE_MS 60000ll
 #define HOUR_MS   (60 * MINUTE_MS)
@@ -26,14 +25,13 @@ struct guard_rig {
 	int64_t                 event_delay_ms; /* before opening; 0: 2 s */
 	struct store           *sim_store;
 	struct sim_cloud       *sim;
-	struct sim_isb         *isb;
 	struct guard           *guard;
 	struct metrics         *metrics;
 	struct hold_rules       rules; /* 72 h for billing, unless the test says otherwise */
 	struct queue            queues[GUARD_QUEUES + 1];
 	struct saga_kind        kinds[GUARD_KINDS];
 	const struct saga_kind *kind_list[GUARD_KINDS];
-	struct route            routes[GUARD_ROUTES + 1];
+	struct route            routes[GUARD_QUEUES + 1];
 	struct str              accounts[GUARD_RIG_ACCOUNTS]; /* all in CleanUp, outside and in the table */
 	struct err              err;                          /* of the last refusal */
 	bool                    drops_events; /* CloudTrail's events stay where they are, until the test brings them */

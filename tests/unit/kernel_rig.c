@@ -2,9 +2,10 @@
 /* kernel_rig.c - see kernel_rig.h. */
 #include "kernel_rig.h"
 
-#include "service/records.h"
-#include "store/memory.h"
+#include "service/services.h"
+#include "store/memory/memory.h"
 #include "test.h"
+#include "truth/test_clock.h"
 
 enum { TURNS_MAX = 10000 };
 
@@ -31,6 +32,8 @@ void rig_open(struct kernel_rig *r)
 	r->options.source = STR("leasehold");
 	r->options.account = STR("000000000000");
 	r->options.region = STR("local");
+	r->options.hooks = service_hooks;
+	r->options.hook_count = service_hook_count;
 	if (!r->options.lease_ms)
 		r->options.lease_ms = 30000;
 	if (!r->options.timers_per_sec)
@@ -90,7 +93,7 @@ static int do_due(struct kernel_rig *r, int64_t *ret_next_due_ms)
 	struct err       e = { 0 };
 	int              done;
 
-	CHECK(work_find(r->kernel, 100, &a, &list, &e) == RC_OK);
+	CHECK(work_find(r->kernel, 100, (struct work_skips){ 0 }, &a, &list, &e) == RC_OK);
 	done = (int)list.count;
 	for (size_t i = 0; i < list.count; i++) {
 		struct work w = { 0 };

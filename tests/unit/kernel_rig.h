@@ -6,7 +6,7 @@
 #include "kernel/kernel.h"
 #include "kernel/queue.h"
 #include "kernel/work.h"
-#include "store/fault.h"
+#include "store/memory/fault.h"
 #include "store/store.h"
 
 struct kernel_rig {

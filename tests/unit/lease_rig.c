@@ -8,8 +8,8 @@
 #include "kernel/event.h"
 #include "kernel/timer.h"
 #include "providers/sim/records.h"
-#include "service/lease_records.h"
-#include "store/memory.h"
+#include "service/record/lease_records.h"
+#include "store/memory/memory.h"
 #include "test.h"
 
 enum { CLEAN_MS = 300000 };
@@ -17,6 +17,7 @@ enum { CLEAN_MS = 300000 };
 const struct caller ann = { .email = STR_INIT("Ann@example.com"), .roles = ROLE_USER, .request_id = STR_INIT("r-1") };
 const struct caller bob = { .email = STR_INIT("bob@example.com"), .roles = ROLE_USER };
 const struct caller manager = { .email = STR_INIT("max@example.com"), .roles = ROLE_USER | ROLE_MANAGER };
+static const struct caller deputy = { .email = STR_INIT("mia@example.com"), .roles = ROLE_USER | ROLE_MANAGER };
 
 /* --- the world --- */
 
@@ -127,15 +128,16 @@ static void lay_tables(struct lease_rig *r)
 	r->clean = (struct account_clean_options){ .rules = &r->rules, .policy = policy_now, .policy_arg = r };
 	r->kind = (struct saga_kind){ .name = ACCOUNT_FOLLOW };
 	r->kinds[0] = &r->kind;
-	memcpy(r->queues, lease_queues, sizeof(lease_queues));
+	r->queues[0] = leases_queue;
+	r->queues[1] = line_queue;
 	r->queues[2] = account_clean_queue(&r->clean);
 	r->queues[3] = hold_queue();
 	r->queues[4] = reports_queue(&r->reports);
-	memcpy(r->routes, lease_routes, sizeof(lease_routes));
-	r->routes[4] = (struct route){ EVENT_CLEAN_REQUEST, CLEANUP_QUEUE };
-	r->routes[5] = (struct route){ EVENT_CLEANUP_DUE, CLEANUP_QUEUE };
-	r->routes[6] = (struct route){ EVENT_HOLD_DUE, HOLD_QUEUE };
-	r->routes[7] = (struct route){ EVENT_STATEMENT_DUE, REPORTS_QUEUE };
+	r->routes[0] = (struct route){ LEASES_EVENTS, LEASES_QUEUE };
+	r->routes[1] = (struct route){ LINE_EVENTS, LINE_QUEUE };
+	r->routes[2] = (struct route){ CLEANUP_EVENTS, CLEANUP_QUEUE };
+	r->routes[3] = (struct route){ EVENT_HOLD_DUE, HOLD_QUEUE };
+	r->routes[4] = (struct route){ EVENT_STATEMENT_DUE, REPORTS_QUEUE };
 	r->k.options.queues = r->queues;
 	r->k.options.queue_count = ARRAY_LEN(r->queues);
 	r->k.options.routes = r->routes;
@@ -213,7 +215,7 @@ struct str make_active(struct lease_rig *r, const struct caller *who)
 {
 	struct str uuid = ask(r, who, r->by_request);
 
-	CHECK(order(r, lease_approve, uuid, &manager, NULL) == RC_OK);
+	CHECK(order(r, lease_approve, uuid, who == &manager ? &deputy : &manager, NULL) == RC_OK); /* not by himself */
 	(void)rig_turn(&r->k);
 	CHECK(status_of(r, uuid) == LEASE_ACTIVE);
 	return uuid;
@@ -308,14 +310,21 @@ bool is_armed(struct lease_rig *r, const char *kind, struct str uuid)
 	return find(r, &timer_type, str_format(&r->k.arena, "lease-%s/%.*s", kind, STR_ARG(uuid)), &timer) == RC_OK;
 }
 
-int64_t run_pass(struct lease_rig *r, lease_pass_fn *pass, const char *count)
+static const struct policy *policy_of(void *arg)
 {
-	struct lease_pass  p = { .store = r->k.store,
-		                 .clock = &r->k.clock,
-		                 .costs = &r->costs,
-		                 .projects = r->projects,
-		                 .policy = &r->policy,
-		                 .line_limit_ms = 24 * HOUR_MS };
+	const struct lease_rig *r = arg;
+
+	return &r->policy;
+}
+
+int64_t run_pass(struct lease_rig *r, pass_fn *pass, const char *count)
+{
+	struct lease_world world = { .cloud.costs = &r->costs,
+		                     .projects = r->projects,
+		                     .line_limit_ms = 24 * HOUR_MS,
+		                     .policy = policy_of,
+		                     .policy_arg = r };
+	struct pass        p = { .store = r->k.store, .clock = &r->k.clock, .leases = &world };
 	struct pass_result result = { 0 };
 	struct err         e = { 0 };
 	enum rc            rc = pass(&p, &result, &e);

@@ -5,18 +5,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "domain/cloud.h"
+#include "domain/ports/cloud.h"
 #include "domain/policy.h"
 #include "kernel/saga.h"
 #include "kernel_rig.h"
 #include "providers/sim/cloud.h"
-#include "service/account_clean.h"
-#include "service/account_follow.h"
-#include "service/holds.h"
-#include "service/lease_passes.h"
-#include "service/leases.h"
-#include "service/statement.h"
-#include "store/fault.h"
+#include "service/pool/account_clean.h"
+#include "service/account/account_follow.h"
+#include "service/hold/holds.h"
+#include "service/lease/lease_passes.h"
+#include "service/pool/accounts.h"
+#include "service/lease/leases.h"
+#include "service/cost/statement.h"
+#include "store/memory/fault.h"
 
 #define SECOND_MS 1000ll
 #define MINUTE_MS 60000ll
@@ -38,7 +39,7 @@ struct lease_rig {
 	struct saga_kind             kind;
 	const struct saga_kind      *kinds[1];
 	struct queue                 queues[5];
-	struct route                 routes[8];
+	struct route                 routes[5];
 	struct policy                policy;
 	struct hold_rules            rules;                      /* none: nobody rests */
 	struct str                   accounts[RIG_ACCOUNTS_MAX]; /* the pool, in the order of its ids */
@@ -81,7 +82,7 @@ bool       mentions(struct str text, const char *part);
 bool       is_armed(struct lease_rig *r, const char *kind, struct str uuid);
 
 /* A pass, expected to succeed; the count of this name. */
-int64_t run_pass(struct lease_rig *r, lease_pass_fn *pass, const char *count);
+int64_t run_pass(struct lease_rig *r, pass_fn *pass, const char *count);
 
 /* It has ended with this status, and everything that must follow has: told once, no timer, its owner (Ann) has no other. */
 void check_ended(struct lease_rig *r, struct str uuid, enum lease_status status);

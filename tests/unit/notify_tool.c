@@ -20,8 +20,8 @@
 #include "net/fetch.h"
 #include "providers/notify/mail.h"
 #include "providers/notify/webhook_out.h"
-#include "service/records.h"
-#include "store/memory.h"
+#include "service/services.h"
+#include "store/memory/memory.h"
 #include "store/session.h"
 
 enum { INPUT_MAX = 1 << 20 };

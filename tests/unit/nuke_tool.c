@@ -2,7 +2,7 @@
 /* nuke_tool.c - looks after one run of aws-nuke, as the server's own program does: for test_nuke.c. */
 #include <string.h>
 
-#include "providers/nuke/supervise.h"
+#include "providers/nuke/program.h"
 
 int main(int argc, char **argv)
 {

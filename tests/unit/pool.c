@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "kernel/event.h"
-#include "service/broker.h"
-#include "service/sandbox_events.h"
-#include "store/memory.h"
-#include "store/sqlite.h"
+#include "service/broker/broker.h"
+#include "service/broker/sandbox_events.h"
+#include "service/services.h"
+#include "store/memory/memory.h"
+#include "store/sqlite/sqlite.h"
 #include "test.h"
+#include "truth/test_clock.h"
 
 static struct store *open_file(struct pool *p)
 {
@@ -52,6 +54,8 @@ static void make_kernel(struct pool *p)
 		                    .queue_count = POOL_TABLE,
 		                    .routes = p->routes,
 		                    .route_count = POOL_TABLE,
+		                    .hooks = service_hooks,
+		                    .hook_count = service_hook_count,
 		                    .lease_ms = 30000,
 		                    .timers_per_sec = 1000,
 		                    .random = next_random,

@@ -7,16 +7,16 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "domain/csp.h"
+#include "domain/ports/csp.h"
 #include "domain/sandbox.h"
 #include "kernel/kernel.h"
 #include "kernel/queue.h"
 #include "kernel/records.h"
-#include "service/records.h"
-#include "store/fault.h"
+#include "service/broker/records.h"
+#include "store/memory/fault.h"
 #include "store/store.h"
 
-enum { POOL_NOW_SEC = 1000000000, POOL_TABLE = 3 };
+enum { POOL_NOW_SEC = 1000000000, POOL_TABLE = 4 };
 
 struct pool {
 	struct clock      clock; /* moved by the test, while no transaction runs */

@@ -4,11 +4,10 @@
 
 #include <string.h>
 
-#include "kernel/alarm.h"
+#include "kernel/alarm/alarm.h"
 #include "lease_rig.h"
-#include "service/account_alarms.h"
-#include "service/broker_alarms.h"
-#include "service/lease_records.h"
+#include "service/alarms/alarms.h"
+#include "service/record/lease_records.h"
 #include "store/session.h"
 
 enum { STUCK_HOURS = 13, LONG_REASON = 990 };
@@ -24,12 +23,12 @@ static const struct alarm *look(struct lease_rig *r, alarm_rule_fn *find, struct
 {
 	const struct alarm_rule rule = { "rule", find, 0, "docs/runbook.md#rule", "a rule" };
 	struct alarm_check      check = { .kernel = r->k.kernel, .rules = &rule, .rule_count = 1, .arg = &context };
-	struct alarm_list       list = { 0 };
+	struct page             list = { 0 };
 
 	CHECK(alarm_check(&check, NULL) == RC_OK);
 	rig_run(&r->k, alarm_list, &list);
-	for (size_t i = 0; i < list.page.count; i++) {
-		const struct alarm *alarm = page_record(&list.page, &alarm_type, i);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct alarm *alarm = page_record(&list, &alarm_type, i);
 		struct str          name = alarm->name;
 
 		(void)str_cut(&name, '#');

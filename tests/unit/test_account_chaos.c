@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "account_rig.h"
-#include "service/account_drift.h"
+#include "service/reconcile/reconcile.h"
 
 enum { SEEDS = 20, STEPS = 120, ACCOUNTS = 4, LEASES_MAX = STEPS };
 
@@ -90,13 +90,12 @@ static void something_breaks(struct chaos *c)
 
 static void scan(struct chaos *c)
 {
-	struct account_drift drift = { .store = c->r.rig.store,
-		                       .organisation = c->r.cloud.organisation,
-		                       .clock = &c->r.rig.clock };
-	struct pass_result   result = { 0 };
+	struct lease_world world = { .cloud = c->r.cloud };
+	struct pass        drift = { .store = c->r.rig.store, .clock = &c->r.rig.clock, .leases = &world };
+	struct pass_result result = { 0 };
 
 	c->r.rig.clock.test_ms++;
-	rc_ignore(account_drift_pass(&drift, &result, &c->r.err)); /* in an outage it says so */
+	rc_ignore(pass_find_drift(&drift, &result, &c->r.err)); /* in an outage it says so */
 }
 
 static void happen(struct chaos *c)

@@ -6,9 +6,9 @@
 
 #include "account_rig.h"
 #include "providers/sim/records.h"
-#include "service/account_report.h"
-#include "service/account_slots.h"
-#include "service/lease_records.h"
+#include "service/account/account_report.h"
+#include "service/pool/account_slots.h"
+#include "service/record/lease_records.h"
 #include "store/session.h"
 
 static enum rc read_runs(struct session *s, void *arg, struct err *e)
@@ -118,7 +118,7 @@ static enum rc read_report(struct session *s, void *arg, struct err *e)
 {
 	struct wanted_report *w = arg;
 
-	return account_report_get(s, w->id, &w->report, e);
+	return session_get(s, &account_report_type, w->id, &w->report, e);
 }
 
 TEST(what_the_runs_of_one_cleanup_removed_adds_up_and_the_next_cleanup_begins_anew)
@@ -246,7 +246,7 @@ TEST(a_cleaner_out_of_reach_is_no_failure_but_not_for_ever)
 	account_rig_close(&r);
 }
 
-TEST(a_second_request_while_one_runs_changes_nothing)
+TEST(a_second_request_while_one_runs_is_refused)
 {
 	struct account_rig r = { 0 };
 	struct account     before, a;
@@ -256,12 +256,12 @@ TEST(a_second_request_while_one_runs_changes_nothing)
 	id = begin_cleanup(&r, 0);
 	rig_pass(&r.rig, MINUTE_MS);
 	before = get_account(&r, id);
-	do_account(&r, account_retry_cleanup, id);
+	CHECK(try_account(&r, account_retry_cleanup, id) == RC_CONFLICT);
 	(void)rig_turn(&r.rig);
 	a = get_account(&r, id);
 	CHECK(before.clean_run.n && str_eq(a.clean_run, before.clean_run) &&
 	      a.clean_started_ms == before.clean_started_ms);
-	CHECK(count_events(&r, "CleanAccountRequest") == 2);
+	CHECK(count_events(&r, "CleanAccountRequest") == 1);
 	CHECK(finish_cleanup(&r, id, 120).status == ACCOUNT_AVAILABLE);
 	CHECK(count_runs(&r) == 2 && count_events(&r, "AccountCleanupSucceeded") == 1);
 	account_rig_close(&r);

@@ -3,18 +3,17 @@
 #include "test.h"
 
 #include "account_rig.h"
-#include "service/account_drift.h"
+#include "service/reconcile/reconcile.h"
 
 static int64_t scan(struct account_rig *r, const char *what)
 {
-	struct account_drift drift = { .store = r->rig.store,
-		                       .organisation = r->cloud.organisation,
-		                       .clock = &r->rig.clock };
-	struct pass_result   result = { 0 };
-	int64_t              value = -1;
+	struct lease_world world = { .cloud = r->cloud };
+	struct pass        drift = { .store = r->rig.store, .clock = &r->rig.clock, .leases = &world };
+	struct pass_result result = { 0 };
+	int64_t            value = -1;
 
 	r->rig.clock.test_ms += MINUTE_MS;
-	CHECK(account_drift_pass(&drift, &result, &r->err) == RC_OK);
+	CHECK(pass_find_drift(&drift, &result, &r->err) == RC_OK);
 	for (int i = 0; i < result.count; i++)
 		if (str_eq(str_from(result.counts[i].name), str_from(what)))
 			value = result.counts[i].value;
@@ -149,19 +148,19 @@ TEST(an_account_that_has_left_the_pool_is_forgotten_and_its_lease_ends)
 
 TEST(an_incomplete_listing_concludes_nothing)
 {
-	struct account_rig   r = { 0 };
-	struct pass_result   result = { 0 };
-	struct account_drift drift;
-	struct str           id;
+	struct account_rig r = { 0 };
+	struct pass_result result = { 0 };
+	struct lease_world world;
+	struct pass        drift;
+	struct str         id;
 
 	account_rig_open(&r);
 	id = add_free_account(&r, 0);
-	drift = (struct account_drift){ .store = r.rig.store,
-		                        .organisation = r.cloud.organisation,
-		                        .clock = &r.rig.clock };
+	world = (struct lease_world){ .cloud = r.cloud };
+	drift = (struct pass){ .store = r.rig.store, .clock = &r.rig.clock, .leases = &world };
 	r.rig.clock.test_ms += MINUTE_MS;
 	goes_wrong(&r, WORLD_THROTTLE, WORLD_LIST_ACCOUNTS, 0);
-	CHECK(account_drift_pass(&drift, &result, &r.err) == RC_LIMITED);
+	CHECK(pass_find_drift(&drift, &result, &r.err) == RC_LIMITED);
 	CHECK(!get_account(&r, id).has_drifted);
 	account_rig_close(&r);
 }

@@ -6,8 +6,9 @@
 
 #include "account_rig.h"
 #include "kernel/saga.h"
-#include "service/lease_records.h"
+#include "service/record/lease_records.h"
 #include "store/session.h"
+#include "truth/sim_truth.h"
 
 static bool is_settled(struct account_rig *r, struct str id, enum account_status status, enum sim_ou_name ou)
 {
@@ -204,9 +205,9 @@ TEST(freezing_ends_access_unfreezing_gives_it_back_and_taking_back_cleans)
 	account_rig_close(&r);
 }
 
-/* --- wishes that change --- */
+/* --- targets that change --- */
 
-TEST(a_wish_that_changes_on_the_way_is_followed_next)
+TEST(a_target_that_changes_on_the_way_is_followed_next)
 {
 	struct account_rig r = { 0 };
 	struct lease       lease;
@@ -229,7 +230,7 @@ TEST(a_wish_that_changes_on_the_way_is_followed_next)
 	account_rig_close(&r);
 }
 
-TEST(a_second_wish_that_takes_back_the_first_ends_where_it_began)
+TEST(a_second_target_that_takes_back_the_first_ends_where_it_began)
 {
 	struct account_rig r = { 0 };
 	struct lease       lease;
@@ -336,7 +337,7 @@ TEST(whatever_call_is_lost_in_a_crash_the_lease_comes_up_once)
 TEST(a_quarantine_that_the_world_refuses_stays_parked_until_it_is_asked_for_again)
 {
 	struct account_rig r = { 0 };
-	struct saga_order  order = { .actor = STR("root@example.com") };
+	struct saga_action order = { .actor = STR("root@example.com") };
 	struct account     a;
 	struct str         id;
 
@@ -447,7 +448,7 @@ TEST(a_saga_that_is_over_does_not_keep_the_next_from_starting)
 TEST(the_accounts_of_each_status_are_counted_and_listed)
 {
 	struct account_rig  r = { 0 };
-	struct account_list l = { .has_status = true, .status = ACCOUNT_AVAILABLE, .limit = 10 };
+	struct account_list l = { .statuses = 1u << ACCOUNT_AVAILABLE, .limit = 10 };
 	int64_t             counts[ACCOUNT_STATUS_COUNT];
 	struct str          free;
 

@@ -7,19 +7,25 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "kernel/alarm.h"
+#include "kernel/alarm/alarm.h"
 #include "kernel/kernel.h"
-#include "kernel/node.h"
+#include "kernel/alarm/node.h"
 #include "kernel/queue.h"
 #include "kernel/saga.h"
 #include "pool.h"
-#include "service/alarms.h"
-#include "service/broker_alarms.h"
-#include "service/passes.h"
+#include "service/alarms/alarms.h"
+#include "service/broker/passes.h"
 #include "store/session.h"
 
 enum { MINUTE = 60000, FAKE_MAX = 64 };
 static const int64_t now_ms = POOL_NOW_SEC * 1000ll;
+
+struct finding {
+	struct str          instance;
+	enum alarm_severity severity;
+	int64_t             value;
+	struct str          evidence;
+};
 
 /* What the two rules of a test say. */
 struct fake {
@@ -89,13 +95,18 @@ static void fixture_init(struct fixture *f, struct pool *p)
 	fixture_open(f, p, false);
 }
 
+static void add_fake(struct findings *ret, const struct finding *f)
+{
+	findings_add(ret, f->instance, f->severity, f->value, "%.*s", STR_ARG(f->evidence));
+}
+
 static enum rc find_one(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
 	const struct fake *fake = arg;
 
 	(void)s;
 	for (size_t i = 0; i < fake->one_count; i++)
-		findings_add(ret, &fake->one[i]);
+		add_fake(ret, &fake->one[i]);
 	return fake->one_rc ? err_set(e, fake->one_rc, "cannot look today") : RC_OK;
 }
 
@@ -105,7 +116,7 @@ static enum rc find_two(struct session *s, void *arg, struct findings *ret, stru
 
 	(void)s, (void)e;
 	for (size_t i = 0; i < fake->two_count; i++)
-		findings_add(ret, &fake->two[i]);
+		add_fake(ret, &fake->two[i]);
 	return RC_OK;
 }
 
@@ -169,10 +180,10 @@ static void put(struct fixture *f, const struct record_type *type, void *record)
 
 static struct page alarms(struct fixture *f)
 {
-	struct alarm_list list = { 0 };
+	struct page list = { 0 };
 
 	CHECK(store_read(f->pool->store, alarm_list, &list, &f->pool->arena, &f->e) == RC_OK);
-	return list.page;
+	return list;
 }
 
 static const struct alarm *find_alarm(struct fixture *f, const char *name)
@@ -654,6 +665,54 @@ TEST(a_queue_is_stuck_when_nobody_takes_what_is_due)
 	each_pool(check_queue_stuck);
 }
 
+static void put_delivery(struct fixture *f, const char *hook, const char *subject, int64_t since_ms)
+{
+	struct lane lane = { .key = str_format(&f->pool->arena, "webhook-out#%s|%s", hook, subject),
+		             .queue = STR("webhook-out"),
+		             .subject = str_from(subject),
+		             .target = str_from(hook),
+		             .event_id = STR("event"),
+		             .since_ms = since_ms,
+		             .due_ms = since_ms,
+		             .last_error = STR("no answer within 15 s") };
+
+	put(f, &lane_type, &lane);
+}
+
+static void put_hook(struct fixture *f, const char *id, bool is_paused)
+{
+	struct webhook hook = { .id = str_from(id),
+		                .url = STR("https://example.org/hook?token=1"),
+		                .filter = STR("*"),
+		                .secret = STR("a secret of some length"),
+		                .is_paused = is_paused };
+
+	put(f, &webhook_type, &hook);
+}
+
+static void check_webhook_behind(struct pool *p)
+{
+	struct fixture f;
+
+	fixture_init(&f, p);
+	put_hook(&f, "h-1", false);
+	put_hook(&f, "h-2", false);
+	put_hook(&f, "h-3", true);
+	put_delivery(&f, "h-1", "just-in-time", now_ms - 2 * MINUTE);
+	put_delivery(&f, "h-3", "paused", now_ms - 30 * MINUTE);
+	CHECK(is_quiet(try_rule(&f, alarm_webhook_behind, "rule#h-1")) && alarms(&f).count == 0);
+	put_delivery(&f, "h-1", "late", now_ms - 3 * MINUTE);
+	CHECK(says(try_rule(&f, alarm_webhook_behind, "rule#h-1"), ALARM_WARNING, 2,
+	           "webhook h-1 (https://example.org/hook) does not take what is sent: the first of what waits is of "
+	           "late, since 2001-09-09T01:43:40Z: no answer within 15 s"));
+	CHECK(alarms(&f).count == 1);
+}
+
+TEST(a_webhook_is_behind_when_what_is_for_it_waits_for_minutes)
+{
+	each_pool(check_webhook_behind);
+}
+
 static void put_saga(struct fixture *f, struct saga saga)
 {
 	saga.kind = saga.kind.n ? saga.kind : STR("lend");
@@ -826,6 +885,39 @@ TEST(a_node_that_is_silent_or_says_that_its_store_fails_is_an_alarm)
 	}
 }
 
+static void put_node(struct fixture *f, const char *id, int64_t started_ms, int64_t beat_ms)
+{
+	struct node node = { .id = str_from(id), .started_ms = started_ms, .beat_ms = beat_ms };
+
+	put(f, &node_type, &node);
+}
+
+static int count_silent(struct fixture *f)
+{
+	(void)try_rule(f, alarm_node_silent, "rule#none");
+	return (int)alarms(f).count;
+}
+
+TEST(a_node_that_was_killed_and_started_again_is_not_silent)
+{
+	struct fixture f;
+	struct pool    p;
+
+	pool_open_memory(&p);
+	fixture_init(&f, &p);
+	put_node(&f, "first", now_ms - 90 * MINUTE, now_ms - 60 * MINUTE);
+	CHECK(count_silent(&f) == 1);
+	put_node(&f, "second", now_ms - 50 * MINUTE, now_ms - 20 * MINUTE);
+	CHECK(count_silent(&f) == 1); /* it has taken the first one's place, and is silent itself */
+	put_node(&f, "third", now_ms - 10 * MINUTE, now_ms);
+	CHECK(count_silent(&f) == 0);
+	put_node(&f, "another", now_ms - 90 * MINUTE, now_ms - 15 * MINUTE);
+	CHECK(count_silent(&f) == 1); /* one cannot take the place of two */
+	put_node(&f, "neighbour", now_ms - 90 * MINUTE, now_ms);
+	CHECK(count_silent(&f) == 1); /* it was there before */
+	pool_close(&p);
+}
+
 static void state_fact(struct fixture *f, const char *name, int64_t value, const char *text)
 {
 	struct fact fact = { .name = str_from(name), .value = value, .text = str_from(text) };
@@ -844,10 +936,48 @@ static void check_circuits(struct pool *p)
 	CHECK(is_quiet(try_rule(&f, alarm_circuit_open, "rule#csp")) && alarms(&f).count == 0);
 	state_fact(&f, "circuit/csp", 1, "five calls timed out");
 	CHECK(says(try_rule(&f, alarm_circuit_open, "rule#csp"), ALARM_WARNING, 1,
-	           "the circuit to csp is open since 2001-09-09T01:46:40Z: five calls timed out"));
+	           "the circuit to csp has been open since 2001-09-09T01:46:40Z: five calls timed out"));
 	CHECK(alarms(&f).count == 1);
 	state_fact(&f, "circuit/csp", 0, "");
 	CHECK(is_quiet(try_rule(&f, alarm_circuit_open, "rule#csp")));
+}
+
+static void check_clock(struct pool *p)
+{
+	struct fixture f;
+
+	fixture_init(&f, p);
+	state_fact(&f, "clock/machine", 0, "");
+	CHECK(is_quiet(try_rule(&f, alarm_clock_differs, "rule#machine")));
+	state_fact(&f, "clock/machine", -1440, "");
+	CHECK(says(
+	        try_rule(&f, alarm_clock_differs, "rule#machine"), ALARM_PAGE, -1440,
+	        "the machine's date has jumped by about -1440 minutes since 2001-09-09T01:46:40Z; it is not followed"));
+	p->clock.test_ms += NODE_SILENT_MS + 1; /* nobody says so any more */
+	CHECK(is_quiet(try_rule(&f, alarm_clock_differs, "rule#machine")));
+}
+
+TEST(a_date_that_jumped_is_an_alarm_while_a_process_says_so)
+{
+	each_pool(check_clock);
+}
+
+static void check_still_listed(struct pool *p)
+{
+	struct fixture f;
+
+	fixture_init(&f, p);
+	CHECK(is_quiet(try_rule(&f, alarm_still_listed, "rule")));
+	state_fact(&f, FACT_STILL_LISTED, 2, "sb-7");
+	CHECK(says(try_rule(&f, alarm_still_listed, "rule"), ALARM_WARNING, 2,
+	           "the vendor still lists 2 sandboxes that we removed hours ago, such as sb-7"));
+	state_fact(&f, FACT_STILL_LISTED, 0, "");
+	CHECK(is_quiet(try_rule(&f, alarm_still_listed, "rule")));
+}
+
+TEST(what_was_deleted_and_is_still_listed_is_an_alarm)
+{
+	each_pool(check_still_listed);
 }
 
 static void check_forgotten_circuit(struct pool *p)
@@ -879,9 +1009,10 @@ TEST(the_pool_is_low_below_its_mark_and_pages_when_nothing_is_left)
 		int         free, mark;
 		int         severity; /* -1: no alarm */
 	} rows[] = {
-		{ "no mark, nothing free", 0, 0, -1 }, { "at the mark", 3, 3, -1 },
-		{ "above the mark", 4, 3, -1 },        { "below the mark", 2, 3, ALARM_WARNING },
-		{ "nothing free", 0, 3, ALARM_PAGE },
+		{ "no mark, nothing free", 0, 0, -1 },
+		{ "at the mark", 3, 3, -1 },
+		{ "above the mark", 4, 3, -1 },
+		{ "below the mark", 2, 3, ALARM_WARNING },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -899,6 +1030,58 @@ TEST(the_pool_is_low_below_its_mark_and_pages_when_nothing_is_left)
 		                           : says(alarm, rows[i].severity, rows[i].free, "the low-water mark is 3"));
 		pool_close(&p);
 	}
+}
+
+static void put_sandbox(struct fixture *f, const char *id, enum sandbox_state status)
+{
+	struct sandbox s = { .sandbox_id = str_from(id),
+		             .name = str_from(id),
+		             .external_id = str_from(id),
+		             .status = status,
+		             .deletion_requested_at = POOL_NOW_SEC,
+		             .deletion_retry_count = 4,
+		             .last_error = STR("the vendor will not") };
+
+	put(f, &sandbox_type, &s);
+}
+
+TEST(an_empty_pool_pages_and_no_pool_at_all_does_not)
+{
+	struct tombstone used = { .sandbox_id = STR("one"), .external_id = STR("one"), .removed_at = POOL_NOW_SEC };
+	struct fixture   f;
+	struct pool      p;
+
+	pool_open_memory(&p);
+	fixture_init(&f, &p);
+	f.settings.low_water = 3;
+	CHECK(is_quiet(try_rule(&f, alarm_pool_low, "rule"))); /* accounts are lent, sandboxes never were */
+	put(&f, &tombstone_type, &used);
+	CHECK(says(try_rule(&f, alarm_pool_low, "rule"), ALARM_PAGE, 0, "the low-water mark is 3"));
+	pool_close(&p);
+
+	pool_open_memory(&p);
+	fixture_init(&f, &p);
+	f.settings.low_water = 3;
+	put_sandbox(&f, "one", SANDBOX_DELETION_FAILED);
+	CHECK(says(try_rule(&f, alarm_pool_low, "rule"), ALARM_PAGE, 0, "0 sandboxes are free"));
+	pool_close(&p);
+}
+
+TEST(deletions_that_were_given_up_are_an_alarm_with_the_reason_of_one)
+{
+	struct fixture f;
+	struct pool    p;
+
+	pool_open_memory(&p);
+	fixture_init(&f, &p);
+	put_sandbox(&f, "still-tried", SANDBOX_PENDING_DELETION);
+	CHECK(is_quiet(try_rule(&f, alarm_deletion_failed, "rule")));
+	put_sandbox(&f, "one", SANDBOX_DELETION_FAILED);
+	CHECK(says(try_rule(&f, alarm_deletion_failed, "rule"), ALARM_WARNING, 1,
+	           "1 sandbox was given up, such as one after 4 tries: the vendor will not"));
+	put_sandbox(&f, "two", SANDBOX_DELETION_FAILED);
+	CHECK(says(try_rule(&f, alarm_deletion_failed, "rule"), ALARM_WARNING, 2, "2 sandboxes were given up"));
+	pool_close(&p);
 }
 
 TEST(a_job_fails_or_is_silent_as_its_record_says)
@@ -1042,10 +1225,10 @@ TEST(every_rule_has_a_section_in_the_runbook_and_a_summary)
 
 static struct page nodes(struct fixture *f)
 {
-	struct node_list list = { 0 };
+	struct page list = { 0 };
 
 	CHECK(store_read(f->pool->store, node_list, &list, &f->pool->arena, &f->e) == RC_OK);
-	return list.page;
+	return list;
 }
 
 static void beat(struct fixture *f, const char *id, int64_t slowest_ms)

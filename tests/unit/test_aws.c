@@ -12,6 +12,7 @@
 #include "fake_server.h"
 #include "net/aws.h"
 #include "net/fetch.h"
+#include "truth/test_clock.h"
 
 #define TYPE(name) "{\"__type\":\"com.amazonaws.dynamodb.v20120810#" name "\",\"message\":\"why\"}"
 
@@ -84,7 +85,6 @@ static void new_client(struct fixture *f, struct aws_client_options o)
 	aws_client_free(f->client);
 	o.region = "us-east-1";
 	o.service = "dynamodb";
-	o.json_version = "1.0";
 	o.identity = f->identity;
 	o.clock = &f->clock;
 	o.endpoint = o.endpoint ? o.endpoint : f->endpoint;

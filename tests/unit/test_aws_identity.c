@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "fake_server.h"
 #include "net/aws.h"
+#include "truth/test_clock.h"
 
 enum { NOW = 1440938160 /* 2015-08-30T12:36:00Z */, ENV_MAX = 12, THREADS = 8, HELD_MINUTES = 60 };
 

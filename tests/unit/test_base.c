@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/metrics.h"
+#include "base/steady.h"
 #include "base/str.h"
 
 TEST(numbers_outside_their_range_are_refused)
@@ -153,6 +154,22 @@ TEST(json_that_is_deep_doubled_or_broken_is_refused)
 	}
 }
 
+TEST(a_small_object_has_the_members_that_are_there)
+{
+	struct arena a = { 0 };
+	struct str   long_text = str_of(arena_alloc(&a, JSON_OF_MAX), JSON_OF_MAX);
+	struct str   got = JSON_OF(&a, member_str("a", STR("x\"y")), member_if_any(member_str("b", STR(""))),
+	                           member_int("c", -1), member_if_any(member_int("d", 0)), member_bool("e", false),
+	                           member_time("f", 1763287200000), member_raw("g", JSON_OF(&a, member_word("h", "i"))),
+	                           member_micro("j", 12500000), member_if(false, member_bool("k", true)));
+
+	CHECK(str_eq(got,
+	             STR("{\"a\":\"x\\\"y\",\"c\":-1,\"e\":false,\"f\":\"2025-11-16T10:00:00Z\",\"g\":{\"h\":\"i\"},"
+	                 "\"j\":12.5}")));
+	CHECK(JSON_OF(&a, member_str("a", long_text)).n == JSON_OF_MAX); /* refused by whatever takes such a text */
+	arena_fini(&a);
+}
+
 TEST(what_is_written_as_json_reads_back_the_same)
 {
 	struct buf      b;
@@ -166,7 +183,7 @@ TEST(what_is_written_as_json_reads_back_the_same)
 	json_put_str(&o, "text", STR("quote \" slash \\ line \n bell \a umlaut \xc3\xbc smile \xf0\x9f\x98\x80"));
 	json_put_str(&o, "broken", STR("a\xff\xc3(b"));
 	json_put_array(&o, "list");
-	json_add_int(&o, -5);
+	json_add_str(&o, STR("-5"));
 	json_open_object(&o);
 	json_close_object(&o);
 	json_close_array(&o);
@@ -178,7 +195,7 @@ TEST(what_is_written_as_json_reads_back_the_same)
 	CHECK(str_eq(text, STR("quote \" slash \\ line \n bell \a umlaut \xc3\xbc smile \xf0\x9f\x98\x80")));
 	CHECK(json_get_text(value, "broken", &text));
 	CHECK(str_eq(text, STR("a\xef\xbf\xbd\xef\xbf\xbd(b")));
-	CHECK(strstr(b.p, "\"list\":[-5,{}],\"real\":0.1,\"none\":null}") != NULL);
+	CHECK(strstr(b.p, "\"list\":[\"-5\",{}],\"real\":0.1,\"none\":null}") != NULL);
 	json_decref(value);
 	buf_fini(&b);
 }
@@ -244,4 +261,119 @@ TEST(uuids_have_their_version_and_differ)
 	id_uuid(b);
 	CHECK(strlen(a) == 36 && a[14] == '4' && strchr("89ab", a[19]));
 	CHECK(strcmp(a, b) != 0);
+}
+
+TEST(an_amount_is_rounded_as_the_browser_rounds_it)
+{
+	static const struct {
+		double      dollars;
+		const char *text;
+	} rows[] = { { 55.645, "55.65" }, { 1.005, "1.01" }, { 55.644999, "55.64" }, { 0, "0.00" },
+		     { -0.004, "0.00" },  { -2.5, "-2.50" }, { 1339.42, "1339.42" }, { 0.29, "0.29" } };
+	struct arena a = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE(rows[i].text);
+		CHECK(str_eq(json_dollars(&a, rows[i].dollars), str_from(rows[i].text)));
+	}
+	arena_fini(&a);
+}
+
+TEST(json_with_too_many_values_is_refused_and_strings_do_not_count)
+{
+	json_t    *value = NULL;
+	struct err e = { 0 };
+
+	CHECK(json_parse_limited(STR("[1,2,{\"a\":3}]"), 5, &value, &e) == RC_OK);
+	json_decref(value);
+	CHECK(json_parse_limited(STR("[\"[[[[,,,,::::{{{{\\\",,,,\"]"), 1, &value, &e) == RC_OK);
+	json_decref(value);
+	CHECK(json_parse_limited(STR("[1,2,{\"a\":3}]"), 4, &value, &e) == RC_INVALID);
+	CHECK(strstr(e.msg, "more than 4"));
+}
+
+#define DAY_MS 86400000ll
+
+TEST(a_date_that_jumps_is_not_followed_until_it_is_set_back_accepted_or_confirmed)
+{
+	static const struct {
+		const char *label;
+		int64_t     jump_ms; /* of the machine's date, after an hour */
+		bool        is_followed;
+	} rows[] = {
+		{ "no jump", 0, true },
+		{ "a small correction", 30000, true },
+		{ "a small correction back", -60000, true },
+		{ "a day forward", DAY_MS, false },
+		{ "ten days forward", 10 * DAY_MS, false },
+		{ "an hour back", -3600000, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct steady_reading now = { 1000 * DAY_MS, 5000 };
+		struct steady         s;
+		int64_t               ours_ms;
+
+		CASE(rows[i].label);
+		steady_init(&s);
+		CHECK(steady_time(&s, now) == now.machine_ms);
+		now.boot_ms += 3600000;
+		ours_ms = now.machine_ms += 3600000;
+		now.machine_ms += rows[i].jump_ms;
+		CHECK(steady_time(&s, now) == (rows[i].is_followed ? now.machine_ms : ours_ms));
+		CHECK(steady_differs_ms(&s) == (rows[i].is_followed ? 0 : rows[i].jump_ms));
+		if (rows[i].is_followed)
+			continue;
+		now.boot_ms += 8000; /* and back after 8 s */
+		now.machine_ms += 8000 - rows[i].jump_ms;
+		CHECK(steady_time(&s, now) == ours_ms + 8000 && steady_differs_ms(&s) == 0);
+		now.machine_ms += rows[i].jump_ms;
+		CHECK(steady_time(&s, now) == ours_ms + 8000);
+		CHECK(!steady_hear(&s, now, ours_ms + 8000 + 1500) && steady_differs_ms(&s) == rows[i].jump_ms);
+		CHECK(!steady_hear(&s, now, now.machine_ms + 21000));
+		CHECK(steady_hear(&s, now, now.machine_ms - 1500) && steady_time(&s, now) == now.machine_ms);
+		now.machine_ms -= rows[i].jump_ms;
+		CHECK(steady_time(&s, now) != now.machine_ms);
+		steady_accept(&s, now);
+		CHECK(steady_time(&s, now) == now.machine_ms && steady_differs_ms(&s) == 0);
+	}
+}
+
+TEST(a_machine_that_slept_is_believed)
+{
+	struct steady_reading now = { 1000 * DAY_MS, 5000 };
+	struct steady         s;
+
+	steady_init(&s);
+	(void)steady_time(&s, now);
+	now.machine_ms += 3 * DAY_MS;
+	now.boot_ms += 3 * DAY_MS;
+	CHECK(steady_time(&s, now) == now.machine_ms && steady_differs_ms(&s) == 0);
+}
+
+TEST(after_a_restart_a_date_that_was_not_followed_is_still_not)
+{
+	static const struct {
+		const char *label;
+		int64_t     differs_ms, machine_ms; /* the latter since it was told */
+		bool        is_followed;
+	} rows[] = {
+		{ "nothing was wrong", 0, 60000, true },
+		{ "still ten days ahead", 10 * DAY_MS, 10 * DAY_MS + 60000, false },
+		{ "set right", 10 * DAY_MS, 60000, true },
+		{ "still a day behind", -DAY_MS, -DAY_MS + 60000, false },
+		{ "set right again", -DAY_MS, 60000, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int64_t               told_ms = 1000 * DAY_MS;
+		struct steady_reading now = { told_ms + rows[i].machine_ms, 7000 };
+		struct steady         s;
+
+		CASE(rows[i].label);
+		steady_init(&s);
+		steady_resume(&s, now, rows[i].differs_ms, told_ms);
+		CHECK(steady_time(&s, now) == told_ms + 60000);
+		CHECK((steady_differs_ms(&s) == 0) == rows[i].is_followed);
+	}
 }

@@ -78,7 +78,7 @@ static void play(struct breaker *b, struct calls *calls, const struct step *s, s
 	case 'B':
 	case 'b': breaker_note(b, take_call(calls, s->what == 'B'), false, now); break;
 	}
-	CHECK(breaker_is_open(b) == s->is_open);
+	CHECK(b->is_open == s->is_open);
 }
 
 TEST(the_breaker_follows_its_states)

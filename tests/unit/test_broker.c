@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pool.h"
-#include "service/broker.h"
+#include "service/broker/broker.h"
 
 enum { LAB_HOURS = 4, LAB_SEC = LAB_HOURS * 3600 };
 
@@ -576,7 +576,7 @@ static void check_track_events(struct pool *p)
 	struct sandbox second;
 
 	pool_fill(p, 0, 3);
-	c.request_id = STR("req-1");
+	c.by.request_id = STR("req-1");
 	CHECK(run_claim(p, &c, NULL) == RC_OK);
 	check_told(p, "SandboxAllocated", "track/t1", "\"track\":\"t1\",\"expiresAt\":1000014400}");
 	CHECK(str_eq(pool_event(p, "SandboxAllocated").request_id, STR("req-1")));

@@ -9,14 +9,15 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/clock.h"
+#include "truth/test_clock.h"
 #include "base/json.h"
-#include "providers/sim/cloud.h"
+#include "domain/ports/instance.h"
+#include "truth/sim_truth.h"
 #include "providers/sim/faults.h"
 #include "providers/sim/records.h"
-#include "service/statement.h"
-#include "store/memory.h"
-#include "store/sqlite.h"
+#include "service/cost/statement.h"
+#include "store/memory/memory.h"
+#include "store/sqlite/sqlite.h"
 #include "store/store.h"
 
 #define HOUR_MS 3600000ll
@@ -546,33 +547,117 @@ TEST(a_cleaner_can_fail_and_can_lie)
 
 /* --- tenants' resources --- */
 
-TEST(a_resource_is_made_once_per_key_and_deleted_safely)
+static const struct instance_spec acme = { .tenant = { "tenant-acme", 11 },
+	                                   .instance = { "inst-1", 6 },
+	                                   .wordpress_version = { "6.5", 3 },
+	                                   .desired_count = 3 };
+
+static struct instance_driver *make_instance(struct fixture *f)
 {
+	struct instance_driver *d = sim_cloud_driver(f->sim);
+	struct str              outputs;
+
+	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
+		CHECK(d->ops->create(d, &acme, (enum instance_resource)kind, &f->arena, &outputs, NULL) == RC_OK);
+	CHECK(d->ops->configure(d, &acme, NULL) == RC_OK);
+	return d;
+}
+
+static struct sim_tenant_truth tenant_truth(struct fixture *f)
+{
+	struct sim_tenant_truth t;
+
+	CHECK(sim_cloud_inspect_tenant(f->sim, acme.tenant, &f->arena, &t, NULL) == RC_OK);
+	return t;
+}
+
+TEST(a_resource_is_made_once_per_instance_and_deleted_safely)
+{
+	struct instance_spec    other = acme;
 	struct fixture          f;
 	struct instance_driver *d;
 	struct str              first, second;
 	bool                    exists;
-	int64_t                 count;
 
 	set_up(&f, NULL);
-	d = f.cloud.driver;
-	for (int kind = 0; kind < CLOUD_RESOURCE_COUNT; kind++) {
-		enum cloud_resource k = (enum cloud_resource)kind;
+	d = sim_cloud_driver(f.sim);
+	other.instance = STR("inst-2");
+	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++) {
+		enum instance_resource k = (enum instance_resource)kind;
 
-		CASE(cloud_resource_names[kind]);
-		CHECK(d->ops->create(d, STR("acme"), k, STR("saga-1"), &f.arena, &first, NULL) == RC_OK);
-		CHECK(d->ops->create(d, STR("acme"), k, STR("saga-1"), &f.arena, &second, NULL) == RC_OK);
+		CASE(instance_resource_names[kind]);
+		CHECK(d->ops->create(d, &acme, k, &f.arena, &first, NULL) == RC_OK);
+		CHECK(d->ops->create(d, &acme, k, &f.arena, &second, NULL) == RC_OK);
 		CHECK(str_eq(first, second) && memmem(first.p, first.n, "acme", 4));
-		CHECK(d->ops->create(d, STR("acme"), k, STR("saga-2"), &f.arena, &second, NULL) == RC_CONFLICT);
-		CHECK(d->ops->check(d, STR("acme"), k, &f.arena, &exists, &second, NULL) == RC_OK);
+		CHECK(d->ops->create(d, &other, k, &f.arena, &second, NULL) == RC_CONFLICT);
+		CHECK(d->ops->check(d, acme.tenant, k, &f.arena, &exists, &second, NULL) == RC_OK);
 		CHECK(exists && str_eq(first, second));
 		CHECK(d->ops->check(d, STR("other"), k, &f.arena, &exists, &second, NULL) == RC_OK && !exists);
 	}
-	CHECK(sim_cloud_count_resources(f.sim, STR("acme"), &count, NULL) == RC_OK && count == CLOUD_RESOURCE_COUNT);
+	CHECK(tenant_truth(&f).resources == INSTANCE_RESOURCE_COUNT && tenant_truth(&f).owners == 1);
 	for (int i = 0; i < 2; i++)
-		CHECK(d->ops->delete (d, STR("acme"), CLOUD_SECRET, NULL) == RC_OK);
-	CHECK(sim_cloud_count_resources(f.sim, STR("acme"), &count, NULL) == RC_OK &&
-	      count == CLOUD_RESOURCE_COUNT - 1);
+		CHECK(d->ops->delete (d, acme.tenant, INSTANCE_SECRET, NULL) == RC_OK);
+	CHECK(tenant_truth(&f).resources == INSTANCE_RESOURCE_COUNT - 1);
+	tear_down(&f);
+}
+
+TEST(the_tasks_of_an_instance_follow_its_size)
+{
+	struct fixture            f;
+	struct instance_driver   *d;
+	struct instance_tasks     tasks;
+	struct instance_log_line *lines;
+	size_t                    count;
+
+	set_up(&f, NULL);
+	d = make_instance(&f);
+	CHECK(d->ops->tasks(d, acme.tenant, &f.arena, &tasks, NULL) == RC_OK && tasks.running == 3 && tasks.count == 3);
+	CHECK(d->ops->scale(d, acme.tenant, 0, NULL) == RC_OK &&
+	      d->ops->set_route(d, acme.tenant, ROUTE_SUSPENDED, NULL) == RC_OK);
+	CHECK(d->ops->tasks(d, acme.tenant, &f.arena, &tasks, NULL) == RC_OK && tasks.running == 0 &&
+	      tasks.desired == 0);
+	CHECK(tenant_truth(&f).route == ROUTE_SUSPENDED && tenant_truth(&f).is_configured);
+	CHECK(d->ops->scale(d, acme.tenant, 4, NULL) == RC_OK);
+	CHECK(d->ops->logs(d, acme.tenant, 0, INT64_MAX, 2, &f.arena, &lines, &count, NULL) == RC_OK && count == 2);
+	CHECK(d->ops->scale(d, STR("other"), 4, NULL) == RC_NOT_FOUND);
+	tear_down(&f);
+}
+
+TEST(an_archive_is_made_once_and_comes_back)
+{
+	struct fixture          f;
+	struct instance_driver *d;
+	struct str              outputs, user, password;
+
+	set_up(&f, NULL);
+	d = make_instance(&f);
+	for (int i = 0; i < 2; i++)
+		CHECK(d->ops->archive(d, acme.tenant, STR("final"), &f.arena, &outputs, NULL) == RC_OK);
+	CHECK(tenant_truth(&f).archives == 1 && memmem(outputs.p, outputs.n, "bytes", 5));
+	CHECK(d->ops->restore(d, acme.tenant, STR("final"), NULL) == RC_OK);
+	CHECK(d->ops->restore(d, acme.tenant, STR("none"), NULL) == RC_NOT_FOUND);
+	CHECK(d->ops->get_secret(d, acme.tenant, &f.arena, &user, &password, NULL) == RC_OK && password.n > 8);
+	CHECK(!memmem(outputs.p, outputs.n, password.p, password.n));
+	CHECK(d->ops->delete (d, acme.tenant, INSTANCE_DATABASE, NULL) == RC_OK);
+	CHECK(d->ops->archive(d, acme.tenant, STR("too-late"), &f.arena, &outputs, NULL) == RC_NOT_FOUND);
+	for (int i = 0; i < 2; i++)
+		CHECK(d->ops->drop_archive(d, acme.tenant, STR("final"), NULL) == RC_OK);
+	CHECK(tenant_truth(&f).archives == 0);
+	tear_down(&f);
+}
+
+TEST(a_rule_can_name_a_resource)
+{
+	struct fixture          f;
+	struct instance_driver *d;
+	struct str              outputs;
+
+	set_up(&f, NULL);
+	d = sim_cloud_driver(f.sim);
+	set_rule(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_CREATE_RESOURCE, 1000, 1, 0, 0, 1 + INSTANCE_SECRET });
+	CHECK(d->ops->create(d, &acme, INSTANCE_STORAGE, &f.arena, &outputs, NULL) == RC_OK);
+	CHECK(d->ops->create(d, &acme, INSTANCE_SECRET, &f.arena, &outputs, NULL) == RC_UNAVAILABLE);
+	CHECK(d->ops->create(d, &acme, INSTANCE_SECRET, &f.arena, &outputs, NULL) == RC_OK);
 	tear_down(&f);
 }
 

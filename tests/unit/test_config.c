@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/config.h"
+#include "app/config/config.h"
+#include "app/dev.h"
 #include "app/preflight.h"
-#include "app/tokens.h"
+#include "app/signin.h"
+#include "http/api/api.h"
 
 #define TRACK_TOKEN "track-token-0123456789"
 #define ADMIN_TOKEN "admin-token-0123456789"
@@ -44,6 +46,7 @@ static void write_file(struct str content)
 	FILE *f = fopen(path, "w");
 
 	CHECK(f && fwrite(content.p, 1, content.n, f) == content.n && fclose(f) == 0);
+	CHECK(chmod(path, 0600) == 0);
 }
 
 static void load(struct loaded *l, const char *const *environment, const char *file)
@@ -521,9 +524,10 @@ TEST(tokens_are_split_at_commas_and_trimmed)
 	struct api_tokens t;
 
 	CHECK(read_tokens(" one , two,three,", "four", &t, NULL) == RC_OK);
-	CHECK(t.track_count == 3 && t.admin_count == 1);
-	CHECK(str_eq(t.track[0], STR("one")) && str_eq(t.track[1], STR("two")) && str_eq(t.track[2], STR("three")));
-	CHECK(str_eq(t.admin[0], STR("four")));
+	CHECK(t.track.count == 3 && t.admin.count == 1);
+	CHECK(str_eq(t.track.items[0], STR("one")) && str_eq(t.track.items[1], STR("two")) &&
+	      str_eq(t.track.items[2], STR("three")));
+	CHECK(str_eq(t.admin.items[0], STR("four")));
 	CHECK(read_tokens("", "", NULL, NULL) == RC_OK);
 }
 
@@ -564,7 +568,7 @@ TEST(tokens_of_the_inbox_are_apart_from_all_others)
 		config_set(&c, CONFIG_ADMIN_TOKEN, STR("admin"), FROM_COMMAND_LINE);
 		config_set(&c, CONFIG_INBOX_TOKENS, str_from(cases[i].inbox), FROM_COMMAND_LINE);
 		CHECK(tokens_read(&c, &t, NULL) == cases[i].rc);
-		CHECK(i != 1 || (t.inbox_count == 2 && str_eq(t.inbox[1], STR("inbox-2"))));
+		CHECK(i != 1 || (t.inbox.count == 2 && str_eq(t.inbox.items[1], STR("inbox-2"))));
 		buf_fini(&problems);
 		config_fini(&c);
 	}
@@ -575,11 +579,14 @@ TEST(at_most_eight_tokens_are_taken)
 	struct api_tokens t;
 	struct err        e = { 0 };
 
-	CHECK(read_tokens("1,2,3,4,5,6,7,8", "9", &t, NULL) == RC_OK && t.track_count == API_TOKENS_MAX);
+	CHECK(read_tokens("1,2,3,4,5,6,7,8", "9", &t, NULL) == RC_OK && t.track.count == API_TOKENS_MAX);
 	CHECK(read_tokens("1,2,3,4,5,6,7,8,9", "a", &t, &e) == RC_INVALID && strstr(e.msg, "BROKER_API_TOKEN"));
 	CHECK(read_tokens("1", "2,3,4,5,6,7,8,9,a", &t, NULL) == RC_INVALID);
 	CHECK(read_tokens("", "", NULL, NULL) == RC_OK);
 }
+
+#define SECRET "LEASEHOLD_JWT_SECRET=a secret for sessions of 32 bytes"
+#define USERS  "LEASEHOLD_USERS_FILE=/dev/null"
 
 TEST(development_mode_invents_tokens_once_and_keeps_them_private)
 {
@@ -590,17 +597,18 @@ TEST(development_mode_invents_tokens_once_and_keeps_them_private)
 
 	make_folder();
 	snprintf(data, sizeof(data), "LEASEHOLD_DATA=%s", folder);
-	CHECK(load_variable(data, &l) == RC_OK);
-	CHECK(tokens_prepare_dev(&l.c, NULL) == RC_OK && tokens_read(&l.c, &first, NULL) == RC_OK);
+	load(&l, (const char *const[]){ data, SECRET, USERS, NULL }, NULL);
+	CHECK(l.rc == RC_OK);
+	CHECK(dev_prepare(&l.c, NULL) == RC_OK && tokens_read(&l.c, &first, NULL) == RC_OK);
 	CHECK(config_check(&l.c, &l.problems) == RC_OK && l.c.values[CONFIG_API_TOKEN].origin == FROM_DEV_MODE);
-	CHECK(first.track_count == 1 && first.admin_count == 1 && !str_eq(first.track[0], first.admin[0]));
-	snprintf(kept, sizeof(kept), "%.*s", STR_ARG(first.track[0]));
+	CHECK(first.track.count == 1 && first.admin.count == 1 && !str_eq(first.track.items[0], first.admin.items[0]));
+	snprintf(kept, sizeof(kept), "%.*s", STR_ARG(first.track.items[0]));
 	unload(&l);
 	snprintf(path, sizeof(path), "%s/tokens", folder);
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
-	load(&l, (const char *const[]){ data, "BROKER_ADMIN_TOKEN=" ADMIN_TOKEN, NULL }, NULL);
-	CHECK(tokens_prepare_dev(&l.c, NULL) == RC_OK && tokens_read(&l.c, &again, NULL) == RC_OK);
-	CHECK(str_eq(again.track[0], str_from(kept)) && str_eq(again.admin[0], STR(ADMIN_TOKEN)));
+	load(&l, (const char *const[]){ data, SECRET, USERS, "BROKER_ADMIN_TOKEN=" ADMIN_TOKEN, NULL }, NULL);
+	CHECK(dev_prepare(&l.c, NULL) == RC_OK && tokens_read(&l.c, &again, NULL) == RC_OK);
+	CHECK(str_eq(again.track.items[0], str_from(kept)) && str_eq(again.admin.items[0], STR(ADMIN_TOKEN)));
 	unload(&l);
 	remove_folder();
 }

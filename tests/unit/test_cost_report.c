@@ -9,15 +9,14 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "domain/account.h"
-#include "domain/cloud.h"
+#include "domain/ports/cloud.h"
 #include "domain/lease.h"
 #include "kernel/event.h"
 #include "kernel/timer.h"
 #include "kernel_rig.h"
-#include "service/cost_report.h"
-#include "service/cost_shares.h"
-#include "service/lease_records.h"
-#include "service/statement.h"
+#include "service/cost/cost_report.h"
+#include "service/record/lease_records.h"
+#include "service/cost/statement.h"
 #include "store/session.h"
 
 enum { HOUR = 3600000, ACCOUNTS = 4 };
@@ -291,7 +290,7 @@ static void add(struct kernel_rig *rig, struct lease lease)
 	rig_run(rig, add_lease, &lease);
 }
 
-static void check_report(struct kernel_rig *rig, struct prices *p, const char *wanted)
+static void check_report_by(struct kernel_rig *rig, struct prices *p, enum cost_report_by by, const char *wanted)
 {
 	struct cost_report_call c = {
 		.store = rig->store, .costs = &p->base, .month = month("2026-10"), .now = { at("2026-10-20T12:00:00Z") }
@@ -299,12 +298,18 @@ static void check_report(struct kernel_rig *rig, struct prices *p, const char *w
 	struct err e = { 0 };
 	struct buf b;
 
+	c.by = by;
 	buf_init(&b, REPORT_BYTES_MAX);
 	CHECK(cost_report_make(&c, &b, &e) == RC_OK);
 	if (!str_eq(buf_str(&b), str_from(wanted)))
 		print_error("%s\n", b.p);
 	CHECK(str_eq(buf_str(&b), str_from(wanted)));
 	buf_fini(&b);
+}
+
+static void check_report(struct kernel_rig *rig, struct prices *p, const char *wanted)
+{
+	check_report_by(rig, p, COST_BY_GROUP, wanted);
 }
 
 TEST(a_month_is_what_was_computed_by_hand)
@@ -333,6 +338,40 @@ TEST(a_month_is_what_was_computed_by_hand)
 	             "'=alpha,2026-10-01,2026-10-31,4.00,USD\n"
 	             "beta,2026-10-01,2026-10-31,7.00,USD\n"
 	             "No group,2026-10-01,2026-10-31,6.00,USD\n");
+	rig_close(&rig);
+}
+
+TEST(a_month_can_be_told_by_owner_template_lease_and_day)
+{
+	struct kernel_rig rig = { 0 };
+	struct prices     p = { .base = { &prices_ops } };
+	struct lease running = new_lease("9f8b7c6d-1111-4222-8333-000000000002", LEASE_ACTIVE, "111122223332", "beta",
+	                                 "2026-10-18T10:00:00Z", NULL);
+
+	/* 24 dollars in its first day, and 36 hours are left of it: another dollar for each */
+	running.cost = 24000000;
+	running.cost_at_ms = at("2026-10-19T10:00:00Z");
+	running.expires_ms = at("2026-10-20T22:00:00Z");
+	rig_open(&rig);
+	add(&rig, new_lease("9f8b7c6d-1111-4222-8333-000000000001", LEASE_EXPIRED, "111122223331", "",
+	                    "2026-10-05T10:00:00Z", "2026-10-08T09:00:00Z"));
+	add(&rig, running);
+	check_report_by(&rig, &p, COST_BY_OWNER,
+	                "Owner,StartDate,EndDate,Cost,Currency\nA@example.org,2026-10-01,2026-10-31,7.00,USD\n");
+	check_report_by(&rig, &p, COST_BY_TEMPLATE,
+	                "Template,StartDate,EndDate,Cost,Currency\nt,2026-10-01,2026-10-31,7.00,USD\n");
+	check_report_by(
+	        &rig, &p, COST_BY_LEASE,
+	        "Lease,Owner,Template,CostReportGroup,Account,StartDate,EndDate,Cost,ProjectedCost,Currency,State\n"
+	        "9f8b7c6d-1111-4222-8333-000000000002,A@example.org,t,beta,111122223332,2026-10-19,2026-10-20,4.00,40.00,USD,running\n"
+	        "9f8b7c6d-1111-4222-8333-000000000001,A@example.org,t,No group,111122223331,2026-10-06,2026-10-08,3.00,3.00,USD,ended\n");
+	check_report_by(&rig, &p, COST_BY_DAY,
+	                "Day,Cost,Currency\n2026-10-01,0.00,USD\n2026-10-02,0.00,USD\n2026-10-03,0.00,USD\n"
+	                "2026-10-04,0.00,USD\n2026-10-05,0.00,USD\n2026-10-06,1.00,USD\n2026-10-07,1.00,USD\n"
+	                "2026-10-08,1.00,USD\n2026-10-09,0.00,USD\n2026-10-10,0.00,USD\n2026-10-11,0.00,USD\n"
+	                "2026-10-12,0.00,USD\n2026-10-13,0.00,USD\n2026-10-14,0.00,USD\n2026-10-15,0.00,USD\n"
+	                "2026-10-16,0.00,USD\n2026-10-17,0.00,USD\n2026-10-18,0.00,USD\n2026-10-19,2.00,USD\n"
+	                "2026-10-20,2.00,USD\n");
 	rig_close(&rig);
 }
 

@@ -6,17 +6,17 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
+#include "truth/test_clock.h"
 #include "base/log.h"
-#include "domain/csp.h"
+#include "domain/ports/csp.h"
 #include "fake_server.h"
 #include "providers/csp/accounts.h"
-#include "providers/csp/guard.h"
+#include "providers/csp/csp_breaker.h"
 #include "providers/csp/http.h"
-#include "providers/sim/csp_sim.h"
+#include "providers/sim/cloud.h"
 #include "providers/sim/faults.h"
 #include "providers/sim/records.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 #include "store/store.h"
 
 /* What the vendor answers next, and what it was asked last. */
@@ -210,7 +210,7 @@ TEST(each_status_means_what_the_caller_can_do)
 		enum rc list, delete;
 	} cases[] = {
 		{ 200, RC_OK, RC_OK },
-		{ 202, RC_UNAVAILABLE, RC_OK },
+		{ 202, RC_UNAVAILABLE, RC_UNAVAILABLE },
 		{ 204, RC_UNAVAILABLE, RC_OK },
 		{ 301, RC_UNAVAILABLE, RC_UNAVAILABLE },
 		{ 400, RC_DENIED, RC_DENIED },
@@ -346,7 +346,7 @@ TEST(the_guard_counts_all_failures_but_refusals)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct scripted s = { .csp.ops = &scripted_ops };
 		struct clock    clock = clock_test(1000000);
-		struct csp     *guard = csp_guard_open(&s.csp, &(struct csp_guard_options){ 3, 60000, &clock });
+		struct csp     *guard = csp_breaker_open(&s.csp, &(struct csp_breaker_options){ 3, 60000, &clock });
 		const enum rc   answers[] = { cases[i].first, cases[i].second, cases[i].third };
 		struct wall     until;
 
@@ -357,7 +357,7 @@ TEST(the_guard_counts_all_failures_but_refusals)
 			s.rc = answers[k];
 			CHECK(csp_delete(guard, STR("x"), &e) == answers[k]);
 		}
-		CHECK(csp_guard_is_open(guard, &until) == cases[i].is_open);
+		CHECK(csp_breaker_is_open(guard, &until) == cases[i].is_open);
 		CHECK(until.ms == (cases[i].is_open ? 1060000 : 0));
 		csp_close(guard);
 		CHECK(s.is_closed);
@@ -368,7 +368,7 @@ TEST(an_open_circuit_answers_without_calling_until_a_probe_succeeds)
 {
 	struct scripted     s = { .csp.ops = &scripted_ops };
 	struct clock        clock = clock_test(1000000);
-	struct csp         *guard = csp_guard_open(&s.csp, &(struct csp_guard_options){ 2, 60000, &clock });
+	struct csp         *guard = csp_breaker_open(&s.csp, &(struct csp_breaker_options){ 2, 60000, &clock });
 	struct arena        a = { 0 };
 	struct csp_account *accounts;
 	size_t              count;
@@ -382,21 +382,21 @@ TEST(an_open_circuit_answers_without_calling_until_a_probe_succeeds)
 	clock.test_ms += 30500;
 	err_clear(&e);
 	CHECK(csp_list(guard, &a, &accounts, &count, &e) == RC_UNAVAILABLE);
-	CHECK(strcmp(err_code(&e), CSP_GUARD_CODE) == 0);
+	CHECK(strcmp(err_code(&e), CSP_BREAKER_CODE) == 0);
 	CHECK(strstr(e.msg, "next try in 30 s"));
 	err_clear(&e);
-	CHECK(csp_delete(guard, STR("x"), &e) == RC_UNAVAILABLE && strcmp(err_code(&e), CSP_GUARD_CODE) == 0);
+	CHECK(csp_delete(guard, STR("x"), &e) == RC_UNAVAILABLE && strcmp(err_code(&e), CSP_BREAKER_CODE) == 0);
 	CHECK(s.calls == 2);
 
 	clock.test_ms += 29500;
 	err_clear(&e);
 	CHECK(csp_delete(guard, STR("x"), &e) == RC_UNAVAILABLE && e.code == NULL);
-	CHECK(s.calls == 3 && csp_guard_is_open(guard, NULL));
+	CHECK(s.calls == 3 && csp_breaker_is_open(guard, NULL));
 
 	clock.test_ms += 60000;
 	s.rc = RC_OK;
 	CHECK(csp_delete(guard, STR("x"), &e) == RC_OK);
-	CHECK(!csp_guard_is_open(guard, NULL));
+	CHECK(!csp_breaker_is_open(guard, NULL));
 	CHECK(csp_list(guard, &a, &accounts, &count, &e) == RC_OK && s.calls == 5);
 	csp_close(guard);
 	arena_fini(&a);
@@ -417,7 +417,7 @@ TEST(many_threads_make_no_more_calls_than_the_threshold_allows)
 {
 	struct scripted s = { .csp.ops = &scripted_ops, .rc = RC_UNAVAILABLE };
 	struct clock    clock = clock_test(1000000);
-	struct csp     *guard = csp_guard_open(&s.csp, &(struct csp_guard_options){ 5, 60000, &clock });
+	struct csp     *guard = csp_breaker_open(&s.csp, &(struct csp_breaker_options){ 5, 60000, &clock });
 	pthread_t       threads[4];
 
 	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
@@ -428,7 +428,7 @@ TEST(many_threads_make_no_more_calls_than_the_threshold_allows)
 		pthread_join(threads[i], &wrong);
 		CHECK(!wrong);
 	}
-	CHECK(csp_guard_is_open(guard, NULL));
+	CHECK(csp_breaker_is_open(guard, NULL));
 	CHECK(s.calls >= 5 && s.calls <= 5 + (int)ARRAY_LEN(threads) - 1);
 	csp_close(guard);
 }

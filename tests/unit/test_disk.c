@@ -16,8 +16,10 @@
 
 #include "base/arena.h"
 #include "pool.h"
-#include "service/broker.h"
-#include "store/sqlite.h"
+#include "service/broker/broker.h"
+#include "service/services.h"
+#include "store/sqlite/sqlite.h"
+#include "truth/test_clock.h"
 
 /* --- the disk --- */
 
@@ -585,6 +587,138 @@ TEST(damage_found_while_writing_undoes_the_batch_and_the_rest_goes_on)
 	CHECK(store_health(p.backend, NULL) == RC_OK);
 	pool_reopen(&p);
 	CHECK(pool_count(&p, SANDBOX_AVAILABLE) == 4 && pool_count(&p, SANDBOX_PENDING_DELETION) == 1);
+	pool_close(&p);
+}
+
+/* --- connections --- */
+
+static atomic_int refused_commits; /* so many COMMITs of a reading transaction will fail */
+
+static int refuse_commit(void *arg, int action, const char *what, const char *b, const char *c, const char *d)
+{
+	(void)arg;
+	(void)b;
+	(void)c;
+	(void)d;
+	if (action != SQLITE_TRANSACTION || strcmp(what, "COMMIT") != 0 || atomic_load(&refused_commits) <= 0)
+		return SQLITE_OK;
+	atomic_fetch_sub(&refused_commits, 1);
+	return SQLITE_DENY;
+}
+
+static int watch_reader(sqlite3 *db, const char **ret_why, const struct sqlite3_api_routines *api)
+{
+	(void)ret_why;
+	(void)api;
+	return sqlite3_set_authorizer(db, refuse_commit, NULL);
+}
+
+TEST(a_reader_goes_on_after_a_commit_that_failed)
+{
+	struct pool         p;
+	struct sandbox_call look = { .id = STR("sb-0004") };
+
+	use_bad_disk();
+	CHECK(sqlite3_auto_extension((void (*)(void))watch_reader) == SQLITE_OK);
+	pool_open_sqlite(&p);
+	sqlite3_cancel_auto_extension((void (*)(void))watch_reader);
+	pool_fill(&p, 0, 5);
+	for (int i = 0; i < 3; i++) {
+		CHECK(store_read(p.store, broker_inspect, &look, &p.arena, NULL) == RC_OK);
+		atomic_store(&refused_commits, 1);
+		CHECK(store_read(p.store, broker_inspect, &look, &p.arena, NULL) == RC_OK);
+		CHECK(atomic_load(&refused_commits) == 0);
+	}
+	/* It sees what was written since: the snapshot has ended. */
+	pool_fill(&p, 5, 6);
+	look.id = STR("sb-0005");
+	CHECK(store_read(p.store, broker_inspect, &look, &p.arena, NULL) == RC_OK);
+	pool_close(&p);
+}
+
+enum { PINNED_MAX = 4000, PINNED_BATCHES = 40 };
+
+static void add_batch(struct pool *p, int number)
+{
+	struct member m = { .number = number };
+
+	run_as_batch(p->backend, &m, 1, add_many, NO_TROUBLE);
+	CHECK(m.told == RC_OK);
+	arena_fini(&m.arena);
+}
+
+/* A backup reads one state for a long time; the log cannot be moved meanwhile. */
+TEST(a_long_reader_does_not_make_every_batch_move_the_log)
+{
+	char        file[128];
+	struct pool p;
+	sqlite3    *backup = NULL;
+	uint64_t    before;
+	int         number = 100;
+
+	use_bad_disk();
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 5);
+	snprintf(file, sizeof(file), "%s/store.db", p.folder);
+	CHECK(sqlite3_open(file, &backup) == SQLITE_OK);
+	CHECK(sqlite3_exec(backup, "BEGIN; SELECT count(*) FROM sandbox", NULL, NULL, NULL) == SQLITE_OK);
+	/* Until it is tried: sooner when the writer finds itself idle between two batches, else later. */
+	while (!(before = store_counts(p.backend).checkpoints) && number < PINNED_MAX)
+		add_batch(&p, number++);
+	CHECK(before >= 1);
+	for (int i = 0; i < PINNED_BATCHES; i++)
+		add_batch(&p, number++);
+	CHECK(store_counts(p.backend).checkpoints <= before + 2);
+	CHECK(sqlite3_close(backup) == SQLITE_OK);
+	pool_close(&p);
+}
+
+static enum rc add_two(struct session *s, void *arg, struct err *e)
+{
+	struct tombstone  t = { .sandbox_id = STR("x"), .external_id = STR("x"), .removed_at = 1 };
+	struct job_record job = { .name = STR("there already") };
+
+	(void)arg;
+	(void)e;
+	session_add(s, &tombstone_type, &t);
+	session_add(s, &job_type, &job);
+	return RC_OK;
+}
+
+static enum rc add_job(struct session *s, void *arg, struct err *e)
+{
+	struct job_record job = { .name = STR("there already") };
+
+	(void)arg;
+	(void)e;
+	session_add(s, &job_type, &job);
+	return RC_OK;
+}
+
+/* The file was changed by other hands: what was written a moment ago is gone. */
+TEST(an_insert_that_cannot_be_taken_back_is_not_told_as_success)
+{
+	struct pool p;
+	struct err  e = { 0 };
+	char        file[128];
+	sqlite3    *db = NULL;
+
+	use_bad_disk();
+	pool_open_sqlite(&p);
+	CHECK(store_run(p.store, add_job, NULL, &p.arena, NULL) == RC_OK);
+	CHECK(store_run(p.store, add_two, NULL, &p.arena, NULL) == RC_CONFLICT);
+	pool_shut(&p);
+	snprintf(file, sizeof(file), "%s/store.db", p.folder);
+	CHECK(sqlite3_open(file, &db) == SQLITE_OK);
+	CHECK(sqlite3_exec(
+	              db,
+	              "CREATE TRIGGER t AFTER INSERT ON tombstone BEGIN DELETE FROM tombstone WHERE seq = new.seq; END",
+	              NULL, NULL, NULL) == SQLITE_OK);
+	CHECK(sqlite3_close(db) == SQLITE_OK);
+	pool_open_again(&p);
+	CHECK(store_run(p.store, add_two, NULL, &p.arena, &e) == RC_INTERNAL);
+	CHECK(strstr(e.msg, "tombstone 'x' was just written and is gone"));
+	CHECK(store_run(p.store, add_job, NULL, &p.arena, NULL) == RC_CONFLICT);
 	pool_close(&p);
 }
 

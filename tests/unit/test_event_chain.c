@@ -14,8 +14,8 @@
 
 #include "kernel/event.h"
 #include "pool.h"
-#include "service/broker.h"
-#include "service/sandbox_events.h"
+#include "service/broker/broker.h"
+#include "service/broker/sandbox_events.h"
 #include "store/session.h"
 
 enum { SUBJECTS = 3, STEPS = 60, LOG_MAX = 400 };
@@ -60,8 +60,8 @@ static enum rc take_step(struct session *s, void *arg, struct err *e)
 		sandbox = sandbox_from_account(&account, 4, session_now(s));
 	if (rc || !step->is_last)
 		rc = sandbox_save(s, rc ? NEWS_SANDBOX_ADDED : step->news, &sandbox, &somebody, e);
-	else if (!(rc = sandbox_tell_gone(s, NEWS_SANDBOX_REMOVED, &sandbox, &somebody, e)))
-		session_delete(s, &sandbox_type, sandbox.sandbox_id);
+	else
+		rc = sandbox_remove(s, NEWS_SANDBOX_REMOVED, &sandbox, &somebody, e);
 	step->id = sandbox.last_event;
 	return rc;
 }

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 
 #include "account_rig.h"
-#include "cli/commands.h"
+#include "cli/term/commands.h"
 #include "explained.h"
-#include "http/api.h"
+#include "http/api/rights.h"
 #include "kernel/timer.h"
 #include "pool.h"
-#include "service/account_drift.h"
-#include "service/explain_ops.h"
-#include "service/holds.h"
-#include "service/lease_records.h"
+#include "service/reconcile/reconcile.h"
+#include "service/explain/explain_private.h"
+#include "service/hold/holds.h"
+#include "service/record/lease_records.h"
 
 static void open_rig(struct account_rig *r)
 {
@@ -62,7 +62,7 @@ TEST(a_resting_account_says_until_when_and_for_which_lease)
 	a = get_account(&r, id);
 	answer = account_explained(&r, id);
 	CHECK(says(answer, "where", "Cooldown") && says(answer, "since", iso(&r, a.cleaned_ms)));
-	CHECK(says(answer, "summary", "rests until 2023-11-"));
+	CHECK(says(answer, "summary", "is in cooldown until 2023-11-"));
 	CHECK(says(answer, "summary",
 	           str_format(&r.rig.arena, "the costs of lease %.*s are complete", STR_ARG(lease)).p));
 	CHECK(says(answer, "summary", "then it can be lent again"));
@@ -138,7 +138,7 @@ TEST(an_account_locked_away_after_a_failed_cleanup_says_why_and_what_brings_it_b
 	rig_pass(&r.rig, 24 * HOUR_MS);
 	answer = account_explained(&r, id);
 	CHECK(says(answer, "where", "Quarantine") &&
-	      says(answer, "summary", "is locked away: the cleanup failed: 3 attempts"));
+	      says(answer, "summary", "is in quarantine: the cleanup failed: 3 attempts"));
 	CHECK(says(answer, "summary", "Nothing happens to it by itself"));
 	CHECK(lists(answer, "holds", "reason", "failed-cleanup") &&
 	      lists(answer, "events", "type", "AccountCleanupFailed"));
@@ -165,7 +165,7 @@ TEST(an_account_on_its_way_says_which_step_and_that_it_is_not_there_yet)
 	CHECK(lists(answer, "why", NULL, "It should be in the OU Active; where it last was for certain is Available."));
 	CHECK(lists(answer, "why", NULL,
 	            "Access: Ann@example.com should have it; when it was last certain, nobody had it."));
-	CHECK(lists(answer, "problems", NULL, "does not get on: step "));
+	CHECK(lists(answer, "problems", NULL, "is not making progress: step "));
 	CHECK(lists(answer, "next", "what", "the step move is tried again"));
 	CHECK(count_of(answer, "can", "path", "account-follow%2F") == 2);
 	CHECK(count_of(answer, "problems", NULL, "Record and organisation differ") == 0);
@@ -185,7 +185,7 @@ TEST(a_parked_saga_is_told_with_its_step_and_its_orders)
 	rig_pass(&r.rig, 24 * HOUR_MS);
 	CHECK(count_sagas(&r, SAGA_PARKED) == 1);
 	answer = account_explained(&r, id);
-	CHECK(lists(answer, "problems", NULL, " and waits for a person: "));
+	CHECK(lists(answer, "problems", NULL, " and is waiting for a person: "));
 	CHECK(lists(answer, "can", "command", "leasehold saga retry account-follow/"));
 	CHECK(lists(answer, "can", "command", "leasehold saga skip account-follow/"));
 	CHECK(lists(answer, "events", "type", "SagaParked"));
@@ -230,7 +230,8 @@ TEST(an_account_that_an_outsider_moved_is_told_after_the_first_look)
 {
 	struct account_rig          r = { 0 };
 	CLEANUP(json_freep) json_t *answer = NULL;
-	struct account_drift        drift;
+	struct lease_world          world;
+	struct pass                 drift;
 	struct pass_result          result = { 0 };
 	struct str                  id;
 
@@ -238,10 +239,9 @@ TEST(an_account_that_an_outsider_moved_is_told_after_the_first_look)
 	id = add_free_account(&r, 0);
 	outsider_moves(&r, id, SIM_OU_QUARANTINE);
 	r.rig.clock.test_ms += HOUR_MS;
-	drift = (struct account_drift){ .store = r.rig.store,
-		                        .organisation = r.cloud.organisation,
-		                        .clock = &r.rig.clock };
-	CHECK(account_drift_pass(&drift, &result, &r.err) == RC_OK);
+	world = (struct lease_world){ .cloud = r.cloud };
+	drift = (struct pass){ .store = r.rig.store, .clock = &r.rig.clock, .leases = &world };
+	CHECK(pass_find_drift(&drift, &result, &r.err) == RC_OK);
 	answer = account_explained(&r, id);
 	CHECK(says(answer, "summary", "is Available, but the organisation has it somewhere else"));
 	CHECK(lists(answer, "problems", NULL, "did not find it in the OU Available"));
@@ -292,7 +292,7 @@ TEST(dead_letters_and_alarms_about_it_are_problems_and_those_of_others_are_not)
 	        answer, "problems", NULL,
 	        "A delivery of queue holds was given up at 2023-11-14 22:13 UTC after 10 tries: the store said no"));
 	CHECK(lists(answer, "problems", NULL,
-	            "The alarm account-quarantined is raised since 2023-11-14 22:13 UTC: it is so"));
+	            "The alarm account-quarantined has been raised since 2023-11-14 22:13 UTC: it is so"));
 	CHECK(lists(answer, "can", "command", "leasehold dlq replay dead-1"));
 	of_other = account_explained(&r, other);
 	CHECK(json_array_size(json_object_get(of_other, "problems")) == 0);
@@ -312,7 +312,7 @@ TEST(what_is_not_known_is_not_found_and_what_is_gone_is_told_by_its_events)
 	x = (struct explain){ .kind = STR("instance"), .id = STR("i-1") };
 	err_clear(&r.err);
 	CHECK(try_explain(r.rig.store, &r.rig.arena, &x, &r.err) == RC_NOT_FOUND &&
-	      strstr(r.err.msg, "has no instances yet"));
+	      strstr(r.err.msg, "no event tells of one"));
 	x = (struct explain){ .kind = STR("moon"), .id = STR("1") };
 	CHECK(try_explain(r.rig.store, &r.rig.arena, &x, NULL) == RC_INVALID);
 	x = (struct explain){ .kind = STR("account"), .id = STR("12") };
@@ -389,7 +389,7 @@ TEST(a_sandbox_is_explained_in_each_of_its_states)
 	} rows[] = {
 		{ "free", SANDBOX_AVAILABLE, "is free: the next track", "sandbox quarantine" },
 		{ "lent", SANDBOX_ALLOCATED, "belongs to track lab-42, until 2001-09-09 0", "job run expiry" },
-		{ "given up", SANDBOX_DELETION_FAILED, "nobody tries again until somebody says so",
+		{ "given up", SANDBOX_DELETION_FAILED, "it is not tried again until someone asks for it",
 		  "sandbox retry-deletion sb-0001" },
 		{ "missing", SANDBOX_STALE, "the vendor did not list it", "job run sync" },
 	};
@@ -419,42 +419,24 @@ TEST(a_sandbox_is_explained_in_each_of_its_states)
 
 /* --- what is offered --- */
 
-/* Is there a route with this method whose path differs from the order's only in the names of parameters? */
-static bool has_route(const struct explain_order *order)
-{
-	for (size_t i = 0; i < api_route_count; i++) {
-		struct str have = str_from(api_routes[i].path), want = str_from(order->path);
-		bool       is_same = strcmp(api_routes[i].method, order->method) == 0;
-
-		while (is_same && (have.n || want.n)) {
-			struct str a = str_cut(&have, '/'), b = str_cut(&want, '/');
-
-			is_same = str_eq(a, b) || (str_eq(b, STR("{id}")) && a.n && a.p[0] == '{');
-		}
-		if (is_same)
-			return true;
-	}
-	return false;
-}
-
-static bool has_command(const struct explain_order *order)
+static bool has_command(const struct explain_action *action)
 {
 	char        text[128], *rest = NULL;
 	const char *words[2];
 	size_t      used;
 
-	(void)snprintf(text, sizeof(text), "%s", order->command);
+	(void)snprintf(text, sizeof(text), "%s", action->command);
 	words[0] = strtok_r(text, " ", &rest);
 	words[1] = strtok_r(NULL, " ", &rest);
 	return cli_command_find(words, 2, &used) != NULL;
 }
 
-TEST(every_order_that_is_offered_is_a_command_and_a_route)
+TEST(every_action_that_is_offered_is_a_command_and_a_route)
 {
-	for (int i = 0; i < EXPLAIN_ORDER_COUNT; i++) {
-		CASE(explain_orders[i].command);
-		CHECK(has_route(&explain_orders[i]));
-		CHECK(has_command(&explain_orders[i]));
+	for (int i = 0; i < EXPLAIN_ACTION_COUNT; i++) {
+		CASE(explain_actions[i].command);
+		CHECK(rights_route(explain_actions[i].route).path != NULL);
+		CHECK(has_command(&explain_actions[i]));
 	}
 }
 
@@ -474,7 +456,7 @@ TEST(an_event_is_one_readable_line_and_an_unknown_one_has_its_name)
 		{ "SandboxAllocated", "{\"track\":\"lab\",\"expiresAt\":1000000000}",
 		  "claimed by track lab, until 2001-09-09 01:46 UTC" },
 		{ "LeaseQueued", "{\"approvedBy\":\"AUTO_APPROVED\"}",
-		  "approved by the rules; no account was free, so it got a place in line" },
+		  "approved by the rules; no account was free, so it waits in line" },
 		{ "cloudtrail:MoveAccount",
 		  "{\"detail\":{\"requestParameters\":{\"sourceParentId\":\"ou-a\",\"destinationParentId\":\"ou-b\"}}}",
 		  "moved in the organisation from ou-a to ou-b" },

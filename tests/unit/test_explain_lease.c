@@ -34,7 +34,8 @@ TEST(a_request_says_who_must_decide_and_how)
 	lease_rig_open(&r, 1);
 	uuid = ask(&r, &ann, r.by_request);
 	answer = lease_explained(&r, uuid);
-	CHECK(says(answer, "where", "PendingApproval") && says(answer, "summary", "waits for a manager to approve it"));
+	CHECK(says(answer, "where", "PendingApproval") &&
+	      says(answer, "summary", "is waiting for a manager's approval"));
 	CHECK(lists(answer, "why", NULL, "from the template By request"));
 	CHECK(lists(answer, "can", "command", "leasehold lease approve ") &&
 	      lists(answer, "can", "command", "lease withdraw"));
@@ -60,12 +61,12 @@ TEST(a_lease_in_line_says_its_place_and_when_its_turn_may_come)
 	CHECK(order(&r, lease_approve, third, &manager, NULL) == RC_OK);
 	CHECK(lease_of(&r, second).queued_ms && lease_of(&r, third).queued_ms);
 	answer = lease_explained(&r, third);
-	CHECK(says(answer, "summary", "is approved and waits in line for an account, at place 2"));
+	CHECK(says(answer, "summary", "is approved and waiting in line for an account, at position 2"));
 	CHECK(lists(answer, "why", NULL, "No account was free when max@example.com approved it."));
 	CHECK(lists(answer, "next", "what", "an account becomes free for it") &&
 	      lists(answer, "can", "command", "lease deny"));
 	CHECK(count_of(answer, "can", "command", "lease approve") == 0); /* it is */
-	CHECK(lists(answer, "events", "text", "so it got a place in line"));
+	CHECK(lists(answer, "events", "text", "so it waits in line"));
 	lease_rig_close(&r);
 }
 
@@ -85,7 +86,7 @@ TEST(an_active_lease_says_what_was_spent_of_what_up_to_when)
 	      says(answer, "summary", " until 2023-11-16 22:13 UTC"));
 	CHECK(lists(answer, "why", NULL,
 	            "Spent: 9.50 USD of 50.00 USD; costs are complete up to 2023-11-14 22:13 UTC"));
-	CHECK(lists(answer, "why", NULL, "max@example.com approved it."));
+	CHECK(lists(answer, "why", NULL, "max@example.com approved it: because."));
 	CHECK(lists(answer, "next", "by", "timer lease-expiry/") && lists(answer, "next", "by", "timer lease-moment/"));
 	CHECK(lists(answer, "can", "command", "lease terminate") && lists(answer, "can", "command", "lease freeze"));
 	short_one = lease_explained(&r, str_of(uuid.p, 8));
@@ -124,12 +125,12 @@ TEST(a_lease_being_made_ready_tells_the_operator_of_the_saga_and_its_owner_does_
 	uuid = ask(&r, &ann, r.by_rule);
 	CHECK(status_of(&r, uuid) == LEASE_PROVISIONING);
 	operators = lease_explained(&r, uuid);
-	CHECK(says(operators, "summary", "is being made ready: account ") &&
+	CHECK(says(operators, "summary", "is being set up: account ") &&
 	      lists(operators, "why", NULL, "is under way: step 1 of "));
 	CHECK(lists(operators, "why", NULL, "Nobody had to approve it."));
 	owners = told_to(&r, uuid, &ann);
 	text = json_dumps(owners, 0);
-	CHECK(text && !strstr(text, "account-follow") && strstr(text, "is being made ready"));
+	CHECK(text && !strstr(text, "account-follow") && strstr(text, "is being set up"));
 	free(text);
 	lease_rig_close(&r);
 }

@@ -21,6 +21,8 @@ static struct fake_reply answer(const struct fake_request *req, size_t number, v
 		return (struct fake_reply){ 302, "Location: /plain\r\n", "elsewhere", NULL, false };
 	if (strcmp(req->target, "/silent") == 0)
 		return (struct fake_reply){ .is_silent = true };
+	if (strcmp(req->target, "/half-a-head") == 0)
+		return (struct fake_reply){ .raw = "HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Le" };
 	if (strcmp(req->target, "/broken") == 0)
 		return (struct fake_reply){ .raw = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nonly this" };
 	if (strcmp(req->target, "/not-http") == 0)
@@ -111,6 +113,7 @@ TEST(each_way_to_fail_has_its_code)
 		{ "a body longer than announced room", "/large", RC_TOO_LARGE },
 		{ "a body that never said its length", "/large-unannounced", RC_TOO_LARGE },
 		{ "a connection cut in the body", "/broken", RC_UNAVAILABLE },
+		{ "a connection cut in the headers", "/half-a-head", RC_UNAVAILABLE },
 		{ "another protocol", "/not-http", RC_UNAVAILABLE },
 	};
 	struct fixture f;
@@ -122,6 +125,22 @@ TEST(each_way_to_fail_has_its_code)
 		CHECK(strstr(f.err.msg, "GET http://127.0.0.1:") == f.err.msg);
 		CHECK(strstr(f.err.msg, cases[i].path));
 	}
+	tear_down(&f);
+}
+
+TEST(a_request_knows_whether_it_went_out)
+{
+	struct fixture       f;
+	unsigned             sends = 0;
+	struct fetch_request req = { .method = "GET", .sends = &sends };
+
+	set_up(&f);
+	req.url = str_dup(&f.arena, str_from(fake_server_url(f.server, "/plain"))).p;
+	CHECK(fetch(&req, &f.arena, &f.reply, &f.err) == RC_OK && sends == 1);
+	req.url = str_format(&f.arena, "http://127.0.0.1:%d/", fake_closed_port()).p;
+	CHECK(fetch(&req, &f.arena, &f.reply, &f.err) == RC_UNAVAILABLE && sends == 1);
+	req.url = str_dup(&f.arena, str_from(fake_server_url(f.server, "/broken"))).p;
+	CHECK(fetch(&req, &f.arena, &f.reply, &f.err) == RC_UNAVAILABLE && sends == 2);
 	tear_down(&f);
 }
 

@@ -77,7 +77,7 @@ TEST(h3_an_account_that_is_in_quarantine_already_is_let_alone)
 /* Of the simulated organisation, but not in the table of the other system. */
 static struct str make_untracked(struct guard_rig *r, struct str account)
 {
-	struct account_table *t = sim_isb_table(r->isb);
+	struct account_table *t = sim_isb_table(r->sim);
 
 	CHECK(t->ops->delete (t, account, isb_status(r, account), &r->err) == RC_OK);
 	return account;

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "guard_rig.h"
+#include "truth/sim_truth.h"
 
 static bool is_held(struct guard_rig *r, struct str account)
 {
@@ -24,7 +25,7 @@ static void open_held(struct guard_rig *r)
 /* What the other system does when somebody has an account cleaned again. */
 static void isb_cleans_again(struct guard_rig *r, struct str account)
 {
-	CHECK(sim_isb_change(r->isb, account, SIM_OU_CLEANUP, &r->err) == RC_OK);
+	CHECK(sim_isb_change(r->sim, account, SIM_OU_CLEANUP, &r->err) == RC_OK);
 	pass(r, 10 * MINUTE_MS);
 	isb_ends_cleanup(r, account);
 	pass(r, 10 * MINUTE_MS);
@@ -109,7 +110,7 @@ TEST(x3_the_first_hold_ends_when_the_account_goes_to_cleanup)
 	struct guard_rig r = { 0 };
 
 	open_held(&r);
-	CHECK(sim_isb_change(r.isb, r.accounts[0], SIM_OU_CLEANUP, &r.err) == RC_OK);
+	CHECK(sim_isb_change(r.sim, r.accounts[0], SIM_OU_CLEANUP, &r.err) == RC_OK);
 	pass(&r, MINUTE_MS);
 	CHECK(last_hold(&r, r.accounts[0]).state == HOLD_CLEANED_AGAIN && count_timers(&r, HOLD_NAME_PREFIX) == 0);
 	CHECK(is_with(&r, r.accounts[0], SIM_OU_CLEANUP, "CleanUp"));
@@ -126,9 +127,9 @@ TEST(x4_a_stale_release_leaves_an_account_that_is_quarantined_for_another_reason
 	open_held(&r);
 	first = last_hold(&r, r.accounts[0]);
 	goes_wrong(&r, WORLD_LOSE_EVENTS, WORLD_ANY_CALL, 1);
-	CHECK(sim_isb_change(r.isb, r.accounts[0], SIM_OU_CLEANUP, &r.err) == RC_OK);
+	CHECK(sim_isb_change(r.sim, r.accounts[0], SIM_OU_CLEANUP, &r.err) == RC_OK);
 	r.rig.clock.test_ms += 5000;
-	CHECK(sim_isb_change(r.isb, r.accounts[0], SIM_OU_QUARANTINE, &r.err) == RC_OK);
+	CHECK(sim_isb_change(r.sim, r.accounts[0], SIM_OU_QUARANTINE, &r.err) == RC_OK);
 	pass(&r, HOUR_MS);
 	open = open_holds(&r, r.accounts[0]);
 	CHECK(open.count == 2 && open.items[1].reason == HOLD_FAILED_CLEANUP && open.items[1].locks);
@@ -339,7 +340,7 @@ TEST(x13_a_lease_that_wins_the_race_keeps_the_account)
 	r.drops_events = true;
 	CHECK(last_hold(&r, r.accounts[0]).state == HOLD_OPEN);
 	if (place_of(&r, r.accounts[0]) == SIM_OU_AVAILABLE)
-		CHECK(sim_isb_change(r.isb, r.accounts[0], SIM_OU_ACTIVE, &r.err) == RC_OK);
+		CHECK(sim_isb_change(r.sim, r.accounts[0], SIM_OU_ACTIVE, &r.err) == RC_OK);
 	pass(&r, HOUR_MS);
 	CHECK(is_with(&r, r.accounts[0], SIM_OU_ACTIVE, "Active"));
 	CHECK(last_hold(&r, r.accounts[0]).state == HOLD_SKIPPED && count_actions(&r, "QUARANTINE_FLAGGED") == 1);
@@ -416,7 +417,7 @@ TEST(x16_an_eject_takes_nothing_from_a_lease_that_was_faster)
 	pass(&r, 30 * 1000); /* it is decided, and nothing was done yet */
 	CHECK(last_hold(&r, r.accounts[0]).state == HOLD_EJECTED);
 	goes_well(&r);
-	CHECK(sim_isb_change(r.isb, r.accounts[0], SIM_OU_ACTIVE, &r.err) == RC_OK);
+	CHECK(sim_isb_change(r.sim, r.accounts[0], SIM_OU_ACTIVE, &r.err) == RC_OK);
 	grant_access(&r, r.accounts[0]);
 	pass(&r, 30 * MINUTE_MS);
 	CHECK(is_with(&r, r.accounts[0], SIM_OU_ACTIVE, "Active") && count_access(&r, r.accounts[0]) == 1);

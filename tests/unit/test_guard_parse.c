@@ -7,8 +7,9 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "domain/lease.h"
 #include "domain/move_event.h"
-#include "kernel/intake.h"
+#include "kernel/edge/intake.h"
 
 /* What is not given is as in a good event. */
 struct form {
@@ -248,7 +249,7 @@ TEST(p14_the_first_and_the_last_account_are_valid)
 	struct arena      a = { 0 };
 	struct move_event m;
 
-	CHECK(move_is_account(STR("000000000000")) && move_is_account(STR("999999999999")));
+	CHECK(account_id_is_ok(STR("000000000000")) && account_id_is_ok(STR("999999999999")));
 	CHECK(parse(&a, &(struct form){ .account = "000000000000" }, &m, NULL) == RC_OK);
 	arena_fini(&a);
 }
@@ -269,7 +270,7 @@ TEST(p15_what_has_not_twelve_digits_is_no_account)
 	struct move_event        m;
 	struct move_problem      p;
 
-	check_each(ids, ARRAY_LEN(ids), move_is_account, false);
+	check_each(ids, ARRAY_LEN(ids), account_id_is_ok, false);
 	CHECK(parse(&a, &(struct form){ .account = "11112222333a" }, &m, &p) == RC_INVALID && p.kind == MOVE_BAD_ID);
 	arena_fini(&a);
 }

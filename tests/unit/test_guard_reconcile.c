@@ -4,7 +4,7 @@
 
 #include "guard_rig.h"
 #include "kernel/timer.h"
-#include "service/reconcile.h"
+#include "service/reconcile/reconcile.h"
 
 #define REST_MS (72 * HOUR_MS)
 
@@ -19,16 +19,13 @@ static void open_rig(struct guard_rig *r)
 static size_t found(struct guard_rig *r, enum discrepancy kind, bool is_dry_run)
 {
 	struct guard_records    records = guard_records(r->guard);
-	struct reconcile        terms = { .store = r->rig.store,
-		                          .organisation = sim_cloud_ports(r->sim).organisation,
-		                          .records = &records.base,
-		                          .clock = &r->rig.clock,
-		                          .is_dry_run = is_dry_run };
+	struct reconcile_world  world = { sim_cloud_ports(r->sim).organisation, &records.base };
+	struct pass             terms = { .store = r->rig.store, .clock = &r->rig.clock, .reconcile = &world };
 	struct reconcile_report report = { .count = 0 };
 	size_t                  count = 0;
 
 	r->rig.clock.test_ms += MINUTE_MS;
-	CHECK(reconcile_run(&terms, &report, &r->err) == RC_OK);
+	CHECK(reconcile_run(&terms, is_dry_run, &report, &r->err) == RC_OK);
 	for (size_t i = 0; i < report.count; i++)
 		count += report.items[i].kind == kind;
 	CHECK(report.found == (int64_t)count);
@@ -436,17 +433,15 @@ TEST(silence_of_the_trail_is_noticed_by_the_cleanups_it_does_not_tell_of)
 static enum rc run_pass(struct guard_rig *r, struct str below, int64_t *ret_accounts)
 {
 	struct guard_records    records = guard_records(r->guard);
-	struct reconcile        terms = { .store = r->rig.store,
-		                          .organisation = sim_cloud_ports(r->sim).organisation,
-		                          .records = &records.base,
-		                          .clock = &r->rig.clock };
+	struct reconcile_world  world = { sim_cloud_ports(r->sim).organisation, &records.base };
+	struct pass             terms = { .store = r->rig.store, .clock = &r->rig.clock, .reconcile = &world };
 	struct reconcile_report report = { .count = 0 };
 	enum rc                 rc;
 
 	records.base.below = below;
 	r->rig.clock.test_ms += MINUTE_MS;
 	err_clear(&r->err);
-	rc = reconcile_run(&terms, &report, &r->err);
+	rc = reconcile_run(&terms, false, &report, &r->err);
 	*ret_accounts = report.accounts;
 	reconcile_report_fini(&report);
 	return rc;

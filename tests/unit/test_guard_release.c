@@ -76,7 +76,7 @@ TEST(r4_an_account_that_is_gone_from_the_table_is_not_released)
 {
 	struct guard_rig      r = { 0 };
 	struct hold           h = open_held(&r);
-	struct account_table *t = sim_isb_table(r.isb);
+	struct account_table *t = sim_isb_table(r.sim);
 	int64_t               moves = moves_of(&r, h.account);
 
 	CHECK(t->ops->delete (t, h.account, STR("Quarantine"), &r.err) == RC_OK);

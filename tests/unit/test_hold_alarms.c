@@ -2,14 +2,13 @@
 /* test_hold_alarms.c - who rests for too long, who was free too early, what is not where it should be, and when accounts run out. */
 #include "test.h"
 
-#include "kernel/alarm.h"
+#include "kernel/alarm/alarm.h"
 #include "lease_rig.h"
-#include "service/account_alarms.h"
-#include "service/broker_alarms.h"
-#include "service/hold_alarms.h"
-#include "service/holds.h"
-#include "service/lease_records.h"
-#include "service/reconcile.h"
+#include "service/account/account_ous.h"
+#include "service/alarms/alarms.h"
+#include "service/hold/holds.h"
+#include "service/record/lease_records.h"
+#include "service/reconcile/reconcile.h"
 #include "store/session.h"
 
 enum { GRACE_HOURS = 8 };
@@ -20,12 +19,12 @@ static const struct alarm *look(struct lease_rig *r, alarm_rule_fn *find, struct
 	const struct alarm_rule     rule = { "rule", find, 0, "docs/runbook.md#rule", "a rule" };
 	struct broker_alarm_context context = { .has_leases = true, .rules = &r->rules };
 	struct alarm_check          check = { .kernel = r->k.kernel, .rules = &rule, .rule_count = 1, .arg = &context };
-	struct alarm_list           list = { 0 };
+	struct page                 list = { 0 };
 
 	CHECK(alarm_check(&check, NULL) == RC_OK);
 	rig_run(&r->k, alarm_list, &list);
-	for (size_t i = 0; i < list.page.count; i++) {
-		const struct alarm *alarm = page_record(&list.page, &alarm_type, i);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct alarm *alarm = page_record(&list, &alarm_type, i);
 		struct str          name = alarm->name;
 
 		(void)str_cut(&name, '#');
@@ -162,6 +161,20 @@ TEST(silence_of_the_trail_and_throttled_passes_in_a_row_are_alarms)
 	CHECK(says(look(&r, alarm_cloud_throttled, STR("")), ALARM_WARNING, "2 passes"));
 	state(&r, FACT_THROTTLED, 4, "asked too often");
 	CHECK(says(look(&r, alarm_cloud_throttled, STR("")), ALARM_PAGE, "4 passes"));
+	lease_rig_close(&r);
+}
+
+TEST(a_burst_of_throttled_moves_is_an_alarm_until_it_is_over)
+{
+	struct lease_rig r;
+
+	open_rig(&r, 0);
+	state(&r, FACT_MOVES_THROTTLED, 9, "");
+	CHECK(!look(&r, alarm_cloud_throttled, STR("")));
+	state(&r, FACT_MOVES_THROTTLED, 10, "");
+	CHECK(says(look(&r, alarm_cloud_throttled, STR("")), ALARM_WARNING, "has refused 10 moves"));
+	r.k.clock.test_ms += 900000;
+	CHECK(!look(&r, alarm_cloud_throttled, STR("")));
 	lease_rig_close(&r);
 }
 

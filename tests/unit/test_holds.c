@@ -6,8 +6,8 @@
 
 #include "account_rig.h"
 #include "kernel/timer.h"
-#include "service/holds.h"
-#include "service/lease_records.h"
+#include "service/hold/holds.h"
+#include "service/record/lease_records.h"
 #include "store/session.h"
 
 #define DAY_MS (24 * HOUR_MS)
@@ -169,7 +169,9 @@ TEST(x3_cleaned_again_and_held_again_only_the_second_time_releases)
 	(void)rest(&r, id);
 	first = only_hold(&r, id);
 	rig_pass(&r.rig, 48 * HOUR_MS);
-	do_account(&r, account_retry_cleanup, id);
+	CHECK(try_account(&r, account_retry_cleanup, id) == RC_CONFLICT); /* not by accident */
+	CHECK(get_hold(&r, first.id).state == first.state && get_account(&r, id).rest_until_ms == first.due_ms);
+	clean_resting(&r, id);
 	CHECK(get_hold(&r, first.id).state == HOLD_CLEANED_AGAIN);
 	rig_pass(&r.rig, 2 * HOUR_MS);
 	second = only_hold(&r, id);
@@ -331,7 +333,7 @@ TEST(a_persons_hold_keeps_a_free_account_back_and_survives_a_cleanup)
 	h = only_hold(&r, id);
 	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN && where_is(&r, id) == SIM_OU_QUARANTINE);
 	CHECK(h.reason == HOLD_MANUAL && !h.due_ms && try_lend(&r, ANN, BOSS, &lease) == RC_EXHAUSTED);
-	do_account(&r, account_retry_cleanup, id);
+	clean_resting(&r, id);
 	rig_pass(&r.rig, 100 * HOUR_MS);
 	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN && str_eq(only_hold(&r, id).id, h.id));
 	CHECK(try_hold(&r, hold_cancel, (struct hold_call){ .id = h.id, .reason = STR("audit is over") }) == RC_OK);
@@ -521,7 +523,7 @@ TEST(the_release_is_named_as_the_requirement_wants_and_fits)
 
 static enum rc open_one(struct session *s, void *arg, struct err *e)
 {
-	return hold_open(s, arg, e);
+	return hold_make(s, arg, HOLD_OPEN, e);
 }
 
 TEST(x15_a_restart_with_a_thousand_holds_loses_none)

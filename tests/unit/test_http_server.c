@@ -25,12 +25,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "http/peers.h"
-#include "http/server.h"
+#include "http/server/clients.h"
+#include "http/server/server.h"
 
 enum { PATIENCE_MS = 10000, HELD_MAX = 64, BODY_MAX = 1 << 20, GOT_MAX = 64 << 20 };
 
@@ -510,8 +511,8 @@ TEST(the_router_can_close_after_a_reply)
 	client_open(&c, &f);
 	client_send(&c, REQUEST("/hold"));
 	await_held(&f, 1);
-	CHECK(str_eq(http_peer(f.held[0]), STR("127.0.0.1")));
-	http_close_after(f.held[0]);
+	CHECK(str_eq(http_client(f.held[0]), STR("127.0.0.1")));
+	f.held[0]->req.is_keep_alive = false;
 	reply_held(&f, 0, "last words");
 	expect(&c, "last words");
 	CHECK(has_got(&c, "Connection: close\r\n"));
@@ -1116,53 +1117,72 @@ TEST(connections_of_one_address_have_a_limit_of_their_own)
 TEST(addresses_are_counted_like_by_a_plain_list)
 {
 	enum { ADDRESSES = 40, MAX = 3 };
-	struct peers   *peers = peers_new(ADDRESSES * MAX);
-	struct peer_key keys[ADDRESSES];
-	unsigned        counts[ADDRESSES] = { 0 };
-	uint32_t        state = 1;
+	struct clients   *clients = clients_new(ADDRESSES * MAX);
+	struct client_key keys[ADDRESSES];
+	unsigned          counts[ADDRESSES] = { 0 };
+	uint32_t          state = 1;
 
 	for (unsigned i = 0; i < ADDRESSES; i++) {
-		struct sockaddr_in6 address = { .sin6_family = AF_INET6 };
+		struct ip address = { .bytes = { [7] = (uint8_t)i } };
 
-		address.sin6_addr.s6_addr[7] = (uint8_t)i;
-		keys[i] = peer_key((struct sockaddr *)&address);
+		keys[i] = client_key(&address);
 	}
 	for (int i = 0; i < 20000; i++) {
 		unsigned at = (state = state * 1664525 + 1013904223) >> 16;
 
 		at %= ADDRESSES;
 		if (state >> 31 && counts[at] > 0) {
-			peers_leave(peers, &keys[at]);
+			clients_leave(clients, &keys[at]);
 			counts[at]--;
 		} else {
-			bool is_in = peers_join(peers, &keys[at], MAX);
+			bool is_in = clients_join(clients, &keys[at], MAX);
 
 			CHECK(is_in == (counts[at] < MAX));
 			counts[at] += is_in;
 		}
 	}
-	peers_free(peers);
+	clients_free(clients);
+}
+
+static struct client_key key_of(const char *text)
+{
+	struct ip ip;
+
+	CHECK(ip_of_text(str_from(text), &ip));
+	return client_key(&ip);
 }
 
 TEST(an_address_is_counted_by_what_one_client_has)
 {
-	struct sockaddr_in  v4 = { .sin_family = AF_INET };
-	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 }, one = mapped, two = mapped, other = mapped;
-	struct peer_key     a, b;
+	struct client_key a = key_of("10.1.2.3"), b = key_of("::ffff:10.1.2.3");
 
-	CHECK(inet_pton(AF_INET, "10.1.2.3", &v4.sin_addr) == 1);
-	CHECK(inet_pton(AF_INET6, "::ffff:10.1.2.3", &mapped.sin6_addr) == 1);
-	CHECK(inet_pton(AF_INET6, "2001:db8:0:1::1", &one.sin6_addr) == 1);
-	CHECK(inet_pton(AF_INET6, "2001:db8:0:1:ffff::2", &two.sin6_addr) == 1);
-	CHECK(inet_pton(AF_INET6, "2001:db8:0:2::1", &other.sin6_addr) == 1);
-	a = peer_key((struct sockaddr *)&v4);
-	b = peer_key((struct sockaddr *)&mapped);
 	CHECK(memcmp(&a, &b, sizeof(a)) == 0);
-	a = peer_key((struct sockaddr *)&one);
-	b = peer_key((struct sockaddr *)&two);
+	a = key_of("2001:db8:0:1::1");
+	b = key_of("2001:db8:0:1:ffff::2");
 	CHECK(memcmp(&a, &b, sizeof(a)) == 0);
-	b = peer_key((struct sockaddr *)&other);
+	b = key_of("2001:db8:0:2::1");
 	CHECK(memcmp(&a, &b, sizeof(a)) != 0);
+}
+
+TEST(a_trusted_proxy_may_have_more_connections_than_a_client)
+{
+	struct fixture f;
+	struct client  c[4], late;
+	struct err     e = { 0 };
+
+	setup(&f);
+	f.options.connections_per_client_max = 2;
+	CHECK(!proxies_parse(STR("127.0.1.0/24"), &f.options.trusted_proxies, &e));
+	start(&f);
+	for (unsigned i = 0; i < ARRAY_LEN(c); i++)
+		open_from(&c[i], &f, "127.0.1.7");
+	await_connections(&f, ARRAY_LEN(c));
+	open_from(&late, &f, "127.0.2.7");
+	await_connections(&f, ARRAY_LEN(c) + 1);
+	client_close(&late);
+	for (unsigned i = 0; i < ARRAY_LEN(c); i++)
+		client_close(&c[i]);
+	teardown(&f);
 }
 
 /* The end. */
@@ -1321,7 +1341,7 @@ static void write_identity(const char *cert_file, const char *key_file, const ch
 	CHECK((out = fopen(cert_file, "w")) && PEM_write_X509(out, cert) && fclose(out) == 0);
 	if (key_file)
 		CHECK((out = fopen(key_file, "w")) && PEM_write_PrivateKey(out, key, NULL, NULL, 0, NULL, NULL) &&
-		      fclose(out) == 0);
+		      fclose(out) == 0 && chmod(key_file, 0600) == 0);
 	X509_free(cert);
 	EVP_PKEY_free(key);
 }
@@ -1526,6 +1546,8 @@ TEST(tls_files_that_do_not_do_are_named)
 	setup_tls(&f);
 	CHECK((out = fopen(f.key, "w")) && fclose(out) == 0);
 	check_open_fails(&f, RC_INVALID, "key.pem");
+	CHECK(chmod(f.key, 0644) == 0);
+	check_open_fails(&f, RC_INVALID, "chmod 640");
 	f.options.tls_cert_file = f.key;
 	f.options.tls_key_file = f.cert;
 	check_open_fails(&f, RC_INVALID, "TLS certificate");

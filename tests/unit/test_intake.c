@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "kernel/event.h"
-#include "kernel/intake.h"
+#include "kernel/edge/intake.h"
 #include "kernel_rig.h"
 
 /* The members of a MoveAccount as CloudTrail reports it; %s is put at the end of its detail. */

@@ -13,11 +13,11 @@
 #include "kernel/event.h"
 #include "kernel/pump.h"
 #include "pool.h"
-#include "service/broker.h"
-#include "service/jobs.h"
+#include "service/broker/broker.h"
+#include "service/jobs/jobs.h"
 #include "store/session.h"
 
-enum { INTERVAL_SEC = 3600, DEADLINE_SEC = 30, AN_HOUR_MS = 3600 * 1000 };
+enum { INTERVAL_SEC = 3600, DEADLINE_SEC = 120, AN_HOUR_MS = 3600 * 1000 };
 
 /* Everything that the test's thread and the jobs' threads share is under one lock. */
 struct floor {
@@ -96,12 +96,12 @@ static void wait_for(struct floor *f, const int *what, int least)
 
 static void make_jobs(struct floor *f)
 {
-	struct jobs_options o = { .store = f->pool.store,
-		                  .csp = &f->csp.csp,
-		                  .settings = &f->settings,
-		                  .clock = &f->pool.clock,
+	struct jobs_options o = { .pass.store = f->pool.store,
+		                  .pass.csp = &f->csp.csp,
+		                  .pass.settings = &f->settings,
+		                  .pass.clock = &f->pool.clock,
 		                  .lease_sec = 30,
-		                  .metrics = f->metrics,
+		                  .pass.metrics = f->metrics,
 		                  .on_pass = on_pass,
 		                  .on_pass_arg = f };
 
@@ -176,7 +176,7 @@ static void floor_close(struct floor *f)
 }
 
 struct asker {
-	struct job_request wish;
+	struct job_request target;
 	struct job_ask     ask;
 	struct floor      *floor;
 	int                times_done;
@@ -192,9 +192,9 @@ static void on_done(struct job_ask *ask)
 static void send(struct floor *f, enum job_id id, struct asker *a)
 {
 	a->floor = f;
-	a->wish.id = a->ask.id = id;
-	CHECK(store_run(f->pool.store, job_request, &a->wish, &f->pool.arena, NULL) == RC_OK);
-	memcpy(a->ask.event_id, a->wish.event_id, sizeof(a->ask.event_id));
+	a->target.id = a->ask.id = id;
+	CHECK(store_run(f->pool.store, job_request, &a->target, &f->pool.arena, NULL) == RC_OK);
+	memcpy(a->ask.event_id, a->target.event_id, sizeof(a->ask.event_id));
 	a->ask.done = on_done;
 	jobs_expect(f->jobs, &a->ask);
 }
@@ -336,7 +336,7 @@ TEST(who_asks_during_a_pass_gets_its_result)
 TEST(who_asks_on_own_terms_gets_a_pass_of_its_own)
 {
 	struct floor f;
-	struct asker forced = { .wish = { .has_own_terms = true, .is_forced = true } }, plain = { 0 };
+	struct asker forced = { .target = { .has_own_terms = true, .is_forced = true } }, plain = { 0 };
 
 	floor_open(&f);
 	pool_fill(&f.pool, 0, 12);
@@ -358,7 +358,7 @@ TEST(who_asks_on_own_terms_gets_a_pass_of_its_own)
 TEST(nobody_joins_a_pass_on_anothers_terms)
 {
 	struct floor f;
-	struct asker forced = { .wish = { .has_own_terms = true, .is_forced = true } }, plain = { 0 };
+	struct asker forced = { .target = { .has_own_terms = true, .is_forced = true } }, plain = { 0 };
 
 	floor_open(&f);
 	pause_all(&f);
@@ -378,8 +378,8 @@ TEST(nobody_joins_a_pass_on_anothers_terms)
 TEST(terms_reach_the_pass)
 {
 	struct floor f;
-	struct asker stale = { .wish = { .has_own_terms = true, .stale_hours = 7 } }, by_default = { 0 };
-	struct asker bulk = { .wish = { .has_own_terms = true, .status = SANDBOX_PENDING_DELETION } };
+	struct asker stale = { .target = { .has_own_terms = true, .stale_hours = 7 } }, by_default = { 0 };
+	struct asker bulk = { .target = { .has_own_terms = true, .status = SANDBOX_PENDING_DELETION } };
 
 	floor_open(&f);
 	make_pending(&f, 3);
@@ -498,7 +498,7 @@ static void *close_jobs(void *arg)
 TEST(who_waits_at_the_end_is_told_and_the_pass_is_run_at_the_next_start)
 {
 	struct floor f;
-	struct asker waiting = { .wish = { .has_own_terms = true, .is_forced = true } };
+	struct asker waiting = { .target = { .has_own_terms = true, .is_forced = true } };
 	pthread_t    closer;
 
 	floor_open(&f);
@@ -535,7 +535,7 @@ static void tell_end(struct floor *f, const char *type, const struct asker *a)
 		             .detail = str_format(&f->pool.arena,
 		                                  "{\"job\":\"sync\",\"event\":\"%s\",\"durationMs\":7,"
 		                                  "\"result\":{\"synced\":3},\"error\":\"no listing over there\"}",
-		                                  a->wish.event_id) };
+		                                  a->target.event_id) };
 
 	CHECK(store_run(f->pool.store, emit, &end, &f->pool.arena, NULL) == RC_OK);
 }
@@ -543,7 +543,7 @@ static void tell_end(struct floor *f, const char *type, const struct asker *a)
 TEST(who_asked_is_told_also_when_another_node_ran_the_pass)
 {
 	struct floor f;
-	struct asker good = { 0 }, bad = { .wish = { .has_own_terms = true } };
+	struct asker good = { 0 }, bad = { .target = { .has_own_terms = true } };
 
 	floor_open(&f);
 	CHECK(jobs_start(f.jobs, NULL) == RC_OK); /* and nobody here who would run it */

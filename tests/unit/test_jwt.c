@@ -64,7 +64,7 @@ static struct str forge(struct arena *a, const char *header, const char *payload
 {
 	struct str    head = base64url_encode(a, str_from(header)), body = base64url_encode(a, str_from(payload));
 	struct str    text = str_format(a, "%.*s.%.*s", STR_ARG(head), STR_ARG(body)), signature;
-	unsigned char mac[JWT_MAC_SIZE];
+	unsigned char mac[EVP_MAX_MD_SIZE];
 	unsigned      size;
 
 	CHECK(HMAC(EVP_sha256(), secret.p, (int)secret.n, (const unsigned char *)text.p, text.n, mac, &size) != NULL);

@@ -9,10 +9,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "kernel/event.h"
-#include "kernel/recover.h"
 #include "kernel/timer.h"
 #include "kernel_rig.h"
-#include "service/records.h"
+#include "service/broker/records.h"
 #include "store/session.h"
 
 enum { HEARD_MAX = 64 };
@@ -327,6 +326,64 @@ TEST(a_dead_letter_can_be_replayed_when_its_event_is_too_old_for_the_log)
 	rig_close(&r.base);
 }
 
+static enum rc emit_too_much(struct session *s, void *arg, struct err *e)
+{
+	static const char text[64];
+	struct event      event = { .type = STR("ThingMade"), .subject = STR("thing/1") };
+	struct buf        b;
+
+	(void)arg;
+	buf_init(&b, sizeof(text) - 1);
+	buf_add(&b, text, sizeof(text));
+	event.detail = event_detail(&b, session_arena(s));
+	buf_fini(&b);
+	return session_emit(s, &event, e);
+}
+
+TEST(a_detail_that_did_not_fit_is_refused_and_nothing_is_written)
+{
+	struct rig r;
+	struct err e = { 0 };
+
+	open_rig(&r);
+	CHECK(rig_try(&r.base, emit_too_much, NULL, &e) == RC_TOO_LARGE);
+	CHECK(strstr(e.msg, "ThingMade about thing/1"));
+	CHECK(count_records(&r, &event_type) == 0);
+	rig_close(&r.base);
+}
+
+/* As somebody could have edited it. */
+static enum rc swell_dead(struct session *s, void *arg, struct err *e)
+{
+	struct dead dead = { .id = *(struct str *)arg };
+	enum rc     rc = dead_get(s, &dead, e);
+
+	dead.event = str_format(session_arena(s),
+	                        "{\"id\":\"1\",\"detail-type\":\"ThingMade\",\"time\":\"2026-01-01T00:00:00Z\","
+	                        "\"subject\":\"%0100000d\"}",
+	                        1);
+	if (!rc)
+		session_put(s, &dead_type, &dead);
+	return rc;
+}
+
+TEST(a_stored_envelope_that_breaks_the_limits_of_an_event_is_refused)
+{
+	struct rig       r;
+	struct dead      dead;
+	struct dead_call call = { .actor = STR("admin") };
+	struct err       e = { 0 };
+
+	open_rig(&r);
+	dead = bury_one(&r);
+	call.id = dead.id;
+	rig_run(&r.base, swell_dead, &call.id);
+	CHECK(rig_try(&r.base, dead_replay, &call, &e) == RC_CORRUPT);
+	CHECK(strstr(e.msg, "event.subject"));
+	CHECK(count_records(&r, &dead_type) == 1);
+	rig_close(&r.base);
+}
+
 TEST(a_dead_letter_is_dropped_only_with_a_reason)
 {
 	struct rig       r;
@@ -352,7 +409,7 @@ static struct work *take_work(struct rig *r)
 	struct work_list list;
 	struct work     *w = mem_new(struct work);
 
-	CHECK(work_find(r->base.kernel, 10, &a, &list, NULL) == RC_OK);
+	CHECK(work_find(r->base.kernel, 10, (struct work_skips){ 0 }, &a, &list, NULL) == RC_OK);
 	CHECK(list.count >= 1);
 	work_copy(w, &list.items[0]);
 	arena_fini(&a);
@@ -648,6 +705,45 @@ TEST(after_a_crash_of_the_only_node_its_claims_are_free_at_once)
 	rig_turn(&r.base);
 	CHECK(r.outside.count == 1);
 	rig_close(&r.base);
+}
+
+static enum rc put_off(struct session *s, void *arg, struct err *e)
+{
+	struct query q = { .type = &lane_type, .index = QUERY_KEYS, .limit = 1 };
+	struct page  page;
+	struct lane *lane;
+	enum rc      rc = session_query(s, &q, &page, e);
+
+	if (rc)
+		return rc;
+	CHECK(page.count == 1);
+	lane = page_record(&page, &lane_type, 0);
+	lane->due_ms = session_now(s).ms + *(const int64_t *)arg;
+	session_put(s, &lane_type, lane);
+	return RC_OK;
+}
+
+TEST(what_a_wrong_clock_has_put_off_for_a_day_is_due_again_and_a_back_off_is_not)
+{
+	static const struct {
+		int64_t wait_ms;
+		bool    is_due;
+	} rows[] = { { 300000, false }, { 86400000, true } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int64_t    wait_ms = rows[i].wait_ms;
+		struct rig r;
+
+		open_rig(&r);
+		r.routes[0].pattern = "Nothing";
+		emit_one(&r, "ThingSold", "thing/1", 1);
+		rig_run(&r.base, put_off, &wait_ms);
+		CHECK(rig_turn(&r.base) == 0);
+		rig_run(&r.base, queue_rearm, r.base.kernel);
+		rig_turn(&r.base);
+		CHECK(r.outside.count == rows[i].is_due);
+		rig_close(&r.base);
+	}
 }
 
 TEST(two_routes_to_one_queue_are_one_delivery)

@@ -11,7 +11,8 @@
 
 #include "domain/world.h"
 #include "lease_rig.h"
-#include "service/lease_records.h"
+#include "service/record/lease_records.h"
+#include "truth/sim_truth.h"
 
 enum { ACCOUNTS = 50, LEASES = 1000, LONGEST_HOURS = 40, PEOPLE = 100, CENT = 10000 };
 

@@ -824,8 +824,9 @@ TEST(a_message_tells_numbers_as_people_write_them)
 
 	template_check(&t, &p, &problems);
 	CHECK(problems.count == 2);
-	CHECK(str_eq(problems.items[0].message, STR("50.5 dollars is more than the 50 that are allowed")));
-	CHECK(str_eq(problems.items[1].message, STR("168.25 hours is longer than the 168 that are allowed")));
+	CHECK(str_eq(problems.items[0].message, STR("50.5 dollars is more than the 50 that leases.maxBudget allows")));
+	CHECK(str_eq(problems.items[1].message,
+	             STR("7 days 15 minutes is longer than the 7 days that leases.maxDurationHours allows")));
 	arena_fini(&a);
 }
 

@@ -10,7 +10,7 @@
 #include "domain/account.h"
 #include "domain/world.h"
 #include "lease_rig.h"
-#include "service/lease_records.h"
+#include "service/record/lease_records.h"
 
 /* A lease with an end and without a duration: a manager took the duration away and set an end. */
 static struct str make_endless(struct lease_rig *r, int64_t hours)

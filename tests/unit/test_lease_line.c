@@ -4,7 +4,7 @@
 
 #include "domain/account.h"
 #include "lease_rig.h"
-#include "service/lease_records.h"
+#include "service/record/lease_records.h"
 
 static struct lease_call look(struct lease_rig *r, struct str uuid)
 {
@@ -185,7 +185,7 @@ TEST(the_line_keeps_its_order_when_the_clock_goes_back)
 	lease_rig_close(&r);
 }
 
-TEST(who_is_denied_or_withdraws_leaves_the_line)
+TEST(who_withdraws_or_is_taken_out_leaves_the_line)
 {
 	struct lease_rig r;
 	struct str       uuids[3];
@@ -194,7 +194,8 @@ TEST(who_is_denied_or_withdraws_leaves_the_line)
 	for (int i = 0; i < 3; i++)
 		uuids[i] = ask_and_approve(&r, &ann);
 	CHECK(order(&r, lease_withdraw, uuids[0], &ann, NULL) == RC_OK);
-	CHECK(order(&r, lease_deny, uuids[1], &manager, NULL) == RC_OK);
+	CHECK(order(&r, lease_deny, uuids[1], &manager, NULL) == RC_CONFLICT);
+	CHECK(order(&r, lease_terminate, uuids[1], &manager, NULL) == RC_OK);
 	CHECK(look(&r, uuids[0]).position == 0 && look(&r, uuids[1]).position == 0 && look(&r, uuids[2]).position == 1);
 	CHECK(lease_of(&r, uuids[0]).is_queued == 0 && live_of(&r, &ann) == 1);
 	lease_rig_close(&r);

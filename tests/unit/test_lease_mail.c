@@ -7,16 +7,18 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "domain/identity.h"
+#include "domain/ports/identity.h"
 #include "kernel/kernel.h"
 #include "kernel_rig.h"
-#include "providers/notify/lease_mail.h"
+#include "providers/notify/mail.h"
 #include "providers/notify/message.h"
 
 #define ANN         "\"userEmail\":\"Ann@example.org\""
 #define OF_ANN      "{\"leaseId\":{" ANN ",\"uuid\":\"u-1\"}}"
 #define UUID_OF_ANN "{\"leaseId\":\"u-1\"," ANN "}"
 #define BECAUSE(of) "{\"leaseId\":{" ANN ",\"uuid\":\"u-1\"},\"reason\":{\"type\":\"" of "\",\"comment\":\"x\"}}"
+#define BY_FORECAST \
+	"{\"leaseId\":{" ANN ",\"uuid\":\"u-1\"},\"reason\":{\"type\":\"BudgetExceeded\",\"projectedSpend\":9}}"
 #define TEXT_REASON "{\"leaseId\":{" ANN ",\"uuid\":\"u-1\"},\"reason\":\"a text\"}"
 #define MANAGERS    "boss@example.org chief@example.org"
 #define ADMINS      "chief@example.org"
@@ -27,23 +29,25 @@ struct people {
 	size_t          crowd; /* managers, when it is not 0 */
 };
 
-static size_t list_people(struct identity *i, unsigned roles, struct arena *a, struct str *ret, size_t max)
+static size_t list_people(struct identity *i, unsigned roles, struct str after, struct arena *a,
+                          struct directory_entry *ret, size_t max)
 {
 	const struct people *p = CONTAINER_OF(i, struct people, base);
 	size_t               n = 0;
 
+	CHECK(!after.n);
 	while (p->crowd && n < p->crowd && n < max) {
-		ret[n] = str_format(a, "manager-%zu@example.org", n);
+		ret[n].caller.email = str_format(a, "manager-%zu@example.org", n);
 		n++;
 	}
 	if (p->crowd)
 		return n;
 	CHECK(max >= 3);
 	if (roles & ROLE_MANAGER)
-		ret[n++] = STR("boss@example.org");
+		ret[n++].caller.email = STR("boss@example.org");
 	if (roles & ROLE_ADMIN) {
-		ret[n++] = STR("chief@example.org");
-		ret[n++] = STR("not an address");
+		ret[n++].caller.email = STR("chief@example.org");
+		ret[n++].caller.email = STR("not an address");
 	}
 	return n;
 }
@@ -78,9 +82,9 @@ static const struct {
 	const char *to; /* "": nobody */
 	const char *title;
 } cases[] = {
-	{ "LeaseRequested",                  UUID_OF_ANN,                   MANAGERS,              "A lease is waiting for approval" },
-	{ "LeaseQueued",                     OF_ANN,                        "Ann@example.org",     "Your lease is approved and in line" },
-	{ "LeaseProvisioningStarted",        OF_ANN,                        "",                    "A lease is being made ready" },
+	{ "LeaseRequested",                  UUID_OF_ANN,                   "Ann@example.org " MANAGERS, "A lease is waiting for approval" },
+	{ "LeaseQueued",                     OF_ANN,                        "Ann@example.org",     "Your lease is approved and waiting in line" },
+	{ "LeaseProvisioningStarted",        OF_ANN,                        "",                    "A lease is being set up" },
 	{ "LeaseApproved",                   UUID_OF_ANN,                   "Ann@example.org",     "Your lease is ready" },
 	{ "LeaseDenied",                     UUID_OF_ANN,                   "Ann@example.org",     "Your lease was not approved" },
 	{ "LeaseWithdrawn",                  OF_ANN,                        "",                    "A request was withdrawn" },
@@ -88,33 +92,36 @@ static const struct {
 	{ "LeaseFrozen",                     BECAUSE("ManuallyFrozen"),     "Ann@example.org",     "A lease is frozen" },
 	{ "LeaseFrozen",                     BECAUSE("BudgetExceeded"),     "Ann@example.org " MANAGERS, "A lease is frozen: spending" },
 	{ "LeaseFrozen",                     BECAUSE("Expired"),            "Ann@example.org " MANAGERS, "A lease is frozen: its end is near" },
-	{ "LeaseUnfrozen",                   TEXT_REASON,                   "Ann@example.org",     "Your lease goes on" },
+	{ "LeaseFrozen",                     BY_FORECAST,                   "Ann@example.org " MANAGERS, "A lease is frozen: it is spending too fast" },
+	{ "LeaseTerminated",                 BY_FORECAST,                   "Ann@example.org " MANAGERS, "A lease has ended: it spent too fast" },
+	{ "LeaseUnfrozen",                   TEXT_REASON,                   "Ann@example.org",     "Your lease is active again" },
 	{ "LeaseTerminated",                 BECAUSE("ManuallyTerminated"), "Ann@example.org",     "A lease has ended" },
-	{ "LeaseTerminated",                 BECAUSE("AccountQuarantined"), "Ann@example.org",     "A lease has ended: its account was set aside" },
+	{ "LeaseTerminated",                 BECAUSE("AccountQuarantined"), "Ann@example.org",     "A lease has ended: its account is in quarantine" },
 	{ "LeaseTerminated",                 BECAUSE("Ejected"),            "Ann@example.org",     "A lease has ended: its account left the pool" },
-	{ "LeaseTerminated",                 BECAUSE("BudgetExceeded"),     "Ann@example.org " MANAGERS, "A lease has ended: its budget is spent" },
-	{ "LeaseTerminated",                 BECAUSE("Expired"),            "Ann@example.org " MANAGERS, "A lease has ended: its time is over" },
-	{ "LeaseTerminated",                 BECAUSE("ProvisioningFailed"), "Ann@example.org " MANAGERS, "A lease could not be made ready" },
-	{ "LeaseProvisioningFailed",         TEXT_REASON,                   MANAGERS,              "A lease could not be made ready" },
+	{ "LeaseTerminated",                 BECAUSE("BudgetExceeded"),     "Ann@example.org " MANAGERS, "A lease has ended: its budget is used up" },
+	{ "LeaseTerminated",                 BECAUSE("Expired"),            "Ann@example.org " MANAGERS, "A lease has ended: its time is up" },
+	{ "LeaseTerminated",                 BECAUSE("ProvisioningFailed"), "Ann@example.org " MANAGERS, "A lease could not be set up" },
+	{ "LeaseProvisioningFailed",         TEXT_REASON,                   MANAGERS,              "A lease could not be set up" },
 	{ "LeaseBudgetThresholdAlert",       OF_ANN,                        "Ann@example.org",     "Your lease has used part of its budget" },
 	{ "LeaseDurationThresholdAlert",     OF_ANN,                        "Ann@example.org",     "Your lease ends soon" },
-	{ "LeaseProjectedSpendAlert",        OF_ANN,                        "Ann@example.org",     "Your lease spends fast" },
+	{ "LeaseProjectedSpendAlert",        OF_ANN,                        "Ann@example.org",     "Your lease is spending fast" },
 	{ "LeaseFreezingThresholdAlert",     BECAUSE("Expired"),            "",                    "A lease is about to be frozen" },
-	{ "LeaseBudgetExceeded",             OF_ANN,                        "",                    "A lease has spent its budget" },
-	{ "LeaseExpired",                    OF_ANN,                        "",                    "The time of a lease is over" },
+	{ "LeaseBudgetExceeded",             OF_ANN,                        "",                    "A lease has used up its budget" },
+	{ "LeaseExpired",                    OF_ANN,                        "",                    "The time of a lease is up" },
 	{ "LeaseCostsGenerated",             OF_ANN,                        "",                    "What a lease has cost" },
-	{ "CleanAccountRequest",             "{\"accountId\":\"1\"}",       "",                    "An account is to be cleaned" },
-	{ "AccountCleanupSucceeded",         "{\"accountId\":\"1\"}",       "",                    "An account is clean" },
+	{ "CleanAccountRequest",             "{\"accountId\":\"1\"}",       "",                    "An account is being cleaned" },
+	{ "AccountCleanupSucceeded",         OF_ANN,                        "Ann@example.org",     "An account is clean" },
+	{ "AccountProvisioned",              OF_ANN,                        "",                    "An account is ready" },
 	{ "AccountCleanupFailed",            "{\"accountId\":\"1\",\"reason\":\"LEASE_TERMINATION\"}", ADMINS, "An account could not be cleaned" },
-	{ "AccountQuarantined",              "{\"awsAccountId\":\"1\"}",    "",                    "An account was set aside" },
+	{ "AccountQuarantined",              "{\"awsAccountId\":\"1\"}",    "",                    "An account is in quarantine" },
 	{ "AccountDriftDetected",            "{\"accountId\":\"1\"}",       ADMINS,                "An account is in the wrong place" },
-	{ "AccountRegistered",               "{\"accountId\":\"1\"}",       "",                    "An account is new in the pool" },
-	{ "AccountCleanupRetried",           "{\"accountId\":\"1\"}",       "",                    "An account is cleaned once more" },
+	{ "AccountRegistered",               "{\"accountId\":\"1\"}",       "",                    "An account was added to the pool" },
+	{ "AccountCleanupRetried",           "{\"accountId\":\"1\"}",       "",                    "An account is being cleaned again" },
 	{ "AccountEjected",                  "{\"accountId\":\"1\"}",       "",                    "An account has left the pool" },
 	{ "AccountRemoved",                  "{\"accountId\":\"1\"}",       "",                    "An account has left the pool" },
 	{ "AccountFreed",                    "{\"accountId\":\"1\"}",       "",                    "An account is free" },
-	{ "GroupCostReportGenerated",        "{}",                          ADMINS,                "The cost report is there" },
-	{ "GroupCostReportGeneratedFailure", "{}",                          ADMINS,                "The cost report could not be made" },
+	{ "GroupCostReportGenerated",        "{}",                          ADMINS,                "The cost report is ready" },
+	{ "GroupCostReportGeneratedFailure", "{}",                          ADMINS,                "The cost report failed" },
 	{ "AlarmRaised",                     "{}",                          "",                    "Alarm" },
 };
 /* clang-format on */
@@ -166,6 +173,18 @@ TEST(each_event_has_a_subject_and_says_what_to_do)
 	arena_fini(&a);
 }
 
+TEST(a_cleanup_that_was_nobodys_lease_is_mailed_to_nobody)
+{
+	struct people people = { .base = { .ops = &people_ops } };
+	struct asked  a = { .event = event_of("AccountCleanupSucceeded", "{\"accountId\":\"1\"}"), .people = &people };
+	struct kernel_rig rig = { 0 };
+
+	rig_open(&rig);
+	rig_run(&rig, ask, &a);
+	CHECK(a.to.count == 0);
+	rig_close(&rig);
+}
+
 TEST(an_event_that_names_no_owner_is_refused)
 {
 	static const char *const details[] = { "{}", "no json", "{\"leaseId\":\"u-1\"}",
@@ -189,7 +208,7 @@ TEST(a_crowd_of_managers_is_told_of_instead_of_leaving_somebody_out)
 {
 	struct people     people = { .base = { .ops = &people_ops }, .crowd = MAIL_RECIPIENTS_MAX };
 	struct kernel_rig rig = { 0 };
-	struct asked      a = { .event = event_of("LeaseRequested", UUID_OF_ANN), .people = &people };
+	struct asked      a = { .event = event_of("LeaseProvisioningFailed", TEXT_REASON), .people = &people };
 	struct err        e = { 0 };
 
 	rig_open(&rig);

@@ -5,7 +5,7 @@
 #include "domain/account.h"
 #include "kernel/event.h"
 #include "lease_rig.h"
-#include "service/lease_records.h"
+#include "service/record/lease_records.h"
 
 /* --- time --- */
 
@@ -120,7 +120,7 @@ TEST(a_timer_that_comes_late_does_nothing)
 	rig_run(&r.k, emit_timer, &ended);
 	rig_run(&r.k, emit_timer, &unknown);
 	(void)rig_turn(&r.k);
-	CHECK(lease_of(&r, ended).version == before.version && told(&r, "LeaseExpired", ended) == 0);
+	CHECK(lease_of(&r, ended).edited_ms == before.edited_ms && told(&r, "LeaseExpired", ended) == 0);
 	CHECK(status_of(&r, frozen) == LEASE_EXPIRED);
 	CHECK(told(&r, "DeadLettered", STR("")) == 0);
 	lease_rig_close(&r);
@@ -266,7 +266,49 @@ TEST(a_projected_spend_over_the_budget_is_told_once_and_only_when_it_is_wanted)
 	(void)run_pass(&r, pass_watch_leases, "watched");
 	(void)run_pass(&r, pass_watch_leases, "watched");
 	CHECK(told(&r, "LeaseProjectedSpendAlert", uuid) == 1);
-	CHECK(mentions(last_detail(&r, "LeaseProjectedSpendAlert", uuid), "\"totalSpend\":5,\"projectedSpend\":120"));
+	CHECK(mentions(last_detail(&r, "LeaseProjectedSpendAlert", uuid),
+	               "\"totalSpend\":5,\"estimatedSpend\":5,\"projectedSpend\":120"));
+	lease_rig_close(&r);
+}
+
+/* 2 dollars an hour are known for five of ten hours: 10 known, 20 spent, 96 at its end. */
+static struct str spend_with_a_lag(struct lease_rig *r)
+{
+	struct str uuid;
+
+	lease_rig_open(r, 1);
+	uuid = make_active(r, &ann);
+	r->k.clock.test_ms += 10 * HOUR_MS;
+	r->cost = 10 * USD;
+	r->cost_at_ms = r->k.clock.test_ms - 5 * HOUR_MS;
+	return uuid;
+}
+
+TEST(a_lease_is_ended_by_what_is_not_billed_yet_when_the_policy_says_so)
+{
+	struct lease_rig r;
+	struct str       uuid = spend_with_a_lag(&r);
+
+	r.policy.on_projected_overrun = STR("end");
+	CHECK(run_pass(&r, pass_watch_leases, "acted") == 1);
+	check_ended(&r, uuid, LEASE_BUDGET_EXCEEDED);
+	CHECK(mentions(last_detail(&r, "LeaseTerminated", uuid),
+	               "\"totalSpend\":10,\"estimatedSpend\":20,\"projectedSpend\":96"));
+	lease_rig_close(&r);
+}
+
+TEST(a_lease_that_is_thawed_without_a_larger_budget_is_frozen_again)
+{
+	struct lease_rig r;
+	struct str       uuid = spend_with_a_lag(&r);
+
+	r.policy.on_projected_overrun = STR("freeze");
+	(void)run_pass(&r, pass_watch_leases, "acted");
+	CHECK(status_of(&r, uuid) == LEASE_FROZEN && told(&r, "LeaseFrozen", uuid) == 1);
+	CHECK(run_pass(&r, pass_watch_leases, "acted") == 0);
+	CHECK(order(&r, lease_unfreeze, uuid, &manager, NULL) == RC_OK);
+	(void)run_pass(&r, pass_watch_leases, "acted");
+	CHECK(status_of(&r, uuid) == LEASE_FROZEN && told(&r, "LeaseFrozen", uuid) == 2);
 	lease_rig_close(&r);
 }
 
@@ -404,16 +446,18 @@ TEST(a_pass_sees_all_leases_whatever_their_number)
 	lease_rig_close(&r);
 }
 
-static bool stop(void *arg)
+static bool stop(void *arg, int64_t ms)
 {
 	(void)arg;
+	(void)ms;
 	return false;
 }
 
 TEST(a_pass_stops_when_it_is_told_to)
 {
 	struct lease_rig   r;
-	struct lease_pass  p = { .may_go_on = stop };
+	struct lease_world world = { 0 };
+	struct pass        p = { .wait = stop, .leases = &world };
 	struct pass_result result = { 0 };
 	struct str         uuid;
 
@@ -421,7 +465,7 @@ TEST(a_pass_stops_when_it_is_told_to)
 	uuid = make_active(&r, &ann);
 	p.store = r.k.store;
 	p.clock = &r.k.clock;
-	p.costs = &r.costs;
+	world.cloud.costs = &r.costs;
 	r.cost = 60 * USD;
 	CHECK(pass_watch_leases(&p, &result, NULL) == RC_UNAVAILABLE);
 	CHECK(status_of(&r, uuid) == LEASE_ACTIVE);

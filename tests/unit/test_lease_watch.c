@@ -39,15 +39,13 @@ static const char *told(const struct lease_watch *w, char *ret, size_t size)
 	if (w->is_expired)
 		n += (size_t)snprintf(ret + n, size - n, " expired");
 	if (w->freezes && w->freezes_by_budget)
-		n += (size_t)snprintf(ret + n, size - n, " freeze$%g", (double)w->freeze_budget.micro_usd / LEASE_USD);
+		n += (size_t)snprintf(ret + n, size - n, " freeze$%g", (double)w->freeze.at / LEASE_USD);
 	if (w->freezes && !w->freezes_by_budget)
-		n += (size_t)snprintf(ret + n, size - n, " freeze%gh",
-		                      (double)w->freeze_duration.remaining_ms / LEASE_HOUR_MS);
+		n += (size_t)snprintf(ret + n, size - n, " freeze%gh", (double)w->freeze.at / LEASE_HOUR_MS);
 	if (w->alerts_budget)
-		n += (size_t)snprintf(ret + n, size - n, " alert$%g", (double)w->alert_budget.micro_usd / LEASE_USD);
+		n += (size_t)snprintf(ret + n, size - n, " alert$%g", (double)w->alert_budget.at / LEASE_USD);
 	if (w->alerts_duration)
-		n += (size_t)snprintf(ret + n, size - n, " alert%gh",
-		                      (double)w->alert_duration.remaining_ms / LEASE_HOUR_MS);
+		n += (size_t)snprintf(ret + n, size - n, " alert%gh", (double)w->alert_duration.at / LEASE_HOUR_MS);
 	if (w->alerts_projection)
 		n += (size_t)snprintf(ret + n, size - n, " projected");
 	return n ? ret + 1 : ret;
@@ -209,7 +207,7 @@ TEST(a_lease_with_an_end_but_no_duration_is_watched_like_any_other)
 
 	l.duration_ms = 0;
 	lease_watch(&w);
-	CHECK(w.freezes && !w.freezes_by_budget && w.freeze_duration.remaining_ms == LEASE_HOUR_MS);
+	CHECK(w.freezes && !w.freezes_by_budget && w.freeze.at == LEASE_HOUR_MS);
 	CHECK(lease_hours(&l) == 24);
 	w.now.ms = MS(25);
 	lease_watch(&w);
@@ -226,7 +224,7 @@ TEST(an_end_that_moves_arms_a_threshold_again)
 	l.expires_ms = MS(48);
 	w.now.ms = MS(36);
 	lease_watch(&w);
-	CHECK(w.alerts_duration && w.alert_duration.remaining_ms == 12 * (int64_t)LEASE_HOUR_MS);
+	CHECK(w.alerts_duration && w.alert_duration.at == 12 * (int64_t)LEASE_HOUR_MS);
 }
 
 TEST(a_clock_that_goes_back_does_not_tell_a_crossing_twice)
@@ -255,8 +253,8 @@ TEST(more_thresholds_than_allowed_are_not_read)
 		                      i > 1 ? "," : "", i);
 	snprintf(text + n, sizeof(text) - n, "]");
 	thresholds_parse(str_from(text), STR(""), &all);
-	CHECK(all.budget_count == THRESHOLDS_MAX && all.duration_count == 0);
-	CHECK(all.budget[0].micro_usd == LEASE_USD && all.budget[19].micro_usd == 20 * (int64_t)LEASE_USD);
+	CHECK(all.budget.count == THRESHOLDS_MAX && all.duration.count == 0);
+	CHECK(all.budget.items[0].at == LEASE_USD && all.budget.items[19].at == 20 * (int64_t)LEASE_USD);
 }
 
 TEST(amounts_are_read_to_the_millionth)
@@ -267,9 +265,9 @@ TEST(amounts_are_read_to_the_millionth)
 	        STR("[{\"dollarsSpent\":0.1,\"action\":\"ALERT\"},{\"dollarsSpent\":1e300,\"action\":\"ALERT\"},"
 	            "{\"dollarsSpent\":33.333333,\"action\":\"FREEZE_ACCOUNT\"}]"),
 	        STR("[{\"hoursRemaining\":0.1,\"action\":\"ALERT\"}]"), &all);
-	CHECK(all.budget_count == 2 && all.budget[0].micro_usd == 100000 && all.budget[1].micro_usd == 33333333);
-	CHECK(all.budget[0].action == THRESHOLD_ALERT && all.budget[1].action == THRESHOLD_FREEZE);
-	CHECK(all.duration_count == 1 && all.duration[0].remaining_ms == 360000);
+	CHECK(all.budget.count == 2 && all.budget.items[0].at == 100000 && all.budget.items[1].at == 33333333);
+	CHECK(all.budget.items[0].action == THRESHOLD_ALERT && all.budget.items[1].action == THRESHOLD_FREEZE);
+	CHECK(all.duration.count == 1 && all.duration.items[0].at == 360000);
 }
 
 /* --- the projection --- */
@@ -302,7 +300,7 @@ TEST(a_spend_that_will_pass_the_budget_is_told_once)
 	struct lease_watch w;
 
 	CHECK(watch_hours(&l, 1, 1, 3, &w) == 1);
-	CHECK(w.projected == MICRO(72) && l.projected_ms == MS(1));
+	CHECK(w.forecast.projected == MICRO(72) && l.projected_ms == MS(1));
 	CHECK(watch_hours(&l, 2, 16, 3, &w) == 0 && !w.is_over_budget);
 }
 
@@ -312,7 +310,7 @@ TEST(a_spend_that_ends_just_below_the_budget_is_not_told)
 	struct lease_watch w;
 
 	l.max_spend = MICRO(48) + 1;
-	CHECK(watch_hours(&l, 1, 23, 2, &w) == 0 && w.projected == MICRO(48));
+	CHECK(watch_hours(&l, 1, 23, 2, &w) == 0 && w.forecast.projected == MICRO(48));
 	l = lease_without_thresholds();
 	l.max_spend = MICRO(48);
 	CHECK(watch_hours(&l, 1, 23, 2, &w) == 1);
@@ -324,7 +322,7 @@ TEST(nothing_is_told_when_projections_are_off)
 	struct lease_watch w = { .lease = &l, .cost = MICRO(40), .cost_at_ms = MS(1), .now = { MS(1) } };
 
 	lease_watch(&w);
-	CHECK(!w.alerts_projection && w.projected > l.max_spend && l.projected_ms == 0);
+	CHECK(!w.alerts_projection && w.forecast.projected > l.max_spend && l.projected_ms == 0);
 }
 
 TEST(a_lease_without_a_budget_is_not_projected_to_pass_it)
@@ -342,8 +340,8 @@ TEST(a_lease_without_an_end_is_projected_a_day_ahead)
 	struct lease_watch w;
 
 	l.expires_ms = 0;
-	CHECK(watch_hours(&l, 1, 25, 1, &w) == 0 && w.projected == MICRO(49));
-	CHECK(watch_hours(&l, 26, 26, 1, &w) == 1 && w.projected == MICRO(50));
+	CHECK(watch_hours(&l, 1, 25, 1, &w) == 0 && w.forecast.projected == MICRO(49));
+	CHECK(watch_hours(&l, 26, 26, 1, &w) == 1 && w.forecast.projected == MICRO(50));
 }
 
 TEST(the_first_minutes_tell_nothing)
@@ -354,7 +352,7 @@ TEST(the_first_minutes_tell_nothing)
 	};
 
 	lease_watch(&w);
-	CHECK(!w.alerts_projection && w.projected == 0);
+	CHECK(!w.alerts_projection && w.forecast.projected == 0);
 }
 
 TEST(old_spending_fades_from_the_rate)
@@ -365,9 +363,9 @@ TEST(old_spending_fades_from_the_rate)
 	l.max_spend = MICRO(10000);
 	l.expires_ms = MS(1000);
 	watch_hours(&l, 1, 100, 0, &w);
-	CHECK(w.projected == 0);
+	CHECK(w.forecast.projected == 0);
 	watch_hours(&l, 101, 300, 1, &w);
-	CHECK(w.projected > MICRO(899) && w.projected <= MICRO(900));
+	CHECK(w.forecast.projected > MICRO(899) && w.forecast.projected <= MICRO(900));
 	CHECK(l.rate_from_ms == MS(300 - 24));
 }
 
@@ -378,7 +376,7 @@ TEST(a_projection_that_fell_well_below_the_budget_can_be_told_again)
 
 	l.expires_ms = MS(200);
 	CHECK(watch_hours(&l, 1, 5, 1, &w) == 1);
-	CHECK(watch_hours(&l, 6, 150, 0, &w) == 0 && l.projected_ms == 0 && w.projected < MICRO(45));
+	CHECK(watch_hours(&l, 6, 150, 0, &w) == 0 && l.projected_ms == 0 && w.forecast.projected < MICRO(45));
 	CHECK(watch_hours(&l, 151, 170, 2, &w) == 1);
 }
 
@@ -405,7 +403,92 @@ TEST(figures_that_are_corrected_downwards_begin_a_new_rate)
 	w.cost = MICRO(1);
 	w.now.ms = w.cost_at_ms = MS(5);
 	lease_watch(&w);
-	CHECK(!w.alerts_projection && w.projected == 0 && l.rate_from_ms == MS(5) && l.rate_from_cost == MICRO(1));
+	CHECK(!w.alerts_projection && w.forecast.projected == 0 && l.rate_from_ms == MS(5) &&
+	      l.rate_from_cost == MICRO(1));
+}
+
+/* --- what is not billed yet --- */
+
+/* Six hours at 5 dollars an hour are known, four hours later: 30 known, 20 not yet; at its end 120 of 50. */
+static struct lease_watch watch_with_a_lag(struct lease *l, enum overrun_action on_projected,
+                                           enum overrun_action on_estimated)
+{
+	struct lease_watch w = { .lease = l,
+		                 .cost = MICRO(30),
+		                 .cost_at_ms = MS(6),
+		                 .now = { MS(10) },
+		                 .on_projected = on_projected,
+		                 .on_estimated = on_estimated };
+
+	lease_watch(&w);
+	return w;
+}
+
+TEST(what_is_not_billed_yet_is_the_rate_times_the_lag)
+{
+	struct lease          l = lease_without_thresholds();
+	struct lease_watch    w = watch_with_a_lag(&l, OVERRUN_ALERT, OVERRUN_ALERT);
+	struct lease_forecast f;
+
+	CHECK(w.forecast.is_known && w.forecast.per_hour == MICRO(5) && w.forecast.estimated == MICRO(50));
+	CHECK(w.forecast.projected == MICRO(120) && w.forecast.overrun == MICRO(20));
+	CHECK(!w.is_over_budget && !w.freezes);
+	lease_forecast(&l, &f); /* the stored lease says the same */
+	CHECK(f.estimated == w.forecast.estimated && f.projected == w.forecast.projected);
+}
+
+TEST(a_budget_that_suffices_cannot_be_overrun)
+{
+	struct lease       l = lease_without_thresholds();
+	struct lease_watch w;
+
+	l.max_spend = MICRO(120);
+	w = watch_with_a_lag(&l, OVERRUN_ALERT, OVERRUN_ALERT);
+	CHECK(w.forecast.is_known && w.forecast.overrun == 0);
+	l = lease_without_thresholds();
+	l.max_spend = MICRO(115); /* it ends before a bill could show more */
+	CHECK(watch_with_a_lag(&l, OVERRUN_ALERT, OVERRUN_ALERT).forecast.overrun == MICRO(5));
+	l.max_spend = 0;
+	CHECK(watch_with_a_lag(&l, OVERRUN_END, OVERRUN_END).is_over_budget == false);
+}
+
+TEST(the_policy_says_what_follows_from_a_forecast)
+{
+	static const struct {
+		const char         *label;
+		double              budget;
+		enum overrun_action on_projected, on_estimated;
+		bool                ends, freezes;
+	} rows[] = {
+		{ "an alert alone changes nothing", 50, OVERRUN_ALERT, OVERRUN_ALERT, false, false },
+		{ "the projection reaches it: frozen", 120, OVERRUN_FREEZE, OVERRUN_ALERT, false, true },
+		{ "the projection reaches it: ended", 120, OVERRUN_END, OVERRUN_ALERT, true, false },
+		{ "the projection stays below", 120.01, OVERRUN_END, OVERRUN_FREEZE, false, false },
+		{ "the estimate reaches it: frozen", 50, OVERRUN_ALERT, OVERRUN_FREEZE, false, true },
+		{ "the estimate reaches it: ended", 50, OVERRUN_ALERT, OVERRUN_END, true, false },
+		{ "the estimate stays below", 50.01, OVERRUN_ALERT, OVERRUN_END, false, false },
+		{ "an end is worth more than a freeze", 50, OVERRUN_FREEZE, OVERRUN_END, true, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct lease       l = lease_without_thresholds();
+		struct lease_watch w;
+
+		CASE(rows[i].label);
+		l.max_spend = MICRO(rows[i].budget);
+		w = watch_with_a_lag(&l, rows[i].on_projected, rows[i].on_estimated);
+		CHECK(w.is_over_budget == rows[i].ends && w.freezes == rows[i].freezes);
+		CHECK(w.is_by_forecast == (rows[i].ends || rows[i].freezes));
+	}
+}
+
+TEST(a_frozen_lease_is_not_frozen_by_a_forecast_but_ended_by_it)
+{
+	struct lease l = lease_without_thresholds();
+
+	l.status = LEASE_FROZEN;
+	CHECK(!watch_with_a_lag(&l, OVERRUN_FREEZE, OVERRUN_FREEZE).freezes);
+	CHECK(watch_with_a_lag(&l, OVERRUN_FREEZE, OVERRUN_END).is_over_budget);
 }
 
 /* --- the next moment --- */
@@ -512,12 +595,12 @@ static void live_through(uint64_t seed)
 		CHECK(expired == (now > MS(60)));
 		if (expired)
 			break;
-		CHECK((w.alerts_budget ? w.alert_budget.micro_usd : 0) ==
+		CHECK((w.alerts_budget ? w.alert_budget.at : 0) ==
 		      largest_between(dollars, dollar_count, LEASE_USD, cost, w.cost));
 		for (size_t i = 0; i < hour_count; i++)
 			if (MS(60 - hours[i]) > checked && MS(60 - hours[i]) <= now)
 				smallest = hours[i];
-		CHECK((w.alerts_duration ? w.alert_duration.remaining_ms : 0) == smallest * LEASE_HOUR_MS);
+		CHECK((w.alerts_duration ? w.alert_duration.at : 0) == smallest * LEASE_HOUR_MS);
 		CHECK(!smallest || now == MS(60 - smallest));
 		CHECK(!w.freezes && !w.is_over_budget);
 	}

@@ -7,7 +7,9 @@
 #include "domain/account.h"
 #include "kernel/event.h"
 #include "lease_rig.h"
-#include "service/lease_records.h"
+#include "service/lease/lease_private.h"
+#include "service/pool/accounts.h"
+#include "service/record/lease_records.h"
 
 static int events_of_all(struct lease_rig *r)
 {
@@ -72,6 +74,44 @@ TEST(a_plain_users_own_email_is_no_assignment)
 	lease_rig_close(&r);
 }
 
+TEST(a_manager_gets_nothing_by_assigning_it_to_himself_or_approving_it_himself)
+{
+	struct lease_rig     r;
+	struct lease_request own = { .by = manager, .is_assigned = true };
+	struct err           e = { 0 };
+	struct caller        other = manager;
+
+	lease_rig_open(&r, 1);
+	own.template_uuid = r.by_request;
+	own.owner_email = STR("Max@EXAMPLE.com");
+	other.email = STR("other@example.com");
+	CHECK(str_eq_nocase(own.owner_email, manager.email));
+	CHECK(try_ask(&r, &own, NULL) == RC_OK && own.lease.status == LEASE_PENDING_APPROVAL);
+	CHECK(order(&r, lease_approve, own.lease.uuid, &manager, &e) == RC_DENIED);
+	CHECK(strstr(e.msg, "allowSelfApproval"));
+	CHECK(order(&r, lease_approve, own.lease.uuid, &other, NULL) == RC_OK);
+	lease_rig_close(&r);
+}
+
+TEST(where_the_policy_allows_it_a_manager_approves_himself_but_not_over_a_rule)
+{
+	static const struct approval_rule   deny = { .id = STR_INIT("no"), .then = APPROVAL_DENY };
+	static const struct approval_policy rules = { &deny, 1 };
+	struct lease_rig                    r;
+	struct lease_request                own = { .by = manager, .is_assigned = true }, denied = own;
+	struct str                          uuid;
+
+	lease_rig_open(&r, 2);
+	r.policy.allows_self_approval = true;
+	own.template_uuid = denied.template_uuid = r.by_request;
+	CHECK(try_ask(&r, &own, NULL) == RC_OK && own.lease.status == LEASE_PROVISIONING);
+	uuid = ask(&r, &manager, r.by_request);
+	CHECK(order(&r, lease_approve, uuid, &manager, NULL) == RC_OK);
+	denied.approval = &rules;
+	CHECK(try_ask(&r, &denied, NULL) == RC_DENIED);
+	lease_rig_close(&r);
+}
+
 static void make_private(struct lease_rig *r, struct str uuid)
 {
 	struct template_call c = { .by = manager, .policy = &r->policy, .uuid = uuid };
@@ -107,19 +147,21 @@ TEST(rules_of_the_operator_decide_instead_of_the_template_but_not_over_an_assign
 	static const struct {
 		const char *label;
 		const char *rules;
-		bool        is_assigned;
+		bool        is_assigned, is_own;
 		enum rc     rc;
 		int         status;
 	} cases[] = {
 		{ "approved by rule", "{\"rules\":[{\"id\":\"r\",\"when\":{\"maxBudget\":50},\"then\":\"approve\"}]}",
-		  false, RC_OK, LEASE_PROVISIONING },
+		  false, true, RC_OK, LEASE_PROVISIONING },
 		{ "no rule matches: a person is asked",
-		  "{\"rules\":[{\"id\":\"r\",\"when\":{\"maxBudget\":9},\"then\":\"approve\"}]}", false, RC_OK,
+		  "{\"rules\":[{\"id\":\"r\",\"when\":{\"maxBudget\":9},\"then\":\"approve\"}]}", false, true, RC_OK,
 		  LEASE_PENDING_APPROVAL },
-		{ "denied by rule", "{\"rules\":[{\"id\":\"r\",\"when\":{},\"then\":\"deny\"}]}", false, RC_DENIED,
-		  -1 },
-		{ "assigned", "{\"rules\":[{\"id\":\"r\",\"when\":{},\"then\":\"deny\"}]}", true, RC_OK,
+		{ "denied by rule", "{\"rules\":[{\"id\":\"r\",\"when\":{},\"then\":\"deny\"}]}", false, true,
+		  RC_DENIED, -1 },
+		{ "assigned", "{\"rules\":[{\"id\":\"r\",\"when\":{},\"then\":\"deny\"}]}", true, false, RC_OK,
 		  LEASE_PROVISIONING },
+		{ "assigned to himself", "{\"rules\":[{\"id\":\"r\",\"when\":{},\"then\":\"deny\"}]}", true, true,
+		  RC_DENIED, -1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -134,9 +176,10 @@ TEST(rules_of_the_operator_decide_instead_of_the_template_but_not_over_an_assign
 		CHECK(approval_parse(str_from(cases[i].rules), &r.k.arena, &rules, &problems) == RC_OK);
 		request.template_uuid = r.by_request;
 		request.approval = &rules;
+		request.owner_email = cases[i].is_own ? manager.email : bob.email;
 		CHECK(try_ask(&r, &request, NULL) == cases[i].rc);
 		CHECK(cases[i].rc || (int)request.lease.status == cases[i].status);
-		CHECK(live_of(&r, &manager) == (cases[i].rc ? 0 : 1));
+		CHECK(live_of(&r, cases[i].is_own ? &manager : &bob) == (cases[i].rc ? 0 : 1));
 		lease_rig_close(&r);
 	}
 }
@@ -310,6 +353,34 @@ TEST(an_approval_claims_an_account_and_the_lease_is_active_when_access_works)
 	lease_rig_close(&r);
 }
 
+TEST(the_cleanup_after_a_lease_names_its_owner_and_a_later_one_does_not)
+{
+	enum { HOURS_MAX = 12 };
+	struct account_call again = { .by = manager, .restarts_rest = true };
+	struct lease_rig    r;
+	struct str          uuid;
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	again.id = lease_of(&r, uuid).account_id;
+	CHECK(order(&r, lease_terminate, uuid, &manager, NULL) == RC_OK);
+	for (int i = 0; i < HOURS_MAX && told(&r, "AccountCleanupSucceeded", STR("")) < 1; i++)
+		rig_pass(&r.k, HOUR_MS);
+	CHECK(mentions(last_detail(&r, "AccountCleanupSucceeded", STR("")),
+	               str_format(&r.k.arena, "\"leaseId\":{\"userEmail\":\"%.*s\",\"uuid\":\"%.*s\"}",
+	                          STR_ARG(ann.email), STR_ARG(uuid))
+	                       .p));
+	again.reason = STR("look at it");
+	CHECK(rig_try(&r.k, account_quarantine, &again, NULL) == RC_OK);
+	rig_pass(&r.k, HOUR_MS);
+	CHECK(rig_try(&r.k, account_retry_cleanup, &again, NULL) == RC_OK);
+	for (int i = 0; i < HOURS_MAX && told(&r, "AccountCleanupSucceeded", STR("")) < 2; i++)
+		rig_pass(&r.k, HOUR_MS);
+	CHECK(told(&r, "AccountCleanupSucceeded", STR("")) == 2);
+	CHECK(!strstr(last_detail(&r, "AccountCleanupSucceeded", STR("")).p, "leaseId"));
+	lease_rig_close(&r);
+}
+
 TEST(a_denied_request_is_kept_for_its_time_and_no_longer_counts)
 {
 	struct lease_rig r;
@@ -466,17 +537,30 @@ TEST(a_lease_that_is_frozen_and_then_ended_is_cleaned_once)
 	lease_rig_close(&r);
 }
 
+/* Its cost is over the budget: as the monitor ends it. arg is its uuid. */
+static enum rc exceed(struct session *s, void *arg, struct err *e)
+{
+	struct actor        by = { .name = STR("test") };
+	struct lease_ending end = { .event = LEASE_ON_EXCEED,
+		                    .reason_json = STR("{\"type\":\"BudgetExceeded\"}"),
+		                    .clean_reason = STR(CLEAN_AFTER_LEASE),
+		                    .by = &by };
+	struct lease        l;
+	enum rc             rc = lease_load(s, *(struct str *)arg, &l, e);
+
+	return rc ? rc : lease_finish(s, &l, &end, e);
+}
+
 TEST(a_pending_lease_cannot_be_frozen_or_ended)
 {
 	struct lease_rig r;
 	struct str       uuid;
-	struct lease_end end = { .event = LEASE_ON_EXPIRE, .actor = STR("test"), .reason_json = STR("{}") };
 
 	lease_rig_open(&r, 1);
-	end.uuid = uuid = ask(&r, &ann, r.by_request);
+	uuid = ask(&r, &ann, r.by_request);
 	CHECK(order(&r, lease_freeze, uuid, &manager, NULL) == RC_CONFLICT);
 	CHECK(order(&r, lease_terminate, uuid, &manager, NULL) == RC_CONFLICT);
-	CHECK(rig_try(&r.k, lease_end, &end, NULL) == RC_CONFLICT);
+	CHECK(rig_try(&r.k, exceed, &uuid, NULL) == RC_CONFLICT);
 	CHECK(live_of(&r, &ann) == 1);
 	lease_rig_close(&r);
 }
@@ -484,15 +568,13 @@ TEST(a_pending_lease_cannot_be_frozen_or_ended)
 TEST(the_system_ends_a_lease_once)
 {
 	struct lease_rig r;
-	struct lease_end end = { .event = LEASE_ON_EXCEED,
-		                 .actor = STR("test"),
-		                 .reason_json = STR("{\"type\":\"BudgetExceeded\"}") };
+	struct str       uuid;
 
 	lease_rig_open(&r, 1);
-	end.uuid = make_active(&r, &ann);
-	rig_run(&r.k, lease_end, &end);
-	check_ended(&r, end.uuid, LEASE_BUDGET_EXCEEDED);
-	CHECK(rig_try(&r.k, lease_end, &end, NULL) == RC_CONFLICT);
+	uuid = make_active(&r, &ann);
+	rig_run(&r.k, exceed, &uuid);
+	check_ended(&r, uuid, LEASE_BUDGET_EXCEEDED);
+	CHECK(rig_try(&r.k, exceed, &uuid, NULL) == RC_CONFLICT);
 	CHECK(account_of(&r, r.accounts[0]).status == ACCOUNT_CLEANUP);
 	lease_rig_close(&r);
 }

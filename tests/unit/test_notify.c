@@ -17,7 +17,7 @@
 #include "providers/notify/log_sink.h"
 #include "providers/notify/mail.h"
 #include "providers/notify/message.h"
-#include "providers/notify/sign.h"
+#include "providers/notify/webhook_out.h"
 
 enum { HEARD_MAX = 2 * MAIL_RECIPIENTS_MAX };
 
@@ -336,6 +336,7 @@ TEST(the_log_gets_one_line_with_the_envelope)
 	CHECK(json_get_text(parsed, "actor", &text) && str_eq(text, STR("alarms")));
 	CHECK(json_get_text(parsed, "detail", &text) && str_eq(text, STR("{\"n\":1}")));
 	CHECK(json_get_text(parsed, "event", &text) && text.n == 36);
+	CHECK(json_get_text(parsed, "level", &text) && str_eq(text, STR("INFO")));
 	json_decref(parsed);
 	rig_close(&r.base);
 }

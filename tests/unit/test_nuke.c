@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "domain/cloud.h"
+#include "domain/ports/cloud.h"
 #include "fake_server.h"
 #include "net/aws.h"
 #include "providers/nuke/folder.h"
@@ -313,11 +313,13 @@ TEST(a_run_is_killed_when_its_time_is_over)
 
 TEST(the_program_gets_the_roles_credentials_and_little_else)
 {
-	static const char *const expected[] = { "AWS_ACCESS_KEY_ID=ASIAROLE\n", "AWS_SECRET_ACCESS_KEY=" SECRET "\n",
-		                                "AWS_SESSION_TOKEN=token\n", "NO_PROXY=127.0.0.1\n",
-		                                "AWS_EC2_METADATA_DISABLED=true\n" };
-	struct fixture           f;
-	struct str               id, seen;
+	static const char *const expected[] = {
+		"AWS_ACCESS_KEY_ID=ASIAROLE\n",  "AWS_SECRET_ACCESS_KEY=" SECRET "\n", "AWS_SESSION_TOKEN=token\n",
+		"NO_PROXY=127.0.0.1\n",          "AWS_EC2_METADATA_DISABLED=true\n",   "CLEANUP_ACCOUNT_ID=" EMPTY "\n",
+		"STATE_MACHINE_EXECUTION_ID=k\n"
+	};
+	struct fixture f;
+	struct str     id, seen;
 
 	set_up(&f);
 	CHECK(start(&f, EMPTY, "k", &id) == RC_OK);

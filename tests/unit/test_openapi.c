@@ -4,27 +4,33 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "domain/sandbox.h"
-#include "http/apispec.h"
-#include "http/openapi.h"
+#include "http/spec/apispec.h"
+#include "http/spec/openapi.h"
 
 enum { DOCUMENT_MAX = 1024 * 1024 };
 
 /* The document as a server with this base path gives it. Yours: json_decref(). */
 static json_t *document(struct str base)
 {
-	struct buf b;
-	struct err e = { 0 };
-	json_t    *ret = NULL;
+	struct arena a = { 0 };
+	struct err   e = { 0 };
+	json_t      *ret = NULL;
 
-	buf_init(&b, DOCUMENT_MAX);
-	openapi_write(base, &b);
-	CHECK(!b.is_full);
-	CHECK(json_parse(buf_str(&b), &ret, &e) == RC_OK);
-	buf_fini(&b);
+	CHECK(json_parse(openapi_text(base, &a), &ret, &e) == RC_OK);
+	arena_fini(&a);
 	return ret;
+}
+
+static const struct spec_schema *spec_find_schema(struct str name)
+{
+	for (size_t i = 0; i < spec_schema_count; i++)
+		if (str_eq(name, str_from(spec_schemas[i].name)))
+			return &spec_schemas[i];
+	return NULL;
 }
 
 static const char *text_of(const json_t *object, const char *name)
@@ -73,12 +79,12 @@ static void check_refs(const json_t *root, json_t *value)
 
 TEST(every_parameter_that_a_route_names_has_a_row)
 {
-	for (size_t i = 0; i < spec_route_count; i++) {
+	for (size_t i = 0; i < api_route_count; i++) {
 		const struct spec_param *p;
 		size_t                   at = 0;
 
-		CASE(spec_routes[i].name);
-		while (spec_next_param(&spec_routes[i], &at, &p))
+		CASE(api_routes[i].name);
+		while (spec_next_param(&api_routes[i], &at, &p))
 			CHECK(p != NULL);
 	}
 }
@@ -101,12 +107,12 @@ TEST(parameters_are_of_a_known_kind_and_have_limits)
 
 TEST(every_reply_has_a_status_with_a_meaning_and_a_schema)
 {
-	for (size_t i = 0; i < spec_route_count; i++) {
+	for (size_t i = 0; i < api_route_count; i++) {
 		struct spec_reply reply;
 		size_t            at = 0, good = 0;
 
-		CASE(spec_routes[i].name);
-		while (spec_next_reply(&spec_routes[i], &at, &reply)) {
+		CASE(api_routes[i].name);
+		while (spec_next_reply(&api_routes[i], &at, &reply)) {
 			CHECK(spec_status_text(reply.status)[0]);
 			CHECK(spec_find_schema(reply.schema) != NULL);
 			good += reply.status >= 200 && reply.status < 400;
@@ -127,7 +133,7 @@ TEST(every_member_of_a_schema_can_be_read_and_refers_to_one_that_exists)
 		while (spec_next_member(&rest, &m))
 			if (m.kind == SPEC_LIST || m.kind == SPEC_OBJECT)
 				CHECK(spec_find_schema(m.of) != NULL);
-		CHECK(str_is_empty(rest));
+		CHECK(rest.n == 0);
 	}
 }
 
@@ -181,7 +187,7 @@ TEST(the_words_for_states_and_error_codes_are_those_of_the_program)
 
 	for (int i = 0; i < SANDBOX_STATE_COUNT; i++)
 		CHECK(str_eq(str_cut(&states, '|'), str_from(sandbox_state_names[i])));
-	CHECK(str_is_empty(states));
+	CHECK(states.n == 0);
 	for (size_t i = 1; i < ARRAY_LEN(codes); i++) { /* the first is OK */
 		CASE(codes[i]);
 		CHECK(has_choice(errors, str_from(codes[i])));
@@ -235,17 +241,16 @@ TEST(members_are_read_as_their_notation_says)
 
 TEST(routes_have_a_summary_and_names_and_paths_are_unique)
 {
-	for (size_t i = 0; i < spec_route_count; i++) {
-		const struct api_route *r = &spec_routes[i];
+	for (size_t i = 0; i < api_route_count; i++) {
+		const struct api_route *r = &api_routes[i];
 
 		CASE(r->name);
 		CHECK(r->summary[0]);
 		CHECK(r->path[0] == '/' || strncmp(r->path, "{base}/", 7) == 0);
 		for (size_t k = 0; k < i; k++) {
-			CHECK(strcmp(spec_routes[k].name, r->name) != 0);
-			CHECK(strcmp(spec_routes[k].operation, r->operation) != 0);
-			CHECK(strcmp(spec_routes[k].path, r->path) != 0 ||
-			      strcmp(spec_routes[k].method, r->method) != 0);
+			CHECK(strcmp(api_routes[k].name, r->name) != 0);
+			CHECK(strcmp(api_routes[k].operation, r->operation) != 0);
+			CHECK(strcmp(api_routes[k].path, r->path) != 0 || strcmp(api_routes[k].method, r->method) != 0);
 		}
 	}
 }
@@ -270,15 +275,15 @@ TEST(the_errors_of_a_scope_are_added_once)
 		size_t            at = 0, route = 0;
 
 		CASE(replies[i].label);
-		while (strcmp(spec_routes[route].name, replies[i].route) != 0)
-			CHECK(++route < spec_route_count);
-		while (spec_next_reply(&spec_routes[route], &at, &reply)) {
+		while (strcmp(api_routes[route].name, replies[i].route) != 0)
+			CHECK(++route < api_route_count);
+		while (spec_next_reply(&api_routes[route], &at, &reply)) {
 			int64_t expected = 0;
 
 			CHECK(str_to_int(str_cut(&rest, ' '), 100, 599, &expected));
 			CHECK(reply.status == expected);
 		}
-		CHECK(str_is_empty(rest));
+		CHECK(rest.n == 0);
 	}
 }
 
@@ -298,16 +303,16 @@ TEST(the_document_has_one_operation_for_each_route)
 		{
 			size_t route = 0;
 
-			while (strcmp(spec_routes[route].operation, text_of(operation, "operationId")) != 0)
-				CHECK(++route < spec_route_count);
-			CHECK(str_eq_nocase(str_from(method), str_from(spec_routes[route].method)));
-			CHECK(strcmp(text_of(operation, "summary"), spec_routes[route].summary) == 0);
+			while (strcmp(api_routes[route].operation, text_of(operation, "operationId")) != 0)
+				CHECK(++route < api_route_count);
+			CHECK(str_eq_nocase(str_from(method), str_from(api_routes[route].method)));
+			CHECK(strcmp(text_of(operation, "summary"), api_routes[route].summary) == 0);
 			CHECK(json_array_size(json_object_get(operation, "tags")) == 1);
 			CHECK(json_object_size(json_object_get(operation, "responses")) > 0);
 			count++;
 		}
 	}
-	CHECK(count == spec_route_count);
+	CHECK(count == api_route_count);
 }
 
 TEST(the_document_refers_to_nothing_that_is_missing)
@@ -360,9 +365,9 @@ static const char *param_text(const char *route, const char *name)
 	const struct spec_param *p;
 	size_t                   at = 0, i = 0;
 
-	while (strcmp(spec_routes[i].name, route) != 0)
-		CHECK(++i < spec_route_count);
-	while (spec_next_param(&spec_routes[i], &at, &p))
+	while (strcmp(api_routes[i].name, route) != 0)
+		CHECK(++i < api_route_count);
+	while (spec_next_param(&api_routes[i], &at, &p))
 		if (p && strcmp(p->name, name) == 0)
 			return p->description;
 	return NULL;
@@ -387,27 +392,19 @@ TEST(another_base_path_is_put_into_the_paths)
 	CHECK(json_object_get(json_object_get(bare, "paths"), "/allocate") != NULL);
 }
 
-TEST(the_page_has_every_route_and_every_schema)
+TEST(the_page_has_a_row_for_every_route)
 {
 	struct buf b;
-	char       heading[128];
+	char       row[256];
 
 	buf_init(&b, DOCUMENT_MAX);
 	apidoc_write(&b);
 	CHECK(!b.is_full);
-	for (size_t i = 0; i < spec_route_count; i++) {
-		CASE(spec_routes[i].name);
-		snprintf(heading, sizeof(heading), "\n### %s %s\n", spec_routes[i].method, spec_routes[i].path);
-		CHECK(strstr(b.p, heading) != NULL);
+	for (size_t i = 0; i < api_route_count; i++) {
+		CASE(api_routes[i].name);
+		snprintf(row, sizeof(row), "\n| %s | `%s` | ", api_routes[i].method, api_routes[i].path);
+		CHECK(strstr(b.p, row) != NULL);
+		CHECK(strchr(api_routes[i].summary, '|') == NULL);
 	}
-	for (size_t i = 0; i < spec_schema_count; i++) {
-		CASE(spec_schemas[i].name);
-		snprintf(heading, sizeof(heading), "\n### %s\n", spec_schemas[i].name);
-		CHECK(strstr(b.p, heading) != NULL);
-	}
-	CASE("an example has the token, the path and what it sends");
-	CHECK(strstr(b.p, "\n    curl -X POST -H \"Authorization: Bearer $BROKER_ADMIN_TOKEN\" -d '{\"reason\": ") !=
-	      NULL);
-	CHECK(strstr(b.p, "\"http://127.0.0.1:8080/v1/admin/sandboxes/$SANDBOX_ID/quarantine\"\n") != NULL);
 	buf_fini(&b);
 }

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "kernel/saga.h"
+#include "kernel/alarm/node.h"
 #include "pool.h"
 #include "providers/csp/accounts.h"
-#include "service/broker.h"
-#include "service/passes.h"
+#include "service/broker/broker.h"
+#include "service/broker/passes.h"
 #include "store/session.h"
 
 enum { HOUR = 3600, DAY = 24 * HOUR, WAITS_MAX = 64 };
@@ -485,6 +486,36 @@ static void check_tombstone(struct pool *p)
 	CHECK(run(&w, pass_sync) == RC_OK && !has_tombstone(&w, 0));
 	fake_csp_list(&w.csp, &p->arena, 0, 3);
 	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 1);
+}
+
+static int64_t still_listed(struct pool *p)
+{
+	struct fact fact = { .name = STR(FACT_STILL_LISTED) };
+	enum rc     rc = store_read(p->store, fact_get, &fact, &p->arena, NULL);
+
+	CHECK(!rc || rc == RC_NOT_FOUND);
+	return rc ? -1 : fact.value;
+}
+
+static void check_still_listed(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	make_pending(&w, 0, 1);
+	pool_fill(p, 1, 3);
+	fake_csp_list(&w.csp, &p->arena, 0, 3);
+	CHECK(run(&w, pass_cleanup) == RC_OK && figure(&w, "deleted") == 1);
+	CHECK(run(&w, pass_sync) == RC_OK && still_listed(p) == -1); /* a listing may be late */
+	pass_time(&w, 2 * 3600);
+	CHECK(run(&w, pass_sync) == RC_OK && still_listed(p) == 1);
+	fake_csp_list(&w.csp, &p->arena, 1, 3);
+	CHECK(run(&w, pass_sync) == RC_OK && still_listed(p) == 0);
+}
+
+TEST(a_deleted_sandbox_that_is_still_listed_is_noted_until_it_is_gone)
+{
+	each_pool(check_still_listed);
 }
 
 TEST(a_deleted_sandbox_that_is_still_listed_does_not_come_back)

@@ -15,9 +15,10 @@
 #include "kernel/event.h"
 #include "kernel_rig.h"
 #include "pool.h"
-#include "service/policy_document.h"
-#include "service/policy_store.h"
+#include "service/policy/policy_document.h"
+#include "service/policy/policy_store.h"
 #include "store/session.h"
+#include "truth/test_clock.h"
 
 enum { TEXT_MAX = 200000 };
 
@@ -77,6 +78,7 @@ static const char whole[] = "termsOfService: |\n  # Be kind\n\n  Clean up.\n"
                             "  requireMaxDuration: no\n"
                             "  maxDurationHours: 169\n"
                             "  maxLeasesPerUser: 4\n"
+                            "  allowSelfApproval: true\n"
                             "  ttl: 31\n"
                             "cleanup:\n"
                             "  numberOfFailedAttemptsToCancelCleanup: 5\n"
@@ -104,6 +106,7 @@ TEST(every_key_is_read)
 	CHECK(got.region_count == 2 && str_eq(got.regions[1], STR("us-east-1")));
 	CHECK(!got.requires_budget && got.budget_max_usd == 51 && !got.requires_duration);
 	CHECK(got.duration_max_hours == 169 && got.leases_per_user == 4 && got.ttl_days == 31);
+	CHECK(got.allows_self_approval && !defaults.allows_self_approval);
 	CHECK(got.clean_failures_max == 5 && got.clean_retry_wait_sec == 6);
 	CHECK(got.clean_successes == 7 && got.clean_rerun_wait_sec == 8);
 	CHECK(str_eq(got.idp_sign_in_url, STR("https://idp.example.org/in")));
@@ -149,6 +152,10 @@ TEST(each_key_refuses_what_it_cannot_be)
 		{ DOCUMENT_GLOBAL, "leases: {maxDurationHours: 87601}", "leases.maxDurationHours", "from 0 to 87600" },
 		{ DOCUMENT_GLOBAL, "leases: {maxLeasesPerUser: true}", "leases.maxLeasesPerUser",
 		  "from 0 to 1000, not true" },
+		{ DOCUMENT_GLOBAL, "leases: {onProjectedOverrun: stop}", "leases.onProjectedOverrun",
+		  "must be alert, freeze or end" },
+		{ DOCUMENT_GLOBAL, "leases: {onEstimatedOverrun: \"\"}", "leases.onEstimatedOverrun",
+		  "must be alert, freeze or end" },
 		{ DOCUMENT_GLOBAL, "leases: {ttl: 12:30}", "leases.ttl", "must be a whole number from 0 to 36500" },
 		{ DOCUMENT_GLOBAL, "cleanup: {numberOfFailedAttemptsToCancelCleanup: 101}",
 		  "cleanup.numberOfFailedAttemptsToCancelCleanup", "from 0 to 100, not 101" },

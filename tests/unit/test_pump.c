@@ -50,12 +50,12 @@ static enum rc call(struct call *c, struct err *e)
 	return RC_OK;
 }
 
-/* Only who is called "down" lets one wait. */
+/* Only who is called "down", or "down2" and so on, lets one wait. */
 static enum rc call_target(struct call *c, struct err *e)
 {
 	struct works *w = c->arg;
 
-	if (str_eq(c->delivery->target, STR("down")))
+	if (str_starts_with(c->delivery->target, STR("down")))
 		return call(c, e);
 	pthread_mutex_lock(&w->lock);
 	w->done++;
@@ -94,10 +94,13 @@ static void poke(void *arg)
 
 static void works_open(struct works *w)
 {
-	static const struct route routes[] = { { "Inside", "inside" }, { "Outside", "outside" }, { "-", "targets" } };
-	struct queue              queues[] = { { .name = "inside", .handle = handle, .arg = w },
-		                               { .name = "outside", .call = call, .arg = w, .concurrency = 1 },
-		                               { .name = "targets", .call = call_target, .arg = w } };
+	static const struct route routes[] = {
+		{ "Inside", "inside" }, { "Outside", "outside" }, { "-", "targets" }, { "-", "own" }
+	};
+	struct queue queues[] = { { .name = "inside", .handle = handle, .arg = w },
+		                  { .name = "outside", .call = call, .arg = w, .concurrency = 1 },
+		                  { .name = "targets", .call = call_target, .arg = w },
+		                  { .name = "own", .call = call_target, .arg = w, .addressees = 8 } };
 
 	*w = (struct works){ .is_shut = true };
 	log_setup(LOG_ERROR, LOG_TEXT); /* the store fails here on purpose */
@@ -246,6 +249,7 @@ TEST(a_damaged_record_at_the_front_holds_up_nobody)
 struct letter {
 	const char *target;
 	int         number;
+	const char *queue; /* NULL: targets */
 };
 
 static enum rc send(struct session *s, void *arg, struct err *e)
@@ -254,7 +258,9 @@ static enum rc send(struct session *s, void *arg, struct err *e)
 	struct event event = { .type = STR("Letter"), .subject = str_format(session_arena(s), "letter/%d", l->number) };
 	enum rc      rc = session_emit(s, &event, e);
 
-	return rc ? rc : queue_put(s, kernel_queue(kernel_of(s), STR("targets")), &event, str_from(l->target), e);
+	return rc ? rc
+	          : queue_put(s, kernel_queue(kernel_of(s), str_from(l->queue ? l->queue : "targets")), &event,
+	                      str_from(l->target), e);
 }
 
 TEST(an_addressee_that_does_not_answer_holds_up_no_other)
@@ -269,5 +275,39 @@ TEST(an_addressee_that_does_not_answer_holds_up_no_other)
 	wait_for(&w, &w.done, 1); /* with the gate still shut */
 	open_gate(&w);
 	wait_for(&w, &w.done, 11);
+	works_close(&w);
+}
+
+static void send_to(struct works *w, const char *queue, const char *target, int count)
+{
+	for (int i = 0; i < count; i++)
+		CHECK(store_run(w->pool.store, send, &(struct letter){ target, i, queue }, &w->pool.arena, NULL) ==
+		      RC_OK);
+}
+
+TEST(what_waits_for_an_addressee_that_does_not_answer_hides_nobody_elses)
+{
+	struct works w;
+
+	works_open(&w);
+	send_to(&w, "targets", "down", 300); /* more than one look finds */
+	send_to(&w, "targets", "well", 1);
+	works_start(&w);
+	wait_for(&w, &w.done, 1); /* with the gate still shut */
+	works_close(&w);
+}
+
+TEST(several_addressees_that_do_not_answer_hold_up_no_other)
+{
+	static const char *const down[] = { "down", "down2", "down3", "down4", "down5" };
+	struct works             w;
+
+	works_open(&w);
+	for (size_t i = 0; i < ARRAY_LEN(down); i++)
+		send_to(&w, "own", down[i], 60);
+	send_to(&w, "own", "well", 1);
+	works_start(&w);
+	wait_for(&w, &w.done, 1); /* with the gate still shut */
+	wait_for(&w, &w.at_gate, ARRAY_LEN(down));
 	works_close(&w);
 }

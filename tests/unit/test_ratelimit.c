@@ -2,7 +2,7 @@
 /* test_ratelimit.c - what the buckets let through, at hand-made times. */
 #include "test.h"
 
-#include "http/ratelimit.h"
+#include "http/api/ratelimit.h"
 
 static int64_t remaining, retry_sec;
 
@@ -20,7 +20,19 @@ TEST(a_new_caller_has_a_burst_and_no_more)
 		CHECK(remaining == left && retry_sec == 0);
 	}
 	CHECK(!take(r, 7, 1000) && remaining == 0 && retry_sec == 1);
-	CHECK(ratelimit_per_sec(r) == 10);
+	ratelimit_free(r);
+}
+
+TEST(what_is_given_back_can_be_taken_again_but_never_more_than_the_burst)
+{
+	struct ratelimit *r = ratelimit_new(1, 2);
+
+	CHECK(take(r, 7, 0) && take(r, 7, 0) && !take(r, 7, 0));
+	ratelimit_give(r, 7, (struct mono){ 0 });
+	CHECK(take(r, 7, 0) && !take(r, 7, 0));
+	for (int i = 0; i < 10; i++)
+		ratelimit_give(r, 7, (struct mono){ 0 });
+	CHECK(take(r, 7, 0) && take(r, 7, 0) && !take(r, 7, 0));
 	ratelimit_free(r);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rights.c - who may do what under /api: the table is complete, and maintenance closes all of it but one row to all but admins. */
+/* test_rights.c - who may do what under /api: the table is complete, and maintenance closes all but one route to
+ * everybody but admins. */
 #include "test.h"
 
 #include <string.h>
 
 #include "domain/policy.h"
-#include "http/api.h"
-#include "http/apispec.h"
-#include "http/rights.h"
+#include "http/api/api.h"
+#include "http/spec/apispec.h"
+#include "http/api/rights.h"
 
 enum { NOBODY = 0, EVERYBODY = ROLE_USER | ROLE_MANAGER | ROLE_ADMIN };
 
@@ -28,7 +29,7 @@ static bool may(const struct api_route *route, unsigned roles, bool is_maintenan
 	return rc == RC_OK;
 }
 
-TEST(every_route_has_a_row_and_an_admin_may_all)
+TEST(every_route_has_roles_and_an_admin_may_all)
 {
 	size_t count = 0;
 
@@ -37,18 +38,17 @@ TEST(every_route_has_a_row_and_an_admin_may_all)
 			continue;
 		count++;
 		CASE(api_routes[i].name);
-		CHECK(rights_of(api_routes[i].name) & ROLE_ADMIN);
+		CHECK(api_routes[i].roles & ROLE_ADMIN);
 		CHECK(may(&api_routes[i], ROLE_ADMIN, false));
 		CHECK(!may(&api_routes[i], NOBODY, false));
 	}
 	CHECK(count > 20);
 }
 
-TEST(what_has_no_row_is_for_nobody)
+TEST(what_has_no_roles_is_for_nobody)
 {
 	const struct api_route route = { .name = "unheard_of", .method = "GET", .path = "/api/unheard" };
 
-	CHECK(rights_of("unheard_of") == NOBODY);
 	CHECK(!may(&route, EVERYBODY, false));
 }
 
@@ -73,7 +73,7 @@ TEST(emails_compare_without_case)
 {
 	const struct caller caller = { .email = STR_INIT("Ann@Example.com") };
 
-	CHECK(rights_is_own(&caller, STR("ann@example.COM")));
-	CHECK(!rights_is_own(&caller, STR("anna@example.com")));
-	CHECK(!rights_is_own(&caller, STR("")));
+	CHECK(caller_is(&caller, STR("ann@example.COM")));
+	CHECK(!caller_is(&caller, STR("anna@example.com")));
+	CHECK(!caller_is(&caller, STR("")));
 }

@@ -215,7 +215,7 @@ static struct work *find(struct kernel *k)
 	struct work_list list;
 	struct work     *found = NULL;
 
-	CHECK(work_find(k, 10, &a, &list, NULL) == RC_OK);
+	CHECK(work_find(k, 10, (struct work_skips){ 0 }, &a, &list, NULL) == RC_OK);
 	if (list.count) {
 		found = mem_new(struct work);
 		work_copy(found, &list.items[0]);
@@ -645,9 +645,9 @@ TEST(an_owner_can_keep_it_for_longer)
 
 /* --- orders --- */
 
-static struct saga_order order(const char *reason)
+static struct saga_action order(const char *reason)
 {
-	return (struct saga_order){
+	return (struct saga_action){
 		.id = STR("s1"), .actor = STR("ops/ann"), .request_id = STR("req-1"), .reason = str_from(reason)
 	};
 }
@@ -673,8 +673,8 @@ static void park(struct desk *d)
 
 TEST(a_parked_saga_goes_on_when_it_is_retried)
 {
-	struct desk       d;
-	struct saga_order o = order("");
+	struct desk        d;
+	struct saga_action o = order("");
 
 	desk_open(&d);
 	park(&d);
@@ -688,8 +688,8 @@ TEST(a_parked_saga_goes_on_when_it_is_retried)
 
 TEST(a_waiting_saga_does_not_wait_when_it_is_retried)
 {
-	struct desk       d;
-	struct saga_order o = order("");
+	struct desk        d;
+	struct saga_action o = order("");
 
 	desk_open(&d);
 	d.steps[0].backoff_ms = d.steps[0].backoff_max_ms = HOUR_MS;
@@ -707,8 +707,8 @@ TEST(a_waiting_saga_does_not_wait_when_it_is_retried)
 
 TEST(a_step_is_skipped_with_a_reason)
 {
-	struct desk       d;
-	struct saga_order o = order("");
+	struct desk        d;
+	struct saga_action o = order("");
 
 	desk_open(&d);
 	park(&d);
@@ -724,8 +724,8 @@ TEST(a_step_is_skipped_with_a_reason)
 
 TEST(skipping_the_last_step_ends_the_saga)
 {
-	struct desk       d;
-	struct saga_order o = order("not needed");
+	struct desk        d;
+	struct saga_action o = order("not needed");
 
 	desk_open(&d);
 	begin(&d);
@@ -740,9 +740,9 @@ TEST(skipping_the_last_step_ends_the_saga)
 
 TEST(an_aborted_saga_undoes_also_the_call_under_way)
 {
-	struct desk       d;
-	struct saga_order o = order("wrong person");
-	struct work      *w;
+	struct desk        d;
+	struct saga_action o = order("wrong person");
+	struct work       *w;
 
 	desk_open(&d);
 	begin(&d);
@@ -764,8 +764,8 @@ TEST(an_aborted_saga_undoes_also_the_call_under_way)
 
 TEST(an_order_for_nobody_is_not_found)
 {
-	struct desk       d;
-	struct saga_order o = order("why not");
+	struct desk        d;
+	struct saga_action o = order("why not");
 
 	desk_open(&d);
 	CHECK(rig_try(&d.rig, saga_retry, &o, NULL) == RC_NOT_FOUND);
@@ -831,10 +831,10 @@ TEST(a_saga_of_an_unknown_kind_is_parked)
 	CHECK(str_eq(now_is(&d).leftovers, STR("[\"step 1\",\"step 2\"]")) && count_events(&d, "SagaParked") == 1);
 
 	CASE("and goes on when the program knows it again");
-	CHECK(rig_try(&d.rig, saga_skip, &(struct saga_order){ .id = STR("s1"), .reason = STR("x") }, NULL) ==
+	CHECK(rig_try(&d.rig, saga_skip, &(struct saga_action){ .id = STR("s1"), .reason = STR("x") }, NULL) ==
 	      RC_CONFLICT);
 	d.kind.name = "three";
-	rig_run(&d.rig, saga_retry, &(struct saga_order){ .id = STR("s1"), .actor = STR("ops") });
+	rig_run(&d.rig, saga_retry, &(struct saga_action){ .id = STR("s1"), .actor = STR("ops") });
 	rig_turn(&d.rig);
 	CHECK(is_marked(&d, SAGA_DONE, "ddd") && effects_are(&d, 1, 1, 1));
 	desk_close(&d);

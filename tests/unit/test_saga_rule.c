@@ -155,6 +155,23 @@ TEST(every_outcome_does_what_the_table_says)
 	}
 }
 
+TEST(a_patient_step_waits_for_a_right_that_it_lacks)
+{
+	struct saga_step    patient[ARRAY_LEN(steps)];
+	struct saga_kind    waiting = kind;
+	struct saga_outcome denied = { .has_failed = true, .rc = RC_DENIED, .error = STR("no right") };
+	struct desk         d;
+
+	memcpy(patient, steps, sizeof(steps));
+	patient[0].is_patient = true;
+	waiting.steps = patient;
+	desk_open(&d, R, 0, "i..", 0);
+	d.rule.kind = &waiting;
+	CHECK(saga_rule_settle(&d.rule, &denied) == SAGA_NEXT_WAIT && d.saga.state == R && d.saga.tries == 1);
+	CHECK(saga_rule_settle(&d.rule, &denied) == SAGA_NEXT_CALL && d.saga.state == U);
+	desk_close(&d);
+}
+
 TEST(every_claim_notes_its_intent_as_the_table_says)
 {
 	for (size_t i = 0; i < ARRAY_LEN(intended); i++) {

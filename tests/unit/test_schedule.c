@@ -11,7 +11,7 @@
 #include "kernel/timer.h"
 #include "kernel_rig.h"
 #include "pool.h"
-#include "service/jobs.h"
+#include "service/jobs/jobs.h"
 #include "store/session.h"
 
 enum { INTERVAL_SEC = 600, INTERVAL_MS = INTERVAL_SEC * 1000, LEASE_SEC = 30, DAY_MS = 86400000 };
@@ -31,10 +31,10 @@ static const struct route routes[] = { { EVENT_JOB_DUE, JOBS_QUEUE }, { EVENT_JO
 /* As a program that starts: its memory is new, the store is not. */
 static void start(struct desk *d)
 {
-	struct jobs_options o = { .store = d->base.store,
-		                  .csp = &d->csp.csp,
-		                  .settings = &d->settings,
-		                  .clock = &d->base.clock,
+	struct jobs_options o = { .pass.store = d->base.store,
+		                  .pass.csp = &d->csp.csp,
+		                  .pass.settings = &d->settings,
+		                  .pass.clock = &d->base.clock,
 		                  .interval_sec = { [JOB_SYNC] = d->interval_sec },
 		                  .lease_sec = LEASE_SEC };
 
@@ -241,7 +241,7 @@ TEST(what_came_due_just_before_a_pause_is_passed_over)
 	struct work      timer = { 0 };
 
 	desk_open(&d);
-	CHECK(work_find(d.base.kernel, 10, &a, &list, NULL) == RC_OK && list.count == 1);
+	CHECK(work_find(d.base.kernel, 10, (struct work_skips){ 0 }, &a, &list, NULL) == RC_OK && list.count == 1);
 	work_copy(&timer, &list.items[0]);
 	rig_run(&d.base, work_settle, &timer); /* fires: JobDue is in the lane */
 	set_paused(&d, true);
@@ -327,7 +327,7 @@ static void claim_due(struct desk *d, struct work *ret)
 	struct arena     a = { 0 };
 	struct work_list list;
 
-	CHECK(work_find(d->base.kernel, 10, &a, &list, NULL) == RC_OK && list.count == 1);
+	CHECK(work_find(d->base.kernel, 10, (struct work_skips){ 0 }, &a, &list, NULL) == RC_OK && list.count == 1);
 	CHECK(list.items[0].kind == WORK_LANE);
 	*ret = (struct work){ 0 };
 	work_copy(ret, &list.items[0]);

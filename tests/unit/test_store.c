@@ -8,18 +8,19 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
+#include "truth/test_clock.h"
 #include "domain/sandbox.h"
 #include "kernel/records.h"
 #include "net/aws.h"
 #include "net/fetch.h"
-#include "service/records.h"
-#include "store/dynamodb.h"
-#include "store/fault.h"
-#include "store/memory.h"
+#include "service/broker/records.h"
+#include "service/services.h"
+#include "store/dynamodb/dynamodb.h"
+#include "store/memory/fault.h"
+#include "store/memory/memory.h"
 #include "store/record_rows.h"
 #include "store/session.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 #include "store/store.h"
 
 static struct clock      test_clock;
@@ -63,7 +64,20 @@ static const struct record_type note_type = {
 	.index_count = ARRAY_LEN(note_indexes),
 };
 
-enum { TYPES_MAX = 32 };
+/* The same in slices: what orders an index there is the key. */
+static const struct record_type leaf_type = {
+	.name = "leaf",
+	.size = sizeof(struct note),
+	.fields = note_fields,
+	.field_count = ARRAY_LEN(note_fields),
+	.key = NOTE_F_KEY,
+	.version_offset = offsetof(struct note, version),
+	.indexes = &note_indexes[NOTE_OPEN],
+	.index_count = 1,
+	.is_sliced = true,
+};
+
+enum { TYPES_MAX = 48 };
 static const struct record_type *types[TYPES_MAX]; /* the service's, and this one */
 static size_t                    type_count;
 
@@ -72,6 +86,7 @@ __attribute__((constructor)) static void list_types(void)
 	for (size_t i = 0; i < service_type_count; i++)
 		types[type_count++] = service_types[i];
 	types[type_count++] = &note_type;
+	types[type_count++] = &leaf_type;
 }
 
 static struct store *open_memory(void)
@@ -129,7 +144,6 @@ static struct aws_client *emulator(void)
 		struct aws_client_options   options = { .endpoint = getenv("LEASEHOLD_TEST_DDB"),
 			                                .region = "us-east-1",
 			                                .service = "dynamodb",
-			                                .json_version = "1.0",
 			                                .identity = aws_identity_new(&identity),
 			                                .clock = &clock_real,
 			                                .connect_timeout_ms = 5000,
@@ -143,9 +157,8 @@ static struct aws_client *emulator(void)
 	return client;
 }
 
-static struct store *open_dynamodb(void)
+static struct store *open_sliced_dynamodb(int number, unsigned slices)
 {
-	static int         number;
 	static char        pool[64], kernel[64]; /* the options borrow the names */
 	struct err         e = { 0 };
 	struct ddb_options options = { .client = emulator(),
@@ -157,17 +170,25 @@ static struct store *open_dynamodb(void)
 		                       .clock = &test_clock,
 		                       .workers = 4,
 		                       .candidates = 15,
+		                       .slices = slices,
 		                       .backoff_base_ms = 5,
 		                       .backoff_max_ms = 50,
 		                       .deadline_ms = 60000 };
 
 	snprintf(pool, sizeof(pool), "conform-%d-%d", (int)getpid(), number);
-	snprintf(kernel, sizeof(kernel), "conform-kernel-%d-%d", (int)getpid(), number++);
+	snprintf(kernel, sizeof(kernel), "conform-kernel-%d-%d", (int)getpid(), number);
 	if (ddb_create_tables(&options, &e)) {
 		print_error("%s\n", e.msg);
 		CHECK(!"tables are made");
 	}
 	return store_dynamodb_open(&options);
+}
+
+static int tables; /* numbers that were used */
+
+static struct store *open_dynamodb(void)
+{
+	return open_sliced_dynamodb(tables++, 4);
 }
 
 static const struct {
@@ -632,6 +653,38 @@ static void check_round_trip(struct store *store, struct arena *a)
 	CHECK(store_read(store, compare_fields, &full, a, NULL) == RC_OK);
 }
 
+static enum rc look_for_long(struct session *s, void *arg, struct err *e)
+{
+	struct str     text = str_of(arg, 3000);
+	struct listing l = {
+		.q = { .type = &note_type, .index = NOTE_BY_WORD, .hash = value_text(text), .limit = 10 }
+	};
+	struct note    note;
+	struct sandbox sandbox;
+
+	CHECK(session_get(s, &note_type, text, &note, NULL) == RC_NOT_FOUND);
+	CHECK(session_get(s, &sandbox_type, text, &sandbox, NULL) == RC_NOT_FOUND);
+	CHECK(session_find_unique(s, &sandbox_type, SANDBOX_BY_TRACK, value_text(text), &sandbox, NULL) ==
+	      RC_NOT_FOUND);
+	CHECK(list(s, &l, e) == RC_OK && l.page.count == 0);
+	CHECK(count(s, &l, e) == RC_OK && l.count == 0);
+	return RC_OK;
+}
+
+static void check_long_texts(struct store *store, struct arena *a)
+{
+	char text[3000];
+
+	memset(text, 'x', sizeof(text));
+	fill(store, a, 1);
+	CHECK(store_run(store, look_for_long, text, a, NULL) == RC_OK);
+}
+
+TEST(a_text_longer_than_any_that_is_stored_finds_nothing)
+{
+	each_backend(check_long_texts);
+}
+
 TEST(every_field_comes_back_as_it_was_stored)
 {
 	each_backend(check_round_trip);
@@ -814,6 +867,96 @@ TEST(an_index_by_number_is_read_in_order_up_to_a_limit)
 	each_backend(check_number_order);
 }
 
+/* Only what the fields say that it asked for. */
+static bool wants_word(const void *record, const void *arg)
+{
+	const struct note *n = record;
+
+	CHECK(n->word.p || !n->word.n);
+	return str_starts_with(n->word, str_from(arg));
+}
+
+/* Pages through a filter: each looks at few records, and all together find exactly what the whole list has. */
+static void check_filter(struct store *store, struct query q, const char *word, size_t looks)
+{
+	struct arena        a = { 0 };
+	struct query_filter f = { wants_word, word, 1u << NOTE_F_WORD, looks };
+	struct listing      all = { .q = q }, l = { .q = q };
+	size_t              seen = 0, pages = 0;
+
+	all.q.limit = 100;
+	l.q.filter = &f;
+	CHECK(store_read(store, list, &all, &a, NULL) == RC_OK);
+	CHECK(!all.page.next.n);
+	do {
+		CHECK(store_read(store, list, &l, &a, NULL) == RC_OK);
+		CHECK(l.page.count <= looks && l.page.count <= q.limit);
+		for (size_t i = 0; i < l.page.count; i++) {
+			const struct note *n = page_record(&l.page, &note_type, i), *other = NULL;
+
+			while (seen < all.page.count) {
+				other = page_record(&all.page, &note_type, seen++);
+				if (str_starts_with(other->word, str_from(word)))
+					break;
+			}
+			CHECK(other && str_eq(other->key, n->key) && str_eq(other->word, n->word));
+			CHECK(str_eq(other->group, n->group) && other->number == n->number && other->state == n->state);
+		}
+		l.q.cursor = l.page.next;
+		CHECK(++pages <= all.page.count + 2);
+	} while (l.page.next.n);
+	for (; seen < all.page.count; seen++)
+		CHECK(!str_starts_with(((struct note *)page_record(&all.page, &note_type, seen))->word,
+		                       str_from(word)));
+	CHECK(pages >= all.page.count / looks);
+	arena_fini(&a);
+}
+
+static void check_filters(struct store *store, struct arena *a)
+{
+	static const char *const wanted[] = { "", "ab", "c", "nothing" };
+	struct query             queries[] = {
+		            { .type = &note_type, .index = QUERY_KEYS },
+		            { .type = &note_type, .index = NOTE_BY_NUMBER, .hash = value_text(STR("group 1")) },
+		            { .type = &note_type, .index = NOTE_OPEN, .hash = value_text(STR("group 0")), .is_descending = true },
+	};
+
+	CHECK(store_run(store, add_notes, NULL, a, NULL) == RC_OK);
+	for (size_t i = 0; i < ARRAY_LEN(queries); i++)
+		for (size_t w = 0; w < ARRAY_LEN(wanted); w++)
+			for (size_t looks = 1; looks <= 100; looks += 33) {
+				queries[i].limit = looks % 2 ? 2 : 100;
+				check_filter(store, queries[i], wanted[w], looks);
+			}
+}
+
+TEST(a_filter_finds_what_is_wanted_and_looks_at_few_records_for_each_page)
+{
+	each_backend(check_filters);
+}
+
+static void check_bytes(struct store *store, struct arena *a)
+{
+	struct listing l = {
+		.q = { .type = &note_type, .index = QUERY_KEYS, .limit = 100, .bytes_max = 5 * sizeof(struct note) }
+	};
+	size_t seen = 0;
+
+	CHECK(store_run(store, add_notes, NULL, a, NULL) == RC_OK);
+	do {
+		CHECK(store_read(store, list, &l, a, NULL) == RC_OK);
+		CHECK(l.page.count <= 5 && (l.page.count || !l.page.next.n));
+		seen += l.page.count;
+		l.q.cursor = l.page.next;
+	} while (l.page.next.n);
+	CHECK(seen == NOTES);
+}
+
+TEST(a_page_ends_when_it_has_so_many_bytes)
+{
+	each_backend(check_bytes);
+}
+
 static void check_cursor_of_other_limits(struct store *store, struct arena *a)
 {
 	struct listing l = { .q = { .type = &note_type, .index = QUERY_KEYS, .sort_from = STR("n-30"), .limit = 5 } };
@@ -832,6 +975,137 @@ static void check_cursor_of_other_limits(struct store *store, struct arena *a)
 TEST(a_cursor_outside_the_limits_finds_nothing)
 {
 	each_backend(check_cursor_of_other_limits);
+}
+
+/* --- slices --- */
+
+enum { LEAVES = 90 };
+struct leaves {
+	int begin, end, step;
+};
+
+static struct note make_leaf(struct arena *a, int i)
+{
+	return (struct note){ .key = str_format(a, "leaf-%03d", i),
+		              .group = str_format(a, "group %d", i % 2),
+		              .state = i % 3 ? NOTE_IS_OPEN : NOTE_IS_CLOSED };
+}
+
+static enum rc add_leaves(struct session *s, void *arg, struct err *e)
+{
+	struct leaves *l = arg;
+
+	(void)e;
+	for (int i = l->begin; i < l->end; i += l->step) {
+		struct note leaf = make_leaf(session_arena(s), i);
+
+		session_add(s, &leaf_type, &leaf);
+	}
+	return RC_OK;
+}
+
+/* Reads each by its key, and says something new in it. */
+static enum rc mark_leaves(struct session *s, void *arg, struct err *e)
+{
+	struct leaves *l = arg;
+
+	for (int i = l->begin; i < l->end; i += l->step) {
+		struct note want = make_leaf(session_arena(s), i), leaf;
+		enum rc     rc = session_get(s, &leaf_type, want.key, &leaf, e);
+
+		if (rc)
+			return rc;
+		leaf.word = STR("marked");
+		session_put(s, &leaf_type, &leaf);
+	}
+	return RC_OK;
+}
+
+static enum rc drop_leaf(struct session *s, void *arg, struct err *e)
+{
+	struct note want = make_leaf(session_arena(s), *(int *)arg), leaf;
+	enum rc     rc = session_get(s, &leaf_type, want.key, &leaf, e);
+
+	if (!rc)
+		session_delete(s, &leaf_type, leaf.key);
+	return rc;
+}
+
+/* All pages are those of [begin, end) in steps of `step`, in order. */
+static void check_leaves(struct store *store, struct query q, struct leaves want)
+{
+	struct arena a = { 0 };
+
+	for (q.limit = 1; q.limit < 2 * LEAVES; q.limit = q.limit * 3 + 4) {
+		struct listing l = { .q = q };
+		int            at = q.is_descending ? want.end : want.begin;
+
+		do {
+			CHECK(store_read(store, list, &l, &a, NULL) == RC_OK);
+			for (size_t i = 0; i < l.page.count; i++, at += q.is_descending ? -want.step : want.step)
+				CHECK(str_eq(((struct note *)page_record(&l.page, &leaf_type, i))->key,
+				             make_leaf(&a, at).key));
+			l.q.cursor = l.page.next;
+		} while (l.page.next.n);
+		CHECK(q.is_descending ? at < want.begin : at > want.end - want.step);
+	}
+	arena_fini(&a);
+}
+
+static void check_slices(struct store *store, struct arena *a)
+{
+	struct query by_key = { .type = &leaf_type, .index = QUERY_KEYS };
+	struct query by_group = {
+		.type = &leaf_type, .index = 0, .hash = value_text(STR("group 1")), .sort_from = STR("leaf-061")
+	};
+	struct query some = {
+		.type = &leaf_type, .index = QUERY_KEYS, .sort_from = STR("leaf-030"), .sort_to = STR("leaf-070")
+	};
+	int first = 0;
+
+	CHECK(store_run(store, add_leaves, &(struct leaves){ 0, LEAVES, 1 }, a, NULL) == RC_OK);
+	check_leaves(store, by_key, (struct leaves){ 0, LEAVES, 1 });
+	check_leaves(store, some, (struct leaves){ 30, 70, 1 });
+	CHECK(store_run(store, add_leaves, &(struct leaves){ 7, 8, 1 }, a, NULL) == RC_CONFLICT);
+	CHECK(store_run(store, mark_leaves, &(struct leaves){ 0, 40, 1 }, a, NULL) == RC_OK);
+	CHECK(store_run(store, drop_leaf, &first, a, NULL) == RC_OK);
+	CHECK(store_run(store, drop_leaf, &first, a, NULL) == RC_NOT_FOUND);
+	check_leaves(store, by_key, (struct leaves){ 1, LEAVES, 1 });
+	by_key.is_descending = true;
+	check_leaves(store, by_key, (struct leaves){ 1, LEAVES - 1, 1 });
+	by_group.sort_to = STR("leaf-063"); /* 61 is open and of group 1, 63 would be closed */
+	check_leaves(store, by_group, (struct leaves){ 61, 62, 1 });
+}
+
+TEST(what_is_sliced_is_listed_in_the_order_of_keys)
+{
+	each_backend(check_slices);
+}
+
+TEST(slices_can_become_more_while_others_use_fewer)
+{
+	int          number = tables++;
+	struct arena a = { 0 };
+	struct query by_key = { .type = &leaf_type, .index = QUERY_KEYS };
+
+	if (!emulator())
+		skip();
+	struct store *few = open_sliced_dynamodb(number, 1);
+
+	CHECK(store_run(few, add_leaves, &(struct leaves){ 0, LEAVES, 2 }, &a, NULL) == RC_OK);
+	struct store *many = open_sliced_dynamodb(number, 16);
+
+	CHECK(store_run(many, add_leaves, &(struct leaves){ 1, LEAVES, 2 }, &a, NULL) == RC_OK);
+	CHECK(store_run(few, mark_leaves, &(struct leaves){ 0, LEAVES, 1 }, &a, NULL) == RC_OK);
+	CHECK(store_run(many, mark_leaves, &(struct leaves){ 0, LEAVES, 1 }, &a, NULL) == RC_OK);
+	check_leaves(few, by_key, (struct leaves){ 0, LEAVES, 1 });
+	check_leaves(many, by_key, (struct leaves){ 0, LEAVES, 1 });
+	store_close(few);
+	store_close(many);
+	few = open_sliced_dynamodb(number, 2); /* a smaller number changes nothing */
+	check_leaves(few, by_key, (struct leaves){ 0, LEAVES, 1 });
+	store_close(few);
+	arena_fini(&a);
 }
 
 static const int64_t dues[] = { INT64_MIN, INT64_MIN + 1, -1000,         -1,       0, 1, 9,
@@ -1098,6 +1372,63 @@ static void check_adds(struct store *store, struct arena *a)
 TEST(a_record_that_is_certainly_new_is_added)
 {
 	each_backend(check_adds);
+}
+
+/* Claims one record, as a lane or a saga is claimed: whoever finds it claimed has lost. */
+static enum rc claim_note(struct session *s, void *arg, struct err *e)
+{
+	const struct note *mine = arg;
+	struct note        note;
+	enum rc            rc = session_get(s, &note_type, mine->key, &note, e);
+
+	if (rc)
+		return rc;
+	if (note.number)
+		return err_set(e, RC_DENIED, "somebody else has it: %lld", (long long)note.number);
+	note.number = mine->number;
+	session_put(s, &note_type, &note);
+	return RC_OK;
+}
+
+/* A record that was looked for and is not there. */
+static enum rc make_missing_note(struct session *s, void *arg, struct err *e)
+{
+	struct note *mine = arg, old;
+	enum rc      rc = session_get(s, &note_type, mine->key, &old, NULL);
+
+	if (rc != RC_NOT_FOUND)
+		return err_set(e, rc ? rc : RC_DENIED, "it is there already");
+	session_put(s, &note_type, mine);
+	return RC_OK;
+}
+
+static enum rc remove_its_note(struct session *s, void *arg, struct err *e)
+{
+	const struct note *mine = arg;
+	struct note        old;
+	enum rc            rc = session_get(s, &note_type, mine->key, &old, e);
+
+	if (!rc)
+		session_delete(s, &note_type, mine->key);
+	return rc;
+}
+
+static void check_single_writes(struct store *store, struct arena *a)
+{
+	for (int i = 0; i < ADDED; i++) {
+		struct note note = { .key = str_format(a, "n%d", i), .group = STR("g") };
+		struct note claim = { .key = note.key, .number = 7 };
+
+		CHECK(store_run(store, make_missing_note, &note, a, NULL) == RC_OK);
+		CHECK(store_run(store, claim_note, &claim, a, NULL) == RC_OK);
+		CHECK(store_run(store, remove_its_note, &note, a, NULL) == RC_OK);
+	}
+}
+
+/* tests/ddb/test_conformance.py loses answers of this one. */
+TEST(what_changes_one_record_happens_once)
+{
+	each_backend(check_single_writes);
 }
 
 static void check_add_twice(struct store *store, struct arena *a)
@@ -1484,6 +1815,43 @@ static void check_reopen(struct arena *a)
 TEST(a_reopened_file_and_its_backup_have_everything)
 {
 	with_folder(check_reopen);
+}
+
+static enum rc put_aside(struct session *s, void *arg, struct err *e)
+{
+	struct claim *c = arg;
+	enum rc       rc = session_get(s, &sandbox_type, c->got.sandbox_id, &c->got, e);
+
+	if (rc)
+		return rc;
+	c->got.status = SANDBOX_PENDING_DELETION;
+	c->got.deletion_requested_at = 1;
+	session_put(s, &sandbox_type, &c->got);
+	return RC_OK;
+}
+
+static void check_edited_row(struct arena *a)
+{
+	struct store *store = open_sqlite_at("a.db");
+	struct claim  c = { .owner = STR("t") };
+	struct err    e = { 0 };
+	char          command[256];
+
+	fill(store, a, 2);
+	CHECK(store_run(store, claim_one, &c, a, NULL) == RC_OK);
+	snprintf(command, sizeof(command),
+	         "sqlite3 %s 'UPDATE sandbox SET allocated_to_track = \"u\" WHERE allocated_to_track = \"t\"'",
+	         in_folder(a, "a.db"));
+	CHECK(system(command) == 0);
+	CHECK(store_run(store, put_aside, &c, a, &e) == RC_UNAVAILABLE);
+	CHECK(strstr(e.msg, "another program"));
+	CHECK(store_run(store, put_aside, &c, a, NULL) == RC_OK); /* what the file says has been read again */
+	store_close(store);
+}
+
+TEST(a_row_that_another_program_has_edited_is_read_again)
+{
+	with_folder(check_edited_row);
 }
 
 static void check_foreign_files(struct arena *a)

@@ -2,9 +2,9 @@
 /* test_store_copy.c - a copy can be made again while the source goes on. */
 #include "test.h"
 
-#include "app/store_copy.h"
+#include "app/store/store_copy.h"
 #include "pool.h"
-#include "service/broker.h"
+#include "service/broker/broker.h"
 
 enum { COUNT = 60 }; /* some pages of a copy */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/sqlite_unique.h"
+#include "store/sqlite/sqlite_unique.h"
 
 enum { VALUES = 600, ROWS = 400, OPERATIONS = 100000, SMALL = 8, IS_IN = 1 };
 
@@ -117,7 +117,7 @@ static void change_row(struct unique_index *u, struct model *m)
 		if (was_there && next_random(m, 2))
 			after.owner = before.owner; /* only the state changes, or nothing */
 	}
-	unique_note(u, seq, was_there ? &before : NULL, after.key.n ? &after : NULL);
+	CHECK(unique_note(u, seq, was_there ? &before : NULL, after.key.n ? &after : NULL));
 	m->rows[seq] = after;
 	if (before.owner.n && !has_value(&after, before.owner))
 		CHECK(!is_candidate(u, value_text(before.owner), seq));
@@ -178,14 +178,14 @@ TEST(a_cluster_that_wraps_around_survives_removals_in_any_order)
 		}
 		for (int i = 0; i < CLUSTER; i++) {
 			m->rows[i + 1] = (struct item){ .key = STR("k"), .owner = str_from(texts[i]), .state = IS_IN };
-			unique_note(&u, i + 1, NULL, &m->rows[i + 1]);
+			CHECK(unique_note(&u, i + 1, NULL, &m->rows[i + 1]));
 		}
 		for (int left = CLUSTER; left > 0;) {
 			int64_t seq = 1 + next_random(m, CLUSTER);
 
 			if (!m->rows[seq].key.n)
 				continue;
-			unique_note(&u, seq, &m->rows[seq], NULL);
+			CHECK(unique_note(&u, seq, &m->rows[seq], NULL));
 			m->rows[seq] = (struct item){ 0 };
 			CHECK(u.count == (size_t)--left);
 			for (int i = 0; i < CLUSTER; i++)
@@ -204,11 +204,11 @@ TEST(rows_with_one_hash_are_kept_apart)
 
 	unique_init(&u, &item_type, BY_OWNER);
 	shrink(&u, SMALL);
-	unique_note(&u, 1, NULL, &a);
-	unique_note(&u, 2, NULL, &a);
-	unique_note(&u, 3, NULL, &a);
+	CHECK(unique_note(&u, 1, NULL, &a));
+	CHECK(unique_note(&u, 2, NULL, &a));
+	CHECK(unique_note(&u, 3, NULL, &a));
 	CHECK(u.count == 3);
-	unique_note(&u, 2, &a, NULL);
+	CHECK(unique_note(&u, 2, &a, NULL));
 	CHECK(is_candidate(&u, value_text(a.owner), 1) && !is_candidate(&u, value_text(a.owner), 2));
 	CHECK(is_candidate(&u, value_text(a.owner), 3) && u.count == 2);
 	unique_fini(&u);
@@ -221,7 +221,7 @@ TEST(numbers_can_be_unique_too)
 	unique_init(&u, &item_type, BY_NUMBER);
 	shrink(&u, SMALL);
 	for (int64_t n = 1; n <= 1000; n++)
-		unique_note(&u, n, NULL, &(struct item){ .key = STR("k"), .number = n - 500 });
+		CHECK(unique_note(&u, n, NULL, &(struct item){ .key = STR("k"), .number = n - 500 }));
 	CHECK(u.count == 999); /* 0 counts as absent */
 	for (int64_t n = 1; n <= 1000; n++)
 		CHECK(is_candidate(&u, value_int(n - 500), n) == (n != 500));
@@ -266,4 +266,17 @@ TEST(loading_forgets_what_was_noted_and_reads_the_table)
 	CHECK(unique_load(&u, db, NULL) != RC_OK);
 	unique_fini(&u);
 	sqlite3_close(db);
+}
+
+TEST(a_value_that_was_never_noted_is_told_and_changes_nothing)
+{
+	struct unique_index u;
+	struct item         known = { .key = STR("k"), .owner = STR("owner"), .state = IS_IN };
+	struct item         edited = { .key = STR("k"), .owner = STR("somebody-else"), .state = IS_IN };
+
+	unique_init(&u, &item_type, BY_OWNER);
+	CHECK(unique_note(&u, 1, NULL, &known));
+	CHECK(!unique_note(&u, 1, &edited, NULL));
+	CHECK(u.count == 1 && is_candidate(&u, value_text(known.owner), 1));
+	unique_fini(&u);
 }

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/base64.h"
-#include "http/urlform.h"
+#include "http/api/urlform.h"
 
 TEST(escapes_are_undone_or_refused)
 {

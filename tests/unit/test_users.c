@@ -11,10 +11,11 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/password.h"
-#include "domain/caller.h"
+#include "domain/ports/caller.h"
 #include "kernel/event.h"
 #include "kernel_rig.h"
 #include "providers/identity/users_file.h"
+#include "service/people/people.h"
 #include "service/service_accounts.h"
 
 #define PASSWORD "correct horse"
@@ -68,11 +69,11 @@ static enum rc check(struct users_file *f, const char *email, const char *passwo
 
 TEST(people_are_found_whatever_the_case)
 {
-	struct arena       a = { 0 };
-	struct users_file *f = NULL;
-	struct identity   *i;
-	struct caller      c;
-	struct str         emails[4];
+	struct arena           a = { 0 };
+	struct users_file     *f = NULL;
+	struct identity       *i;
+	struct caller          c;
+	struct directory_entry found[4];
 
 	write_two(&a);
 	CHECK(identity_users_file_open(path, &f, NULL) == RC_OK);
@@ -81,10 +82,11 @@ TEST(people_are_found_whatever_the_case)
 	CHECK(str_eq(c.email, STR("Ann@Example.com")) && str_eq(c.display_name, STR("Ann")));
 	CHECK(c.roles == (ROLE_ADMIN | ROLE_USER));
 	CHECK(i->ops->find(i, STR("eve@example.com"), &a, &c, NULL) == RC_NOT_FOUND);
-	CHECK(i->ops->list(i, ROLE_ADMIN | ROLE_MANAGER, &a, emails, ARRAY_LEN(emails)) == 2);
-	CHECK(i->ops->list(i, ROLE_ADMIN | ROLE_MANAGER, &a, emails, 1) == 1);
-	CHECK(i->ops->list(i, ROLE_MANAGER, &a, emails, ARRAY_LEN(emails)) == 1);
-	CHECK(str_eq(emails[0], STR("bob@example.com")));
+	CHECK(i->ops->list(i, ROLE_ADMIN | ROLE_MANAGER, STR(""), &a, found, ARRAY_LEN(found)) == 2);
+	CHECK(i->ops->list(i, ROLE_ADMIN | ROLE_MANAGER, STR(""), &a, found, 1) == 1);
+	CHECK(i->ops->list(i, ROLE_ADMIN | ROLE_MANAGER, STR("ann@example.com"), &a, found, ARRAY_LEN(found)) == 1);
+	CHECK(i->ops->list(i, ROLE_MANAGER, STR(""), &a, found, ARRAY_LEN(found)) == 1);
+	CHECK(str_eq(found[0].caller.email, STR("bob@example.com")) && str_eq(found[0].source, STR("users file")));
 	users_file_close(f);
 	remove_users();
 	arena_fini(&a);
@@ -219,6 +221,32 @@ TEST(a_changed_file_is_read_again_and_a_bad_one_changes_nothing)
 	arena_fini(&a);
 }
 
+TEST(an_emptied_file_is_refused_and_everybody_stays)
+{
+	static const char *const empties[] = { "", "\n\n", "# ann was here\n" };
+	struct arena             a = { 0 };
+	struct users_file       *f = NULL;
+	struct identity         *i;
+	struct caller            c;
+	struct err               e = { 0 };
+
+	write_two(&a);
+	CHECK(identity_users_file_open(path, &f, NULL) == RC_OK);
+	i = users_file_identity(f);
+	for (size_t n = 0; n < ARRAY_LEN(empties); n++) {
+		write_users(empties[n]);
+		err_clear(&e);
+		CHECK(users_file_refresh(f, true, &e) == RC_INVALID);
+		CHECK(strstr(e.msg, "nobody") && strstr(e.msg, "2 "));
+		CHECK(i->ops->find(i, STR("ann@example.com"), &a, &c, NULL) == RC_OK);
+	}
+	users_file_close(f);
+	CHECK(identity_users_file_open(path, &f, NULL) == RC_OK); /* a start may be with nobody */
+	users_file_close(f);
+	remove_users();
+	arena_fini(&a);
+}
+
 TEST(without_a_file_there_is_nobody)
 {
 	struct arena       a = { 0 };
@@ -300,6 +328,102 @@ TEST(scopes_are_read_and_written)
 	CHECK(!service_scopes_parse(STR(""), &scopes) && !service_scopes_parse(STR("read,admin"), &scopes));
 	CHECK(!service_scopes_parse(STR("read,,cost"), &scopes));
 	arena_fini(&a);
+}
+
+/* --- people who have signed in --- */
+
+static enum rc find_nobody(struct identity *i, struct str email, struct arena *a, struct caller *ret, struct err *e)
+{
+	(void)i, (void)a, (void)ret;
+	return err_set(e, RC_NOT_FOUND, "there is no user %.*s", STR_ARG(email));
+}
+
+static size_t list_nobody(struct identity *i, unsigned roles, struct str after, struct arena *a,
+                          struct directory_entry *ret, size_t max)
+{
+	(void)i, (void)roles, (void)after, (void)a, (void)ret, (void)max;
+	return 0;
+}
+
+static const struct identity_ops nobody_ops = { find_nobody, list_nobody };
+static struct identity           nobody = { &nobody_ops };
+
+static bool knows(struct people *p, const char *email)
+{
+	struct identity *i = people_identity(p);
+	struct arena     a = { 0 };
+	struct caller    c;
+	enum rc          rc = i->ops->find(i, str_from(email), &a, &c, NULL);
+
+	arena_fini(&a);
+	CHECK(rc == RC_OK || rc == RC_NOT_FOUND);
+	return rc == RC_OK;
+}
+
+static const struct caller cyd = { .email = STR_INIT("Cyd@Example.com"),
+	                           .display_name = STR_INIT("Cyd"),
+	                           .roles = ROLE_USER };
+
+TEST(whom_a_provider_vouched_for_is_known_on_every_node)
+{
+	struct kernel_rig      r = { .seed = 1 };
+	struct people         *here, *there;
+	struct directory_entry found[2];
+	struct identity       *i;
+
+	rig_open(&r);
+	here = people_new(r.store, &nobody);
+	there = people_new(r.store, &nobody);
+	CHECK(!knows(here, "cyd@example.com"));
+	CHECK(people_sign_in(here, &cyd, true, NULL) == RC_OK);
+	CHECK(knows(here, "CYD@example.com") && !knows(there, "cyd@example.com"));
+	CHECK(people_load(there, NULL) == RC_OK);
+	CHECK(knows(there, "cyd@example.com"));
+	i = people_identity(there);
+	CHECK(i->ops->list(i, ROLE_MANAGER, STR(""), &r.arena, found, 2) == 0);
+	CHECK(i->ops->list(i, ROLE_USER, STR(""), &r.arena, found, 2) == 1);
+	CHECK(str_eq(found[0].caller.email, STR("Cyd@Example.com")) && str_eq(found[0].source, STR("provider")));
+	CHECK(found[0].signed_in_ms == r.clock.test_ms);
+	CHECK(i->ops->list(i, ROLE_USER, STR("cyd@example.com"), &r.arena, found, 2) == 0);
+	people_free(here);
+	people_free(there);
+	rig_close(&r);
+}
+
+TEST(a_password_alone_makes_nobody_known)
+{
+	struct kernel_rig r = { .seed = 1 };
+	struct people    *p;
+
+	rig_open(&r);
+	p = people_new(r.store, &nobody);
+	CHECK(people_sign_in(p, &cyd, false, NULL) == RC_OK);
+	CHECK(!knows(p, "cyd@example.com"));
+	people_free(p);
+	rig_close(&r);
+}
+
+TEST(who_is_removed_is_forgotten_on_every_node_until_the_next_sign_in)
+{
+	struct kernel_rig     r = { .seed = 1 };
+	struct people        *here, *there;
+	struct person_removal removal = { .email = STR("CYD@example.com"), .actor = { STR("admin"), STR("") } };
+
+	rig_open(&r);
+	here = removal.people = people_new(r.store, &nobody);
+	there = people_new(r.store, &nobody);
+	CHECK(rig_try(&r, person_remove, &removal, NULL) == RC_NOT_FOUND);
+	CHECK(people_sign_in(here, &cyd, true, NULL) == RC_OK && people_load(there, NULL) == RC_OK);
+	rig_pass(&r, 1000);
+	rig_run(&r, person_remove, &removal);
+	people_note(here, &removal.person);
+	CHECK(people_load(there, NULL) == RC_OK);
+	CHECK(!knows(here, "cyd@example.com") && !knows(there, "cyd@example.com"));
+	CHECK(rig_try(&r, person_remove, &removal, NULL) == RC_NOT_FOUND);
+	CHECK(people_sign_in(there, &cyd, true, NULL) == RC_OK && knows(there, "cyd@example.com"));
+	people_free(here);
+	people_free(there);
+	rig_close(&r);
 }
 
 static struct service_account_call new_call(const char *name)

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "kernel/event.h"
-#include "kernel/webhook.h"
-#include "kernel/webhook_url.h"
+#include "kernel/edge/webhook.h"
 #include "kernel_rig.h"
 
 enum { HEARD_MAX = 256 };
@@ -250,14 +249,14 @@ TEST(what_is_wrong_is_named_and_changes_nothing)
 	open_rig(&r);
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		struct webhook_call call = { .fields = refused[i].fields, .actor = STR("admin") };
-		struct webhook_list list;
+		struct page         list;
 		struct err          e = { 0 };
 
 		CASE(refused[i].label);
 		CHECK(rig_try(&r.base, webhook_create, &call, &e) == RC_INVALID);
 		CHECK(strstr(e.msg, refused[i].field) == e.msg);
 		rig_run(&r.base, webhook_list, &list);
-		CHECK(list.page.count == 0);
+		CHECK(list.count == 0);
 	}
 	rig_close(&r.base);
 }
@@ -300,7 +299,7 @@ TEST(a_secret_is_told_at_its_making_and_never_again)
 {
 	struct rig          r;
 	struct webhook_call call = call_of("https://example.org/hook", "*");
-	struct webhook_list list;
+	struct page         list;
 
 	open_rig(&r);
 	call.fields.secret = STR("a secret of one's own");
@@ -312,8 +311,8 @@ TEST(a_secret_is_told_at_its_making_and_never_again)
 	rig_run(&r.base, webhook_get, &call);
 	CHECK(call.webhook.secret.n == 0);
 	rig_run(&r.base, webhook_list, &list);
-	CHECK(list.page.count == 1);
-	CHECK(((struct webhook *)page_record(&list.page, &webhook_type, 0))->secret.n == 0);
+	CHECK(list.count == 1);
+	CHECK(((struct webhook *)page_record(&list, &webhook_type, 0))->secret.n == 0);
 	rig_close(&r.base);
 }
 
@@ -439,7 +438,29 @@ TEST(without_webhooks_there_is_nothing_to_deliver)
 	rig_run(&r.base, webhook_remove, &call);
 	refresh(&r);
 	rig_turn(&r.base);
+	r.heard = (struct heard){ 0 };
 	rig_run(&r.base, emit, (char[]){ "Thing" });
-	CHECK(rig_turn(&r.base) == 0);
+	rig_turn(&r.base);
+	CHECK(r.heard.count == 0);
+	rig_close(&r.base);
+}
+
+/* The answer to the removal of the last one may be worked on after the next one was made. */
+TEST(a_webhook_made_while_the_last_one_is_removed_misses_nothing)
+{
+	struct rig          r;
+	struct webhook_call old = { .actor = STR("admin") };
+	struct webhook_call made = { .actor = STR("admin"), .fields = { .url = STR("https://example.org/new") } };
+
+	open_rig(&r);
+	old.id = create(&r, "*");
+	rig_run(&r.base, webhook_remove, &old);
+	refresh(&r);
+	rig_run(&r.base, webhook_create, &made);
+	rig_turn(&r.base);
+	r.heard = (struct heard){ 0 };
+	rig_run(&r.base, emit, (char[]){ "Thing" });
+	rig_turn(&r.base);
+	CHECK(r.heard.count == 1);
 	rig_close(&r.base);
 }

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tenants' instances on AWS: a whole server against the strict front and a real MariaDB, one resource after the other."""
+
+import json
+
+import pytest
+
+from aws.front import names
+from lib.mariadb import ADMIN, PASSWORD, MariaDb
+from lib.ops import Ops
+from lib.server import ADMIN_TOKEN
+from lib.wait import until
+
+ACME = {"organizationName": "Acme", "contactEmail": "it@acme.example"}
+T = "tenant-acme"
+SECRETS = ["bbws/test/tenant-acme/" + name for name in ("db", "signin", "wp-admin")]
+
+
+@pytest.fixture(scope="module")
+def mariadb(tmp_path_factory):
+    database = MariaDb(tmp_path_factory.mktemp("mariadb"))
+    yield database
+    database.close()
+
+
+def settings(front, mariadb):
+    return {**front.credentials(), "AWS_ENDPOINT_URL": front.url, "AWS_REGION": names.REGION, "AWS_EC2_METADATA_DISABLED": "true",
+            "LEASEHOLD_INSTANCE_DRIVER": "aws", "LEASEHOLD_ENV": names.ENV, "LEASEHOLD_ECS_CLUSTER": names.CLUSTER, "LEASEHOLD_EFS_ID": names.FILE_SYSTEM,
+            "LEASEHOLD_VPC_ID": names.VPC, "LEASEHOLD_SUBNETS": ",".join(names.SUBNETS), "LEASEHOLD_SECURITY_GROUPS": ",".join(names.SECURITY_GROUPS),
+            "LEASEHOLD_LISTENER_ARN": names.LISTENER, "LEASEHOLD_EXECUTION_ROLE_ARN": names.EXECUTION_ROLE, "LEASEHOLD_TASK_ROLE_ARN": names.SITE_ROLE,
+            "LEASEHOLD_WORDPRESS_IMAGE": names.IMAGE.rsplit(":", 1)[0] + ":{version}", "LEASEHOLD_WORDPRESS_VERSIONS": "6.5 6.4",
+            "LEASEHOLD_SITE_DOMAIN": names.SITE_DOMAIN, "LEASEHOLD_ARCHIVE_BUCKET": names.ARCHIVE_BUCKET, "LEASEHOLD_DB_HOST": mariadb.host,
+            "LEASEHOLD_DB_ADMIN_SECRET": names.DB_ADMIN_SECRET, "LEASEHOLD_DB_CA_FILE": mariadb.certificate.cert}
+
+
+class Site:
+    """One tenant's routes, and what there is of it on the front."""
+
+    def __init__(self, server, front, mariadb, tenant=T):
+        self.server, self.front, self.mariadb, self.tenant = server, front, mariadb, tenant
+        self.client = server.client({"Authorization": "Bearer " + ADMIN_TOKEN})
+        self.base = "/v1.0/tenants/%s/instances" % tenant
+
+    def call(self, method, path="", body=None):
+        return self.client.request(method, self.base + path, body=body)
+
+    def show(self):
+        got = self.client.get("/v1.0/tenants/-/instances/" + self.tenant)
+        assert got.status == 200, got.body
+        return got.json
+
+    def reaches(self, status, timeout=180):
+        until(lambda: self.show()["status"] in (status, "FAILED") and not self.show().get("operation"), "%s is %s" % (self.tenant, status), timeout, 0.1)
+        assert self.show()["status"] == status, self.show()["lastError"]
+        return self.show()
+
+    def active(self, **more):
+        got = self.call("POST", "", {**ACME, **more})
+        assert got.status == 202, got.body
+        return self.reaches("ACTIVE")
+
+    def on(self, what, method="PUT", body=None):
+        got = self.call(method, "/%s%s" % (self.show()["instanceId"], what), body)
+        assert got.status == 202, got.body
+        return got.json
+
+    def ends(self, operation, timeout=180):
+        """How an operation ended."""
+        path = "/%s/operations/%s" % (self.show()["instanceId"], operation["operationId"])
+        until(lambda: self.call("GET", path).json["state"] not in ("RUNNING", "UNDOING"), "the operation ends", timeout, 0.1)
+        return self.call("GET", path).json["state"]
+
+    def left(self):
+        """Everything that there is of tenants."""
+        state = self.front.state
+        found = {"points": state("efs")["access_points"], "secrets": [n for n in state("secretsmanager") if "/tenant-" in n],
+                 "groups": state("elbv2")["groups"], "rules": [r for r in state("elbv2")["rules"] if r["priority"] != "default"],
+                 "services": [s for s in state("ecs")["services"] if s["status"] != "INACTIVE"],
+                 "definitions": [d for d in state("ecs")["definitions"] if d["status"] == "ACTIVE"],
+                 "pools": state("cognito-idp")["pools"], "logs": state("logs")["groups"], "databases": self.mariadb.names()}
+        return {k: v for k, v in found.items() if v}
+
+    def rule(self):
+        return next(r for r in self.front.state("elbv2")["rules"] if r["priority"] != "default")
+
+    def visit(self):
+        return self.front.do("elbv2", "visit", path="/tenant/acme/")
+
+    def service(self):
+        return next(s for s in self.front.state("ecs")["services"] if s["name"] == "tenant-acme-wordpress")
+
+
+@pytest.fixture
+def site(front, mariadb, make):
+    mariadb.clear()
+    front.do("secretsmanager", "put", name=names.DB_ADMIN_SECRET, value=json.dumps({"username": ADMIN, "password": PASSWORD}))
+    front.do("ecs", "task_pace", looks=1, seconds=0)
+    server = make.server(**settings(front, mariadb), LOG_LEVEL="DEBUG")
+    return Site(server, front, mariadb)
+
+
+def test_an_instance_is_made_of_all_its_parts_and_leaves_nothing(front, site, mariadb):
+    shown = site.active(tier="PROFESSIONAL", configuration={"desiredCount": 3})
+    key = shown["instanceId"]
+    tags = {"bbws:tenant-id": T, "bbws:managed-by": "instance-management", "bbws:environment": "test", "leasehold:key": key}
+
+    point = front.state("efs")["access_points"][0]
+    assert (point["path"], point["posix"], point["tags"]) == ("/tenant-acme", {"Uid": 33, "Gid": 33}, tags)
+    assert mariadb.names() == ["tenant_acme_db", "tenant_acme_user"]
+    secrets = front.state("secretsmanager")
+    assert sorted(n for n in secrets if "/tenant-" in n) == SECRETS and all(secrets[n]["tags"] == tags for n in SECRETS)
+
+    login = json.loads(secrets[SECRETS[0]]["value"])
+    assert mariadb.ask_as(login["username"], login["password"], "CREATE TABLE tenant_acme_db.t (a INT); DROP TABLE tenant_acme_db.t")[0] == 0
+    assert mariadb.ask_as(login["username"], login["password"], "SELECT 1", ssl=False)[0] != 0
+    assert mariadb.ask_as(login["username"], login["password"], "SELECT COUNT(*) FROM mysql.user")[0] != 0
+
+    service = site.service()
+    assert service["tags"] == tags and service["desired"] == 3
+    assert service["asked"]["deploymentConfiguration"]["deploymentCircuitBreaker"] == {"enable": True, "rollback": True}
+    definition = next(d for d in front.state("ecs")["definitions"] if d["family"] == "tenant-acme-wordpress")
+    assert (definition["asked"]["cpu"], definition["asked"]["memory"]) == ("1024", "2048")
+    container = definition["asked"]["containerDefinitions"][0]
+    assert container["image"].endswith("/wordpress:6.5")
+    assert [s["valueFrom"].split("-AbCdEf")[-1] for s in container["secrets"]] == [":username::", ":password::"]
+
+    assert [c["Field"] for c in site.rule()["conditions"]] == ["path-pattern"] and site.visit() == [200, "WordPress of tenant-acme-wordpress"]
+    pool = front.state("cognito-idp")["pools"][0]
+    assert (pool["name"], pool["mfa"], pool["tags"]) == ("bbws-tenant-acme-user-pool", "OPTIONAL", tags) and pool["domain"].startswith("bbws-test-")
+    assert pool["clients"][0]["CallbackURLs"] == ["https://sites.example.com/tenant/acme/callback"]
+    assert shown["endpoint"] == "https://sites.example.com/tenant/acme/"
+    installed = [t for t in front.state("ecs")["tasks"] if t["command"] == ["leasehold-task", "install"]]
+    assert len(installed) == 1 and installed[0]["environment"]["LEASEHOLD_SITE_TITLE"] == "Acme"
+
+    said = site.server.output()
+    assert login["password"] not in said and pool["clients"][0]["ClientSecret"] not in said
+
+    site.on("", "DELETE")
+    site.reaches("DEPROVISIONED")
+    assert site.left() == {}
+
+
+def test_while_it_is_made_nobody_reaches_it(front, site):
+    front.do("ecs", "pace", looks=-1, seconds=600)
+    assert site.call("POST", "", ACME).status == 202
+    until(lambda: front.state("ecs")["services"], "the service is made", 120, 0.1)
+    assert site.visit()[0] == 404  # what the listener says of what it does not know
+    front.do("ecs", "pace", looks=1, seconds=0)
+    front.advance(601)
+    site.reaches("ACTIVE")
+    assert site.visit()[0] == 200
+
+
+@pytest.mark.parametrize("service,limit,code,word", [
+    ("efs", {"count": 0}, "PROV-001", "AccessPointLimitExceeded"), ("elbv2", {"rules": 0}, "PROV-004", "TooManyRules"),
+    ("elbv2", {"groups": 0}, "PROV-004", "TooManyTargetGroups"), ("cognito-idp", {"pools": 0}, "PROV-005", "LimitExceededException")])
+def test_a_quota_is_named_and_all_is_undone(front, site, service, limit, code, word):
+    front.do(service, "limit", **limit)
+    assert site.call("POST", "", ACME).status == 202
+    until(lambda: site.show()["status"] == "FAILED", "it fails", 180, 0.1)
+    error = site.show()["lastError"]
+    assert error["code"] == code and word in error["message"] and not error.get("leftovers"), error
+    assert site.left() == {}
+
+
+MADE = {"efs": ["CreateAccessPoint"], "secretsmanager": ["CreateSecret"], "elbv2": ["CreateTargetGroup", "CreateRule", "ModifyRule"],
+        "ecs": ["RegisterTaskDefinition", "CreateService", "RunTask"], "logs": ["CreateLogGroup"],
+        "cognito-idp": ["CreateUserPool", "CreateUserPoolDomain", "SetUserPoolMfaConfig"]}
+REMOVED = {"efs": ["DeleteAccessPoint"], "secretsmanager": ["DeleteSecret"], "elbv2": ["DeleteRule", "DeleteTargetGroup"],
+           "ecs": ["UpdateService", "DeleteService", "DeregisterTaskDefinition", "DeleteTaskDefinitions"], "logs": ["DeleteLogGroup"],
+           "cognito-idp": ["DeleteUserPoolDomain", "DeleteUserPool"]}
+
+
+def test_replies_that_are_lost_double_nothing_and_leave_nothing(front, site):
+    """The first of each kind of call is done, and its answer never comes."""
+    lost = [front.fault("cut_after", service, operation) for service, operations in MADE.items() for operation in operations]
+    site.active()
+    assert [front.hits(number) for number in lost] == [1] * len(lost)
+    left = site.left()
+    assert [len(left[k]) for k in ("points", "secrets", "groups", "rules", "services", "pools", "logs")] == [1, 3, 1, 1, 1, 1, 1]
+    assert len(left["pools"][0]["clients"]) == 1 and len(front.state("ecs")["services"]) == 1
+    assert len([t for t in front.state("ecs")["tasks"] if t["command"][1:] == ["install"]]) == 1
+    front.clear()
+    lost = [front.fault("cut_after", service, operation) for service, operations in REMOVED.items() for operation in operations]
+    site.on("", "DELETE")
+    site.reaches("DEPROVISIONED", 400)
+    assert [front.hits(number) for number in lost] == [1] * len(lost)
+    assert site.left() == {}
+
+
+def test_tasks_that_never_start_end_it(front, site):
+    front.do("ecs", "pace", looks=1, seconds=0, outcome="failed")
+    assert site.call("POST", "", ACME).status == 202
+    until(lambda: site.show()["status"] == "FAILED", "it fails", 180, 0.1)
+    assert site.show()["lastError"]["code"] == "PROV-003" and "circuit breaker" in site.show()["lastError"]["message"]
+    assert site.left() == {}
+
+
+def test_what_others_have_is_not_taken_over(front, site, mariadb):
+    mariadb.ask("CREATE DATABASE tenant_acme_db")
+    assert site.call("POST", "", ACME).status == 202
+    until(lambda: site.show()["status"] == "FAILED", "it fails", 180, 0.1)
+    assert site.show()["lastError"]["code"] == "PROV-002" and "somebody else" in site.show()["lastError"]["message"]
+    assert mariadb.names() == ["tenant_acme_db"]
+
+
+def test_suspended_resumed_scaled_parked_and_back(front, site):
+    site.active()
+    site.on("/status", body={"action": "suspend", "reason": "has not paid"})
+    site.reaches("SUSPENDED")
+    assert site.service()["desired"] == 0 and site.visit() == [503, "This site is suspended."]
+    site.on("/status", body={"action": "resume"})
+    site.reaches("ACTIVE")
+    assert site.service()["desired"] == 2 and site.visit()[0] == 200
+    site.on("/size", body={"desiredCount": 4})
+    until(lambda: site.reaches("ACTIVE")["configuration"]["desiredCount"] == 4, "it has four", 120, 0.1)
+    assert site.service()["desired"] == 4
+    site.on("/status", body={"action": "park", "reason": "not used for now"})
+    site.reaches("PARKED")
+    assert "services" not in site.left() and site.visit() == [503, "This site is parked."]
+    site.on("/status", body={"action": "unpark"})
+    site.reaches("ACTIVE")
+    assert site.visit()[0] == 200
+
+
+def test_another_version_and_a_new_password(front, site, mariadb):
+    site.active()
+    before = json.loads(front.state("secretsmanager")[SECRETS[0]]["value"])
+    assert site.ends(site.on("", body={"configuration": {"wordpressVersion": "6.4"}})) == "SUCCEEDED"
+    newest = site.service()["deployments"][0]["definition"]
+    definition = next(d for d in front.state("ecs")["definitions"] if "%s:%d" % (d["family"], d["revision"]) == newest)
+    assert definition["asked"]["containerDefinitions"][0]["image"].endswith("/wordpress:6.4")
+    assert site.ends(site.on("/rotate", "POST")) == "SUCCEEDED"
+    after = json.loads(front.state("secretsmanager")[SECRETS[0]]["value"])
+    assert after["password"] != before["password"]
+    assert mariadb.ask_as(after["username"], after["password"], "SELECT 1") == (0, "1")
+    assert mariadb.ask_as(before["username"], before["password"], "SELECT 1")[0] != 0
+
+
+def test_archived_and_restored(front, site):
+    site.active()
+    made = site.on("/backup", "POST")
+    assert site.ends(made) == "SUCCEEDED"
+    backup = site.call("GET", "/%s/backups" % site.show()["instanceId"]).json["items"][0]
+    assert site.ends(site.on("/restore", "POST", {"backupId": backup["backupId"]})) == "SUCCEEDED"
+    done = [(t["command"][1], t["environment"].get("LEASEHOLD_ARCHIVE_NAME")) for t in front.state("ecs")["tasks"] if t["command"]]
+    assert done[1] == ("archive", backup["backupId"]) and done[2][0] == "archive" and done[3] == ("restore", backup["backupId"])
+
+
+def test_people_come_and_go(front, site):
+    site.active()
+    path = "/%s/people" % site.show()["instanceId"]
+    got = site.call("POST", path, {"email": "Ada@acme.example", "name": "Ada"})
+    assert got.status in (200, 201) and len(got.json["password"]) >= 16, got.body
+    again = site.call("POST", path, {"email": "ada@acme.example", "name": "Ada"})
+    assert again.json["password"] != got.json["password"]
+    assert "ada@acme.example" in [p["email"] for p in site.call("GET", path).json["items"]]
+    assert site.call("DELETE", path + "/ada@acme.example").status in (200, 204)
+    assert "ada@acme.example" not in [p["email"] for p in site.call("GET", path).json["items"]]
+    assert [t["environment"]["LEASEHOLD_PERSON"] for t in front.state("ecs")["tasks"] if t["command"][1:] == ["signout"]] == ["ada@acme.example"]
+
+
+def test_what_nobody_knows_of_is_found_by_its_tags(front, site, mariadb):
+    tags = {"bbws:tenant-id": "tenant-lost", "bbws:managed-by": "instance-management", "bbws:environment": "test", "leasehold:key": "inst-lost"}
+    front.do("efs", "add", path="/tenant-lost", tags=tags)
+    mariadb.ask("CREATE DATABASE tenant_lost_db COMMENT 'leasehold test tenant-lost inst-lost'")
+    got = Ops(site.server).post("/v1/ops/jobs/instance-orphans/run")
+    assert got.status == 200 and got.json, got.body
+
+
+def test_logs_are_those_of_the_tasks(front, site):
+    site.active()
+    got = site.call("GET", "/%s/logs" % site.show()["instanceId"])
+    assert got.status == 200 and [line["message"] for line in got.json["logs"]][:2] == ["started", "started"], got.body

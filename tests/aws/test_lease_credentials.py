@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Temporary credentials in Secrets Manager: for one person, renewed while the lease lasts, void when it ends."""
+
+import json
+
+import pytest
+
+from aws.front import names
+from lib.aws_lease_tool import DENIED, HOUR, INVALID, OK, TENANT_ROLE, USER_SET, LeaseTool
+
+ACCOUNT, NAME, ANNA = "200000000001", "leasehold/200000000001", "anna@example.com"
+
+
+@pytest.fixture
+def tool(front, tmp_path):
+    front.do("organizations", "add_account", id=ACCOUNT)
+    front.do("sts", "set_role", arn=TENANT_ROLE, trusts=[names.INTERMEDIATE_ROLE])
+    with LeaseTool(front, tmp_path, log=True) as tool:
+        yield tool
+
+
+def issue(tool, who=ANNA):
+    return tool.ask("issue", account=ACCOUNT, name=NAME, who=who)
+
+
+def secret(front):
+    return front.state("secretsmanager").get(NAME)
+
+
+def test_credentials_are_kept_for_one_person(front, tool):
+    assert issue(tool)["rc"] == OK
+    kept = secret(front)
+    value = json.loads(kept["value"])
+    assert sorted(value) == ["accessKeyId", "accountId", "expiration", "secretAccessKey", "sessionToken"]
+    assert kept["tags"] == {"leasehold:account": ACCOUNT, "leasehold:principal": ANNA} and kept["account"] == names.HUB
+    policy = json.loads(kept["policy"])["Statement"]
+    assert len(policy) == 1 and policy[0]["Principal"] == {"AWS": ACCOUNT} and policy[0]["Action"] == "secretsmanager:GetSecretValue"
+    assert policy[0]["Condition"]["StringLike"]["aws:userid"] == "*:" + ANNA
+    assert "AWSReservedSSO_%s_*" % USER_SET in policy[0]["Condition"]["ArnLike"]["aws:PrincipalArn"]
+    assumed = front.log(operation="AssumeRole")[-1]["params"]
+    assert assumed["RoleArn"] == "arn:aws:iam::%s:role/%s" % (ACCOUNT, TENANT_ROLE) and assumed["DurationSeconds"] == 3600
+    for text in (value["secretAccessKey"], value["sessionToken"]):
+        assert text not in json.dumps(tool.log) + json.dumps(front.log())
+
+
+def test_what_is_so_already_is_not_made_again(front, tool):
+    assert [issue(tool)["rc"] for _ in range(3)] == [OK] * 3
+    assert secret(front)["versions"] == 1
+    found = tool.do("find_secret", account=ACCOUNT)
+    assert (found["found"], found["name"], found["who"]) == (True, NAME, ANNA)
+
+
+def test_another_person_gets_others(front, tool):
+    issue(tool)
+    before = secret(front)["value"]
+    assert issue(tool, who="bob@example.com")["rc"] == OK
+    after = secret(front)
+    assert after["value"] != before and after["tags"]["leasehold:principal"] == "bob@example.com"
+    assert "bob@example.com" in after["policy"] and ANNA not in after["policy"]
+
+
+def test_they_are_renewed_a_quarter_of_an_hour_before_they_end(front, tool):
+    issue(tool)
+    first = secret(front)["value"]
+    tool.pass_time(40 * HOUR // 60)
+    assert tool.do("renew")["renewed"] == 0
+    tool.pass_time(6 * HOUR // 60)
+    assert tool.do("renew")["renewed"] == 1
+    assert secret(front)["value"] != first
+    assert tool.do("renew")["renewed"] == 0
+
+
+def test_a_withdrawal_removes_the_secret_and_voids_what_was_issued(front, tool):
+    issue(tool)
+    assert [tool.ask("withdraw", account=ACCOUNT)["rc"] for _ in range(2)] == [OK] * 2
+    assert secret(front) is None
+    assert tool.do("find_secret", account=ACCOUNT)["found"] is False
+    policy, = front.state("iam")["policies"]
+    assert (policy["account"], policy["role"]) == (ACCOUNT, TENANT_ROLE)
+    statement, = json.loads(policy["document"])["Statement"]
+    assert statement["Effect"] == "Deny" and list(statement["Condition"]) == ["DateLessThan"]
+    assert len(front.log(operation="DeleteSecret")) == 1  # the second had nothing to do
+    assert tool.do("renew")["renewed"] == 0
+
+
+def test_a_withdrawal_that_fails_is_tried_again(front, tool):
+    issue(tool)
+    front.fault("error", "iam", "PutRolePolicy", status=500, count=-1)
+    assert tool.ask("withdraw", account=ACCOUNT)["rc"] != OK
+    front.clear()
+    assert tool.ask("withdraw", account=ACCOUNT)["rc"] == OK
+    assert secret(front) is None and len(front.state("iam")["policies"]) == 1
+
+
+def test_a_secret_that_waits_for_its_deletion_is_brought_back(front, tool):
+    front.do("secretsmanager", "put", name=NAME, value="old")
+    front.do("secretsmanager", "delete", name=NAME)
+    assert issue(tool)["rc"] == OK
+    assert secret(front)["deleted"] is None and "accessKeyId" in secret(front)["value"]
+
+
+def test_a_secret_that_is_there_gets_the_new_value(front, tool):
+    front.do("secretsmanager", "put", name=NAME, value="old")
+    assert issue(tool)["rc"] == OK
+    assert "accessKeyId" in secret(front)["value"] and secret(front)["tags"]["leasehold:principal"] == ANNA
+
+
+@pytest.mark.parametrize("kind", ["cut_before", "cut_after"])
+@pytest.mark.parametrize("operation", ["CreateSecret", "PutResourcePolicy"])
+def test_lost_answers_leave_one_secret(front, tool, kind, operation):
+    front.fault(kind, "secretsmanager", operation, count=-1)
+    issue(tool)
+    front.clear()
+    assert issue(tool)["rc"] == OK
+    assert ANNA in secret(front)["policy"] and "accessKeyId" in secret(front)["value"]
+    assert tool.do("find_secret", account=ACCOUNT)["found"] is True
+
+
+def test_a_role_that_trusts_nobody_is_named(front, tool):
+    front.do("sts", "remove_role", arn=TENANT_ROLE)
+    answer = issue(tool)
+    assert answer["rc"] == DENIED and TENANT_ROLE in answer["error"]
+    assert secret(front) is None and tool.do("find_secret", account=ACCOUNT)["found"] is False
+
+
+def test_what_makes_no_sense_is_refused(front, tool):
+    assert tool.ask("issue", account="12", name=NAME, who=ANNA)["rc"] == INVALID
+    assert tool.ask("issue", account=ACCOUNT, name="", who=ANNA)["rc"] == INVALID
+    assert tool.ask("issue", account=ACCOUNT, name=NAME, who="")["rc"] == INVALID
+    assert front.log() == []

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages draw themselves anew while somebody is at them. Nothing of what he does may be lost by that: not a click, nor what he opened or typed.
+import { assert, loaded, shared, test, until } from "./rig.mjs";
+
+const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "20", LEASEHOLD_SIM_ACCOUNTS: "3" } });
+const main = (page) => page.locator("main");
+const seconds = (name) => new RegExp(`${name}[^/]*$`);
+
+// Every answer to a GET of this address is counted.
+function counting(page, pattern) {
+	let count = 0;
+	page.on("response", (r) => r.request().method() === "GET" && pattern.test(r.url()) && count++);
+	return (more) => {
+		const from = count;
+		return until(() => count >= from + more, `${more} more answers to ${pattern}`);
+	};
+}
+
+async function account() {
+	const { result } = await world.call("GET", "/api/accounts", undefined, { as: "Admin" });
+	return result.find((a) => a.phase === "Available").awsAccountId;
+}
+const hold = (id, reason) => world.call("POST", "/v1/ops/holds", { account: id, reason, hours: 48 });
+
+test("a click during which the page would be drawn anew is a click", async (t) => {
+	const page = await world.open(t, { as: "Admin", path: "/accounts" }), answers = counting(page, seconds("/api/accounts"));
+	const link = main(page).locator(".tile a").first();
+	await link.waitFor();
+	await loaded(page);
+	const box = await until(() => link.boundingBox(), "it has its place");
+	await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+	await page.mouse.down();
+	await answers(2);
+	await page.mouse.up();
+	await page.waitForURL(/\/accounts\/\d{12}$/);
+});
+
+test("what is opened stays open when the page has news", async (t) => {
+	const id = await account(), { id: first } = await hold(id, "the auditors");
+	await world.call("POST", `/v1/ops/holds/${encodeURIComponent(first)}/release`, { reason: "they have gone" });
+	const page = await world.open(t, { as: "Admin", path: `/accounts/${id}` });
+	await page.getByText("Past holds").click();
+	await page.getByRole("cell", { name: "they have gone" }).waitFor();
+	await hold(id, "the electricians");
+	await page.getByRole("row", { name: /the electricians/ }).waitFor();
+	assert.ok(await page.locator("details", { hasText: "Past holds" }).evaluate((e) => e.open));
+});
+
+test("an answer that comes late takes nothing off the page", async (t) => {
+	const id = await account(), page = await world.open(t, { as: "Admin", path: `/accounts/${id}` });
+	await page.locator(".explain").waitFor();
+	let letGo, held = null;
+	const gate = new Promise((done) => (letGo = done));
+	await page.route(seconds(`/v1/ops/events`), async (route) => {
+		held ??= route.request();
+		if (held === route.request()) await gate;
+		await route.continue();
+	});
+	await hold(id, "the first");
+	await until(() => held, "the page reads the account again");
+	await hold(id, "the second");
+	await page.getByRole("row", { name: /the second/ }).waitFor();
+	const late = page.waitForResponse((r) => r.request() === held);
+	letGo();
+	await (await late).finished();
+	await loaded(page);
+	assert.equal(await page.locator(".explain").count(), 1);
+});
+
+test("what is typed while the answer is on its way is searched for too", async (t) => {
+	const page = await world.open(t, { as: "Admin", path: "/sandboxes" }), field = page.getByLabel("Search", { exact: true });
+	await field.click();
+	let letGo;
+	const gate = new Promise((done) => (letGo = done)), asked = page.waitForRequest(/\/v1\/admin\/sandboxes\?.*q=s(&|$)/);
+	await page.route(/\/v1\/admin\/sandboxes\?.*q=s(&|$)/, async (route) => {
+		await gate;
+		await route.continue();
+	});
+	await page.keyboard.type("s");
+	await asked;
+	await page.keyboard.type("andbox-00001");
+	letGo();
+	await page.waitForURL(/q=sandbox-00001$/);
+	await loaded(page);
+	assert.equal(await field.inputValue(), "sandbox-00001");
+	assert.ok(await field.evaluate((e) => e === document.activeElement), "the field keeps the focus");
+});

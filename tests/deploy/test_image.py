@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The container image, run as production runs it: read-only, without capabilities, as its own user. Slow: `make check-deploy` runs it."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from lib.server import ADMIN_TOKEN, TRACK_TOKEN, clean_env
+from lib.wait import until
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [
+    pytest.mark.skipif("LEASEHOLD_DEPLOY" not in os.environ, reason="make check-deploy runs it"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="buildah and namespaces need root here"),
+]
+UID = 10001
+
+
+def run(*args, **kw):
+    got = subprocess.run([str(a) for a in args], capture_output=True, text=True, **kw)
+    assert got.returncode == 0, (args, got.stdout[-3000:], got.stderr[-3000:])
+    return got.stdout
+
+
+@pytest.fixture(scope="module")
+def image():
+    digest = run(ROOT / "scripts/make-image").strip().splitlines()[-1]
+    return {"digest": digest, "tar": ROOT / "build-image/leasehold.tar", "tree": ROOT / "build-image/tree"}
+
+
+@pytest.fixture(scope="module")
+def unpacked(image, tmp_path_factory):
+    """Its files and its settings."""
+    folder = tmp_path_factory.mktemp("image")
+    run("tar", "-xf", image["tar"], "-C", folder)
+    manifest = json.loads((folder / "manifest.json").read_text())[0]
+    root = folder / "root"
+    root.mkdir()
+    for layer in manifest["Layers"]:
+        run("tar", "-xf", folder / layer, "-C", root)
+    root.chmod(0o755)
+    for made in ("proc", "dev"):
+        (root / made).mkdir(exist_ok=True)
+    yield root, json.loads((folder / manifest["Config"]).read_text())["config"]
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_d10_the_same_again_and_small(image):
+    for path in (image["tree"] / "root").rglob("*"):
+        if path.is_file():
+            os.utime(path)
+    assert run(ROOT / "scripts/make-image").strip().splitlines()[-1] == image["digest"]
+    assert image["tar"].stat().st_size < 30e6
+
+
+def test_the_image_says_how_it_is_run(unpacked):
+    _, config = unpacked
+    assert config["User"] == "%d:%d" % (UID, UID) and config["StopSignal"] == "SIGTERM"
+    assert config["Entrypoint"] == ["/usr/bin/leasehold"] and config["Cmd"] == ["serve"]
+    assert config["Healthcheck"]["Test"] == ["CMD", "/usr/bin/leasehold", "health"]
+    assert list(config["Volumes"]) == ["/var/lib/leasehold"]
+
+
+def test_d30_the_list_of_parts_is_what_the_program_loads(image):
+    root = image["tree"] / "root"
+    listed = {p["value"] for c in json.loads((image["tree"] / "sbom.json").read_text())["components"] for p in c["properties"]}
+    loaded = set()
+    for line in run("ldd", root / "usr/bin/leasehold").splitlines():
+        words = line.split()
+        loaded |= {w for w in (words[2:3] if "=>" in words else words[:1]) if w.startswith("/")}
+    assert loaded <= listed
+    there = {"/" + str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
+    assert there - listed == {"/usr/bin/leasehold", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf"}
+
+
+def inside(root, *args, env, **kw):
+    """The program in namespaces of its own, on a root that cannot be written; only the volume can."""
+    script = """set -e
+    mount --bind "$0" "$0" && mount -t tmpfs -o size=64m,mode=700,uid=%d,gid=%d none "$0/var/lib/leasehold"
+    mount -t proc none "$0/proc" && mount --bind /dev "$0/dev"
+    mount -o remount,ro,bind "$0"
+    exec chroot --userspec=%d:%d "$0" "$@" """ % (UID, UID, UID, UID)
+    return subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--ipc", "--uts", "sh", "-c", script, str(root), *args],
+                            env=clean_env(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kw)
+
+
+def test_d11_d12_it_runs_read_only_without_rights_and_ends_in_good_order(unpacked):
+    root, _ = unpacked
+    env = {"LEASEHOLD_LISTEN": "127.0.0.1:0", "LEASEHOLD_DATA": "/var/lib/leasehold", "BROKER_API_TOKEN": TRACK_TOKEN,
+           "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "LOG_LEVEL": "INFO"}
+    began = time.monotonic()
+    process = inside(root, "/usr/bin/leasehold", "serve", "--init", env=env)
+    try:
+        address = None
+        while not address:
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            if '"message":"listening"' in line:
+                address = json.loads(line)["address"]
+        print("ready after %.2f s" % (time.monotonic() - began))
+        port = address.rpartition(":")[2]
+        assert subprocess.run([str(ROOT / "build/leasehold"), "health", "--ready", "--listen", "127.0.0.1:" + port], env=clean_env({})).returncode == 0
+        server = until(lambda: program_of(process.pid), "its process")
+        status = Path("/proc/%d/status" % server).read_text()
+        assert "CapEff:\t0000000000000000" in status and "Uid:\t%d" % UID in status
+        with pytest.raises(OSError):
+            Path("/proc/%d/root/usr/forbidden" % server).write_text("x")
+        os.kill(server, 15)
+        assert process.wait(90) == 0
+        assert subprocess.run([str(ROOT / "build/leasehold"), "health", "--listen", "127.0.0.1:" + port], env=clean_env({}),
+                              capture_output=True).returncode == 6
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def program_of(pid):
+    for child in Path("/proc/%d/task/%d/children" % (pid, pid)).read_text().split():
+        if os.readlink("/proc/%s/exe" % child).endswith("/usr/bin/leasehold"):
+            return int(child)
+    return None
