@@ -115,9 +115,12 @@ def test_a_scrape_is_well_formed_and_ends_with_a_newline(server):
 
 
 def test_no_series_is_made_per_track_or_sandbox(server, new_owner):
+    owners = []
+
     def visits(count):
         for _ in range(count):
-            track = server.track(new_owner())
+            owners.append(new_owner())
+            track = server.track(owners[-1])
             track.allocate()
             track.allocate()
             track.show("unknown-" + track.owner)
@@ -125,10 +128,12 @@ def test_no_series_is_made_per_track_or_sandbox(server, new_owner):
             track.close()
         return set(read(server).series)
 
-    # The first visits see every outcome there is, the empty pool and the scrape itself included.
-    visits(20)
-    before = visits(1)
-    assert visits(40) == before
+    # The first visits see almost every outcome there is; a busy machine may add a rare one later, such as a turn of the loop that took long.
+    before = visits(20)
+    added = visits(40) - before
+    assert len(added) < 10, added
+    named = [value for _, labels in before | added for _, value in labels if any(owner in value for owner in owners)]
+    assert named == []
 
 
 def test_claims_move_their_counters(server, new_owner):
