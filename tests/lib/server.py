@@ -76,6 +76,14 @@ def run(*args, env=None, timeout=LEAST):
     )
 
 
+class Ended(AssertionError):
+    """A server ended instead of listening."""
+
+    def __init__(self, status, said):
+        super().__init__("ended with %s: %s" % (status, said[-2000:]))
+        self.status = status
+
+
 class Server:
     def __init__(self, data, env=None, args=(), bare=False, init=True):
         """bare: without the quiet settings, so without tokens too. init: make a store when there is none."""
@@ -129,11 +137,19 @@ class Server:
             until(lambda: self.address or self.process.poll() is not None, "the server listens or ends", timeout)
             if not self.address:
                 self.readers[1].join(LEAST)  # its last words may still be on their way
-            assert self.address, "ended with %s: %s" % (self.process.poll(), "".join(self.errors)[-2000:])
+                raise Ended(self.process.poll(), "".join(self.errors))
         except AssertionError:
             self.kill()
             raise
         return self
+
+    def try_start(self):
+        """None when it listens; otherwise its exit status and what it said."""
+        try:
+            self.start()
+            return None
+        except Ended as e:
+            return e.status, "".join(self.errors)
 
     def _read(self, stream, lines):
         for raw in stream:
