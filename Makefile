@@ -26,7 +26,7 @@ export TSAN_OPTIONS  := halt_on_error=1:second_deadlock_stack=1
 # The unit tests that use threads.
 THREADED := $(foreach t,alarm aws aws_identity broker cloud csp disk fetch http_server jobs kernel notify policy_document pump saga schedule store webhook,$(if $(wildcard tests/unit/test_$(t).c),$(t)))
 
-.PHONY: all build run test t sim check fmt bench fuzz fuzz-api soak install docs setup clean help
+.PHONY: all build run test t sim check fmt bench fuzz fuzz-api coverage soak install docs setup clean help
 all: build
 
 build: build/build.ninja check-layers ## build the program: build/leasehold
@@ -79,7 +79,7 @@ sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME
 # In the order of what fails first.
 QUICK_CHECKS := check-format check-layers check-headers check-banned
 CHECKS := $(QUICK_CHECKS) check-gcc check-clang check-docs check-cppcheck check-asan \
-	  check-tsan check-tsan-server check-every-call check-fuzz check-fuzz-api
+	  check-tsan check-tsan-server check-every-call check-fuzz check-fuzz-api check-coverage
 .PHONY: $(CHECKS)
 check: ## everything a change must pass before it is sent
 	@scripts/setup check
@@ -114,6 +114,8 @@ check-every-call: build-tests
 	@LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests/aws/test_every_call_of_a_lease.py tests/aws/test_every_call_of_a_hold.py \
 		tests/aws/test_instances_on_aws.py
 
+check-coverage: coverage
+
 check-fuzz: fuzz
 
 check-fuzz-api: fuzz-api
@@ -142,6 +144,11 @@ fuzz: build-fuzz/build.ninja ## run every fuzz target for SECONDS=10
 fuzz-api: build-asan/build.ninja ## fuzz the whole HTTP API of a sanitized server for SECONDS=10, from SEED=1 on; SEED=7 ROUNDS=1 repeats one
 	@ninja -C build-asan --quiet leasehold
 	@$(PYTHON) tests/fuzz/fuzz_api.py --seconds $(SECONDS) --seed $(or $(SEED),1) $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+
+coverage: build-coverage/build.ninja ## show which lines and branches the unit tests and the simulator reach, by room
+	@scripts/setup check
+	@ninja -C build-coverage --quiet
+	@scripts/coverage build-coverage
 
 HOURS ?= 1
 soak: build-fuzz/build.ninja build-asan/build.ninja ## run what takes hours for HOURS=1: simulator, kills, power failures, fuzzing; writes docs/endurance.md
@@ -206,6 +213,8 @@ build-clang/build.ninja:
 	$(call configure,build-clang,clang,-Dwerror=true -Dtests=enabled)
 build-gcc-asan/build.ninja:
 	$(call configure,build-gcc-asan,gcc,-Dwerror=true -Db_sanitize=address$(comma)undefined $(SANITIZED))
+build-coverage/build.ninja:
+	$(call configure,build-coverage,gcc,-Db_coverage=true -Dtests=enabled)
 build-tsan/build.ninja:
 	$(call configure,build-tsan,gcc,-Dwerror=true -Db_sanitize=thread $(SANITIZED))
 build-fuzz/build.ninja:

@@ -24,7 +24,7 @@ enum kind { KIND_MEMORY = 1, KIND_OPEN, KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_
 
 static struct control {
 	_Atomic int64_t kind, left, failed;
-} *control;
+} * control;
 
 __attribute__((constructor)) static void map_control(void)
 {
@@ -103,12 +103,12 @@ static int open_at(int folder, const char *path, int flags, int mode)
 	return fails(KIND_OPEN, EMFILE) ? -1 : (int)syscall(SYS_openat, folder, path, flags, mode);
 }
 
-#define MODE_OF(flags, mode) \
-	do { \
-		va_list more; \
-		va_start(more, flags); \
+#define MODE_OF(flags, mode)                                                    \
+	do {                                                                    \
+		va_list more;                                                   \
+		va_start(more, flags);                                          \
 		mode = (flags) & (O_CREAT | O_TMPFILE) ? va_arg(more, int) : 0; \
-		va_end(more); \
+		va_end(more);                                                   \
 	} while (0)
 
 int open(const char *path, int flags, ...)
