@@ -97,6 +97,14 @@ def inside(root, *args, env, **kw):
                             env=clean_env(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kw)
 
 
+def names_resolve(root, port):
+    """By the image's own library, and the file that whoever runs an image puts into it."""
+    address = {"LEASEHOLD_ADDRESS": "http://somewhere.example:" + port, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN}
+    asked = inside(root, "/usr/bin/leasehold", "claims", "show", env=address)
+    said = asked.communicate(timeout=120)
+    assert asked.returncode == 0, said
+
+
 def test_d11_d12_it_runs_read_only_without_rights_and_ends_in_good_order(unpacked):
     runs_read_only(unpacked[0])
 
@@ -104,6 +112,7 @@ def test_d11_d12_it_runs_read_only_without_rights_and_ends_in_good_order(unpacke
 def runs_read_only(root):
     env = {"LEASEHOLD_LISTEN": "127.0.0.1:0", "LEASEHOLD_DATA": "/var/lib/leasehold", "BROKER_API_TOKEN": TRACK_TOKEN,
            "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "LOG_LEVEL": "INFO"}
+    (root / "etc/hosts").write_text("127.0.0.1 somewhere.example\n")
     began = time.monotonic()
     process = inside(root, "/usr/bin/leasehold", "serve", "--init", env=env)
     try:
@@ -116,6 +125,7 @@ def runs_read_only(root):
         print("ready after %.2f s" % (time.monotonic() - began))
         port = address.rpartition(":")[2]
         assert subprocess.run([str(ROOT / "build/leasehold"), "health", "--ready", "--listen", "127.0.0.1:" + port], env=clean_env({})).returncode == 0
+        names_resolve(root, port)
         server = until(lambda: program_of(process.pid), "its process")
         status = Path("/proc/%d/status" % server).read_text()
         assert "CapEff:\t0000000000000000" in status and "Uid:\t%d" % UID in status
