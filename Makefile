@@ -184,10 +184,10 @@ portable: ## build one file, and the function for AWS Lambda, that run on any Li
 	@scripts/setup deploy
 	@scripts/make-portable $(ARCH)
 
-check-deploy: ## try the package and the image as production runs them, and the stacks for AWS
+check-deploy: ## try the package and the image as production runs them, and the stacks for AWS; SLOW=1 for all cases (deploy/README.md)
 	@scripts/setup deploy
 	@$(MAKE) --no-print-directory build
-	LEASEHOLD_BIN=$(CURDIR)/build/leasehold LEASEHOLD_DEPLOY=1 $(PYTHON) -m pytest tests/deploy tests/ddb/test_updates.py
+	LEASEHOLD_BIN=$(CURDIR)/build/leasehold LEASEHOLD_DEPLOY=1 $(if $(SLOW),LEASEHOLD_SLOW=1) $(PYTHON) -m pytest -rs tests/deploy tests/ddb/test_updates.py
 
 setup: ## install what building needs
 	@scripts/setup run

@@ -17,6 +17,7 @@
 
 #include "app/config/config.h"
 #include "app/preflight.h"
+#include "app/store/stores.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/id.h"
@@ -187,6 +188,8 @@ enum rc first_config_make(const char *file, const char *data, struct err *e)
 	struct buf               problems;
 	enum rc                  rc;
 
+	if (!data)
+		data = app_env(config_name(CONFIG_DATA));
 	if (!data)
 		data = geteuid() == 0 ? "/var/lib/leasehold" : "data";
 	f.data = data[0] == '/' ? data : str_format(&f.arena, "%s/%s", here ? here : ".", data).p;

@@ -24,6 +24,12 @@ def settings(folder):
     return dict(line.split("=", 1) for line in lines)
 
 
+def test_a_folder_that_the_environment_names_gets_the_store_the_users_and_its_name_in_the_file(tmp_path):
+    got = run("init", "--file", str(tmp_path / "leasehold.conf"), env={"LEASEHOLD_DATA": str(tmp_path / "there")})
+    assert got.returncode == 0, got.stderr
+    assert settings(tmp_path)["LEASEHOLD_DATA"] == str(tmp_path / "there") and (tmp_path / "there/leasehold.db").exists()
+
+
 class Configured(Server):
     def command(self):
         return [binary(), "serve", "--file", str(self.data.parent / "leasehold.conf"), "--listen", "127.0.0.1:0"]

@@ -102,14 +102,14 @@ def test_d25_a_restart_behind_a_socket_of_its_own_fails_nobody(activated):
     server = activated
     server.start().wait_available(3000).settle()
     assert server.address == server.socket.getsockname()
-    is_over, crowd = [], 16
+    is_over, crowd = [], 64
 
     def claim_and_claim(number):
-        """New ones until 100 are held, then those again and again."""
+        """New ones until 40 are held, then those again and again."""
         held = {}
         track = server.track("", retry=False)  # a broken connection is a failure
         for turn in itertools.count():
-            name = "t%d-%d" % (number, turn % 100)
+            name = "t%d-%d" % (number, turn % 40)
             track.base_headers["X-Track-ID"] = name
             reply = track.allocate(timeout=120)
             assert reply.status == (200 if name in held else 201), reply

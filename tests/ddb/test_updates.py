@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Updates without losing a claim: nodes behind a balancer restarted in turn, two versions on the same tables. Slow: `make check-deploy` runs it.
+"""Updates without losing a claim: nodes behind a balancer restarted in turn, two versions on the same tables; and a node that has nothing to do, or no
+store. Slow: `make check-deploy` runs it.
 
-LEASEHOLD_OLD_BIN names the program of the version before, for D27."""
+LEASEHOLD_OLD_BIN names the program of the version before, for D27; without it `make check-deploy SLOW=1` builds the last commit of another version."""
 
 import os
+import re
 import shutil
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -181,13 +184,42 @@ def test_D26_five_rolling_restarts_and_no_request_fails_then_a_kill_and_none_is_
         balancer.close()
 
 
+ROOT = Path(__file__).resolve().parents[2]
+SLOW = "LEASEHOLD_SLOW" in os.environ
+
+
+def git(*words):
+    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def build_older(folder):
+    """The program of the last commit before this version's number."""
+    number = re.search(r"version: '[\d.]+'", (ROOT / "meson.build").read_text()).group()
+    first = git("log", "--reverse", "--format=%H", "-S" + number, "--", "meson.build").split()[0]
+    archive = subprocess.Popen(["git", "-C", str(ROOT), "archive", first + "^"], stdout=subprocess.PIPE)
+    (folder / "source").mkdir(parents=True)
+    subprocess.run(["tar", "-x", "-C", str(folder / "source")], stdin=archive.stdout, check=True)
+    assert archive.wait() == 0
+    for words in (["meson", "setup", folder / "build", folder / "source", "-Dtests=disabled"], ["ninja", "-C", folder / "build", "leasehold"]):
+        done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-3000:]
+    return folder / "build/leasehold"
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory):
+    return os.environ.get("LEASEHOLD_OLD_BIN") or str(build_older(tmp_path_factory.mktemp("older")))
+
+
 class Old(Server):
+    program = None
+
     def command(self):
-        return [os.environ["LEASEHOLD_OLD_BIN"], *super().command()[1:]]
+        return [self.program, *super().command()[1:]]
 
 
-@pytest.mark.skipif("LEASEHOLD_OLD_BIN" not in os.environ, reason="LEASEHOLD_OLD_BIN names no older program")
-def test_D27_two_versions_on_the_same_tables_and_the_old_one_goes_on_alone(make, store, tmp_path):
+@pytest.mark.skipif("LEASEHOLD_OLD_BIN" not in os.environ and not SLOW, reason="LEASEHOLD_OLD_BIN names no older program; make check-deploy SLOW=1 builds one")
+def test_D27_two_versions_on_the_same_tables_and_the_old_one_goes_on_alone(make, store, tmp_path, older):
     env = {**store.env, "LEASEHOLD_SIM_SANDBOXES": "60", "LEASEHOLD_STORE_DEADLINE_MS": "20000"}
     nodes = []
     for number, kind in enumerate((Old, Server)):
@@ -195,6 +227,7 @@ def test_D27_two_versions_on_the_same_tables_and_the_old_one_goes_on_alone(make,
         data.mkdir()
         # A version from before slices of the log reads one.
         nodes.append(kind(data, env if kind is Old else {**env, "LEASEHOLD_DDB_EVENT_SLICES": "1"}))
+        nodes[-1].program = older
         make.servers.append(nodes[-1])
         nodes[-1].start()
     old, new = nodes
@@ -215,3 +248,49 @@ def test_D27_two_versions_on_the_same_tables_and_the_old_one_goes_on_alone(make,
     assert {owner: old.track(owner).claim()["sandbox_id"] for owner in held} == held
     assert old.track("alone").allocate().status == 201
     assert store.run("store", "check").returncode == 0
+
+
+AWAY = 120  # seconds
+
+
+@pytest.mark.skipif(not SLOW, reason="make check-deploy SLOW=1 runs it: two minutes of waiting")
+def test_D31_two_minutes_without_the_store_it_is_alive_and_not_ready_and_then_serves_again(make, proxy, nodes):
+    """A balancer that replaces what /healthz calls ill must not replace all nodes because the store is away."""
+    (node,) = nodes(1, make.csp(5), via=proxy)
+    held = node.track("a").claim()["sandbox_id"]
+    pid, client = node.pid, node.client()
+    proxy.stop()
+    until(lambda: client.get("/readyz").status == 503, "it says that it cannot serve")
+    over, looks = time.monotonic() + AWAY, 0
+    while time.monotonic() < over:
+        assert (client.get("/healthz").status, client.get("/readyz").status) == (200, 503)
+        looks += 1
+        time.sleep(1)  # as a balancer does
+    assert looks > 3
+    proxy.start()
+    until(lambda: client.get("/readyz").status == 200, "it is ready again")
+    until(lambda: node.track("a").allocate().status == 200, "it serves")
+    assert node.track("a").claim()["sandbox_id"] == held and node.pid == pid
+
+
+def documented():
+    """{operation: calls a minute} of docs/dynamodb.md."""
+    text = (ROOT / "docs/dynamodb.md").read_text()
+    table = text[text.index("## What an idle node costs") :].split("\n## ")[0]
+    return {name: float(count) for name, count in re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", table, re.M)}
+
+
+@pytest.mark.skipif(not SLOW, reason="make check-deploy SLOW=1 runs it: it counts for minutes")
+def test_D24_a_node_with_nothing_to_do_makes_as_many_calls_as_the_documents_say(make, proxy, nodes):
+    """Most of them are of what looks every second or so; jobs that run every few minutes are a small part, and not all of them run meanwhile."""
+    (node,) = nodes(1, make.csp(5), via=proxy)
+    node.settle()
+    minutes = 5
+    proxy.forget()
+    began = time.monotonic()
+    time.sleep(60 * minutes)
+    counted, took = proxy.counts(), (time.monotonic() - began) / 60
+    print({name: round(n / took, 2) for name, n in sorted(counted.items())}, "in all", round(sum(counted.values()) / took, 1))
+    said = documented()
+    assert set(counted) == set(said), (counted, said)
+    assert abs(sum(counted.values()) / took / sum(said.values()) - 1) < 0.1, (counted, said)

@@ -33,11 +33,10 @@ def image():
     return {"digest": digest, "tar": ROOT / "build-image/leasehold.tar", "tree": ROOT / "build-image/tree"}
 
 
-@pytest.fixture(scope="module")
-def unpacked(image, tmp_path_factory):
-    """Its files and its settings."""
-    folder = tmp_path_factory.mktemp("image")
-    run("tar", "-xf", image["tar"], "-C", folder)
+def unpack(tar, folder):
+    """The files of a docker archive, and its settings."""
+    folder.mkdir(exist_ok=True)
+    run("tar", "-xf", tar, "-C", folder)
     manifest = json.loads((folder / "manifest.json").read_text())[0]
     root = folder / "root"
     root.mkdir()
@@ -46,7 +45,13 @@ def unpacked(image, tmp_path_factory):
     root.chmod(0o755)
     for made in ("proc", "dev"):
         (root / made).mkdir(exist_ok=True)
-    yield root, json.loads((folder / manifest["Config"]).read_text())["config"]
+    return root, json.loads((folder / manifest["Config"]).read_text())["config"]
+
+
+@pytest.fixture(scope="module")
+def unpacked(image, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("image")
+    yield unpack(image["tar"], folder)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -59,7 +64,10 @@ def test_d10_the_same_again_and_small(image):
 
 
 def test_the_image_says_how_it_is_run(unpacked):
-    _, config = unpacked
+    says_how_it_is_run(unpacked[1])
+
+
+def says_how_it_is_run(config):
     assert config["User"] == "%d:%d" % (UID, UID) and config["StopSignal"] == "SIGTERM"
     assert config["Entrypoint"] == ["/usr/bin/leasehold"] and config["Cmd"] == ["serve"]
     assert config["Healthcheck"]["Test"] == ["CMD", "/usr/bin/leasehold", "health"]
@@ -89,10 +97,22 @@ def inside(root, *args, env, **kw):
                             env=clean_env(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kw)
 
 
+def names_resolve(root, port):
+    """By the image's own library, and the file that whoever runs an image puts into it."""
+    address = {"LEASEHOLD_ADDRESS": "http://somewhere.example:" + port, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN}
+    asked = inside(root, "/usr/bin/leasehold", "claims", "show", env=address)
+    said = asked.communicate(timeout=120)
+    assert asked.returncode == 0, said
+
+
 def test_d11_d12_it_runs_read_only_without_rights_and_ends_in_good_order(unpacked):
-    root, _ = unpacked
+    runs_read_only(unpacked[0])
+
+
+def runs_read_only(root):
     env = {"LEASEHOLD_LISTEN": "127.0.0.1:0", "LEASEHOLD_DATA": "/var/lib/leasehold", "BROKER_API_TOKEN": TRACK_TOKEN,
            "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "LOG_LEVEL": "INFO"}
+    (root / "etc/hosts").write_text("127.0.0.1 somewhere.example\n")
     began = time.monotonic()
     process = inside(root, "/usr/bin/leasehold", "serve", "--init", env=env)
     try:
@@ -105,6 +125,7 @@ def test_d11_d12_it_runs_read_only_without_rights_and_ends_in_good_order(unpacke
         print("ready after %.2f s" % (time.monotonic() - began))
         port = address.rpartition(":")[2]
         assert subprocess.run([str(ROOT / "build/leasehold"), "health", "--ready", "--listen", "127.0.0.1:" + port], env=clean_env({})).returncode == 0
+        names_resolve(root, port)
         server = until(lambda: program_of(process.pid), "its process")
         status = Path("/proc/%d/status" % server).read_text()
         assert "CapEff:\t0000000000000000" in status and "Uid:\t%d" % UID in status
@@ -119,6 +140,40 @@ def test_d11_d12_it_runs_read_only_without_rights_and_ends_in_good_order(unpacke
         process.wait()
         process.stdout.close()
         process.stderr.close()
+
+
+class Storage:
+    """buildah with layers of its own."""
+
+    def __init__(self, folder):
+        self.words = ["buildah", "--storage-driver", "vfs", "--root", folder / "layers", "--runroot", folder / "run"]
+
+    def __call__(self, *args):
+        env = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin"}
+        return run(*self.words, *args, env=env).strip()
+
+
+@pytest.mark.skipif("LEASEHOLD_SLOW" not in os.environ, reason="make check-deploy SLOW=1 runs it")
+def test_d13_the_file_for_docker_builds_an_image_that_runs_the_same(tmp_path):
+    """On a base that mmdebstrap makes: no registry is asked. It stands for the one that the file names by its digest."""
+    run("mmdebstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", tmp_path / "base.tar")
+    context = tmp_path / "context"
+    context.mkdir()
+    run("sh", "-c", 'git -C "$0" archive HEAD | tar -x -C "$1"', ROOT, context)
+    buildah = Storage(tmp_path)
+    try:
+        base = buildah("from", "scratch")
+        buildah("add", "--quiet", base, tmp_path / "base.tar", "/")
+        buildah("commit", "--quiet", "--rm", base, "localhost/base")
+        buildah("bud", "--quiet", "--format", "docker", "--isolation", "chroot", "--layers=false", "--build-arg", "BASE=localhost/base",
+                "--file", context / "deploy/container/Containerfile", "--tag", "localhost/leasehold", context)
+        buildah("push", "--quiet", "localhost/leasehold", "docker-archive:%s" % (tmp_path / "image.tar"))
+        root, config = unpack(tmp_path / "image.tar", tmp_path / "image")
+        assert (tmp_path / "image.tar").stat().st_size < 30e6
+        says_how_it_is_run(config)
+        runs_read_only(root)
+    finally:
+        shutil.rmtree(tmp_path, ignore_errors=True)  # half a gigabyte
 
 
 def program_of(pid):

@@ -5,13 +5,13 @@ import os
 import re
 import shutil
 import subprocess
-import time
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from lib.lambda_runtime import Function, Runtime
+from lib.lambda_runtime import Runtime
 from lib.server import QUIET, clean_env
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,24 @@ def test_D18_it_runs_as_a_server_would(built, tmp_path):
         assert done.returncode == 0, (words, done.stdout, done.stderr)
 
 
-def test_D19_the_function_is_small_and_asks_for_work_soon(built, tmp_path):
+# What depends on the processor and on the C library, not on the rest.
+BASE_TESTS = ("addr", "base", "base64", "breaker", "http1", "jwt", "sigv4", "trace", "yaml")
+
+
+@pytest.mark.skipif("LEASEHOLD_SLOW" not in os.environ, reason="make check-deploy SLOW=1 runs it")
+def test_D18_the_unit_tests_of_the_base_pass_on_its_processor(built):
+    folder, _, wrapper = built
+    tests = ["tests/unit/test_" + name for name in BASE_TESTS]
+    made = subprocess.run(["ninja", "-C", folder / "program", "--quiet", *tests], capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout[-3000:]
+    for test in tests:
+        done = subprocess.run([*wrapper, str(folder / "program" / test)], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0, (test, done.stdout[-2000:], done.stderr[-2000:])
+
+
+@pytest.fixture
+def bootstrap(built, tmp_path):
+    """The program out of the archive, and how it is run."""
     folder, _, wrapper = built
     archive = folder / "lambda.zip"
     assert archive.stat().st_size < 10e6
@@ -60,17 +77,36 @@ def test_D19_the_function_is_small_and_asks_for_work_soon(built, tmp_path):
     program = tmp_path / "bootstrap"
     program.chmod(0o755)
     assert program.read_bytes() == (folder / "leasehold").read_bytes()
+    return program, wrapper
+
+
+def seconds_until_the_first_call(program, wrapper, folder):
+    """Of the processor. Not configured as a guard, it tells the runtime what is missing: a call like the first one, and then it ends."""
     runtime = Runtime()
-    env = {"QUARANTINE_MODE": "none"}
-    # Not configured as a guard: it starts, and tells the runtime what is missing. That is a call like the first one.
-    function = Function(runtime, tmp_path / "data", env, command=[*wrapper, str(program), "lambda"])
+    env = clean_env({"LEASEHOLD_QUARANTINE": "none", "AWS_LAMBDA_RUNTIME_API": runtime.address})
     try:
-        began = time.monotonic()
-        function.start()
-        assert function.end(120) == 1
-        took = time.monotonic() - began
+        process = subprocess.Popen([*wrapper, str(program), "lambda"], env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 1
         assert "must be guard" in runtime.init_error["errorMessage"], runtime.init_error
-        assert wrapper or took < 10, took  # the figure of 0.1 s is of a quiet machine: see docs/production.md
     finally:
-        function.kill()
         runtime.close()
+    return used.ru_utime + used.ru_stime
+
+
+def test_D19_the_function_is_small_and_asks_for_work_soon(bootstrap, tmp_path):
+    program, wrapper = bootstrap
+    # What the machine is busy with otherwise does not count: time of the processor, and the best of some.
+    used = min(seconds_until_the_first_call(program, wrapper, tmp_path) for _ in range(1 if wrapper else 7))
+    assert wrapper or used < 0.1, used
+
+
+def test_D19_the_function_out_of_the_archive_passes_the_tests_of_the_guard_as_a_function(bootstrap):
+    program, wrapper = bootstrap
+    if wrapper:
+        pytest.skip("emulated it would take hours; test_D18 shows that it runs")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/aws/test_lambda.py"], cwd=ROOT, env={**os.environ, "LEASEHOLD_BIN": str(program)},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-5000:]

@@ -13,13 +13,20 @@
 #include "app/store/stores.h"
 #include "cli/term/args.h"
 #include "cli/term/io.h"
+#include "domain/sandbox.h"
 #include "net/fetch.h"
 #include "service/broker/claims_pause.h"
+#include "service/broker/records.h"
 #include "service/services.h"
 #include "store/sqlite/sqlite.h"
 #include "store/sqlite/sqlite_file.h"
+#include "store/walk.h"
 
-enum { PATIENCE_MS = 30000 };
+enum { PATIENCE_MS = 30000, PAGE = 100 };
+
+#define RESTORED                                                                                  \
+	"restored; claims are paused. Start the server, let it sync, quarantine what is in use\n" \
+	"('leasehold sandbox quarantine --from FILE', or --all), then 'leasehold claims resume'.\n"
 
 static int report(const struct err *e)
 {
@@ -65,22 +72,28 @@ static int run_backup(const char *to, struct config *c)
 }
 
 /* The tables on DynamoDB: made where they are missing, or only compared with what is needed. */
-static int run_tables(struct config *c, bool is_check)
+static enum rc look_after_tables(struct config *c, bool is_check, struct err *e)
 {
 	struct app_store   s;
 	struct ddb_options options;
 	struct buf         differences;
-	struct err         e = { 0 };
 	enum rc            rc;
 
 	app_open_dynamodb(c, &clock_real, &s);
 	options = app_ddb_options(c, &s);
 	buf_init(&differences, 65536);
-	rc = is_check ? ddb_check_tables(&options, &differences, &e) : ddb_create_tables(&options, &e);
+	rc = is_check ? ddb_check_tables(&options, &differences, e) : ddb_create_tables(&options, e);
 	fprintf(stderr, "%.*s", (int)differences.n, differences.n ? differences.p : "");
 	buf_fini(&differences);
 	app_store_close(&s);
-	return finish(rc, &e);
+	return rc;
+}
+
+static int run_tables(struct config *c, bool is_check)
+{
+	struct err e = { 0 };
+
+	return finish(look_after_tables(c, is_check, &e), &e);
 }
 
 static int run_check(struct config *c)
@@ -137,8 +150,74 @@ static int run_restore(const char *backup, struct config *c)
 		rc = err_set(&e, RC_UNAVAILABLE, "another leasehold uses %s; stop it first", options.path);
 	if (rc || sqlite_replace(&options, backup, pause_claims, &e))
 		return report(&e);
-	printf("restored; claims are paused. Start the server, let it sync, quarantine what is in use\n"
-	       "('leasehold sandbox quarantine --from FILE', or --all), then 'leasehold claims resume'.\n");
+	printf("%s", RESTORED);
+	return CLI_EXIT_OK;
+}
+
+/* --- tables that DynamoDB has restored --- */
+
+struct unknown {
+	struct store *here;
+	int64_t       count;
+};
+
+/* Of the table that was replaced: what is in use there, and free or not known here. */
+static enum rc print_unknown(const struct page *page, struct arena *a, void *arg, struct err *e)
+{
+	struct unknown *u = arg;
+
+	for (size_t i = 0; i < page->count; i++) {
+		const struct sandbox *there = page_record(page, &sandbox_type, i);
+		struct sandbox        here;
+		bool                  is_known;
+		enum rc               rc;
+
+		if (there->status == SANDBOX_AVAILABLE)
+			continue;
+		if ((rc = store_find(u->here, &sandbox_type, there->sandbox_id, a, &here, &is_known, e)))
+			return rc;
+		if (is_known && here.status != SANDBOX_AVAILABLE)
+			continue;
+		printf("%.*s\n", STR_ARG(there->sandbox_id));
+		u->count++;
+	}
+	return RC_OK;
+}
+
+static enum rc compare_with(const char *table, struct config *c, struct unknown *u, struct err *e)
+{
+	struct query     all = { .type = &sandbox_type, .index = QUERY_ALL, .limit = PAGE };
+	struct app_store old;
+	enum rc          rc;
+
+	config_set(c, CONFIG_DDB_TABLE, str_from(table), FROM_COMMAND_LINE);
+	app_open_dynamodb(c, &clock_real, &old);
+	rc = store_read_pages(old.store, &all, print_unknown, u, e);
+	app_store_close(&old);
+	return rc ? err_wrap(e, rc, "%s", table) : RC_OK;
+}
+
+/* DynamoDB has made them, from a backup or as of a moment: what is missing is that nothing may be lent. */
+static int run_restored(const char *old_table, struct config *c)
+{
+	struct app_store s;
+	struct unknown   u = { 0 };
+	struct err       e = { 0 };
+	enum rc          rc = look_after_tables(c, true, &e);
+
+	if (rc)
+		return report(&e);
+	app_open_dynamodb(c, &clock_real, &s);
+	u.here = s.store;
+	rc = pause_claims(s.store, &e);
+	if (!rc && old_table)
+		rc = compare_with(old_table, c, &u, &e);
+	app_store_close(&s);
+	if (rc)
+		return report(&e);
+	if (old_table)
+		fprintf(stderr, "in use in %s and free here: %" PRId64 "\n", old_table, u.count);
+	fprintf(stderr, "%s", RESTORED);
 	return CLI_EXIT_OK;
 }
 
@@ -233,7 +312,7 @@ int store_command(const struct cli_args *args, struct config *c)
 {
 	const char         *from = args->values[CLI_OPTION_FROM], *to = args->values[CLI_OPTION_TO];
 	enum cli_command_id id = (enum cli_command_id)(args->command - cli_commands);
-	bool is_embedded = id == CLI_COMMAND_INIT || id == CLI_COMMAND_STORE_RESTORE || id == CLI_COMMAND_STORE_COMPACT;
+	bool                is_embedded = id == CLI_COMMAND_INIT || id == CLI_COMMAND_STORE_COMPACT;
 
 	umask(077); /* what is written here holds other people's names */
 	fetch_global_init();
@@ -245,7 +324,8 @@ int store_command(const struct cli_args *args, struct config *c)
 	switch (id) {
 	case CLI_COMMAND_STORE_BACKUP: return run_backup(to, c);
 	case CLI_COMMAND_INIT: return run_init(c);
-	case CLI_COMMAND_STORE_RESTORE: return run_restore(from, c);
+	case CLI_COMMAND_STORE_RESTORE:
+		return config_number(c, CONFIG_STORE) == APP_DYNAMODB ? run_restored(from, c) : run_restore(from, c);
 	case CLI_COMMAND_STORE_COMPACT: return run_compact(c);
 	case CLI_COMMAND_STORE_CREATE_TABLES: return run_tables(c, false);
 	case CLI_COMMAND_STORE_COPY: return run_copy(from, to, c);

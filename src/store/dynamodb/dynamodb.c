@@ -122,6 +122,8 @@ enum rc ddb_call(struct ddb_session *session, const char *operation, const struc
 	(void)snprintf(target, sizeof(target), "DynamoDB_20120810.%s", operation); /* fits */
 	rc = aws_call_within(d->options.client, time_for_call(session), target, buf_str(body), a, &answer, e);
 	tell_breaker(d, ticket, rc == RC_OK);
+	if (rc && e)
+		e->code = NULL; /* of the way there; codes are for what a function decides: see is_away() */
 	if (rc == RC_TIMEOUT) { /* for our callers the same: the store cannot serve now */
 		if (e)
 			e->rc = RC_UNAVAILABLE;
@@ -175,6 +177,12 @@ static bool is_doubtful(const struct session *s, const struct txn *t, const stru
 	       !(before->rc == t->rc && strcmp(before->msg, t->e.msg) == 0);
 }
 
+/* The store itself cannot serve. What a function says has a code of its own, such as CLAIMS_PAUSED. */
+static bool is_away(const struct txn *t)
+{
+	return t->rc == RC_UNAVAILABLE && !t->e.code;
+}
+
 /* True when the outcome stands; false: run it again. */
 static bool try_once(struct ddb_store *d, struct txn *t, struct mono end, int tries)
 {
@@ -189,7 +197,7 @@ static bool try_once(struct ddb_store *d, struct txn *t, struct mono end, int tr
 
 	err_clear(&t->e);
 	(void)session_execute(&s, t, &was_applying); /* kept in the transaction */
-	if (t->rc == RC_OK || t->rc == RC_UNAVAILABLE)
+	if (t->rc == RC_OK || is_away(t))
 		return true;
 	if (was_applying && t->rc == RC_CONFLICT && !ddb.is_taken) {
 		atomic_fetch_add(&d->base.conflicts, 1);
@@ -214,7 +222,7 @@ static void run_txn(struct ddb_store *d, struct txn *t)
 		if (tries > 0)
 			wait_a_little(d, end, tries);
 	}
-	store_note_commit(&d->base, t->rc == RC_UNAVAILABLE ? t->rc : RC_OK, &t->e, 1, true);
+	store_note_commit(&d->base, is_away(t) ? t->rc : RC_OK, &t->e, 1, true);
 }
 
 static void *work(void *arg)
