@@ -253,6 +253,26 @@ def test_another_version_and_a_new_password(front, site, mariadb):
     assert mariadb.ask_as(before["username"], before["password"], "SELECT 1")[0] != 0
 
 
+def test_a_rotation_that_is_tried_again_locks_no_task_out(front, site, mariadb):
+    """Killed when the secret has the new password and the tasks have the old one: the next try goes on with the same."""
+    site.active()
+    before = json.loads(front.state("secretsmanager")[SECRETS[0]]["value"])
+    held, again = (front.fault("hold_before", "ecs", "UpdateService", skip=skip) for skip in (0, 1))  # one is the probe's, at the start
+    operation = site.on("/rotate", "POST")
+    front.wait_held(held, 180)
+    site.server.kill()
+    front.release(held)
+    site.server.start()
+    front.wait_held(again, 180)
+    after = json.loads(front.state("secretsmanager")[SECRETS[0]]["value"])
+    for login in (before, after):
+        assert mariadb.ask_as(login["username"], login["password"], "SELECT 1") == (0, "1")
+    front.release(again)
+    assert Site(site.server, front, mariadb).ends(operation) == "SUCCEEDED"
+    assert json.loads(front.state("secretsmanager")[SECRETS[0]]["value"]) == after
+    assert mariadb.ask_as(before["username"], before["password"], "SELECT 1")[0] != 0
+
+
 def test_archived_and_restored(front, site):
     site.active()
     made = site.on("/backup", "POST")
