@@ -170,7 +170,7 @@ install: build ## install below DESTDIR and PREFIX=/usr/local
 	@$(call heard_on_failure,meson configure build --prefix=$(PREFIX)) ninja -C build --quiet
 	meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
-.PHONY: deb image portable lambda-zip check-deploy
+.PHONY: deb image site-image portable lambda-zip check-deploy
 deb: ## build the Debian package of the last commit, into build-deb
 	@scripts/setup deploy
 	@scripts/make-deb
@@ -178,6 +178,10 @@ deb: ## build the Debian package of the last commit, into build-deb
 image: ## build the container image, into build-image; as root
 	@scripts/setup deploy
 	@scripts/make-image
+
+site-image: ## build the image of tenants' tasks on AWS, into build-site-image; as root, with the network
+	@scripts/setup deploy
+	@scripts/make-site-image
 
 lambda-zip: portable
 portable: ## build one file, and the function for AWS Lambda, that run on any Linux with glibc 2.34: ARCH=amd64 or arm64, into build-portable
