@@ -109,10 +109,10 @@ check-tsan-server: build-tsan/build.ninja
 	@LEASEHOLD_BIN=$(CURDIR)/build-tsan/leasehold $(PYTHON) -m pytest tests/api \
 		$(foreach t,$(UNHURRIED),--ignore=tests/api/test_$(t).py)
 
-# The chain of one lease and of one hold on AWS: each of its calls lost, and the server killed at each. And the suite of instances there.
+# The chain of one lease, of one hold and of one instance on AWS: each of its calls lost, and the server killed at each. And the suite of instances there.
 check-every-call: build-tests
 	@LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests/aws/test_every_call_of_a_lease.py tests/aws/test_every_call_of_a_hold.py \
-		tests/aws/test_instances_on_aws.py
+		tests/aws/test_every_call_of_an_instance.py tests/aws/test_instances_on_aws.py
 
 check-coverage: coverage
 
@@ -170,7 +170,7 @@ install: build ## install below DESTDIR and PREFIX=/usr/local
 	@$(call heard_on_failure,meson configure build --prefix=$(PREFIX)) ninja -C build --quiet
 	meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
-.PHONY: deb image portable lambda-zip check-deploy
+.PHONY: deb image site-image portable lambda-zip check-deploy
 deb: ## build the Debian package of the last commit, into build-deb
 	@scripts/setup deploy
 	@scripts/make-deb
@@ -178,6 +178,10 @@ deb: ## build the Debian package of the last commit, into build-deb
 image: ## build the container image, into build-image; as root
 	@scripts/setup deploy
 	@scripts/make-image
+
+site-image: ## build the image of tenants' tasks on AWS, into build-site-image; as root, with the network
+	@scripts/setup deploy
+	@scripts/make-site-image
 
 lambda-zip: portable
 portable: ## build one file, and the function for AWS Lambda, that run on any Linux with glibc 2.34: ARCH=amd64 or arm64, into build-portable

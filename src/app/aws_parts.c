@@ -209,20 +209,28 @@ static void open_probe(struct aws_parts *x, const struct config *c)
 		                                               CONFIG_DEPROVISION_QUEUE };
 	bool                      is_guard = x->options.is_guard;
 	struct aws_probe_options  o = { .callers = x->callers,
-		                        .cloud = &x->options,
-		                        .organisation = x->ports.organisation,
-		                        .costs = aws_cloud_costs(x->cloud),
-		                        .directory = aws_cloud_directory(x->cloud),
 		                        .table = config_str(c, CONFIG_ACCOUNT_TABLE),
 		                        .ejects = is_guard && config_number(c, CONFIG_REST_EJECTS),
 		                        .tenant_queue = config_str(c, CONFIG_TENANT_QUEUE),
 		                        .bus = config_str(c, CONFIG_EVENT_BUS),
 		                        .topic = config_str(c, CONFIG_SNS_TOPIC),
 		                        .sends_mail = config_number(c, CONFIG_MAILER) == MAIL_BY_SES,
-		                        .makes_credentials = !is_guard && config_number(c, CONFIG_CREDENTIALS),
-		                        .has_nuke = !is_guard && config_number(c, CONFIG_CLEANER) == CLEANING_NUKE,
 		                        .region_of = region_of };
 
+	if (x->cloud) {
+		o.cloud = &x->options;
+		o.organisation = x->ports.organisation;
+		o.costs = aws_cloud_costs(x->cloud);
+		o.directory = aws_cloud_directory(x->cloud);
+		o.makes_credentials = !is_guard && config_number(c, CONFIG_CREDENTIALS);
+		o.has_nuke = !is_guard && config_number(c, CONFIG_CLEANER) == CLEANING_NUKE;
+	}
+	if (instance_parts_is_aws(c)) {
+		x->instances = instance_parts_aws(c, x->callers);
+		o.more = aws_instances_permissions(&o.more_count);
+		o.more_arg = &x->instances;
+		o.more_policy = "instances.json";
+	}
 	if (is_guard && config_number(c, CONFIG_WAKE) == WAKE_SCHEDULER)
 		o.scheduler_group = config_str(c, CONFIG_SCHEDULER_GROUP);
 	for (size_t i = 0; i < AWS_PROBE_QUEUES; i++)
@@ -303,13 +311,16 @@ enum rc aws_parts_new(struct parts *p, struct err *e)
 	pthread_mutex_init(&x->lock, NULL);
 	if (!aws_parts_is_wanted(p->config) && !messages_is_wanted(p->config) && !instance_parts_is_aws(p->config))
 		return RC_OK; /* whatever the environment says about AWS is nothing to us */
-	if ((rc = open_callers(x, p->config, e)) || !aws_parts_is_wanted(p->config))
+	if ((rc = open_callers(x, p->config, e)))
 		return rc;
-	read_options(x, p->config);
-	if ((rc = aws_cloud_open(&x->options, &x->cloud, e)))
-		return rc;
-	x->ports = aws_cloud_ports(x->cloud);
-	open_probe(x, p->config);
+	if (aws_parts_is_wanted(p->config)) {
+		read_options(x, p->config);
+		if ((rc = aws_cloud_open(&x->options, &x->cloud, e)))
+			return rc;
+		x->ports = aws_cloud_ports(x->cloud);
+	}
+	if (x->cloud || instance_parts_is_aws(p->config))
+		open_probe(x, p->config);
 	return RC_OK;
 }
 

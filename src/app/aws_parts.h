@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "providers/aws/aws.h"
 #include "providers/aws/call.h"
+#include "providers/aws/instances/instances.h"
 #include "providers/aws/pace.h"
 
 struct buf;
@@ -34,9 +35,11 @@ struct aws_parts {
 	struct aws_pacer         pacer;
 	struct aws_callers      *callers; /* NULL: nothing of AWS is used */
 	struct aws_cloud_options options;
-	struct aws_cloud        *cloud; /* NULL: the cloud is simulated; then the probe is, too */
+	struct aws_cloud        *cloud; /* NULL: the cloud is simulated */
 	struct cloud             ports;
-	struct aws_probe        *probe;
+
+	struct aws_instances_options instances; /* of the driver aws, for the probe */
+	struct aws_probe            *probe;     /* NULL: neither of both is AWS's */
 
 	pthread_mutex_t   lock; /* of what follows */
 	struct aws_denial denials[AWS_DENIALS_MAX];

@@ -74,26 +74,30 @@ static void check_local(const struct config *c, struct buf *problems)
 		         config_name(CONFIG_TIME_SCALE));
 }
 
+struct aws_instances_options instance_parts_aws(const struct config *c, struct aws_callers *callers)
+{
+	return (struct aws_instances_options){ .callers = callers,
+		                               .env = config_str(c, CONFIG_TENANT_ENV),
+		                               .cluster = config_str(c, CONFIG_ECS_CLUSTER),
+		                               .file_system = config_str(c, CONFIG_EFS_ID),
+		                               .vpc = config_str(c, CONFIG_VPC_ID),
+		                               .subnets = config_str(c, CONFIG_SUBNETS),
+		                               .security_groups = config_str(c, CONFIG_SECURITY_GROUPS),
+		                               .listener = config_str(c, CONFIG_LISTENER),
+		                               .execution_role = config_str(c, CONFIG_EXECUTION_ROLE),
+		                               .task_role = config_str(c, CONFIG_SITE_ROLE),
+		                               .image = config_str(c, CONFIG_SITE_IMAGE),
+		                               .versions = config_text(c, CONFIG_SITE_VERSIONS),
+		                               .domain = config_str(c, CONFIG_SITE_DOMAIN),
+		                               .bucket = config_str(c, CONFIG_ARCHIVE_BUCKET),
+		                               .db_host = config_str(c, CONFIG_DB_HOST),
+		                               .db_admin = config_str(c, CONFIG_DB_ADMIN),
+		                               .db_ca_file = config_text(c, CONFIG_DB_CA) };
+}
+
 static enum rc open_aws(struct parts *p, struct instance_driver **ret, struct err *e)
 {
-	const struct config         *c = p->config;
-	struct aws_instances_options o = { .callers = p->aws->callers,
-		                           .env = config_str(c, CONFIG_TENANT_ENV),
-		                           .cluster = config_str(c, CONFIG_ECS_CLUSTER),
-		                           .file_system = config_str(c, CONFIG_EFS_ID),
-		                           .vpc = config_str(c, CONFIG_VPC_ID),
-		                           .subnets = config_str(c, CONFIG_SUBNETS),
-		                           .security_groups = config_str(c, CONFIG_SECURITY_GROUPS),
-		                           .listener = config_str(c, CONFIG_LISTENER),
-		                           .execution_role = config_str(c, CONFIG_EXECUTION_ROLE),
-		                           .task_role = config_str(c, CONFIG_SITE_ROLE),
-		                           .image = config_str(c, CONFIG_SITE_IMAGE),
-		                           .versions = config_text(c, CONFIG_SITE_VERSIONS),
-		                           .domain = config_str(c, CONFIG_SITE_DOMAIN),
-		                           .bucket = config_str(c, CONFIG_ARCHIVE_BUCKET),
-		                           .db_host = config_str(c, CONFIG_DB_HOST),
-		                           .db_admin = config_str(c, CONFIG_DB_ADMIN),
-		                           .db_ca_file = config_text(c, CONFIG_DB_CA) };
+	struct aws_instances_options o = instance_parts_aws(p->config, p->aws->callers);
 
 	return aws_instances_open(&o, ret, e);
 }

@@ -6,6 +6,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "kernel/saga.h"
+#include "providers/aws/instances/instances.h"
 #include "service/instance/instances.h"
 
 struct buf;
@@ -26,8 +27,9 @@ const char *instance_parts_driver(const struct config *c, bool is_dev);
 /* Does it need the simulated cloud? */
 bool instance_parts_is_sim(const struct config *c, bool is_dev);
 
-/* Does it call AWS? */
-bool instance_parts_is_aws(const struct config *c);
+/* Does it call AWS? And with what, borrowed of the settings. */
+bool                         instance_parts_is_aws(const struct config *c);
+struct aws_instances_options instance_parts_aws(const struct config *c, struct aws_callers *callers);
 
 /* What is wrong with the settings, one problem a line. */
 void instance_parts_check(const struct config *c, struct buf *problems);

@@ -165,7 +165,7 @@ def test_a_quota_is_named_and_all_is_undone(front, site, service, limit, code, w
 
 MADE = {"efs": ["CreateAccessPoint"], "secretsmanager": ["CreateSecret"], "elbv2": ["CreateTargetGroup", "CreateRule", "ModifyRule"],
         "ecs": ["RegisterTaskDefinition", "CreateService", "RunTask"], "logs": ["CreateLogGroup"],
-        "cognito-idp": ["CreateUserPool", "CreateUserPoolDomain", "SetUserPoolMfaConfig"]}
+        "cognito-idp": ["CreateUserPool", "CreateUserPoolClient", "CreateUserPoolDomain", "SetUserPoolMfaConfig"]}
 REMOVED = {"efs": ["DeleteAccessPoint"], "secretsmanager": ["DeleteSecret"], "elbv2": ["DeleteRule", "DeleteTargetGroup"],
            "ecs": ["UpdateService", "DeleteService", "DeregisterTaskDefinition", "DeleteTaskDefinitions"], "logs": ["DeleteLogGroup"],
            "cognito-idp": ["DeleteUserPoolDomain", "DeleteUserPool"]}
@@ -186,6 +186,22 @@ def test_replies_that_are_lost_double_nothing_and_leave_nothing(front, site):
     site.reaches("DEPROVISIONED", 400)
     assert [front.hits(number) for number in lost] == [1] * len(lost)
     assert site.left() == {}
+
+
+def test_a_pool_ends_up_with_one_client(front, site):
+    """A request that went out twice, or a try that nobody heard of, has made more: those of its name go, another's stays."""
+    held = front.fault("hold_before", "cognito-idp", "CreateUserPoolClient")
+    assert site.call("POST", "", ACME).status == 202
+    front.wait_held(held, 180)
+    pool = front.state("cognito-idp")["pools"][0]["id"]
+    for name in ("bbws-tenant-acme-client", "bbws-tenant-acme-client", "somebody-else"):
+        front.do("cognito-idp", "add_client", pool=pool, name=name)
+    front.release(held)
+    shown = site.reaches("ACTIVE")
+    clients = {c["ClientName"]: c["ClientId"] for c in front.state("cognito-idp")["pools"][0]["clients"]}
+    assert len(front.state("cognito-idp")["pools"][0]["clients"]) == 2 and set(clients) == {"bbws-tenant-acme-client", "somebody-else"}
+    assert json.loads(front.state("secretsmanager")[SECRETS[1]]["value"])["client_id"] == clients["bbws-tenant-acme-client"]
+    assert shown["resources"]["identity"]["client"] == clients["bbws-tenant-acme-client"]
 
 
 def test_tasks_that_never_start_end_it(front, site):
@@ -237,6 +253,26 @@ def test_another_version_and_a_new_password(front, site, mariadb):
     assert mariadb.ask_as(before["username"], before["password"], "SELECT 1")[0] != 0
 
 
+def test_a_rotation_that_is_tried_again_locks_no_task_out(front, site, mariadb):
+    """Killed when the secret has the new password and the tasks have the old one: the next try goes on with the same."""
+    site.active()
+    before = json.loads(front.state("secretsmanager")[SECRETS[0]]["value"])
+    held, again = (front.fault("hold_before", "ecs", "UpdateService", skip=skip) for skip in (0, 1))  # one is the probe's, at the start
+    operation = site.on("/rotate", "POST")
+    front.wait_held(held, 180)
+    site.server.kill()
+    front.release(held)
+    site.server.start()
+    front.wait_held(again, 180)
+    after = json.loads(front.state("secretsmanager")[SECRETS[0]]["value"])
+    for login in (before, after):
+        assert mariadb.ask_as(login["username"], login["password"], "SELECT 1") == (0, "1")
+    front.release(again)
+    assert Site(site.server, front, mariadb).ends(operation) == "SUCCEEDED"
+    assert json.loads(front.state("secretsmanager")[SECRETS[0]]["value"]) == after
+    assert mariadb.ask_as(before["username"], before["password"], "SELECT 1")[0] != 0
+
+
 def test_archived_and_restored(front, site):
     site.active()
     made = site.on("/backup", "POST")
@@ -247,17 +283,46 @@ def test_archived_and_restored(front, site):
     assert done[1] == ("archive", backup["backupId"]) and done[2][0] == "archive" and done[3] == ("restore", backup["backupId"])
 
 
+def signed_out(front):
+    return [t["environment"]["LEASEHOLD_PERSON"] for t in front.state("ecs")["tasks"] if t["command"][1:] == ["signout"]]
+
+
 def test_people_come_and_go(front, site):
     site.active()
     path = "/%s/people" % site.show()["instanceId"]
     got = site.call("POST", path, {"email": "Ada@acme.example", "name": "Ada"})
-    assert got.status in (200, 201) and len(got.json["password"]) >= 16, got.body
+    assert got.status == 201 and got.json["isNew"] and len(got.json["password"]) >= 16, got.body
     again = site.call("POST", path, {"email": "ada@acme.example", "name": "Ada"})
-    assert again.json["password"] != got.json["password"]
-    assert "ada@acme.example" in [p["email"] for p in site.call("GET", path).json["items"]]
-    assert site.call("DELETE", path + "/ada@acme.example").status in (200, 204)
-    assert "ada@acme.example" not in [p["email"] for p in site.call("GET", path).json["items"]]
-    assert [t["environment"]["LEASEHOLD_PERSON"] for t in front.state("ecs")["tasks"] if t["command"][1:] == ["signout"]] == ["ada@acme.example"]
+    assert not again.json["isNew"] and again.json["password"] != got.json["password"]
+    assert ["Ada@acme.example"] == [p["email"] for p in site.call("GET", path).json["items"]]
+    assert site.call("DELETE", path + "/ada@acme.example").status == 200
+    assert site.call("GET", path).json["items"] == [] and signed_out(front) == ["ada@acme.example"]
+
+
+def test_a_person_whose_answer_was_lost_is_there_and_new(front, site):
+    site.active()
+    path = "/%s/people" % site.show()["instanceId"]
+    front.fault("done_error", "cognito-idp", "AdminCreateUser", code="ServiceUnavailable", status=503, count=-1)
+    got = site.call("POST", path, {"email": "ada@acme.example"})
+    assert got.status == 201 and got.json["isNew"], got.body
+    assert [(p["email"], p["name"]) for p in site.call("GET", path).json["items"]] == [("ada@acme.example", None)]
+    front.clear()
+    front.fault("error", "cognito-idp", "AdminCreateUser", code="ServiceUnavailable", status=503, count=-1)
+    assert site.call("POST", path, {"email": "bob@acme.example"}).status == 503
+    assert len(site.call("GET", path).json["items"]) == 1
+
+
+def test_who_was_removed_halfway_is_signed_out_by_the_next_try(front, site):
+    """The pool has forgotten him, and then no task could be started."""
+    site.active()
+    path = "/%s/people" % site.show()["instanceId"]
+    assert site.call("POST", path, {"email": "ada@acme.example"}).status == 201
+    front.fault("error", "ecs", "RunTask", code="ServerException", status=500, count=-1)
+    assert site.call("DELETE", path + "/ada@acme.example").status in (503, 504)
+    assert site.call("GET", path).json["items"] == [] and signed_out(front) == []
+    front.clear()
+    assert site.call("DELETE", path + "/ada@acme.example").json["error"]["code"] == "PERSON_NOT_FOUND"
+    assert signed_out(front) == ["ada@acme.example"]
 
 
 def test_what_nobody_knows_of_is_found_by_its_tags(front, site, mariadb):

@@ -83,6 +83,7 @@ def test_no_permission_without_a_call():
 TABLE = {"TableName": "accounts", "Key": {"awsAccountId": {"S": "200000000001"}}}
 READ = {**TABLE, "ProjectionExpression": "#s", "ExpressionAttributeNames": {"#s": "status"}}
 SET = {**TABLE, "UpdateExpression": "SET #s = :s", "ExpressionAttributeNames": {"#s": "status"}}
+MANAGED = [{"key": "bbws:managed-by", "value": "instance-management"}]
 MOVE = {"AccountId": "200000000001", "SourceParentId": names.OUS["Available"], "DestinationParentId": names.OUS["Active"]}
 
 
@@ -103,12 +104,28 @@ MOVE = {"AccountId": "200000000001", "SourceParentId": names.OUS["Available"], "
     (names.ORG_ROLE, "organizations:ListAccountsForParent", {"ParentId": names.SANDBOX_OU}, {"ParentId": names.ROOT}),
     (names.ORG_ROLE, "organizations:TagResource", {"ResourceId": "200000000001"}, {"ResourceId": names.SANDBOX_OU}),
     (names.IDC_ROLE, "sso:ListPermissionSets", {"InstanceArn": names.INSTANCE_ARN}, {"InstanceArn": names.INSTANCE_ARN[:-1] + "0"}),
+    (names.TASK_ROLE, "elasticfilesystem:CreateAccessPoint", {"FileSystemId": names.FILE_SYSTEM}, {"FileSystemId": "fs-another"}),
+    (names.TASK_ROLE, "logs:FilterLogEvents", {"logGroupName": "/aws/ecs/tenant-a-wordpress"}, {"logGroupName": "/aws/lambda/other"}),
+    (names.TASK_ROLE, "ecs:UpdateService", {"cluster": names.CLUSTER, "service": "tenant-a-wordpress"}, {"service": "leasehold"}),
+    (names.TASK_ROLE, "ecs:UpdateService", {"cluster": names.CLUSTER, "service": "tenant-a-wordpress"}, {"cluster": "another"}),
+    (names.TASK_ROLE, "ecs:RunTask", {"cluster": names.CLUSTER}, {"cluster": "another"}),
+    (names.TASK_ROLE, "ecs:TagResource", {"cluster": names.CLUSTER, "tags": MANAGED}, {"tags": []}),
+    (names.TASK_ROLE, "iam:PassRole", {"PassedRole": names.SITE_ROLE}, {"PassedRole": names.TASK_ROLE}),
+    (names.TASK_ROLE, "elasticloadbalancing:CreateRule", {"ListenerArn": names.LISTENER}, {"ListenerArn": names.LISTENER[:-1] + "0"}),
+    (names.TASK_ROLE, "elasticloadbalancing:CreateTargetGroup", {"Name": "t-0123456789-tg"}, {"Name": "another"}),
     (names.IDC_ROLE, "identitystore:ListUsers", {"IdentityStoreId": names.STORE_ID}, {"IdentityStoreId": "d-9999999999"}),
 ])
 def test_the_front_refuses_what_a_resource_or_condition_leaves_out(role, action, params, outside):
     allowed = statements()[names.role_name(role)]
     assert policy.allows(allowed, action, params) is None
     assert action in policy.allows(allowed, action, {k: v for k, v in {**params, **outside}.items() if v is not None})
+
+
+@pytest.mark.parametrize("action,params", [("elasticfilesystem:DeleteAccessPoint", {"AccessPointId": "fsap-1"}), ("cognito-idp:DeleteUserPool", {"UserPoolId": "p"})])
+def test_what_is_another_s_by_its_tags_cannot_be_touched(action, params):
+    allowed = statements()[names.role_name(names.TASK_ROLE)]
+    assert policy.allows(allowed, action, params, {"bbws:managed-by": "instance-management"}) is None
+    assert action in policy.allows(allowed, action, params, {"bbws:managed-by": "somebody"}) and action in policy.allows(allowed, action, params)
 
 
 def test_a_call_outside_its_policy_is_refused_and_seen(front):

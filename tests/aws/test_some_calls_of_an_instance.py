@@ -8,7 +8,8 @@ from lib.instance_flow import InstanceFlow
 from lib.mariadb import MariaDb
 
 FEW = [("efs", "CreateAccessPoint", "cut_after"), ("elbv2", "CreateRule", "cut_after"), ("secretsmanager", "CreateSecret", "cut_after"),
-       ("ecs", "CreateService", "hold_after"), ("ecs", "RunTask", "cut_after"), ("cognito-idp", "DeleteUserPool", "hold_before")]
+       ("ecs", "CreateService", "hold_after"), ("ecs", "RunTask", "cut_after"), ("cognito-idp", "DeleteUserPool", "hold_before"),
+       ("sql", "statement", "cut_before")]
 
 
 @pytest.fixture(scope="module")

@@ -84,22 +84,42 @@ class Flow:
 
         until(is_quiet, "nothing is called any more", 120, 0.15)
 
+    def calls(self, since):
+        """Of a run, that began with so many entries in the log."""
+        return occurrences(self.front.log(since=since), self.left_out)
+
+    def disturb(self, kind, call):
+        """From now on; answers by what it is known."""
+        service, operation, before = call
+        return self.front.fault(kind, service, operation, skip=before)
+
+    def is_holding(self, number):
+        return self.front.is_holding(number)
+
+    def release(self, number):
+        self.front.release(number)
+
+    def end_disturbance(self, number):
+        """How often it struck."""
+        hits = self.front.hits(number)
+        self.front.clear()
+        return hits
+
     def revive(self, number, is_over):
         """Kill the server once the request is held, and start it again."""
-        until(lambda: is_over.is_set() or self.front.is_holding(number), "the call is held", 300)
+        until(lambda: is_over.is_set() or self.is_holding(number), "the call is held", 300)
         if is_over.is_set():
             return
         self.server.kill()
-        self.front.release(number)
+        self.release(number)
         self.server.start()
 
 
 def one(flow, account, case, kind):
-    service, operation, before, is_cold = case
-    if is_cold:
+    if case[3]:
         flow.fresh()
     since, is_over = flow.front.count(), threading.Event()
-    number = flow.front.fault(kind, service, operation, skip=before)
+    number = flow.disturb(kind, case[:3])
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         killer = pool.submit(flow.revive, number, is_over) if kind in KILLED else None
         try:
@@ -108,8 +128,7 @@ def one(flow, account, case, kind):
             is_over.set()
         if killer:
             killer.result(300)
-    hits = flow.front.hits(number)
-    flow.front.clear()
+    hits = flow.end_disturbance(number)
     flow.check(account, since)
     return hits
 
@@ -131,7 +150,7 @@ def undisturbed(flow, account):
     since = flow.front.count()
     flow.run(account)
     flow.check(account, since)
-    return occurrences(flow.front.log(since=since), flow.left_out)
+    return flow.calls(since)
 
 
 def calls_of(flow, accounts):

@@ -9,9 +9,11 @@ from lib.http import Broken
 from lib.ops import Ops
 from lib.server import ADMIN_TOKEN
 from lib.sites import AwsSites
+from lib.sql_gate import SqlGate
 from lib.wait import until
 
 ACME = {"organizationName": "Acme", "contactEmail": "it@acme.example"}
+SQL = "sql"
 numbers = itertools.count(1)
 
 
@@ -20,14 +22,41 @@ class InstanceFlow(Flow):
 
     def __init__(self, make, front, mariadb):
         super().__init__(make, front)
-        self.mariadb, self.sites = mariadb, None
+        self.mariadb, self.sites, self.sql, self.sql_calls = mariadb, None, SqlGate(mariadb.port), 0
 
     def begin(self):
         for role, allowed in statements().items():
             self.front.do("sts", "policy", role=role, statements=allowed)
         self.sites = AwsSites(self.front, self.mariadb)
-        self.server = self.sites.start(self.make)
+        self.server = self.sites.start(self.make, LEASEHOLD_DB_HOST=self.sql.host)
         self.end_jobs()
+
+    # Statements are calls, too.
+
+    def calls(self, since):
+        return super().calls(since) + [("sql", "statement", i) for i in range(self.sql.calls - self.sql_calls)]
+
+    def disturb(self, kind, call):
+        if call[0] != "sql":
+            return super().disturb(kind, call)
+        self.sql.fault(kind, call[2])
+        return SQL
+
+    def is_holding(self, number):
+        return self.sql.rule.holding if number == SQL else super().is_holding(number)
+
+    def release(self, number):
+        if number == SQL:
+            self.sql.rule.released.set()
+        else:
+            super().release(number)
+
+    def end_disturbance(self, number):
+        if number != SQL:
+            return super().end_disturbance(number)
+        hits = self.sql.rule.hits
+        self.sql.clear()
+        return hits
 
     def accounts(self):
         return ("tenant-t%d" % next(numbers) for _ in itertools.count())
@@ -54,6 +83,7 @@ class InstanceFlow(Flow):
 
     def run(self, tenant):
         self.tenant, base = tenant, "/v1.0/tenants/%s/instances" % tenant
+        self.sql_calls = self.sql.calls
         self.until(lambda: (self.call("POST", base, ACME, **{"Idempotency-Key": tenant}) or 0) and True, "is asked for")
         self.instance = self.until(lambda: self.is_at("ACTIVE"), "is active")["instanceId"]
         self.check_one()

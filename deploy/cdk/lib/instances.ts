@@ -35,7 +35,10 @@ export class InstancesStack extends LeaseholdStack {
 			indexName: "GSI1", partitionKey: { name: "GSI1PK", type: dynamodb.AttributeType.STRING }, sortKey: { name: "GSI1SK", type: dynamodb.AttributeType.STRING },
 		});
 		alarms.add({ heading: "instance-failed", metric: figure("ProvisioningFailures", "Sum"), over: 0, silence: "good" });
+		alarms.add({ heading: "instance-failed", what: "rolled-back", metric: figure("RollbackCount", "Sum"), over: 0, silence: "good" });
+		alarms.add({ heading: "instance-failed", what: "below-99-percent", metric: figure("ProvisioningSuccess", "Average"), below: 99, silence: "good" });
 		alarms.add({ heading: "instance-slow", metric: figure("ProvisioningDuration", "Maximum"), over: 900, silence: "good" });
+		alarms.add({ heading: "instance-slow", what: "20-minutes", metric: figure("ProvisioningDuration", "Maximum"), over: 1200, silence: "good" });
 		dashboard(this, "bbws-instances", alarms, [
 			[["Made, percent", [figure("ProvisioningSuccess", "Average")]], ["Failed and rolled back", [figure("ProvisioningFailures", "Sum"), figure("RollbackCount", "Sum")]],
 				["Seconds to make one", [figure("ProvisioningDuration", "Average"), figure("ProvisioningDuration", "Maximum")]]],

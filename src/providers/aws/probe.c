@@ -24,11 +24,10 @@
 #define NOBODY  "000000000000" /* an account that no organisation has */
 #define NO_UUID "00000000-0000-4000-8000-000000000000"
 
-enum { ROWS_MAX = 96, PROBE_MS = 10000, PROBE_ATTEMPTS = 3, VISIBILITY_LEAST_SEC = 30 };
+enum { ROWS_MAX = 160, PROBE_MS = 10000, PROBE_ATTEMPTS = 3, VISIBILITY_LEAST_SEC = 30 };
 
 /* When a row is asked for: what the settings use. */
 enum {
-	ALWAYS = 0,
 	LEASES = 1,
 	GUARD = 2,
 	PARAMETER = 4,
@@ -42,6 +41,7 @@ enum {
 	NUKE = 1024,
 	TENANT_QUEUE = 2048,
 	PAID = 4096, /* costs something: only when it is wanted */
+	CLOUD = 8192,
 };
 
 struct aws_probe {
@@ -56,6 +56,7 @@ struct look {
 	struct probe_row       *rows;
 	size_t                  count;
 	bool                    is_hop_refused[AWS_HOP_COUNT];
+	const char             *policy;                                 /* of the rows under way; NULL: their hop's */
 	struct str              available, cleanup;                     /* OUs of the pool */
 	struct str              instance, store, permission_set, group; /* of Identity Center */
 };
@@ -191,13 +192,13 @@ static const struct item {
 	const char         *method, *path;
 	enum aws_pace       pace;
 } items[] = {
-	{ "organizations:ListRoots",           AWS_ORGANIZATIONS, AWS_MANAGEMENT, ALWAYS, true, one_result, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
-	{ "organizations:ListParents",         AWS_ORGANIZATIONS, AWS_MANAGEMENT, ALWAYS, true, child, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
-	{ "organizations:ListOrganizationalUnitsForParent", AWS_ORGANIZATIONS, AWS_MANAGEMENT, ALWAYS, true, parent, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
-	{ "organizations:ListAccountsForParent", AWS_ORGANIZATIONS, AWS_MANAGEMENT, ALWAYS, true, parent, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
+	{ "organizations:ListRoots",           AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, one_result, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
+	{ "organizations:ListParents",         AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, child, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
+	{ "organizations:ListOrganizationalUnitsForParent", AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, parent, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
+	{ "organizations:ListAccountsForParent", AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, parent, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
 	{ "organizations:DescribeAccount",     AWS_ORGANIZATIONS, AWS_MANAGEMENT, LEASES, true, account, "AccountNotFoundException", NULL, NULL, NULL, AWS_PACE_ORG_READ },
 	{ "organizations:ListTagsForResource", AWS_ORGANIZATIONS, AWS_MANAGEMENT, GUARD, true, resource, "TargetNotFoundException", NULL, NULL, NULL, AWS_PACE_ORG_READ },
-	{ "organizations:MoveAccount",         AWS_ORGANIZATIONS, AWS_MANAGEMENT, ALWAYS, true, move, "AccountNotFoundException", NULL, NULL, NULL, AWS_PACE_ORG_WRITE },
+	{ "organizations:MoveAccount",         AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, move, "AccountNotFoundException", NULL, NULL, NULL, AWS_PACE_ORG_WRITE },
 	{ "organizations:TagResource",         AWS_ORGANIZATIONS, AWS_MANAGEMENT, GUARD, false, tag, "TargetNotFoundException", NULL, NULL, NULL, AWS_PACE_ORG_WRITE },
 	{ "organizations:UntagResource",       AWS_ORGANIZATIONS, AWS_MANAGEMENT, GUARD, true, untag, "TargetNotFoundException", NULL, NULL, NULL, AWS_PACE_ORG_WRITE },
 	{ "ssm:GetParameter",                  AWS_SSM, AWS_OWN, PARAMETER, true, parameter },
@@ -237,15 +238,22 @@ static const struct item {
 };
 
 static const struct aws_error_row errors[] = {
+	{ "AccessPointNotFound",             RC_NOT_FOUND },
 	{ "AccountNotFoundException",        RC_NOT_FOUND },
 	{ "AWSOrganizationsNotInUseException", RC_DENIED },
 	{ "ChildNotFoundException",          RC_NOT_FOUND },
+	{ "ClientException",                 RC_NOT_FOUND },
+	{ "ClusterNotFoundException",        RC_NOT_FOUND },
 	{ "ConditionalCheckFailedException", RC_CONFLICT },
 	{ "DataUnavailableException",        RC_UNAVAILABLE },
+	{ "FileSystemNotFound",              RC_NOT_FOUND },
+	{ "ListenerNotFound",                RC_NOT_FOUND },
 	{ "ParameterNotFound",               RC_NOT_FOUND },
 	{ "ParentNotFoundException",         RC_NOT_FOUND },
 	{ "QueueDoesNotExist",               RC_NOT_FOUND },
 	{ "ResourceNotFoundException",       RC_NOT_FOUND },
+	{ "ServiceNotFoundException",        RC_NOT_FOUND },
+	{ "TargetGroupNotFound",             RC_NOT_FOUND },
 	{ "TargetNotFoundException",         RC_NOT_FOUND },
 	{ NULL, RC_OK },
 };
@@ -255,10 +263,10 @@ static const struct aws_error_row errors[] = {
 
 static unsigned used(const struct aws_probe_options *o, bool is_paid)
 {
-	unsigned bits = o->cloud->is_guard ? GUARD : LEASES;
+	unsigned bits = !o->cloud ? 0 : CLOUD | (o->cloud->is_guard ? GUARD : LEASES);
 
-	bits |= o->cloud->pool_config_param.n ? PARAMETER : 0;
-	bits |= o->cloud->codebuild_project.n ? CODEBUILD : 0;
+	bits |= o->cloud && o->cloud->pool_config_param.n ? PARAMETER : 0;
+	bits |= o->cloud && o->cloud->codebuild_project.n ? CODEBUILD : 0;
 	bits |= o->ejects ? EJECTS : 0;
 	bits |= o->bus.n ? BUS : 0;
 	bits |= o->topic.n ? TOPIC : 0;
@@ -277,12 +285,12 @@ static struct str show_as(const struct look *l, enum aws_hop hop)
 	return aws_caller_arn(c).n ? aws_caller_arn(c) : STR("own credentials");
 }
 
-static const char *policy_of(enum aws_hop hop)
+static const char *policy_of(const struct look *l, enum aws_hop hop)
 {
 	static const char *const files[AWS_HOP_COUNT] = { "task.json", "intermediate.json", "management.json",
 		                                          "identity-center.json" };
 
-	return files[hop];
+	return l->policy ? l->policy : files[hop];
 }
 
 static struct str how_to_change(const struct look *l, const struct probe_row *row, enum aws_hop hop)
@@ -297,7 +305,7 @@ static struct str how_to_change(const struct look *l, const struct probe_row *ro
 	if (row->verdict == PROBE_DENIED)
 		return str_format(
 		        l->a, "allow %.*s to %.*s (deploy/aws/%s); look for a service control policy that denies it",
-		        STR_ARG(row->permission), STR_ARG(row->as), policy_of(hop));
+		        STR_ARG(row->permission), STR_ARG(row->as), policy_of(l, hop));
 	if (row->verdict == PROBE_MISSING)
 		return STR("check the setting that names it, and its region");
 	return row->verdict == PROBE_UNREACHABLE ? STR("check the way to AWS: network, endpoint, proxy") : STR("");
@@ -379,7 +387,7 @@ static void probe_hop(struct look *l, enum aws_hop hop, enum aws_hop before)
 		        l->a,
 		        "the trust policy of %.*s must name %.*s, whose own policy (deploy/aws/%s) must allow "
 		        "sts:AssumeRole on it",
-		        STR_ARG(show_as(l, hop)), STR_ARG(row->as), policy_of(before));
+		        STR_ARG(show_as(l, hop)), STR_ARG(row->as), policy_of(l, before));
 	else if (row->verdict == PROBE_OK && !is_own)
 		row->text = str_format(l->a, "on %.*s", STR_ARG(show_as(l, hop)));
 }
@@ -420,6 +428,31 @@ static void probe_item(struct look *l, const struct item *item, unsigned bits)
 	try_call(l, row, item->as, &call, item->fine, item->read);
 	if (row->verdict == PROBE_OK && row->text.n && item->is_needed) /* allowed, but of no use */
 		row->verdict = PROBE_MISSING;
+}
+
+static void probe_more(struct look *l, const struct aws_probe_item *item)
+{
+	struct probe_row *row = add_row(l, item->permission, AWS_OWN, item->is_needed);
+	struct aws_op     op = { .service = &aws_services[item->service],
+		                 .name = strchr(item->permission, ':') + 1,
+		                 .permission = item->permission,
+		                 .method = item->method,
+		                 .path = item->path,
+		                 .errors = errors,
+		                 .is_secret = item->is_secret };
+	struct aws_call   call = { .op = &op, .ms = PROBE_MS, .attempts = PROBE_ATTEMPTS };
+
+	if (l->is_hop_refused[AWS_OWN])
+		row->text = STR("the row of its role says why");
+	else if (!item->body && !item->path)
+		row->text = STR("it cannot be asked for without doing it");
+	if (row->text.n)
+		return;
+	if (item->body)
+		call.body = item->body(l->p->o.more_arg, l->a);
+	if (item->query)
+		call.query = item->query(l->p->o.more_arg, l->a);
+	try_call(l, row, AWS_OWN, &call, item->fine, NULL);
 }
 
 /* --- queues --- */
@@ -514,6 +547,16 @@ static void tell_people(struct look *l)
 	                    s.missing.n ? "; missing groups: " : "", STR_ARG(s.missing)));
 }
 
+/* The hops behind our own, and what the rows behind them need. */
+static void probe_chain(struct look *l)
+{
+	probe_hop(l, AWS_INTERMEDIATE, AWS_OWN);
+	probe_hop(l, AWS_MANAGEMENT, AWS_INTERMEDIATE);
+	if (!l->p->o.cloud->is_guard)
+		probe_hop(l, AWS_IDENTITY_CENTRE, AWS_INTERMEDIATE);
+	find_ous(l);
+}
+
 static enum rc look(struct cloud_probe *port, bool is_paid, struct arena *a, struct probe_row **ret, size_t *ret_count,
                     struct err *e)
 {
@@ -521,17 +564,14 @@ static enum rc look(struct cloud_probe *port, bool is_paid, struct arena *a, str
 	struct look             l = { .p = p,
 		                      .a = a,
 		                      .rows = arena_alloc(a, ROWS_MAX * sizeof(*l.rows)),
-		                      .instance = p->o.cloud->idc_instance,
-		                      .store = p->o.cloud->idc_store };
+		                      .instance = p->o.cloud ? p->o.cloud->idc_instance : STR(""),
+		                      .store = p->o.cloud ? p->o.cloud->idc_store : STR("") };
 	unsigned                bits = used(&p->o, is_paid);
 
 	(void)e;
 	probe_hop(&l, AWS_OWN, AWS_OWN);
-	probe_hop(&l, AWS_INTERMEDIATE, AWS_OWN);
-	probe_hop(&l, AWS_MANAGEMENT, AWS_INTERMEDIATE);
-	if (!p->o.cloud->is_guard)
-		probe_hop(&l, AWS_IDENTITY_CENTRE, AWS_INTERMEDIATE);
-	find_ous(&l);
+	if (p->o.cloud)
+		probe_chain(&l);
 	for (size_t i = 0; i < ARRAY_LEN(items); i++)
 		if ((items[i].when & (unsigned)~PAID & ~bits) == 0)
 			probe_item(&l, &items[i], bits);
@@ -541,6 +581,9 @@ static enum rc look(struct cloud_probe *port, bool is_paid, struct arena *a, str
 	if (bits & NUKE)
 		add_row(&l, "sts:AssumeRole", AWS_INTERMEDIATE, true)->text = STR(
 		        "on the role in each sandbox account: it is asked for with the first account that is emptied");
+	l.policy = p->o.more_policy;
+	for (size_t i = 0; i < p->o.more_count; i++)
+		probe_more(&l, &p->o.more[i]);
 	tell_costs(&l);
 	tell_people(&l);
 	*ret = l.rows;

@@ -14,10 +14,23 @@ struct aws_directory;
 
 enum { AWS_PROBE_QUEUES = 5 };
 
+/* A permission that another room's calls need, of our own role. */
+struct aws_probe_item {
+	const char         *permission;
+	enum aws_service_id service;
+	bool                is_needed;
+	bool                is_secret; /* its answer may not be shown, not even in part */
+	/* What is asked; NULL, and no path: it cannot be asked for without doing it. */
+	struct str (*body)(const void *arg, struct arena *a);
+	struct str (*query)(const void *arg, struct arena *a);
+	const char *fine; /* codes that mean: allowed; blanks between them */
+	const char *method, *path;
+};
+
 /* What is used; texts that are empty are not. All borrowed. */
 struct aws_probe_options {
 	struct aws_callers             *callers;
-	const struct aws_cloud_options *cloud;
+	const struct aws_cloud_options *cloud; /* NULL: the cloud is another one */
 	struct organisation            *organisation;
 	struct str                      table;  /* of accounts; the guard's */
 	bool                            ejects; /* deletes from it */
@@ -28,6 +41,11 @@ struct aws_probe_options {
 	/* What is known of them is told beside; NULL: not there. */
 	struct aws_costs     *costs;
 	struct aws_directory *directory;
+	/* Further permissions, the argument of their functions, and the policy that has them. */
+	const struct aws_probe_item *more;
+	size_t                       more_count;
+	const void                  *more_arg;
+	const char                  *more_policy;
 	/* The region of a queue's URL, in the arena. */
 	const char *(*region_of)(struct str url, struct arena *a);
 };

@@ -35,6 +35,10 @@ class Cognito(Machine):
     def ctl_add(self, name, tags=None):
         return self.make({"PoolName": name, "UserPoolTags": tags or {}})
 
+    def ctl_add_client(self, pool, name):
+        """As another try would that nobody heard of."""
+        return self.CreateUserPoolClient({"UserPoolId": pool, "ClientName": name}, None)["UserPoolClient"]["ClientId"]
+
     # What is so.
 
     def make(self, asked):

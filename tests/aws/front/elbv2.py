@@ -252,7 +252,7 @@ class Elbv2(Machine):
     def DescribeTags(self, params, _request):
         got = []
         for arn in params["ResourceArns"]:
-            one = self.find_group(arn) if ":targetgroup/" in arn else self.find_rule(arn)
+            one = {"tags": {"made-by": "hand"}} if arn == LISTENER else self.find_group(arn) if ":targetgroup/" in arn else self.find_rule(arn)
             got.append({"ResourceArn": arn, "Tags": self.tag_list(one["tags"])})
         return {"TagDescriptions": got}
 

@@ -40,6 +40,33 @@ def project(name):
     return ours("codebuild", "project/" + name)
 
 
+# Who makes something with tags must be allowed to tag, too.
+TAGGING = {"elasticfilesystem:CreateAccessPoint": "elasticfilesystem:TagResource", "secretsmanager:CreateSecret": "secretsmanager:TagResource",
+           "logs:CreateLogGroup": "logs:TagResource", "cognito-idp:CreateUserPool": "cognito-idp:TagResource",
+           **{"ecs:" + name: "ecs:TagResource" for name in ("RegisterTaskDefinition", "CreateService", "RunTask")},
+           **{"elasticloadbalancing:" + name: "elasticloadbalancing:AddTags" for name in ("CreateTargetGroup", "CreateRule")}}
+
+
+def given_tags(params):
+    found = params.get("Tags", params.get("tags", params.get("UserPoolTags", {})))
+    return found if isinstance(found, dict) else {t.get("Key", t.get("key")): t.get("Value", t.get("value")) for t in found}
+
+
+def needed(action, params):
+    """What else AWS asks its policies for before it does this: (action, params) each."""
+    found = [(action, params)]
+    if action in TAGGING and given_tags(params):
+        found.append((TAGGING[action], params))
+    if action == "ecs:RegisterTaskDefinition":
+        found += [("iam:PassRole", {"PassedRole": params[name]}) for name in ("executionRoleArn", "taskRoleArn") if name in params]
+    return found
+
+
+def services(params):
+    names = params.get("services", [params.get("service", params.get("serviceName"))])
+    return [name if name.startswith("arn:") else ours("ecs", "service/%s/%s" % (params["cluster"].rsplit("/", 1)[-1], name)) for name in names]
+
+
 # What a call is about, by action or by service; "*" is what only a statement about everything allows. Of a service without a row only the action is looked at.
 RESOURCES = {
     "organizations:MoveAccount": lambda p: [organizations(p[name]) for name in ("AccountId", "SourceParentId", "DestinationParentId")],
@@ -63,6 +90,22 @@ RESOURCES = {
     "sso:ListInstances": lambda p: ["*"],
     "sso": assignment,
     "identitystore": directory,
+    "elasticfilesystem:DeleteAccessPoint": lambda p: [ours("elasticfilesystem", "access-point/" + p["AccessPointId"])],
+    "elasticfilesystem": lambda p: [ours("elasticfilesystem", "file-system/" + p["FileSystemId"])],
+    "logs": lambda p: [ours("logs", "log-group:%s:*" % p["logGroupName"])],
+    **{"ecs:" + name: services for name in ("CreateService", "UpdateService", "DeleteService", "DescribeServices")},
+    "ecs": lambda p: ["*"],
+    "elasticloadbalancing:CreateTargetGroup": lambda p: [ours("elasticloadbalancing", "targetgroup/%s/0123456789abcdef" % p["Name"])],
+    "elasticloadbalancing:DeleteTargetGroup": lambda p: [p["TargetGroupArn"]],
+    "elasticloadbalancing:CreateRule": lambda p: [p["ListenerArn"]],
+    "elasticloadbalancing:ModifyRule": lambda p: [p["RuleArn"]],
+    "elasticloadbalancing:DeleteRule": lambda p: [p["RuleArn"]],
+    "elasticloadbalancing": lambda p: ["*"],
+    "cognito-idp": lambda p: [ours("cognito-idp", "userpool/" + p["UserPoolId"]) if "UserPoolId" in p else "*"],
+    "cognito-idp:DescribeUserPoolDomain": lambda p: ["*"],
+    "tag:GetResources": lambda p: ["*"],
+    "iam:PassRole": lambda p: [p["PassedRole"]],
+    **{action: lambda p: ["*"] for action in set(TAGGING.values()) - {"secretsmanager:TagResource"}},
 }
 
 
@@ -78,8 +121,14 @@ def attributes(params):
     return sorted({renamed.get(word, word) for word in words} | set(params.get("Key", {})))
 
 
-def context(action, params):
-    """The keys that a call has."""
+def context(action, params, tags):
+    """The keys that a call has. tags: of what it is about."""
+    found = {"aws:RequestTag/" + k: [v] for k, v in given_tags(params).items()}
+    found.update({"aws:ResourceTag/" + k: [v] for k, v in tags.items()})
+    if action == "iam:PassRole":
+        return {"iam:PassedToService": ["ecs-tasks.amazonaws.com"]}
+    if action.startswith("ecs:") and "cluster" in params:
+        return {**found, "ecs:cluster": [ours("ecs", "cluster/" + params["cluster"].rsplit("/", 1)[-1])]}
     if action == "sts:AssumeRole":
         return {"aws:ResourceOrgID": [ORG]}
     if action.startswith("dynamodb:"):
@@ -89,7 +138,7 @@ def context(action, params):
         else:
             found["dynamodb:ReturnValues"] = [params.get("ReturnValues", "NONE")]
         return found
-    return {}
+    return found
 
 
 def many(value):
@@ -103,13 +152,13 @@ def holds(operator, wanted, values):
     if values is None:
         return every or name.endswith("IfExists")
     name = name.replace("IfExists", "")
-    match = {"StringEquals": lambda v, w: v == w, "StringLike": fnmatch.fnmatchcase}[name]  # another one is none that deploy/aws has: a KeyError
+    match = {"StringEquals": lambda v, w: v == w, "ArnEquals": fnmatch.fnmatchcase, "StringLike": fnmatch.fnmatchcase}[name]  # another one is none that deploy/aws has: a KeyError
     return all(any(match(v, w) for w in many(wanted)) for v in values) if every else any(match(v, w) for v in values for w in many(wanted))
 
 
-def allows(statements, action, params):
-    """None, or what of the call no statement allows."""
-    facts, about = context(action, params), find(action)
+def allows(statements, action, params, tags=None):
+    """None, or what of the call no statement allows. tags: of what it is about, which may not be there."""
+    facts, about = context(action, params, tags or {}), find(action)
     fit = [s for s in statements if any(fnmatch.fnmatchcase(action.lower(), a.lower()) for a in many(s["Action"]))]
     if not about:
         return None if fit else action

@@ -74,10 +74,24 @@ class Sts(Machine):
         role = principal["role"]
         if (role, action) in self.denied or ("*", action) in self.denied:
             return False
-        outside = role in self.allowed and policy.allows(self.allowed[role], action, params)
-        if outside:
-            self.outside.append("%s: %s" % (role, outside))
-        return not outside
+        for needed, about in policy.needed(action, params) if role in self.allowed else []:
+            tags = self.tags_of(needed, about)
+            outside = policy.allows(self.allowed[role], needed, about, tags)
+            if outside and tags is not None:
+                self.outside.append("%s: %s" % (role, outside))
+            if outside:
+                return False
+        return True
+
+    def tags_of(self, action, params):
+        """Of the thing that a call names, where a policy of deploy/aws asks for them. None: it is not there, so it has none, and who may touch it only by its
+        tags is refused; a second attempt to delete it is no mistake."""
+        machines = self.world.machines
+        if action == "elasticfilesystem:DeleteAccessPoint":
+            return machines["efs"].points.get(params["AccessPointId"], {"tags": None})["tags"]
+        if action.startswith("cognito-idp:") and "UserPoolId" in params:
+            return machines["cognito-idp"].pools.get(params["UserPoolId"], {"tags": None})["tags"]
+        return {}
 
     # Operations.
 

@@ -8,7 +8,7 @@ import traceback
 import uuid
 from urllib.parse import urlsplit
 
-from aws.front import models, reply
+from aws.front import models, policy, reply
 from aws.front.ce import CostExplorer
 from aws.front.codebuild import CodeBuild
 from aws.front.cognito import Cognito
@@ -162,7 +162,7 @@ class World:
         entry["params"] = readable(request.params)
         self.check_rights(request, principal, action)
         if principal["role"] in self.machines["sts"].allowed:  # else the test has put the policies out of force
-            self.used.add((principal["role"], action))
+            self.used.update((principal["role"], needed) for needed, _ in policy.needed(action, request.params))
         return self.act(request, entry, request_id)
 
     def check_rights(self, request, principal, action):

@@ -3,11 +3,11 @@
  * cognito.c - a tenant's identity pool of Cognito, with the client that its site uses and the domain of its sign-in pages.
  *
  * Cognito knows no token that makes a creation safe to repeat, and two pools may have the same name: so pools are looked for by name first, and removing
- * goes on until none of the name is left. A pool with a domain cannot be deleted.
+ * goes on until none of the name is left. So it is with a pool's clients. A pool with a domain cannot be deleted.
  */
 #include "providers/aws/instances/cognito.h"
 
-enum { POOLS_MAX = 5, PAGE = 60 };
+enum { POOLS_MAX = 5, CLIENTS_MAX = 5, PAGE = 60 };
 
 /* clang-format off */
 const struct aws_error_row cognito_errors[] = {
@@ -33,6 +33,7 @@ static const struct aws_op
 	list_clients    = COGNITO_OP("ListUserPoolClients", false, false),
 	create_client   = COGNITO_OP("CreateUserPoolClient", true, true),
 	describe_client = COGNITO_OP("DescribeUserPoolClient", false, true),
+	delete_client   = COGNITO_OP("DeleteUserPoolClient", true, false),
 	create_domain   = COGNITO_OP("CreateUserPoolDomain", true, false),
 	describe_domain = COGNITO_OP("DescribeUserPoolDomain", false, false),
 	delete_domain   = COGNITO_OP("DeleteUserPoolDomain", true, false);
@@ -139,9 +140,9 @@ enum rc cognito_pool(struct site *s, struct str *ret_id, struct err *e)
 	return rc;
 }
 
-static enum rc find_client(struct site *s, struct str pool, struct str *ret, struct err *e)
+static enum rc find_client(struct site *s, struct str pool, struct str skip, struct str *ret, struct err *e)
 {
-	struct search x = { s, "UserPoolClients", "ClientName", "ClientId", pool, client_name(s), STR(""), STR("") };
+	struct search x = { s, "UserPoolClients", "ClientName", "ClientId", pool, client_name(s), STR(""), skip };
 	enum rc       rc = search(&x, &list_clients, e);
 
 	*ret = x.found;
@@ -171,7 +172,9 @@ static enum rc make_pool(struct site *s, struct found *ret, struct err *e)
 	                STR("{\"PasswordPolicy\":{\"MinimumLength\":8,\"RequireUppercase\":true,\"RequireLowercase\":true,"
 	                    "\"RequireNumbers\":true,\"RequireSymbols\":true,\"TemporaryPasswordValidityDays\":7}}")),
 	        member_raw("AutoVerifiedAttributes", STR("[\"email\"]")),
-	        member_raw("UsernameAttributes", STR("[\"email\"]")), member_word("MfaConfiguration", "OFF"),
+	        member_raw("UsernameAttributes", STR("[\"email\"]")),
+	        member_raw("UsernameConfiguration", STR("{\"CaseSensitive\":false}")),
+	        member_word("MfaConfiguration", "OFF"),
 	        member_raw("AccountRecoverySetting",
 	                   STR("{\"RecoveryMechanisms\":[{\"Priority\":1,\"Name\":\"verified_email\"}]}")),
 	        member_raw("AdminCreateUserConfig", STR("{\"AllowAdminCreateUserOnly\":true}")),
@@ -194,14 +197,12 @@ static enum rc offer_mfa(struct site *s, struct str pool, struct err *e)
 	               &done, e);
 }
 
-static enum rc make_client(struct site *s, struct str pool, struct str *ret, struct err *e)
+static enum rc add_client(struct site *s, struct str pool, struct str *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *made = NULL;
 	struct str url = str_format(s->a, "https://%.*s/tenant/%s", STR_ARG(s->x->o.domain), s->t), body;
-	enum rc    rc = find_client(s, pool, ret, e);
+	enum rc    rc;
 
-	if (rc || ret->n)
-		return rc;
 	body = JSON_OF(s->a, member_str("UserPoolId", pool), member_str("ClientName", client_name(s)),
 	               member_bool("GenerateSecret", true),
 	               member_raw("ExplicitAuthFlows",
@@ -214,8 +215,35 @@ static enum rc make_client(struct site *s, struct str pool, struct str *ret, str
 	               member_bool("AllowedOAuthFlowsUserPoolClient", true));
 	if ((rc = do_once(s, &create_client, body, &made, e)))
 		return rc;
-	json_take_text(json_object_get(made, "UserPoolClient"), "ClientId", s->a, ret);
+	if (!json_take_text(json_object_get(made, "UserPoolClient"), "ClientId", s->a, ret) || !ret->n)
+		return err_set(e, RC_TIMEOUT, "CreateUserPoolClient: the answer has no id");
 	return RC_OK;
+}
+
+static enum rc drop_client(struct site *s, struct str pool, struct str id, struct err *e)
+{
+	CLEANUP(json_freep) json_t *done = NULL;
+	struct err                  why = { 0 };
+	enum rc                     rc = site_do(s, &delete_client,
+	                                         JSON_OF(s->a, member_str("UserPoolId", pool), member_str("ClientId", id)), &done, &why);
+
+	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+}
+
+/* The one that is there, else a new one. A request that went out twice has made two: before the site is told of one of them, the others go. */
+static enum rc make_client(struct site *s, struct str pool, struct str *ret, struct err *e)
+{
+	struct str twin;
+	enum rc    rc = find_client(s, pool, STR(""), ret, e);
+
+	if (!rc && !ret->n)
+		rc = add_client(s, pool, ret, e);
+	for (int i = 0; !rc && i < CLIENTS_MAX; i++) {
+		if ((rc = find_client(s, pool, *ret, &twin, e)) || !twin.n)
+			return rc;
+		rc = drop_client(s, pool, twin, e);
+	}
+	return rc;
 }
 
 static enum rc make_domain(struct site *s, struct str pool, struct err *e)
@@ -279,7 +307,7 @@ enum rc cognito_check(struct site *s, bool *ret_exists, struct str *ret_outputs,
 	enum rc      rc = find_pool(s, &f, e);
 
 	if (!rc && f.is_there)
-		rc = find_client(s, f.id, &client, e);
+		rc = find_client(s, f.id, STR(""), &client, e);
 	*ret_exists = f.is_there;
 	*ret_outputs = outputs_of(s, f.id, client, f.key);
 	return rc;
@@ -323,7 +351,7 @@ enum rc cognito_signin(struct site *s, struct str *ret, struct err *e)
 	struct str                  pool, client, secret = STR(""), base;
 	enum rc                     rc;
 
-	if ((rc = cognito_pool(s, &pool, e)) || (rc = find_client(s, pool, &client, e)) ||
+	if ((rc = cognito_pool(s, &pool, e)) || (rc = find_client(s, pool, STR(""), &client, e)) ||
 	    (rc = site_do(s, &describe_client,
 	                  JSON_OF(s->a, member_str("UserPoolId", pool), member_str("ClientId", client)), &got, e)))
 		return rc;

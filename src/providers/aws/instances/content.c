@@ -117,18 +117,32 @@ static enum rc is_settled(struct site *s, bool *ret, struct err *e)
 	return rc;
 }
 
+/* Into the database, beside the old one, then into the secret. A try before that came so far goes on from there: tasks have the one before it still, and
+ * the database would forget that with yet another one. */
+static enum rc begin_rotation(struct site *s, struct str *ret_fresh, struct err *e)
+{
+	struct str user, old, fresh = site_password(s->a);
+	bool       is_begun = false;
+	enum rc    rc = vault_read(s, vault_name(s, SECRET_DATABASE), &user, &old, e);
+
+	if (rc || (rc = rds_is_changing(s, old, &is_begun, e)))
+		return rc;
+	*ret_fresh = is_begun ? old : fresh;
+	if (is_begun || (rc = rds_set_password(s, fresh, old, e)))
+		return rc;
+	return vault_put(s, SECRET_DATABASE, JSON_OF(s->a, member_str("username", user), member_str("password", fresh)),
+	                 e);
+}
+
 /* Tasks have the old one until each was replaced: until then the database takes both. */
 enum rc content_rotate(struct site *s, struct err *e)
 {
 	struct mono began = mono_now();
-	struct str  user, old, fresh = site_password(s->a);
+	struct str  fresh;
 	bool        is_done = false;
-	enum rc     rc = vault_read(s, vault_name(s, SECRET_DATABASE), &user, &old, e);
+	enum rc     rc = begin_rotation(s, &fresh, e);
 
-	if (rc || (rc = rds_set_password(s, fresh, old, e)) ||
-	    (rc = vault_put(s, SECRET_DATABASE,
-	                    JSON_OF(s->a, member_str("username", user), member_str("password", fresh)), e)) ||
-	    (rc = ecs_restart(s, e)))
+	if (rc || (rc = ecs_restart(s, e)))
 		return rc;
 	while (!(rc = is_settled(s, &is_done, e)) && !is_done)
 		if (mono_now().ms - began.ms > LONG_MS || !site_wait(s, SITE_POLL_MS))

@@ -1,12 +1,15 @@
 /* instances.h - tenants' instances on AWS: EFS, a shared MariaDB, Secrets Manager, ECS on Fargate, a shared load balancer, Cognito. */
 #pragma once
 
+#include <stddef.h>
+
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
 struct aws_callers;
 struct aws_instances;
+struct aws_probe_item;
 struct instance_driver;
 
 /* Borrowed for as long as the driver lives. Lists have commas between their items. */
@@ -31,3 +34,6 @@ void               aws_instances_close(struct instance_driver *d);
 
 /* Whoever waits for AWS to end something stops waiting: before the threads that call are joined. */
 void aws_instances_stop(struct instance_driver *d);
+
+/* What it must be allowed to do, for the probe. The argument of their functions is a struct aws_instances_options. */
+const struct aws_probe_item *aws_instances_permissions(size_t *ret_count);

@@ -107,6 +107,9 @@ struct str         rds_name(const struct site *s);
 struct str         rds_user(const struct site *s);
 MUST_CHECK enum rc rds_set_password(struct site *s, struct str password, struct str other, struct err *e);
 
+/* Does the user have this password first, and still another one? Then somebody has begun to change it. */
+MUST_CHECK enum rc rds_is_changing(struct site *s, struct str password, bool *ret, struct err *e);
+
 /* rds.c: all there are, for the scan. */
 MUST_CHECK enum rc rds_list(struct site *s, void (*each)(void *arg, struct str tenant, struct str key), void *arg,
                             struct err *e);

@@ -90,71 +90,101 @@ static struct str about(struct site *s, struct str pool, struct str email, struc
 }
 #define NO_MEMBER ((struct json_member){ 0 })
 
+/* Without a name for who gave none: the list says so then. */
 static struct str attributes_of(struct site *s, struct str email, struct str name)
 {
 	struct str list = JSON_OF(s->a, member_list("l"), member_object(NULL), member_word("Name", "email"),
 	                          member_str("Value", email), member_end(), member_object(NULL),
 	                          member_word("Name", "email_verified"), member_word("Value", "true"), member_end(),
-	                          member_object(NULL), member_word("Name", "name"),
-	                          member_str("Value", name.n ? name : email), member_end(), member_list_end());
+	                          member_if(name.n > 0, member_object(NULL)),
+	                          member_if(name.n > 0, member_word("Name", "name")),
+	                          member_if(name.n > 0, member_str("Value", name)), member_if(name.n > 0, member_end()),
+	                          member_list_end());
 
 	return str_of(list.p + 5, list.n - 6); /* the list alone */
 }
 
+static bool is_among(const struct instance_person *items, size_t count, struct str email, struct arena *a)
+{
+	for (size_t i = 0; i < count; i++)
+		if (str_eq(str_lower(a, items[i].email), str_lower(a, email)))
+			return true;
+	return false;
+}
+
+static enum rc make_person(struct site *s, struct str pool, struct str email, struct str name, struct str password,
+                           struct err *e)
+{
+	CLEANUP(json_freep) json_t *made = NULL;
+
+	return site_do(s, &create_user,
+	               about(s, pool, email, member_raw("UserAttributes", attributes_of(s, email, name)),
+	                     member_str("TemporaryPassword", password), member_word("MessageAction", "SUPPRESS")),
+	               &made, e);
+}
+
+static enum rc give_password(struct site *s, struct str pool, struct str email, struct str password, struct err *e)
+{
+	CLEANUP(json_freep) json_t *done = NULL;
+
+	return site_do(s, &set_password,
+	               about(s, pool, email, member_str("Password", password), member_bool("Permanent", false),
+	                     NO_MEMBER),
+	               &done, e);
+}
+
+/* An addition whose answer was lost is told from one that did not happen by giving him the password again: whom nobody knows was not added. */
 enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_is_new, struct str *ret_password,
                    struct err *e)
 {
-	CLEANUP(json_freep) json_t *one = NULL, *two = NULL;
-	struct instance_person     *items;
-	struct str                  pool, address = str_lower(s->a, email), password = site_password(s->a);
-	struct err                  why = { 0 };
-	size_t                      count;
-	enum rc                     rc;
+	struct instance_person *items;
+	struct str              pool, password = site_password(s->a);
+	struct err              why = { 0 }, other = { 0 };
+	size_t                  count;
+	bool                    is_known;
+	enum rc                 rc;
 
 	if ((rc = people_read(s, &items, &count, e)) || (rc = cognito_pool(s, &pool, e)))
 		return rc;
-	if (count < INSTANCE_PEOPLE_MAX)
-		rc = site_do(s, &create_user,
-		             about(s, pool, address, member_raw("UserAttributes", attributes_of(s, address, name)),
-		                   member_str("TemporaryPassword", password), member_word("MessageAction", "SUPPRESS")),
-		             &one, &why);
-	*ret_is_new = !rc && count < INSTANCE_PEOPLE_MAX;
-	if (rc == RC_CONFLICT || rc == RC_TIMEOUT || count == INSTANCE_PEOPLE_MAX) {
-		err_clear(&why);
-		rc = site_do(s, &set_password,
-		             about(s, pool, address, member_str("Password", password), member_bool("Permanent", false),
-		                   NO_MEMBER),
-		             &two, &why);
-	}
-	if (rc == RC_NOT_FOUND && count == INSTANCE_PEOPLE_MAX)
+	is_known = is_among(items, count, email, s->a);
+	if (!is_known && count >= INSTANCE_PEOPLE_MAX)
 		return err_set(e, RC_CONFLICT, "the pool has %d people", INSTANCE_PEOPLE_MAX);
+	rc = is_known ? RC_CONFLICT : make_person(s, pool, email, name, password, &why);
+	if (rc == RC_CONFLICT || rc == RC_TIMEOUT) {
+		enum rc given = give_password(s, pool, email, password, &other);
+
+		if (given == RC_NOT_FOUND)
+			return err_set_code(e, RC_UNAVAILABLE, why.code, "%s", why.msg[0] ? why.msg : other.msg);
+		rc = given;
+		why = other;
+	}
 	if (rc)
 		return err_set_code(e, rc, why.code, "%s", why.msg);
+	*ret_is_new = !is_known;
 	*ret_password = password;
 	return RC_OK;
 }
 
-/* The pool lets him in no more; a task ends the sessions that he has in the site. */
+/* The pool lets him in no more; a task ends the sessions that he has in the site. That is started for who is gone already too: a try before may have
+ * ended between the two. */
 enum rc people_remove(struct site *s, struct str email, bool *ret_was_there, struct err *e)
 {
 	CLEANUP(json_freep) json_t *one = NULL, *two = NULL;
-	struct str                  pool, id, address = str_lower(s->a, email);
+	struct str                  pool, id;
 	struct task_order           order = { .family = FAMILY_INSTALL,
 		                              .what = "signout",
-		                              .name = address,
+		                              .name = str_lower(s->a, email),
 		                              .is_started = true,
-		                              .texts = { { "LEASEHOLD_PERSON", address } } };
+		                              .texts = { { "LEASEHOLD_PERSON", email } } };
 	struct err                  why = { 0 };
 	enum rc                     rc = cognito_pool(s, &pool, e);
 
 	if (rc)
 		return rc;
-	rc = site_do(s, &sign_out, about(s, pool, address, NO_MEMBER, NO_MEMBER, NO_MEMBER), &one, &why);
+	rc = site_do(s, &sign_out, about(s, pool, email, NO_MEMBER, NO_MEMBER, NO_MEMBER), &one, &why);
 	*ret_was_there = rc != RC_NOT_FOUND;
-	if (rc == RC_NOT_FOUND)
-		return RC_OK;
 	if (!rc)
-		rc = site_do(s, &delete_user, about(s, pool, address, NO_MEMBER, NO_MEMBER, NO_MEMBER), &two, &why);
+		rc = site_do(s, &delete_user, about(s, pool, email, NO_MEMBER, NO_MEMBER, NO_MEMBER), &two, &why);
 	if (rc && rc != RC_NOT_FOUND)
 		return err_set_code(e, rc, why.code, "%s", why.msg);
 	return task_run(s, &order, &id, e);

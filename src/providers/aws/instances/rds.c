@@ -193,6 +193,26 @@ enum rc rds_remove(struct site *s, struct err *e)
 	return rc;
 }
 
+/* The server keeps the first way to log in by itself, and all of them as "auth_or" once there is another. */
+enum rc rds_is_changing(struct site *s, struct str password, bool *ret, struct err *e)
+{
+	CLEANUP(json_freep) json_t *kept = NULL;
+	struct sql                 *c;
+	struct str                  user = rds_user(s), first = STR(""), *rows;
+	size_t                      count;
+	enum rc                     rc = connect_to(s, &c, e);
+
+	if (rc)
+		return rc;
+	rc = sql_ask(c, "SELECT Priv FROM mysql.global_priv WHERE User = ? AND Host = '%'", &user, 1, s->a, &rows,
+	             &count, e);
+	sql_close(c);
+	if (!rc && count && !json_parse(rows[0], &kept, NULL))
+		json_get_text(kept, "authentication_string", &first);
+	*ret = str_eq(first, hash_of(s->a, password)) && json_array_size(json_object_get(kept, "auth_or")) > 1;
+	return rc;
+}
+
 /* Then the user can log in, with it or, while tasks still have the one before, with the other. */
 enum rc rds_set_password(struct site *s, struct str password, struct str other, struct err *e)
 {

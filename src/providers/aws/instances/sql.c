@@ -28,10 +28,20 @@ static const struct {
 	{ 1021, RC_INVALID },     { 1114, RC_INVALID }, /* it is full */
 	{ 1040, RC_UNAVAILABLE }, { 1053, RC_UNAVAILABLE }, { 1203, RC_UNAVAILABLE }, { 1205, RC_UNAVAILABLE }, { 1213, RC_UNAVAILABLE },
 	{ 1290, RC_UNAVAILABLE }, /* read-only, while another takes over */
-	{ 2002, RC_UNAVAILABLE }, { 2003, RC_UNAVAILABLE }, { 2005, RC_UNAVAILABLE }, { 2006, RC_TIMEOUT },     { 2013, RC_TIMEOUT },
-	{ 2026, RC_DENIED }, /* TLS: a certificate is for a person to put right */
+	{ 2002, RC_UNAVAILABLE }, { 2003, RC_UNAVAILABLE }, { 2005, RC_UNAVAILABLE },
+	/* the connection was lost, whoever has noticed it, and whatever was done by then */
+	{ 1158, RC_TIMEOUT },     { 1159, RC_TIMEOUT },     { 1160, RC_TIMEOUT },     { 1161, RC_TIMEOUT },     { 1927, RC_TIMEOUT },
+	{ 2006, RC_TIMEOUT },     { 2012, RC_TIMEOUT },     { 2013, RC_TIMEOUT },     { 2026, RC_TIMEOUT },     { 2027, RC_TIMEOUT },     { 2055, RC_TIMEOUT },
 };
 /* clang-format on */
+
+enum { TLS_FAILED = 2026 };
+
+/* Most failures of TLS are a connection that was lost. A certificate, or a server without TLS, is for a person to put right. */
+static bool is_for_a_person(unsigned number, const char *text)
+{
+	return number == TLS_FAILED && (strstr(text, "ertificate") || strstr(text, "required"));
+}
 
 /* The server quotes what it did not understand, which may be a hash: that text stays here. */
 static enum rc judge(unsigned number, const char *text, struct err *e)
@@ -41,6 +51,8 @@ static enum rc judge(unsigned number, const char *text, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
 		if (meanings[i].number == number)
 			rc = meanings[i].rc;
+	if (is_for_a_person(number, text))
+		rc = RC_DENIED;
 	return err_set(e, rc, "the database server: error %u%s%s", number, rc == RC_INTERNAL ? "" : ": ",
 	               rc == RC_INTERNAL ? "" : text);
 }

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong with a tenant's instance on AWS by itself: others are quicker, AWS is slow, a task fails."""
+
+import hashlib
+import json
+
+import pytest
+
+from aws.test_instance_driver import ACME, SECRETS, mariadb, site  # noqa: F401 pylint: disable=unused-import
+from lib.wait import until
+
+
+def fails(site):
+    assert site.call("POST", "", ACME).status == 202
+    until(lambda: site.show()["status"] == "FAILED", "it fails", 300, 0.1)
+    return site.show()["lastError"]
+
+
+@pytest.mark.parametrize("taken", [3, 5])
+def test_priorities_that_others_take_meanwhile(front, site, taken):
+    """Four times the next one is tried within a call; after the fifth the step is tried again."""
+    front.do("elbv2", "race", count=taken)
+    site.active()
+    assert site.visit()[0] == 200 and len([r for r in front.state("elbv2")["rules"] if r["tags"].get("bbws:tenant-id") == "tenant-acme"]) == 1
+
+
+def test_targets_that_are_not_healthy_keep_it_closed(front, site):
+    front.do("elbv2", "health", state="unhealthy")
+    assert site.call("POST", "", ACME).status == 202
+    until(lambda: front.state("ecs")["services"], "the service is made", 180, 0.1)
+    until(lambda: len(front.log("elbv2", "DescribeTargetHealth")) > 3, "its health is asked for again and again", 180, 0.1)
+    assert site.show()["status"] == "PROVISIONING" and site.visit()[0] == 404
+    front.do("elbv2", "health", state="healthy")
+    site.reaches("ACTIVE")
+    assert site.visit()[0] == 200
+
+
+def test_a_throttled_burst(front, site):
+    """Each service says three times that it is too fast."""
+    rules = [front.fault("throttle", service, count=3) for service in ("efs", "secretsmanager", "elbv2", "ecs", "cognito-idp", "logs")]
+    site.active()
+    assert [front.hits(number) for number in rules] == [3] * len(rules)
+    assert [len(site.left()[k]) for k in ("points", "secrets", "groups", "rules", "services", "pools", "logs")] == [1, 3, 1, 1, 1, 1, 1]
+
+
+def test_a_domain_that_another_account_has(front, site):
+    name = "bbws-test-" + hashlib.sha256(b"tenant-acme").hexdigest()[:10]
+    front.do("cognito-idp", "take_domain", name=name)
+    error = fails(site)
+    assert error["code"] == "PROV-005" and "Domain" in error["message"] and not error.get("leftovers"), error
+    assert site.left() == {}
+
+
+def test_a_task_that_does_not_install_and_tells_no_secret(front, site, mariadb):  # noqa: F811
+    front.do("ecs", "exit", family="tenant-acme-install", code=1)
+    held = front.fault("hold_before", "ecs", "DeleteService")
+    assert site.call("POST", "", ACME).status == 202
+    front.wait_held(held, 300)
+    secrets = [json.loads(front.state("secretsmanager")[name]["value"])["password"] for name in SECRETS if name.endswith(("/db", "/wp-admin"))]
+    front.release(held)
+    until(lambda: site.show()["status"] == "FAILED", "it fails", 300, 0.1)
+    error = site.show()["lastError"]
+    assert error["code"] == "PROV-009" and "exit code 1" in error["message"] and "/aws/ecs/tenant-acme-wordpress" in error["message"], error
+    assert site.left() == {} and not [s for s in secrets if s in site.server.output() + json.dumps(error)]
+
+
+def test_a_task_that_finds_no_room_at_first(front, site):
+    front.do("ecs", "failures", reasons=["RESOURCE:ENI"])
+    site.active()
+    assert len([t for t in front.state("ecs")["tasks"] if t["command"][1:] == ["install"]]) == 1
+
+
+def test_a_secret_that_somebody_has_put_into_its_recovery_window(front, site):
+    site.front.client("secretsmanager").create_secret(Name=SECRETS[0], SecretString="{}")
+    site.front.client("secretsmanager").delete_secret(SecretId=SECRETS[0], RecoveryWindowInDays=7)
+    site.active()
+    assert json.loads(front.state("secretsmanager")[SECRETS[0]]["value"])["username"] == "tenant_acme_user"
