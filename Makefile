@@ -109,10 +109,11 @@ check-tsan-server: build-tsan/build.ninja
 	@LEASEHOLD_BIN=$(CURDIR)/build-tsan/leasehold $(PYTHON) -m pytest tests/api \
 		$(foreach t,$(UNHURRIED),--ignore=tests/api/test_$(t).py)
 
-# The chain of one lease, of one hold and of one instance on AWS: each of its calls lost, and the server killed at each. And the suite of instances there.
+# The chain of one lease, of one hold and of one instance on AWS: each of its calls lost, and the server killed at each. And the suites of holds and of
+# instances there.
 check-every-call: build-tests
 	@LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests/aws/test_every_call_of_a_lease.py tests/aws/test_every_call_of_a_hold.py \
-		tests/aws/test_every_call_of_an_instance.py tests/aws/test_instances_on_aws.py
+		tests/aws/test_every_call_of_an_instance.py tests/aws/test_holds_on_aws.py tests/aws/test_instances_on_aws.py
 
 check-coverage: coverage
 

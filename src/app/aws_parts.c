@@ -194,6 +194,7 @@ static enum rc open_callers(struct aws_parts *x, const struct config *c, struct 
 		                  .arg = x };
 
 	x->pacer.store = x->p->store.store;
+	x->pacer.org_times = config_number(x->p->config, CONFIG_ORG_PACE);
 	return aws_callers_new(&s, &x->callers, e);
 }
 

@@ -2,9 +2,8 @@
 /*
  * secrets.c - settings whose values are kept by Secrets Manager.
  *
- * They are read once, at the start, by our own credentials: the chain of roles is for what others own. A new value
- * comes in force with the next start; reading the settings again (SIGHUP) happens on the HTTP loop, which waits for
- * nobody.
+ * They are read by our own credentials: the chain of roles is for what others own. Where a value came from is kept beside it, so that it can be read
+ * again: when is up to reload.c.
  */
 #include "app/secrets.h"
 
@@ -15,12 +14,11 @@
 #include "providers/aws/call.h"
 #include "providers/aws/secret.h"
 
-static bool is_reference(const struct config *c, int id)
+static bool is_reference(const struct config *c, enum setting id)
 {
 	enum config_kind kind = config_table[id].kind;
 
-	return (kind == SECRET || kind == TOKENS) &&
-	       str_starts_with(config_str(c, (enum setting)id), STR(AWS_SECRET_PREFIX));
+	return (kind == SECRET || kind == TOKENS) && str_starts_with(config_str(c, id), STR(AWS_SECRET_PREFIX));
 }
 
 static void read_one(struct config *c, enum setting id, struct aws_caller *own, struct buf *problems)
@@ -29,7 +27,7 @@ static void read_one(struct config *c, enum setting id, struct aws_caller *own, 
 	struct str   value;
 	struct err   e = { 0 };
 
-	if (aws_secret_read(own, str_skip(config_str(c, id), strlen(AWS_SECRET_PREFIX)), &a, &value, &e))
+	if (aws_secret_read(own, str_skip(c->values[id].reference, strlen(AWS_SECRET_PREFIX)), &a, &value, &e))
 		buf_addf(problems, "%s: %s\n", config_name(id), e.msg);
 	else
 		config_set(c, id, value, c->values[id].origin);
@@ -45,7 +43,9 @@ void secrets_read(struct config *c, struct buf *problems)
 	struct err          e = { 0 };
 
 	for (int id = 0; id < CONFIG_COUNT; id++) {
-		if (!is_reference(c, id))
+		if (is_reference(c, (enum setting)id))
+			c->values[id].reference = c->values[id].text;
+		if (!c->values[id].reference.n)
 			continue;
 		if (!callers && aws_callers_new(&s, &callers, &e)) {
 			buf_addf(problems, "%s\n", e.msg);
@@ -58,10 +58,10 @@ void secrets_read(struct config *c, struct buf *problems)
 	aws_callers_free(callers);
 }
 
-void secrets_keep(struct config *fresh, const struct config *held)
+bool secrets_any(const struct config *c)
 {
 	for (int id = 0; id < CONFIG_COUNT; id++)
-		if (is_reference(fresh, id))
-			config_set(fresh, (enum setting)id, config_str(held, (enum setting)id),
-			           fresh->values[id].origin);
+		if (c->values[id].reference.n)
+			return true;
+	return false;
 }

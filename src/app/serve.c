@@ -5,7 +5,7 @@
  * Start: folder, lock, store, vendor, kernel, api, sockets, jobs. A step that fails says why and undoes nothing: the
  * process ends. Stop (SIGTERM, SIGINT): no new connections, the waiting line is sent home, requests under way are
  * answered, jobs end at their next wait, the store commits what it has, and the process ends with 0. A second signal
- * does not wait for clients; later ones change nothing. SIGHUP reads tokens and certificates again: all or none.
+ * does not wait for clients; later ones change nothing. SIGHUP: reload.c.
  *
  * Threads: this one (the loop), the store's own (writer and reader, or workers), those of the kernel (wiring.c). The
  * simulated vendor has a store of its own. DynamoDB may be away at the start: then the pulse begins the work once it is
@@ -31,7 +31,7 @@
 #include "app/messages.h"
 #include "app/parts.h"
 #include "app/preflight.h"
-#include "app/secrets.h"
+#include "app/reload.h"
 #include "app/signin.h"
 #include "app/watch.h"
 #include "app/wiring.h"
@@ -71,6 +71,7 @@ struct server {
 	int                  lock_fd;
 	uv_loop_t            loop;
 	uv_signal_t          on_term, on_int, on_hup;
+	struct reload        reload;
 	struct steady        steady;
 	struct store        *sim_store; /* of the simulated vendor and cloud; NULL when there is a real vendor */
 	struct wiring       *wiring;
@@ -521,6 +522,7 @@ static void drain(struct server *s, int grace_ms)
 {
 	if (!s->is_stopping) {
 		s->is_stopping = true;
+		reload_stop(&s->reload);
 		s->undrained = s->probe ? 2 : 1;
 		streams_stop(s->api->streams);
 		line_stop(s->api->line);
@@ -593,92 +595,12 @@ static void close_all(struct server *s)
 		close(s->lock_fd);
 }
 
-/* --- reload --- */
-
-/* What the environment said at the start is all this process will ever see of it. */
-static void warn_of_fixed_tokens(const struct config *c)
+static void on_hup(uv_signal_t *signal, int number)
 {
-	static const enum setting ids[] = { CONFIG_API_TOKEN, CONFIG_ADMIN_TOKEN, CONFIG_INBOX_TOKENS,
-		                            CONFIG_METRICS_TOKENS, CONFIG_JWT_SECRET };
-
-	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
-		if (c->values[ids[i]].origin == FROM_ENVIRONMENT)
-			log_write(LOG_WARNING, "serve", NULL, 0,
-			          "%s comes from the environment, which a running program cannot read again; put it "
-			          "in %s",
-			          config_name(ids[i]), CONFIG_FILE_NAME);
-}
-
-/* Read everything anew, but take nothing over. */
-static void read_again(struct server *s, struct config *fresh, struct api_tokens *ret, struct buf *problems)
-{
-	const char *file = s->p.config->file_origin == FROM_COMMAND_LINE ? s->p.config->file : NULL;
-	struct err  e = { 0 };
-	enum rc     rc = config_load(fresh, (const char *const *)environ, file, problems);
-
-	secrets_keep(fresh, s->p.config);
-	if (!rc && s->p.is_dev) {
-		config_set(fresh, CONFIG_DATA, config_str(s->p.config, CONFIG_DATA), FROM_COMMAND_LINE);
-		rc = dev_prepare(fresh, &e);
-	}
-	if (!rc)
-		rc = tokens_read(fresh, ret, &e);
-	if (rc && e.rc)
-		buf_addf(problems, "%s\n", e.msg);
-	preflight_tls(s->p.config, problems);
-	signin_check(fresh, problems);
-}
-
-/* Users and certificates first: they can still fail, and reading users early does no harm. Both servers have the same
- * files. */
-static void take_over(struct server *s, const struct config *fresh, const struct api_tokens *tokens,
-                      struct buf *problems)
-{
-	struct err e = { 0 };
-	enum rc    rc = signin_reload_users(s->p.signin, &e);
-
-	if (!rc)
-		rc = http_server_reload_tls(s->http, &e);
-	if (!rc && s->probe)
-		rc = http_server_reload_tls(s->probe, &e);
-	if (rc) {
-		buf_addf(problems, "%s\n", e.msg);
-		return;
-	}
-	api_set_tokens(s->api, tokens);
-	signin_set_secrets(s->p.signin, fresh);
-	streams_check(s->api->streams);
-}
-
-static void on_reload(uv_signal_t *signal, int number)
-{
-	struct server    *s = signal->data;
-	struct config     fresh;
-	struct api_tokens tokens;
-	struct buf        problems;
-	struct str        rest, all;
+	struct server *s = signal->data;
 
 	(void)number;
-	if (s->is_stopping)
-		return;
-	buf_init(&problems, 65536);
-	read_again(s, &fresh, &tokens, &problems);
-	if (!problems.n)
-		take_over(s, &fresh, &tokens, &problems);
-	rest = buf_str(&problems);
-	all = str_cut(&rest, '\n');
-	while (rest.n) {
-		struct str line = str_cut(&rest, '\n');
-
-		all = str_format(&fresh.arena, "%.*s; %.*s", STR_ARG(all), STR_ARG(line));
-	}
-	if (problems.n)
-		log_write(LOG_ERROR, "serve", NULL, 0, "reload failed, the old settings stay: %.*s", STR_ARG(all));
-	else
-		log_write(LOG_INFO, "serve", NULL, 0, "tokens, users and certificates are read again");
-	warn_of_fixed_tokens(&fresh);
-	buf_fini(&problems);
-	config_fini(&fresh);
+	reload_begin(&s->reload);
 }
 
 /* --- run --- */
@@ -745,9 +667,11 @@ int serve(struct config *config, const struct serve_options *o)
 		fprintf(stderr, "leasehold: %s\n", e.msg);
 		_exit(rc == RC_INVALID ? EXIT_CONFIG : EXIT_FAILED);
 	}
+	s.reload = (struct reload){ .loop = &s.loop, .parts = &s.p, .api = s.api, .http = s.http, .probe = s.probe };
+	reload_start(&s.reload);
 	watch_signal(&s, &s.on_term, SIGTERM, on_stop);
 	watch_signal(&s, &s.on_int, SIGINT, on_stop);
-	watch_signal(&s, &s.on_hup, SIGHUP, on_reload);
+	watch_signal(&s, &s.on_hup, SIGHUP, on_hup);
 	announce(&s);
 	uv_run(&s.loop, UV_RUN_DEFAULT);
 	close_all(&s);

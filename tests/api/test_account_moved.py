@@ -3,16 +3,13 @@
 
 import pytest
 
-from lib import leases
-from lib.leases import Pool
+from lib.clouds import SimPool
 from lib.ops import Ops
-from lib.wait import until
 
 
 @pytest.fixture
 def pool(make):
-    server = make.server(args=["--dev"], LEASEHOLD_TIME_SCALE=60, **leases.env(make.folder))
-    return Pool(server)
+    return SimPool.start(make, None, None, LEASEHOLD_TIME_SCALE="60")
 
 
 def show(pool, account):
@@ -22,16 +19,14 @@ def show(pool, account):
 def test_an_account_moved_by_hand_is_locked_away_within_seconds(pool):
     ops = Ops(pool.server)
     account = next(a["awsAccountId"] for a in pool.admin.data("GET", "/accounts")["result"] if a["status"] == "Available")
-    moved = ops.post("/v1/sim/accounts/%s/move" % account, body={"from": "Available", "to": "Frozen"})
-    assert moved.status == 200, moved
-    until(lambda: show(pool, account)["status"] == "Quarantine", "it is locked away", 30)
+    pool.move(account, "Frozen")
+    pool.until(lambda: show(pool, account)["status"] == "Quarantine", "it is locked away")
     events = {e["detail-type"]: e["detail"] for e in ops.events("subject=account/" + account)}
     drift = events["AccountDriftDetected"]
     assert (drift["actualOu"], drift["expectedOu"]) == ("Frozen", "Available")
     assert drift["driftDetails"]["drift_description"].startswith("it was moved to Frozen by ")
     assert events["AccountQuarantined"]["reason"] == drift["driftDetails"]["drift_description"]
-    until(lambda: account in [a["id"] for o in ops.get("/v1/sim").json["ous"] if o["name"] == "Quarantine" for a in o["accounts"]],
-          "it is in Quarantine", 30)
+    pool.until(lambda: pool.place(account) == "Quarantine", "it is in Quarantine")
 
 
 def test_our_own_moves_lock_nothing_away(pool):
@@ -39,8 +34,8 @@ def test_our_own_moves_lock_nothing_away(pool):
     account = lease["awsAccountId"]
     pool.manager.data("POST", "/leases/%s/terminate" % lease["leaseId"])
     ops = Ops(pool.server)
-    until(lambda: [e for e in ops.events("subject=account/%s&type=HoldCreated" % account)], "it rests after its cleanup", 90)
-    until(lambda: len(ops.events("subject=account/%s&type=cloudtrail:MoveAccount" % account)) >= 3, "its moves are told of", 30)
-    until(lambda: ops.read("queues/account-moved/lanes")["lanes"] == [], "all of them were looked at", 30)
+    pool.until(lambda: [e for e in ops.events("subject=account/%s&type=HoldCreated" % account)], "it rests after its cleanup")
+    pool.until(lambda: len(ops.events("subject=account/%s&type=cloudtrail:MoveAccount" % account)) >= 3, "its moves are told of")
+    pool.until(lambda: ops.read("queues/account-moved/lanes")["lanes"] == [], "all of them were looked at")
     assert ops.events("subject=account/%s&type=AccountQuarantined" % account) == []
     assert ops.read("dead-letters")["dead_letters"] == []

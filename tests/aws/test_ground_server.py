@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server on AWS: its settings, the probe at its start and on demand, what it tells about rights that it lacks, secrets that AWS keeps."""
 
+import signal
+
 import pytest
 
 from aws.front import names
@@ -242,6 +244,82 @@ def test_a_secret_may_be_kept_by_secrets_manager(make, front):
     assert Ops(server, "admin-token-from-the-store-1").get("/v1/ops/alarms").status == 200
     assert Ops(server, "secretsmanager:/InnovationSandbox/front/admin#token").get("/v1/ops/alarms").status == 401
     assert "admin-token-from-the-store-1" not in "".join(map(str, server.lines))
+
+
+class Kept:
+    """A server whose operators' token is kept by Secrets Manager, and whose test changes it there."""
+
+    NAME = "/InnovationSandbox/front/admin"
+
+    def __init__(self, make, front, **env):
+        self.front = front
+        self.put("admin-token-from-the-store-1")
+        front.do("secretsmanager", "put", name="/InnovationSandbox/front/smtp", value="password")
+        self.server = make.server(**front.credentials(), AWS_ENDPOINT_URL=front.url, BROKER_ADMIN_TOKEN="secretsmanager:%s#token" % self.NAME, **env)
+
+    def put(self, token):
+        self.front.do("secretsmanager", "put", name=self.NAME, value='{"token": "%s"}' % token)
+
+    def knows(self, token):
+        return Ops(self.server, token).get("/v1/ops/alarms").status == 200
+
+    def hup(self, words):
+        seen = self.server.output().count(words)
+        self.server.signal(signal.SIGHUP)
+        until(lambda: self.server.output().count(words) > seen, words)
+
+
+def test_a_secret_that_has_changed_is_read_again_at_sighup(make, front):
+    kept = Kept(make, front)
+    kept.put("admin-token-from-the-store-2")
+    assert kept.knows("admin-token-from-the-store-1")
+    kept.hup("are read again")
+    assert kept.knows("admin-token-from-the-store-2") and not kept.knows("admin-token-from-the-store-1")
+    assert "BROKER_ADMIN_TOKEN comes from the environment" not in kept.server.output()
+    kept.put("short")
+    kept.hup("reload failed, the old settings stay: BROKER_ADMIN_TOKEN")
+    front.fault("deny", "secretsmanager", "GetSecretValue")
+    kept.hup("reload failed, the old settings stay: BROKER_ADMIN_TOKEN")
+    assert kept.knows("admin-token-from-the-store-2")
+    assert "from-the-store" not in kept.server.output()
+
+
+def test_a_secret_that_has_changed_is_read_again_by_itself(make, front):
+    kept = Kept(make, front, LEASEHOLD_SECRETS_REFRESH_SEC="1", LEASEHOLD_SMTP_PASSWORD="secretsmanager:/InnovationSandbox/front/smtp")
+    kept.put("admin-token-from-the-store-2")
+    until(lambda: kept.knows("admin-token-from-the-store-2"), "the new one is in force")
+    assert not kept.knows("admin-token-from-the-store-1")
+    until(lambda: "BROKER_ADMIN_TOKEN has a new value" in kept.server.output(), "it is told")
+    front.do("secretsmanager", "put", name="/InnovationSandbox/front/smtp", value="another")
+    until(lambda: "LEASEHOLD_SMTP_PASSWORD has a new value, which needs a restart" in kept.server.output(), "it is told")
+    number = front.fault("deny", "secretsmanager", "GetSecretValue", count=-1)
+    until(lambda: "reload failed, the old settings stay" in kept.server.output(), "it may not be read")
+    assert kept.knows("admin-token-from-the-store-2") and front.hits(number)
+    front.clear()
+    kept.put("admin-token-from-the-store-3")
+    until(lambda: kept.knows("admin-token-from-the-store-3"), "the third is in force")
+
+
+def test_the_loop_does_not_wait_for_secrets(make, front):
+    kept = Kept(make, front)
+    held = front.fault("hold_before", "secretsmanager", "GetSecretValue")
+    kept.server.signal(signal.SIGHUP)
+    front.wait_held(held)
+    assert kept.knows("admin-token-from-the-store-1"), "it answers meanwhile"
+    kept.put("admin-token-from-the-store-2")
+    kept.server.signal(signal.SIGHUP)  # while one is being read: then once more
+    assert kept.knows("admin-token-from-the-store-1")
+    front.release(held)
+    until(lambda: kept.knows("admin-token-from-the-store-2"), "both are done")
+
+
+def test_a_stop_does_not_wait_for_secrets(make, front):
+    kept = Kept(make, front)
+    held = front.fault("hold_before", "secretsmanager", "GetSecretValue")
+    kept.server.signal(signal.SIGHUP)
+    front.wait_held(held)
+    assert kept.server.stop() == 0
+    front.release(held)
 
 
 @pytest.mark.parametrize("reference,words", [

@@ -171,7 +171,7 @@ REMOVED = {"efs": ["DeleteAccessPoint"], "secretsmanager": ["DeleteSecret"], "el
            "cognito-idp": ["DeleteUserPoolDomain", "DeleteUserPool"]}
 
 
-def test_replies_that_are_lost_double_nothing_and_leave_nothing(front, site):
+def test_C41_replies_that_are_lost_double_nothing_and_leave_nothing(front, site):
     """The first of each kind of call is done, and its answer never comes."""
     lost = [front.fault("cut_after", service, operation) for service, operations in MADE.items() for operation in operations]
     site.active()
@@ -204,7 +204,7 @@ def test_a_pool_ends_up_with_one_client(front, site):
     assert shown["resources"]["identity"]["client"] == clients["bbws-tenant-acme-client"]
 
 
-def test_tasks_that_never_start_end_it(front, site):
+def test_C43_tasks_that_never_start_end_it(front, site):
     front.do("ecs", "pace", looks=1, seconds=0, outcome="failed")
     assert site.call("POST", "", ACME).status == 202
     until(lambda: site.show()["status"] == "FAILED", "it fails", 180, 0.1)
@@ -325,12 +325,78 @@ def test_who_was_removed_halfway_is_signed_out_by_the_next_try(front, site):
     assert signed_out(front) == ["ada@acme.example"]
 
 
-def test_what_nobody_knows_of_is_found_by_its_tags(front, site, mariadb):
+def test_C46_what_nobody_knows_of_is_found_by_its_tags(front, site, mariadb):
+    """A look removes nothing. The job makes a failed instance of it, which is then removed as any other is: so nothing is too young, for the tenant can have no other
+    meanwhile."""
     tags = {"bbws:tenant-id": "tenant-lost", "bbws:managed-by": "instance-management", "bbws:environment": "test", "leasehold:key": "inst-lost"}
+
+    def has_run():
+        job = next(j for j in Ops(site.server).read("jobs")["jobs"] if j["name"] == "instance-orphans")
+        return job["last_finished_at"] and not job["running"]
+
+    until(has_run, "the job has run at the start")
     front.do("efs", "add", path="/tenant-lost", tags=tags)
+    front.do("efs", "add", path="/foreign", tags={**tags, "bbws:managed-by": "somebody else"})
     mariadb.ask("CREATE DATABASE tenant_lost_db COMMENT 'leasehold test tenant-lost inst-lost'")
+    seen = Ops(site.server).read("doctor")
+    assert [(f["kind"], f["healed"]) for f in seen["findings"]] == [("orphan-resources", False)] and "tenant-lost" in seen["findings"][0]["text"], seen
+    assert len(front.state("efs")["access_points"]) == 2 and mariadb.names() == ["tenant_lost_db"]
     got = Ops(site.server).post("/v1/ops/jobs/instance-orphans/run")
     assert got.status == 200 and got.json, got.body
+    assert Site(site.server, front, mariadb, "tenant-lost").show()["instanceId"]
+
+
+@pytest.mark.parametrize("times", [3, 5])
+def test_C42_a_priority_that_was_taken_meanwhile_is_passed_over(front, site, times):
+    """Five times in a row, and the step comes again."""
+    front.do("elbv2", "race", count=times)
+    site.active()
+    made = front.log("elbv2", "CreateRule")
+    assert [e["code"] for e in made] == ["PriorityInUse"] * times + [None]
+    assert len({e["params"]["Priority"] for e in made[:times][:4]}) == min(times, 4) and len(site.left()["rules"]) == 1 + times, site.left()["rules"]
+
+
+def test_C44_a_secret_in_its_recovery_window_is_taken_up_again(front, site, mariadb):
+    front.do("secretsmanager", "put", name=SECRETS[0], value="of one who has left")
+    front.do("secretsmanager", "delete", name=SECRETS[0])
+    key = site.active()["instanceId"]
+    secret = front.state("secretsmanager")[SECRETS[0]]
+    login = json.loads(secret["value"])
+    assert secret["deleted"] is None and secret["tags"]["leasehold:key"] == key
+    assert mariadb.ask_as(login["username"], login["password"], "SELECT 1") == (0, "1")
+
+
+def test_C44_a_pool_loses_its_domain_first(front, site):
+    site.active()
+    site.on("", "DELETE")
+    site.reaches("DEPROVISIONED")
+    gone = [e["operation"] for e in front.log("cognito-idp") if e["operation"].startswith("DeleteUserPool") and not e["code"]]
+    assert gone.index("DeleteUserPoolDomain") < gone.index("DeleteUserPool") and site.left() == {}
+
+
+def test_C44_a_long_name_becomes_a_short_user(front, site, mariadb):
+    long = Site(site.server, front, mariadb, "tenant-" + "long" * 8)
+    long.active()
+    users = [name for name in mariadb.names() if name.endswith("_user")]
+    assert len(users) == 1 and len(users[0]) <= 32, users
+
+
+def test_C45_a_task_that_cannot_be_placed_is_asked_for_again(front, site):
+    front.do("ecs", "failures", reasons=["RESOURCE:CPU", "RESOURCE:MEMORY"])
+    site.active()
+    assert len([t for t in front.state("ecs")["tasks"] if t["command"][1:] == ["install"]]) == 1
+
+
+def test_C45_a_task_that_fails_ends_it_and_tells_no_secret(front, site):
+    front.do("ecs", "exit", code=1, reason="install: no", command="*install")
+    assert site.call("POST", "", ACME).status == 202
+    until(lambda: site.show()["status"] == "FAILED", "it fails", 180, 0.1)
+    error = site.show()["lastError"]
+    assert "'install' ended with exit code 1" in error["message"] and not error.get("leftovers") and site.left() == {}, error
+    values = [e["params"] for e in front.log("secretsmanager", "CreateSecret")]
+    assert values and all(v["SecretString"] == "(kept back)" for v in values)
+    said = site.server.output()
+    assert '"password"' not in said and "SecretString" not in said and "IDENTIFIED BY" not in said
 
 
 def test_logs_are_those_of_the_tasks(front, site):

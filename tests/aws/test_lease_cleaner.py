@@ -109,6 +109,50 @@ def test_a_lost_build_is_found_behind_a_page_of_others(front, tool):
     assert start(tool)["run"] == builds(front)[0]["id"]
 
 
+def looks(front, since=0):
+    """The builds that each question was about."""
+    return [sorted(e["params"]["ids"]) for e in front.log("codebuild", "BatchGetBuilds", since=since)]
+
+
+def test_all_builds_that_are_waited_for_are_asked_for_at_once(front, tool):
+    front.do("codebuild", "pace", looks=-1)
+    runs = [start(tool, key="%s/at-once/%d" % (ACCOUNT, i))["run"] for i in range(5)]
+    assert {tool.do("check", run=run)["state"] for run in runs} == {"running"}
+    tool.pass_time(30 * 1000)
+    since = front.count()
+    assert {tool.do("check", run=run)["state"] for run in runs} == {"running"}
+    assert looks(front, since) == [sorted(runs)]
+    front.do("codebuild", "finish", status="FAILED", message="no")
+    assert tool.do("check", run=runs[0])["state"] == "failed", "who asks again is answered anew"
+    since = front.count()
+    assert {tool.do("check", run=run)["state"] for run in runs[1:]} == {"failed"} and looks(front, since) == []
+    new = start(tool, key=ACCOUNT + "/later")["run"]
+    tool.do("check", run=new)
+    assert looks(front, since) == [[new]], "what has ended is not waited for"
+
+
+def test_what_was_heard_of_a_build_is_forgotten_after_a_while(front, tool):
+    front.do("codebuild", "pace", looks=-1)
+    one, other = (start(tool, key="%s/old/%d" % (ACCOUNT, i))["run"] for i in range(2))
+    for run in (one, other, one):
+        tool.do("check", run=run)
+    since = front.count()
+    tool.pass_time(16 * 1000)
+    tool.do("check", run=other)
+    tool.pass_time(6 * 60 * 1000)
+    tool.do("check", run=other)
+    assert looks(front, since) == [sorted([one, other]), [other]], "nobody has waited for the first for minutes"
+
+
+def test_a_question_is_about_a_hundred_builds_at_most(front, tool):
+    front.do("codebuild", "pace", looks=-1)
+    runs = [start(tool, key="%s/many/%d" % (ACCOUNT, i))["run"] for i in range(102)]
+    for _ in range(2):
+        assert {tool.do("check", run=run)["state"] for run in runs} == {"running"}
+        tool.pass_time(30 * 1000)
+    assert max(len(ids) for ids in looks(front)) == 100
+
+
 def test_errors_mean_what_the_contract_says(front, tool):
     front.fault("error", "codebuild", "StartBuild", code="AccountLimitExceededException", status=400, count=-1)
     assert start(tool)["rc"] == LIMITED

@@ -19,14 +19,39 @@ ACCOUNTS = ["2000000000%02d" % i for i in range(1, 4)]
 GUARD = {"LEASEHOLD_QUARANTINE": "guard", "QUARANTINE_DURATION_HOURS": "72", "LEASEHOLD_ALARM_INTERVAL_SEC": "1"}
 
 
+class Jump:
+    """A date that goes ahead: the server's and the front's, together."""
+
+    def __init__(self, front, file, shim):
+        self.front, self.file, self.shim = front, file, shim
+        file.write_bytes(struct.pack("=q", 0))
+
+    def env(self):
+        checks = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
+        return {"LD_PRELOAD": str(self.shim), "JUMPCLOCK_FILE": str(self.file), "ASAN_OPTIONS": checks}
+
+    def step(self, seconds):
+        ahead = struct.unpack("=q", self.file.read_bytes())[0]
+        with open(self.file, "r+b") as file:
+            file.write(struct.pack("=q", ahead + seconds))
+        self.front.advance(seconds)
+
+    def leap(self, server, hours):
+        """So far that the server has to be told to follow; each step is so small that signatures are still believed."""
+        for _ in range(hours * 15):
+            self.step(240)
+        assert Ops(server).act("clock/accept").status == 200
+
+
 class SimGuard(Guarded):
-    """A guard on the simulated organisation, at real speed."""
+    """A guard on the simulated organisation, at real speed unless a scale is set."""
 
     kind = "sim"
 
     @classmethod
-    def start(cls, make, _front, silent=False, **env):
-        guarded = cls(make.server(args=["--dev"], **GUARD, LEASEHOLD_SIM_ACCOUNTS="3", ACCOUNT_TABLE_NAME="sim", **env))
+    def start(cls, make, _front, silent=False, accounts=3, **env):
+        env = {**GUARD, "ACCOUNT_TABLE_NAME": "sim", **env, "LEASEHOLD_SIM_ACCOUNTS": str(accounts)}
+        guarded = cls(make.server(args=["--dev"], **env))
         if silent:
             lost = guarded.ops.request("PUT", "/v1/sim/faults", body={"faults": [{"fault": "lose-events"}]})
             assert lost.status == 200, lost
@@ -35,29 +60,38 @@ class SimGuard(Guarded):
     def again(self):
         return type(self)(self.server)
 
+    def pass_hours(self, hours):
+        """They pass by themselves."""
+
 
 class AwsGuard(Guarded):
     """The other system is played by the test: it moves accounts in the front's organisation, and its rule sends the moves to Available to the guard's queue."""
 
     kind = "aws"
-    front = None
+    front = jump = None
 
     @classmethod
-    def start(cls, make, front, silent=False, **env):
-        front.do("organizations", "add_accounts", ids=ACCOUNTS)
-        front.do("dynamodb", "add_table", name="accounts", items={id: "Available" for id in ACCOUNTS})
-        env = {**front.env(), **GUARD, **env, "ACCOUNT_TABLE_NAME": "accounts",
+    def start(cls, make, front, silent=False, accounts=3, shim=None, **env):
+        """shim: the date can be moved."""
+        ids = ["2000000000%02d" % i for i in range(1, accounts + 1)]
+        front.do("organizations", "add_accounts", ids=ids)
+        front.do("dynamodb", "add_table", name="accounts", items={id: "Available" for id in ids})
+        jump = Jump(front, make.folder / "jump", shim) if shim else None
+        env = {**front.env(), **GUARD, **(jump.env() if jump else {}), **env, "ACCOUNT_TABLE_NAME": "accounts",
                "LEASEHOLD_GUARD_QUEUE_URL": front.do("sqs", "add_queue", name="guard", VisibilityTimeout="60")}
         if not silent:
             front.do("organizations", "trail", queue="guard", only_to=names.OUS["Available"])
         guarded = cls(make.server(bare=False, **env))
-        guarded.front = front
+        guarded.front, guarded.jump = front, jump
         return guarded
 
     def again(self):
         got = type(self)(self.server)
-        got.front = self.front
+        got.front, got.jump = self.front, self.jump
         return got
+
+    def pass_hours(self, hours):
+        self.jump.leap(self.server, hours)
 
     def accounts(self, ou):
         return [id for id, a in sorted(self.front.state("organizations")["accounts"].items()) if a["parent"] == names.OUS[ou]]
@@ -117,6 +151,9 @@ class SimPool(Pool):
     def pass_time(self):
         pass
 
+    def pass_hours(self, hours):
+        """They pass by themselves."""
+
     def is_cleaning(self):
         return False
 
@@ -134,6 +171,15 @@ class SimPool(Pool):
         """By somebody else."""
         reply = Ops(self.server).post("/v1/sim/accounts/%s/move" % account, body={"from": self.place(account), "to": to})
         assert reply.status == 200, reply
+
+    def move_unseen(self, account, to):
+        """By somebody else, and no event tells of it: else the account would be locked away within seconds. Answers the pool to go on with."""
+        assert self.server.stop() == 0
+        with contextlib.closing(sqlite3.connect(self.server.data / "sim.db")) as db, db:
+            changed = db.execute("UPDATE sim_member SET ou_id = (SELECT id FROM sim_ou WHERE name = ?) WHERE id = ?", (to, account))
+            assert changed.rowcount == 1
+        self.server.start()
+        return self.again()
 
 
 class LongApi(Api):
@@ -160,11 +206,9 @@ class AwsPool(Pool):
         front.do("identitystore", "add_users", emails=["Person-%d@Example.com" % i for i in range(1, people + 1)], groups=["front_IsbUsers"])
         queue = front.do("sqs", "add_queue", name="trail", VisibilityTimeout="5")
         front.do("organizations", "trail", queue="trail")
-        jump = make.folder / name
-        jump.write_bytes(struct.pack("=q", 0))
-        checks = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
-        env = {**front.env(), **CODEBUILD, "LEASEHOLD_JWT_SECRET": jwt.SECRET, "LEASEHOLD_POLL_MS": "100", "LD_PRELOAD": str(shim),
-               "LEASEHOLD_GUARD_QUEUE_URL": queue, "JUMPCLOCK_FILE": str(jump), "ASAN_OPTIONS": checks, **env}
+        jump = Jump(front, make.folder / name, shim)
+        env = {**front.env(), **CODEBUILD, **jump.env(), "LEASEHOLD_JWT_SECRET": jwt.SECRET, "LEASEHOLD_POLL_MS": "100", "LEASEHOLD_ORG_PACE": "20",
+               "LEASEHOLD_GUARD_QUEUE_URL": queue, **env}
         made = cls(make.server(**env))
         made.front, made.jump, made.persons = front, jump, itertools.cycle(range(1, people + 1))
         set_policy(made.server)
@@ -188,10 +232,10 @@ class AwsPool(Pool):
         return LongApi(self.server, "person-%d@example.com" % next(self.persons), "User")
 
     def pass_time(self):
-        seconds = struct.unpack("=q", self.jump.read_bytes())[0]
-        with open(self.jump, "r+b") as file:
-            file.write(struct.pack("=q", seconds + STEP))
-        self.front.advance(STEP)
+        self.jump.step(STEP)
+
+    def pass_hours(self, hours):
+        self.jump.leap(self.server, hours)
 
     def is_cleaning(self):
         return any(b["status"] == "IN_PROGRESS" for b in self.front.state("codebuild")["builds"])
@@ -207,6 +251,10 @@ class AwsPool(Pool):
 
     def move(self, account, to):
         self.front.do("organizations", "move", id=account, to=names.OUS[to])
+
+    def move_unseen(self, account, to):
+        self.front.do("organizations", "move", id=account, to=names.OUS[to], told=False)
+        return self
 
 
 def wait(self, condition, what, timeout=180):

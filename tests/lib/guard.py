@@ -6,10 +6,11 @@ from lib.wait import until
 
 # A day is 2.4 seconds; a shorter hold would not keep two bills apart.
 SCALE = 36000
+HOURS = 40
 ENV = {
     "LEASEHOLD_QUARANTINE": "guard",
     "LEASEHOLD_TIME_SCALE": SCALE,
-    "QUARANTINE_DURATION_HOURS": 40,
+    "QUARANTINE_DURATION_HOURS": HOURS,
     "LEASEHOLD_SIM_ACCOUNTS": 3,
 }
 

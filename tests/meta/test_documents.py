@@ -118,6 +118,11 @@ def test_the_threads_that_block_are_as_many_as_the_architecture_says():
     assert "%d in all, each kind with its own" % sum(map(int, kinds)) in (ROOT / "docs/architecture.md").read_text()
 
 
+def test_every_case_of_the_contract_with_aws_is_a_test_with_its_number():
+    named = {int(n) for path in (ROOT / "tests").rglob("test_*.[cp]*") for n in re.findall(r"^(?:def test_|TEST\()[cC](\d+)_", path.read_text(), re.M)}
+    assert set(range(1, 48)) - named == set()
+
+
 def test_every_file_with_a_lock_is_in_the_table_of_locks():
     locks = (ROOT / "docs/architecture.md").read_text().split("## Locks")[1].split("\n## ")[0]
     with_lock = {str(path.relative_to(ROOT / "src")) for path in sorted((ROOT / "src").rglob("*.[ch]"))
@@ -130,7 +135,7 @@ def test_every_file_that_starts_a_thread_is_known():
     """The table of threads in docs/architecture.md is for these; a new one needs a row there and a page in docs/decisions."""
     starts = {str(path.relative_to(ROOT / "src")) for path in sorted((ROOT / "src").rglob("*.c"))
               if re.search(r"\bpthread_create\(|\buv_thread_create\(", path.read_text())}
-    assert starts == {"app/wiring.c", "cli/term/progress.c", "kernel/pump.c", "providers/aws/messages/poller.c", "providers/local/supervise.c", "service/jobs/jobs.c",
+    assert starts == {"app/reload.c", "app/wiring.c", "cli/term/progress.c", "kernel/pump.c", "providers/aws/messages/poller.c", "providers/local/supervise.c", "service/jobs/jobs.c",
                       "store/dynamodb/dynamodb.c", "store/sqlite/sqlite.c"}
 
 

@@ -2,19 +2,15 @@
 /* aws_lease_tool.c - opens the AWS providers that leases need and does what it is told, a line of JSON each: for tests/aws. The first line is the
  * settings. Two nodes share one store. Their time goes on by itself and by "clock"; waits for assignments only move it on. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "lines_tool.h"
+
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "domain/ports/cloud.h"
 #include "domain/ports/identity.h"
-#include "net/fetch.h"
 #include "providers/aws/access.h"
 #include "providers/aws/call.h"
 #include "providers/aws/centre.h"
@@ -26,7 +22,7 @@
 #include "store/sqlite/sqlite.h"
 #include "store/store.h"
 
-enum { LINE = 1 << 20, REPLY_MAX = 8 << 20, NODES = 2, CALLS_MAX = 8192, PEOPLE_MAX = 1000 };
+enum { NODES = 2, PEOPLE_MAX = 1000 };
 
 struct node {
 	struct aws_settings          settings;
@@ -40,37 +36,16 @@ struct node {
 };
 
 static struct {
-	json_t         *settings;
-	struct clock    clock; /* of the providers and the store; signatures have the machine's */
-	atomic_llong    ahead_ms, waits;
-	struct store   *store;
-	struct node     nodes[NODES];
-	pthread_mutex_t out;
-} tool = { .out = PTHREAD_MUTEX_INITIALIZER };
+	json_t       *settings;
+	struct clock  clock; /* of the providers and the store; signatures have the machine's */
+	atomic_llong  ahead_ms, waits;
+	struct store *store;
+	struct node   nodes[NODES];
+} tool;
 
-struct call {
-	json_t         *in;
-	struct arena    arena;
-	struct node    *node;
-	struct buf      b;
-	struct json_out o;
-	struct err      e;
-};
-
-static struct str text_of(const json_t *in, const char *name)
+static struct node *node_of(const struct call *c)
 {
-	struct str text = STR("");
-
-	(void)json_get_text(in, name, &text);
-	return text;
-}
-
-static int64_t number_of(const json_t *in, const char *name, int64_t fallback)
-{
-	int64_t number = fallback;
-
-	(void)json_get_number(in, name, fallback, &number);
-	return number;
+	return &tool.nodes[(size_t)number_of(c->in, "node", 0) % NODES];
 }
 
 static struct str text(const struct call *c, const char *name)
@@ -90,7 +65,7 @@ static struct cloud_assignment assignment_of(const struct call *c)
 
 static enum rc do_grant(struct call *c)
 {
-	struct access          *x = aws_access_port(c->node->access);
+	struct access          *x = aws_access_port(node_of(c)->access);
 	struct cloud_assignment as = assignment_of(c);
 
 	return x->ops->grant(x, &as, &c->e);
@@ -98,7 +73,7 @@ static enum rc do_grant(struct call *c)
 
 static enum rc do_revoke(struct call *c)
 {
-	struct access          *x = aws_access_port(c->node->access);
+	struct access          *x = aws_access_port(node_of(c)->access);
 	struct cloud_assignment as = assignment_of(c);
 
 	return x->ops->revoke(x, &as, &c->e);
@@ -106,7 +81,7 @@ static enum rc do_revoke(struct call *c)
 
 static enum rc do_list(struct call *c)
 {
-	struct access           *x = aws_access_port(c->node->access);
+	struct access           *x = aws_access_port(node_of(c)->access);
 	struct cloud_assignment *list = NULL;
 	size_t                   count = 0;
 	enum rc                  rc = x->ops->list(x, text(c, "account"), &c->arena, &list, &count, &c->e);
@@ -125,7 +100,7 @@ static enum rc do_list(struct call *c)
 static enum rc do_refresh_people(struct call *c)
 {
 	struct aws_directory_done done;
-	enum rc                   rc = aws_directory_refresh(c->node->directory, &done, &c->e);
+	enum rc                   rc = aws_directory_refresh(node_of(c)->directory, &done, &c->e);
 
 	json_put_int(&c->o, "members", done.members);
 	json_put_int(&c->o, "described", done.described);
@@ -135,7 +110,7 @@ static enum rc do_refresh_people(struct call *c)
 
 static enum rc do_load_people(struct call *c)
 {
-	return aws_directory_load(c->node->directory, &c->e);
+	return aws_directory_load(node_of(c)->directory, &c->e);
 }
 
 static enum rc show_caller(struct call *c, enum rc rc, const struct caller *who)
@@ -150,7 +125,7 @@ static enum rc show_caller(struct call *c, enum rc rc, const struct caller *who)
 
 static enum rc do_find(struct call *c)
 {
-	struct identity *i = aws_directory_identity(c->node->directory);
+	struct identity *i = aws_directory_identity(node_of(c)->directory);
 	struct caller    who;
 
 	return show_caller(c, i->ops->find(i, text(c, "email"), &c->arena, &who, &c->e), &who);
@@ -160,13 +135,13 @@ static enum rc do_sign_in(struct call *c)
 {
 	struct caller who;
 
-	return show_caller(c, aws_directory_sign_in(c->node->directory, text(c, "email"), &c->arena, &who, &c->e),
+	return show_caller(c, aws_directory_sign_in(node_of(c)->directory, text(c, "email"), &c->arena, &who, &c->e),
 	                   &who);
 }
 
 static enum rc do_people(struct call *c)
 {
-	struct identity       *i = aws_directory_identity(c->node->directory);
+	struct identity       *i = aws_directory_identity(node_of(c)->directory);
 	struct directory_entry found[PEOPLE_MAX];
 	size_t count = i->ops->list(i, (unsigned)number_of(c->in, "roles", 7), text(c, "after"), &c->arena, found,
 	                            (size_t)number_of(c->in, "max", PEOPLE_MAX));
@@ -182,7 +157,7 @@ static enum rc do_people(struct call *c)
 
 static enum rc do_spend(struct call *c)
 {
-	struct costs      *x = aws_costs_port(c->node->costs);
+	struct costs      *x = aws_costs_port(node_of(c)->costs);
 	struct cloud_spend spend = { 0 };
 	enum rc            rc = RC_OK;
 
@@ -196,7 +171,7 @@ static enum rc do_spend(struct call *c)
 
 static enum rc do_itemise(struct call *c)
 {
-	struct costs     *x = aws_costs_port(c->node->costs);
+	struct costs     *x = aws_costs_port(node_of(c)->costs);
 	struct cloud_bill bill = { 0 };
 	enum rc rc = x->ops->itemise(x, text(c, "account"), number_of(c->in, "from", 0), number_of(c->in, "to", 0),
 	                             &c->arena, &bill, &c->e);
@@ -214,7 +189,7 @@ static enum rc do_itemise(struct call *c)
 static enum rc do_refresh_costs(struct call *c)
 {
 	struct aws_costs_done done;
-	enum rc               rc = aws_costs_refresh(c->node->costs, false, &done, &c->e);
+	enum rc               rc = aws_costs_refresh(node_of(c)->costs, false, &done, &c->e);
 
 	json_put_int(&c->o, "accounts", done.accounts);
 	json_put_int(&c->o, "questions", done.questions);
@@ -227,7 +202,7 @@ static enum rc do_refresh_costs(struct call *c)
 static enum rc do_costs_state(struct call *c)
 {
 	struct aws_costs_state state = { 0 };
-	enum rc                rc = aws_costs_look(c->node->costs, &c->arena, &state, &c->e);
+	enum rc                rc = aws_costs_look(node_of(c)->costs, &c->arena, &state, &c->e);
 
 	json_put_int(&c->o, "pages", state.pages_this_month);
 	json_put_int(&c->o, "accounts", state.accounts);
@@ -255,7 +230,7 @@ static enum rc list_pool(void *arg, struct arena *a, struct str **ret, size_t *r
 
 static enum rc do_start(struct call *c)
 {
-	struct cleaner *x = aws_codebuild_cleaner(c->node->builds);
+	struct cleaner *x = aws_codebuild_cleaner(node_of(c)->builds);
 	struct str      run = STR("");
 	enum rc         rc = x->ops->start(x, text(c, "account"), text(c, "key"), &c->arena, &run, &c->e);
 
@@ -266,7 +241,7 @@ static enum rc do_start(struct call *c)
 static enum rc do_check(struct call *c)
 {
 	static const char *const states[CLOUD_RUN_STATE_COUNT] = { "running", "succeeded", "failed" };
-	struct cleaner          *x = aws_codebuild_cleaner(c->node->builds);
+	struct cleaner          *x = aws_codebuild_cleaner(node_of(c)->builds);
 	struct cloud_run         run = { 0 };
 	enum rc                  rc = x->ops->check(x, text(c, "run"), &c->arena, &run, &c->e);
 
@@ -279,7 +254,7 @@ static enum rc do_check(struct call *c)
 
 static enum rc do_issue(struct call *c)
 {
-	struct credentials *x = aws_credentials_port(c->node->credentials);
+	struct credentials *x = aws_credentials_port(node_of(c)->credentials);
 	struct cloud_secret secret = { text(c, "account"), text(c, "name"), text(c, "who") };
 
 	return x->ops->issue(x, &secret, &c->e);
@@ -287,14 +262,14 @@ static enum rc do_issue(struct call *c)
 
 static enum rc do_withdraw(struct call *c)
 {
-	struct credentials *x = aws_credentials_port(c->node->credentials);
+	struct credentials *x = aws_credentials_port(node_of(c)->credentials);
 
 	return x->ops->withdraw(x, text(c, "account"), &c->e);
 }
 
 static enum rc do_find_secret(struct call *c)
 {
-	struct credentials *x = aws_credentials_port(c->node->credentials);
+	struct credentials *x = aws_credentials_port(node_of(c)->credentials);
 	struct cloud_secret secret = { 0 };
 	bool                is_there = false;
 	enum rc             rc = x->ops->find(x, text(c, "account"), &c->arena, &secret, &is_there, &c->e);
@@ -308,7 +283,7 @@ static enum rc do_find_secret(struct call *c)
 static enum rc do_renew(struct call *c)
 {
 	int64_t renewed = 0;
-	enum rc rc = aws_credentials_renew(c->node->credentials, &renewed, &c->e);
+	enum rc rc = aws_credentials_renew(node_of(c)->credentials, &renewed, &c->e);
 
 	json_put_int(&c->o, "renewed", renewed);
 	return rc;
@@ -326,14 +301,11 @@ static enum rc do_clock(struct call *c)
 
 static enum rc do_stop(struct call *c)
 {
-	aws_access_stop(c->node->access);
+	aws_access_stop(node_of(c)->access);
 	return RC_OK;
 }
 
-static const struct {
-	const char *name;
-	enum rc (*run)(struct call *c);
-} calls[] = {
+static const struct command commands[] = {
 	{ "grant", do_grant },
 	{ "revoke", do_revoke },
 	{ "list", do_list },
@@ -355,69 +327,6 @@ static const struct {
 	{ "clock", do_clock },
 	{ "stop", do_stop },
 };
-
-/* --- lines in, lines out --- */
-
-static void *serve(void *arg)
-{
-	struct call *c = arg;
-	struct str   what = text(c, "do");
-	enum rc      rc = RC_INVALID;
-
-	c->node = &tool.nodes[(size_t)number_of(c->in, "node", 0) % NODES];
-	buf_init(&c->b, REPLY_MAX);
-	json_out_init(&c->o, &c->b);
-	json_open_object(&c->o);
-	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
-		if (str_eq(what, str_from(calls[i].name)))
-			rc = calls[i].run(c);
-	json_put_int(&c->o, "id", number_of(c->in, "id", 0));
-	json_put_str(&c->o, "rc", str_from(rc_text(rc)));
-	json_put_text(&c->o, "code", rc ? str_from(c->e.code) : STR(""));
-	json_put_str(&c->o, "error", str_from(rc ? c->e.msg : ""));
-	json_close_object(&c->o);
-	pthread_mutex_lock(&tool.out);
-	printf("%s\n", c->b.p);
-	fflush(stdout);
-	pthread_mutex_unlock(&tool.out);
-	buf_fini(&c->b);
-	arena_fini(&c->arena);
-	json_decref(c->in);
-	free(c);
-	return NULL;
-}
-
-static json_t *read_line(void)
-{
-	static char line[LINE];
-	json_t     *in = NULL;
-	struct err  e = { 0 };
-
-	if (!fgets(line, sizeof(line), stdin))
-		return NULL;
-	if (json_parse(str_of(line, strcspn(line, "\n")), &in, &e)) {
-		fprintf(stderr, "aws_lease_tool: %s\n", e.msg);
-		return json_object();
-	}
-	return in;
-}
-
-static void serve_all(void)
-{
-	static pthread_t threads[CALLS_MAX];
-	size_t           count = 0;
-	json_t          *in;
-
-	while (count < CALLS_MAX && (in = read_line())) {
-		struct call *c = mem_new(struct call);
-
-		c->in = in;
-		if (pthread_create(&threads[count], NULL, serve, c) == 0)
-			count++;
-	}
-	for (size_t i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
-}
 
 /* --- open --- */
 
@@ -497,9 +406,9 @@ static enum rc open_node(struct node *n, struct err *e)
 	return rc;
 }
 
-static enum rc open_all(struct err *e)
+static enum rc open_all(json_t *settings, struct err *e)
 {
-	struct str            path = text_of(tool.settings, "store");
+	struct str            path = text_of(settings, "store");
 	struct sqlite_options file = { .path = path.p,
 		                       .types = service_types,
 		                       .type_count = service_type_count,
@@ -507,6 +416,7 @@ static enum rc open_all(struct err *e)
 		                       .cache_mb = 4 };
 	enum rc               rc;
 
+	tool.settings = settings;
 	tool.clock = clock_real;
 	tool.clock.wall = ahead_now;
 	if (json_is_true(json_object_get(tool.settings, "log")))
@@ -532,27 +442,9 @@ static void close_all(void)
 		aws_callers_free(n->callers);
 	}
 	store_close(tool.store);
-	json_decref(tool.settings);
 }
 
 int main(void)
 {
-	struct arena a = { 0 };
-	struct err   e = { 0 };
-
-	signal(SIGPIPE, SIG_IGN);
-	fetch_global_init();
-	tool.settings = read_line();
-	if (!tool.settings || open_all(&e)) {
-		struct str hello = JSON_OF(&a, member_bool("opened", false), member_word("error", e.msg));
-
-		printf("%.*s\n", STR_ARG(hello));
-		return 1;
-	}
-	printf("{\"opened\":true}\n");
-	fflush(stdout);
-	serve_all();
-	close_all();
-	arena_fini(&a);
-	return 0;
+	return lines_serve(commands, ARRAY_LEN(commands), open_all, close_all);
 }

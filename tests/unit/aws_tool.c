@@ -3,16 +3,12 @@
  * the settings. Credentials and endpoints come from the environment, as everywhere. Several calls at once, told apart
  * by "id"; several nodes on one store, by "node". */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "lines_tool.h"
+
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "net/fetch.h"
 #include "providers/aws/call.h"
 #include "providers/aws/organisation.h"
 #include "providers/aws/pace.h"
@@ -20,7 +16,7 @@
 #include "store/sqlite/sqlite.h"
 #include "store/store.h"
 
-enum { LINE = 1 << 20, REPLY_MAX = 8 << 20, NODES_MAX = 4, CALLS_MAX = 8192 };
+enum { NODES_MAX = 4 };
 
 /* One of the nodes that share the store. */
 struct node {
@@ -41,41 +37,24 @@ static struct {
 	pthread_mutex_t  lock;
 } tool = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static pthread_mutex_t out = PTHREAD_MUTEX_INITIALIZER;
-
-struct call {
-	json_t              *in;
-	struct arena         arena;
-	struct node         *node;
-	struct organisation *organisation;
-	struct buf           b;
-	struct json_out      o;
-	struct err           e;
-};
-
-static struct str text_of(const json_t *in, const char *name)
+static struct node *node_of(const struct call *c)
 {
-	struct str text = STR("");
-
-	(void)json_get_text(in, name, &text);
-	return text;
-}
-
-static int64_t number_of(const json_t *in, const char *name, int64_t fallback)
-{
-	int64_t number = fallback;
-
-	(void)json_get_number(in, name, fallback, &number);
-	return number;
+	return &tool.nodes[(size_t)number_of(c->in, "node", 0) % NODES_MAX];
 }
 
 /* --- the organisation --- */
 
+static struct organisation *organisation_of(const struct call *c)
+{
+	return aws_organisation_port(node_of(c)->organisation);
+}
+
 static enum rc do_list_ous(struct call *c)
 {
-	struct cloud_ou *ous = NULL;
-	size_t           count = 0;
-	enum rc          rc = c->organisation->ops->list_ous(c->organisation, &c->arena, &ous, &count, &c->e);
+	struct organisation *organisation = organisation_of(c);
+	struct cloud_ou     *ous = NULL;
+	size_t               count = 0;
+	enum rc              rc = organisation->ops->list_ous(organisation, &c->arena, &ous, &count, &c->e);
 
 	json_put_object(&c->o, "ous");
 	for (size_t i = 0; !rc && i < count; i++)
@@ -87,9 +66,9 @@ static enum rc do_list_ous(struct call *c)
 
 static enum rc do_find_parent(struct call *c)
 {
-	struct str ou = STR("");
-	enum rc    rc = c->organisation->ops->find_parent(c->organisation, text_of(c->in, "account"), &c->arena, &ou,
-	                                                  &c->e);
+	struct organisation *organisation = organisation_of(c);
+	struct str           ou = STR("");
+	enum rc rc = organisation->ops->find_parent(organisation, text_of(c->in, "account"), &c->arena, &ou, &c->e);
 
 	json_put_text(&c->o, "ou", rc ? STR("") : ou);
 	return rc;
@@ -97,8 +76,9 @@ static enum rc do_find_parent(struct call *c)
 
 static enum rc do_move(struct call *c)
 {
-	return c->organisation->ops->move(c->organisation, text_of(c->in, "account"), text_of(c->in, "from"),
-	                                  text_of(c->in, "to"), &c->e);
+	struct organisation *organisation = organisation_of(c);
+	return organisation->ops->move(organisation, text_of(c->in, "account"), text_of(c->in, "from"),
+	                               text_of(c->in, "to"), &c->e);
 }
 
 static struct str show_account(struct call *c, const struct cloud_account *x)
@@ -109,10 +89,11 @@ static struct str show_account(struct call *c, const struct cloud_account *x)
 
 static enum rc do_list_accounts(struct call *c)
 {
+	struct organisation      *organisation = organisation_of(c);
 	struct cloud_account_page page = { 0 };
-	enum rc                   rc = c->organisation->ops->list_accounts(c->organisation, text_of(c->in, "ou"),
-	                                                                   text_of(c->in, "cursor"), &c->arena, &page, &c->e);
-	struct str                list = STR("");
+	enum rc    rc = organisation->ops->list_accounts(organisation, text_of(c->in, "ou"), text_of(c->in, "cursor"),
+	                                                 &c->arena, &page, &c->e);
+	struct str list = STR("");
 
 	for (size_t i = 0; !rc && i < page.count; i++) {
 		struct str shown = show_account(c, &page.items[i]);
@@ -126,8 +107,9 @@ static enum rc do_list_accounts(struct call *c)
 
 static enum rc do_describe(struct call *c)
 {
+	struct organisation *organisation = organisation_of(c);
 	struct cloud_account x = { 0 };
-	enum rc rc = c->organisation->ops->describe(c->organisation, text_of(c->in, "account"), &c->arena, &x, &c->e);
+	enum rc rc = organisation->ops->describe(organisation, text_of(c->in, "account"), &c->arena, &x, &c->e);
 
 	if (!rc)
 		json_put_raw(&c->o, "account", show_account(c, &x));
@@ -136,10 +118,11 @@ static enum rc do_describe(struct call *c)
 
 static enum rc do_get_tags(struct call *c)
 {
-	struct cloud_tag *tags = NULL;
-	size_t            count = 0;
-	enum rc rc = c->organisation->ops->get_tags(c->organisation, text_of(c->in, "account"), &c->arena, &tags,
-	                                            &count, &c->e);
+	struct organisation *organisation = organisation_of(c);
+	struct cloud_tag    *tags = NULL;
+	size_t               count = 0;
+	enum rc rc = organisation->ops->get_tags(organisation, text_of(c->in, "account"), &c->arena, &tags, &count,
+	                                         &c->e);
 
 	json_put_object(&c->o, "tags");
 	for (size_t i = 0; !rc && i < count; i++)
@@ -150,20 +133,21 @@ static enum rc do_get_tags(struct call *c)
 
 static enum rc do_set_tags(struct call *c)
 {
-	struct cloud_tag tags[100];
-	size_t           count = 0;
-	const char      *name;
-	json_t          *value;
+	struct organisation *organisation = organisation_of(c);
+	struct cloud_tag     tags[100];
+	size_t               count = 0;
+	const char          *name;
+	json_t              *value;
 
 	json_object_foreach(json_object_get(c->in, "tags"), name, value) if (count < ARRAY_LEN(tags))
 	        tags[count++] = (struct cloud_tag){ str_from(name), str_from(json_string_value(value)) };
-	return c->organisation->ops->set_tags(c->organisation, text_of(c->in, "account"), tags, count, &c->e);
+	return organisation->ops->set_tags(organisation, text_of(c->in, "account"), tags, count, &c->e);
 }
 
 static enum rc do_remove_tag(struct call *c)
 {
-	return c->organisation->ops->remove_tag(c->organisation, text_of(c->in, "account"), text_of(c->in, "name"),
-	                                        &c->e);
+	struct organisation *organisation = organisation_of(c);
+	return organisation->ops->remove_tag(organisation, text_of(c->in, "account"), text_of(c->in, "name"), &c->e);
 }
 
 /* --- any operation --- */
@@ -217,8 +201,8 @@ static enum rc do_call(struct call *c)
 	for (size_t i = 0; i < ARRAY_LEN(path_args); i++)
 		path_args[i] = str_from(json_string_value(json_array_get(args, i)));
 	if (account.n)
-		sandbox = aws_caller_sandbox(c->node->callers, account, STR(""), "nuke", 3600);
-	rc = aws_do_call(sandbox ? sandbox : aws_caller_of(c->node->callers, hop_of(c)), &call, &c->arena, &answer,
+		sandbox = aws_caller_sandbox(node_of(c)->callers, account, STR(""), "nuke", 3600);
+	rc = aws_do_call(sandbox ? sandbox : aws_caller_of(node_of(c)->callers, hop_of(c)), &call, &c->arena, &answer,
 	                 &c->e);
 	aws_caller_free(sandbox);
 	if (!rc)
@@ -245,83 +229,13 @@ static enum rc do_counts(struct call *c)
 	return rc;
 }
 
-static const struct {
-	const char *name;
-	enum rc (*run)(struct call *c);
-} calls[] = {
+static const struct command commands[] = {
 	{ "list_ous", do_list_ous }, { "find_parent", do_find_parent },
 	{ "move", do_move },         { "list_accounts", do_list_accounts },
 	{ "describe", do_describe }, { "get_tags", do_get_tags },
 	{ "set_tags", do_set_tags }, { "remove_tag", do_remove_tag },
 	{ "call", do_call },         { "counts", do_counts },
 };
-
-/* --- lines in, lines out --- */
-
-static void *serve(void *arg)
-{
-	struct call *c = arg;
-	struct str   what = text_of(c->in, "do");
-	size_t       node = (size_t)number_of(c->in, "node", 0) % NODES_MAX;
-	enum rc      rc = RC_INVALID;
-
-	c->node = &tool.nodes[node];
-	c->organisation = aws_organisation_port(c->node->organisation);
-	buf_init(&c->b, REPLY_MAX);
-	json_out_init(&c->o, &c->b);
-	json_open_object(&c->o);
-	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
-		if (str_eq(what, str_from(calls[i].name)))
-			rc = calls[i].run(c);
-	json_put_int(&c->o, "id", number_of(c->in, "id", 0));
-	json_put_int(&c->o, "rc_number", rc);
-	json_put_str(&c->o, "rc", str_from(rc_text(rc)));
-	json_put_text(&c->o, "code", rc ? str_from(c->e.code) : STR(""));
-	json_put_str(&c->o, "error", str_from(rc ? c->e.msg : ""));
-	json_close_object(&c->o);
-	pthread_mutex_lock(&out);
-	printf("%s\n", c->b.p);
-	fflush(stdout);
-	pthread_mutex_unlock(&out);
-	buf_fini(&c->b);
-	arena_fini(&c->arena);
-	json_decref(c->in);
-	free(c);
-	return NULL;
-}
-
-static char line[LINE];
-
-static json_t *read_line(void)
-{
-	json_t    *in = NULL;
-	struct err e = { 0 };
-
-	if (!fgets(line, sizeof(line), stdin))
-		return NULL;
-	if (json_parse(str_of(line, strcspn(line, "\n")), &in, &e)) {
-		fprintf(stderr, "aws_tool: %s\n", e.msg);
-		return json_object();
-	}
-	return in;
-}
-
-static void serve_all(void)
-{
-	static pthread_t threads[CALLS_MAX];
-	size_t           count = 0;
-	json_t          *in;
-
-	while (count < CALLS_MAX && (in = read_line())) {
-		struct call *c = mem_new(struct call);
-
-		c->in = in;
-		if (pthread_create(&threads[count], NULL, serve, c) == 0)
-			count++;
-	}
-	for (size_t i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
-}
 
 /* --- open --- */
 
@@ -388,14 +302,15 @@ static enum rc open_node(struct node *n, int number, struct err *e)
 	return RC_OK;
 }
 
-static enum rc open_all(struct err *e)
+static enum rc open_all(json_t *settings, struct err *e)
 {
 	struct sqlite_options file = {
 		.types = service_types, .type_count = service_type_count, .clock = &clock_real, .cache_mb = 4
 	};
-	struct str path = text_of(tool.settings, "store");
+	struct str path = text_of(settings, "store");
 	enum rc    rc = RC_OK;
 
+	tool.settings = settings;
 	tool.clock = clock_real;
 	tool.skew_ms = number_of(tool.settings, "skew_ms", 0);
 	if (tool.skew_ms)
@@ -418,29 +333,9 @@ static void close_all(void)
 		aws_callers_free(tool.nodes[i].callers);
 	}
 	store_close(tool.store);
-	json_decref(tool.settings);
 }
 
 int main(void)
 {
-	struct arena a = { 0 };
-	struct err   e = { 0 };
-
-	signal(SIGPIPE, SIG_IGN);
-	fetch_global_init();
-	tool.settings = read_line();
-	if (!tool.settings || open_all(&e)) {
-		struct str hello = JSON_OF(&a, member_bool("opened", false), member_word("error", e.msg));
-
-		printf("%.*s\n", STR_ARG(hello));
-		arena_fini(&a);
-		close_all();
-		return 1;
-	}
-	printf("{\"opened\":true}\n");
-	fflush(stdout);
-	serve_all();
-	close_all();
-	arena_fini(&a);
-	return 0;
+	return lines_serve(commands, ARRAY_LEN(commands), open_all, close_all);
 }

@@ -51,6 +51,22 @@ TEST(a_burst_goes_at_once_and_then_each_in_its_time)
 	rig_close(&f.rig);
 }
 
+TEST(organizations_may_be_asked_more_often_and_nothing_else)
+{
+	struct fixture f;
+
+	set_up(&f);
+	f.pacer.org_times = 10;
+	for (int i = 0; i < 20; i++)
+		CHECK(take(&f, AWS_PACE_ORG_WRITE) == 0);
+	CHECK(take(&f, AWS_PACE_ORG_WRITE) == 100 && take(&f, AWS_PACE_ORG_WRITE) == 200);
+	for (int i = 0; i < 80; i++)
+		CHECK(take(&f, AWS_PACE_ORG_READ) == 0);
+	CHECK(take(&f, AWS_PACE_ORG_READ) == 25);
+	CHECK(take(&f, AWS_PACE_COSTS) == 0 && take(&f, AWS_PACE_COSTS) == 1000);
+	rig_close(&f.rig);
+}
+
 TEST(in_no_span_of_time_are_there_more_than_burst_and_rate)
 {
 	struct fixture f;

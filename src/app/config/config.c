@@ -58,6 +58,17 @@ void config_set(struct config *c, enum setting id, struct str text, enum config_
 	c->values[id].origin = origin;
 }
 
+void config_copy(struct config *ret, const struct config *from)
+{
+	*ret = *from;
+	ret->arena = (struct arena){ 0 };
+	for (int id = 0; id < CONFIG_COUNT; id++) {
+		ret->values[id].text = str_dup(&ret->arena, from->values[id].text);
+		ret->values[id].reference = str_dup(&ret->arena, from->values[id].reference);
+	}
+	ret->file = from->file ? str_dup(&ret->arena, str_from(from->file)).p : NULL;
+}
+
 void config_fini(struct config *c)
 {
 	arena_fini(&c->arena);

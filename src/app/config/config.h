@@ -25,7 +25,8 @@ struct config {
 	struct {
 		struct str         text;
 		enum config_origin origin;
-		int64_t            number; /* INT, BOOL, LEVEL, FORMAT; SECONDS in milliseconds */
+		int64_t            number;    /* INT, BOOL, LEVEL, FORMAT; SECONDS in milliseconds */
+		struct str         reference; /* where the text is kept instead (app/secrets.h); empty: here */
 	} values[CONFIG_COUNT];
 	const char        *file; /* where FROM_FILE comes from; NULL: none */
 	enum config_origin file_origin;
@@ -36,6 +37,9 @@ struct config {
 MUST_CHECK enum rc config_load(struct config *c, const char *const *environment, const char *file,
                                struct buf *problems);
 void               config_fini(struct config *c);
+
+/* All of it, in memory of its own: end it with config_fini(). */
+void config_copy(struct config *ret, const struct config *from);
 
 /* Put a value over what was read; checked by config_check(). */
 void config_set(struct config *c, enum setting id, struct str text, enum config_origin origin);

@@ -251,7 +251,8 @@ static void man_notes(FILE *out, const char *title, const struct cli_note *notes
 static const struct cli_note signals[] = {
 	{ "SIGTERM, SIGINT",
 	  "The server finishes the requests in progress and exits. A second signal does not wait for that." },
-	{ "SIGHUP", "The server reads the tokens of the configuration file and the certificates again." },
+	{ "SIGHUP",
+	  "The server reads the tokens of the configuration file, those that Secrets Manager keeps, and the certificates again." },
 	{ NULL, NULL },
 };
 

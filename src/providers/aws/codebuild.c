@@ -23,6 +23,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "domain/ports/cloud.h"
+#include "providers/aws/builds.h"
 #include "providers/aws/call.h"
 #include "service/record/aws_lease_records.h"
 #include "store/session.h"
@@ -57,6 +58,7 @@ static const struct aws_op
 struct aws_codebuild {
 	struct cleaner               base;
 	struct aws_codebuild_options o;
+	struct aws_builds           *waited_for;
 };
 
 /* --- what is stored of a key --- */
@@ -309,33 +311,57 @@ static struct str why_failed(const json_t *build, struct str status, struct aren
 	return utf8_line(a, text, 2 * TEXT_BYTES);
 }
 
+static struct cloud_run read_build(const json_t *build, struct str status, struct arena *a)
+{
+	if (str_eq(status, STR("IN_PROGRESS")))
+		return (struct cloud_run){ .state = CLOUD_RUNNING };
+	if (str_eq(status, STR("SUCCEEDED")))
+		return (struct cloud_run){ .state = CLOUD_SUCCEEDED };
+	return (struct cloud_run){ .state = CLOUD_FAILED, .text = why_failed(build, status, a) };
+}
+
+/* With all others that are waited for. NULL: there is no such build any more. */
+static enum rc get_build(struct aws_codebuild *b, struct str id, int64_t now_ms, struct arena *a, json_t **ret,
+                         struct err *e)
+{
+	CLEANUP(json_freep) json_t *ids = aws_builds_ids(b->waited_for, id, now_ms), *reply = NULL;
+	json_t                     *list, *build;
+	struct str                  name;
+	size_t                      i;
+	enum rc                     rc = get_build_list(b, json_dump(a, ids), a, &reply, e);
+
+	if (rc)
+		return rc;
+	list = json_object_get(reply, "builds");
+	aws_builds_hear(b->waited_for, id, list, now_ms);
+	*ret = NULL;
+	json_array_foreach(list, i, build)
+	{
+		if (!*ret && json_get_text(build, "id", &name) && str_eq(name, id))
+			*ret = json_incref(build);
+	}
+	return RC_OK;
+}
+
 static enum rc check(struct cleaner *base, struct str run_id, struct arena *a, struct cloud_run *ret, struct err *e)
 {
-	CLEANUP(json_freep) json_t *reply = NULL, *ids = json_array();
 	struct aws_codebuild       *b = CONTAINER_OF(base, struct aws_codebuild, base);
-	const json_t               *build;
+	int64_t                     now_ms = clock_now(b->o.clock).ms;
+	CLEANUP(json_freep) json_t *build = NULL;
 	struct str                  status;
 	enum rc                     rc;
 
 	if (!run_id.n || run_id.n > AWS_BUILD_ID_MAX || str_has_control(run_id))
 		return err_set(e, RC_NOT_FOUND, "that is not the id of a build");
-	json_array_append_new(ids, json_stringn(run_id.p, run_id.n));
-	if ((rc = get_build_list(b, json_dump(a, ids), a, &reply, e)))
+	build = aws_builds_take(b->waited_for, run_id, now_ms);
+	if (!build && (rc = get_build(b, run_id, now_ms, a, &build, e)))
 		return rc;
-	build = json_array_get(json_object_get(reply, "builds"), 0);
-	if (!build) {
-		*ret = (struct cloud_run){ .state = CLOUD_FAILED,
-			                   .text = STR("CodeBuild does not have the build any more") };
-		return RC_OK;
-	}
-	if (!json_get_text(build, "buildStatus", &status) || !status.n)
+	if (build && (!json_get_text(build, "buildStatus", &status) || !status.n))
 		return err_set(e, RC_CORRUPT, "build %.*s has no status", STR_ARG(run_id));
-	if (str_eq(status, STR("IN_PROGRESS")))
-		*ret = (struct cloud_run){ .state = CLOUD_RUNNING };
-	else if (str_eq(status, STR("SUCCEEDED")))
-		*ret = (struct cloud_run){ .state = CLOUD_SUCCEEDED };
-	else
-		*ret = (struct cloud_run){ .state = CLOUD_FAILED, .text = why_failed(build, status, a) };
+	*ret = build ? read_build(build, status, a)
+	             : (struct cloud_run){ .state = CLOUD_FAILED,
+		                           .text = STR("CodeBuild does not have the build any more") };
+	aws_builds_wait(b->waited_for, run_id, ret->state == CLOUD_RUNNING, now_ms);
 	return RC_OK;
 }
 
@@ -347,11 +373,14 @@ struct aws_codebuild *aws_codebuild_new(const struct aws_codebuild_options *o)
 
 	b->base.ops = &ops;
 	b->o = *o;
+	b->waited_for = aws_builds_new();
 	return b;
 }
 
 void aws_codebuild_free(struct aws_codebuild *b)
 {
+	if (b)
+		aws_builds_free(b->waited_for);
 	free(b);
 }
 

@@ -36,10 +36,21 @@ const struct aws_rate aws_rates[AWS_PACE_COUNT] = {
 };
 /* clang-format on */
 
+static struct aws_rate rate_of(const struct aws_pacer *p, enum aws_pace pace)
+{
+	struct aws_rate rate = aws_rates[pace];
+
+	if (p->org_times > 1 && (pace == AWS_PACE_ORG_READ || pace == AWS_PACE_ORG_WRITE)) {
+		rate.gap_ms /= p->org_times;
+		rate.burst *= p->org_times;
+	}
+	return rate;
+}
+
 struct wish {
-	const struct aws_rate *rate;
-	int64_t                left_ms;
-	int64_t                wait_ms; /* the answer */
+	struct aws_rate rate;
+	int64_t         left_ms;
+	int64_t         wait_ms; /* the answer */
 };
 
 static enum rc take(struct session *s, void *arg, struct err *e)
@@ -47,30 +58,31 @@ static enum rc take(struct session *s, void *arg, struct err *e)
 	struct wish      *w = arg;
 	int64_t           now_ms = session_now(s).ms, start_ms;
 	struct aws_bucket bucket;
-	enum rc           rc = session_find_or_new(s, &aws_bucket_type, str_from(w->rate->name), &bucket, e);
+	enum rc           rc = session_find_or_new(s, &aws_bucket_type, str_from(w->rate.name), &bucket, e);
 
 	if (rc)
 		return rc;
 	if (bucket.next_ms < now_ms)
 		bucket.next_ms = now_ms;
-	start_ms = bucket.next_ms - (w->rate->burst - 1) * w->rate->gap_ms;
+	start_ms = bucket.next_ms - (w->rate.burst - 1) * w->rate.gap_ms;
 	w->wait_ms = start_ms > now_ms ? start_ms - now_ms : 0;
 	if (w->wait_ms >= w->left_ms)
-		return err_set(e, RC_LIMITED, "our own pace (%s) leaves no room for %" PRId64 " ms", w->rate->name,
+		return err_set(e, RC_LIMITED, "our own pace (%s) leaves no room for %" PRId64 " ms", w->rate.name,
 		               w->wait_ms);
-	bucket.next_ms += now_ms < bucket.slow_ms ? 2 * w->rate->gap_ms : w->rate->gap_ms;
+	bucket.next_ms += now_ms < bucket.slow_ms ? 2 * w->rate.gap_ms : w->rate.gap_ms;
 	session_put(s, &aws_bucket_type, &bucket);
 	return RC_OK;
 }
 
 enum rc aws_pacer_take(const struct aws_pacer *p, enum aws_pace pace, long left_ms, struct err *e)
 {
-	struct wish w = { .rate = &aws_rates[pace], .left_ms = left_ms };
+	struct wish w = { .left_ms = left_ms };
 	struct err  why = { 0 };
 	enum rc     rc;
 
 	if (pace == AWS_PACE_NONE || !p)
 		return RC_OK;
+	w.rate = rate_of(p, pace);
 	rc = store_run(p->store, take, &w, NULL, &why);
 	if (rc) /* whatever kept the store from it, nothing was asked of AWS */
 		return err_set(e, rc == RC_LIMITED ? rc : RC_UNAVAILABLE, "%s", why.msg);

@@ -10,9 +10,10 @@
 
 struct store;
 
-/* Both borrowed. wait NULL: sleeps; for tests. */
+/* Borrowed. wait NULL: sleeps; for tests. */
 struct aws_pacer {
 	struct store *store;
+	int64_t org_times; /* Organizations is asked so many times as often as aws_rates says; 0: once. The same on all nodes */
 	void (*wait)(void *arg, int64_t ms);
 	void *wait_arg;
 };

@@ -180,7 +180,11 @@ class DynamoDb(Machine):
 
     def ctl_add_table(self, name, items=None):
         """items: status by account id."""
-        self.tables[name] = {id: {"awsAccountId": {"S": id}, "status": {"S": status}} for id, status in (items or {}).items()}
+        self.tables[name] = {}
+        self.ctl_add_items(name, items or {})
+
+    def ctl_add_items(self, name, items):
+        self.tables[name].update({id: {"awsAccountId": {"S": id}, "status": {"S": status}} for id, status in items.items()})
 
     def ctl_set_status(self, table, account, status):
         self.tables[table].setdefault(account, {"awsAccountId": {"S": account}})["status"] = {"S": status}

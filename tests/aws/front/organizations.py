@@ -48,9 +48,9 @@ class Organizations(Machine):
         """Reads say for so long after a move where an account was before it."""
         self.stale_seconds = seconds
 
-    def ctl_move(self, id, to):
-        """By somebody else, such as the other system."""
-        self.move(id, self.accounts[id]["parent"], to, "somebody-else")
+    def ctl_move(self, id, to, told=True):
+        """By somebody else, such as the other system. told: the trail tells of it."""
+        self.move(id, self.accounts[id]["parent"], to, "somebody-else", told)
 
     def ctl_trail(self, queue, only_to=None):
         """Every move is sent to the queue as EventBridge would."""
@@ -70,10 +70,10 @@ class Organizations(Machine):
     def is_parent(self, id):
         return id == ROOT or id in self.ous
 
-    def move(self, id, source, to, by):
+    def move(self, id, source, to, by, told=True):
         self.accounts[id].update(parent=to, was=source, moved=self.now())
         self.moves.append({"account": id, "from": source, "to": to, "by": by, "at": self.now()})
-        if self.trail and self.trail[1] in (None, to):
+        if told and self.trail and self.trail[1] in (None, to):
             self.world.machines["sqs"].put(self.trail[0], json.dumps(self.trail_event(id, source, to, by)))
 
     def trail_event(self, id, source, to, by):

@@ -2,6 +2,7 @@
 """The front itself: from a request to an answer, and the record of both."""
 
 import http.client
+import json
 import threading
 import time
 import traceback
@@ -235,17 +236,30 @@ class World:
             raise AssertionError("our own answer to %s is wrong: %s" % (request.operation, e)) from e
 
     def pass_on(self, request, entry):
-        """To moto, one at a time: it loses updates otherwise."""
+        """To moto. A long poll is many short ones there, for nobody else is served while moto waits."""
+        wait, body = request.params.get("WaitTimeSeconds", 0), request.body
+        if wait and request.operation == "ReceiveMessage" and body.startswith(b"{"):
+            body = json.dumps({**json.loads(body), "WaitTimeSeconds": 0}).encode()
+        until = time.monotonic() + wait
+        status, kept, answer = self.pass_one(request, body)
+        while body is not request.body and status == 200 and not json.loads(answer).get("Messages") and time.monotonic() < until:
+            if request.is_gone():
+                raise Cut
+            time.sleep(0.05)
+            status, kept, answer = self.pass_one(request, body)
+        entry.update(done=status < 300, forwarded=True)
+        return status, kept, answer
+
+    def pass_one(self, request, body):
+        """One at a time: moto loses updates otherwise."""
         with self.lock:
             connection = http.client.HTTPConnection(urlsplit(self.forward).netloc, timeout=60)
             headers = {k: v for k, v in request.headers.items() if k.lower() not in ("connection", "content-length", "transfer-encoding")}
-            connection.request(request.method, request.target, request.body, headers)
+            connection.request(request.method, request.target, body, headers)
             got = connection.getresponse()
-            body = got.read()
+            answer = got.read()
             connection.close()
-        entry.update(done=got.status < 300, forwarded=True)
-        kept = {k: v for k, v in got.getheaders() if k.lower().startswith(("x-amzn", "content-type"))}
-        return got.status, kept, body
+        return got.status, {k: v for k, v in got.getheaders() if k.lower().startswith(("x-amzn", "content-type"))}, answer
 
 
 def readable(value):
