@@ -110,9 +110,12 @@ def test_d11_d12_it_runs_read_only_without_rights_and_ends_in_good_order(unpacke
 
 
 def runs_read_only(root):
+    volume = os.stat(root / "var/lib/leasehold")
+    assert (volume.st_uid, volume.st_gid, volume.st_mode & 0o777) == (UID, UID, 0o700), "a volume takes its owner from the image"
     env = {"LEASEHOLD_LISTEN": "127.0.0.1:0", "LEASEHOLD_DATA": "/var/lib/leasehold", "BROKER_API_TOKEN": TRACK_TOKEN,
            "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "LOG_LEVEL": "INFO"}
     (root / "etc/hosts").write_text("127.0.0.1 somewhere.example\n")
+    (root / "etc/hosts").chmod(0o644)  # its user reads it, whatever the mask is here
     began = time.monotonic()
     process = inside(root, "/usr/bin/leasehold", "serve", "--init", env=env)
     try:
