@@ -1,6 +1,7 @@
 /* octets.h - eight bytes at a time: is there one among them that wants a closer look? */
 #pragma once
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ static inline uint64_t octets_at(const void *p)
 	uint64_t x;
 
 	memcpy(&x, p, sizeof(x));
-	return x;
+	return le64toh(x);
 }
 
 /* Not 0 when any of them is below c (1 to 128), is c, or is not ASCII. Which one is not told. */
@@ -28,4 +29,10 @@ static inline uint64_t octets_equal(uint64_t x, unsigned char c)
 static inline uint64_t octets_not_ascii(uint64_t x)
 {
 	return x & OCTETS_OF(0x80);
+}
+
+/* Which of them is the first, by what octets_equal() or octets_below() found: not 0. */
+static inline unsigned octets_first(uint64_t found)
+{
+	return (unsigned)__builtin_ctzll(found) / 8; /* exact: a borrow only reaches those behind it */
 }
