@@ -2,6 +2,7 @@
 #pragma once
 
 #include <endian.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -29,6 +30,16 @@ static inline uint64_t octets_equal(uint64_t x, unsigned char c)
 static inline uint64_t octets_not_ascii(uint64_t x)
 {
 	return x & OCTETS_OF(0x80);
+}
+
+/* Not 0 when any of them cannot stand in a JSON string as it is: a control character, a quote, a backslash. Also
+ * one that is not ASCII, when all have to be. */
+static inline uint64_t octets_quoted(uint64_t x, bool is_ascii_only)
+{
+	uint64_t found = (x - OCTETS_OF(0x20)) | ((x ^ OCTETS_OF('"')) - OCTETS_OF(1)) |
+	                 ((x ^ OCTETS_OF('\\')) - OCTETS_OF(1));
+
+	return (is_ascii_only ? found | x : found & ~x) & OCTETS_OF(0x80);
 }
 
 /* Which of them is the first, by what octets_equal() or octets_below() found: not 0. */

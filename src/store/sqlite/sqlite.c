@@ -32,6 +32,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "store/sqlite/sqlite_packed.h"
 #include "store/sqlite/sqlite_private.h"
 
 enum { BATCH_MAX = 512, WAL_PAGES_MAX = 8000, WAL_PAGES_IDLE = 2000, CACHE_MB = 8, READER_CACHE_MB = 8 };
@@ -232,6 +233,8 @@ static enum rc load_memory(struct sqlite_connection *c, struct err *e)
 			rc = unique_load(&c->uniques[i], c->db, e);
 	for (size_t i = 0; !rc && i < c->packed_count; i++)
 		rc = load_packed(c, c->packed[i], e);
+	if (!rc)
+		rc = packed_load(c, e);
 	for (size_t i = 0; !rc && i < c->counted_types; i++) {
 		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", c->row_counts[i].type->name); /* fits */
 		rc = sqlite_read_number(c->db, sql, &c->row_counts[i].rows, e);
@@ -255,10 +258,13 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 		rc = run_batch(store, count, &e);
 	}
 	if (!rc)
+		rc = packed_finish(c, &e);
+	if (!rc)
 		rc = run(c, &c->commit, "COMMIT", &e);
 	if (!rc)
 		rc = sqlite_file_check(&store->file, &e);
 	if (rc) {
+		packed_forget(c);
 		if (!sqlite3_get_autocommit(db))
 			rc_ignore(sqlite_exec(db, "ROLLBACK", NULL)); /* the failure to report is the commit's */
 		for (size_t i = 0; i < count; i++) /* who was told nothing yet shares the commit's failure */
@@ -272,7 +278,8 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 		hot_commit(&c->hots[i]);
 	store->is_memory_lost |= c->is_memory_doubted;
 	c->is_memory_doubted = false;
-	store_note_commit(&store->base, rc, &e, count, sqlite3_total_changes(db) != changes);
+	store_note_commit(&store->base, rc, &e, count, c->has_written || sqlite3_total_changes(db) != changes);
+	c->has_written = false;
 }
 
 /* Held, it pauses between two of its transactions. */
@@ -441,6 +448,10 @@ static void add_type(struct sqlite_connection *c, const struct record_type *type
 			c->packed[c->packed_count++] = type;
 			break;
 		}
+	if (type->has_time_key) {
+		assert(!c->pending_type);
+		c->pending_type = type;
+	}
 	if (type->is_often_empty) {
 		assert(c->counted_types < ROW_COUNTS_MAX);
 		c->row_counts[c->counted_types++].type = type;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sqlite_apply.c - what a session has changed, written as SQL; what is kept in memory follows. */
+#include "store/sqlite/sqlite_packed.h"
 #include "store/sqlite/sqlite_private.h"
-#include "store/sqlite/sqlite_row.h"
 #include "store/sqlite/sqlite_statement.h"
-
-enum { VALUE_MAX = 16 << 20 };
 
 /* Absent fields are NULL, but for those that order an index. */
 static bool is_null(const struct record_type *type, int field, const void *record)
@@ -28,7 +26,7 @@ static enum rc write_fields(struct session *s, const struct session_entry *entry
 {
 	const struct record_type *type = entry->type;
 	sqlite3_stmt             *stmt;
-	enum rc rc = sqlite_statement(s, (struct statement_key){ type, kind, 0, 0, fields }, &stmt, e);
+	enum rc rc = sqlite_statement(s->connection, (struct statement_key){ type, kind, 0, 0, fields }, &stmt, e);
 
 	if (rc)
 		return rc;
@@ -43,99 +41,6 @@ static enum rc write_fields(struct session *s, const struct session_entry *entry
 	return run_write(stmt, e);
 }
 
-/* INSERT or UPDATE of a packed record. Row 0: the next free one. */
-static enum rc write_packed(struct session *s, const struct session_entry *entry, enum statement_kind kind, int64_t seq,
-                            struct err *e)
-{
-	struct sqlite_connection *c = s->connection;
-	const struct record_type *type = entry->type;
-	uint64_t                  indexes = 0;
-	sqlite3_stmt             *stmt;
-	enum rc                   rc;
-
-	for (int i = 0; i < type->index_count; i++)
-		if (sqlite_is_in_file(&type->indexes[i]) &&
-		    (kind == UPDATE || record_is_in_index(type, &type->indexes[i], entry->after)))
-			indexes |= 1ull << i;
-	rc = sqlite_statement(s, (struct statement_key){ type, kind, 0, 0, indexes }, &stmt, e);
-	if (rc)
-		return rc;
-	if (!seq)
-		sqlite3_bind_null(stmt, AT_SEQ);
-	else
-		sqlite3_bind_int64(stmt, AT_SEQ, seq);
-	sqlite_bind_text(stmt, AT_VALUE, buf_str(&c->row));
-	if (kind == INSERT && row_has_key_column(type))
-		sqlite_bind_text(stmt, AT_KEY, entry->key);
-	for (int i = 0; i < type->index_count; i++) {
-		int hash = type->indexes[i].hash;
-
-		if (!(indexes >> i & 1))
-			continue;
-		if (record_is_in_index(type, &type->indexes[i], entry->after))
-			sqlite_bind_value(stmt, AT_INDEXES + i, type->fields[hash].kind,
-			                  record_value(type, hash, entry->after));
-		else
-			sqlite3_bind_null(stmt, AT_INDEXES + i);
-	}
-	return run_write(stmt, e);
-}
-
-static enum rc pack(struct session *s, const struct session_entry *entry, struct err *e)
-{
-	struct sqlite_connection *c = s->connection;
-
-	c->row.max = VALUE_MAX;
-	row_pack(entry->type, entry->after, &c->row);
-	if (c->row.is_full)
-		return err_set(e, RC_TOO_LARGE, "%s %.*s has more than %d bytes", entry->type->name,
-		               STR_ARG(entry->key), VALUE_MAX);
-	return RC_OK;
-}
-
-/* A row's number may be taken by another key of the same moment. The same key: sqlite3_changes() stays 0. */
-static enum rc insert_by_time(struct session *s, const struct session_entry *entry, struct err *e)
-{
-	struct sqlite_connection *c = s->connection;
-	struct stored             other;
-	int64_t                   seq;
-	enum rc                   rc = RC_OK;
-
-	if (!row_of_time_key(entry->key, &seq))
-		return err_set(e, RC_INVALID, "'%.*s' cannot be the key of a new %s", STR_ARG(entry->key),
-		               entry->type->name);
-	for (int slot = 0; !rc && slot < ROW_SLOTS; slot++) {
-		rc = write_packed(s, entry, INSERT, seq + slot, e);
-		if (rc || sqlite3_changes(c->db))
-			return rc;
-		if (!slot && (rc = sqlite_get(s, entry->type, entry->key, &other, e)) != RC_NOT_FOUND)
-			return rc;
-		rc = RC_OK;
-	}
-	return rc;
-}
-
-static enum rc insert_packed(struct session *s, const struct session_entry *entry, struct err *e)
-{
-	enum rc rc = pack(s, entry, e);
-
-	if (rc)
-		return rc;
-	return entry->type->has_time_key ? insert_by_time(s, entry, e) : write_packed(s, entry, INSERT, 0, e);
-}
-
-static enum rc update(struct session *s, const struct session_entry *entry, struct err *e)
-{
-	enum rc rc;
-
-	if (!entry->changes)
-		return RC_OK;
-	if (!entry->type->is_packed)
-		return write_fields(s, entry, UPDATE, entry->changes, e);
-	rc = pack(s, entry, e);
-	return rc ? rc : write_packed(s, entry, UPDATE, entry->handle, e);
-}
-
 /* RC_CONFLICT: there is one already, and nothing was written. */
 static enum rc apply_insert(struct session *s, const struct session_entry *entry, struct err *e)
 {
@@ -143,9 +48,11 @@ static enum rc apply_insert(struct session *s, const struct session_entry *entry
 	uint64_t                  present = 0;
 	enum rc                   rc;
 
-	for (int f = 0; !entry->type->is_packed && f < entry->type->field_count; f++)
+	if (entry->type->is_packed)
+		return packed_insert(s, entry, e);
+	for (int f = 0; f < entry->type->field_count; f++)
 		present |= (uint64_t)!is_null(entry->type, f, entry->after) << f;
-	rc = entry->type->is_packed ? insert_packed(s, entry, e) : write_fields(s, entry, INSERT, present, e);
+	rc = write_fields(s, entry, INSERT, present, e);
 	if (!rc && !sqlite3_changes(c->db))
 		rc = err_set(e, RC_CONFLICT, "there is a %s '%.*s' already", entry->type->name, STR_ARG(entry->key));
 	return rc;
@@ -154,9 +61,9 @@ static enum rc apply_insert(struct session *s, const struct session_entry *entry
 static enum rc apply_delete(struct session *s, const struct record_type *type, int64_t seq, struct err *e)
 {
 	sqlite3_stmt *stmt;
-	enum rc       rc = sqlite_statement(s, (struct statement_key){ type, DELETE, 0, 0, 0 }, &stmt, e);
+	enum rc       rc = packed_settle(s->connection, type, e);
 
-	if (rc)
+	if (rc || (rc = sqlite_statement(s->connection, (struct statement_key){ type, DELETE, 0, 0, 0 }, &stmt, e)))
 		return rc;
 	sqlite3_bind_int64(stmt, 1, seq);
 	return run_write(stmt, e);
@@ -198,8 +105,11 @@ static enum rc apply_one(struct session *s, const struct session_entry *entry, s
 		seq = sqlite3_last_insert_rowid(c->db);
 	} else if (!entry->after) {
 		rc = apply_delete(s, entry->type, seq, e);
+	} else if (entry->changes) {
+		rc = entry->type->is_packed ? packed_update(s, entry, e)
+		                            : write_fields(s, entry, UPDATE, entry->changes, e);
 	} else {
-		rc = update(s, entry, e);
+		rc = RC_OK;
 	}
 	return rc ? rc : note_change(s, entry->type, seq, entry->before, entry->after, e);
 }

@@ -89,8 +89,12 @@ static struct value sort_of(const struct hot_index *h, const struct hot_entry *e
 
 static int compare(const struct hot_index *h, const struct hot_entry *entry, const struct hot_place *place)
 {
-	int order = value_cmp(h->is_text ? FIELD_TEXT : FIELD_INT, sort_of(h, entry), place->sort);
+	int order;
 
+	if (h->is_text)
+		order = str_cmp(str_of(entry->sort.text->p, entry->sort.text->n), place->sort.text);
+	else
+		order = (entry->sort.number > place->sort.number) - (entry->sort.number < place->sort.number);
 	return order ? order : (entry->seq > place->seq) - (entry->seq < place->seq);
 }
 
@@ -219,11 +223,27 @@ static void keep_aside(struct hot_index *h, size_t list, struct hot_entry entry)
 	h->gone[h->gone_count++] = (struct hot_gone){ entry, list, h->commits + 1 };
 }
 
+/* The usual ones first: who is claimed was the first of its list, and becomes the last of another. */
+static struct position find_place(const struct hot_index *h, const struct hot_list *l, const struct hot_place *place)
+{
+	const struct hot_chunk *first, *last;
+
+	if (!l->chunk_count)
+		return (struct position){ 0, 0 };
+	first = l->chunks[0];
+	last = l->chunks[l->chunk_count - 1];
+	if (compare(h, &first->entries[first->from], place) >= 0)
+		return (struct position){ 0, 0 };
+	if (compare(h, &last->entries[last->from + last->count - 1], place) < 0)
+		return (struct position){ l->chunk_count - 1, last->count };
+	return find(h, l, place, false);
+}
+
 /* False: it was not there. */
 static bool drop(struct hot_index *h, size_t list, const struct hot_place *place)
 {
 	struct hot_list *l = &h->lists[list];
-	struct position  at = find(h, l, place, false);
+	struct position  at = find_place(h, l, place);
 
 	if (!l->chunk_count || at.entry == l->chunks[at.chunk]->count ||
 	    compare(h, &l->chunks[at.chunk]->entries[l->chunks[at.chunk]->from + at.entry], place) != 0)
@@ -260,7 +280,7 @@ bool hot_note(struct hot_index *h, int64_t seq, const void *before, const void *
 	if (was_in)
 		is_known = drop(h, old_list, &old);
 	if (is_known && is_in)
-		insert(&h->lists[new_list], find(h, &h->lists[new_list], &new, false), make_entry(h, &new));
+		insert(&h->lists[new_list], find_place(h, &h->lists[new_list], &new), make_entry(h, &new));
 	pthread_mutex_unlock(&h->lock);
 	return is_known;
 }
@@ -344,7 +364,7 @@ static size_t find_up(const struct hot_index *h, const struct hot_list *l, const
 {
 	struct hot_place first = first_place(h, q);
 	bool is_inside = behind && value_cmp(h->is_text ? FIELD_TEXT : FIELD_INT, behind->sort, first.sort) >= 0;
-	struct position at = find(h, l, is_inside ? behind : &first, is_inside);
+	struct position at = is_inside ? find(h, l, behind, true) : find_place(h, l, &first);
 	size_t          count = 0;
 
 	for (; at.chunk < l->chunk_count; at = (struct position){ at.chunk + 1, 0 }) {

@@ -10,7 +10,7 @@
 #include "store/sqlite/sqlite_unique.h"
 #include "store/store_ops.h"
 
-enum { STATEMENTS_MAX = 512, UNIQUES_MAX = 16, HOTS_MAX = 4, PACKED_MAX = 4, ROW_COUNTS_MAX = 4 };
+enum { STATEMENTS_MAX = 512, UNIQUES_MAX = 16, HOTS_MAX = 4, PACKED_MAX = 4, PENDING_MAX = 16, ROW_COUNTS_MAX = 4 };
 
 /* What a prepared statement does: everything its text depends on. */
 struct statement_key {
@@ -30,6 +30,12 @@ struct statement {
 struct row_count {
 	const struct record_type *type;
 	int64_t                   rows;
+};
+
+/* A packed record that waits to be written with others, see sqlite_packed.c. */
+struct pending {
+	const void *record;
+	int64_t     seq;
 };
 
 /* One connection, used by one thread. */
@@ -52,6 +58,15 @@ struct sqlite_connection {
 	size_t                    hot_count;
 	bool                      is_reader;
 	bool                      is_memory_doubted; /* the writer's: a row was not what is kept of it */
+
+	sqlite3_blob             *value; /* the writer's handle on one row's value, and which row that is */
+	const struct record_type *value_type;
+	int64_t                   value_seq; /* 0: it has to be found again */
+	bool                      has_written;
+	const struct record_type *pending_type; /* the one type with time keys */
+	struct pending            pending[PENDING_MAX];
+	size_t                    pending_count;
+	int64_t                   newest; /* the greatest row number of that type, those that wait included */
 };
 
 MUST_CHECK enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
@@ -88,6 +103,9 @@ MUST_CHECK enum rc sqlite_own(const struct sqlite_options *o, struct sqlite_file
 /* Tables, columns and indexes for these types; what exists stays. One transaction. */
 MUST_CHECK enum rc sqlite_prepare_schema(sqlite3 *db, const struct record_type *const *types, size_t type_count,
                                          bool may_be_new, struct err *e);
+
+/* Of a packed record: the row's number, the type's name. */
+#define SQLITE_ROW_IS_NONE "row %lld of %s is not a record's value"
 
 /* Behind the name of a type: the table of its packed records; the name alone is a view of them. */
 #define SQLITE_PACKED "_row"

@@ -4,8 +4,8 @@
  *
  * With a column for each field SQLite takes a row apart and puts it together again field by field, at each read and
  * each write. As one value it is copied. The value is JSON, so that whoever opens the file can read it, by the view
- * that sqlite_schema.c makes or by SQLite's own functions: [version, field, field, ...], null for what is absent, and
- * nothing behind the last that is there.
+ * that sqlite_schema.c makes or by SQLite's own functions: [version, field, field, ...], null for what is absent or has
+ * a column of its own, and nothing behind the last that is there but blanks, where it may grow.
  *
  * Texts are kept byte by byte, also what is not UTF-8. What we write needs no parser to be read; what another program
  * wrote (with json_array(), say) is read as well, and anything else is refused.
@@ -17,9 +17,10 @@
 
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/octets.h"
 
-enum { TIME_KEY_SIZE = 36, NUMBER_MAX = 20 };
+enum { TIME_KEY_SIZE = 36, MEMBER_MAX = DIGITS_MAX + 2 * sizeof(uint64_t) };
 
 /* --- writing --- */
 
@@ -39,22 +40,32 @@ static char *put_escape(char *at, unsigned char c)
 }
 
 /* Eight bytes at a time: they are written as they are, and overwritten from the first that must not be. There is room
- * for six times the text. */
+ * for six times the text, and eight. */
 static char *put_text(char *at, struct str s)
 {
 	size_t i = 0;
 
 	*at++ = '"';
 	while (i + sizeof(uint64_t) <= s.n) {
-		uint64_t x = octets_at(s.p + i);
-		uint64_t marks = octets_below(x, 0x20) | octets_equal(x, '"') | octets_equal(x, '\\');
-		size_t   plain = marks ? octets_first(marks) : sizeof(x);
+		uint64_t marks = octets_quoted(octets_at(s.p + i), false);
+		size_t   plain = marks ? octets_first(marks) : sizeof(uint64_t);
 
-		memcpy(at, s.p + i, sizeof(x));
+		memcpy(at, s.p + i, sizeof(uint64_t));
 		at += plain;
 		i += plain;
 		if (marks)
 			at = put_escape(at, (unsigned char)s.p[i++]);
+	}
+	if (i < s.n && s.n >= sizeof(uint64_t)) { /* the last eight again, without those that are written */
+		unsigned written = 8 * (unsigned)(sizeof(uint64_t) - (s.n - i));
+		uint64_t x = octets_at(s.p + s.n - sizeof(uint64_t)) >> written;
+
+		if (!octets_quoted(x | OCTETS_OF(' ') << (64 - written), false)) {
+			x = htole64(x);
+			memcpy(at, &x, sizeof(x));
+			at += s.n - i;
+			i = s.n;
+		}
 	}
 	for (; i < s.n; i++) {
 		unsigned char c = (unsigned char)s.p[i];
@@ -68,58 +79,63 @@ static char *put_text(char *at, struct str s)
 	return at;
 }
 
-static char *put_number(char *at, int64_t number)
+/* The buffer with room for so much more behind `at`; where `at` is then. NULL: it is full. */
+static char *make_room(struct buf *b, char *at, size_t size)
 {
-	char     digits[NUMBER_MAX];
-	size_t   first = sizeof(digits);
-	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+	size_t used = (size_t)(at - (b->p + b->n));
 
-	do {
-		digits[--first] = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest);
-	if (number < 0)
-		*at++ = '-';
-	memcpy(at, digits + first, sizeof(digits) - first);
-	return at + sizeof(digits) - first;
+	if (b->p && (size_t)(b->p + b->room - at) > size)
+		return at;
+	at = buf_room(b, used + size);
+	return at ? at + used : NULL;
 }
 
-/* As much as the record can take at most. */
-static size_t most_bytes(const struct record_type *type, const void *record)
+/* One field; what is absent, or has a column, is null. */
+static inline char *put_field(const struct record_type *type, int f, const void *record, char *at, struct buf *b,
+                              bool *ret_is_there)
 {
-	size_t most = (size_t)(type->field_count + 2) * (NUMBER_MAX + 2) + sizeof(uint64_t);
+	struct value v = record_value(type, f, record);
 
-	for (int f = 0; f < type->field_count; f++)
-		if (type->fields[f].kind == FIELD_TEXT)
-			most += 6 * record_value(type, f, record).text.n;
-	return most;
+	if (type->fields[f].kind != FIELD_TEXT) {
+		*ret_is_there = v.number || !type->fields[f].is_optional;
+		if (*ret_is_there)
+			return digits_put(at, v.number);
+	} else {
+		*ret_is_there = v.text.n && !row_has_column(type, f);
+		if (*ret_is_there)
+			return (at = make_room(b, at, 6 * v.text.n + MEMBER_MAX)) ? put_text(at, v.text) : NULL;
+	}
+	memcpy(at, "null", 4);
+	return at + 4;
 }
 
-void row_pack(const struct record_type *type, const void *record, struct buf *b)
+void row_pack(const struct record_type *type, const void *record, size_t least, struct buf *b)
 {
-	char *at, *end;
+	size_t start = b->n, end, size;
+	char  *at = buf_room(b, MEMBER_MAX * (size_t)(type->field_count + 2) + least);
+	bool   is_there;
 
-	buf_reset(b);
-	at = end = buf_room(b, most_bytes(type, record));
 	if (!at)
 		return; /* the buffer says that it is full */
 	*at++ = '[';
-	end = at = put_number(at, (int64_t)record_version(type, record));
+	at = digits_put(at, (int64_t)record_version(type, record));
+	end = (size_t)(at - b->p);
 	for (int f = 0; f < type->field_count; f++) {
-		struct value v = record_value(type, f, record);
-		bool         is_text = type->fields[f].kind == FIELD_TEXT;
-
+		if (!(at = make_room(b, at, MEMBER_MAX)))
+			return;
 		*at++ = ',';
-		if (is_text ? !v.text.n || (f == type->key && row_has_key_column(type))
-		            : type->fields[f].is_optional && !v.number) {
-			memcpy(at, "null", 4);
-			at += 4;
-			continue;
-		}
-		end = at = is_text ? put_text(at, v.text) : put_number(at, v.number);
+		if (!(at = put_field(type, f, record, at, b, &is_there)))
+			return;
+		if (is_there)
+			end = (size_t)(at - b->p);
 	}
-	*end++ = ']';
-	buf_added(b, (size_t)(end - b->p));
+	if (!make_room(b, b->p + end, 1 + least))
+		return;
+	b->p[end++] = ']';
+	size = end - start;
+	if (size < least)
+		memset(b->p + end, ' ', least - size);
+	buf_added(b, size < least ? least : size);
 }
 
 /* --- reading --- */
@@ -212,7 +228,7 @@ static bool read_text(char **p, const char *end, struct str *ret)
 		at += octets_first(marks);
 		break;
 	}
-	for (to = at; at < end && *at != '"';)
+	for (to = at; at < end && *at != '"';) /* from the first escape on */
 		if (*at != '\\') {
 			*to++ = *at++;
 		} else {
@@ -234,7 +250,7 @@ static bool read_number(char **p, const char *end, int64_t *ret)
 	uint64_t number = 0;
 	char    *at = *p + is_negative, *from = at;
 
-	for (; at < end && *at >= '0' && *at <= '9' && at - from < NUMBER_MAX; at++)
+	for (; at < end && *at >= '0' && *at <= '9' && at - from < DIGITS_MAX; at++)
 		number = 10 * number + (uint64_t)(*at - '0');
 	*ret = (int64_t)(is_negative ? 0 - number : number);
 	*p = at;
@@ -242,17 +258,19 @@ static bool read_number(char **p, const char *end, int64_t *ret)
 }
 
 /* One member: a text, a number or null, of which one is set. False: something else. */
-static bool read_member(char **p, const char *end, struct value *ret, char *ret_kind)
+static inline bool read_member(char **p, const char *end, struct value *ret, char *ret_kind)
 {
 	*ret = (struct value){ 0 };
-	*ret_kind = *p < end ? **p : '\0';
+	if (*p >= end)
+		return false;
+	*ret_kind = **p;
 	if (*ret_kind == '"') {
 		++*p;
 		return read_text(p, end, &ret->text);
 	}
-	if (*ret_kind == 'n' && end - *p >= 4 && memcmp(*p, "null", 4) == 0) {
+	if (*ret_kind == 'n') {
 		*p += 4;
-		return true;
+		return *p <= end && memcmp(*p - 4, "null", 4) == 0;
 	}
 	return read_number(p, end, &ret->number);
 }
@@ -277,7 +295,7 @@ bool row_unpack(const struct record_type *type, uint64_t fields, char *text, siz
 			if (!read_member(&at, end, &v, &kind) || (kind != 'n' && (kind == '"') != is_text))
 				return false;
 		}
-		if (fields >> f & 1 && !(f == type->key && row_has_key_column(type)))
+		if (fields >> f & 1 && !row_has_column(type, f))
 			record_set(type, f, record, v);
 	}
 	for (struct value more; at < end && *at == ',';) { /* members of a newer program */
@@ -285,7 +303,7 @@ bool row_unpack(const struct record_type *type, uint64_t fields, char *text, siz
 		if (!read_member(&at, end, &more, &kind))
 			return false;
 	}
-	return at + 1 == end && *at == ']';
+	return at < end && *at == ']'; /* what is behind it are blanks */
 }
 
 /* --- keys with a time --- */

@@ -12,16 +12,24 @@
 /* The array's member of a field; the version is member 0. */
 #define ROW_MEMBER(field) ((field) + 1)
 
-/* True when the key has a column of its own; then it is null in the array. */
+/* True when the key has a column as well, to be found by. */
 static inline bool row_has_key_column(const struct record_type *type)
 {
 	return !type->has_time_key;
 }
 
-/* The record's array, in place of what is in the buffer. */
-void row_pack(const struct record_type *type, const void *record, struct buf *b);
+/* True for a text that may be long: it has a column of its own, where nothing of it must be quoted, and is null in the
+ * array. */
+enum { ROW_TEXT_MAX = 4096 };
+static inline bool row_has_column(const struct record_type *type, int f)
+{
+	return type->fields[f].kind == FIELD_TEXT && type->fields[f].max > ROW_TEXT_MAX;
+}
 
-/* Back again: these fields (bit n: field n) and the version; what is not named is left as it is. The text is changed,
+/* The record's array, at the end of the buffer, with blanks behind it up to `least` bytes. */
+void row_pack(const struct record_type *type, const void *record, size_t least, struct buf *b);
+
+/* Back again: these fields (bit n: field n) and the version; what is not named, or has a column, is left as it is. The text is changed,
  * the record's texts are views of it, each followed by a NUL; it has ROW_SLACK bytes behind it. False: it is no such
  * array. */
 enum { ROW_SLACK = 8 };

@@ -139,7 +139,7 @@ static void add_packed_value(struct buf *sql, const struct record_type *type, co
 {
 	buf_addf(sql, "json_array(%sversion", of);
 	for (int f = 0; f < type->field_count; f++)
-		if (f == type->key && row_has_key_column(type))
+		if (row_has_column(type, f))
 			buf_add_text(sql, ", NULL");
 		else
 			buf_addf(sql, ", %s\"%s\"", of, type->fields[f].name);
@@ -157,6 +157,9 @@ static void add_packed_table(struct buf *sql, const struct record_type *type)
 		if (sqlite_is_in_file(&type->indexes[i]))
 			buf_addf(sql, ", \"%s\" %s", type->indexes[i].name,
 			         column_type(type->fields[type->indexes[i].hash].kind));
+	for (int f = 0; f < type->field_count; f++)
+		if (row_has_column(type, f))
+			buf_addf(sql, ", \"%s\" TEXT", type->fields[f].name);
 	buf_add_text(sql, ") STRICT;");
 	for (int i = 0; i < type->index_count; i++)
 		if (sqlite_is_in_file(&type->indexes[i]))
@@ -176,13 +179,15 @@ static void add_view(struct buf *sql, const struct record_type *type)
 	         "DROP VIEW IF EXISTS \"%s\"; CREATE VIEW \"%s\" AS SELECT seq, json_extract(value, '$[0]') AS version",
 	         type->name, type->name);
 	for (int f = 0; f < type->field_count; f++)
-		if (f == type->key && row_has_key_column(type))
+		if (row_has_column(type, f) || (f == type->key && row_has_key_column(type)))
 			buf_addf(sql, ", \"%s\"", type->fields[f].name);
 		else
 			buf_addf(sql, ", json_extract(value, '$[%d]') AS \"%s\"", ROW_MEMBER(f), type->fields[f].name);
 	buf_addf(sql, " FROM \"%s" SQLITE_PACKED "\";", type->name);
 	for (int i = 0; i < type->index_count; i++)
 		is_followed |= sqlite_is_in_file(&type->indexes[i]);
+	for (int f = 0; f < type->field_count; f++)
+		is_followed |= row_has_column(type, f);
 	if (is_followed || !row_has_key_column(type))
 		return;
 	buf_addf(sql,
@@ -207,6 +212,28 @@ static void time_number(sqlite3_context *call, int count, sqlite3_value **args)
 		sqlite3_result_error(call, "a record has a key that this program did not make", -1);
 }
 
+/* Behind row number and value: the columns of a packed table, or what they are made of in a table of columns. */
+static void add_packed_columns(struct buf *sql, const struct record_type *type, bool is_source)
+{
+	if (row_has_key_column(type))
+		buf_addf(sql, ", \"%s\"", type->fields[type->key].name);
+	for (int i = 0; i < type->index_count; i++) {
+		const struct record_index *index = &type->indexes[i];
+		const char                *hash = type->fields[index->hash].name;
+
+		if (!sqlite_is_in_file(index))
+			continue;
+		if (is_source && index->only_field != NO_FIELD)
+			buf_addf(sql, ", iif(\"%s\" = %d, \"%s\", NULL)", type->fields[index->only_field].name,
+			         index->only_value, hash);
+		else
+			buf_addf(sql, ", \"%s\"", is_source ? hash : index->name);
+	}
+	for (int f = 0; f < type->field_count; f++)
+		if (row_has_column(type, f))
+			buf_addf(sql, ", \"%s\"", type->fields[f].name);
+}
+
 /* Everything from the table of columns, which goes. */
 static enum rc move_over(sqlite3 *db, const struct record_type *type, struct buf *sql, struct err *e)
 {
@@ -219,31 +246,17 @@ static enum rc move_over(sqlite3 *db, const struct record_type *type, struct buf
 	                        NULL);
 	buf_reset(sql);
 	buf_addf(sql, "INSERT INTO \"%s" SQLITE_PACKED "\" (seq, value", type->name);
-	if (row_has_key_column(type))
-		buf_addf(sql, ", \"%s\"", key);
-	for (int i = 0; i < type->index_count; i++)
-		if (sqlite_is_in_file(&type->indexes[i]))
-			buf_addf(sql, ", \"%s\"", type->indexes[i].name);
-	if (row_has_key_column(type))
-		buf_add_text(sql, ") SELECT seq, ");
-	else /* in one moment the first come first, as they did */
+	add_packed_columns(sql, type, false);
+	buf_add_text(sql, ") SELECT ");
+	if (type->has_time_key) /* of one moment, those that came first are first */
 		buf_addf(
 		        sql,
-		        ") SELECT time_number(\"%s\") + row_number() OVER (PARTITION BY time_number(\"%s\") ORDER BY seq) - 1, ",
+		        "time_number(\"%s\") + row_number() OVER (PARTITION BY time_number(\"%s\") ORDER BY seq) - 1, ",
 		        key, key);
+	else
+		buf_add_text(sql, "seq, ");
 	add_packed_value(sql, type, "");
-	if (row_has_key_column(type))
-		buf_addf(sql, ", \"%s\"", key);
-	for (int i = 0; i < type->index_count; i++) {
-		const struct record_index *index = &type->indexes[i];
-
-		if (!sqlite_is_in_file(index))
-			continue;
-		buf_addf(sql, ", iif(%s%s%s%s%d, \"%s\", NULL)", index->only_field == NO_FIELD ? "" : "\"",
-		         index->only_field == NO_FIELD ? "1" : type->fields[index->only_field].name,
-		         index->only_field == NO_FIELD ? "" : "\"", " = ",
-		         index->only_field == NO_FIELD ? 1 : index->only_value, type->fields[index->hash].name);
-	}
+	add_packed_columns(sql, type, true);
 	buf_addf(sql, " FROM \"%s\"; DROP TABLE \"%s\";", type->name, type->name);
 	return exec_buf(db, sql, e);
 }

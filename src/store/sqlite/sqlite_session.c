@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/sqlite/sqlite_packed.h"
 #include "store/sqlite/sqlite_private.h"
 #include "store/sqlite/sqlite_row.h"
 #include "store/sqlite/sqlite_statement.h"
@@ -40,33 +41,40 @@ static void fill_record(struct arena *a, const struct record_type *type, uint64_
 	}
 }
 
-/* A packed one: these fields; its texts are in the room, which is as large as the row and ROW_SLACK. */
+/* A packed one: these fields; its texts are in the room, which is as large as packed_room() says. */
 static bool unpack_record(const struct record_type *type, uint64_t fields, sqlite3_stmt *stmt, char *room, void *record)
 {
 	size_t      size = (size_t)sqlite3_column_bytes(stmt, IN_VALUE);
 	const void *value = sqlite3_column_blob(stmt, IN_VALUE);
+	char       *more = room + size + ROW_SLACK;
+	int         column = IN_LONG;
 
-	if (row_has_key_column(type)) {
-		struct str key = str_of((const char *)sqlite3_column_text(stmt, IN_KEY), 0);
+	for (int f = 0; f < type->field_count; f++)
+		if (row_has_column(type, f)) {
+			size_t      n = (size_t)sqlite3_column_bytes(stmt, column);
+			const void *text = sqlite3_column_blob(stmt, column++);
 
-		key.n = (size_t)sqlite3_column_bytes(stmt, IN_KEY);
-		memcpy(room + size + ROW_SLACK, key.p, key.n);
-		room[size + ROW_SLACK + key.n] = '\0';
-		key.p = room + size + ROW_SLACK;
-		record_set(type, type->key, record, value_text(key));
-	}
+			if (n)
+				memcpy(more, text, n);
+			more[n] = '\0';
+			record_set(type, f, record, value_text(str_of(more, n)));
+			more += n + 1;
+		}
 	if (!size)
 		return false;
 	memcpy(room, value, size);
 	return row_unpack(type, fields, room, size, record);
 }
 
-/* How much room that takes. */
 static size_t packed_room(const struct record_type *type, sqlite3_stmt *stmt)
 {
-	size_t key = row_has_key_column(type) ? (size_t)sqlite3_column_bytes(stmt, IN_KEY) + 1 : 0;
+	size_t size = (size_t)sqlite3_column_bytes(stmt, IN_VALUE) + ROW_SLACK;
+	int    column = IN_LONG;
 
-	return (size_t)sqlite3_column_bytes(stmt, IN_VALUE) + ROW_SLACK + key;
+	for (int f = 0; f < type->field_count; f++)
+		if (row_has_column(type, f))
+			size += (size_t)sqlite3_column_bytes(stmt, column++) + 1;
+	return size;
 }
 
 /* Read a row and believe it only after a look: the file may have been changed by other hands. */
@@ -77,8 +85,7 @@ static enum rc take_row(struct session *s, const struct record_type *type, sqlit
 	if (!type->is_packed)
 		fill_record(s->arena, type, 0, stmt, ret->record);
 	else if (!unpack_record(type, ~0ull, stmt, arena_alloc(s->arena, packed_room(type, stmt)), ret->record))
-		return err_set(e, RC_CORRUPT, "row %lld of %s is not a record's value", (long long)ret->handle,
-		               type->name);
+		return err_set(e, RC_CORRUPT, SQLITE_ROW_IS_NONE, (long long)ret->handle, type->name);
 	return record_check(type, ret->record, e);
 }
 
@@ -185,7 +192,9 @@ enum rc sqlite_get(struct session *s, const struct record_type *type, struct str
 
 	if (count && !count->rows)
 		return RC_NOT_FOUND;
-	rc = sqlite_statement(s, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
+	if ((rc = packed_settle(s->connection, type, e)))
+		return rc;
+	rc = sqlite_statement(s->connection, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
 	if (rc)
 		return rc;
 	if (type->has_time_key)
@@ -197,9 +206,13 @@ enum rc sqlite_get(struct session *s, const struct record_type *type, struct str
 static enum rc get_by_seq(struct session *s, const struct record_type *type, int64_t seq, struct stored *ret,
                           struct err *e)
 {
-	sqlite3_stmt *stmt;
-	enum rc       rc = sqlite_statement(s, (struct statement_key){ type, GET_BY_SEQ, 0, 0, 0 }, &stmt, e);
+	const struct sqlite_connection *c = s->connection;
+	sqlite3_stmt                   *stmt;
+	enum rc                         rc;
 
+	if (!c->is_reader && (c->value_type == type || packed_is_in_place(type)))
+		return packed_get(s, type, seq, ret, e);
+	rc = sqlite_statement(s->connection, (struct statement_key){ type, GET_BY_SEQ, 0, 0, 0 }, &stmt, e);
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(stmt, 1, seq);
@@ -304,11 +317,11 @@ struct listing {
 static enum rc get_listing(struct session *s, struct statement_key rows, struct listing *ret, struct err *e)
 {
 	struct statement_key whole = { rows.type, GET_BY_SEQ, 0, 0, 0 };
-	enum rc              rc = rows.fields ? sqlite_statement(s, whole, &ret->whole, e) : RC_OK;
+	enum rc              rc = rows.fields ? sqlite_statement(s->connection, whole, &ret->whole, e) : RC_OK;
 
 	if (!rc)
-		rc = sqlite_statement(s, rows, &ret->rows, e);
-	return !rc && rows.fields ? sqlite_statement(s, whole, &ret->whole, e) : rc;
+		rc = sqlite_statement(s->connection, rows, &ret->rows, e);
+	return !rc && rows.fields ? sqlite_statement(s->connection, whole, &ret->whole, e) : rc;
 }
 
 /* Look at a row of looked_fields(); when it is wanted, read the rest of it, too. *last lasts until the next step. */
@@ -368,8 +381,7 @@ static enum rc query_page(struct session *s, const struct query *q, struct store
 	key.flags = (uint8_t)((q->cursor.n ? WITH_CURSOR : 0) | (q->sort_prefix.n ? WITH_PREFIX : 0) |
 	                      (q->has_sort_max ? WITH_MAX : 0) | (q->sort_from.n ? WITH_FROM : 0) |
 	                      (q->sort_to.n ? WITH_TO : 0) | (q->is_descending ? DESCENDING : 0));
-	rc = get_listing(s, key, &l, e);
-	if (rc)
+	if ((rc = packed_settle(s->connection, q->type, e)) || (rc = get_listing(s, key, &l, e)))
 		return rc;
 	rc = bind_query(s, l.rows, q, e);
 	if (!rc)
@@ -477,8 +489,8 @@ enum rc sqlite_count(struct session *s, const struct record_type *type, int inde
 		*ret = hot_count(hot, hash.number, c->is_reader);
 		return RC_OK;
 	}
-	rc = sqlite_statement(s, (struct statement_key){ type, COUNT, (int8_t)index, 0, 0 }, &stmt, e);
-	if (rc)
+	if ((rc = packed_settle(c, type, e)) ||
+	    (rc = sqlite_statement(c, (struct statement_key){ type, COUNT, (int8_t)index, 0, 0 }, &stmt, e)))
 		return rc;
 	if (index >= 0)
 		sqlite_bind_value(stmt, AT_HASH, type->fields[type->indexes[index].hash].kind, hash);

@@ -16,12 +16,18 @@
 
 enum { SQL_MAX = 8192 };
 
+static void add_long_columns(struct buf *sql, const struct record_type *type)
+{
+	for (int f = 0; f < type->field_count; f++)
+		if (row_has_column(type, f))
+			buf_addf(sql, ", \"%s\"", type->fields[f].name);
+}
+
 static void add_columns(struct buf *sql, const struct record_type *type, uint64_t fields)
 {
 	if (type->is_packed) {
 		buf_add_text(sql, "seq, value");
-		if (row_has_key_column(type))
-			buf_addf(sql, ", \"%s\"", type->fields[type->key].name);
+		add_long_columns(sql, type);
 		return;
 	}
 	buf_add_text(sql, "seq, version");
@@ -110,7 +116,7 @@ static void build_update(struct buf *sql, const struct statement_key *key)
 	buf_addf(sql, " WHERE seq = ?%d", key->type->field_count + 2);
 }
 
-/* The fields of the key are those of whose indexes the record has a value. */
+/* The fields of the key are the indexes that the record is in. */
 static void build_packed_insert(struct buf *sql, const struct statement_key *key)
 {
 	const struct record_type *type = key->type;
@@ -121,21 +127,45 @@ static void build_packed_insert(struct buf *sql, const struct statement_key *key
 	for (int i = 0; i < type->index_count; i++)
 		if (key->fields >> i & 1)
 			buf_addf(sql, ", \"%s\"", type->indexes[i].name);
+	add_long_columns(sql, type);
 	buf_addf(sql, ") VALUES (?%d, ?%d", AT_SEQ, AT_VALUE);
 	if (row_has_key_column(type))
 		buf_addf(sql, ", ?%d", AT_KEY);
 	for (int i = 0; i < type->index_count; i++)
 		if (key->fields >> i & 1)
 			buf_addf(sql, ", ?%d", AT_INDEXES + i);
+	for (int f = 0; f < type->field_count; f++)
+		if (row_has_column(type, f))
+			buf_addf(sql, ", ?%d", AT_INDEXES + type->index_count + f);
 	buf_add_text(sql, ") ON CONFLICT DO NOTHING");
+}
+
+/* The flags of the key are the number of rows, its fields how many of them have a column. Nothing of it is undone by
+ * itself (FAIL): whoever meets a conflict where there can be none undoes the whole commit. */
+static void build_packed_inserts(struct buf *sql, const struct statement_key *key)
+{
+	buf_addf(sql, "INSERT OR FAIL INTO \"%s" SQLITE_PACKED "\" (seq, value", key->type->name);
+	add_long_columns(sql, key->type);
+	buf_add_text(sql, ") VALUES ");
+	for (int row = 0; row < key->flags; row++) {
+		buf_add_text(sql, row ? ", (?, ?" : "(?, ?");
+		for (uint64_t f = 0; f < key->fields; f++)
+			buf_add_text(sql, ", ?");
+		buf_add_char(sql, ')');
+	}
 }
 
 static void build_packed_update(struct buf *sql, const struct statement_key *key)
 {
-	buf_addf(sql, "UPDATE \"%s" SQLITE_PACKED "\" SET value = ?%d", key->type->name, AT_VALUE);
-	for (int i = 0; i < key->type->index_count; i++)
-		if (key->fields >> i & 1)
-			buf_addf(sql, ", \"%s\" = ?%d", key->type->indexes[i].name, AT_INDEXES + i);
+	const struct record_type *type = key->type;
+
+	buf_addf(sql, "UPDATE \"%s" SQLITE_PACKED "\" SET value = ?%d", type->name, AT_VALUE);
+	for (int i = 0; i < type->index_count; i++)
+		if (sqlite_is_in_file(&type->indexes[i]))
+			buf_addf(sql, ", \"%s\" = ?%d", type->indexes[i].name, AT_INDEXES + i);
+	for (int f = 0; f < type->field_count; f++)
+		if (row_has_column(type, f))
+			buf_addf(sql, ", \"%s\" = ?%d", type->fields[f].name, AT_INDEXES + type->index_count + f);
 	buf_addf(sql, " WHERE seq = ?%d", AT_SEQ);
 }
 
@@ -165,6 +195,7 @@ enum rc sqlite_prepare(struct sqlite_connection *c, const struct statement_key *
 		build_conditions(&sql, key);
 		break;
 	case INSERT: (type->is_packed ? build_packed_insert : build_insert)(&sql, key); break;
+	case INSERT_MANY: build_packed_inserts(&sql, key); break;
 	case UPDATE: (type->is_packed ? build_packed_update : build_update)(&sql, key); break;
 	case DELETE:
 		buf_add_text(&sql, "DELETE FROM ");
@@ -192,10 +223,9 @@ static void forget_statements(struct sqlite_connection *c)
 	c->statement_count = 0;
 }
 
-enum rc sqlite_statement(struct session *s, struct statement_key key, sqlite3_stmt **ret, struct err *e)
+enum rc sqlite_statement(struct sqlite_connection *c, struct statement_key key, sqlite3_stmt **ret, struct err *e)
 {
-	struct sqlite_connection *c = s->connection;
-	uint64_t                  hash = ((uint64_t)(uintptr_t)key.type >> 4) ^ ((uint64_t)key.kind << 40) ^
+	uint64_t hash = ((uint64_t)(uintptr_t)key.type >> 4) ^ ((uint64_t)key.kind << 40) ^
 	                ((uint64_t)(uint8_t)key.index << 48) ^ ((uint64_t)key.flags << 56) ^ key.fields;
 	size_t  at = (size_t)((hash * 0x9e3779b97f4a7c15ull) >> 56) % STATEMENTS_MAX;
 	enum rc rc;
@@ -205,7 +235,7 @@ enum rc sqlite_statement(struct session *s, struct statement_key key, sqlite3_st
 	if (!c->statements[at].stmt) {
 		if (c->statement_count >= STATEMENTS_MAX / 2) {
 			forget_statements(c);
-			return sqlite_statement(s, key, ret, e);
+			return sqlite_statement(c, key, ret, e);
 		}
 		rc = sqlite_prepare(c, &key, &c->statements[at].stmt, e);
 		if (rc)
