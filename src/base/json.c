@@ -159,23 +159,41 @@ static void add_escape(struct buf *b, unsigned char c)
 	}
 }
 
-/* Where the run of characters ends that are written as they are, without a look at the other ones. */
+/* Are all characters written as they are? */
+static bool is_plain(struct str s)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+	uint64_t             found = 0;
+	size_t               i = 0;
+
+	if (s.n >= sizeof(uint64_t)) {
+		for (; i + sizeof(uint64_t) < s.n; i += sizeof(uint64_t))
+			found |= octets_quoted(octets_at(p + i), true);
+		return !(found | octets_quoted(octets_at(p + s.n - sizeof(uint64_t)), true)); /* some of them again */
+	}
+	for (; i < s.n; i++)
+		if (p[i] < 0x20 || p[i] >= 0x80 || p[i] == '"' || p[i] == '\\')
+			return false;
+	return true;
+}
+
+/* Where the run of characters ends that are written as they are. */
 static size_t end_of_plain(struct str s, size_t i)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 
 	for (; i + sizeof(uint64_t) <= s.n; i += sizeof(uint64_t)) {
-		uint64_t x = octets_at(p + i);
+		uint64_t found = octets_quoted(octets_at(p + i), true);
 
-		if (octets_below(x, 0x20) | octets_equal(x, '"') | octets_equal(x, '\\') | octets_not_ascii(x))
-			break;
+		if (found)
+			return i + octets_first(found);
 	}
 	while (i < s.n && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
 		i++;
 	return i;
 }
 
-static void add_quoted(struct buf *b, struct str s)
+static void add_escaped(struct buf *b, struct str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	size_t               plain_from = 0;
@@ -198,6 +216,23 @@ static void add_quoted(struct buf *b, struct str s)
 	if (s.n > plain_from)
 		buf_add(b, s.p + plain_from, s.n - plain_from);
 	buf_add_char(b, '"');
+}
+
+static void add_quoted(struct buf *b, struct str s)
+{
+	char *at;
+
+	if (!is_plain(s)) {
+		add_escaped(b, s);
+		return;
+	}
+	at = buf_room(b, s.n + 2);
+	if (!at)
+		return;
+	at[0] = at[s.n + 1] = '"';
+	if (s.n)
+		memcpy(at + 1, s.p, s.n);
+	buf_added(b, s.n + 2);
 }
 
 static void name_member(struct json_out *o, const char *name)
