@@ -53,10 +53,10 @@ char *buf_grow(struct buf *b, size_t size)
 
 void buf_add_int(struct buf *b, int64_t number)
 {
-	char digits[DIGITS_MAX],
-	        *at = b->room - b->n > DIGITS_MAX && b->max - b->n >= DIGITS_MAX && !b->is_full ? b->p + b->n : NULL;
+	char  digits[DIGITS_MAX];
+	char *at = buf_room(b, 1);
 
-	if (at)
+	if (at && b->room - b->n > DIGITS_MAX && b->max - b->n >= DIGITS_MAX)
 		buf_added(b, (size_t)(digits_put(at, number) - at));
 	else
 		buf_add(b, digits, (size_t)(digits_put(digits, number) - digits));

@@ -166,6 +166,12 @@ static bool is_plain(struct str s)
 	uint64_t             found = 0;
 	size_t               i = 0;
 
+	if (s.n >= 16) {
+		for (; i + 16 < s.n; i += 16)
+			if (octets_are_quoted(p + i, true))
+				return false;
+		return !octets_are_quoted(p + s.n - 16, true); /* some of them again */
+	}
 	if (s.n >= sizeof(uint64_t)) {
 		for (; i + sizeof(uint64_t) < s.n; i += sizeof(uint64_t))
 			found |= octets_quoted(octets_at(p + i), true);
@@ -237,9 +243,25 @@ static void add_quoted(struct buf *b, struct str s)
 
 static void name_member(struct json_out *o, const char *name)
 {
-	separate(o);
-	add_quoted(o->b, str_from(name));
-	buf_add_char(o->b, ':');
+	struct str s = str_from(name);
+	bool       is_next = o->has_member[o->depth];
+	char      *at;
+
+	if (!is_plain(s)) {
+		separate(o);
+		add_escaped(o->b, s);
+		buf_add_char(o->b, ':');
+		return;
+	}
+	o->has_member[o->depth] = true;
+	if (!(at = buf_room(o->b, s.n + 3 + is_next))) /* in one piece: a reply is made of names */
+		return;
+	*at = ',';
+	at += is_next;
+	*at++ = '"';
+	memcpy(at, s.p, s.n);
+	memcpy(at + s.n, "\":", 2);
+	buf_added(o->b, s.n + 3 + is_next);
 }
 
 void json_open_object(struct json_out *o)

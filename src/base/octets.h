@@ -8,6 +8,11 @@
 
 #define OCTETS_OF(c) (0x0101010101010101ull * (unsigned char)(c))
 
+#define OCTETS_16(c)                                           \
+	{                                                      \
+		c, c, c, c, c, c, c, c, c, c, c, c, c, c, c, c \
+	}
+
 static inline uint64_t octets_at(const void *p)
 {
 	uint64_t x;
@@ -40,6 +45,23 @@ static inline uint64_t octets_quoted(uint64_t x, bool is_ascii_only)
 	                 ((x ^ OCTETS_OF('\\')) - OCTETS_OF(1));
 
 	return (is_ascii_only ? found | x : found & ~x) & OCTETS_OF(0x80);
+}
+
+/* The same question for sixteen bytes, without an answer where: true when one of them cannot stand as it is. */
+static inline bool octets_are_quoted(const void *p, bool is_ascii_only)
+{
+	typedef uint8_t      sixteen __attribute__((vector_size(16)));
+	static const sixteen blank = OCTETS_16(0x20), quote = OCTETS_16('"'), backslash = OCTETS_16('\\'),
+	                     del = OCTETS_16(0x7f);
+	sixteen  x, found;
+	uint64_t halves[2];
+
+	memcpy(&x, p, sizeof(x));
+	found = (sixteen)(x < blank) | (sixteen)(x == quote) | (sixteen)(x == backslash);
+	if (is_ascii_only)
+		found |= (sixteen)(x > del);
+	memcpy(halves, &found, sizeof(halves));
+	return (halves[0] | halves[1]) != 0;
 }
 
 /* Which of them is the first, by what octets_equal() or octets_below() found: not 0. */

@@ -123,9 +123,12 @@ static enum line find_line(struct http_parser *p, const char *bytes, size_t n, s
 
 	for (; p->at + sizeof(uint64_t) <= end; p->at += sizeof(uint64_t)) {
 		uint64_t x = octets_at(bytes + p->at);
+		uint64_t found = octets_below(x, ' ') | octets_equal(x, 0x7f);
 
-		if (octets_below(x, ' ') | octets_equal(x, 0x7f))
+		if (found) {
+			p->at += octets_first(found);
 			break;
+		}
 	}
 	while (p->at < end && !is_control(bytes[p->at]))
 		p->at++;

@@ -44,7 +44,7 @@ struct sqlite_connection {
 	struct statement statements[STATEMENTS_MAX];
 	unsigned         statement_count;
 	sqlite3_stmt    *begin, *commit;
-	struct buf       row;       /* the packed record that is being written */
+	struct buf       row;       /* the packed record that is being written, or looked at */
 	int              wal_pages; /* after the last commit */
 	int              wal_tried; /* as long it was when it could not be moved as a whole; 0: it could */
 

@@ -46,6 +46,8 @@ static char *put_text(char *at, struct str s)
 	size_t i = 0;
 
 	*at++ = '"';
+	for (; i + 16 <= s.n && !octets_are_quoted(s.p + i, false); i += 16, at += 16)
+		memcpy(at, s.p + i, 16);
 	while (i + sizeof(uint64_t) <= s.n) {
 		uint64_t marks = octets_quoted(octets_at(s.p + i), false);
 		size_t   plain = marks ? octets_first(marks) : sizeof(uint64_t);
@@ -79,41 +81,21 @@ static char *put_text(char *at, struct str s)
 	return at;
 }
 
-/* The buffer with room for so much more behind `at`; where `at` is then. NULL: it is full. */
-static char *make_room(struct buf *b, char *at, size_t size)
+/* Room for a text behind `at`, and for `fields` more that are none; where `at` is then. NULL: the buffer is full. */
+static inline char *make_room(struct buf *b, char *at, size_t text, int fields)
 {
-	size_t used = (size_t)(at - (b->p + b->n));
+	size_t size = 6 * text + MEMBER_MAX * (size_t)(fields + 2), used = (size_t)(at - (b->p + b->n));
 
-	if (b->p && (size_t)(b->p + b->room - at) > size)
+	if ((size_t)(b->p + b->room - at) > size)
 		return at;
 	at = buf_room(b, used + size);
 	return at ? at + used : NULL;
 }
 
-/* One field; what is absent, or has a column, is null. */
-static inline char *put_field(const struct record_type *type, int f, const void *record, char *at, struct buf *b,
-                              bool *ret_is_there)
-{
-	struct value v = record_value(type, f, record);
-
-	if (type->fields[f].kind != FIELD_TEXT) {
-		*ret_is_there = v.number || !type->fields[f].is_optional;
-		if (*ret_is_there)
-			return digits_put(at, v.number);
-	} else {
-		*ret_is_there = v.text.n && !row_has_column(type, f);
-		if (*ret_is_there)
-			return (at = make_room(b, at, 6 * v.text.n + MEMBER_MAX)) ? put_text(at, v.text) : NULL;
-	}
-	memcpy(at, "null", 4);
-	return at + 4;
-}
-
 void row_pack(const struct record_type *type, const void *record, size_t least, struct buf *b)
 {
 	size_t start = b->n, end, size;
-	char  *at = buf_room(b, MEMBER_MAX * (size_t)(type->field_count + 2) + least);
-	bool   is_there;
+	char  *at = buf_room(b, MEMBER_MAX * (size_t)(type->field_count + 2));
 
 	if (!at)
 		return; /* the buffer says that it is full */
@@ -121,21 +103,33 @@ void row_pack(const struct record_type *type, const void *record, size_t least, 
 	at = digits_put(at, (int64_t)record_version(type, record));
 	end = (size_t)(at - b->p);
 	for (int f = 0; f < type->field_count; f++) {
-		if (!(at = make_room(b, at, MEMBER_MAX)))
-			return;
+		const struct record_field *field = &type->fields[f];
+		struct value               v = record_value(type, f, record);
+		bool                       is_text = field->kind == FIELD_TEXT;
+
 		*at++ = ',';
-		if (!(at = put_field(type, f, record, at, b, &is_there)))
+		if (is_text ? !v.text.n || row_has_column(type, f) : field->is_optional && !v.number) {
+			memcpy(at, "null", 4);
+			at += 4;
+			continue;
+		}
+		if (!is_text)
+			at = digits_put(at, v.number);
+		else if ((at = make_room(b, at, v.text.n, type->field_count - f)))
+			at = put_text(at, v.text);
+		else
 			return;
-		if (is_there)
-			end = (size_t)(at - b->p);
+		end = (size_t)(at - b->p);
 	}
-	if (!make_room(b, b->p + end, 1 + least))
-		return;
 	b->p[end++] = ']';
 	size = end - start;
-	if (size < least)
+	if (size < least) {
+		if (!buf_room(b, least))
+			return;
 		memset(b->p + end, ' ', least - size);
-	buf_added(b, size < least ? least : size);
+		size = least;
+	}
+	buf_added(b, size);
 }
 
 /* --- reading --- */
