@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
 
 enum { FIRST_ROOM = 256 };
@@ -52,17 +53,13 @@ char *buf_grow(struct buf *b, size_t size)
 
 void buf_add_int(struct buf *b, int64_t number)
 {
-	char     digits[20];
-	size_t   at = sizeof(digits);
-	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+	char  digits[DIGITS_MAX];
+	char *at = buf_room(b, 1);
 
-	do {
-		digits[--at] = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest);
-	if (number < 0)
-		buf_add_char(b, '-');
-	buf_add(b, digits + at, sizeof(digits) - at);
+	if (at && b->room - b->n > DIGITS_MAX && b->max - b->n >= DIGITS_MAX)
+		buf_added(b, (size_t)(digits_put(at, number) - at));
+	else
+		buf_add(b, digits, (size_t)(digits_put(digits, number) - digits));
 }
 
 void buf_addf(struct buf *b, const char *fmt, ...)

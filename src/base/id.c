@@ -63,20 +63,24 @@ uint64_t id_draw(void *ignored)
 	return id_fast_random();
 }
 
+static void put_hex(char *at, uint64_t bits, int digits)
+{
+	for (; digits--; bits >>= 4)
+		at[digits] = "0123456789abcdef"[bits & 15];
+}
+
 void id_uuid(char ret[ID_UUID_SIZE])
 {
-	static const char hex[] = "0123456789abcdef";
-	uint64_t          half[2] = { id_fast_random(), id_fast_random() };
-	char             *at = ret;
+	uint64_t first = (id_fast_random() & ~0xf000ull) | 0x4000;           /* version 4 */
+	uint64_t second = (id_fast_random() & ~(3ull << 62)) | (2ull << 62); /* variant 1 */
 
-	half[0] = (half[0] & ~0xf000ull) | 0x4000;          /* version 4 */
-	half[1] = (half[1] & ~(3ull << 62)) | (2ull << 62); /* variant 1 */
-	for (int i = 0; i < 32; i++) {
-		if (i == 8 || i == 12 || i == 16 || i == 20)
-			*at++ = '-';
-		*at++ = hex[(half[i / 16] >> (60 - 4 * (i % 16))) & 15];
-	}
-	*at = '\0';
+	put_hex(ret, first >> 32, 8);
+	put_hex(ret + 9, first >> 16, 4);
+	put_hex(ret + 14, first, 4);
+	put_hex(ret + 19, second >> 48, 4);
+	put_hex(ret + 24, second, 12);
+	ret[8] = ret[13] = ret[18] = ret[23] = '-';
+	ret[36] = '\0';
 }
 
 void id_token(char ret[ID_TOKEN_SIZE])

@@ -159,23 +159,47 @@ static void add_escape(struct buf *b, unsigned char c)
 	}
 }
 
-/* Where the run of characters ends that are written as they are, without a look at the other ones. */
+/* Are all characters written as they are? */
+static bool is_plain(struct str s)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+	uint64_t             found = 0;
+	size_t               i = 0;
+
+	if (s.n >= 16) {
+		for (; i + 16 < s.n; i += 16)
+			if (octets_are_quoted(p + i, true))
+				return false;
+		return !octets_are_quoted(p + s.n - 16, true); /* some of them again */
+	}
+	if (s.n >= sizeof(uint64_t)) {
+		for (; i + sizeof(uint64_t) < s.n; i += sizeof(uint64_t))
+			found |= octets_quoted(octets_at(p + i), true);
+		return !(found | octets_quoted(octets_at(p + s.n - sizeof(uint64_t)), true)); /* some of them again */
+	}
+	for (; i < s.n; i++)
+		if (p[i] < 0x20 || p[i] >= 0x80 || p[i] == '"' || p[i] == '\\')
+			return false;
+	return true;
+}
+
+/* Where the run of characters ends that are written as they are. */
 static size_t end_of_plain(struct str s, size_t i)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 
 	for (; i + sizeof(uint64_t) <= s.n; i += sizeof(uint64_t)) {
-		uint64_t x = octets_at(p + i);
+		uint64_t found = octets_quoted(octets_at(p + i), true);
 
-		if (octets_below(x, 0x20) | octets_equal(x, '"') | octets_equal(x, '\\') | octets_not_ascii(x))
-			break;
+		if (found)
+			return i + octets_first(found);
 	}
 	while (i < s.n && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
 		i++;
 	return i;
 }
 
-static void add_quoted(struct buf *b, struct str s)
+static void add_escaped(struct buf *b, struct str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	size_t               plain_from = 0;
@@ -200,11 +224,44 @@ static void add_quoted(struct buf *b, struct str s)
 	buf_add_char(b, '"');
 }
 
+static void add_quoted(struct buf *b, struct str s)
+{
+	char *at;
+
+	if (!is_plain(s)) {
+		add_escaped(b, s);
+		return;
+	}
+	at = buf_room(b, s.n + 2);
+	if (!at)
+		return;
+	at[0] = at[s.n + 1] = '"';
+	if (s.n)
+		memcpy(at + 1, s.p, s.n);
+	buf_added(b, s.n + 2);
+}
+
 static void name_member(struct json_out *o, const char *name)
 {
-	separate(o);
-	add_quoted(o->b, str_from(name));
-	buf_add_char(o->b, ':');
+	struct str s = str_from(name);
+	bool       is_next = o->has_member[o->depth];
+	char      *at;
+
+	if (!is_plain(s)) {
+		separate(o);
+		add_escaped(o->b, s);
+		buf_add_char(o->b, ':');
+		return;
+	}
+	o->has_member[o->depth] = true;
+	if (!(at = buf_room(o->b, s.n + 3 + is_next))) /* in one piece: a reply is made of names */
+		return;
+	*at = ',';
+	at += is_next;
+	*at++ = '"';
+	memcpy(at, s.p, s.n);
+	memcpy(at + s.n, "\":", 2);
+	buf_added(o->b, s.n + 3 + is_next);
 }
 
 void json_open_object(struct json_out *o)

@@ -1,17 +1,24 @@
 /* octets.h - eight bytes at a time: is there one among them that wants a closer look? */
 #pragma once
 
+#include <endian.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #define OCTETS_OF(c) (0x0101010101010101ull * (unsigned char)(c))
+
+#define OCTETS_16(c)                                           \
+	{                                                      \
+		c, c, c, c, c, c, c, c, c, c, c, c, c, c, c, c \
+	}
 
 static inline uint64_t octets_at(const void *p)
 {
 	uint64_t x;
 
 	memcpy(&x, p, sizeof(x));
-	return x;
+	return le64toh(x);
 }
 
 /* Not 0 when any of them is below c (1 to 128), is c, or is not ASCII. Which one is not told. */
@@ -28,4 +35,37 @@ static inline uint64_t octets_equal(uint64_t x, unsigned char c)
 static inline uint64_t octets_not_ascii(uint64_t x)
 {
 	return x & OCTETS_OF(0x80);
+}
+
+/* Not 0 when any of them cannot stand in a JSON string as it is: a control character, a quote, a backslash. Also
+ * one that is not ASCII, when all have to be. */
+static inline uint64_t octets_quoted(uint64_t x, bool is_ascii_only)
+{
+	uint64_t found = (x - OCTETS_OF(0x20)) | ((x ^ OCTETS_OF('"')) - OCTETS_OF(1)) |
+	                 ((x ^ OCTETS_OF('\\')) - OCTETS_OF(1));
+
+	return (is_ascii_only ? found | x : found & ~x) & OCTETS_OF(0x80);
+}
+
+/* The same question for sixteen bytes, without an answer where: true when one of them cannot stand as it is. */
+static inline bool octets_are_quoted(const void *p, bool is_ascii_only)
+{
+	typedef uint8_t      sixteen __attribute__((vector_size(16)));
+	static const sixteen blank = OCTETS_16(0x20), quote = OCTETS_16('"'), backslash = OCTETS_16('\\'),
+	                     del = OCTETS_16(0x7f);
+	sixteen  x, found;
+	uint64_t halves[2];
+
+	memcpy(&x, p, sizeof(x));
+	found = (sixteen)(x < blank) | (sixteen)(x == quote) | (sixteen)(x == backslash);
+	if (is_ascii_only)
+		found |= (sixteen)(x > del);
+	memcpy(halves, &found, sizeof(halves));
+	return (halves[0] | halves[1]) != 0;
+}
+
+/* Which of them is the first, by what octets_equal() or octets_below() found: not 0. */
+static inline unsigned octets_first(uint64_t found)
+{
+	return (unsigned)__builtin_ctzll(found) / 8; /* exact: a borrow only reaches those behind it */
 }

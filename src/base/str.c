@@ -25,6 +25,8 @@ bool str_eq_nocase(struct str a, struct str b)
 {
 	if (a.n != b.n)
 		return false;
+	if (a.n && memcmp(a.p, b.p, a.n) == 0)
+		return true; /* mostly they are written alike */
 	for (size_t i = 0; i < a.n; i++)
 		if (lower(a.p[i]) != lower(b.p[i]))
 			return false;
@@ -118,14 +120,21 @@ int str_cmp(struct str a, struct str b)
 
 bool str_eq_secret(struct str a, struct str b)
 {
-	size_t          longer = a.n > b.n ? a.n : b.n;
-	volatile size_t difference = a.n ^ b.n;
+	size_t            longer = a.n > b.n ? a.n : b.n, shorter = a.n ^ b.n ^ longer, i = 0;
+	volatile uint64_t difference = a.n ^ b.n;
 
-	for (size_t i = 0; i < longer; i++) {
+	for (; i + sizeof(uint64_t) <= shorter; i += sizeof(uint64_t)) {
+		uint64_t left, right;
+
+		memcpy(&left, a.p + i, sizeof(left));
+		memcpy(&right, b.p + i, sizeof(right));
+		difference |= left ^ right;
+	}
+	for (; i < longer; i++) {
 		unsigned char left = i < a.n ? (unsigned char)a.p[i] : 0;
 		unsigned char right = i < b.n ? (unsigned char)b.p[i] : 0;
 
-		difference |= (size_t)(left ^ right);
+		difference |= (uint64_t)(left ^ right);
 	}
 	return difference == 0;
 }

@@ -57,12 +57,14 @@ static enum rc route_event(struct session *s, const struct event *event, struct 
 	const struct kernel_options *o = kernel_options(k);
 
 	for (size_t i = 0; i < o->route_count; i++) {
-		const struct queue *queue = kernel_queue(k, str_from(o->routes[i].queue));
+		const struct queue *queue;
 		enum rc             rc;
 
+		if (!kernel_matches(str_from(o->routes[i].pattern), event->type) || is_repeat(o, i, event))
+			continue;
+		queue = kernel_queue(k, str_from(o->routes[i].queue));
 		assert(queue); /* a route to nowhere is our mistake */
-		if (!kernel_matches(str_from(o->routes[i].pattern), event->type) || is_repeat(o, i, event) ||
-		    (queue->has_addressees && !kernel_has_webhooks(k)))
+		if (queue->has_addressees && !kernel_has_webhooks(k))
 			continue;
 		if ((rc = queue_put(s, queue, event, STR(""), e)))
 			return rc;

@@ -344,8 +344,13 @@ bool kernel_has_webhooks(const struct kernel *k)
 bool kernel_matches(struct str patterns, struct str type)
 {
 	while (patterns.n) {
-		struct str pattern = str_trim(str_cut(&patterns, ','));
-		bool       is_prefix = pattern.n && pattern.p[pattern.n - 1] == '*';
+		struct str pattern = str_cut(&patterns, ',');
+		bool       is_prefix;
+
+		if (pattern.n && type.n && pattern.p[0] > '*' && pattern.p[0] != type.p[0])
+			continue; /* most differ in the first letter; blanks and '*' are before letters */
+		pattern = str_trim(pattern);
+		is_prefix = pattern.n && pattern.p[pattern.n - 1] == '*';
 
 		if (is_prefix ? str_starts_with(type, str_of(pattern.p, pattern.n - 1)) : str_eq(pattern, type))
 			return true;

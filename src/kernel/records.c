@@ -38,7 +38,7 @@ static const struct record_index saga_indexes[] = {
 };
 static const struct record_index seen_indexes[] = { [SEEN_BY_AGE] = { INDEX("ByAge", SEEN_F_LOT, SEEN_F_AT, 1) } };
 
-TYPE(event, EVENT_FIELDS, INDEXES(event_indexes), .is_sliced = true);
+TYPE(event, EVENT_FIELDS, INDEXES(event_indexes), .is_sliced = true, .is_packed = true, .has_time_key = true);
 TYPE(lane, LANE_FIELDS, INDEXES(lane_indexes), .is_often_empty = true);
 TYPE(waiting, WAITING_FIELDS);
 TYPE(dead, DEAD_FIELDS, INDEXES(dead_indexes));

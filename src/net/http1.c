@@ -79,9 +79,12 @@ static bool is_one_of(char c, struct str set)
 	return memchr(set.p, c, set.n) != NULL;
 }
 
+/* A bit for each ASCII character: letters, digits and !#$%&'*+-.^_`|~ */
 static bool is_token_char(char c)
 {
-	return is_letter(c) || c == '-' || is_digit(c) || is_one_of(c, STR("!#$%&'*+.^_`|~"));
+	static const uint32_t allowed[4] = { 0, 0x03ff6cfa, 0xc7fffffe, 0x57ffffff };
+
+	return !((unsigned char)c & 0x80) && (allowed[(unsigned char)c >> 5] >> ((unsigned char)c & 31) & 1);
 }
 
 static bool is_authority_char(char c)
@@ -120,9 +123,12 @@ static enum line find_line(struct http_parser *p, const char *bytes, size_t n, s
 
 	for (; p->at + sizeof(uint64_t) <= end; p->at += sizeof(uint64_t)) {
 		uint64_t x = octets_at(bytes + p->at);
+		uint64_t found = octets_below(x, ' ') | octets_equal(x, 0x7f);
 
-		if (octets_below(x, ' ') | octets_equal(x, 0x7f))
+		if (found) {
+			p->at += octets_first(found);
 			break;
+		}
 	}
 	while (p->at < end && !is_control(bytes[p->at]))
 		p->at++;
@@ -342,7 +348,7 @@ static bool take_header(struct http_parser *p, const char *bytes, size_t from, s
 	h->value = value.n ? span((size_t)(value.p - bytes), (size_t)(value.p - bytes) + value.n) : span(to, to);
 	p->header_count++;
 	for (size_t i = 0; i < ARRAY_LEN(known_headers); i++)
-		if (str_eq_nocase(known_headers[i].name, view(bytes, h->name)))
+		if (known_headers[i].name.n == h->name.n && str_eq_nocase(known_headers[i].name, view(bytes, h->name)))
 			return known_headers[i].take(p, value);
 	return true;
 }
@@ -547,7 +553,7 @@ struct str http_header(const struct http_request *req, struct str name, size_t *
 	size_t     count = 0;
 
 	for (size_t i = 0; i < req->header_count; i++) {
-		if (!str_eq_nocase(req->headers[i].name, name))
+		if (req->headers[i].name.n != name.n || !str_eq_nocase(req->headers[i].name, name))
 			continue;
 		if (count++ == 0)
 			value = req->headers[i].value;

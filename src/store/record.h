@@ -42,7 +42,8 @@ struct record_index {
 	bool is_unique;  /* the store refuses a second record with the same hash value; read by session_find_unique() */
 	int  only_field; /* holds only records whose enum field has this value; NO_FIELD: all records */
 	int  only_value;
-	int  gsi; /* DynamoDB: number of the GSI that serves it; 0: read through one with the same hash */
+	int  gsi;    /* DynamoDB: number of the GSI that serves it; 0: read through one with the same hash */
+	bool is_hot; /* SQLite: kept in memory, because it changes all the time; its hash is an enum */
 };
 
 /* An item of a table that other programs read, made from a record: see record_items_fn. */
@@ -75,10 +76,12 @@ struct record_type {
 	const struct record_index *indexes;
 	int                        index_count;
 	bool (*is_ok)(const void *record); /* the domain's own rules; NULL: none beside the limits of the fields */
-	bool             is_often_empty;   /* mostly there is no record at all: looking for one must cost nothing */
-	const char      *key_prefix; /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
-	bool             is_sliced;  /* DynamoDB: over many partition keys; its indexes are in the order of the key */
-	record_items_fn *items;      /* NULL: none */
+	bool        is_often_empty;        /* mostly there is no record at all: looking for one must cost nothing */
+	bool        is_packed;             /* SQLite: one value in its row, because it is written all the time */
+	bool        has_time_key; /* SQLite: packed, and the row's number comes from the key, an id of the kernel */
+	const char *key_prefix;   /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
+	bool        is_sliced;    /* DynamoDB: over many partition keys; its indexes are in the order of the key */
+	record_items_fn *items;   /* NULL: none */
 };
 
 /* A value to look up. */

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from lib import leases
 from lib.certificate import Certificate
+from lib.rows import put_events
 from lib.server import TRACK_TOKEN, binary
 from lib.wait import until
 
@@ -39,7 +40,7 @@ def rows(db, table, count, **values):
 
 
 def uuid(i):
-    return "01a1e3f0-1877-7000-9102-%012d" % i
+    return "01a1e3f0-1877-7%03x-9102-%012d" % (i % 4096, i)
 
 
 def fill(path, now):
@@ -48,8 +49,8 @@ def fill(path, now):
     db = sqlite3.connect(path)
     with db:
         detail = '{"a":"%s"}' % text(48000).replace('"', '\\"')
-        rows(db, "event", 150, id=uuid, type="Big", subject="thing/1", actor="admin", time_ms=now, schema=1,
-             detail=detail, volume=0, reach=0, resources="[]")
+        put_events(db, [dict(id=uuid(i), type="Big", subject="thing/1", actor="admin", time_ms=now, schema=1,
+                             detail=detail, resources="[]") for i in range(150)])
         rows(db, "dead", 150, id=uuid, queue="webhooks", subject="thing/1", event_id=uuid, tries=9, error=text(510),
              event='{"version":"0","id":"1","detail-type":"Big","detail":%s}' % detail, since_ms=now, died_ms=now)
         rows(db, "timer", ROWS, name=lambda i: "far/%d" % i, state=0, due_ms=now + 900 * day, type="Far",

@@ -10,6 +10,7 @@ import pytest
 
 from lib.http import Client
 from lib.ops import Ops, insert, now_ms, segment
+from lib.rows import put_events
 from lib.server import TRACK_TOKEN, run
 from lib.wait import until
 
@@ -536,10 +537,8 @@ def large(make_for_module):
     db = sqlite3.connect(server.data / "leasehold.db")
     detail = json.dumps({"filler": "x" * FILLER})
     with db:
-        db.executemany(
-            "INSERT INTO event (version, id, type, time_ms, subject, actor, schema, detail, volume) VALUES (1, ?, ?, ?, 'x', 'somebody', 1, ?, 0)",
-            [("%08x-%04x-7000-8000-%012x" % ((at + n) >> 16, (at + n) & 0xFFFF, n), "Large", at + n, detail) for n in range(LARGE)],
-        )
+        put_events(db, [dict(id="%08x-%04x-7000-8000-%012x" % ((at + n) >> 16, (at + n) & 0xFFFF, n), type="Large", time_ms=at + n,
+                             subject="x", actor="somebody", schema=1, detail=detail) for n in range(LARGE)])
     db.close()
     return server.start()
 

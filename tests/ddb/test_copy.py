@@ -64,7 +64,7 @@ class Source:
             names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
             counts = {name: db.execute('SELECT count(*) FROM "%s"' % name).fetchone()[0] for name in names}
         db.close()
-        self.counts = {name: count for name, count in counts.items() if not name.startswith("sqlite_")}
+        self.counts = {name.removesuffix("_row"): count for name, count in counts.items() if not name.startswith("sqlite_")}
         assert self.counts["sandbox"] == STOCK - 5 and self.counts["tombstone"] == 5 and self.counts["job"] == 5
         assert self.counts["dead"] >= 30 and len(self.counts) >= 14
 

@@ -273,7 +273,9 @@ class Server:
         db = sqlite3.connect(self.data / "leasehold.db")
         try:
             with db:
-                return db.execute(statement, values).rowcount
+                before = db.total_changes  # rowcount knows nothing of what is changed through a view
+                db.execute(statement, values)
+                return db.total_changes - before
         finally:
             db.close()
 

@@ -537,7 +537,7 @@ static void run_sql(struct pool *p, const char *statement)
 	struct str path = str_format(&p->arena, "%s/store.db", p->folder);
 
 	CHECK(sqlite3_open(path.p, &db) == SQLITE_OK);
-	CHECK(sqlite3_exec(db, statement, NULL, NULL, NULL) == SQLITE_OK && sqlite3_changes(db) == 3);
+	CHECK(sqlite3_exec(db, statement, NULL, NULL, NULL) == SQLITE_OK && sqlite3_total_changes(db) == 3);
 	CHECK(sqlite3_close(db) == SQLITE_OK);
 }
 

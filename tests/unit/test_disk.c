@@ -553,17 +553,20 @@ TEST(a_write_that_fails_in_the_middle_undoes_the_whole_batch)
 
 static enum rc remove_free(struct session *s, void *arg, struct err *e)
 {
-	struct sandbox old;
-	enum rc        rc = session_get(s, &sandbox_type, STR("sb-0004"), &old, e);
+	struct tombstone stone = { .sandbox_id = STR("sb-0004"), .external_id = STR("e"), .removed_at = 1 };
+	struct sandbox   old;
+	enum rc          rc = session_get(s, &sandbox_type, stone.sandbox_id, &old, e);
 
 	(void)arg;
-	if (!rc)
-		session_delete(s, &sandbox_type, old.sandbox_id);
-	return rc;
+	if (rc)
+		return rc;
+	session_delete(s, &sandbox_type, old.sandbox_id);
+	session_add(s, &tombstone_type, &stone);
+	return RC_OK;
 }
 
 /* SQLite ends a transaction by itself when the disk fails, but not when it finds damage. After a look at the record its
- * table is in memory, the index of the free ones is not: so the damage is found while writing. */
+ * table is in memory, that of tombstones is not: so the damage is found while writing. */
 TEST(damage_found_while_writing_undoes_the_batch_and_the_rest_goes_on)
 {
 	struct pool         p;

@@ -288,15 +288,21 @@ static void run_sql(struct pool *p, const char *sql)
 	sqlite3_close(db);
 }
 
-static const char as_before[] = "DROP INDEX event_BySubject;"
-                                "ALTER TABLE event DROP COLUMN previous;"
-                                "ALTER TABLE event DROP COLUMN reach;"
-                                "ALTER TABLE sandbox DROP COLUMN last_event;"
-                                "CREATE INDEX IF NOT EXISTS \"event_BySubject\" ON \"event\" (\"subject\", \"id\");";
+static const char as_before[] =
+        "CREATE TABLE older (seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, id TEXT NOT NULL UNIQUE, type TEXT,"
+        " source TEXT, account TEXT, region TEXT, time_ms INTEGER, resources TEXT, subject TEXT, actor TEXT,"
+        " request_id TEXT, schema INTEGER, detail TEXT, volume INTEGER) STRICT;"
+        "INSERT INTO older SELECT row_number() OVER (ORDER BY seq), version, id, type, source, account, region, time_ms,"
+        " resources, subject, actor, request_id, schema, detail, volume FROM event;"
+        "DROP VIEW event; DROP TABLE event_row; ALTER TABLE older RENAME TO event;"
+        "CREATE INDEX \"event_BySubject\" ON \"event\" (\"subject\", \"id\");"
+        "UPDATE sandbox SET last_event = NULL;";
 
 static const char made_anew[] = "CREATE TEMP TABLE truth (it CHECK (it));"
-                                "INSERT INTO truth SELECT sql LIKE '%WHERE \"reach\" = 0' FROM sqlite_schema"
-                                " WHERE name = 'event_BySubject';";
+                                "INSERT INTO truth SELECT sql LIKE '%IS NOT NULL' FROM sqlite_schema"
+                                " WHERE name = 'event_BySubject';"
+                                "INSERT INTO truth SELECT count(*) = 0 FROM event WHERE (reach = 0) <> (seq IN"
+                                " (SELECT seq FROM event_row WHERE BySubject IS NOT NULL));";
 
 TEST(events_of_an_older_file_are_found_and_new_ones_need_no_index)
 {

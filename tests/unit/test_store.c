@@ -1886,30 +1886,87 @@ TEST(files_of_others_newer_ones_and_garbage_are_refused)
 	with_folder(check_foreign_files);
 }
 
+/* As records were kept before they were packed, and before sfdc_account_id, next_deletion_at and last_event existed. */
+static const char old_layout[] =
+        "DROP VIEW sandbox; DROP TABLE sandbox_row; PRAGMA user_version = 2;"
+        "CREATE TABLE sandbox (seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, sandbox_id TEXT NOT NULL UNIQUE,"
+        " name TEXT, external_id TEXT, status INTEGER, allocated_to_track TEXT, idempotency_key TEXT, track_name TEXT,"
+        " allocated_at INTEGER, lab_duration_hours INTEGER, deletion_requested_at INTEGER,"
+        " deletion_retry_count INTEGER, last_error TEXT, quarantine_reason TEXT, last_synced INTEGER,"
+        " created_at INTEGER, updated_at INTEGER) STRICT;"
+        "CREATE INDEX sandbox_StatusIndex ON sandbox (status, allocated_at);"
+        "INSERT INTO sandbox (version, sandbox_id, name, external_id, status, allocated_at, lab_duration_hours,"
+        " deletion_retry_count, created_at, updated_at) VALUES (1, 'i', 'n', 'e', 0, 0, 4, 0, 1, 1);"
+        "INSERT INTO sandbox (version, sandbox_id, name, external_id, status, allocated_to_track, track_name,"
+        " allocated_at, lab_duration_hours, deletion_retry_count, created_at, updated_at)"
+        " VALUES (7, 'held', 'm', 'f', 1, 'old', '\"q\" \\' || char(10, 9, 1) || 'u\u00fc', 500, 4, 0, 1, 1);";
+
+static void run_sql_file(struct arena *a, const char *path, const char *sql)
+{
+	const char *script = in_folder(a, "script.sql");
+	FILE       *f = fopen(script, "w");
+	char        command[256];
+
+	CHECK(f && fputs(sql, f) >= 0 && fclose(f) == 0);
+	snprintf(command, sizeof(command), "sqlite3 -bail %s < %s", path, script);
+	CHECK(system(command) == 0);
+}
+
+static enum rc get_held(struct session *s, void *arg, struct err *e)
+{
+	return session_get(s, &sandbox_type, STR("held"), arg, e);
+}
+
 static void check_old_file(struct arena *a)
 {
-	const char *path = in_folder(a, "old.db");
-	char        command[512];
+	const char    *path = in_folder(a, "old.db");
+	struct claim   c = { .owner = STR("t"), .prefix = STR("n") }, again = { .owner = STR("old") };
+	struct sandbox held;
+	struct store  *store;
 
-	/* A file from before sfdc_account_id, next_deletion_at and the indexes existed. */
 	store_close(open_sqlite_at("old.db"));
-	snprintf(
-	        command, sizeof(command),
-	        "sqlite3 %s 'DROP INDEX sandbox_FreeIndex; ALTER TABLE sandbox DROP COLUMN sfdc_account_id;"
-	        " ALTER TABLE sandbox DROP COLUMN next_deletion_at; PRAGMA user_version=0;"
-	        " INSERT INTO sandbox (version, sandbox_id, name, external_id, status, allocated_at, lab_duration_hours,"
-	        " deletion_retry_count, created_at, updated_at) VALUES (1, \"i\", \"n\", \"e\", 0, 0, 4, 0, 1, 1)'",
-	        path);
-	CHECK(system(command) == 0);
-	struct store *store = open_sqlite_at("old.db");
-	struct claim  c = { .owner = STR("t"), .prefix = STR("n") };
-
+	run_sql_file(a, path, old_layout);
+	store = open_sqlite_at("old.db");
+	CHECK(count_state(store, a, SANDBOX_AVAILABLE) == 1 && count_state(store, a, SANDBOX_ALLOCATED) == 1);
+	CHECK(store_run(store, claim_one, &again, a, NULL) == RC_CONFLICT);
 	CHECK(store_run(store, claim_one, &c, a, NULL) == RC_OK);
 	CHECK(str_eq(c.got.sandbox_id, STR("i")));
+	CHECK(store_read(store, get_held, &held, a, NULL) == RC_OK && held.version == 7 && held.allocated_at == 500);
+	CHECK(str_eq(held.track_name, STR("\"q\" \\\n\t\001u\xc3\xbc")) && !held.last_event.n &&
+	      !held.sfdc_account_id.n);
 	store_close(store);
+	store_close(open_sqlite_at("old.db"));
+	CHECK(sqlite_check(path, NULL) == RC_OK);
 }
 
 TEST(an_older_file_is_brought_up_to_date)
 {
 	with_folder(check_old_file);
+}
+
+static void check_view(struct arena *a)
+{
+	struct store *store = open_sqlite_at("a.db");
+	struct claim  c = { .owner = STR("it's \"me\"") };
+
+	fill(store, a, 3);
+	CHECK(store_run(store, claim_one, &c, a, NULL) == RC_OK);
+	store_close(store);
+	run_sql_file(
+	        a, in_folder(a, "a.db"),
+	        "CREATE TEMP TABLE truth (it CHECK (it));"
+	        "INSERT INTO truth SELECT count(*) = 1 FROM sandbox WHERE status = 1 AND version = 2"
+	        " AND allocated_to_track = 'it''s \"me\"' AND allocated_at > 0;"
+	        "INSERT INTO truth SELECT count(*) = 2 FROM sandbox WHERE status = 0 AND allocated_to_track IS NULL;"
+	        "INSERT INTO truth SELECT json_valid(value) FROM sandbox_row;"
+	        "UPDATE sandbox SET name = 'Ren\xc3\xa9 ' || name, status = 3 WHERE status = 0;");
+	store = open_sqlite_at("a.db");
+	CHECK(count_state(store, a, SANDBOX_STALE) == 2 && count_state(store, a, SANDBOX_AVAILABLE) == 0);
+	CHECK(count_state(store, a, SANDBOX_ALLOCATED) == 1);
+	store_close(store);
+}
+
+TEST(an_operator_asks_and_corrects_packed_records_with_sqlite3)
+{
+	with_folder(check_view);
 }

@@ -87,8 +87,10 @@ static void add_head(struct conn *c, int status, const char *content_type, size_
 	buf_add_int(b, status);
 	buf_add_char(b, ' ');
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
-		if (reasons[i].status == status)
+		if (reasons[i].status == status) {
 			buf_add_text(b, reasons[i].reason);
+			break;
+		}
 	buf_add_str(b, STR("\r\nDate: "));
 	buf_add_text(b, date_text(c->server));
 	if (c->is_streaming && !c->parser.is_http10) {

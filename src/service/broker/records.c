@@ -15,10 +15,10 @@ static const struct record_field sandbox_fields[] = { SANDBOX_FIELDS(RECORD_FIEL
 
 static const struct record_index sandbox_indexes[SANDBOX_INDEX_COUNT] = {
 	/* name, hash, sort, is it unique, only these, number of the GSI */
-	[SANDBOX_BY_STATUS] = { INDEX("StatusIndex", SANDBOX_F_STATUS, SANDBOX_F_ALLOCATED_AT, 1) },
+	[SANDBOX_BY_STATUS] = { INDEX("StatusIndex", SANDBOX_F_STATUS, SANDBOX_F_ALLOCATED_AT, 1), .is_hot = true },
 	[SANDBOX_BY_TRACK] = { "TrackIndex", SANDBOX_F_TRACK, NO_FIELD, true, SANDBOX_F_STATUS, SANDBOX_ALLOCATED, 0 },
-	[SANDBOX_FREE] = { "FreeIndex", SANDBOX_F_STATUS, SANDBOX_F_NAME, false, SANDBOX_F_STATUS, SANDBOX_AVAILABLE,
-	                   0 },
+	[SANDBOX_FREE] = { "FreeIndex", SANDBOX_F_STATUS, SANDBOX_F_NAME, false, SANDBOX_F_STATUS, SANDBOX_AVAILABLE, 0,
+	                   .is_hot = true },
 };
 
 #define TOMBSTONE_FIELDS(X)                                                               \
@@ -52,6 +52,6 @@ static bool is_sandbox_ok(const void *record)
 }
 
 const struct record_type sandbox_type = { RECORD_TYPE("sandbox", sandbox, sandbox_fields), INDEXES(sandbox_indexes),
-	                                  .is_ok = is_sandbox_ok, .key_prefix = "SBX#" };
+	                                  .is_ok = is_sandbox_ok, .is_packed = true, .key_prefix = "SBX#" };
 const struct record_type tombstone_type = { RECORD_TYPE("tombstone", tombstone, tombstone_fields) };
 const struct record_type job_type = { RECORD_TYPE("job", job_record, job_fields) };

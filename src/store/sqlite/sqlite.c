@@ -32,6 +32,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "store/sqlite/sqlite_packed.h"
 #include "store/sqlite/sqlite_private.h"
 
 enum { BATCH_MAX = 512, WAL_PAGES_MAX = 8000, WAL_PAGES_IDLE = 2000, CACHE_MB = 8, READER_CACHE_MB = 8 };
@@ -47,6 +48,7 @@ struct sqlite_store {
 	bool                     is_reading, is_reader_held;
 	bool                     is_memory_lost; /* a commit failed: read again what is kept beside the file */
 	struct sqlite_file       file;           /* ours alone; not used unless it was asked for */
+	struct hot_index         hots[HOTS_MAX]; /* of both connections */
 };
 
 enum rc sqlite_is_foreign(struct err *e)
@@ -178,6 +180,48 @@ static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e
 	return RC_OK;
 }
 
+/* What is kept of one type in memory, while it is made from the file. */
+struct loading {
+	struct sqlite_connection *c;
+	const struct record_type *type;
+	struct hot_index          fresh[HOTS_MAX]; /* as the connection's; those of other types are not used */
+};
+
+static void note_row(void *arg, int64_t seq, const void *record)
+{
+	struct loading *l = arg;
+	bool            is_known = true;
+
+	for (size_t i = 0; i < l->c->hot_count; i++)
+		if (l->c->hots[i].type == l->type)
+			is_known &= hot_note(&l->fresh[i], seq, NULL, record);
+	for (size_t i = 0; l->type->is_packed && i < l->c->unique_count; i++)
+		if (l->c->uniques[i].type == l->type)
+			is_known &= unique_note(&l->c->uniques[i], seq, NULL, record);
+	assert(is_known); /* only what leaves can be unknown */
+	(void)is_known;
+}
+
+/* The indexes of a packed type from one pass over its rows. */
+static enum rc load_packed(struct sqlite_connection *c, const struct record_type *type, struct err *e)
+{
+	struct loading l = { .c = c, .type = type };
+	enum rc        rc;
+
+	for (size_t i = 0; i < c->hot_count; i++)
+		hot_init(&l.fresh[i], c->hots[i].type, c->hots[i].index);
+	for (size_t i = 0; i < c->unique_count; i++)
+		if (c->uniques[i].type == type)
+			unique_clear(&c->uniques[i]);
+	rc = sqlite_each_row(c, type, note_row, &l, e);
+	for (size_t i = 0; i < c->hot_count; i++) {
+		if (!rc && c->hots[i].type == type)
+			hot_replace(&c->hots[i], &l.fresh[i]);
+		hot_fini(&l.fresh[i]);
+	}
+	return rc;
+}
+
 /* What the writer keeps in memory beside the file. */
 static enum rc load_memory(struct sqlite_connection *c, struct err *e)
 {
@@ -185,7 +229,12 @@ static enum rc load_memory(struct sqlite_connection *c, struct err *e)
 	char    sql[96];
 
 	for (size_t i = 0; !rc && i < c->unique_count; i++)
-		rc = unique_load(&c->uniques[i], c->db, e);
+		if (!c->uniques[i].type->is_packed)
+			rc = unique_load(&c->uniques[i], c->db, e);
+	for (size_t i = 0; !rc && i < c->packed_count; i++)
+		rc = load_packed(c, c->packed[i], e);
+	if (!rc)
+		rc = packed_load(c, e);
 	for (size_t i = 0; !rc && i < c->counted_types; i++) {
 		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", c->row_counts[i].type->name); /* fits */
 		rc = sqlite_read_number(c->db, sql, &c->row_counts[i].rows, e);
@@ -209,10 +258,13 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 		rc = run_batch(store, count, &e);
 	}
 	if (!rc)
+		rc = packed_finish(c, &e);
+	if (!rc)
 		rc = run(c, &c->commit, "COMMIT", &e);
 	if (!rc)
 		rc = sqlite_file_check(&store->file, &e);
 	if (rc) {
+		packed_forget(c);
 		if (!sqlite3_get_autocommit(db))
 			rc_ignore(sqlite_exec(db, "ROLLBACK", NULL)); /* the failure to report is the commit's */
 		for (size_t i = 0; i < count; i++) /* who was told nothing yet shares the commit's failure */
@@ -222,7 +274,12 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 			}
 		store->is_memory_lost = true;
 	}
-	store_note_commit(&store->base, rc, &e, count, sqlite3_total_changes(db) != changes);
+	for (size_t i = 0; !rc && i < c->hot_count; i++)
+		hot_commit(&c->hots[i]);
+	store->is_memory_lost |= c->is_memory_doubted;
+	c->is_memory_doubted = false;
+	store_note_commit(&store->base, rc, &e, count, c->has_written || sqlite3_total_changes(db) != changes);
+	c->has_written = false;
 }
 
 /* Held, it pauses between two of its transactions. */
@@ -305,11 +362,15 @@ static void run_read(struct sqlite_store *store, struct txn *t)
 
 	set_reading(store, true);
 	end_snapshot(db); /* of the one before, if it could not */
+	for (size_t i = 0; i < store->reader_connection.hot_count; i++)
+		hot_begin_read(&store->hots[i]);
 	begin_session(&s, store, &store->reader_connection, t);
 	t->rc = sqlite_exec(db, "BEGIN", &t->e);
 	if (!t->rc)
 		(void)session_execute(&s, t, &is_torn); /* kept in the transaction */
 	end_snapshot(db);
+	for (size_t i = 0; i < store->reader_connection.hot_count; i++)
+		hot_end_read(&store->hots[i]);
 	set_reading(store, false);
 	store_tell(&store->base, t);
 }
@@ -335,6 +396,8 @@ static void free_store(struct sqlite_store *store)
 {
 	sqlite_disconnect(&store->reader_connection);
 	sqlite_disconnect(&store->writer_connection);
+	for (size_t i = 0; i < store->writer_connection.hot_count; i++)
+		hot_fini(&store->hots[i]);
 	sqlite_file_free(&store->file);
 	inbox_fini(&store->reads);
 	inbox_fini(&store->writes);
@@ -375,7 +438,20 @@ static void add_type(struct sqlite_connection *c, const struct record_type *type
 		if (type->indexes[i].is_unique) {
 			assert(c->unique_count < UNIQUES_MAX);
 			unique_init(&c->uniques[c->unique_count++], type, i);
+		} else if (type->indexes[i].is_hot) {
+			assert(type->is_packed && c->hot_count < HOTS_MAX);
+			hot_init(&c->hots[c->hot_count++], type, i);
 		}
+	for (int i = 0; type->is_packed && i < type->index_count; i++)
+		if (!sqlite_is_in_file(&type->indexes[i])) {
+			assert(c->packed_count < PACKED_MAX);
+			c->packed[c->packed_count++] = type;
+			break;
+		}
+	if (type->has_time_key) {
+		assert(!c->pending_type);
+		c->pending_type = type;
+	}
 	if (type->is_often_empty) {
 		assert(c->counted_types < ROW_COUNTS_MAX);
 		c->row_counts[c->counted_types++].type = type;
@@ -392,8 +468,12 @@ static enum rc connect_both(struct sqlite_store *store, const struct sqlite_opti
 	rc = sqlite_connect(o->path, false, o->cache_mb ? o->cache_mb : CACHE_MB, writer, e);
 	if (!rc)
 		rc = sqlite_prepare_schema(writer->db, o->types, o->type_count, !o->is_owned, e);
+	writer->hots = store->hots;
 	for (size_t i = 0; !rc && i < o->type_count; i++)
 		add_type(writer, o->types[i]);
+	store->reader_connection.hots = store->hots;
+	store->reader_connection.hot_count = writer->hot_count;
+	store->reader_connection.is_reader = true;
 	if (!rc)
 		rc = load_memory(writer, e);
 	if (!rc)

@@ -11,7 +11,8 @@
 
 struct store;
 
-enum { SQLITE_SCHEMA_VERSION = 2 }; /* 2: the kernel's records; a program that does not know them would tell nobody */
+/* 2: the kernel's records; a program that does not know them would tell nobody. 3: packed records. */
+enum { SQLITE_SCHEMA_VERSION = 3 };
 
 struct sqlite_options {
 	const char                      *path; /* made when it does not exist, unless it is to be owned */

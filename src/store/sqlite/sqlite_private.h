@@ -6,10 +6,11 @@
 #include "base/buf.h"
 #include "store/sqlite/sqlite.h"
 #include "store/sqlite/sqlite_file.h"
+#include "store/sqlite/sqlite_hot.h"
 #include "store/sqlite/sqlite_unique.h"
 #include "store/store_ops.h"
 
-enum { STATEMENTS_MAX = 512, UNIQUES_MAX = 16, ROW_COUNTS_MAX = 4 };
+enum { STATEMENTS_MAX = 512, UNIQUES_MAX = 16, HOTS_MAX = 4, PACKED_MAX = 4, PENDING_MAX = 16, ROW_COUNTS_MAX = 4 };
 
 /* What a prepared statement does: everything its text depends on. */
 struct statement_key {
@@ -31,19 +32,41 @@ struct row_count {
 	int64_t                   rows;
 };
 
+/* A packed record that waits to be written with others, see sqlite_packed.c. */
+struct pending {
+	const void *record;
+	int64_t     seq;
+};
+
 /* One connection, used by one thread. */
 struct sqlite_connection {
 	sqlite3         *db;
 	struct statement statements[STATEMENTS_MAX];
 	unsigned         statement_count;
 	sqlite3_stmt    *begin, *commit;
+	struct buf       row;       /* the packed record that is being written, or looked at */
 	int              wal_pages; /* after the last commit */
 	int              wal_tried; /* as long it was when it could not be moved as a whole; 0: it could */
 
-	struct unique_index uniques[UNIQUES_MAX]; /* the writer's */
-	size_t              unique_count;
-	struct row_count    row_counts[ROW_COUNTS_MAX]; /* the writer's too: they count its own writes */
-	size_t              counted_types;
+	struct unique_index       uniques[UNIQUES_MAX]; /* the writer's */
+	size_t                    unique_count;
+	struct row_count          row_counts[ROW_COUNTS_MAX]; /* the writer's too: they count its own writes */
+	size_t                    counted_types;
+	const struct record_type *packed[PACKED_MAX]; /* those of which there are indexes in memory */
+	size_t                    packed_count;
+	struct hot_index         *hots; /* of writer and reader */
+	size_t                    hot_count;
+	bool                      is_reader;
+	bool                      is_memory_doubted; /* the writer's: a row was not what is kept of it */
+
+	sqlite3_blob             *value; /* the writer's handle on one row's value, and which row that is */
+	const struct record_type *value_type;
+	int64_t                   value_seq; /* 0: it has to be found again */
+	bool                      has_written;
+	const struct record_type *pending_type; /* the one type with time keys */
+	struct pending            pending[PENDING_MAX];
+	size_t                    pending_count;
+	int64_t                   newest; /* the greatest row number of that type, those that wait included */
 };
 
 MUST_CHECK enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
@@ -81,8 +104,33 @@ MUST_CHECK enum rc sqlite_own(const struct sqlite_options *o, struct sqlite_file
 MUST_CHECK enum rc sqlite_prepare_schema(sqlite3 *db, const struct record_type *const *types, size_t type_count,
                                          bool may_be_new, struct err *e);
 
+/* Of a packed record: the row's number, the type's name. */
+#define SQLITE_ROW_IS_NONE "row %lld of %s is not a record's value"
+
+/* Behind the name of a type: the table of its packed records; the name alone is a view of them. */
+#define SQLITE_PACKED "_row"
+
+/* True when the order of this field is that of the rows' numbers. */
+static inline bool sqlite_is_time_sorted(const struct record_type *type, int field)
+{
+	return type->has_time_key && field == type->key;
+}
+
+/* True when the index is neither kept in memory nor missing from the file. */
+static inline bool sqlite_is_in_file(const struct record_index *index)
+{
+	return !index->is_unique && !index->is_hot;
+}
+
 /* True when an absent value is stored as 0 and not as NULL: the field orders an index. */
 bool sqlite_is_sort_field(const struct record_type *type, int field);
+
+/* NULL: nobody counts them. */
+struct row_count *sqlite_row_count(struct session *s, const struct record_type *type);
+
+/* Every row of a type that can be read, with the fields of its indexes in memory; its texts last until the next one. */
+MUST_CHECK enum rc sqlite_each_row(struct sqlite_connection *c, const struct record_type           *type,
+                                   void (*visit)(void *arg, int64_t seq, const void *record), void *arg, struct err *e);
 
 /* The session calls; session->connection is a struct sqlite_connection. */
 session_get_fn         sqlite_get;

@@ -157,6 +157,12 @@ static struct value column_value(const struct unique_index *u, sqlite3_stmt *stm
 	return value_text(str_of(text, (size_t)sqlite3_column_bytes(stmt, 1)));
 }
 
+void unique_clear(struct unique_index *u)
+{
+	memset(u->slots, 0, u->capacity * sizeof(*u->slots));
+	u->count = 0;
+}
+
 enum rc unique_load(struct unique_index *u, sqlite3 *db, struct err *e)
 {
 	const struct record_index *index = &u->type->indexes[u->index];
@@ -165,8 +171,7 @@ enum rc unique_load(struct unique_index *u, sqlite3 *db, struct err *e)
 	struct buf                 sql;
 	int                        step = SQLITE_ERROR;
 
-	memset(u->slots, 0, u->capacity * sizeof(*u->slots));
-	u->count = 0;
+	unique_clear(u);
 	buf_init(&sql, SQL_MAX);
 	buf_addf(&sql, "SELECT seq, \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL", column, u->type->name, column);
 	if (index->only_field != NO_FIELD)

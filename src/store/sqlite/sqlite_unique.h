@@ -27,6 +27,9 @@ struct unique_index {
 void unique_init(struct unique_index *u, const struct record_type *type, int index);
 void unique_fini(struct unique_index *u);
 
+/* Forget everything. */
+void unique_clear(struct unique_index *u);
+
 /* Forget everything and read it from the table. */
 MUST_CHECK enum rc unique_load(struct unique_index *u, struct sqlite3 *db, struct err *e);
 
