@@ -235,3 +235,9 @@ void reload_stop(struct reload *r)
 	r->is_stopped = true;
 	uv_timer_stop(&r->timer);
 }
+
+void reload_end(struct reload *r)
+{
+	if (r->is_reading)
+		pthread_join(r->thread, NULL);
+}

@@ -41,3 +41,6 @@ void reload_begin(struct reload *r);
 
 /* What is being read is not taken over any more, and nothing of it keeps the loop. */
 void reload_stop(struct reload *r);
+
+/* The loop has ended: wait until nothing is read any more. Before that, libraries it uses must not be ended. */
+void reload_end(struct reload *r);

@@ -674,6 +674,7 @@ int serve(struct config *config, const struct serve_options *o)
 	watch_signal(&s, &s.on_hup, SIGHUP, on_hup);
 	announce(&s);
 	uv_run(&s.loop, UV_RUN_DEFAULT);
+	reload_end(&s.reload);
 	close_all(&s);
 	log_write(LOG_INFO, "serve", NULL, 0, "stopped");
 	log_flush();
