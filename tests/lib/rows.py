@@ -11,7 +11,7 @@ def put_events(db, events):
         event = {"version": 1, **event}
         digits = event["id"].replace("-", "")
         row = {"seq": (int(digits[:12], 16) << 12 | int(digits[13:16], 16)) * 8,
-               "value": json.dumps([None if c in own else event.get(c) for c in columns], ensure_ascii=False),
+               "value": json.dumps([None if c in own else event.get(c) for c in columns], ensure_ascii=False, separators=(",", ":")),
                "detail": event.get("detail"),
                "BySubject": None if event.get("reach") else event["subject"],
                "ByType": None if event.get("volume") else event["type"]}

@@ -122,6 +122,8 @@ TEST(what_another_program_wrote_is_read)
 	             &room));
 	CHECK(str_eq(back.text, STR("\xc3\xbc\xf0\x9f\x98\x80/\b\f\n\r\t")) && back.number == 7 && back.version == 4);
 	free(room);
+	CHECK(unpack(STR("[2, \"k\", null,  7]"), &back, &room) && str_eq(back.key, STR("k")) && back.number == 7);
+	free(room);
 	CHECK(unpack(STR("[1]"), &back, &room) && back.version == 1 && !back.key.n);
 	free(room);
 }

@@ -255,6 +255,8 @@ static bool read_number(char **p, const char *end, int64_t *ret)
 static inline bool read_member(char **p, const char *end, struct value *ret, char *ret_kind)
 {
 	*ret = (struct value){ 0 };
+	while (*p < end && **p == ' ') /* others put a blank behind a comma */
+		++*p;
 	if (*p >= end)
 		return false;
 	*ret_kind = **p;
