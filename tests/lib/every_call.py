@@ -112,7 +112,7 @@ class Flow:
             return
         self.server.kill()
         self.release(number)
-        self.server.start()
+        self.server.start(300)
 
 
 def one(flow, account, case, kind):
@@ -124,6 +124,10 @@ def one(flow, account, case, kind):
         killer = pool.submit(flow.revive, number, is_over) if kind in KILLED else None
         try:
             flow.run(account)
+        except BaseException:
+            if killer and killer.done():
+                killer.result()  # a server that did not come back says more than who waited for it
+            raise
         finally:
             is_over.set()
         if killer:
