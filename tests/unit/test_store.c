@@ -1959,7 +1959,7 @@ static void check_view(struct arena *a)
 	        " AND allocated_to_track = 'it''s \"me\"' AND allocated_at > 0;"
 	        "INSERT INTO truth SELECT count(*) = 2 FROM sandbox WHERE status = 0 AND allocated_to_track IS NULL;"
 	        "INSERT INTO truth SELECT json_valid(value) FROM sandbox_row;"
-	        "UPDATE sandbox SET name = 'Ren\xc3\xa9 ' || name, status = 3 WHERE status = 0;");
+	        "UPDATE sandbox SET name = 'Ren\xc3\xa9 ' || name, status = 3.0 WHERE status = 0;");
 	store = open_sqlite_at("a.db");
 	CHECK(count_state(store, a, SANDBOX_STALE) == 2 && count_state(store, a, SANDBOX_AVAILABLE) == 0);
 	CHECK(count_state(store, a, SANDBOX_ALLOCATED) == 1);

@@ -134,15 +134,16 @@ static enum rc make_columns(sqlite3 *db, const struct record_type *type, struct 
 
 /* --- packed records --- */
 
-/* The value as row_pack() writes it, by the columns of the table, or in a trigger. */
+/* The value as row_pack() writes it, by the columns of the table, or in a trigger. A column has a type; what is assigned through a view has any. */
 static void add_packed_value(struct buf *sql, const struct record_type *type, const char *of)
 {
-	buf_addf(sql, "json_array(%sversion", of);
+	buf_addf(sql, "json_array(CAST(%sversion AS INTEGER)", of);
 	for (int f = 0; f < type->field_count; f++)
 		if (row_has_column(type, f))
 			buf_add_text(sql, ", NULL");
 		else
-			buf_addf(sql, ", %s\"%s\"", of, type->fields[f].name);
+			buf_addf(sql, ", CAST(%s\"%s\" AS %s)", of, type->fields[f].name,
+			         column_type(type->fields[f].kind));
 	buf_add_char(sql, ')');
 }
 
