@@ -58,7 +58,6 @@ test: ## install what is missing, run the quick checks and all tests
 	@$(MAKE) --no-print-directory build-tests
 	meson test -C build --no-rebuild --print-errorlogs --suite sim
 	LEASEHOLD_BIN=$(CURDIR)/build/leasehold PYTHON=$(PYTHON) scripts/server-tests
-	LEASEHOLD_BIN=$(CURDIR)/build/leasehold scripts/browser-tests
 
 .PHONY: unit
 unit: build-asan/build.ninja
