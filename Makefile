@@ -70,10 +70,10 @@ t: build-asan/build.ninja ## run the unit tests whose name contains T: make t T=
 
 # One seed when it is named, a thousand otherwise.
 SEEDS ?= $(if $(SEED),1,1000)
-sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME for one with a mistake
+sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME for one with a mistake; NODES=24
 	@scripts/setup test
 	@$(MAKE) --no-print-directory build-tests
-	@build/tests/sim/sim --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace) $(if $(DEFECT),--defect $(DEFECT))
+	@build/tests/sim/sim --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace) $(if $(NODES),--nodes $(NODES)) $(if $(DEFECT),--defect $(DEFECT))
 
 # In the order of what fails first.
 QUICK_CHECKS := check-format check-layers check-headers check-banned
@@ -151,10 +151,11 @@ coverage: build-coverage/build.ninja ## show which lines and branches the unit t
 	@scripts/coverage build-coverage
 
 HOURS ?= 1
-soak: build-fuzz/build.ninja build-asan/build.ninja ## run what takes hours for HOURS=1: simulator, kills, power failures, fuzzing; writes docs/endurance.md
+soak: build-fuzz/build.ninja build-asan/build.ninja build-tsan/build.ninja ## run what takes hours for HOURS=1: simulator, kills, power failures, fuzzing; writes docs/endurance.md
 	@scripts/setup check
 	@$(MAKE) --no-print-directory build-tests
 	@ninja -C build-asan --quiet leasehold
+	@ninja -C build-tsan --quiet leasehold
 	@ninja -C build-fuzz --quiet
 	@scripts/soak $(HOURS)
 

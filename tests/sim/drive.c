@@ -44,7 +44,7 @@ static void draw_profile(struct sim *sim)
 
 	sim->profile = (struct profile){
 		.days = ONE_OF(c, 1, 1, 1, 1, 2, 2, 3, 7),
-		.nodes = (int)chance_from_to(c, 1, NODES_MAX),
+		.nodes = (int)chance_from_to(c, 1, NODES_USUAL),
 		.op_pause_ms = ONE_OF(c, 8, 25, 60) * 60000,
 		.store = ONE_OF(c, 0, 5, 20, 60),
 		.lag = ONE_OF(c, 0, 0, 100, 400),
@@ -56,6 +56,8 @@ static void draw_profile(struct sim *sim)
 		.vendor = ONE_OF(c, 0, 50, 300),
 		.outside = ONE_OF(c, 0, 100, 400),
 	};
+	if (sim->nodes_wanted)
+		sim->profile.nodes = sim->nodes_wanted;
 }
 
 /* --- who is there --- */

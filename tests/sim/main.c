@@ -4,6 +4,7 @@
  *
  *   sim --seeds 1000 --seed 1        a thousand worlds, from seed 1 on
  *   sim --seed 7 --seeds 1 --trace   one of them, line by line
+ *   sim --seeds 100 --nodes 24       a hundred worlds of 24 nodes each, instead of one to three
  *   sim --defects 500                each deliberate mistake must be caught within 500 seeds
  *   sim --same 20                    twenty worlds twice: the same trace, bit for bit
  */
@@ -25,7 +26,7 @@ struct totals {
 };
 
 struct options {
-	uint64_t    seeds, first_seed, defect_seeds, same;
+	uint64_t    seeds, first_seed, defect_seeds, same, nodes;
 	bool        is_traced;
 	enum defect defect;
 };
@@ -45,6 +46,8 @@ static void show_broken(const struct sim *sim)
 	printf("BROKEN: %s\n  %s\n  seed %llu, step %llu\n  replay: make sim SEED=%llu TRACE=1%s%s\n", sim->promise,
 	       sim->evidence, (unsigned long long)sim->seed, (unsigned long long)sim->failed_step,
 	       (unsigned long long)sim->seed, defect_on ? " DEFECT=" : "", defect_on ? defects[defect_on].name : "");
+	if (sim->nodes_wanted)
+		printf("  with NODES=%d\n", sim->nodes_wanted);
 }
 
 /* True when all promises were kept. */
@@ -54,6 +57,7 @@ static bool run_seed(uint64_t seed, const struct options *o, bool is_quiet, stru
 	bool        is_kept;
 
 	sim->is_traced = o->is_traced;
+	sim->nodes_wanted = (int)o->nodes;
 	sim->is_hashed = ret_hash != NULL;
 	sim_run(sim, seed);
 	is_kept = !sim->has_failed;
@@ -180,6 +184,8 @@ static bool read_options(int argc, char **argv, struct options *o)
 			is_ok = read_number(value, &o->defect_seeds);
 		else if (strcmp(argv[i], "--same") == 0)
 			is_ok = read_number(value, &o->same);
+		else if (strcmp(argv[i], "--nodes") == 0)
+			is_ok = read_number(value, &o->nodes) && o->nodes <= NODES_MAX;
 		else if (strcmp(argv[i], "--defect") == 0)
 			is_ok = read_defect(value, &o->defect);
 		if (!is_ok)
@@ -194,7 +200,7 @@ int main(int argc, char **argv)
 	struct options o = { .seeds = 100, .first_seed = 1 };
 
 	if (!read_options(argc, argv, &o)) {
-		fprintf(stderr, "usage: sim [--seeds N] [--seed N] [--trace] [--defect NAME] | --defects N | --same N\n"
+		fprintf(stderr, "usage: sim [--seeds N] [--seed N] [--nodes 1..24] [--trace] [--defect NAME] | --defects N | --same N\n"
 		                "NAME is one of:\n");
 		for (enum defect d = DEFECT_NONE + 1; d < DEFECT_COUNT; d++)
 			fprintf(stderr, "  %-22s %s\n", defects[d].name, defects[d].text);

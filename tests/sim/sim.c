@@ -24,7 +24,7 @@ bool sim_fault(struct sim *sim, enum fault_kind kind, int64_t permille)
 void sim_set_clock(struct sim *sim, int64_t ms)
 {
 	sim->clock.test_ms += ms;
-	for (int i = 0; i < NODES_MAX; i++) {
+	for (int i = 0; i < sim->profile.nodes; i++) {
 		sim->nodes[i].clock.test_ms = sim->clock.test_ms + sim->nodes[i].skew_ms;
 		sim->nodes[i].clock.test_mono_ms = sim->clock.test_mono_ms;
 	}
