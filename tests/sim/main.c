@@ -200,8 +200,9 @@ int main(int argc, char **argv)
 	struct options o = { .seeds = 100, .first_seed = 1 };
 
 	if (!read_options(argc, argv, &o)) {
-		fprintf(stderr, "usage: sim [--seeds N] [--seed N] [--nodes 1..24] [--trace] [--defect NAME] | --defects N | --same N\n"
-		                "NAME is one of:\n");
+		fprintf(stderr,
+		        "usage: sim [--seeds N] [--seed N] [--nodes 1..24] [--trace] [--defect NAME] | --defects N | --same N\n"
+		        "NAME is one of:\n");
 		for (enum defect d = DEFECT_NONE + 1; d < DEFECT_COUNT; d++)
 			fprintf(stderr, "  %-22s %s\n", defects[d].name, defects[d].text);
 		return EXIT_FAILURE;

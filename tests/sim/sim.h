@@ -58,7 +58,15 @@ enum fault_kind {
 
 extern const char *const fault_texts[FAULT_KIND_COUNT];
 
-enum { NODES_USUAL = 3, NODES_MAX = 24, NODE_QUEUES = 8, HAND_MAX = 12, RECENT_MAX = 32, LAG_MS = 10000, NODE_POLL_MS = 20000 };
+enum {
+	NODES_USUAL = 3,
+	NODES_MAX = 24,
+	NODE_QUEUES = 8,
+	HAND_MAX = 12,
+	RECENT_MAX = 32,
+	LAG_MS = 10000,
+	NODE_POLL_MS = 20000
+};
 
 enum stage { STAGE_FOUND, STAGE_CLAIMED, STAGE_PERFORMED, STAGE_REFUSED };
 
@@ -133,8 +141,8 @@ struct sim {
 	int64_t                 start_ms, end_ms, lived_ms; /* lived: time that has passed, jumps aside */
 	struct arena            arena;                      /* as long as the seed */
 	struct store           *shared;
-	struct watched_ops      ops;    /* the shared store's, watched */
-	const struct store_ops *memory; /* its own */
+	struct watched_ops      ops;          /* the shared store's, watched */
+	const struct store_ops *memory;       /* its own */
 	int                     nodes_wanted; /* 0: as many as the seed says */
 	struct sim_node         nodes[NODES_MAX];
 	struct recent           recent[RECENT_MAX];
