@@ -26,7 +26,7 @@
 enum trouble { NO_TROUBLE, WRITES_FAIL, SYNCS_FAIL, DISK_FULL, READS_ROT };
 
 static _Atomic enum trouble trouble;
-static atomic_int           sync_count, fail_every_nth_sync; /* 0: none */
+static atomic_int           write_count, sync_count, fail_every_nth_sync; /* 0: none */
 
 struct bad_file {
 	sqlite3_file  base;
@@ -42,6 +42,7 @@ static sqlite3_file *real_of(sqlite3_file *f)
 
 static int bad_write(sqlite3_file *f, const void *bytes, int size, sqlite3_int64 at)
 {
+	atomic_fetch_add(&write_count, 1);
 	if (trouble == WRITES_FAIL)
 		return SQLITE_IOERR_WRITE;
 	if (trouble == DISK_FULL)
@@ -394,6 +395,32 @@ TEST(a_failed_commit_is_not_there_after_reopening_either)
 		CHECK(pool_count(&p, SANDBOX_ALLOCATED) == 0 && pool_count(&p, SANDBOX_AVAILABLE) == 5);
 		pool_close(&p);
 	}
+}
+
+TEST(what_a_commit_appends_to_the_log_leaves_in_one_write)
+{
+	static struct member m[MEMBERS];
+	struct pool          p;
+	struct sandbox       held;
+	int                  before;
+
+	use_bad_disk();
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 2000); /* more than is held back at once */
+	CHECK(claim(&p, "first", &held) == RC_OK);
+	memset(m, 0, sizeof(m));
+	for (int i = 0; i < MEMBERS; i++)
+		ask(&m[i], str_format(&p.arena, "track-%d", i).p);
+	before = write_count;
+	run_as_batch(p.store, m, MEMBERS, broker_claim, NO_TROUBLE);
+	CHECK(write_count == before + 1);
+	for (int i = 0; i < MEMBERS; i++) {
+		CHECK(m[i].told == RC_OK);
+		arena_fini(&m[i].arena);
+	}
+	pool_reopen(&p);
+	CHECK(pool_count(&p, SANDBOX_ALLOCATED) == MEMBERS + 1 && pool_count(&p, SANDBOX_AVAILABLE) == 1999 - MEMBERS);
+	pool_close(&p);
 }
 
 static enum rc give_back(struct session *s, void *arg, struct err *e)

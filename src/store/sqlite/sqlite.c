@@ -34,6 +34,7 @@
 #include "base/mem.h"
 #include "store/sqlite/sqlite_packed.h"
 #include "store/sqlite/sqlite_private.h"
+#include "store/sqlite/sqlite_wal.h"
 
 enum { BATCH_MAX = 512, WAL_PAGES_MAX = 8000, WAL_PAGES_IDLE = 2000, CACHE_MB = 8, READER_CACHE_MB = 8 };
 
@@ -121,7 +122,8 @@ enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct
 	char                  sql[160];
 
 	pthread_once(&is_set_up, set_up_library);
-	if (sqlite3_open_v2(path, &ret->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(path, &ret->db, flags | SQLITE_OPEN_NOMUTEX, is_read_only ? NULL : sqlite_wal_vfs()) !=
+	    SQLITE_OK)
 		return sqlite_failed(ret->db, "open its file", e);
 	/* Without this, binding a value to a column that has a partial index compiles the statement anew each time. */
 	sqlite3_db_config(ret->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);

@@ -99,11 +99,14 @@ bool sqlite_file_is_taken(const char *path)
 enum rc sqlite_file_note(struct sqlite_file *f, struct err *e)
 {
 	struct stat opened, st;
+	char        name[PATH_MAX];
 
 	for (int i = 0; i < SQLITE_FILES; i++) {
 		if (!stat_file(f->path, i, &st))
 			return err_set(e, RC_UNAVAILABLE, "%s%s cannot be looked at: %s", f->path, suffixes[i],
 			               strerror(errno));
+		(void)name_file(f->path, i, name); /* it was looked at */
+		f->ids[i].path = mem_strdup(name);
 		f->ids[i].device = st.st_dev;
 		f->ids[i].inode = st.st_ino;
 	}
@@ -116,8 +119,8 @@ enum rc sqlite_file_check(const struct sqlite_file *f, struct err *e)
 {
 	struct stat st;
 
-	for (int i = 0; f->path && i < SQLITE_FILES; i++) {
-		bool is_there = stat_file(f->path, i, &st);
+	for (int i = 0; f->ids[0].path && i < SQLITE_FILES; i++) {
+		bool is_there = stat(f->ids[i].path, &st) == 0;
 
 		if (!is_there || st.st_dev != f->ids[i].device || st.st_ino != f->ids[i].inode)
 			return err_set(e, RC_UNAVAILABLE,
@@ -134,6 +137,10 @@ void sqlite_file_free(struct sqlite_file *f)
 		return;
 	if (f->fd >= 0)
 		close(f->fd);
+	for (int i = 0; i < SQLITE_FILES; i++) {
+		free(f->ids[i].path);
+		f->ids[i].path = NULL;
+	}
 	free(f->path);
 	f->path = NULL;
 }

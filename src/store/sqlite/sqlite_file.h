@@ -14,6 +14,7 @@ struct sqlite_file {
 	char *path;
 	int   fd; /* holds the lock; closed after SQLite has closed the file */
 	struct {
+		char *path;
 		dev_t device;
 		ino_t inode;
 	} ids[SQLITE_FILES];
