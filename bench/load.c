@@ -6,13 +6,17 @@
  * when the reply is complete (a closed loop). The request's bytes are made once; a claim only writes a fresh
  * track id over the old one.
  *
+ * With --rate the loop is open: requests are due at fixed times, whatever the server does, and each is timed from when
+ * it was due. One that waits for a free connection waits at the server's expense.
+ *
  * Always true:
  *   1. All connections are open before the clock starts.
  *   2. Every request sent ends as exactly one of: a reply with a status, or a failure of a named kind. [end_request()]
  *   3. Nothing runs forever: sending stops at ends_ns, waiting DRAIN_NS later.
  *
  * The time of a reply is taken when its last byte has been read, so waiting inside this program counts against the
- * server: the same for every server measured. A server that stalls is asked less meanwhile; see bench/README.md.
+ * server: the same for every server measured. In the closed loop a server that stalls is asked less meanwhile; see
+ * bench/README.md.
  *
  * Not here: TLS, pipelining, names instead of addresses, what the figures mean (bench/run).
  */
@@ -39,6 +43,7 @@
 
 enum {
 	CONNECTIONS_MAX = 20000,
+	RATE_MAX = 1000000,
 	REQUEST_SIZE = 1024,
 	REPLY_SIZE = 8192,
 	EVENTS = 512, /* taken from epoll at once */
@@ -74,6 +79,7 @@ struct options {
 	unsigned    connections;
 	unsigned    seconds;
 	uint64_t    requests;
+	unsigned    rate;     /* requests due each second; 0: the next when a reply has come */
 	bool        is_claim; /* a fresh track id for each request */
 	bool        is_until_empty;
 	bool        is_unique_checked;
@@ -94,7 +100,8 @@ struct load {
 	struct sockaddr_in to;
 	size_t             request_size, track_id_at;
 	int                epoll;
-	struct connection *connections;
+	struct connection *connections, **idle; /* idle: in the open loop, those without a request */
+	unsigned           idle_count;
 
 	int64_t          started_ns, ends_ns, last_reply_ns, last_claim_ns;
 	uint64_t         sent, busy;
@@ -196,13 +203,29 @@ static void continue_request(struct load *l, struct connection *c)
 	arm_write(l, c, c->sent < l->request_size);
 }
 
+static bool has_more(const struct load *l, int64_t now)
+{
+	return now < l->ends_ns && l->sent < l->options.requests;
+}
+
+/* Of the open loop. */
+static int64_t next_due_ns(const struct load *l)
+{
+	return l->started_ns + (int64_t)(l->sent * (SECOND_NS / l->options.rate));
+}
+
 /* Send the next request on this connection, when one is still due. Opens it again if it broke. */
 static void start_request(struct load *l, struct connection *c, int64_t now)
 {
-	char track_id[ID_UUID_SIZE];
+	char    track_id[ID_UUID_SIZE];
+	int64_t due_ns = l->options.rate ? next_due_ns(l) : now;
 
-	if (now >= l->ends_ns || l->sent >= l->options.requests)
+	if (!has_more(l, now))
 		return;
+	if (due_ns > now) {
+		l->idle[l->idle_count++] = c;
+		return;
+	}
 	if (l->options.is_claim) {
 		id_uuid(track_id);
 		memcpy(c->request + l->track_id_at, track_id, TRACK_ID_SIZE);
@@ -216,7 +239,7 @@ static void start_request(struct load *l, struct connection *c, int64_t now)
 		return;
 	}
 	c->is_busy = true;
-	c->started_ns = now;
+	c->started_ns = due_ns;
 	continue_request(l, c);
 }
 
@@ -317,10 +340,15 @@ static void run(struct load *l)
 	for (unsigned i = 0; i < l->options.connections; i++)
 		start_request(l, &l->connections[i], mono_ns());
 
-	while (l->busy && (now = mono_ns()) < l->ends_ns + DRAIN_NS) {
+	while ((now = mono_ns()) < l->ends_ns + DRAIN_NS && (l->busy || (l->idle_count && has_more(l, now)))) {
 		int64_t wait_ms = (l->ends_ns + DRAIN_NS - now) / 1000000 + 1;
-		int     n = epoll_wait(l->epoll, events, EVENTS, (int)wait_ms);
+		int     n;
 
+		while (l->idle_count && has_more(l, now) && next_due_ns(l) <= now)
+			start_request(l, l->idle[--l->idle_count], now);
+		if (l->idle_count && has_more(l, now))
+			wait_ms = 0; /* a due time is nearer than epoll can wait for */
+		n = epoll_wait(l->epoll, events, EVENTS, (int)wait_ms);
 		if (n < 0 && errno != EINTR)
 			fail("epoll_wait");
 		for (int i = 0; i < n; i++)
@@ -396,11 +424,12 @@ static NO_RETURN void usage(const char *why)
 	        "  --port N         1 to 65535\n"
 	        "  --connections N  1 to %d (1)\n"
 	        "  --seconds N      stop sending after this time, 1 to %d (%d)\n"
+	        "  --rate N         requests due each second, 1 to %d (the next when a reply has come)\n"
 	        "  --requests N     stop sending after this many\n"
 	        "  --mode M         claim: a fresh track id each time; fixed: always the same bytes (claim)\n"
 	        "  --until-empty    stop at the first 409 and do not count it as an error\n"
 	        "  --check-unique   note every sandbox_id of a 201 and report repeats\n",
-	        why, CONNECTIONS_MAX, SECONDS_MAX, SECONDS_MAX);
+	        why, CONNECTIONS_MAX, SECONDS_MAX, SECONDS_MAX, RATE_MAX);
 	exit(2);
 }
 
@@ -431,6 +460,7 @@ static void parse_options(struct options *o, int argc, char **argv)
 		{ "port",         required_argument, NULL, 'p' },
 		{ "connections",  required_argument, NULL, 'c' },
 		{ "seconds",      required_argument, NULL, 's' },
+		{ "rate",         required_argument, NULL, 'r' },
 		{ "requests",     required_argument, NULL, 'n' },
 		{ "mode",         required_argument, NULL, 'm' },
 		{ "until-empty",  no_argument,       NULL, 'e' },
@@ -449,6 +479,7 @@ static void parse_options(struct options *o, int argc, char **argv)
 			                                        "--connections is out of range");
 			break;
 		case 's': o->seconds = (unsigned)parse_number(optarg, SECONDS_MAX, "--seconds is out of range"); break;
+		case 'r': o->rate = (unsigned)parse_number(optarg, RATE_MAX, "--rate is out of range"); break;
 		case 'n': o->requests = parse_number(optarg, UINT64_MAX, "--requests is out of range"); break;
 		case 'm': o->is_claim = parse_mode(optarg); break;
 		case 'e': o->is_until_empty = true; break;
@@ -474,6 +505,7 @@ int main(int argc, char **argv)
 		usage("--address must be a numeric IPv4 address");
 
 	l->connections = mem_new_array(struct connection, l->options.connections);
+	l->idle = mem_new_array(struct connection *, l->options.connections);
 	write_requests(l);
 	open_all(l);
 	run(l);
@@ -483,6 +515,7 @@ int main(int argc, char **argv)
 		close_connection(&l->connections[i]);
 	close(l->epoll);
 	idset_fini(&l->ids);
+	free(l->idle);
 	free(l->connections);
 	free(l);
 	return 0;

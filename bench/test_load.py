@@ -144,6 +144,19 @@ class LoadTest(unittest.TestCase):
         result = self.run_load(lambda n, _: reply(201, b"x" * 20000), "--requests", "1")
         self.assertEqual((result["claims"], result["errors"]), (0, 1))
 
+    def test_in_the_open_loop_a_stall_counts_for_all_that_were_due(self):
+        def answer(n, request):
+            if n == 1:
+                threading.Event().wait(0.25)  # the server stalls; 50 more are due meanwhile
+            return reply(201)
+
+        closed = self.run_load(answer, "--requests", "80")
+        opened = self.run_load(answer, "--requests", "80", "--rate", "200")
+        self.assertEqual((opened["claims"], opened["errors"]), (80, 0))
+        self.assertGreaterEqual(opened["seconds"], 79 / 200)
+        self.assertGreater(opened["latency_us"]["p50"], 10_000)
+        self.assertGreater(opened["latency_us"]["p50"], closed["latency_us"]["p50"])
+
 
 if __name__ == "__main__":
     unittest.main()
