@@ -78,7 +78,7 @@ sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME
 # In the order of what fails first.
 QUICK_CHECKS := check-format check-layers check-headers check-banned
 CHECKS := $(QUICK_CHECKS) check-gcc check-clang check-docs check-cppcheck check-asan \
-	  check-tsan check-tsan-server check-every-call check-fuzz check-fuzz-api check-coverage
+	  check-tsan check-tsan-server check-aws check-fuzz check-fuzz-api check-coverage
 .PHONY: $(CHECKS)
 check: ## everything a change must pass before it is sent
 	@scripts/setup check
@@ -108,11 +108,10 @@ check-tsan-server: build-tsan/build.ninja
 	@LEASEHOLD_BIN=$(CURDIR)/build-tsan/leasehold $(PYTHON) -m pytest tests/api \
 		$(foreach t,$(UNHURRIED),--ignore=tests/api/test_$(t).py)
 
-# The chain of one lease, of one hold and of one instance on AWS: each of its calls lost, and the server killed at each. And the suites of holds and of
-# instances there.
-check-every-call: build-tests
-	@LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests/aws/test_every_call_of_a_lease.py tests/aws/test_every_call_of_a_hold.py \
-		tests/aws/test_every_call_of_an_instance.py tests/aws/test_holds_on_aws.py tests/aws/test_instances_on_aws.py
+# All of AWS in one process, with what takes minutes: each call of a lease, a hold and an instance lost, and the server killed at each; the suites of holds
+# and of instances there; and at the end whether every permission of the policies was used.
+check-aws: build-tests
+	@LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests/aws
 
 check-coverage: coverage
 
