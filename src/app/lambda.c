@@ -32,6 +32,7 @@
 #include "app/config/config.h"
 #include "app/messages.h"
 #include "app/parts.h"
+#include "app/secrets.h"
 #include "app/wiring.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -341,6 +342,8 @@ int lambda_run(struct config *c, struct buf *problems, bool has_folder)
 	signal(SIGPIPE, SIG_IGN);
 	umask(077);
 	fetch_global_init();
+	if (!problems->n)
+		secrets_read(c, problems);
 	check(c, has_folder, problems);
 	if (problems->n)
 		return fail_to_start(f.at, "Leasehold.Settings", str_dup(&a, buf_str(problems)).p);

@@ -7,7 +7,6 @@ import pytest
 
 from aws.front import names
 from lib.mariadb import ADMIN, PASSWORD, MariaDb
-from lib.ops import Ops
 from lib.server import ADMIN_TOKEN
 from lib.wait import until
 
@@ -90,13 +89,16 @@ class Site:
         return next(s for s in self.front.state("ecs")["services"] if s["name"] == "tenant-acme-wordpress")
 
 
-@pytest.fixture
-def site(front, mariadb, make):
+def start(front, mariadb, make, **env):
     mariadb.clear()
     front.do("secretsmanager", "put", name=names.DB_ADMIN_SECRET, value=json.dumps({"username": ADMIN, "password": PASSWORD}))
     front.do("ecs", "task_pace", looks=1, seconds=0)
-    server = make.server(**settings(front, mariadb), LOG_LEVEL="DEBUG")
-    return Site(server, front, mariadb)
+    return Site(make.server(**settings(front, mariadb), LOG_LEVEL="DEBUG", **env), front, mariadb)
+
+
+@pytest.fixture
+def site(front, mariadb, make):
+    return start(front, mariadb, make)
 
 
 def test_an_instance_is_made_of_all_its_parts_and_leaves_nothing(front, site, mariadb):
@@ -323,27 +325,6 @@ def test_who_was_removed_halfway_is_signed_out_by_the_next_try(front, site):
     front.clear()
     assert site.call("DELETE", path + "/ada@acme.example").json["error"]["code"] == "PERSON_NOT_FOUND"
     assert signed_out(front) == ["ada@acme.example"]
-
-
-def test_C46_what_nobody_knows_of_is_found_by_its_tags(front, site, mariadb):
-    """A look removes nothing. The job makes a failed instance of it, which is then removed as any other is: so nothing is too young, for the tenant can have no other
-    meanwhile."""
-    tags = {"bbws:tenant-id": "tenant-lost", "bbws:managed-by": "instance-management", "bbws:environment": "test", "leasehold:key": "inst-lost"}
-
-    def has_run():
-        job = next(j for j in Ops(site.server).read("jobs")["jobs"] if j["name"] == "instance-orphans")
-        return job["last_finished_at"] and not job["running"]
-
-    until(has_run, "the job has run at the start")
-    front.do("efs", "add", path="/tenant-lost", tags=tags)
-    front.do("efs", "add", path="/foreign", tags={**tags, "bbws:managed-by": "somebody else"})
-    mariadb.ask("CREATE DATABASE tenant_lost_db COMMENT 'leasehold test tenant-lost inst-lost'")
-    seen = Ops(site.server).read("doctor")
-    assert [(f["kind"], f["healed"]) for f in seen["findings"]] == [("orphan-resources", False)] and "tenant-lost" in seen["findings"][0]["text"], seen
-    assert len(front.state("efs")["access_points"]) == 2 and mariadb.names() == ["tenant_lost_db"]
-    got = Ops(site.server).post("/v1/ops/jobs/instance-orphans/run")
-    assert got.status == 200 and got.json, got.body
-    assert Site(site.server, front, mariadb, "tenant-lost").show()["instanceId"]
 
 
 @pytest.mark.parametrize("times", [3, 5])

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from aws.test_instance_driver import ACME, SECRETS, mariadb, site  # noqa: F401 pylint: disable=unused-import
+from lib.mariadb import ADMIN
 from lib.wait import until
 
 
@@ -48,6 +49,28 @@ def test_a_domain_that_another_account_has(front, site):
     front.do("cognito-idp", "take_domain", name=name)
     error = fails(site)
     assert error["code"] == "PROV-005" and "Domain" in error["message"] and not error.get("leftovers"), error
+    assert site.left() == {}
+
+
+@pytest.mark.parametrize("service,operation,word,code", [
+    ("secretsmanager", "CreateSecret", "LimitExceededException", "PROV-007"), ("elbv2", "CreateRule", "TooManyUniqueTargetGroupsPerLoadBalancer", "PROV-004"),
+    ("logs", "CreateLogGroup", "LimitExceededException", "PROV-008"), ("cognito-idp", "CreateUserPoolClient", "LimitExceededException", "PROV-005"),
+    ("ecs", "RunTask", "ClientException", "PROV-009")])
+def test_limits_of_other_things_are_named_and_all_is_undone(front, site, service, operation, word, code):
+    """Refused once, and not tried again."""
+    refused = front.fault("error", service, operation, code=word, status=400)
+    error = fails(site)
+    assert error["code"] == code and word in error["message"] and not error.get("leftovers"), error
+    assert front.hits(refused) == 1 and site.left() == {}
+
+
+def test_a_database_server_that_makes_no_databases(front, site, mariadb):  # noqa: F811
+    mariadb.ask("REVOKE CREATE ON *.* FROM %s@'%%'" % ADMIN)
+    try:
+        error = fails(site)
+    finally:
+        mariadb.ask("GRANT ALL ON *.* TO %s@'%%' WITH GRANT OPTION" % ADMIN)
+    assert error["code"] == "PROV-002" and "tenant_acme_db" in error["message"] and not error.get("leftovers"), error
     assert site.left() == {}
 
 

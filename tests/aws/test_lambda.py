@@ -257,6 +257,18 @@ def test_C40_settings_that_are_wrong_are_an_init_error(make_guard):
     assert guard.runtime.nexts == 0
 
 
+def test_a_setting_may_be_kept_by_secrets_manager(front, make_guard):
+    guard = make_guard(LEASEHOLD_SMTP_PASSWORD="secretsmanager:/InnovationSandbox/front/smtp#password")
+    guard.function.start()
+    assert guard.function.end() == 1
+    said = guard.runtime.init_error
+    assert said["errorType"] == "Leasehold.Settings" and "LEASEHOLD_SMTP_PASSWORD: " in said["errorMessage"] and guard.runtime.nexts == 0, said
+    front.do("secretsmanager", "put", name="/InnovationSandbox/front/smtp", value='{"password": "kept-elsewhere-0123456789"}')
+    since = front.count()
+    guard.start().tick()
+    assert [e["code"] for e in front.log("secretsmanager", "GetSecretValue", since=since)] == [None]
+
+
 def test_C40_as_bootstrap_it_needs_no_word_and_no_folder(make_guard, tmp_path):
     guard = make_guard()
     (tmp_path / "bootstrap").symlink_to(binary())

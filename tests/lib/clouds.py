@@ -36,9 +36,9 @@ class Jump:
             file.write(struct.pack("=q", ahead + seconds))
         self.front.advance(seconds)
 
-    def leap(self, server, hours):
+    def leap(self, server, hours=0, minutes=0):
         """So far that the server has to be told to follow; each step is so small that signatures are still believed."""
-        for _ in range(hours * 15):
+        for _ in range(hours * 15 + minutes // 4):
             self.step(240)
         assert Ops(server).act("clock/accept").status == 200
 

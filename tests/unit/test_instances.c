@@ -718,29 +718,107 @@ TEST(tasks_that_are_missing_are_noted_since_when)
 	tear_down(&f);
 }
 
-TEST(orphans_are_found_archived_and_removed_and_what_is_missing_is_named)
+static struct instance_scan_result scan(struct fixture *f, enum instance_scan_mode mode)
+{
+	struct instance_scan_result r = { 0 };
+
+	CHECK(instance_scan(&f->world, mode, STR("ann@example.com"), &f->rig.arena, &r, &f->e) == RC_OK);
+	return r;
+}
+
+/* What somebody else has left behind for a tenant: these kinds. */
+static void leave_behind(struct fixture *f, unsigned kinds)
+{
+	struct instance_driver *d = f->world.driver;
+	struct instance_spec    lost = { .tenant = ACME, .instance = STR("inst-lost"), .desired_count = 2 };
+	struct str              outputs;
+
+	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
+		if (kinds & 1u << kind)
+			CHECK(d->ops->create(d, &lost, (enum instance_resource)kind, &f->rig.arena, &outputs, NULL) ==
+			      RC_OK);
+}
+
+enum { ALL = (1 << INSTANCE_RESOURCE_COUNT) - 1, HOUR = 60 * MINUTE };
+
+TEST(orphans_are_only_named_until_somebody_has_them_removed_with_an_archive)
 {
 	struct fixture              f;
 	struct instance_scan_result r;
-	struct instance_spec        lost = { .tenant = ACME, .instance = STR("inst-lost"), .desired_count = 2 };
-	struct str                  outputs;
-	struct instance_driver     *d;
 
 	set_up(&f);
-	d = f.world.driver;
-	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
-		CHECK(d->ops->create(d, &lost, (enum instance_resource)kind, &f.rig.arena, &outputs, NULL) == RC_OK);
-	CHECK(instance_scan(&f.world, false, &f.rig.arena, &r, &f.e) == RC_OK && r.orphans == 1 &&
-	      has(r.findings, "tenant-acme"));
+	leave_behind(&f, ALL);
+	r = scan(&f, SCAN_KEEPS);
+	CHECK(r.orphans == 1 && r.healed == 0 && has(r.findings, "tenant-acme") && has(r.findings, "young"));
+	rig_pass(&f.rig, 25ll * HOUR);
+	CHECK(scan(&f, SCAN_KEEPS).healed == 0 && has(scan(&f, SCAN_LOOKS).findings, "removable"));
 	CHECK(truth(&f).resources == INSTANCE_RESOURCE_COUNT);
-	CHECK(instance_scan(&f.world, true, &f.rig.arena, &r, &f.e) == RC_OK && r.orphans == 1 && r.healed == 1);
+	r = scan(&f, SCAN_REMOVES);
+	CHECK(r.orphans == 1 && r.healed == 1 && has(r.findings, "removed"));
 	rig_pass(&f.rig, MINUTE);
 	CHECK(truth(&f).resources == 0 && truth(&f).archives == 1 && now(&f).state == INSTANCE_DEPROVISIONED);
+	CHECK(str_eq(now(&f).requested_by, STR("ann@example.com")));
+	tear_down(&f);
+}
+
+TEST(an_orphan_is_not_removed_within_an_hour_of_when_it_was_seen_first)
+{
+	struct fixture f;
+
+	set_up(&f);
+	leave_behind(&f, 1 << INSTANCE_ROUTE);
+	CHECK(scan(&f, SCAN_REMOVES).healed == 0); /* this is when */
+	rig_pass(&f.rig, HOUR - MINUTE);
+	CHECK(scan(&f, SCAN_REMOVES).healed == 0);
+	leave_behind(&f, 1 << INSTANCE_IDENTITY); /* younger than the rest */
+	rig_pass(&f.rig, 2 * MINUTE);
+	CHECK(scan(&f, SCAN_REMOVES).healed == 0);
+	rig_pass(&f.rig, HOUR - MINUTE);
+	CHECK(scan(&f, SCAN_REMOVES).healed == 0 && truth(&f).resources == 2);
+	rig_pass(&f.rig, MINUTE);
+	CHECK(scan(&f, SCAN_REMOVES).healed == 1);
+	rig_pass(&f.rig, MINUTE);
+	CHECK(truth(&f).resources == 0 && truth(&f).archives == 0);
+	leave_behind(&f, 1 << INSTANCE_ROUTE);
+	CHECK(scan(&f, SCAN_REMOVES).healed == 0); /* another one */
+	tear_down(&f);
+}
+
+TEST(data_of_an_orphan_that_cannot_be_archived_stay_until_somebody_says_otherwise)
+{
+	struct fixture              f;
+	struct instance_scan_result r;
+
+	set_up(&f);
+	leave_behind(&f, 1 << INSTANCE_DATABASE | 1 << INSTANCE_SECRET);
+	scan(&f, SCAN_KEEPS);
+	rig_pass(&f.rig, HOUR);
+	r = scan(&f, SCAN_REMOVES);
+	CHECK(r.orphans == 1 && r.healed == 0 && has(r.findings, "unarchivable"));
+	CHECK(scan(&f, SCAN_REMOVES_UNARCHIVED).healed == 1);
+	rig_pass(&f.rig, MINUTE);
+	CHECK(truth(&f).resources == 0 && truth(&f).archives == 0 && now(&f).state == INSTANCE_DEPROVISIONED);
+	leave_behind(&f, ALL); /* what can be archived is */
+	scan(&f, SCAN_KEEPS);
+	rig_pass(&f.rig, HOUR);
+	CHECK(scan(&f, SCAN_REMOVES_UNARCHIVED).healed == 1);
+	rig_pass(&f.rig, MINUTE);
+	CHECK(truth(&f).resources == 0 && truth(&f).archives == 1);
+	tear_down(&f);
+}
+
+TEST(what_an_instance_lacks_is_named)
+{
+	struct fixture              f;
+	struct instance_scan_result r;
+
+	set_up(&f);
 	make_one(&f);
-	CHECK(instance_scan(&f.world, true, &f.rig.arena, &r, &f.e) == RC_OK && r.orphans == 0 && r.missing == 0);
-	CHECK(d->ops->delete (d, ACME, INSTANCE_IDENTITY, NULL) == RC_OK);
-	CHECK(instance_scan(&f.world, true, &f.rig.arena, &r, &f.e) == RC_OK && r.missing == 1 &&
-	      has(r.findings, "identity"));
+	r = scan(&f, SCAN_REMOVES);
+	CHECK(r.orphans == 0 && r.missing == 0);
+	CHECK(f.world.driver->ops->delete (f.world.driver, ACME, INSTANCE_IDENTITY, NULL) == RC_OK);
+	r = scan(&f, SCAN_REMOVES);
+	CHECK(r.missing == 1 && has(r.findings, "identity"));
 	tear_down(&f);
 }
 

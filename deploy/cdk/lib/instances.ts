@@ -8,7 +8,7 @@ import { AlertTopic, Alarms, dashboard, LeaseholdStack, MINUTE_MAX, queueWithDea
 // Names as deploy/aws/task.json allows them; the last is sent to, the others are read.
 const QUEUES: { name: string; setting: string; visibility: number; days: number; receives: number }[] = [
 	{ name: "bbws-instance-provision", setting: "LEASEHOLD_PROVISION_QUEUE_URL", visibility: 900, days: 4, receives: 3 },
-	{ name: "bbws-instance-lifecycle", setting: "LEASEHOLD_LIFECYCLE_QUEUE_URL", visibility: 300, days: 4, receives: 5 },
+	{ name: "bbws-instance-lifecycle", setting: "LEASEHOLD_LIFECYCLE_QUEUE_URL", visibility: 300, days: 4, receives: 3 },
 	{ name: "bbws-instance-deprovision", setting: "LEASEHOLD_DEPROVISION_QUEUE_URL", visibility: 900, days: 14, receives: 3 },
 	{ name: "bbws-tenant-events", setting: "LEASEHOLD_TENANT_EVENTS_QUEUE_URL", visibility: 30, days: 4, receives: 5 },
 ];

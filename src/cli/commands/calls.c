@@ -64,6 +64,13 @@ static const char *check_webhook_change(const struct cli_args *args)
 	return NULL;
 }
 
+static const char *check_doctor(const struct cli_args *args)
+{
+	return args->values[CLI_OPTION_WITHOUT_ARCHIVE] && !args->values[CLI_OPTION_FIX]
+	               ? "--without-archive is for --fix: alone it changes nothing"
+	               : NULL;
+}
+
 static int run_doctor(struct remote *remote)
 {
 	struct call row = call_row(remote);
@@ -207,6 +214,7 @@ const struct call calls[CLI_COMMAND__COUNT] = {
 	ROW(DOCTOR_AWS) = { GET(ADMIN, "/ops/doctor/aws"), .query = FIELDS(WORD("paid", PAID, "true")),
 		.waiting_for = "the answers of AWS", .print = print_aws_probe, .exit_code = exit_code_of_aws_probe },
 	ROW(DOCTOR) = { .run = run_doctor, GET(ADMIN, "/ops/doctor"), .waiting_for = "the comparison",
+		.query = FIELDS(WORD("without_archive", WITHOUT_ARCHIVE, "true")), .check = check_doctor,
 		.print = print_doctor, .exit_code = exit_code_of_doctor },
 
 	ROW(SANDBOX_CLAIM) = { .run = run_sandbox_claim },

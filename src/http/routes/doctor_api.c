@@ -6,11 +6,12 @@
  *
  * Of AWS it asks, on demand too, whether we may do there what we need.
  *
- * GET looks and changes nothing; POST puts right what can be put right safely, and keeps what it found for the alarms,
- * as the job does. It asks the organisation, so a thread does it.
+ * GET looks and changes nothing; POST puts right what can be put right safely, removes what no instance has, and keeps what
+ * it found for the alarms, as the job does. It asks the organisation, so a thread does it.
  */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "domain/ports/cloud_probe.h"
@@ -23,6 +24,7 @@
 struct doctor {
 	struct pass              pass;
 	bool                     is_dry_run;
+	enum instance_scan_mode  mode;
 	struct reconcile_report *report;
 
 	struct instance_scan_result scan;
@@ -37,7 +39,8 @@ static enum rc compare(struct request *r, void *arg, struct err *e)
 	if (d->pass.reconcile)
 		rc = reconcile_run(&d->pass, d->is_dry_run, d->report, e);
 	if (!rc && d->pass.instances)
-		rc = instance_scan(d->pass.instances, !d->is_dry_run, &r->call->arena, &d->scan, e);
+		rc = instance_scan(d->pass.instances, d->mode, r->actor.n ? r->actor : STR("admin"), &r->call->arena,
+		                   &d->scan, e);
 	if (rc) {
 		reconcile_report_fini(d->report);
 		free(d->report);
@@ -45,25 +48,44 @@ static enum rc compare(struct request *r, void *arg, struct err *e)
 	return rc;
 }
 
-/* One for each tenant: what it has without an instance, or what its instance lacks. */
-static void put_tenant(struct json_out *o, struct arena *a, json_t *item, bool heals)
+/* What --fix does about an orphan, where it does not just remove it. */
+static struct str obstacle(struct arena *a, struct str verdict, int64_t since_ms)
 {
-	json_t     *resources = json_object_get(item, "resources");
-	const char *finding = json_string_value(json_object_get(item, "finding"));
-	bool        is_orphan = finding && str_eq(str_from(finding), STR("orphan"));
-	struct str  tenant, names = STR("");
+	char at[ISO_TIME_SIZE];
 
-	if (!json_get_text(item, "tenantId", &tenant))
+	if (str_eq(verdict, str_from(orphan_verdict_names[ORPHAN_YOUNG])))
+		return str_format(a, "; seen first at %s, and not removed within an hour",
+		                  iso_time(since_ms / 1000, at).p);
+	if (str_eq(verdict, str_from(orphan_verdict_names[ORPHAN_UNARCHIVABLE])))
+		return STR("; its data cannot be archived without storage, database and secret: put back what is "
+		           "missing, or remove it with --without-archive");
+	return STR("");
+}
+
+/* One for each tenant: what it has without an instance, or what its instance lacks. */
+static void put_tenant(struct json_out *o, struct arena *a, json_t *item)
+{
+	json_t    *resources = json_object_get(item, "resources");
+	struct str tenant, finding, verdict = STR(""), names = STR("");
+	bool       is_orphan, is_removed;
+	int64_t    since_ms;
+
+	if (!json_get_text(item, "tenantId", &tenant) || !json_get_text(item, "finding", &finding) ||
+	    !json_get_text(item, "verdict", &verdict) || !json_get_number(item, "since", 0, &since_ms))
 		return; /* ours: it is there */
+	is_orphan = str_eq(finding, STR("orphan"));
+	is_removed = str_eq(verdict, str_from(orphan_verdict_names[ORPHAN_REMOVED]));
 	for (size_t n = 0; n < json_array_size(resources); n++)
 		names = str_format(a, "%.*s%s%s", STR_ARG(names), n ? ", " : "",
 		                   json_string_value(json_array_get(resources, n)));
-	names = is_orphan ? str_format(a, "tenant %.*s has resources of no instance: %.*s", STR_ARG(tenant),
-	                               STR_ARG(names))
+	names = is_orphan ? str_format(a, "tenant %.*s has resources of no instance: %.*s%.*s", STR_ARG(tenant),
+	                               STR_ARG(names), STR_ARG(obstacle(a, verdict, since_ms)))
 	                  : str_format(a, "the instance of tenant %.*s lacks: %.*s", STR_ARG(tenant), STR_ARG(names));
 	JSON_PUT(o, member_object(NULL), member_word("kind", is_orphan ? "orphan-resources" : "missing-resources"),
 	         member_raw("account_id", STR("null")), member_str("text", names),
-	         member_bool("can_be_healed", is_orphan), member_bool("healed", is_orphan && heals), member_end());
+	         member_bool("can_be_healed",
+	                     is_removed || str_eq(verdict, str_from(orphan_verdict_names[ORPHAN_REMOVABLE]))),
+	         member_bool("healed", is_removed), member_end());
 }
 
 static void put_findings(struct json_out *o, struct request *r, const struct doctor *d)
@@ -81,7 +103,7 @@ static void put_findings(struct json_out *o, struct request *r, const struct doc
 	}
 	if (d->scan.findings.n && !json_parse(d->scan.findings, &list, NULL))
 		for (size_t i = 0; i < json_array_size(list); i++)
-			put_tenant(o, &r->call->arena, json_array_get(list, i), !d->is_dry_run);
+			put_tenant(o, &r->call->arena, json_array_get(list, i));
 	json_close_array(o);
 }
 
@@ -101,7 +123,7 @@ static void reply_report(struct request *r)
 	free(report);
 }
 
-static void start(struct request *r, bool is_dry_run)
+static void start(struct request *r, enum instance_scan_mode mode)
 {
 	const struct api_options *o = &r->api->options;
 	struct doctor            *d = arena_alloc(&r->call->arena, sizeof(*d));
@@ -114,8 +136,21 @@ static void start(struct request *r, bool is_dry_run)
 		                 .clock = kernel_options(o->kernel)->clock,
 		                 .reconcile = o->reconcile,
 		                 .instances = o->instances };
-	d->is_dry_run = is_dry_run;
+	d->mode = mode;
+	d->is_dry_run = mode == SCAN_LOOKS;
 	blocking_start(r, BLOCKING_DOCTOR, compare, reply_report, d);
+}
+
+static void start_fix(struct request *r)
+{
+	struct err e = { 0 };
+	int        without;
+
+	if (ops_read_word(r, "without_archive", (const char *const[]){ "false", "true" }, 2, "true or false", &without,
+	                  &e))
+		request_fail(r, &e);
+	else
+		start(r, without == 1 ? SCAN_REMOVES_UNARCHIVED : SCAN_REMOVES);
 }
 
 /* --- AWS --- */
@@ -176,5 +211,5 @@ static void start_probe(struct request *r)
 }
 
 HANDLER(doctor_aws, start_probe(r))
-HANDLER(doctor_look, start(r, true))
-HANDLER(doctor_fix, start(r, false))
+HANDLER(doctor_look, start(r, SCAN_LOOKS))
+HANDLER(doctor_fix, start_fix(r))

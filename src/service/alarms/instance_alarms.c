@@ -122,10 +122,11 @@ enum rc alarm_instance_orphans(struct session *s, void *arg, struct findings *re
 	enum rc                     rc = session_find(s, &instance_scan_type, STR("last"), &r, &is_there, e);
 
 	(void)arg;
-	if (!rc && is_there && r.orphans + r.missing > 0)
-		findings_add(ret, STR(""), ALARM_WARNING, r.orphans + r.missing,
-		             "the scan of %s found resources of %lld tenants that no instance has (%lld are being "
-		             "removed), and %lld instances without one of theirs",
-		             alarm_time(s, r.at_ms), (long long)r.orphans, (long long)r.healed, (long long)r.missing);
+	if (!rc && is_there && r.orphans - r.healed + r.missing > 0)
+		findings_add(
+		        ret, STR(""), ALARM_WARNING, r.orphans - r.healed + r.missing,
+		        "the scan of %s found resources of %lld tenants that no instance has (%lld of them are being "
+		        "removed), and %lld instances without one of theirs",
+		        alarm_time(s, r.at_ms), (long long)r.orphans, (long long)r.healed, (long long)r.missing);
 	return rc;
 }

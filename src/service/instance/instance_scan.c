@@ -3,10 +3,15 @@
  * instance_scan.c - the records of instances compared with what there really is: how many tasks run, and which
  * resources are whose.
  *
- * A resource of no live instance is an orphan. It is not deleted where it is found, for it might be a new instance's by
- * then: the tenant gets a record of it, FAILED, and that record is removed as any other is: the tenant can have no
- * other instance meanwhile, and what may be data is archived before.   [adopt()] An instance at rest without one of its
- * resources is only named: what to do about that is for a person.
+ * A resource of no live instance is an orphan. A pass names it; only a person's call removes it. Even then it is not
+ * deleted where it is found, for it might be a new instance's by then: the tenant gets a record of it, FAILED, and that
+ * record is removed as any other is: the tenant can have no other instance meanwhile, and what may be data is archived
+ * before. [adopt()] An instance at rest without one of its resources is only named: what to do about that is for a person.
+ *
+ * Always true, of what is removed [judge()]:
+ *   1. An earlier scan has seen all its kinds an hour ago, so nothing of it is younger than that, whatever a driver
+ *      knows of ages. What a scan has no room to keep is new to the next one.
+ *   2. Data go without an archive only if the call says so, and only where no archive can be made.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +25,11 @@
 
 enum {
 	PAGE = 200,
-	FINDINGS_SHOWN = 50,
+	FINDINGS_SHOWN = 25, /* of each of both sorts: so they fit into SCAN_FINDINGS_MAX */
 	ALL_KINDS = (1 << INSTANCE_RESOURCE_COUNT) - 1,
+	DATA = 1 << INSTANCE_STORAGE | 1 << INSTANCE_DATABASE,
+	ARCHIVABLE = DATA | 1 << INSTANCE_SECRET, /* the least that an archive is made with */
+	HOUR_MS = 3600000,
 	DAY_MS = 86400000,
 	PRUNED = 90
 };
@@ -103,11 +111,21 @@ struct holding {
 	struct str tenant, instance;
 	unsigned   kinds;
 	bool       is_known; /* a live instance has it */
+	int64_t    since_ms; /* of an orphan: when a scan first saw all of these kinds */
+};
+
+const char *const orphan_verdict_names[ORPHAN_VERDICT_COUNT] = {
+#define X(name, text) [ORPHAN_##name] = text,
+	ORPHAN_VERDICTS(X)
+#undef X
 };
 
 struct scanning {
 	const struct instance_world *world;
-	bool                         heals;
+	enum instance_scan_mode      mode;
+	struct str                   actor;
+	int64_t                      now_ms;
+	json_t                      *last; /* findings of the scan before */
 	struct arena                *arena;
 	struct holding              *holdings;
 	size_t                       count;
@@ -142,12 +160,9 @@ static void gather(struct scanning *sc, struct instance_thing *things, size_t co
 	}
 }
 
-static void note(struct scanning *sc, const char *what, struct str tenant, struct str instance, unsigned kinds)
+static void note(struct scanning *sc, struct str tenant, struct str instance, unsigned kinds)
 {
-	if (sc->ret->orphans + sc->ret->missing > FINDINGS_SHOWN)
-		return;
 	json_open_object(&sc->out);
-	json_put_str(&sc->out, "finding", str_from(what));
 	json_put_str(&sc->out, "tenantId", tenant);
 	json_put_text(&sc->out, "instanceId", instance);
 	json_put_array(&sc->out, "resources");
@@ -155,6 +170,26 @@ static void note(struct scanning *sc, const char *what, struct str tenant, struc
 		if (kinds & 1u << kind)
 			json_add_str(&sc->out, str_from(instance_resource_names[kind]));
 	json_close_array(&sc->out);
+}
+
+static void note_missing(struct scanning *sc, const struct instance *i, unsigned kinds)
+{
+	if (++sc->ret->missing > FINDINGS_SHOWN)
+		return;
+	note(sc, i->tenant, i->id, kinds);
+	json_put_str(&sc->out, "finding", STR("missing"));
+	json_close_object(&sc->out);
+}
+
+static void note_orphan(struct scanning *sc, const struct holding *h, enum orphan_verdict verdict)
+{
+	if (++sc->ret->orphans > FINDINGS_SHOWN)
+		return;
+	note(sc, h->tenant, h->instance, h->kinds);
+	json_put_str(&sc->out, "finding", STR("orphan"));
+	json_put_str(&sc->out, "verdict", str_from(orphan_verdict_names[verdict]));
+	if (verdict != ORPHAN_REMOVED) /* one that comes after it is new */
+		json_put_int(&sc->out, "since", h->since_ms);
 	json_close_object(&sc->out);
 }
 
@@ -184,29 +219,89 @@ static enum rc compare_page(const struct page *page, struct arena *a, void *arg,
 			continue;
 		if (h)
 			h->is_known = true;
-		if (missing) {
-			sc->ret->missing++;
-			note(sc, "missing", i->tenant, i->id, missing);
-		}
+		if (missing)
+			note_missing(sc, i, missing);
 	}
 	return RC_OK;
+}
+
+/* --- orphans: how old --- */
+
+static bool names_kind(const json_t *resources, int kind)
+{
+	const json_t *name;
+	size_t        i;
+
+	json_array_foreach(resources, i, name)
+	{
+		if (json_is_string(name) &&
+		    str_eq(str_from(json_string_value(name)), str_from(instance_resource_names[kind])))
+			return true;
+	}
+	return false;
+}
+
+/* Since when it was there with all that it has now; now: it is new, or something has come to it. */
+static int64_t find_since(const struct scanning *sc, const struct holding *h)
+{
+	const json_t *item;
+	struct str    finding, tenant;
+	int64_t       since_ms;
+	size_t        i;
+
+	json_array_foreach(sc->last, i, item)
+	{
+		bool has_all = json_get_text(item, "finding", &finding) && str_eq(finding, STR("orphan")) &&
+		               json_get_text(item, "tenantId", &tenant) && str_eq(tenant, h->tenant) &&
+		               json_get_number(item, "since", sc->now_ms, &since_ms);
+
+		for (int kind = 0; has_all && kind < INSTANCE_RESOURCE_COUNT; kind++)
+			has_all = !(h->kinds & 1u << kind) || names_kind(json_object_get(item, "resources"), kind);
+		if (has_all)
+			return since_ms < sc->now_ms ? since_ms : sc->now_ms;
+	}
+	return sc->now_ms;
+}
+
+static enum rc read_last(struct session *s, void *arg, struct err *e)
+{
+	struct scanning            *sc = arg;
+	struct instance_scan_result last;
+	bool                        is_there;
+	enum rc                     rc = session_find(s, &instance_scan_type, sc->ret->name, &last, &is_there, e);
+
+	sc->now_ms = session_now(s).ms;
+	json_decref(sc->last);
+	sc->last = NULL;
+	if (!rc && is_there && last.findings.n && json_parse(last.findings, &sc->last, NULL))
+		sc->last = NULL; /* then all are new */
+	return rc;
+}
+
+/* --- orphans: removed --- */
+
+static enum orphan_verdict judge(const struct scanning *sc, const struct holding *h)
+{
+	if (sc->now_ms - h->since_ms < HOUR_MS)
+		return ORPHAN_YOUNG;
+	if (h->kinds & DATA && (h->kinds & ARCHIVABLE) != ARCHIVABLE && sc->mode != SCAN_REMOVES_UNARCHIVED)
+		return ORPHAN_UNARCHIVABLE;
+	return ORPHAN_REMOVABLE;
 }
 
 /* A record of what nobody has, so that it can be removed as anything else is. The tenant may have got an instance
  * since: then it is that one's. */
 static enum rc adopt(struct session *s, void *arg, struct err *e)
 {
-	enum { DATA = 1u << INSTANCE_STORAGE | 1u << INSTANCE_DATABASE };
 	struct scanning     *sc = arg;
 	struct tenant_slot   slot = { 0 };
 	struct instance      last = { .state = INSTANCE_NONE }, i;
-	struct instance_call c = { .world = sc->world,
-		                   .tenant = sc->at->tenant,
-		                   .actor = STR("job/instance-orphans"),
-		                   .want = { .tier = -1 } };
-	char                 id[KERNEL_ID_SIZE];
-	bool                 is_there;
-	enum rc              rc = session_find(s, &tenant_slot_type, sc->at->tenant, &slot, &is_there, e);
+	struct instance_call c = {
+		.world = sc->world, .tenant = sc->at->tenant, .actor = sc->actor, .want = { .tier = -1 }
+	};
+	char    id[KERNEL_ID_SIZE];
+	bool    is_there;
+	enum rc rc = session_find(s, &tenant_slot_type, sc->at->tenant, &slot, &is_there, e);
 
 	if (!rc && is_there)
 		rc = session_find(s, &instance_type, slot.instance, &last, &is_there, e);
@@ -220,7 +315,7 @@ static enum rc adopt(struct session *s, void *arg, struct err *e)
 		               .wordpress_version = STR("none"),
 		               .desired_count = INSTANCE_COUNT_MIN,
 		               .state = INSTANCE_FAILED,
-		               .has_data = (sc->at->kinds & DATA) == DATA,
+		               .has_data = (sc->at->kinds & ARCHIVABLE) == ARCHIVABLE,
 		               .created_ms = session_now(s).ms,
 		               .updated_ms = session_now(s).ms };
 	slot.tenant = i.tenant;
@@ -237,15 +332,19 @@ static enum rc see_to_orphans(struct scanning *sc, struct err *e)
 	enum rc rc = RC_OK;
 
 	for (size_t n = 0; !rc && n < sc->count; n++) {
+		enum orphan_verdict verdict;
+
 		sc->at = &sc->holdings[n];
 		if (sc->at->is_known)
 			continue;
-		sc->ret->orphans++;
-		note(sc, "orphan", sc->at->tenant, sc->at->instance, sc->at->kinds);
-		if (!sc->heals || !tenant_id_is_ok(sc->at->tenant))
-			continue;
-		if (!(rc = store_run(sc->world->store, adopt, sc, sc->arena, e)))
+		sc->at->since_ms = find_since(sc, sc->at);
+		verdict = judge(sc, sc->at);
+		if (sc->mode >= SCAN_REMOVES && verdict == ORPHAN_REMOVABLE && tenant_id_is_ok(sc->at->tenant) &&
+		    !(rc = store_run(sc->world->store, adopt, sc, sc->arena, e))) {
+			verdict = ORPHAN_REMOVED;
 			sc->ret->healed++;
+		}
+		note_orphan(sc, sc->at, verdict);
 	}
 	return rc;
 }
@@ -282,11 +381,27 @@ static enum rc prune_keys(struct session *s, void *arg, struct err *e)
 	return rc;
 }
 
-enum rc instance_scan(const struct instance_world *w, bool heals, struct arena *a, struct instance_scan_result *ret,
-                      struct err *e)
+static enum rc compare(struct scanning *sc, struct err *e)
 {
-	struct scanning        sc = { .world = w, .heals = heals, .arena = a, .ret = ret };
-	struct query           q = { .type = &instance_type, .index = QUERY_ALL, .limit = PAGE };
+	struct query q = { .type = &instance_type, .index = QUERY_ALL, .limit = PAGE };
+	enum rc      rc = store_read(sc->world->store, read_last, sc, sc->arena, e);
+
+	buf_init(&sc->found, SCAN_FINDINGS_MAX - 2);
+	json_out_init(&sc->out, &sc->found);
+	if (!rc && !(rc = store_read_pages(sc->world->store, &q, compare_page, sc, e)))
+		rc = see_to_orphans(sc, e);
+	sc->ret->findings = sc->found.is_full
+	                            ? STR("[]")
+	                            : str_format(sc->arena, "[%.*s]", (int)sc->found.n, sc->found.p ? sc->found.p : "");
+	buf_fini(&sc->found);
+	json_decref(sc->last);
+	return rc;
+}
+
+enum rc instance_scan(const struct instance_world *w, enum instance_scan_mode mode, struct str actor, struct arena *a,
+                      struct instance_scan_result *ret, struct err *e)
+{
+	struct scanning        sc = { .world = w, .mode = mode, .actor = actor, .arena = a, .ret = ret };
 	struct instance_thing *things;
 	size_t                 count, removed = 0;
 	enum rc                rc = w->driver->ops->list(w->driver, a, &things, &count, e);
@@ -294,18 +409,13 @@ enum rc instance_scan(const struct instance_world *w, bool heals, struct arena *
 	if (rc)
 		return err_wrap(e, rc, "what the driver holds");
 	*ret = (struct instance_scan_result){ .name = STR("last") };
-	buf_init(&sc.found, SCAN_FINDINGS_MAX - 2);
-	json_out_init(&sc.out, &sc.found);
 	gather(&sc, things, count);
-	if (!(rc = store_read_pages(w->store, &q, compare_page, &sc, e)))
-		rc = see_to_orphans(&sc, e);
-	ret->findings = sc.found.is_full ? STR("[]")
-	                                 : str_format(a, "[%.*s]", (int)sc.found.n, sc.found.p ? sc.found.p : "");
-	buf_fini(&sc.found);
-	if (!rc && heals)
-		rc = store_run(w->store, keep_result, &sc, a, e);
+	rc = compare(&sc, e);
+	if (rc || mode == SCAN_LOOKS)
+		return rc;
+	rc = store_run(w->store, keep_result, &sc, a, e);
 	do
-		rc = rc || !heals ? rc : store_run(w->store, prune_keys, &removed, a, e);
-	while (!rc && heals && removed == PRUNED);
+		rc = rc ? rc : store_run(w->store, prune_keys, &removed, a, e);
+	while (!rc && removed == PRUNED);
 	return rc;
 }

@@ -165,7 +165,24 @@ struct instance_watch {
 };
 MUST_CHECK enum rc instance_watch(const struct instance_world *w, struct instance_watch *ret, struct err *e);
 
-/* Compare what the driver holds with the records; with heal, remove what nobody has, of no live instance. Keeps what
- * it found. */
-MUST_CHECK enum rc instance_scan(const struct instance_world *w, bool heals, struct arena *a,
-                                 struct instance_scan_result *ret, struct err *e);
+/* What becomes of an orphan: a tenant's resources that are no live instance's. */
+#define ORPHAN_VERDICTS(X)              \
+	X(REMOVABLE, "removable")       \
+	X(YOUNG, "young")               \
+	X(UNARCHIVABLE, "unarchivable") \
+	X(REMOVED, "removed")
+
+enum orphan_verdict {
+#define X(name, text) ORPHAN_##name,
+	ORPHAN_VERDICTS(X)
+#undef X
+	        ORPHAN_VERDICT_COUNT
+};
+extern const char *const orphan_verdict_names[ORPHAN_VERDICT_COUNT];
+
+/* Compare what the driver holds with the records. SCAN_KEEPS keeps what it found, for the alarm, and for how long it has
+ * been so. SCAN_REMOVES also removes orphans that were seen an hour ago, with an archive; SCAN_REMOVES_UNARCHIVED those too
+ * whose data cannot be archived. */
+enum instance_scan_mode { SCAN_LOOKS, SCAN_KEEPS, SCAN_REMOVES, SCAN_REMOVES_UNARCHIVED };
+MUST_CHECK enum rc instance_scan(const struct instance_world *w, enum instance_scan_mode mode, struct str actor,
+                                 struct arena *a, struct instance_scan_result *ret, struct err *e);

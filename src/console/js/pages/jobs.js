@@ -17,6 +17,8 @@ const jobs = {
 	"lease-orphans": "Finds leases and accounts that no longer match",
 	"lease-purge": "Removes records of leases that ended long ago",
 	"account-drift": "Checks that accounts are in the expected OU",
+	"instance-watch": "Counts the tasks of every instance",
+	"instance-orphans": "Names resources of no instance, and instances that lack one; removes nothing",
 	reconcile: "Compares accounts, records and holds; repairs what is safe to repair",
 };
 

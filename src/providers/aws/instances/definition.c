@@ -169,9 +169,10 @@ static enum rc put_secrets(struct json_out *o, struct site *s, enum family famil
 
 		if (rows[i].first > family)
 			continue;
-		if (!f->is_there && !(rc = vault_find(s, rows[i].from, f, e)) && !f->is_there)
+		if (!f->is_there && !(rc = vault_find(s, rows[i].from, f, e)) && !f->is_there &&
+		    (s->spec || rows[i].from == SECRET_DATABASE)) /* without a spec it is for an archive */
 			rc = err_set(e, RC_NOT_FOUND, "there is no secret %s", vault_name(s, rows[i].from).p);
-		if (!rc)
+		if (!rc && f->is_there)
 			put_pair(o, "valueFrom", rows[i].name,
 			         str_format(s->a, "%.*s%s", STR_ARG(f->arn), rows[i].member));
 	}
@@ -280,12 +281,14 @@ enum rc definition_make(struct site *s, enum family family, struct str *ret_arn,
 {
 	CLEANUP(json_freep) json_t *made = NULL;
 	struct hash                 hash;
-	struct str                  text, digest;
+	struct str                  text, digest, key;
+	bool                        is_there;
 	enum rc                     rc;
 
-	if (family == FAMILY_INSTALL && !s->spec) { /* as it was configured */
+	if (family == FAMILY_INSTALL && !s->spec) { /* as it was configured, unless that is gone */
 		*ret_arn = family_name(s, family);
-		return RC_OK;
+		if ((rc = definition_find(s, family, &is_there, &key, e)) || is_there)
+			return rc;
 	}
 	if ((rc = write_definition(s, family, &text, e)))
 		return rc;
