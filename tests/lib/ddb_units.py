@@ -95,7 +95,8 @@ class Meter:
     def forget(self):
         """Count from here on."""
         with self.lock:
-            self.calls, self.paid, self.refused, self.begin = Counter(), Counter(), Counter(), time.monotonic()
+            self.calls, self.paid, self.refused = Counter(), Counter(), Counter()  # by operation; by key; by key
+            self.refusals, self.begin = 0, time.monotonic()
 
     def learn(self, *tables):
         """Read what is in there, so that no write has to wait for it."""
@@ -173,6 +174,7 @@ class Meter:
             total = sum((a.costs for a in actions), Counter())
             full = {key for key, cost in total.items() if self._is_full(key, cost, now)}
             if full:
+                self.refusals += 1
                 self.refused.update(full)
                 return refusal(operation, [bool(full & set(a.costs)) for a in actions]), None
             self.paid.update(total)
