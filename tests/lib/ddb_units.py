@@ -87,8 +87,8 @@ class Meter:
     def __init__(self, endpoint, limit=None, spared=()):
         """spared: names of indexes whose keys are counted and not limited."""
         self.limit, self.spared = limit, spared
-        self.endpoint, self.db, self.lock = endpoint, Dynamo(endpoint), threading.Lock()
-        self.schemas, self.items = {}, {}
+        self.db, self.lock = Dynamo(endpoint), threading.Lock()
+        self.schemas, self.items, self.known = {}, {}, set()
         self.levels = {}  # key: (units that it may have now, when that was)
         self.forget()
 
@@ -99,12 +99,12 @@ class Meter:
             self.refusals, self.begin = 0, time.monotonic()
 
     def learn(self, *tables):
-        """Read what is in there, so that no write has to wait for it."""
+        """Read what is in there, so that no write has to wait for it; for tables that nobody writes to past the meter."""
         for table in tables:
-            items = Dynamo(self.endpoint).raw_items(table)  # self.db is for one thread at a time
-            with self.lock:
-                for item in items:
+            with self.lock:  # nothing is admitted meanwhile
+                for item in self.db.raw_items(table):
                     self.items[table, self._key(table, item)] = item
+                self.known.add(table)
 
     # What it costs.
 
@@ -121,11 +121,11 @@ class Meter:
         return tuple(text_of(item[name]) for name in self._schema(table)[0])
 
     def _before(self, table, key, attributes):
-        if (table, key) not in self.items:
+        if (table, key) not in self.items and table not in self.known:
             names = self._schema(table)[0]
             got = self.db("GetItem", TableName=table, Key={n: attributes[n] for n in names}, ConsistentRead=True)
             self.items[table, key] = got.get("Item")
-        return self.items[table, key]
+        return self.items.get((table, key))
 
     def _action(self, kind, action, factor):
         table, attributes = action["TableName"], action.get("Item") or action["Key"]
