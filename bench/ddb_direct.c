@@ -3,11 +3,13 @@
  * ddb_direct.c - the write of a claim, straight to DynamoDB, with nothing of our server in between.
  *
  * It is what bench/run compares the broker with: as fast as a claim can be on this store. Standard input has the body of
- * a TransactWriteItems on its first line, then a sandbox on each line: its id, a blank, its updated_at. In the body
- * @SANDBOX@ and @UPDATED@ stand for these two, @TRACK@ and @TOKEN@ for a fresh UUID each. bench/run takes the body from
- * a claim that the broker made, so both write the same.
+ * a TransactWriteItems on its first line, then a sandbox on each line: its id, its updated_at and its last_event, with
+ * blanks between them. In the body @SANDBOX@, @UPDATED@ and @LAST@ stand for these three, @TRACK@, @EVENT@ and @TOKEN@
+ * for a fresh UUID each, and @SLICE@ for one partition key of the log of events after the other. bench/run takes the
+ * body from a claim that the broker made, so both write the same.
  *
- * One thread for each connection, each with one request under way (a closed loop, as in load.c).
+ * One thread for each connection, each with one request under way (a closed loop, as in load.c). What is throttled is
+ * sent again after a wait of up to THROTTLED_MS, as often as it takes.
  *
  * Always true:
  *   1. All connections are open before the clock starts.
@@ -15,7 +17,8 @@
  *      then asked by nobody is missing from the sum.                                              [claim_one()]
  *   3. Nothing waits forever: a reply that takes longer than PATIENCE_SEC is a failure.
  *
- * Not here: signing (the emulator takes any well-formed Authorization), TLS, finding free sandboxes, trying again.
+ * Not here: signing (the emulator takes any well-formed Authorization), TLS, finding free sandboxes, trying again what
+ * was refused for another reason.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,6 +27,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -40,22 +44,25 @@ enum {
 	REPLY_SIZE = 16384,
 	PATIENCE_SEC = 10,
 	SHOWN_MAX = 400, /* of a refusal */
+	SLICES_MAX = 64,
+	THROTTLED_MS = 50,
 };
 
 struct sandbox {
 	char id[ID_UUID_SIZE];
 	char updated[24];
+	char last[ID_UUID_SIZE];
 };
 
 struct direct {
-	unsigned        port;
+	unsigned        port, slices;
 	char           *body; /* with placeholders */
 	struct sandbox *sandboxes;
 	size_t          count;
 	atomic_size_t   next;
 
 	pthread_mutex_t  lock; /* for all below */
-	uint64_t         claims, refusals, failures;
+	uint64_t         claims, refusals, failures, throttles;
 	int64_t          last_claim_ns;
 	struct histogram latency;
 };
@@ -85,17 +92,24 @@ static unsigned parse_number(const char *text, unsigned max, const char *why)
 
 /* --- what to ask for --- */
 
+static void take_word(struct str *line, char *ret, size_t room)
+{
+	struct str word = str_cut(line, ' ');
+
+	if (!word.n || word.n >= room)
+		fail("a line of standard input is not a sandbox's id, its updated_at and its last_event");
+	memcpy(ret, word.p, word.n);
+}
+
 static void add_sandbox(struct direct *d, struct str line)
 {
-	struct str      id = str_cut(&line, ' ');
 	struct sandbox *s = &d->sandboxes[d->count];
 
 	if (d->count == SANDBOXES_MAX)
 		fail("too many sandboxes on standard input");
-	if (!id.n || id.n >= sizeof(s->id) || !line.n || line.n >= sizeof(s->updated))
-		fail("a line of standard input is not a sandbox's id, a blank and its updated_at");
-	memcpy(s->id, id.p, id.n);
-	memcpy(s->updated, line.p, line.n);
+	take_word(&line, s->id, sizeof(s->id));
+	take_word(&line, s->updated, sizeof(s->updated));
+	take_word(&line, s->last, sizeof(s->last));
 	d->count++;
 }
 
@@ -121,35 +135,54 @@ static void read_input(struct direct *d)
 		fail("standard input must have a body and at least one sandbox");
 }
 
-static void add_filled(struct buf *b, struct str name, const struct sandbox *s, const char *track)
-{
-	char token[ID_UUID_SIZE];
+/* What stands for a placeholder in one request. */
+struct filling {
+	const struct sandbox *sandbox;
+	char                  track[ID_UUID_SIZE], event[ID_UUID_SIZE], token[ID_UUID_SIZE], slice[16];
+};
 
-	if (str_eq(name, STR("SANDBOX"))) {
-		buf_add_text(b, s->id);
-	} else if (str_eq(name, STR("UPDATED"))) {
-		buf_add_text(b, s->updated);
-	} else if (str_eq(name, STR("TRACK"))) {
-		buf_add_text(b, track);
-	} else if (str_eq(name, STR("TOKEN"))) {
-		id_uuid(token);
-		buf_add_text(b, token);
-	} else {
-		fail("the body has a placeholder that is not @SANDBOX@, @UPDATED@, @TRACK@ or @TOKEN@");
-	}
+static void choose_filling(struct direct *d, size_t number, struct filling *ret)
+{
+	size_t slice = number % d->slices;
+
+	ret->sandbox = &d->sandboxes[number];
+	id_uuid(ret->track);
+	id_uuid(ret->event);
+	id_uuid(ret->token);
+	(void)snprintf(ret->slice, sizeof(ret->slice), slice ? "event.%zu" : "event", slice); /* fits */
 }
 
-static void write_request(struct worker *w, const struct sandbox *s)
+static void add_filled(struct buf *b, struct str name, const struct filling *f)
 {
-	struct str rest = str_from(w->direct->body);
-	char       track[ID_UUID_SIZE];
+	const struct {
+		struct str  name;
+		const char *text;
+	} rows[] = {
+		{ STR("SANDBOX"), f->sandbox->id }, { STR("UPDATED"), f->sandbox->updated },
+		{ STR("LAST"), f->sandbox->last },  { STR("TRACK"), f->track },
+		{ STR("EVENT"), f->event },         { STR("TOKEN"), f->token },
+		{ STR("SLICE"), f->slice },
+	};
 
-	id_uuid(track);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (str_eq(name, rows[i].name)) {
+			buf_add_text(b, rows[i].text);
+			return;
+		}
+	fail("the body has a placeholder that is none of those in the file's first comment");
+}
+
+static void write_request(struct worker *w, size_t number)
+{
+	struct str     rest = str_from(w->direct->body);
+	struct filling filling;
+
+	choose_filling(w->direct, number, &filling);
 	buf_reset(&w->body);
 	while (rest.n) {
 		buf_add_str(&w->body, str_cut(&rest, '@'));
 		if (rest.n)
-			add_filled(&w->body, str_cut(&rest, '@'), s, track);
+			add_filled(&w->body, str_cut(&rest, '@'), &filling);
 	}
 	buf_reset(&w->request);
 	buf_addf(&w->request,
@@ -196,20 +229,47 @@ static bool read_reply(struct worker *w, struct reply *ret)
 	return state == REPLY_WHOLE && ret->size == received;
 }
 
+static bool is_throttled(const struct reply *r)
+{
+	return r->status == 400 && (memmem(r->body.p, r->body.n, "ThrottlingE", strlen("ThrottlingE")) ||
+	                            memmem(r->body.p, r->body.n, "ProvisionedThr", strlen("ProvisionedThr")));
+}
+
+static void wait_a_little(void)
+{
+	struct timespec t = { .tv_nsec = (long)(id_fast_random() % (THROTTLED_MS * 1000000ull)) };
+
+	nanosleep(&t, NULL);
+}
+
+/* False: no answer. */
+static bool ask(struct worker *w, struct reply *ret, uint64_t *throttles)
+{
+	while (send_request(w) && read_reply(w, ret)) {
+		if (!is_throttled(ret))
+			return true;
+		++*throttles;
+		wait_a_little();
+	}
+	return false;
+}
+
 /* False: the connection is of no more use. */
-static bool claim_one(struct worker *w, const struct sandbox *s)
+static bool claim_one(struct worker *w, size_t number)
 {
 	struct direct *d = w->direct;
 	struct reply   reply = { 0 };
+	uint64_t       throttles = 0;
 	int64_t        started, now;
 	bool           is_answered;
 
-	write_request(w, s);
+	write_request(w, number);
 	started = mono_ns();
-	is_answered = send_request(w) && read_reply(w, &reply);
+	is_answered = ask(w, &reply, &throttles);
 	now = mono_ns();
 
 	pthread_mutex_lock(&d->lock);
+	d->throttles += throttles;
 	if (!is_answered) {
 		d->failures++;
 	} else if (reply.status != 200) {
@@ -231,7 +291,7 @@ static void *work(void *arg)
 	size_t         i;
 
 	while ((i = atomic_fetch_add(&w->direct->next, 1)) < w->direct->count)
-		if (!claim_one(w, &w->direct->sandboxes[i]))
+		if (!claim_one(w, i))
 			break;
 	return NULL;
 }
@@ -267,8 +327,8 @@ static void print_report(const struct direct *d, unsigned connections, double se
 	       d->claims, seconds, seconds > 0 ? (double)d->claims / seconds : 0);
 	printf(",\"latency_us\":{\"p50\":%.1f,\"p99\":%.1f}", (double)histogram_quantile(&d->latency, 0.50) / 1000,
 	       (double)histogram_quantile(&d->latency, 0.99) / 1000);
-	printf(",\"refusals\":%" PRIu64 ",\"failures\":%" PRIu64 ",\"errors\":%" PRIu64 "}\n", d->refusals, d->failures,
-	       (uint64_t)d->count - d->claims);
+	printf(",\"throttles\":%" PRIu64 ",\"refusals\":%" PRIu64 ",\"failures\":%" PRIu64 ",\"errors\":%" PRIu64 "}\n",
+	       d->throttles, d->refusals, d->failures, (uint64_t)d->count - d->claims);
 }
 
 int main(int argc, char **argv)
@@ -278,10 +338,11 @@ int main(int argc, char **argv)
 	unsigned       connections;
 	int64_t        started;
 
-	if (argc != 3)
-		fail("usage: ddb_direct PORT CONNECTIONS, with a body and sandboxes on standard input");
+	if (argc != 4)
+		fail("usage: ddb_direct PORT CONNECTIONS SLICES, with a body and sandboxes on standard input");
 	d->port = parse_number(argv[1], 65535, "PORT must be 1 to 65535");
 	connections = parse_number(argv[2], CONNECTIONS_MAX, "CONNECTIONS must be 1 to 1024");
+	d->slices = parse_number(argv[3], SLICES_MAX, "SLICES must be 1 to 64");
 	read_input(d);
 	pthread_mutex_init(&d->lock, NULL);
 	workers = mem_new_array(struct worker, connections);

@@ -83,6 +83,7 @@ struct options {
 	bool        is_claim; /* a fresh track id for each request */
 	bool        is_until_empty;
 	bool        is_unique_checked;
+	const char *list; /* file for all claims; NULL: none */
 };
 
 struct connection {
@@ -102,6 +103,7 @@ struct load {
 	int                epoll;
 	struct connection *connections, **idle; /* idle: in the open loop, those without a request */
 	unsigned           idle_count;
+	FILE              *list;
 
 	int64_t          started_ns, ends_ns, last_reply_ns, last_claim_ns;
 	uint64_t         sent, busy;
@@ -243,6 +245,14 @@ static void start_request(struct load *l, struct connection *c, int64_t now)
 	continue_request(l, c);
 }
 
+static void note_claim(struct load *l, const struct connection *c, struct str sandbox_id)
+{
+	if (l->options.is_unique_checked && !idset_add(&l->ids, sandbox_id))
+		l->ids_missing++;
+	if (l->list)
+		fprintf(l->list, "%.*s %.*s\n", TRACK_ID_SIZE, c->request + l->track_id_at, STR_ARG(sandbox_id));
+}
+
 static void count_reply(struct load *l, struct connection *c, const struct reply *r, int64_t now)
 {
 	l->statuses[r->status]++;
@@ -250,8 +260,7 @@ static void count_reply(struct load *l, struct connection *c, const struct reply
 	l->last_reply_ns = now;
 	if (r->status == 201) {
 		l->last_claim_ns = now;
-		if (l->options.is_unique_checked && !idset_add(&l->ids, reply_sandbox_id(r->body)))
-			l->ids_missing++;
+		note_claim(l, c, reply_sandbox_id(r->body));
 	}
 	if (r->status == 409 && l->options.is_until_empty && now < l->ends_ns)
 		l->ends_ns = now;
@@ -428,7 +437,8 @@ static NO_RETURN void usage(const char *why)
 	        "  --requests N     stop sending after this many\n"
 	        "  --mode M         claim: a fresh track id each time; fixed: always the same bytes (claim)\n"
 	        "  --until-empty    stop at the first 409 and do not count it as an error\n"
-	        "  --check-unique   note every sandbox_id of a 201 and report repeats\n",
+	        "  --check-unique   note every sandbox_id of a 201 and report repeats\n"
+	        "  --list FILE      write track id and sandbox_id of every 201 there, a line each\n",
 	        why, CONNECTIONS_MAX, SECONDS_MAX, SECONDS_MAX, RATE_MAX);
 	exit(2);
 }
@@ -465,6 +475,7 @@ static void parse_options(struct options *o, int argc, char **argv)
 		{ "mode",         required_argument, NULL, 'm' },
 		{ "until-empty",  no_argument,       NULL, 'e' },
 		{ "check-unique", no_argument,       NULL, 'u' },
+		{ "list",         required_argument, NULL, 'l' },
 		{ 0 },
 	};
 	/* clang-format on */
@@ -484,6 +495,7 @@ static void parse_options(struct options *o, int argc, char **argv)
 		case 'm': o->is_claim = parse_mode(optarg); break;
 		case 'e': o->is_until_empty = true; break;
 		case 'u': o->is_unique_checked = true; break;
+		case 'l': o->list = optarg; break;
 		default: usage("unknown option");
 		}
 	if (optind != argc || !o->port)
@@ -507,9 +519,13 @@ int main(int argc, char **argv)
 	l->connections = mem_new_array(struct connection, l->options.connections);
 	l->idle = mem_new_array(struct connection *, l->options.connections);
 	write_requests(l);
+	if (l->options.list && !(l->list = fopen(l->options.list, "w")))
+		fail(l->options.list);
 	open_all(l);
 	run(l);
 	print_report(l);
+	if (l->list && fclose(l->list) != 0)
+		fail(l->options.list);
 
 	for (unsigned i = 0; i < l->options.connections; i++)
 		close_connection(&l->connections[i]);

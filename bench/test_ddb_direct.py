@@ -9,13 +9,16 @@ import subprocess
 import sys
 import threading
 import unittest
+from collections import Counter
 
 PROGRAM = sys.argv.pop(1)
-BODY = '{"ClientRequestToken":"@TOKEN@","a":"SBX#@SANDBOX@","b":"@UPDATED@","c":"@TRACK@","d":"@TRACK@"}'
+BODY = ('{"ClientRequestToken":"@TOKEN@","a":"SBX#@SANDBOX@","b":"@UPDATED@","c":"@TRACK@","d":"@TRACK@","e":"@EVENT@",'
+        '"f":"@SLICE@","g":"@LAST@"}')
+THROTTLED = b'{"__type":"x#TransactionCanceledException","CancellationReasons":[{"Code":"ThrottlingError"}]}'
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers the n-th request of all with answer(n): a status, or None to hang up."""
+    """Answers the n-th request of all with answer(n): a status, THROTTLED, or None to hang up."""
 
     daemon_threads = True
 
@@ -37,17 +40,18 @@ class Requests(http.server.BaseHTTPRequestHandler):
         if status is None:
             self.close_connection = True
             return
-        self.send_response(status)
-        self.send_header("Content-Length", "2")
+        body = status if status == THROTTLED else b"{}"
+        self.send_response(400 if status == THROTTLED else status)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"{}")
+        self.wfile.write(body)
 
     def log_message(self, *_):
         pass
 
 
 def run(port, connections, lines):
-    return subprocess.run([PROGRAM, str(port), str(connections)], input="\n".join(lines) + "\n", text=True, timeout=60,
+    return subprocess.run([PROGRAM, str(port), str(connections), "4"], input="\n".join(lines) + "\n", text=True, timeout=60,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
 
 
@@ -55,7 +59,7 @@ class DirectTest(unittest.TestCase):
     def claim(self, answer, connections, count):
         server = Server(answer)
         try:
-            done = run(server.server_port, connections, [BODY] + [f"id-{i} {1000 + i}" for i in range(count)])
+            done = run(server.server_port, connections, [BODY] + [f"id-{i} {1000 + i} last-{i}" for i in range(count)])
         finally:
             server.shutdown()
             server.server_close()
@@ -68,10 +72,16 @@ class DirectTest(unittest.TestCase):
         self.assertEqual((result["claims"], result["errors"], result["connections"]), (100, 0, 4))
         self.assertGreater(result["claim_rate"], 0)
         self.assertEqual(server.targets, {"DynamoDB_20120810.TransactWriteItems"})
-        self.assertEqual(sorted((b["a"], b["b"]) for b in server.bodies),
-                         sorted((f"SBX#id-{i}", str(1000 + i)) for i in range(100)))
+        self.assertEqual(sorted((b["a"], b["b"], b["g"]) for b in server.bodies),
+                         sorted((f"SBX#id-{i}", str(1000 + i), f"last-{i}") for i in range(100)))
         self.assertTrue(all(b["c"] == b["d"] for b in server.bodies))
-        self.assertEqual(len({b["c"] for b in server.bodies} | {b["ClientRequestToken"] for b in server.bodies}), 200)
+        self.assertEqual(len({b[name] for b in server.bodies for name in ("c", "e", "ClientRequestToken")}), 300)
+        self.assertEqual(Counter(b["f"] for b in server.bodies), {f: 25 for f in ("event", "event.1", "event.2", "event.3")})
+
+    def test_what_is_throttled_is_sent_again_as_it_was(self):
+        result, server = self.claim(lambda n: THROTTLED if n % 3 else 200, 1, 4)
+        self.assertEqual((result["claims"], result["throttles"], result["errors"]), (4, 8, 0))
+        self.assertEqual([server.bodies[3 * i] for i in range(4)], [server.bodies[3 * i + 2] for i in range(4)])
 
     def test_a_refusal_is_counted_and_told(self):
         result, server = self.claim(lambda n: 400 if n % 2 else 200, 1, 10)
@@ -83,7 +93,7 @@ class DirectTest(unittest.TestCase):
         self.assertEqual((result["claims"], result["failures"], result["errors"]), (3, 1, 7))
 
     def test_input_that_makes_no_sense_is_refused(self):
-        for lines in ([BODY], [BODY, "without-time"], [BODY, "x" * 50 + " 1"]):
+        for lines in ([BODY], [BODY, "without-time"], [BODY, "id 1"], [BODY, "x" * 50 + " 1 last"]):
             done = run(1, 1, lines)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn("standard input", done.stderr)
@@ -91,7 +101,7 @@ class DirectTest(unittest.TestCase):
     def test_an_unknown_placeholder_is_refused(self):
         server = Server(lambda n: 200)
         try:
-            done = run(server.server_port, 1, ["@WHAT@", "id 1"])
+            done = run(server.server_port, 1, ["@WHAT@", "id 1 last"])
         finally:
             server.shutdown()
             server.server_close()

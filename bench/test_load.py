@@ -5,9 +5,11 @@ Usage: test_load.py PROGRAM
 """
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -118,6 +120,19 @@ class LoadTest(unittest.TestCase):
         result = self.run_load(lambda n, _: reply(201, b'{"sandbox_id":"s-%d"}' % (n % 9)), "--requests", "10",
                                "--check-unique")
         self.assertEqual((result["ids"], result["ids_repeated"], result["ids_missing"]), (10, 1, 0))
+
+    def test_a_list_has_each_claim_with_its_track(self):
+        seen = {}
+
+        def answer(n, request):
+            seen[re.search(rb"X-Track-ID: (\S+)", request).group(1)] = b"s-%d" % n
+            return reply(201 if n != 3 else 503, b'{"sandbox_id":"s-%d"}' % n)
+
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_load(answer, "--requests", "10", "--list", folder + "/claims")
+            with open(folder + "/claims", "rb") as f:
+                lines = [tuple(line.split()) for line in f]
+        self.assertEqual(sorted(lines), sorted((t, s) for t, s in seen.items() if s != b"s-3"))
 
     def test_a_reply_without_id_is_found(self):
         result = self.run_load(lambda n, _: reply(201, b"{}"), "--requests", "3", "--check-unique")

@@ -110,6 +110,10 @@ struct aws_request {
 	const char *const *slow_codes; /* more codes after which to wait and repeat; NULL-terminated; NULL: none */
 	long               total_ms, attempt_ms; /* the client's when 0; total_ms may be more than the client's */
 	int                attempts_max;
+	bool               is_patient; /* "slow down" does not count as an attempt: repeated until the time is over */
+
+	/* True for an answer that says "slow down" in other words than a code; NULL: none does. */
+	bool (*is_slow)(const struct aws_reply *reply);
 
 	/* Called before each attempt, may wait; a failure is the call's. Called for each answer that says "slow down".
 	 * NULL: nobody. */
@@ -133,7 +137,3 @@ MUST_CHECK enum rc aws_send(struct aws_client *c, const struct aws_request *req,
  * what was throttled to the last is RC_UNAVAILABLE, and *ret is left alone when it fails. */
 MUST_CHECK enum rc aws_call(struct aws_client *c, const char *target, struct str body, struct arena *a,
                             struct aws_reply *ret, struct err *e);
-
-/* The same in at most so many milliseconds, retries and the setting up of a connection included. */
-MUST_CHECK enum rc aws_call_within(struct aws_client *c, long most_ms, const char *target, struct str body,
-                                   struct arena *a, struct aws_reply *ret, struct err *e);

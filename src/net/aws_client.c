@@ -41,6 +41,7 @@ enum {
 	DEFAULT_WAIT_BASE_MS = 25,
 	DEFAULT_WAIT_MAX_MS = 1000,
 	DOUBLINGS_MAX = 16,
+	PATIENCE_ENDS_MS = 50,       /* an attempt with less time would mostly be cut off, and leave a doubt */
 	SKEW_MIN_MS = 4 * 60 * 1000, /* the services allow 5 minutes */
 	TYPE_MAX = 128,
 	REQUEST_ID_MAX = 128,
@@ -370,7 +371,8 @@ static enum verdict slow_down(struct call *call)
 
 static enum verdict judge(struct call *call, const struct aws_reply *reply)
 {
-	if (reply->status == 429 || is_slow_code(call->req, reply->error_type))
+	if (reply->status == 429 || is_slow_code(call->req, reply->error_type) ||
+	    (call->req->is_slow && call->req->is_slow(reply)))
 		return slow_down(call);
 	for (size_t i = 0; i < ARRAY_LEN(known_types); i++) {
 		if (!str_eq(reply->error_type, known_types[i].name))
@@ -394,14 +396,16 @@ static enum verdict judge(struct call *call, const struct aws_reply *reply)
 
 /* --- a call ----------------------------------------------------------------------------------------------------- */
 
-static long choose_wait(const struct aws_client_options *o, int attempts)
+/* Who is patient waits half of the time that is left at most, so that there is an attempt near the end. */
+static long choose_wait(const struct call *call)
 {
-	int  doublings = attempts - 1 < DOUBLINGS_MAX ? attempts - 1 : DOUBLINGS_MAX;
-	long most = o->wait_base_ms << doublings;
+	const struct aws_client_options *o = &call->client->o;
+	int  doublings = call->attempts - 1 < DOUBLINGS_MAX ? call->attempts - 1 : DOUBLINGS_MAX;
+	long most = limit_to(o->wait_base_ms << doublings, o->wait_max_ms);
 
-	if (most > o->wait_max_ms)
-		most = o->wait_max_ms;
-	return (long)(id_fast_random() % ((uint64_t)most + 1));
+	if (call->req->is_patient)
+		most = limit_to(most, time_left(call) / 2);
+	return most > 0 ? (long)(id_fast_random() % ((uint64_t)most + 1)) : 0;
 }
 
 /* False when there is no next attempt. */
@@ -409,9 +413,12 @@ static bool wait_for_next(const struct call *call)
 {
 	const struct aws_client_options *o = &call->client->o;
 	int                              most = call->req->attempts_max > 0 ? call->req->attempts_max : o->attempts_max;
-	long                             ms = choose_wait(o, call->attempts);
+	int                              free = call->corrections + (call->req->is_patient ? call->throttles : 0);
+	long                             ms = choose_wait(call);
 
-	if (call->attempts - call->corrections >= most || ms >= time_left(call) || !fetch_may_go_on())
+	if (call->attempts - free >= most || ms >= time_left(call) || !fetch_may_go_on())
+		return false;
+	if (call->req->is_patient && time_left(call) < PATIENCE_ENDS_MS)
 		return false;
 	if (o->wait)
 		o->wait(o->wait_arg, ms);
@@ -487,20 +494,16 @@ enum rc aws_send(struct aws_client *c, const struct aws_request *req, struct are
 	return RC_OK;
 }
 
-enum rc aws_call_within(struct aws_client *c, long most_ms, const char *target, struct str body, struct arena *a,
-                        struct aws_reply *ret, struct err *e)
+enum rc aws_call(struct aws_client *c, const char *target, struct str body, struct arena *a, struct aws_reply *ret,
+                 struct err *e)
 {
 	struct aws_request req = { .type = STR("application/x-amz-json-1.0"),
 		                   .target = str_from(target),
 		                   .body = body.p ? body : STR(""),
-		                   .shown = target,
-		                   .total_ms = limit_to(most_ms, c->o.total_timeout_ms) };
+		                   .shown = target };
 	struct aws_reply   reply;
-	enum rc            rc;
+	enum rc            rc = aws_send(c, &req, a, &reply, e);
 
-	if (req.total_ms <= 0) /* not a default: there is none left */
-		req.total_ms = 1;
-	rc = aws_send(c, &req, a, &reply, e);
 	if (rc == RC_LIMITED) {
 		if (e)
 			e->rc = RC_UNAVAILABLE;
@@ -509,10 +512,4 @@ enum rc aws_call_within(struct aws_client *c, long most_ms, const char *target, 
 	if (!rc)
 		*ret = reply;
 	return rc;
-}
-
-enum rc aws_call(struct aws_client *c, const char *target, struct str body, struct arena *a, struct aws_reply *ret,
-                 struct err *e)
-{
-	return aws_call_within(c, c->o.total_timeout_ms, target, body, a, ret, e);
 }

@@ -18,6 +18,8 @@
     stale      a query of an index gets the answer that the same query got before: a secondary index that lags behind;
                the first of its kind is passed on
 
+With a meter (lib/ddb_units.py) writes are paid for by partition key, and refused above its limit.
+
 stop() ends the listener and every connection, start() comes back on the same port. With secrets, the signature of every
 request is checked as AWS would, and a bad one is answered with 400 and kept in `unsigned`; the emulator does not look.
 One thread and one connection to the emulator for each connection of a caller, both kept alive.
@@ -58,6 +60,7 @@ class Entry:
     fault: Optional[str] = None
     status: Optional[int] = None  # None: no answer was sent
     is_forwarded: bool = False
+    actions: tuple = ()  # what the meter wants to hear of when it is done
 
 
 class Fault:
@@ -81,8 +84,9 @@ class Fault:
 
 
 class Proxy:
-    def __init__(self, endpoint, secrets=None):
+    def __init__(self, endpoint, secrets=None, meter=None):
         at = urlsplit(endpoint)
+        self.meter = meter
         self.upstream = (at.hostname, at.port)
         self.secrets = secrets
         self.lock = threading.Lock()
@@ -190,6 +194,10 @@ class Proxy:
             if wrong:
                 self.unsigned.append("%s: %s" % (entry.operation, wrong))
                 return self._refuse(caller, entry, 400, "InvalidSignatureException", {"message": wrong})
+        if self.meter:
+            refusal, entry.actions = self.meter.admit(request.operation, request.body)
+            if refusal:
+                return self._refuse(caller, entry, 400, *refusal)
         if fault:
             entry.fault = fault.kind
             if fault.kind in ("delay", "hang"):
@@ -205,6 +213,8 @@ class Proxy:
     def _forward(self, entry, request, upstream):
         entry.is_forwarded = True
         reply = upstream.ask(request.raw)
+        if entry.actions and reply.status == 200:
+            self.meter.done(entry.actions)
         if request.operation == "Query" and b'"IndexName"' in request.body and reply.status == 200:
             with self.lock:
                 if len(self.remembered) >= REMEMBERED_MAX:

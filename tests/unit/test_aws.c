@@ -16,7 +16,7 @@
 
 #define TYPE(name) "{\"__type\":\"com.amazonaws.dynamodb.v20120810#" name "\",\"message\":\"why\"}"
 
-enum { NOW = 1440938160, ANSWERS_MAX = 8, WAITS_MAX = 64, BODY_MAX = 4096, THREADS = 8, CALLS = 25 };
+enum { NOW = 1440938160, ANSWERS_MAX = 16, WAITS_MAX = 64, BODY_MAX = 4096, THREADS = 8, CALLS = 25 };
 
 static const char target[] = "DynamoDB_20120810.GetItem";
 
@@ -289,6 +289,53 @@ TEST(a_wait_that_leaves_no_time_is_not_begun)
 	CHECK(call(&f) == RC_UNAVAILABLE);
 	for (size_t i = 0; i < f.wait_count; i++)
 		CHECK(f.waits[i] < 2000);
+	tear_down(&f);
+}
+
+static bool says_busy(const struct aws_reply *reply)
+{
+	return str_eq(reply->error_type, STR("TransactionCanceledException")) &&
+	       str_eq(reply->error_message, STR("busy"));
+}
+
+static enum rc send_patiently(struct fixture *f, long total_ms)
+{
+	struct aws_request req = { .target = str_from(target),
+		                   .shown = target,
+		                   .total_ms = total_ms,
+		                   .is_patient = true,
+		                   .is_slow = says_busy };
+
+	err_clear(&f->err);
+	return aws_send(f->client, &req, &f->arena, &f->reply, &f->err);
+}
+
+TEST(who_is_patient_waits_for_its_turn_as_long_as_there_is_time)
+{
+	struct fixture    f;
+	struct fake_reply answers[12];
+	struct mono       start;
+
+	set_up(&f);
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++)
+		answers[i] = (struct fake_reply){ .status = 400,
+			                          .body = i % 2 ? TYPE("ThrottlingException")
+			                                        : "{\"__type\":\"TransactionCanceledException\","
+			                                          "\"Message\":\"busy\"}" };
+	answers[11] = (struct fake_reply){ .status = 200, .body = "{}" };
+	script(&f, answers, ARRAY_LEN(answers));
+	CHECK(send_patiently(&f, 60000) == RC_OK);
+	CHECK(f.calls == 12 && f.reply.throttles == 11);
+
+	script(&f, &(struct fake_reply){ .status = 503 }, 1);
+	CHECK(send_patiently(&f, 60000) == RC_UNAVAILABLE);
+	CHECK(f.calls == 5); /* patience is for those who answer */
+
+	new_client(&f, (struct aws_client_options){ .wait_base_ms = 20, .wait_max_ms = 100000 });
+	script(&f, answers, 1);
+	start = mono_now();
+	CHECK(send_patiently(&f, 400) == RC_LIMITED);
+	CHECK(mono_now().ms - start.ms >= 340); /* nearly to the end, whatever the waits would have been */
 	tear_down(&f);
 }
 

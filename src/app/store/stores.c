@@ -27,7 +27,7 @@
 
 #define STORE_NAME "leasehold.db"
 
-enum { ATTEMPTS_MAX = 4 };
+enum { ATTEMPTS_MAX = 4, WAIT_MAX_MS = 250 };
 
 static struct str in_folder(struct arena *a, const char *folder, const char *name)
 {
@@ -186,6 +186,7 @@ void app_open_dynamodb(const struct config *c, const struct clock *clock, struct
 		.attempt_timeout_ms = deadline_ms / 2,
 		.total_timeout_ms = deadline_ms - deadline_ms / 10,
 		.attempts_max = ATTEMPTS_MAX,
+		.wait_max_ms = WAIT_MAX_MS, /* or who came first waits longest where many are throttled */
 	};
 	struct ddb_options options;
 	struct arena       a = { 0 };

@@ -20,7 +20,6 @@
 #include "store/dynamodb/dynamodb.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -53,6 +52,38 @@ static void tell_breaker(struct ddb_store *d, uint64_t ticket, bool is_ok)
 	pthread_mutex_unlock(&d->breaker_lock);
 }
 
+/* A key has had its share for now. */
+static bool is_throttle(struct str code)
+{
+	return str_eq(code, STR("ThrottlingError")) || str_eq(code, STR("ProvisionedThroughputExceeded")) ||
+	       str_eq(code, STR("RequestLimitExceeded"));
+}
+
+/* Cancelled for that and nothing else: the same request will do, with the same token. */
+static bool is_throttled(const struct aws_reply *answer)
+{
+	CLEANUP(json_freep) json_t *reply = NULL;
+	const json_t               *reasons;
+	json_t                     *reason;
+	size_t                      i;
+	int                         throttles = 0;
+
+	if (!str_eq(answer->error_type, STR("TransactionCanceledException")) || json_parse(answer->body, &reply, NULL))
+		return false;
+	reasons = json_object_get(reply, "CancellationReasons");
+	json_array_foreach(reasons, i, reason)
+	{
+		struct str code;
+
+		if (!json_get_text(reason, "Code", &code) || str_eq(code, STR("None")))
+			continue;
+		if (!is_throttle(code))
+			return false;
+		throttles++;
+	}
+	return throttles > 0;
+}
+
 /* Why a transaction was cancelled: only conditions and other transactions are worth another run. */
 static enum rc read_cancellation(const json_t *reply, const struct aws_reply *answer, struct err *e)
 {
@@ -65,7 +96,7 @@ static enum rc read_cancellation(const json_t *reply, const struct aws_reply *an
 	{
 		struct str code;
 
-		if (!json_get_text(reason, "Code", &code) || str_eq(code, STR("None")))
+		if (!json_get_text(reason, "Code", &code) || str_eq(code, STR("None")) || is_throttle(code))
 			continue;
 		if (str_eq(code, STR("ConditionalCheckFailed")) || str_eq(code, STR("TransactionConflict")))
 			is_conflict = true;
@@ -98,33 +129,41 @@ static enum rc read_refusal(struct ddb_store *d, const json_t *reply, const stru
 	               STR_ARG(answer->error_message));
 }
 
+/* 0: the client's. */
 static long time_for_call(struct ddb_session *session)
 {
 	int64_t left = session->end.ms - mono_now().ms;
 
 	if (!session->end.ms || session->calls++ >= FEW_CALLS)
-		return LONG_MAX;
+		return 0;
 	return left > LAST_CALL_MS ? (long)left : LAST_CALL_MS;
 }
 
 enum rc ddb_call(struct ddb_session *session, const char *operation, const struct buf *body, struct arena *a,
                  json_t **ret, struct err *e)
 {
-	struct ddb_store *d = session->store;
-	struct aws_reply  answer;
-	char              target[64];
-	json_t           *reply = NULL;
-	uint64_t          ticket;
-	enum rc           rc = ask_breaker(d, &ticket, e);
+	struct ddb_store  *d = session->store;
+	struct aws_request req = { .type = STR("application/x-amz-json-1.0"),
+		                   .body = buf_str(body),
+		                   .total_ms = time_for_call(session),
+		                   .is_patient = true,
+		                   .is_slow = is_throttled };
+	struct aws_reply   answer;
+	char               target[64];
+	json_t            *reply = NULL;
+	uint64_t           ticket;
+	enum rc            rc = ask_breaker(d, &ticket, e);
 
 	if (rc)
 		return rc;
 	(void)snprintf(target, sizeof(target), "DynamoDB_20120810.%s", operation); /* fits */
-	rc = aws_call_within(d->options.client, time_for_call(session), target, buf_str(body), a, &answer, e);
-	tell_breaker(d, ticket, rc == RC_OK);
+	req.target = str_from(target);
+	req.shown = target;
+	rc = aws_send(d->options.client, &req, a, &answer, e);
+	tell_breaker(d, ticket, rc == RC_OK || answer.throttles); /* "slow down" is an answer */
 	if (rc && e)
 		e->code = NULL; /* of the way there; codes are for what a function decides: see is_away() */
-	if (rc == RC_TIMEOUT) { /* for our callers the same: the store cannot serve now */
+	if (rc == RC_TIMEOUT || rc == RC_LIMITED) { /* for our callers the same: the store cannot serve now */
 		if (e)
 			e->rc = RC_UNAVAILABLE;
 		return RC_UNAVAILABLE;
