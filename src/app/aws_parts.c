@@ -16,6 +16,7 @@
 #include "app/messages.h"
 #include "app/parts.h"
 #include "app/store/stores.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/alarm/alarm.h"
@@ -48,7 +49,7 @@ static void on_denied(void *arg, const char *permission, const char *text)
 	struct aws_parts  *x = arg;
 	struct aws_denial *d = NULL;
 
-	pthread_mutex_lock(&x->lock);
+	LOCKED(&x->lock);
 	for (size_t i = 0; i < x->denial_count && !d; i++)
 		if (strcmp(x->denials[i].permission, permission) == 0)
 			d = &x->denials[i];
@@ -59,7 +60,6 @@ static void on_denied(void *arg, const char *permission, const char *text)
 		(void)snprintf(d->text, sizeof(d->text), "%s", text);
 		d->at_ms = clock_now(&clock_real).ms;
 	}
-	pthread_mutex_unlock(&x->lock);
 }
 
 /* A fact that holds is stated with each beat, and one that has ended once more. */
@@ -110,14 +110,13 @@ static void tell_throttles(struct aws_parts *x, struct arena *a)
 
 void aws_parts_tell(struct aws_parts *x)
 {
-	struct arena a = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
 	if (!x || !x->callers)
 		return;
 	tell_denials(x, &a);
 	if (x->cloud)
 		tell_throttles(x, &a);
-	arena_fini(&a);
 }
 
 /* --- put together --- */
@@ -271,12 +270,12 @@ static void log_row(const struct probe_row *r)
 
 enum rc aws_parts_probe(struct aws_parts *x, struct err *e)
 {
-	struct cloud_probe *probe = x->probe ? aws_probe_port(x->probe) : NULL;
-	struct arena        a = { 0 };
-	struct probe_row   *rows = NULL;
-	struct str          failed = STR("");
-	size_t              count = 0, fine = 0;
-	enum rc             rc = probe ? probe->look(probe, false, &a, &rows, &count, e) : RC_OK;
+	struct cloud_probe              *probe = x->probe ? aws_probe_port(x->probe) : NULL;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct probe_row                *rows = NULL;
+	struct str                       failed = STR("");
+	size_t                           count = 0, fine = 0;
+	enum rc                          rc = probe ? probe->look(probe, false, &a, &rows, &count, e) : RC_OK;
 
 	for (size_t i = 0; !rc && i < count; i++) {
 		fine += rows[i].verdict == PROBE_OK;
@@ -299,7 +298,6 @@ enum rc aws_parts_probe(struct aws_parts *x, struct err *e)
 		log_write(LOG_INFO, "aws", NULL, 0,
 		          "%zu of %zu permissions are there, the others were not tried or are not needed", fine, count);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -344,8 +342,8 @@ struct aws_directory *aws_parts_directory(struct aws_parts *x)
 
 void aws_parts_warn(const struct config *c)
 {
-	struct arena a = { 0 };
-	const char  *url, *last = "";
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char                      *url, *last = "";
 
 	if (!aws_parts_is_wanted(c))
 		return;
@@ -357,5 +355,4 @@ void aws_parts_warn(const struct config *c)
 		          url);
 		last = url;
 	}
-	arena_fini(&a);
 }

@@ -256,15 +256,14 @@ static enum rc seed_templates(struct lease_parts *l, struct arena *a, struct err
 
 static enum rc seed(struct lease_parts *l, struct err *e)
 {
-	struct arena a = { 0 };
-	bool         is_fresh = false;
-	enum rc      rc = store_read(l->store, is_untouched, &is_fresh, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	bool                             is_fresh = false;
+	enum rc                          rc = store_read(l->store, is_untouched, &is_fresh, &a, e);
 
 	if (!rc && is_fresh)
 		rc = seed_accounts(l, &a, e);
 	if (!rc && is_fresh)
 		rc = seed_templates(l, &a, e);
-	arena_fini(&a);
 	return rc ? err_wrap(e, rc, "the first accounts and templates") : RC_OK;
 }
 

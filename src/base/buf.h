@@ -18,6 +18,8 @@ struct buf {
 	bool   is_full; /* something did not fit; nothing is added after that */
 };
 
+/* struct buf b = BUF(max); is the same as buf_init(). */
+#define BUF(most) ((struct buf){ .max = (most) })
 void buf_init(struct buf *b, size_t max);
 void buf_fini(struct buf *b);
 

@@ -118,9 +118,9 @@ static long or_default(long given, long fallback)
 
 struct aws_client *aws_client_new(const struct aws_client_options *o)
 {
-	struct aws_client *c = mem_new(struct aws_client);
-	struct arena       a = { 0 };
-	const char        *url = o->endpoint;
+	struct aws_client               *c = mem_new(struct aws_client);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char                      *url = o->endpoint;
 
 	c->o = *o;
 	c->o.connect_timeout_ms = or_default(o->connect_timeout_ms, DEFAULT_CONNECT_MS);
@@ -139,7 +139,6 @@ struct aws_client *aws_client_new(const struct aws_client_options *o)
 	c->url = mem_strdup(c->home);
 	while (c->url[0] && c->url[strlen(c->url) - 1] == '/')
 		c->url[strlen(c->url) - 1] = '\0';
-	arena_fini(&a);
 	return c;
 }
 

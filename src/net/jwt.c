@@ -79,9 +79,8 @@ static bool is_signed_by(const struct jwt_parts *parts, struct str secret)
 
 static struct str write_payload(const struct jwt_session *s, struct buf *b)
 {
-	struct json_out o;
+	struct json_out o = JSON_OUT(b);
 
-	json_out_init(&o, b);
 	json_open_object(&o);
 	json_put_object(&o, "user");
 	json_put_str(&o, "email", s->email);
@@ -104,14 +103,12 @@ static struct str write_payload(const struct jwt_session *s, struct buf *b)
 
 struct str jwt_issue(const struct jwt_session *s, struct str secret, struct arena *a)
 {
-	struct str header = base64url_encode(a, STR("{\"alg\":\"HS256\",\"typ\":\"JWT\"}"));
-	struct str payload, text, signature;
-	struct buf b;
+	struct str                   header = base64url_encode(a, STR("{\"alg\":\"HS256\",\"typ\":\"JWT\"}"));
+	struct str                   payload, text, signature;
+	CLEANUP(buf_fini) struct buf b = BUF(PAYLOAD_MAX);
 
 	assert(s->email.n <= JWT_EMAIL_MAX && s->display_name.n <= JWT_NAME_MAX && s->user_name.n <= JWT_NAME_MAX);
-	buf_init(&b, PAYLOAD_MAX);
 	payload = base64url_encode(a, write_payload(s, &b));
-	buf_fini(&b);
 	text = str_format(a, "%.*s.%.*s", STR_ARG(header), STR_ARG(payload));
 	signature = sign(secret, text, a);
 	return str_format(a, "%.*s.%.*s", STR_ARG(text), STR_ARG(signature));

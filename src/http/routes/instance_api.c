@@ -63,12 +63,10 @@ static bool is_over_scale(const struct instance_problems *p)
 
 void instance_refuse(struct request *r, const struct instance_problems *p)
 {
-	struct buf      b;
-	struct json_out o;
-	struct err      e = { 0 };
+	CLEANUP(buf_fini) struct buf b = BUF(8192);
+	struct json_out              o = JSON_OUT(&b);
+	struct err                   e = { 0 };
 
-	buf_init(&b, 8192);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	json_put_array(&o, "errors");
 	for (size_t i = 0; i < p->count; i++) {
@@ -81,7 +79,6 @@ void instance_refuse(struct request *r, const struct instance_problems *p)
 	json_close_array(&o);
 	json_close_object(&o);
 	r->details = b.is_full ? STR("") : str_dup(&r->call->arena, buf_str(&b));
-	buf_fini(&b);
 	if (is_over_scale(p))
 		rc_ignore(err_set_code(&e, RC_UNFIT, "SCALE_LIMIT_EXCEEDED", "%.*s", STR_ARG(p->items[0].message)));
 	else
@@ -114,11 +111,9 @@ bool instance_read_body(struct request *r, struct instance_call *c, enum instanc
 
 static void explain_refusal(struct request *r, const struct instance_call *c)
 {
-	struct buf      b;
-	struct json_out o;
+	CLEANUP(buf_fini) struct buf b = BUF(2048);
+	struct json_out              o = JSON_OUT(&b);
 
-	buf_init(&b, 2048);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	json_put_str(&o, "currentStatus", str_from(instance_status(c->refused)));
 	json_put_str(&o, "provisioningState", str_from(instance_state_name(c->refused)));
@@ -126,7 +121,6 @@ static void explain_refusal(struct request *r, const struct instance_call *c)
 	instance_put_allowed(&o, "allowedTransitions", c->refused);
 	json_close_object(&o);
 	r->details = str_dup(&r->call->arena, buf_str(&b));
-	buf_fini(&b);
 }
 
 static void on_done(struct request *r)

@@ -321,11 +321,10 @@ static void put_components(struct writer *w)
 
 struct str openapi_text(struct str base_path, struct arena *a)
 {
-	struct arena  names = { 0 };
-	struct writer w = { .arena = &names };
-	struct buf    b;
+	CLEANUP(arena_fini) struct arena names = { 0 };
+	struct writer                    w = { .arena = &names };
+	struct buf                       b = BUF(OPENAPI_MAX);
 
-	buf_init(&b, OPENAPI_MAX);
 	json_out_init(&w.o, &b);
 	json_open_object(&w.o);
 	JSON_PUT(&w.o, member_word("openapi", "3.1.0"), member_object("info"), member_word("title", "Leasehold"),
@@ -337,7 +336,6 @@ struct str openapi_text(struct str base_path, struct arena *a)
 	put_components(&w);
 	json_close_object(&w.o);
 	assert(!b.is_full);
-	arena_fini(&names);
 	return buf_take(&b, a);
 }
 

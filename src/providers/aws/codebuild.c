@@ -28,7 +28,6 @@
 #include "service/record/aws_lease_records.h"
 #include "store/session.h"
 #include "store/store.h"
-#include "store/walk.h"
 
 enum {
 	TOKEN_CHARS = 32,
@@ -194,12 +193,10 @@ static void put_variable(struct json_out *o, const char *name, struct str value)
 static struct str make_build(const struct aws_codebuild *b, const struct aws_build *build, struct arena *a)
 {
 	struct hash     hash;
-	struct buf      buf;
-	struct json_out o;
+	struct buf      buf = BUF(JSON_OF_MAX);
+	struct json_out o = JSON_OUT(&buf);
 
 	hash_sha256(build->key, &hash);
-	buf_init(&buf, JSON_OF_MAX);
-	json_out_init(&o, &buf);
 	json_open_object(&o);
 	json_put_str(&o, "projectName", b->o.project);
 	json_put_str(&o, "idempotencyToken", str_of(hash_hex(a, &hash).p, TOKEN_CHARS));

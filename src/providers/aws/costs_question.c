@@ -45,11 +45,9 @@ struct cost_cell *cost_question_cell(const struct cost_question *q, size_t accou
 /* The list of a setting, as JSON. */
 static struct str json_list(struct str rest, struct arena *a)
 {
-	struct buf      b;
-	struct json_out o;
+	struct buf      b = BUF(WORDS_MAX);
+	struct json_out o = JSON_OUT(&b);
 
-	buf_init(&b, WORDS_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	json_put_array(&o, "Values");
 	while (rest.n) {
@@ -67,12 +65,10 @@ static struct str json_list(struct str rest, struct arena *a)
 
 static struct str make_filter(const struct cost_question *q, struct arena *a)
 {
-	struct buf      b;
-	struct json_out o;
+	struct buf      b = BUF(FILTER_MAX);
+	struct json_out o = JSON_OUT(&b);
 	struct str      accounts, leave_out = q->leave_out;
 
-	buf_init(&b, FILTER_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	json_put_str(&o, "Key", STR("LINKED_ACCOUNT"));
 	json_put_texts(&o, "Values", q->accounts, q->count);

@@ -156,21 +156,18 @@ static enum rc run_delete(struct session *s, void *arg, struct err *e)
 /* A call whose only answer is whether it worked. */
 static enum rc change(struct resource_call r, enum world_call call, txn_fn *run, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = perform(&r, call, run, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
-	arena_fini(&a);
-	return rc;
+	return perform(&r, call, run, &a, e);
 }
 
 static enum rc delete_resource(struct instance_driver *d, struct str tenant, enum instance_resource kind, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = change(call_of(d, tenant, kind), WORLD_DELETE_RESOURCE, run_delete, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = change(call_of(d, tenant, kind), WORLD_DELETE_RESOURCE, run_delete, e);
 
 	if (!rc && kind == INSTANCE_IDENTITY)
 		rc = sim_forget_people(cloud_of(d), tenant, &a, e);
-	arena_fini(&a);
 	return rc;
 }
 

@@ -203,10 +203,9 @@ static void put_lists(struct json_out *o, struct situation *x)
 static struct str to_json(struct situation *x)
 {
 	CLEANUP(buf_fini) struct buf b;
-	struct json_out              o;
+	struct json_out              o = JSON_OUT(&b);
 
 	buf_init(&b, TEXT_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	JSON_PUT(&o, member_str("subject", x->subject), member_str("kind", x->ask->kind), member_str("id", x->id),
 	         member_str("where", x->where));

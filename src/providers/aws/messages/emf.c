@@ -103,14 +103,12 @@ static void put_values(struct json_out *o, const struct emf *e, const struct met
 struct str emf_line(struct emf *e, int64_t now_ms, int64_t over_threshold, struct arena *a)
 {
 	struct metric_reading since[EMF_ROWS];
-	struct json_out       o;
-	struct buf            b;
+	struct buf            b = BUF(LINE_MAX_BYTES);
+	struct json_out       o = JSON_OUT(&b);
 
 	read_since(e, since);
 	if (!e->has_guard && !e->has_instances)
 		return STR("");
-	buf_init(&b, LINE_MAX_BYTES);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	json_put_object(&o, "_aws");
 	json_put_int(&o, "Timestamp", now_ms);

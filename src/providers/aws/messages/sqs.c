@@ -113,11 +113,9 @@ static enum rc ask(const struct sqs_queue *q, const struct aws_op *op, struct st
 static struct str write_batch(const struct sqs_queue *q, const struct sqs_message *messages, size_t count,
                               int64_t seconds, struct arena *a)
 {
-	struct buf      b;
-	struct json_out o;
+	struct buf      b = BUF(REQUEST_MAX);
+	struct json_out o = JSON_OUT(&b);
 
-	buf_init(&b, REQUEST_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	json_put_str(&o, "QueueUrl", q->url);
 	json_put_array(&o, "Entries");
