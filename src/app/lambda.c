@@ -199,8 +199,7 @@ static struct str take_batch(struct function *f, const json_t *records, struct a
 	struct buf      b = BUF(LAMBDA_PAYLOAD_MAX);
 	struct json_out o = JSON_OUT(&b);
 
-	json_open_object(&o);
-	json_put_array(&o, "batchItemFailures");
+	JSON_PUT(&o, member_object(NULL), member_list("batchItemFailures"));
 	for (size_t i = 0; i < json_array_size(records); i++) {
 		struct str id = STR("");
 		struct err e = { 0 };
@@ -212,12 +211,9 @@ static struct str take_batch(struct function *f, const json_t *records, struct a
 		log_write(LOG_WARNING, "lambda",
 		          (struct log_field[]){ LOG_STR("messageId", id), LOG_STR("why", str_from(e.msg)) }, 2,
 		          "a message was not taken");
-		json_open_object(&o);
-		json_put_str(&o, "itemIdentifier", id);
-		json_close_object(&o);
+		JSON_PUT(&o, member_object(NULL), member_str("itemIdentifier", id), member_end());
 	}
-	json_close_array(&o);
-	json_close_object(&o);
+	JSON_PUT(&o, member_list_end(), member_end());
 	return buf_take(&b, a);
 }
 

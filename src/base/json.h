@@ -72,8 +72,8 @@ struct str json_dollars(struct arena *a, double dollars);
 enum { JSON_OF_MAX = 262144 };
 /* clang-format off */
 enum json_member_kind {
-	MEMBER_NONE, MEMBER_STR, MEMBER_TEXT, MEMBER_INT, MEMBER_BOOL, MEMBER_TIME, MEMBER_MOMENT, MEMBER_SEC,
-	MEMBER_RAW, MEMBER_MICRO, MEMBER_OPEN, MEMBER_CLOSE, MEMBER_OPEN_LIST, MEMBER_CLOSE_LIST
+	MEMBER_NONE, MEMBER_STR, MEMBER_TEXT, MEMBER_INT, MEMBER_BOOL, MEMBER_TIME, MEMBER_AT, MEMBER_MOMENT,
+	MEMBER_SEC, MEMBER_RAW, MEMBER_MICRO, MEMBER_OPEN, MEMBER_CLOSE, MEMBER_OPEN_LIST, MEMBER_CLOSE_LIST
 };
 /* clang-format on */
 struct json_member {
@@ -120,6 +120,12 @@ static inline struct json_member member_bool(const char *name, bool value)
 static inline struct json_member member_time(const char *name, int64_t ms)
 {
 	return (struct json_member){ name, MEMBER_TIME, STR(""), ms };
+}
+
+/* The same; 0: null. */
+static inline struct json_member member_at(const char *name, int64_t ms)
+{
+	return (struct json_member){ name, MEMBER_AT, STR(""), ms };
 }
 
 /* The same to the millisecond, when there are any. */

@@ -81,9 +81,7 @@ static struct str write_payload(const struct jwt_session *s, struct buf *b)
 {
 	struct json_out o = JSON_OUT(b);
 
-	json_open_object(&o);
-	json_put_object(&o, "user");
-	json_put_str(&o, "email", s->email);
+	JSON_PUT(&o, member_object(NULL), member_object("user"), member_str("email", s->email));
 	if (s->display_name.n)
 		json_put_str(&o, "displayName", s->display_name);
 	if (s->user_name.n)
@@ -92,11 +90,8 @@ static struct str write_payload(const struct jwt_session *s, struct buf *b)
 	for (unsigned i = 0; i < ARRAY_LEN(role_names); i++)
 		if (s->roles & 1u << i)
 			json_add_str(&o, str_from(role_names[i]));
-	json_close_array(&o);
-	json_close_object(&o);
-	json_put_int(&o, "iat", s->issued_at);
-	json_put_int(&o, "exp", s->expires_at);
-	json_close_object(&o);
+	JSON_PUT(&o, member_list_end(), member_end(), member_int("iat", s->issued_at), member_int("exp", s->expires_at),
+	         member_end());
 	assert(!b->is_full);
 	return buf_str(b);
 }

@@ -532,8 +532,7 @@ static void put_session(struct json_out *o, const struct session_proof *proof, s
 	for (unsigned i = 0; !proof->is_service && jwt_role_name(i); i++)
 		if (s->roles & 1u << i)
 			json_add_str(o, str_from(jwt_role_name(i)));
-	json_close_array(o);
-	json_close_object(o);
+	JSON_PUT(o, member_list_end(), member_end());
 	if (proof->is_service)
 		json_put_str(o, "scopes", service_scopes_text(proof->account.scopes, a));
 	else

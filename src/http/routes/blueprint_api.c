@@ -64,8 +64,7 @@ static void put_parts(struct json_out *o, struct request *r, const void *thing)
 	put_blueprint(o, r, thing);
 	json_close_object(o);
 	view_put_all(r, o, "stackSets", thing, sizeof(struct blueprint), 1, put_stack_set);
-	json_put_array(o, "recentDeployments");
-	json_close_array(o);
+	JSON_PUT(o, member_list("recentDeployments"), member_list_end());
 }
 
 /* --- lists --- */

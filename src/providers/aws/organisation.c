@@ -651,8 +651,7 @@ static enum rc remove_tag(struct organisation *port, struct str account_id, stru
 	CLEANUP(buf_fini) struct buf     body = BUF(JSON_OF_MAX);
 	struct json_out                  out = JSON_OUT(&body);
 
-	json_open_object(&out);
-	json_put_str(&out, "ResourceId", account_id);
+	JSON_PUT(&out, member_object(NULL), member_str("ResourceId", account_id));
 	json_put_texts(&out, "TagKeys", &name, 1);
 	json_close_object(&out);
 	return change_tags(port, &aws_untag, buf_str(&body), &a, e);

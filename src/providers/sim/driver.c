@@ -428,25 +428,17 @@ static void put_by_tenant(struct json_out *o, const struct page *page)
 		const struct sim_resource *x = page_record(page, &sim_resource_type, i);
 
 		if (!str_eq(last, x->tenant)) {
-			if (last.n) {
-				json_close_array(o);
-				json_close_object(o);
-			}
-			json_open_object(o);
-			json_put_str(o, "tenant", x->tenant);
-			json_put_array(o, "resources");
+			if (last.n)
+				JSON_PUT(o, member_list_end(), member_end());
+			JSON_PUT(o, member_object(NULL), member_str("tenant", x->tenant), member_list("resources"));
 		}
 		last = x->tenant;
-		json_open_object(o);
-		JSON_PUT(o, member_word("resource", instance_resource_names[x->kind]), member_str("instance", x->key),
-		         member_raw("outputs", x->outputs),
-		         member_if(x->kind == INSTANCE_WORKERS, member_int("tasks", x->desired)));
-		json_close_object(o);
+		JSON_PUT(o, member_object(NULL), member_word("resource", instance_resource_names[x->kind]),
+		         member_str("instance", x->key), member_raw("outputs", x->outputs),
+		         member_if(x->kind == INSTANCE_WORKERS, member_int("tasks", x->desired)), member_end());
 	}
-	if (last.n) {
-		json_close_array(o);
-		json_close_object(o);
-	}
+	if (last.n)
+		JSON_PUT(o, member_list_end(), member_end());
 	json_close_array(o);
 }
 

@@ -146,16 +146,12 @@ static void note(struct scanning *sc, const char *what, struct str tenant, struc
 {
 	if (sc->ret->orphans + sc->ret->missing > FINDINGS_SHOWN)
 		return;
-	json_open_object(&sc->out);
-	json_put_str(&sc->out, "finding", str_from(what));
-	json_put_str(&sc->out, "tenantId", tenant);
-	json_put_text(&sc->out, "instanceId", instance);
-	json_put_array(&sc->out, "resources");
+	JSON_PUT(&sc->out, member_object(NULL), member_word("finding", what), member_str("tenantId", tenant),
+	         member_text("instanceId", instance), member_list("resources"));
 	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
 		if (kinds & 1u << kind)
 			json_add_str(&sc->out, str_from(instance_resource_names[kind]));
-	json_close_array(&sc->out);
-	json_close_object(&sc->out);
+	JSON_PUT(&sc->out, member_list_end(), member_end());
 }
 
 static unsigned wanted_kinds(const struct instance *i)
