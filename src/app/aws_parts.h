@@ -2,12 +2,10 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/err.h"
 #include "providers/aws/aws.h"
 #include "providers/aws/call.h"

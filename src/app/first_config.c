@@ -90,10 +90,9 @@ static enum rc ask_all(struct first *f, struct err *e)
 
 static enum rc check(struct first *f, struct err *e)
 {
-	CLEANUP(buf_fini) struct buf problems;
+	CLEANUP(buf_fini) struct buf problems = BUF(65536);
 	struct str                   rest, first;
 
-	buf_init(&problems, 65536);
 	config_set(&f->config, CONFIG_DATA, str_from(f->data), FROM_COMMAND_LINE);
 	rc_ignore(config_check(&f->config, &problems)); /* what is wrong is in the text */
 	preflight_check(&f->config, false, &problems);

@@ -2,11 +2,8 @@
  * leases, or the guard beside another system. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "app/store/stores.h"
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/id.h"

@@ -1,8 +1,6 @@
 /* base64.h - URL-safe base64 without padding, for tokens that travel in a query string. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/str.h"
 
 struct arena;

@@ -1,11 +1,6 @@
 /* buf.h - a growing byte buffer with a stated maximum, always NUL-terminated. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/str.h"
 
 struct arena;

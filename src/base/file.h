@@ -1,10 +1,6 @@
 /* file.h - whole files through a descriptor, and whether a file may be trusted with secrets. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

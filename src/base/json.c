@@ -416,10 +416,9 @@ void json_put_members(struct json_out *o, const struct json_member *members, siz
 
 struct str json_of(struct arena *a, const struct json_member *members, size_t count)
 {
-	CLEANUP(buf_fini) struct buf b;
+	CLEANUP(buf_fini) struct buf b = BUF(JSON_OF_MAX);
 	struct json_out              o = JSON_OUT(&b);
 
-	buf_init(&b, JSON_OF_MAX);
 	json_open_object(&o);
 	json_put_members(&o, members, count);
 	json_close_object(&o);

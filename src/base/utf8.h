@@ -1,8 +1,6 @@
 /* utf8.h - text from outside, made fit for a line that people read. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/str.h"
 
 struct arena;

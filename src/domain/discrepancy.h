@@ -1,10 +1,6 @@
 /* discrepancy.h - where an account is, what the records say of it, and what is wrong when the two differ. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/clock.h"
 #include "base/str.h"
 #include "domain/hold.h"

@@ -2,11 +2,6 @@
  * called. Pure: no store, no clock. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"

@@ -3,10 +3,6 @@
  * The wrapping of queues (records with a body) is taken off before, in kernel/edge/intake.c. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

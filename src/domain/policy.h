@@ -1,10 +1,6 @@
 /* policy.h - the operator's global configuration: limits, cleanup, sign-in, notices. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
 #include "base/str.h"
 

@@ -2,7 +2,6 @@
  * calls may take long: for worker threads, any of them. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/caller.h"

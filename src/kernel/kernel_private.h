@@ -1,11 +1,6 @@
 /* kernel_private.h - shared by the files of the kernel; nobody else includes this. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "kernel/saga_rule.h"

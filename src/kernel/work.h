@@ -5,7 +5,6 @@
  * what only touches the store is settled alone. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

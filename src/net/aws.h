@@ -1,10 +1,6 @@
 /* aws.h - calls to AWS services: credentials, signature, time limits, retries. Blocks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -67,9 +67,8 @@ struct field {
 /* Empty when it is too long. */
 static struct str make_form(const char *action, const struct field *fields, size_t count, struct arena *a)
 {
-	CLEANUP(buf_fini) struct buf form;
+	CLEANUP(buf_fini) struct buf form = BUF(FORM_MAX);
 
-	buf_init(&form, FORM_MAX);
 	buf_addf(&form, "Action=%s&Version=2011-06-15", action);
 	for (size_t i = 0; i < count; i++) {
 		buf_addf(&form, "&%s=", fields[i].name);

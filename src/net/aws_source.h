@@ -2,7 +2,6 @@
  * neighbours share. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,11 +1,6 @@
 /* fetch.h - one outgoing HTTP request and its answer. Blocks: for worker threads and the command line. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

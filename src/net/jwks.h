@@ -1,7 +1,6 @@
 /* jwks.h - public keys that somebody publishes (JSON Web Key Set), and what is signed with them: RS256 and ES256. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

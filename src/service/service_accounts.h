@@ -1,10 +1,6 @@
 /* service_accounts.h - programs that call /api with their own key: what they may do, how keys are made and ended. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "store/record.h"

@@ -1,12 +1,8 @@
 /* record.h - a record type is described once, in a table. Columns, attributes, JSON and validation come from it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -1,10 +1,8 @@
 /* session.h - what a transaction function can do. Reads see the session's own writes; writes wait until it succeeds. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "store/record.h"

@@ -1,9 +1,6 @@
 /* isb_items.h - accounts and leases of an Innovation Sandbox, as records of ours. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/account.h"

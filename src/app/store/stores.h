@@ -1,9 +1,6 @@
 /* stores.h - opens the store that the settings name, with everything it needs. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "store/dynamodb/dynamodb.h"
 #include "store/sqlite/sqlite.h"

@@ -1,7 +1,6 @@
 /* settings.h - what the client knows besides its arguments: the environment, then the client file. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

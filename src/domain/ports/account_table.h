@@ -4,9 +4,6 @@
  * All calls block: worker threads only. Any may answer RC_UNAVAILABLE, RC_LIMITED, RC_TIMEOUT as those of cloud.h. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -1,10 +1,6 @@
 /* cloud_probe.h - may we do at the cloud what we need to do there? A row per permission, found by harmless calls. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

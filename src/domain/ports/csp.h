@@ -1,10 +1,6 @@
 /* csp.h - what the broker needs of the vendor that makes the sandboxes. Implemented in providers/. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -1,10 +1,6 @@
 /* identity.h - who the people are: the port to a directory. Implemented in providers/. Answers from memory: any thread, never waits. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/caller.h"

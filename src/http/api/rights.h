@@ -1,9 +1,6 @@
 /* rights.h - who may do what under /api. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/caller.h"

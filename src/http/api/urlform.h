@@ -1,10 +1,6 @@
 /* urlform.h - what travels in a URL or a Prefer header as text: reading it, strictly. Pure; no request, no loop. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -1,9 +1,6 @@
 /* webhook.h - who is told by HTTP: the records, and who of them an event is for. Sending is providers/notify's. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "kernel/queue.h"
 #include "kernel/records.h"

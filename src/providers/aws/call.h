@@ -3,11 +3,7 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -1,7 +1,6 @@
 /* organisation.h - the organisation port on AWS Organizations. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/cloud.h"

@@ -1,7 +1,6 @@
 /* secret.h - a secret of our own, kept by Secrets Manager. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

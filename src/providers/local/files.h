@@ -1,11 +1,8 @@
 /* files.h - files and folders of the local driver. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -185,13 +185,12 @@ static void put_config(struct local *l, struct site *s, const struct site_secret
 enum rc site_write_config(struct local *l, struct site *s, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	CLEANUP(buf_fini) struct buf     b;
+	CLEANUP(buf_fini) struct buf     b = BUF(CONFIG_MAX);
 	struct site_secret               secret;
 	struct str                       root = site_root(l, s, &a);
 	struct file_owner                readable = { (uid_t)-1, (gid_t)-1, 0644 };
 	enum rc                          rc = secret_read(l, s, &a, &secret, e);
 
-	buf_init(&b, CONFIG_MAX);
 	if (!rc) {
 		put_config(l, s, &secret, &a, &b);
 		rc = file_write(str_format(&a, "%s/wp-config.php", root.p).p, buf_str(&b),

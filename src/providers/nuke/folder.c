@@ -170,10 +170,9 @@ enum rc nuke_job_read(int folder, struct arena *a, struct nuke_job *ret, struct 
 enum rc nuke_result_write(int folder, const struct cloud_run *run, struct err *e)
 {
 	const struct cloud_run_report *r = run->report;
-	CLEANUP(buf_fini) struct buf   b;
+	CLEANUP(buf_fini) struct buf   b = BUF(RESULT_MAX);
 	struct json_out                o = JSON_OUT(&b);
 
-	buf_init(&b, RESULT_MAX);
 	json_open_object(&o);
 	json_put_members(&o,
 	                 JSON_MEMBERS(member_int("succeeded", run->state == CLOUD_SUCCEEDED),

@@ -1,7 +1,6 @@
 /* program.h - the program aws-nuke: where it is, what it knows, and the process of one run of it. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -2,7 +2,6 @@
  * once, and again when the organisation seems to have others. Any thread; blocks when it has to ask. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -7,10 +7,6 @@
  *     REPORTS_QUEUE } store_run(store, reports_arm, ...); once at the start: the timer of the monthly report */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/hold.h"

@@ -187,10 +187,9 @@ static void put_lists(struct json_out *o, struct situation *x)
 
 static struct str to_json(struct situation *x)
 {
-	CLEANUP(buf_fini) struct buf b;
+	CLEANUP(buf_fini) struct buf b = BUF(TEXT_MAX);
 	struct json_out              o = JSON_OUT(&b);
 
-	buf_init(&b, TEXT_MAX);
 	JSON_PUT(&o, member_object(NULL), member_str("subject", x->subject), member_str("kind", x->ask->kind),
 	         member_str("id", x->id), member_str("where", x->where), member_at("since", x->since_ms),
 	         member_str("summary", x->summary));

@@ -4,10 +4,6 @@
  * Wiring: guard_queues() and guard_kinds(), and hold_queue(). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/account_table.h"

@@ -1,7 +1,6 @@
 /* lease_private.h - what the files of the lease service share. Nobody else includes this. All inside a transaction. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "domain/ports/caller.h"
 #include "domain/lease.h"

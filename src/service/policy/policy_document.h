@@ -5,9 +5,6 @@
  * them all. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/str.h"
 #include "domain/policy.h"
 

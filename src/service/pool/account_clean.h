@@ -4,9 +4,6 @@
  * Wiring: account_clean_queue(&options) with CLEANUP_EVENTS. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <jansson.h>
-#include <stddef.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "kernel/queue.h"
