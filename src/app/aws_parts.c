@@ -28,7 +28,8 @@
 
 enum { DENIED_MS = 10 * 60 * 1000, THROTTLES_FOR_ALARM = 10 };
 
-struct str aws_parts_admins(const struct config *c, struct arena *a)
+/* Accounts that the organisation is run from, separated by commas: those of the settings, each once. In the arena. */
+static struct str admins_of(const struct config *c, struct arena *a)
 {
 	static const enum setting ids[] = { CONFIG_ORG_ACCOUNT, CONFIG_IDC_ACCOUNT, CONFIG_HUB_ACCOUNT };
 	struct str                all = config_str(c, CONFIG_ADMIN_ACCOUNTS);
@@ -163,7 +164,7 @@ static void read_options(struct aws_parts *x, const struct config *c)
 		                                 .appconfig_application = config_str(c, CONFIG_APPCONFIG_APP),
 		                                 .appconfig_environment = config_str(c, CONFIG_APPCONFIG_ENV),
 		                                 .appconfig_nuke_profile = config_str(c, CONFIG_APPCONFIG_NUKE),
-		                                 .admin_accounts = aws_parts_admins(c, &x->arena) };
+		                                 .admin_accounts = admins_of(c, &x->arena) };
 	if (config_number(c, CONFIG_CLEANER) == CLEANING_CODEBUILD)
 		x->options.codebuild_project = config_str(c, CONFIG_CODEBUILD);
 	if (config_number(c, CONFIG_CREDENTIALS))

@@ -3,8 +3,6 @@
 
 #include "base/str.h"
 
-struct arena;
-
 struct str base64url_encode(struct arena *a, struct str bytes);
 
 /* False when text is not exactly what base64url_encode() makes. */

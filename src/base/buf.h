@@ -3,8 +3,6 @@
 
 #include "base/str.h"
 
-struct arena;
-
 struct buf {
 	char  *p;
 	size_t n;

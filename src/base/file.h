@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct stat;
 
 /* Everything up to the end, in the arena. RC_TOO_LARGE: more than max bytes; RC_UNAVAILABLE: errno says why. */

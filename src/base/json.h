@@ -7,8 +7,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 enum { JSON_DEPTH_MAX = 32, JSON_NESTING_MAX = 16 };
 
 /* Parse one whole document: UTF-8, no duplicate keys, nothing behind it, at most JSON_DEPTH_MAX deep.

@@ -3,8 +3,6 @@
 
 #include "base/str.h"
 
-struct arena;
-
 /* Bytes of the valid UTF-8 character that s begins with; 0 when there is none. */
 size_t utf8_length(struct str s);
 

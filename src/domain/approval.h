@@ -12,8 +12,6 @@
 #include "domain/ports/caller.h"
 #include "domain/policy.h"
 
-struct arena;
-
 enum {
 	APPROVAL_RULES_MAX = 100,
 	APPROVAL_TEXTS_MAX = 20, /* in one condition */

@@ -5,8 +5,6 @@
 #include "base/str.h"
 #include "domain/hold.h"
 
-struct arena;
-
 /* In the order in which they are looked for; the name, and whether there is a safe way to put it right by itself:
  * never one that makes an account free. */
 #define DISCREPANCIES(X)                                                                                              \

@@ -6,8 +6,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 /* The first five are what others read of it too. */
 struct move_event {
 	struct str account; /* 12 digits */

@@ -5,8 +5,6 @@
 #include "base/str.h"
 
 struct approval_policy;
-struct arena;
-struct json_out;
 
 enum { COST_GROUPS_MAX = 100, COST_GROUP_MAX = 50, PROBLEMS_MAX = 64, REGIONS_MAX = 32 };
 

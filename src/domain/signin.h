@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "domain/ports/caller.h"
 
-struct arena;
 struct password_book;
 struct signin_provider;
 

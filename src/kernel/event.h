@@ -8,7 +8,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct arena;
 struct buf;
 struct json_out;
 struct kernel;

@@ -5,14 +5,12 @@
 #include "base/str.h"
 #include "kernel/saga_rule.h"
 
-struct arena;
 struct dead;
 struct event;
 struct event_list;
 struct kernel;
 struct query;
 struct saga;
-struct saga_kind;
 struct session;
 struct timer;
 

@@ -9,7 +9,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct arena;
 struct kernel;
 
 /* What a handler is given. */

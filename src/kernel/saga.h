@@ -9,8 +9,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct arena;
-
 /* What a step is given. Blocks, on a worker thread. */
 struct saga_call {
 	const struct saga *saga;

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "kernel/records.h"
 
-struct arena;
 struct saga_kind;
 struct saga_step;
 

@@ -15,8 +15,6 @@
 #include "kernel/saga_rule.h"
 #include "store/store.h"
 
-struct kernel;
-
 enum work_kind { WORK_LANE, WORK_TIMER, WORK_SAGA };
 
 struct work {

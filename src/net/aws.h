@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "net/sigv4.h"
 
-struct arena;
 struct aws_client;
 struct aws_identity;
 

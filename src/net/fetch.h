@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct buf;
 
 enum { FETCH_HEADERS_MAX = 16, FETCH_NO_LIMIT = -1 };

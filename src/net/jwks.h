@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct jwks;
 
 enum { JWKS_KEYS_MAX = 64, JWKS_TEXT_MAX = 256 * 1024 };

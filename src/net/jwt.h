@@ -6,8 +6,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 enum {
 	JWT_MAX = 8192, /* bytes of a token */
 	JWT_SECRET_MIN = 32,

@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 enum { LAMBDA_PAYLOAD_MAX = 8 << 20 };
 
 struct lambda_invocation {

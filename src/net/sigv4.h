@@ -4,8 +4,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-struct arena;
-
 struct aws_credentials {
 	struct str access_key;
 	struct str secret_key;

@@ -7,7 +7,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct arena;
 struct keyring;
 
 enum {

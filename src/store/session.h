@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "store/record.h"
 
-struct arena;
 struct session;
 
 /* The smallest back end sets the limit: DynamoDB takes 100 actions in one transaction. A changed record counts one,

@@ -6,7 +6,6 @@
 #include "base/inbox.h"
 #include "base/str.h"
 
-struct arena;
 struct follow;
 struct session;
 struct store;

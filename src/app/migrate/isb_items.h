@@ -6,7 +6,6 @@
 #include "domain/account.h"
 #include "domain/lease.h"
 
-struct arena;
 struct aws_client;
 
 enum { ISB_ITEMS_MAX = 200000 };

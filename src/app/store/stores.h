@@ -6,11 +6,9 @@
 #include "store/sqlite/sqlite.h"
 
 struct arena;
-struct aws_client;
 struct aws_identity;
 struct clock;
 struct config;
-struct store;
 
 enum app_store_kind { APP_SQLITE, APP_DYNAMODB }; /* in the order of LEASEHOLD_STORE's words */
 

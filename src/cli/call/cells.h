@@ -5,7 +5,6 @@
 
 #include "base/str.h"
 
-struct arena;
 struct remote;
 
 typedef struct str cell_fn(struct remote *remote, const json_t *item, const char *member);

@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-struct arena;
-
 enum { TABLE_COLUMNS_MAX = 8 };
 
 struct table_row {

@@ -8,7 +8,6 @@
 #include "base/str.h"
 
 struct account_table;
-struct arena;
 
 enum { TABLE_STATUS_MAX = 64, TABLE_NAME_MAX = 255 };
 

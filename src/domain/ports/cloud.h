@@ -8,8 +8,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 enum {
 	CLOUD_ID_MAX = 68,         /* of an OU: ou-{32}-{32} */
 	CLOUD_NAME_MAX = 128,      /* of an account, an OU, a user, a permission set, a tenant */

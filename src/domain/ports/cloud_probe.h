@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct cloud_probe;
 
 enum probe_verdict { PROBE_OK, PROBE_DENIED, PROBE_MISSING, PROBE_UNREACHABLE, PROBE_NOT_TRIED, PROBE_VERDICT_COUNT };

@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct csp;
 
 /* One account that exists at the vendor and may be lent. */

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "domain/ports/caller.h"
 
-struct arena;
 struct identity;
 
 /* The person with this email (compared without case), with the email as the directory writes it. RC_NOT_FOUND. */

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct instance_driver;
 
 enum {

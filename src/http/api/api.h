@@ -18,7 +18,6 @@
 #include "http/server/server.h"
 #include "store/store.h"
 
-struct api;
 struct approval_policy;
 struct auth;
 struct claims_switch;
@@ -29,7 +28,6 @@ struct instance_world;
 struct jobs;
 struct kernel;
 struct line;
-struct metrics;
 struct policy_holder;
 struct problems;
 struct ratelimit;

@@ -11,7 +11,6 @@
 #include "service/service_accounts.h"
 
 struct http_request;
-struct keyring;
 struct password_book;
 struct ratelimit;
 struct people;

@@ -6,7 +6,6 @@
 #include "base/str.h"
 
 struct api;
-struct arena;
 struct claim;
 struct line;
 struct request;

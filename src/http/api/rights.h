@@ -7,7 +7,6 @@
 #include "service/explain/explain.h"
 
 struct api_route;
-struct policy;
 struct request;
 
 /* Of the roles of a route: it stays open in maintenance. */

@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 /* Undo %XX. False: a broken escape, or one that hides a control character. */
 MUST_CHECK bool url_decode(struct arena *a, struct str text, struct str *ret);
 

@@ -61,7 +61,8 @@ static bool is_over_scale(const struct instance_problems *p)
 	return p->count == 1 && str_eq(str_from(p->items[0].code), STR("SCALE_LIMIT_EXCEEDED"));
 }
 
-void instance_refuse(struct request *r, const struct instance_problems *p)
+/* For all that is wrong with a body or a query. */
+static void refuse(struct request *r, const struct instance_problems *p)
 {
 	CLEANUP(buf_fini) struct buf b = BUF(8192);
 	struct json_out              o = JSON_OUT(&b);
@@ -98,7 +99,7 @@ bool instance_read_body(struct request *r, struct instance_call *c, enum instanc
 	instance_want_read(body, kind, &c->want, &p);
 	if (!p.count)
 		return true;
-	instance_refuse(r, &p);
+	refuse(r, &p);
 	return false;
 }
 

@@ -45,11 +45,6 @@ static void put_links(struct json_out *o, const struct instance *i, struct str o
 	json_close_object(o);
 }
 
-void instance_put_links(struct json_out *o, const struct instance *i, struct str operation, struct arena *a)
-{
-	put_links(o, i, operation, false, a);
-}
-
 void instance_put_status_links(struct json_out *o, const struct instance *i, struct arena *a)
 {
 	put_links(o, i, i->operation, true, a);
@@ -94,7 +89,7 @@ void instance_put_operation(struct json_out *o, struct request *r, const void *t
 	JSON_PUT(o, member_text("backupId", g->operation.backup), member_text("requestedBy", g->operation.requested_by),
 	         member_text("correlationId", g->operation.correlation_id),
 	         member_at("endedAt", g->operation.ended_ms));
-	instance_put_links(o, &i, g->operation.id, &r->call->arena);
+	put_links(o, &i, g->operation.id, false, &r->call->arena);
 }
 
 /* --- an instance --- */
@@ -115,7 +110,7 @@ void instance_put_listed(struct json_out *o, struct request *r, const void *thin
 	JSON_PUT(o, member_int("desiredCount", i->desired_count), member_int("runningCount", i->running_count),
 	         member_text("endpoint", i->endpoint), member_at("createdAt", i->created_ms),
 	         member_at("updatedAt", i->updated_ms));
-	instance_put_links(o, i, i->operation, &r->call->arena);
+	put_links(o, i, i->operation, false, &r->call->arena);
 }
 
 static void put_resources(struct json_out *o, const struct instance *i)
@@ -184,7 +179,7 @@ void instance_put_details(struct json_out *o, struct request *r, const void *thi
 	         member_at("activatedAt", i->activated_ms), member_at("removedAt", i->removed_ms),
 	         member_text("requestedBy", i->requested_by), member_text("correlationId", i->correlation_id),
 	         member_int("version", (int64_t)i->version));
-	instance_put_links(o, i, i->operation, &r->call->arena);
+	put_links(o, i, i->operation, false, &r->call->arena);
 }
 
 /* --- what was accepted --- */
@@ -229,7 +224,7 @@ void instance_put_accepted(struct json_out *o, struct request *r, const void *th
 		json_put_int(o, "dataRetentionDays", c->world->archive_ms / 86400000);
 	if (c->operation.backup.n && op != OP_DELETE)
 		json_put_str(o, "backupId", c->operation.backup);
-	instance_put_links(o, i, c->operation.id, &r->call->arena);
+	put_links(o, i, c->operation.id, false, &r->call->arena);
 }
 
 void instance_put_backup(struct json_out *o, struct request *r, const void *thing)

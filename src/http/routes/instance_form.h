@@ -13,9 +13,6 @@ struct instance_call *instance_enter(struct request *r, bool needs_id);
 /* The body, which may be left out where nothing in it is required. False: it has been answered. */
 bool instance_read_body(struct request *r, struct instance_call *c, enum instance_body kind);
 
-/* Refuse a body or a query for all that is wrong with it. */
-void instance_refuse(struct request *r, const struct instance_problems *p);
-
 /* The members of a struct instance_call: details, or what was accepted. */
 put_fn instance_put_details;
 put_fn instance_put_accepted;
@@ -23,5 +20,4 @@ put_fn instance_put_listed;    /* a struct instance */
 put_fn instance_put_operation; /* a struct operation_get */
 put_fn instance_put_backup;    /* a struct backup */
 
-void instance_put_links(struct json_out *o, const struct instance *i, struct str operation, struct arena *a);
 void instance_put_status_links(struct json_out *o, const struct instance *i, struct arena *a);

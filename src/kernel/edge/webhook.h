@@ -7,8 +7,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct kernel;
-
 enum { WEBHOOKS_MAX = 32, WEBHOOK_SECRET_MIN = 16, WEBHOOK_URL_MAX = 2048 };
 
 /* Make or change one; audited. A secret is made when none is given. RC_INVALID names the field that is wrong. */

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "domain/ports/cloud.h"
 
-struct arena;
 struct aws_callers;
 struct aws_cloud;
 struct aws_costs;

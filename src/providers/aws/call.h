@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct aws_caller;
 struct aws_callers;
 struct aws_identity;

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "providers/aws/costs_rule.h"
 
-struct arena;
 struct aws_caller;
 
 enum { COST_ACCOUNTS_MAX = 199 }; /* in one question */

@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "domain/ports/caller.h"
 
-struct arena;
 struct aws_centre;
 struct aws_directory;
 struct clock;

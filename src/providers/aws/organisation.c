@@ -73,31 +73,17 @@ static const struct aws_error_row parameter_errors[] = {
 };
 
 #define ORG_OP(name, does_write, its_pace) { ORG, name, "organizations:" name, does_write, NULL, NULL, errors, its_pace, false }
-const struct aws_op aws_list_roots       = ORG_OP("ListRoots", false, READ);
-const struct aws_op aws_list_parents     = ORG_OP("ListParents", false, READ);
-const struct aws_op aws_list_ous         = ORG_OP("ListOrganizationalUnitsForParent", false, READ);
-const struct aws_op aws_list_accounts    = ORG_OP("ListAccountsForParent", false, READ);
-const struct aws_op aws_describe_account = ORG_OP("DescribeAccount", false, READ);
-const struct aws_op aws_list_tags        = ORG_OP("ListTagsForResource", false, READ);
-const struct aws_op aws_move_account     = ORG_OP("MoveAccount", true, AWS_PACE_ORG_WRITE);
-const struct aws_op aws_tag              = ORG_OP("TagResource", true, AWS_PACE_ORG_WRITE);
-const struct aws_op aws_untag            = ORG_OP("UntagResource", true, AWS_PACE_ORG_WRITE);
-const struct aws_op aws_get_parameter    = { &aws_services[AWS_SSM], "GetParameter", "ssm:GetParameter", false, NULL, NULL, parameter_errors, AWS_PACE_NONE, false };
+static const struct aws_op aws_list_roots       = ORG_OP("ListRoots", false, READ);
+static const struct aws_op aws_list_parents     = ORG_OP("ListParents", false, READ);
+static const struct aws_op aws_list_ous         = ORG_OP("ListOrganizationalUnitsForParent", false, READ);
+static const struct aws_op aws_list_accounts    = ORG_OP("ListAccountsForParent", false, READ);
+static const struct aws_op aws_describe_account = ORG_OP("DescribeAccount", false, READ);
+static const struct aws_op aws_list_tags        = ORG_OP("ListTagsForResource", false, READ);
+static const struct aws_op aws_move_account     = ORG_OP("MoveAccount", true, AWS_PACE_ORG_WRITE);
+static const struct aws_op aws_tag              = ORG_OP("TagResource", true, AWS_PACE_ORG_WRITE);
+static const struct aws_op aws_untag            = ORG_OP("UntagResource", true, AWS_PACE_ORG_WRITE);
+static const struct aws_op aws_get_parameter    = { &aws_services[AWS_SSM], "GetParameter", "ssm:GetParameter", false, NULL, NULL, parameter_errors, AWS_PACE_NONE, false };
 /* clang-format on */
-
-const struct aws_op *const aws_organisation_ops[] = {
-	&aws_list_roots,
-	&aws_list_parents,
-	&aws_list_ous,
-	&aws_list_accounts,
-	&aws_describe_account,
-	&aws_list_tags,
-	&aws_move_account,
-	&aws_tag,
-	&aws_untag,
-	&aws_get_parameter,
-	NULL,
-};
 
 /* --- the object --- */
 

@@ -6,9 +6,6 @@
 #include "providers/aws/aws.h"
 #include "providers/aws/call.h"
 
-struct aws_costs;
-struct aws_directory;
-
 enum { AWS_PROBE_QUEUES = 5 };
 
 /* A permission that another room's calls need, of our own role. */

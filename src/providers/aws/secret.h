@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct aws_caller;
 
 /* What a setting begins with whose value is kept there: "secretsmanager:NAME", or "secretsmanager:NAME#key" for one

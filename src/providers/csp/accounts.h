@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct csp_account;
 
 /* What a listing held. */

@@ -6,8 +6,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 /* Whole or not at all; durable when asked for. uid and gid -1: as we are. */
 struct file_owner {
 	uid_t  uid;

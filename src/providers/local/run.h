@@ -6,8 +6,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 enum { RUN_OUTPUT_MAX = 1 << 20, RUN_INPUT_MAX = 1 << 20 };
 
 struct run {

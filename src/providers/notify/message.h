@@ -5,7 +5,6 @@
 
 #include "base/str.h"
 
-struct arena;
 struct event;
 
 enum { MAIL_ADDRESS_MAX = 254 };

@@ -12,8 +12,6 @@
 #include "base/str.h"
 #include "domain/ports/cloud.h"
 
-struct arena;
-
 #define NUKE_JOB    "job"
 #define NUKE_CONFIG "config"
 #define NUKE_LOCK   "lock"

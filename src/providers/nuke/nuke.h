@@ -8,7 +8,6 @@
 #include "net/aws.h"
 #include "providers/nuke/template.h"
 
-struct arena;
 struct cleaner;
 struct nuke;
 

@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 /* Its path. RC_INVALID: it is not on PATH, or cannot be executed. */
 MUST_CHECK enum rc nuke_program_find(const char *name, const char *path, struct arena *a, struct str *ret,
                                      struct err *e);

@@ -8,8 +8,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
-
 enum { NUKE_TEMPLATE_MAX = 131072, NUKE_PROTECTED_MAX = 200 };
 
 struct nuke_template {

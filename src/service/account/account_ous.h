@@ -6,7 +6,6 @@
 #include "base/str.h"
 
 struct account_ous;
-struct arena;
 struct organisation;
 struct store;
 

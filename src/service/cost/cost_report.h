@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct buf;
 struct costs;
 struct lease;

@@ -14,12 +14,9 @@
 #include "store/record.h"
 #include "store/store.h"
 
-struct arena;
 struct buf;
 struct costs;
-struct json_out;
 struct lease;
-struct session;
 
 #define REPORTS_QUEUE          "reports"
 #define EVENT_STATEMENT_DUE    "StatementDue"  /* of a timer */

@@ -16,8 +16,6 @@
 #include "store/session.h"
 
 struct guard;
-struct metrics;
-struct store;
 
 #define GUARD_QUEUE         "guard"     /* moves of accounts, and our own timers */
 #define GUARD_LOG_QUEUE     "guard-log" /* what was done, one line each */

@@ -123,8 +123,8 @@ static enum rc take_over(struct session *s, const struct instance_call *c, const
 	return saga_retry(s, &retry, e);
 }
 
-enum rc instance_begin(struct session *s, struct instance_call *c, struct instance *i, const struct instance_job *job,
-                       struct err *e)
+static enum rc begin(struct session *s, struct instance_call *c, struct instance *i, const struct instance_job *job,
+                     struct err *e)
 {
 	struct arena *a = session_arena(s);
 	struct str    actor = utf8_line(a, c->actor.n ? c->actor : STR("instances"), ACTOR_SHOWN_MAX);
@@ -323,7 +323,7 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 			return rc;
 	}
 	job = job_of(c, &i, OP_CREATE);
-	if ((rc = instance_begin(s, c, &i, &job, e)))
+	if ((rc = begin(s, c, &i, &job, e)))
 		return rc;
 	note_once(s, c, key);
 	return RC_OK;
@@ -343,7 +343,7 @@ static enum rc begin_op(struct session *s, struct instance_call *c, enum instanc
 	if (c->want.reason.n)
 		i.reason = c->want.reason;
 	job = job_of(c, &i, op);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 enum rc instance_scale(struct session *s, void *arg, struct err *e)
@@ -362,7 +362,7 @@ enum rc instance_scale(struct session *s, void *arg, struct err *e)
 	job.count = c->want.desired_count;
 	i.previous_count = i.desired_count;
 	i.desired_count = c->want.desired_count;
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 enum rc instance_suspend(struct session *s, void *arg, struct err *e)
@@ -425,7 +425,7 @@ enum rc instance_recover(struct session *s, void *arg, struct err *e)
 		                           "instance %.*s was never active: create it again, or delete it",
 		                           STR_ARG(i.id)));
 	job = job_of(c, &i, OP_RECOVER);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 enum rc instance_update(struct session *s, void *arg, struct err *e)
@@ -452,7 +452,7 @@ enum rc instance_update(struct session *s, void *arg, struct err *e)
 	i.tier = c->want.tier < 0 ? i.tier : (enum instance_tier)c->want.tier;
 	i.contact_email = c->want.contact_email.n ? c->want.contact_email : i.contact_email;
 	i.deployment = DEPLOYMENT_IN_PROGRESS;
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 enum rc instance_rotate(struct session *s, void *arg, struct err *e)
@@ -465,7 +465,7 @@ enum rc instance_rotate(struct session *s, void *arg, struct err *e)
 	if (rc)
 		return rc;
 	job = job_of(c, &i, OP_ROTATE);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 static void add_backup(struct session *s, const struct instance *i, struct str id, enum backup_kind kind)
@@ -489,7 +489,7 @@ enum rc instance_backup(struct session *s, void *arg, struct err *e)
 	job = job_of(c, &i, OP_BACKUP);
 	job.backup = new_id(s, "bkp-");
 	add_backup(s, &i, job.backup, BACKUP_BY_HAND);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 /* What is there now is archived before, so that a restore of the wrong one can be taken back. */
@@ -511,7 +511,7 @@ enum rc instance_restore(struct session *s, void *arg, struct err *e)
 	job.backup = from.id;
 	job.safety = new_id(s, "bkp-");
 	add_backup(s, &i, job.safety, BACKUP_BEFORE_RESTORE);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 struct str instance_removal_timer(struct session *s, struct str id)
@@ -538,7 +538,7 @@ enum rc instance_delete(struct session *s, void *arg, struct err *e)
 	job.backup = str_format(session_arena(s), "final-%.*s", STR_ARG(i.id));
 	if ((rc = session_disarm(s, instance_removal_timer(s, i.id), e)))
 		return rc;
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 /* --- reading --- */

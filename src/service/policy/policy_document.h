@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "domain/policy.h"
 
-struct arena;
 struct buf;
 struct json_out;
 

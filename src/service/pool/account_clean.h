@@ -15,8 +15,6 @@
 #include "service/account/account_follow.h"
 #include "store/session.h"
 
-struct store;
-
 #define CLEANUP_QUEUE     "cleanup"
 #define EVENT_CLEANUP_DUE "CleanupDue" /* ours: a cleanup's next stage */
 #define CLEANUP_EVENTS    EVENT_CLEAN_REQUEST "," EVENT_CLEANUP_DUE

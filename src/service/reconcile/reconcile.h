@@ -21,8 +21,6 @@
 struct guard;
 struct account_ous;
 struct organisation;
-struct pool_records;
-struct store;
 
 /* Facts: "discrepancy/KIND/ACCOUNT", until a pass finds it no more; and how many passes in a row were throttled. */
 #define FACT_DISCREPANCY         "discrepancy/"

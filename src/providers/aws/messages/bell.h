@@ -10,7 +10,6 @@
 #include "kernel/queue.h"
 #include "store/store.h"
 
-struct arena;
 struct aws_caller;
 
 #define BELL_QUEUE       "bell"

@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "kernel/queue.h"
 
-struct arena;
 struct aws_caller;
 struct bus;
 

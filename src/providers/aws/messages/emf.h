@@ -4,8 +4,6 @@
 #include "base/metrics.h"
 #include "base/str.h"
 
-struct arena;
-
 enum { EMF_ROWS = 9 };
 
 struct emf {

@@ -105,11 +105,6 @@ void poller_look(struct poller *p, struct poller_state *ret)
 	*ret = p->state;
 }
 
-const char *poller_name(const struct poller *p)
-{
-	return p->o.name;
-}
-
 /* Between one half and all of 1 s, 2 s, 4 s ... 60 s; ends at once when it is stopped. */
 static void rest(struct poller *p)
 {

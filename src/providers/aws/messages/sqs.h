@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "kernel/queue.h"
 
-struct arena;
 struct aws_caller;
 
 /* Texts are borrowed. */
