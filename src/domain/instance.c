@@ -15,9 +15,7 @@
  */
 #include "domain/instance.h"
 
-#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define BIT(name) (UINT32_C(1) << INSTANCE_##name)
 #define PROVISIONING                                                                                    \

@@ -20,7 +20,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/base64.h"

@@ -56,6 +56,16 @@ struct instance_call *instance_enter(struct request *r, bool needs_id)
 	return c;
 }
 
+void instance_first(struct request *r, txn_fn *run, bool is_read_only, void (*then)(struct request *r))
+{
+	struct instance_call *c = instance_enter(r, true);
+
+	if (!c)
+		return;
+	r->arg = c;
+	request_submit(r, run, c, is_read_only, then);
+}
+
 static bool is_over_scale(const struct instance_problems *p)
 {
 	return p->count == 1 && str_eq(str_from(p->items[0].code), STR("SCALE_LIMIT_EXCEEDED"));
@@ -297,19 +307,6 @@ void handle_instance_list(struct request *r)
 		request_submit_page(r, instance_list, l, reply_page);
 }
 
-static void list_backups(struct request *r);
-
-/* Of the tenant's own instance only: it is read before. */
-void handle_instance_backups(struct request *r)
-{
-	struct instance_call *c = instance_enter(r, true);
-
-	if (!c)
-		return;
-	r->arg = c;
-	request_submit(r, instance_get, c, true, list_backups);
-}
-
 static void list_backups(struct request *r)
 {
 	struct instance_call *c = r->arg;
@@ -330,6 +327,9 @@ static void list_backups(struct request *r)
 	else
 		request_submit_page(r, backup_list, l, reply_page);
 }
+
+/* Of the tenant's own instance only: it is read before. */
+HANDLER(instance_backups, instance_first(r, instance_get, true, list_backups))
 
 /* --- for operators --- */
 

@@ -116,15 +116,7 @@ static void ask_status(struct request *r)
 	ask(r, &(struct look){ .run = count_tasks, .answer = answer_status });
 }
 
-void handle_instance_status(struct request *r)
-{
-	struct instance_call *c = instance_enter(r, true);
-
-	if (!c)
-		return;
-	r->arg = c;
-	request_submit(r, instance_get, c, true, ask_status);
-}
+HANDLER(instance_status, instance_first(r, instance_get, true, ask_status))
 
 /* --- what it logged --- */
 
@@ -245,12 +237,4 @@ static void ask_secret(struct request *r)
 	ask(r, &(struct look){ .run = get_secret, .answer = answer_secret });
 }
 
-void handle_instance_secret(struct request *r)
-{
-	struct instance_call *c = instance_enter(r, true);
-
-	if (!c)
-		return;
-	r->arg = c;
-	request_submit(r, instance_note_secret, c, false, ask_secret);
-}
+HANDLER(instance_secret, instance_first(r, instance_note_secret, false, ask_secret))

@@ -81,15 +81,7 @@ static void ask_list(struct request *r)
 	ask(r, run_list, answer_list);
 }
 
-void handle_instance_people(struct request *r)
-{
-	struct instance_call *c = instance_enter(r, true);
-
-	if (!c)
-		return;
-	r->arg = c;
-	request_submit(r, instance_find_pool, c, true, ask_list);
-}
+HANDLER(instance_people, instance_first(r, instance_find_pool, true, ask_list))
 
 /* --- one more --- */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* configure.c - installs WordPress by php/configure.php, tells it of the identity pool, and brings a change of its size to the tasks. */
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"

@@ -4,7 +4,6 @@
  *
  * It has a user of its own, so no tenant's code gets at a pool, and the provider at no tenant's site. See docs/decisions/0037 for why it is ours.
  */
-#include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>

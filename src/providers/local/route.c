@@ -11,7 +11,6 @@
  */
 #include "base/buf.h"
 #include "base/clock.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>

@@ -5,7 +5,6 @@
  * XChaCha20-Poly1305 of libsodium under the key in master.key (mode 600); the tenant's id is authenticated with it, so a file under another
  * tenant's name does not open. A file: 24 bytes of nonce, then what was encrypted.
  */
-#include <errno.h>
 #include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>

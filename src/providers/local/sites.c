@@ -7,7 +7,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <pwd.h>
 #include <stdarg.h>

@@ -9,7 +9,6 @@
  * resources is only named: what to do about that is for a person.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/json.h"

@@ -13,7 +13,6 @@
  *
  * Not here: what the sagas do (instance_kinds.c, instance_steps.c), what follows from their ends (instance_end.c).
  */
-#include <assert.h>
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -331,12 +330,19 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 
 /* --- the others --- */
 
+enum {
+	IN_ACTIVE = 1 << INSTANCE_ACTIVE,
+	IN_SUSPENDED = 1 << INSTANCE_SUSPENDED,
+	IN_PARKED = 1 << INSTANCE_PARKED,
+	IN_FAILED = 1 << INSTANCE_FAILED
+};
+
 static enum rc begin_op(struct session *s, struct instance_call *c, enum instance_op op, enum instance_trigger on,
-                        struct err *e)
+                        uint32_t states, struct err *e)
 {
 	struct instance     i;
 	struct instance_job job;
-	enum rc             rc = enter(s, c, op, on, 0, &i, e);
+	enum rc             rc = enter(s, c, op, on, states, &i, e);
 
 	if (rc)
 		return rc;
@@ -365,25 +371,11 @@ enum rc instance_scale(struct session *s, void *arg, struct err *e)
 	return begin(s, c, &i, &job, e);
 }
 
-enum rc instance_suspend(struct session *s, void *arg, struct err *e)
-{
-	return begin_op(s, arg, OP_SUSPEND, INSTANCE_ON_SUSPEND, e);
-}
-
-enum rc instance_resume(struct session *s, void *arg, struct err *e)
-{
-	return begin_op(s, arg, OP_RESUME, INSTANCE_ON_RESUME, e);
-}
-
-enum rc instance_park(struct session *s, void *arg, struct err *e)
-{
-	return begin_op(s, arg, OP_PARK, INSTANCE_ON_PARK, e);
-}
-
-enum rc instance_unpark(struct session *s, void *arg, struct err *e)
-{
-	return begin_op(s, arg, OP_UNPARK, INSTANCE_ON_UNPARK, e);
-}
+TXN(instance_suspend, begin_op(s, arg, OP_SUSPEND, INSTANCE_ON_SUSPEND, 0, e))
+TXN(instance_resume, begin_op(s, arg, OP_RESUME, INSTANCE_ON_RESUME, 0, e))
+TXN(instance_park, begin_op(s, arg, OP_PARK, INSTANCE_ON_PARK, 0, e))
+TXN(instance_unpark, begin_op(s, arg, OP_UNPARK, INSTANCE_ON_UNPARK, 0, e))
+TXN(instance_rotate, begin_op(s, arg, OP_ROTATE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE, e))
 
 txn_fn *instance_action(struct str word)
 {
@@ -401,13 +393,6 @@ txn_fn *instance_action(struct str word)
 			return actions[i].run;
 	return NULL;
 }
-
-enum {
-	IN_ACTIVE = 1 << INSTANCE_ACTIVE,
-	IN_SUSPENDED = 1 << INSTANCE_SUSPENDED,
-	IN_PARKED = 1 << INSTANCE_PARKED,
-	IN_FAILED = 1 << INSTANCE_FAILED
-};
 
 /* It stays FAILED until everything was found to be there and to answer. */
 enum rc instance_recover(struct session *s, void *arg, struct err *e)
@@ -452,19 +437,6 @@ enum rc instance_update(struct session *s, void *arg, struct err *e)
 	i.tier = c->want.tier < 0 ? i.tier : (enum instance_tier)c->want.tier;
 	i.contact_email = c->want.contact_email.n ? c->want.contact_email : i.contact_email;
 	i.deployment = DEPLOYMENT_IN_PROGRESS;
-	return begin(s, c, &i, &job, e);
-}
-
-enum rc instance_rotate(struct session *s, void *arg, struct err *e)
-{
-	struct instance_call *c = arg;
-	struct instance       i;
-	struct instance_job   job;
-	enum rc               rc = enter(s, c, OP_ROTATE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE, &i, e);
-
-	if (rc)
-		return rc;
-	job = job_of(c, &i, OP_ROTATE);
 	return begin(s, c, &i, &job, e);
 }
 

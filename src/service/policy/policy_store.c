@@ -12,8 +12,6 @@
  */
 #include "service/policy/policy_store.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
