@@ -181,9 +181,9 @@ static void check_world(const struct config *c, bool is_dev, struct buf *problem
 
 static void check_endpoints(struct buf *problems)
 {
-	struct arena a = { 0 };
-	const char  *url;
-	struct str   last = STR("");
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char                      *url;
+	struct str                       last = STR("");
 
 	for (size_t i = 0; i < AWS_SERVICE_COUNT; i++) {
 		struct err e = { 0 };
@@ -193,18 +193,16 @@ static void check_endpoints(struct buf *problems)
 			last = str_dup(&a, str_from(e.msg)); /* that of all services is told once */
 		}
 	}
-	arena_fini(&a);
 }
 
 static void check_table_endpoint(const struct config *c, struct buf *problems)
 {
-	struct arena a = { 0 };
-	const char  *url;
-	struct err   e = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char                      *url;
+	struct err                       e = { 0 };
 
 	if (app_ddb_endpoint(c, &a, &url, &e))
 		buf_addf(problems, "%s\n", e.msg);
-	arena_fini(&a);
 }
 
 void aws_parts_check(const struct config *c, bool is_dev, struct buf *problems)

@@ -60,14 +60,13 @@ enum rc aws_lending_pool(void *arg, struct arena *a, struct str **ret, size_t *r
 
 static void tell_costs(struct aws_parts *x, const struct aws_costs_done *done)
 {
-	struct arena           a = { 0 };
-	struct aws_costs_state state;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct aws_costs_state           state;
 
 	metrics_add(x->p->metrics, METRIC_CE_PAGES, "", done->pages);
 	if (aws_costs_look(aws_cloud_costs(x->cloud), &a, &state, NULL) == RC_OK && state.complete_until_ms)
 		metrics_set(x->p->metrics, METRIC_COSTS_BEHIND,
 		            (double)(clock_now(&x->p->clock).ms - state.complete_until_ms) / 1000);
-	arena_fini(&a);
 }
 
 static enum rc refresh_costs(void *arg, bool was_asked, struct pass_result *ret, struct err *e)

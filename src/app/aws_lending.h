@@ -1,13 +1,9 @@
 /* aws_lending.h - what one node does for all where accounts of AWS are lent: refresh costs and people, renew credentials. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct aws_parts;
 struct jobs_options;
 

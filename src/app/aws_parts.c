@@ -16,6 +16,7 @@
 #include "app/messages.h"
 #include "app/parts.h"
 #include "app/store/stores.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/alarm/alarm.h"
@@ -27,7 +28,8 @@
 
 enum { DENIED_MS = 10 * 60 * 1000, THROTTLES_FOR_ALARM = 10 };
 
-struct str aws_parts_admins(const struct config *c, struct arena *a)
+/* Accounts that the organisation is run from, separated by commas: those of the settings, each once. In the arena. */
+static struct str admins_of(const struct config *c, struct arena *a)
 {
 	static const enum setting ids[] = { CONFIG_ORG_ACCOUNT, CONFIG_IDC_ACCOUNT, CONFIG_HUB_ACCOUNT };
 	struct str                all = config_str(c, CONFIG_ADMIN_ACCOUNTS);
@@ -48,7 +50,7 @@ static void on_denied(void *arg, const char *permission, const char *text)
 	struct aws_parts  *x = arg;
 	struct aws_denial *d = NULL;
 
-	pthread_mutex_lock(&x->lock);
+	LOCKED(&x->lock);
 	for (size_t i = 0; i < x->denial_count && !d; i++)
 		if (strcmp(x->denials[i].permission, permission) == 0)
 			d = &x->denials[i];
@@ -59,7 +61,6 @@ static void on_denied(void *arg, const char *permission, const char *text)
 		(void)snprintf(d->text, sizeof(d->text), "%s", text);
 		d->at_ms = clock_now(&clock_real).ms;
 	}
-	pthread_mutex_unlock(&x->lock);
 }
 
 /* A fact that holds is stated with each beat, and one that has ended once more. */
@@ -110,14 +111,13 @@ static void tell_throttles(struct aws_parts *x, struct arena *a)
 
 void aws_parts_tell(struct aws_parts *x)
 {
-	struct arena a = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
 	if (!x || !x->callers)
 		return;
 	tell_denials(x, &a);
 	if (x->cloud)
 		tell_throttles(x, &a);
-	arena_fini(&a);
 }
 
 /* --- put together --- */
@@ -164,7 +164,7 @@ static void read_options(struct aws_parts *x, const struct config *c)
 		                                 .appconfig_application = config_str(c, CONFIG_APPCONFIG_APP),
 		                                 .appconfig_environment = config_str(c, CONFIG_APPCONFIG_ENV),
 		                                 .appconfig_nuke_profile = config_str(c, CONFIG_APPCONFIG_NUKE),
-		                                 .admin_accounts = aws_parts_admins(c, &x->arena) };
+		                                 .admin_accounts = admins_of(c, &x->arena) };
 	if (config_number(c, CONFIG_CLEANER) == CLEANING_CODEBUILD)
 		x->options.codebuild_project = config_str(c, CONFIG_CODEBUILD);
 	if (config_number(c, CONFIG_CREDENTIALS))
@@ -271,12 +271,12 @@ static void log_row(const struct probe_row *r)
 
 enum rc aws_parts_probe(struct aws_parts *x, struct err *e)
 {
-	struct cloud_probe *probe = x->probe ? aws_probe_port(x->probe) : NULL;
-	struct arena        a = { 0 };
-	struct probe_row   *rows = NULL;
-	struct str          failed = STR("");
-	size_t              count = 0, fine = 0;
-	enum rc             rc = probe ? probe->look(probe, false, &a, &rows, &count, e) : RC_OK;
+	struct cloud_probe              *probe = x->probe ? aws_probe_port(x->probe) : NULL;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct probe_row                *rows = NULL;
+	struct str                       failed = STR("");
+	size_t                           count = 0, fine = 0;
+	enum rc                          rc = probe ? probe->look(probe, false, &a, &rows, &count, e) : RC_OK;
 
 	for (size_t i = 0; !rc && i < count; i++) {
 		fine += rows[i].verdict == PROBE_OK;
@@ -299,7 +299,6 @@ enum rc aws_parts_probe(struct aws_parts *x, struct err *e)
 		log_write(LOG_INFO, "aws", NULL, 0,
 		          "%zu of %zu permissions are there, the others were not tried or are not needed", fine, count);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -344,8 +343,8 @@ struct aws_directory *aws_parts_directory(struct aws_parts *x)
 
 void aws_parts_warn(const struct config *c)
 {
-	struct arena a = { 0 };
-	const char  *url, *last = "";
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char                      *url, *last = "";
 
 	if (!aws_parts_is_wanted(c))
 		return;
@@ -357,5 +356,4 @@ void aws_parts_warn(const struct config *c)
 		          url);
 		last = url;
 	}
-	arena_fini(&a);
 }

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/err.h"
 #include "providers/aws/aws.h"
 #include "providers/aws/call.h"
@@ -69,6 +67,3 @@ MUST_CHECK enum rc aws_parts_probe(struct aws_parts *x, struct err *e);
 
 /* For the pulse, with each beat: what is refused, and what is throttled too often. */
 void aws_parts_tell(struct aws_parts *x);
-
-/* Accounts that the organisation is run from, separated by commas: those of the settings, each once. In the arena. */
-struct str aws_parts_admins(const struct config *c, struct arena *a);

@@ -66,8 +66,8 @@ static enum rc make_template(const struct config *c, struct str admin_accounts, 
 
 void cleaner_check(const struct config *c, struct buf *problems)
 {
-	struct str   role = role_of(c);
-	struct arena a = { 0 };
+	struct str                       role = role_of(c);
+	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct nuke_template template;
 	struct err e = { 0 };
 
@@ -84,7 +84,6 @@ void cleaner_check(const struct config *c, struct buf *problems)
 		         config_name(CONFIG_NUKE_CONFIG), config_name(CONFIG_CLEANER));
 	else if (make_template(c, config_str(c, CONFIG_ADMIN_ACCOUNTS), &a, &template, &e))
 		buf_addf(problems, "%s\n", e.msg);
-	arena_fini(&a);
 }
 
 /* By the chain of roles: our own, the intermediate one, the one in the account. */

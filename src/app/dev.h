@@ -1,9 +1,6 @@
 /* dev.h - what a development server makes for itself, and what it says when it is ready. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 
 struct config;

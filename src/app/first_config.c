@@ -90,10 +90,9 @@ static enum rc ask_all(struct first *f, struct err *e)
 
 static enum rc check(struct first *f, struct err *e)
 {
-	CLEANUP(buf_fini) struct buf problems;
+	CLEANUP(buf_fini) struct buf problems = BUF(65536);
 	struct str                   rest, first;
 
-	buf_init(&problems, 65536);
 	config_set(&f->config, CONFIG_DATA, str_from(f->data), FROM_COMMAND_LINE);
 	rc_ignore(config_check(&f->config, &problems)); /* what is wrong is in the text */
 	preflight_check(&f->config, false, &problems);
@@ -182,11 +181,11 @@ static enum rc become_owner(const struct first *f, struct err *e)
 
 enum rc first_config_make(const char *file, const char *data, struct err *e)
 {
-	static const char *const nothing[] = { NULL };
-	struct first             f = { .owner = geteuid() == 0 ? getpwnam(SERVICE_USER) : NULL };
-	char                    *here = getcwd(NULL, 0); /* the service is started elsewhere */
-	struct buf               problems;
-	enum rc                  rc;
+	static const char *const     nothing[] = { NULL };
+	struct first                 f = { .owner = geteuid() == 0 ? getpwnam(SERVICE_USER) : NULL };
+	char                        *here = getcwd(NULL, 0); /* the service is started elsewhere */
+	CLEANUP(buf_fini) struct buf problems = BUF(65536);
+	enum rc                      rc;
 
 	if (!data)
 		data = app_env(config_name(CONFIG_DATA));
@@ -194,9 +193,7 @@ enum rc first_config_make(const char *file, const char *data, struct err *e)
 		data = geteuid() == 0 ? "/var/lib/leasehold" : "data";
 	f.data = data[0] == '/' ? data : str_format(&f.arena, "%s/%s", here ? here : ".", data).p;
 	printf("%s does not exist yet: a few questions make it. An empty answer takes what is in brackets.\n\n", file);
-	buf_init(&problems, 65536);
 	rc = config_load(&f.config, nothing, "", &problems); /* the defaults */
-	buf_fini(&problems);
 	if (!rc && !(rc = ask_all(&f, e)) && !(rc = check(&f, e)) && !(rc = make_folder(&f, e)) &&
 	    !(rc = f.admin_email.n ? write_users(&f, e) : RC_OK) &&
 	    !(rc = write_new(&f, file, 0640, 0, config_text_of(&f), e)))

@@ -1,7 +1,6 @@
 /* first_config.h - the first configuration file: asks what only a person knows, and makes the rest. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 
 /* Asks on the terminal (or reads a line for each question from standard input; at its end the defaults), makes tokens, a secret and the first

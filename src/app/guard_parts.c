@@ -16,7 +16,6 @@
 #include "net/aws.h"
 #include "providers/isb/account_table.h"
 #include "providers/sim/cloud.h"
-#include "service/hold/holds.h"
 #include "service/reconcile/reconcile.h"
 
 bool guard_parts_is_wanted(const struct config *c)
@@ -49,10 +48,10 @@ void guard_parts_check(const struct config *c, struct buf *problems)
 
 static struct account_table *open_table(const struct config *c, struct sim_cloud *cloud, struct guard_parts *g)
 {
-	struct aws_client_options options = { .region = config_text(c, CONFIG_AWS_REGION),
-		                              .service = "dynamodb",
-		                              .clock = &clock_real };
-	struct arena              a = { 0 };
+	struct aws_client_options        options = { .region = config_text(c, CONFIG_AWS_REGION),
+		                                     .service = "dynamodb",
+		                                     .clock = &clock_real };
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
 	if (is_simulated(c)) {
 		g->sim = cloud;
@@ -62,7 +61,6 @@ static struct account_table *open_table(const struct config *c, struct sim_cloud
 	options.identity = g->identity;
 	rc_ignore(app_ddb_endpoint(c, &a, &options.endpoint, NULL)); /* the settings were checked */
 	g->client = aws_client_new(&options);
-	arena_fini(&a);
 	g->table = isb_table_new(g->client, config_str(c, CONFIG_ACCOUNT_TABLE));
 	return isb_table_port(g->table);
 }

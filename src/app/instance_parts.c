@@ -6,13 +6,13 @@
  * it.
  */
 #include "app/instance_parts.h"
+#include "app/aws_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "app/aws_parts.h"
 #include "app/config/config.h"
 #include "app/parts.h"
 #include "app/store/stores.h"
@@ -42,10 +42,10 @@ static void close_sim(struct instance_driver *d)
 /* Real WordPress sites on this machine; its folder must be absolute, since the servers it starts live elsewhere. */
 static enum rc open_local(struct parts *p, struct instance_driver **ret, struct err *e)
 {
-	struct arena  a = { 0 };
-	const char   *named = config_text(p->config, CONFIG_INSTANCE_FOLDER);
-	struct str    folder = named ? str_dup(&a, str_from(named))
-	                             : str_format(&a, "%s/instances", config_text(p->config, CONFIG_DATA));
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char                      *named = config_text(p->config, CONFIG_INSTANCE_FOLDER);
+	struct str    folder = str_format(&a, "%s%s", named ? named : config_text(p->config, CONFIG_DATA),
+                                       named ? "" : "/instances");
 	char         *path = mkdir(folder.p, 0711) == 0 || errno == EEXIST ? realpath(folder.p, NULL) : NULL;
 	struct local *local;
 	enum rc       rc;
@@ -58,7 +58,6 @@ static enum rc open_local(struct parts *p, struct instance_driver **ret, struct 
 	                           &local, e)))
 		*ret = local_driver(local);
 	free(path);
-	arena_fini(&a);
 	return rc;
 }
 

@@ -1,9 +1,6 @@
 /* instance_parts.h - what tenants' instances need, put together: the driver, queues, sagas. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "kernel/saga.h"
 #include "providers/aws/instances/instances.h"

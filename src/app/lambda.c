@@ -197,13 +197,10 @@ static enum rc take_record(struct function *f, const json_t *record, struct aren
 /* {"batchItemFailures": [{"itemIdentifier": messageId}]} */
 static struct str take_batch(struct function *f, const json_t *records, struct arena *a)
 {
-	struct json_out o;
-	struct buf      b;
+	struct buf      b = BUF(LAMBDA_PAYLOAD_MAX);
+	struct json_out o = JSON_OUT(&b);
 
-	buf_init(&b, LAMBDA_PAYLOAD_MAX);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_array(&o, "batchItemFailures");
+	JSON_PUT(&o, member_object(NULL), member_list("batchItemFailures"));
 	for (size_t i = 0; i < json_array_size(records); i++) {
 		struct str id = STR("");
 		struct err e = { 0 };
@@ -215,12 +212,9 @@ static struct str take_batch(struct function *f, const json_t *records, struct a
 		log_write(LOG_WARNING, "lambda",
 		          (struct log_field[]){ LOG_STR("messageId", id), LOG_STR("why", str_from(e.msg)) }, 2,
 		          "a message was not taken");
-		json_open_object(&o);
-		json_put_str(&o, "itemIdentifier", id);
-		json_close_object(&o);
+		JSON_PUT(&o, member_object(NULL), member_str("itemIdentifier", id), member_end());
 	}
-	json_close_array(&o);
-	json_close_object(&o);
+	JSON_PUT(&o, member_list_end(), member_end());
 	return buf_take(&b, a);
 }
 
@@ -317,13 +311,12 @@ static bool serve_one(struct function *f, struct arena *a)
 
 static int fail_to_start(const char *at, const char *type, const char *text)
 {
-	struct arena a = { 0 };
-	struct err   e = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct err                       e = { 0 };
 
 	fprintf(stderr, "leasehold: %s\n", text);
 	if (lambda_init_error(at, type, text, &a, &e))
 		fprintf(stderr, "leasehold: the runtime cannot be told: %s\n", e.msg);
-	arena_fini(&a);
 	return EXIT_FAILURE;
 }
 

@@ -36,7 +36,7 @@ bool lease_parts_is_wanted(const struct config *c)
 	return config_text(c, CONFIG_JWT_SECRET) != NULL && !guard_parts_is_wanted(c);
 }
 
-const struct policy *lease_parts_policy(void *arg)
+static const struct policy *current_policy(void *arg)
 {
 	const struct lease_parts *l = arg;
 
@@ -45,7 +45,7 @@ const struct policy *lease_parts_policy(void *arg)
 
 const struct approval_policy *lease_parts_approval(void *arg)
 {
-	return lease_parts_policy(arg)->approval;
+	return current_policy(arg)->approval;
 }
 
 enum rc lease_parts_read_rules(const struct config *c, struct hold_rules *ret, struct err *e)
@@ -96,13 +96,13 @@ static void make_parts(struct lease_parts *l, const struct config *c, struct sto
 		                         .projects = config_number(c, CONFIG_PROJECTED),
 		                         .line_limit_ms = config_number(c, CONFIG_LINE_DAYS) * 86400000,
 		                         .rules = &l->rules,
-		                         .policy = lease_parts_policy,
+		                         .policy = current_policy,
 		                         .policy_arg = l };
 	l->clean = (struct account_clean_options){ .store = store,
 		                                   .cleaner = l->cloud.cleaner,
 		                                   .at_once = (unsigned)config_number(c, CONFIG_CLEAN_AT_ONCE),
 		                                   .rules = &l->rules,
-		                                   .policy = lease_parts_policy,
+		                                   .policy = current_policy,
 		                                   .policy_arg = l };
 	l->reports = (struct reports){ .store = store,
 		                       .costs = l->cloud.costs,
@@ -256,15 +256,14 @@ static enum rc seed_templates(struct lease_parts *l, struct arena *a, struct err
 
 static enum rc seed(struct lease_parts *l, struct err *e)
 {
-	struct arena a = { 0 };
-	bool         is_fresh = false;
-	enum rc      rc = store_read(l->store, is_untouched, &is_fresh, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	bool                             is_fresh = false;
+	enum rc                          rc = store_read(l->store, is_untouched, &is_fresh, &a, e);
 
 	if (!rc && is_fresh)
 		rc = seed_accounts(l, &a, e);
 	if (!rc && is_fresh)
 		rc = seed_templates(l, &a, e);
-	arena_fini(&a);
 	return rc ? err_wrap(e, rc, "the first accounts and templates") : RC_OK;
 }
 

@@ -61,12 +61,10 @@ static void print_lines(const char *before, const struct buf *lines)
 
 static void print_near_misses(void)
 {
-	struct buf notes;
+	CLEANUP(buf_fini) struct buf notes = BUF(TEXT_MAX);
 
-	buf_init(&notes, TEXT_MAX);
 	config_near_misses((const char *const *)environ, &notes);
 	print_lines("leasehold: WARNING: ", &notes);
-	buf_fini(&notes);
 }
 
 static int report_problems(const char *and_so, const struct buf *problems)
@@ -116,7 +114,7 @@ static int run_lambda(const struct cli_args *args, struct config *c, struct buf 
 /* Tokens that are missing are only noted here: whoever looks at the settings may not be the one who has the secrets. */
 static int run_config(const struct cli_args *args, struct config *c, struct buf *problems)
 {
-	struct buf text;
+	struct buf text = BUF(TEXT_MAX);
 	int        code = CLI_EXIT_OK;
 
 	(void)args;
@@ -129,7 +127,6 @@ static int run_config(const struct cli_args *args, struct config *c, struct buf 
 		        config_name(CONFIG_API_TOKEN), config_name(CONFIG_ADMIN_TOKEN));
 	if (problems->n)
 		code = report_problems("", problems);
-	buf_init(&text, TEXT_MAX);
 	config_print(c, &text);
 	print_and_free(&text);
 	return code;
@@ -192,14 +189,12 @@ static int run_migrate(const struct cli_args *args, struct config *c, struct buf
 static int with_config(const struct cli_args *args,
                        int (*run)(const struct cli_args *args, struct config *c, struct buf *problems))
 {
-	struct config config;
-	struct buf    problems;
-	int           code;
+	struct config                config;
+	CLEANUP(buf_fini) struct buf problems = BUF(TEXT_MAX);
+	int                          code;
 
-	buf_init(&problems, TEXT_MAX);
 	load_config(&config, args, &problems);
 	code = run(args, &config, &problems);
-	buf_fini(&problems);
 	config_fini(&config);
 	return code;
 }
@@ -224,9 +219,8 @@ static int run_init(const struct cli_args *args)
 
 static int print_text(void (*write)(struct buf *b))
 {
-	struct buf text;
+	struct buf text = BUF(TEXT_MAX);
 
-	buf_init(&text, TEXT_MAX);
 	write(&text);
 	return print_and_free(&text);
 }

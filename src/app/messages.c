@@ -9,10 +9,10 @@
  * them.
  */
 #include "app/messages.h"
+#include "app/aws_parts.h"
 
 #include <stdlib.h>
 
-#include "app/aws_parts.h"
 #include "app/config/config.h"
 #include "app/instance_parts.h"
 #include "app/parts.h"
@@ -338,8 +338,8 @@ static void state(struct messages *m, struct str name, bool is_so, struct str te
 
 void messages_tell(struct messages *m)
 {
-	struct arena a = { 0 };
-	char         why[240];
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	char                             why[240];
 
 	for (size_t i = 0; i < m->inbox_count; i++) {
 		struct poller_state seen = { 0 };
@@ -355,7 +355,6 @@ void messages_tell(struct messages *m)
 		state(m, STR("circuit/ses"), is_paused, is_paused ? utf8_line(&a, str_from(why), sizeof(why)) : STR(""),
 		      &m->was_paused);
 	}
-	arena_fini(&a);
 }
 
 struct overdue {
@@ -391,9 +390,9 @@ static enum rc count_overdue(struct session *s, void *arg, struct err *e)
 
 void messages_write_figures(struct messages *m)
 {
-	struct overdue overdue = { .messages = m };
-	struct arena   a = { 0 };
-	struct str     line;
+	struct overdue                   overdue = { .messages = m };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       line;
 
 	if (!m->has_emf)
 		return;
@@ -402,5 +401,4 @@ void messages_write_figures(struct messages *m)
 	line = emf_line(&m->emf, clock_now(&clock_real).ms, overdue.count, &a);
 	if (line.n)
 		log_raw(line);
-	arena_fini(&a);
 }

@@ -2,11 +2,9 @@
  * settings want it. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/err.h"
 #include "providers/aws/messages/bell.h"
 #include "providers/aws/messages/bus.h"

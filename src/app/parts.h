@@ -2,11 +2,8 @@
  * leases, or the guard beside another system. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "app/store/stores.h"
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/id.h"
@@ -23,15 +20,12 @@
 struct account_world;
 struct aws_parts;
 struct approval_policy;
-struct buf;
-struct config;
 struct csp;
 struct instance_parts;
 struct isb_table;
 struct jobs;
 struct kernel;
 struct messages;
-struct metrics;
 struct nuke;
 struct policy;
 struct policy_holder;
@@ -99,9 +93,6 @@ void               lease_parts_free(struct lease_parts *l);
 /* aws-nuke, if the settings ask for it. cleaner_check() adds a line for each problem; open only what has passed it. */
 void               cleaner_check(const struct config *c, struct buf *problems);
 MUST_CHECK enum rc cleaner_open(struct lease_parts *l, const struct config *c, struct aws_parts *aws, struct err *e);
-
-/* The policy in force; arg is a struct lease_parts. Any thread. */
-const struct policy *lease_parts_policy(void *arg);
 
 /* Its approval rules; NULL: there are none. arg is a struct lease_parts. Any thread. */
 const struct approval_policy *lease_parts_approval(void *arg);

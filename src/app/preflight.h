@@ -1,9 +1,6 @@
 /* preflight.h - what must be right outside the settings' own limits before a server starts. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
 

@@ -23,15 +23,14 @@ static bool is_reference(const struct config *c, enum setting id)
 
 static void read_one(struct config *c, enum setting id, struct aws_caller *own, struct buf *problems)
 {
-	struct arena a = { 0 };
-	struct str   value;
-	struct err   e = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       value;
+	struct err                       e = { 0 };
 
 	if (aws_secret_read(own, str_skip(c->values[id].reference, strlen(AWS_SECRET_PREFIX)), &a, &value, &e))
 		buf_addf(problems, "%s: %s\n", config_name(id), e.msg);
 	else
 		config_set(c, id, value, c->values[id].origin);
-	arena_fini(&a);
 }
 
 void secrets_read(struct config *c, struct buf *problems)

@@ -109,11 +109,11 @@ static enum rc open_store(struct server *s, struct err *e)
 /* Claims that were acknowledged are gone with what was lost: what is in use looks free. */
 static enum rc pause_after_loss(struct server *s, struct err *e)
 {
-	struct arena      a = { 0 };
-	struct event_list newest = { .is_newest_first = true, .limit = 1 };
-	char              when[ISO_TIME_SIZE] = "an unknown time";
-	struct str        reason;
-	enum rc           rc = store_read(s->p.store.store, event_list, &newest, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct event_list                newest = { .is_newest_first = true, .limit = 1 };
+	char                             when[ISO_TIME_SIZE] = "an unknown time";
+	struct str                       reason;
+	enum rc                          rc = store_read(s->p.store.store, event_list, &newest, &a, e);
 
 	if (!rc && newest.count)
 		(void)iso_time(newest.events[0].time_ms / 1000, when);
@@ -123,7 +123,6 @@ static enum rc pause_after_loss(struct server *s, struct err *e)
 	if (!rc)
 		log_write(LOG_ERROR, "serve", NULL, 0, "%.*s; claims are paused (docs/runbook.md#claims-paused)",
 		          STR_ARG(reason));
-	arena_fini(&a);
 	return rc;
 }
 

@@ -85,12 +85,12 @@ static bool is_web_url(struct str url)
 
 void signin_check(const struct config *c, struct buf *problems)
 {
-	struct str          app = config_str(c, CONFIG_WEB_APP_URL);
-	struct arena        a = { 0 };
-	struct oidc_options oidc = oidc_options(c, &a);
-	struct users_file  *users = NULL;
-	struct jwt_secrets  secrets;
-	struct err          e = { 0 };
+	struct str                       app = config_str(c, CONFIG_WEB_APP_URL);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct oidc_options              oidc = oidc_options(c, &a);
+	struct users_file               *users = NULL;
+	struct jwt_secrets               secrets;
+	struct err                       e = { 0 };
 
 	if (read_secrets(c, &secrets, &e))
 		buf_addf(problems, "%s\n", e.msg);
@@ -105,7 +105,6 @@ void signin_check(const struct config *c, struct buf *problems)
 	if (oidc.issuer.n && oidc_check(&oidc, &e))
 		buf_addf(problems, "sign-in provider (LEASEHOLD_OIDC_*, %s): %s\n", config_name(CONFIG_WEB_APP_URL),
 		         e.msg);
-	arena_fini(&a);
 }
 
 /* --- tokens of tracks, operators and senders of events --- */

@@ -1,7 +1,6 @@
 /* signin.h - sign-in of this program: its tokens, secrets, users, provider and keys, from the settings. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
 

@@ -87,9 +87,9 @@ static enum rc emit(struct session *s, void *arg, struct err *e)
 /* Stays to be told while it cannot be stored. */
 static void tell_end(struct store_watch *w, struct store *store, const struct err *why)
 {
-	struct arena a = { 0 };
-	uint64_t     failed = w->failed - w->before;
-	char         since[ISO_TIME_SIZE];
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	uint64_t                         failed = w->failed - w->before;
+	char                             since[ISO_TIME_SIZE];
 	struct event event = { .type = STR("StoreRecovered"), .subject = STR("store"), .actor = STR("store") };
 
 	(void)iso_time(w->since_ms / 1000, since);
@@ -101,7 +101,6 @@ static void tell_end(struct store_watch *w, struct store *store, const struct er
 		          since, why->msg);
 		w->since_ms = 0;
 	}
-	arena_fini(&a);
 }
 
 void store_watch_look(struct store_watch *w, struct store *store, const struct clock *clock)
@@ -126,17 +125,16 @@ void store_watch_look(struct store_watch *w, struct store *store, const struct c
 
 enum rc world_clock(struct store *store, int64_t scale, struct clock *ret, struct err *e)
 {
-	struct arena      a = { 0 };
-	struct event_list newest = { .is_newest_first = true, .limit = 1 };
-	struct wall       start = clock_now(&clock_real);
-	bool              is_ahead;
-	enum rc           rc = store_read(store, event_list, &newest, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct event_list                newest = { .is_newest_first = true, .limit = 1 };
+	struct wall                      start = clock_now(&clock_real);
+	bool                             is_ahead;
+	enum rc                          rc = store_read(store, event_list, &newest, &a, e);
 
 	is_ahead = !rc && newest.count && newest.events[0].time_ms > start.ms + AHEAD_MS;
 	if (is_ahead)
 		start.ms = newest.events[0].time_ms;
 	if (!rc && (is_ahead || scale > 1))
 		*ret = clock_scaled(start, scale);
-	arena_fini(&a);
 	return rc;
 }

@@ -1,10 +1,8 @@
 /* watch.h - the machine's date and the store's commits, looked after; the time of a simulated world. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/id.h"
 

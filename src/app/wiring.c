@@ -22,6 +22,7 @@
 #include "app/watch.h"
 #include "base/arena.h"
 #include "base/id.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -186,8 +187,8 @@ static void refresh_policy(struct wiring *w)
 /* As whoever asks /metrics sees them; where the store does not answer, as they were. */
 static void log_metrics(struct wiring *w)
 {
-	struct arena  a = { 0 };
-	struct gauges gauges;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct gauges                    gauges;
 
 	gauges_init(&gauges, w->kernel);
 	if (store_read(w->p->store.store, gauges_count, &gauges, &a, NULL) == RC_OK)
@@ -195,7 +196,6 @@ static void log_metrics(struct wiring *w)
 	gauges_read(w->p->metrics, w->p->store.store);
 	metrics_set(w->p->metrics, METRIC_CSP_CIRCUIT_OPEN, csp_breaker_is_open(w->p->csp, NULL));
 	metrics_log(w->p->metrics);
-	arena_fini(&a);
 }
 
 static void check_alarms(struct wiring *w)
@@ -237,32 +237,28 @@ static bool take_in(struct wiring *w, const struct sim_due_event *due, struct ar
 
 static void bring_events(struct wiring *w)
 {
-	struct arena          a = { 0 };
-	struct sim_due_event *due;
-	size_t                count, taken = 0;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct sim_due_event            *due;
+	size_t                           count, taken = 0;
 
 	if (sim_cloud_take_events(w->p->sim, SIM_EVENTS_MAX, &a, &due, &count, NULL) == RC_OK)
 		while (taken < count && take_in(w, &due[taken], &a))
 			taken++;
 	if (taken) /* else they come again and are known */
 		rc_ignore(sim_cloud_drop_events(w->p->sim, due, taken, NULL));
-	arena_fini(&a);
 }
 
 /* False: stop. */
 static bool wait_tick(struct wiring *w)
 {
 	struct timespec until;
-	bool            may_go_on;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += TICK_MS / 1000;
-	pthread_mutex_lock(&w->lock);
+	LOCKED(&w->lock);
 	while (!w->is_stopping && pthread_cond_timedwait(&w->is_changed, &w->lock, &until) == 0)
 		;
-	may_go_on = !w->is_stopping;
-	pthread_mutex_unlock(&w->lock);
-	return may_go_on;
+	return !w->is_stopping;
 }
 
 static void *pulse_loop(void *arg)

@@ -1,9 +1,6 @@
 /* wiring.h - the kernel of this program: which queues there are, who is told what, and the threads behind it. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 
 struct api;

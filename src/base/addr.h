@@ -1,9 +1,6 @@
 /* addr.h - where an IP address lies: on the internet, in a network of one's own, or where nobody has business. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/str.h"
 
 struct sockaddr;

@@ -1,11 +1,7 @@
 /* base64.h - URL-safe base64 without padding, for tokens that travel in a query string. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/str.h"
-
-struct arena;
 
 struct str base64url_encode(struct arena *a, struct str bytes);
 

@@ -1,14 +1,7 @@
 /* buf.h - a growing byte buffer with a stated maximum, always NUL-terminated. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/str.h"
-
-struct arena;
 
 struct buf {
 	char  *p;
@@ -18,6 +11,8 @@ struct buf {
 	bool   is_full; /* something did not fit; nothing is added after that */
 };
 
+/* struct buf b = BUF(max); is the same as buf_init(). */
+#define BUF(most) ((struct buf){ .max = (most) })
 void buf_init(struct buf *b, size_t max);
 void buf_fini(struct buf *b);
 

@@ -1,9 +1,6 @@
 /* clock.h - two kinds of time that do not mix, and the one place that reads them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/str.h"
 
 struct steady;

@@ -1,14 +1,9 @@
 /* file.h - whole files through a descriptor, and whether a file may be trusted with secrets. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct stat;
 
 /* Everything up to the end, in the arena. RC_TOO_LARGE: more than max bytes; RC_UNAVAILABLE: errno says why. */

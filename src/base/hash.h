@@ -3,8 +3,6 @@
 
 #include "base/str.h"
 
-struct arena;
-
 struct hash {
 	unsigned char bytes[32];
 };

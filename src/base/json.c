@@ -387,6 +387,7 @@ static void put_member(struct json_out *o, const struct json_member *m)
 	case MEMBER_INT: json_put_int(o, m->name, m->number); break;
 	case MEMBER_BOOL: json_put_bool(o, m->name, m->number); break;
 	case MEMBER_TIME: json_put_str(o, m->name, iso_time(m->number / 1000, (char[ISO_TIME_SIZE]){ 0 })); break;
+	case MEMBER_AT: json_put_time(o, m->name, m->number); break;
 	case MEMBER_MOMENT:
 		json_put_str(o, m->name,
 		             m->number % 1000 ? iso_time_ms(m->number, (char[ISO_TIME_SIZE]){ 0 })
@@ -415,11 +416,9 @@ void json_put_members(struct json_out *o, const struct json_member *members, siz
 
 struct str json_of(struct arena *a, const struct json_member *members, size_t count)
 {
-	CLEANUP(buf_fini) struct buf b;
-	struct json_out              o;
+	CLEANUP(buf_fini) struct buf b = BUF(JSON_OF_MAX);
+	struct json_out              o = JSON_OUT(&b);
 
-	buf_init(&b, JSON_OF_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	json_put_members(&o, members, count);
 	json_close_object(&o);

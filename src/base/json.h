@@ -2,15 +2,10 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 enum { JSON_DEPTH_MAX = 32, JSON_NESTING_MAX = 16 };
 
@@ -42,6 +37,8 @@ struct json_out {
 	bool        has_member[JSON_NESTING_MAX];
 };
 
+/* struct json_out o = JSON_OUT(&b); is the same as json_out_init(). */
+#define JSON_OUT(into) ((struct json_out){ .b = (into) })
 void json_out_init(struct json_out *o, struct buf *b);
 
 void json_open_object(struct json_out *o); /* as a value of an array, or the document */
@@ -70,8 +67,8 @@ struct str json_dollars(struct arena *a, double dollars);
 enum { JSON_OF_MAX = 262144 };
 /* clang-format off */
 enum json_member_kind {
-	MEMBER_NONE, MEMBER_STR, MEMBER_TEXT, MEMBER_INT, MEMBER_BOOL, MEMBER_TIME, MEMBER_MOMENT, MEMBER_SEC,
-	MEMBER_RAW, MEMBER_MICRO, MEMBER_OPEN, MEMBER_CLOSE, MEMBER_OPEN_LIST, MEMBER_CLOSE_LIST
+	MEMBER_NONE, MEMBER_STR, MEMBER_TEXT, MEMBER_INT, MEMBER_BOOL, MEMBER_TIME, MEMBER_AT, MEMBER_MOMENT,
+	MEMBER_SEC, MEMBER_RAW, MEMBER_MICRO, MEMBER_OPEN, MEMBER_CLOSE, MEMBER_OPEN_LIST, MEMBER_CLOSE_LIST
 };
 /* clang-format on */
 struct json_member {
@@ -118,6 +115,12 @@ static inline struct json_member member_bool(const char *name, bool value)
 static inline struct json_member member_time(const char *name, int64_t ms)
 {
 	return (struct json_member){ name, MEMBER_TIME, STR(""), ms };
+}
+
+/* The same; 0: null. */
+static inline struct json_member member_at(const char *name, int64_t ms)
+{
+	return (struct json_member){ name, MEMBER_AT, STR(""), ms };
 }
 
 /* The same to the millisecond, when there are any. */

@@ -48,9 +48,8 @@ static void add_json(struct buf *b, enum log_level level, const char *logger, co
                      const struct log_field *fields, size_t count)
 {
 	char            time[ISO_TIME_SIZE];
-	struct json_out out;
+	struct json_out out = JSON_OUT(b);
 
-	json_out_init(&out, b);
 	json_open_object(&out);
 	json_put_str(&out, "timestamp", iso_time_ms(clock_now(&clock_real).ms, time));
 	json_put_str(&out, "level", str_from(level_names[level]));

@@ -1,10 +1,6 @@
 /* log.h - one line per thing that happened, as JSON (or text for people), to standard output. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/str.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR };

@@ -1,9 +1,6 @@
 /* password.h - Argon2id hashes of passwords. Each takes about 0.1 s and 64 MiB: never on the loop thread. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

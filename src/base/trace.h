@@ -1,8 +1,6 @@
 /* trace.h - for whose request a thread works: a W3C trace context, taken in, handed on, never begun. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/str.h"
 
 enum { TRACE_TEXT_MAX = 55, TRACE_AMAZON_SIZE = 88 };

@@ -1,11 +1,7 @@
 /* utf8.h - text from outside, made fit for a line that people read. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/str.h"
-
-struct arena;
 
 /* Bytes of the valid UTF-8 character that s begins with; 0 when there is none. */
 size_t utf8_length(struct str s);

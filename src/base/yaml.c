@@ -280,10 +280,9 @@ static bool is_read_back(struct str text)
 {
 	CLEANUP(json_freep) json_t *value = NULL;
 	const json_t               *item = NULL;
-	struct buf                  b;
+	struct buf                  b = BUF(YAML_BYTES_MAX);
 	bool                        is_same;
 
-	buf_init(&b, YAML_BYTES_MAX);
 	buf_addf(&b, "a:\n- %.*s\n- x\n", STR_ARG(text));
 	if (!b.is_full && yaml_parse(buf_str(&b), &value, NULL) == RC_OK &&
 	    json_array_size(json_object_get(value, "a")) == 2)

@@ -1,10 +1,6 @@
 /* account.h - an account of the pool: where it should be (its status names its OU), where it is, whose it is. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -131,12 +131,11 @@ static bool rule_matches(const struct approval_rule *rule, const struct approval
 void approval_evaluate(const struct approval_policy *policy, const struct approval_question *question,
                        struct arena *explain, struct approval_answer *ret)
 {
-	CLEANUP(buf_fini) struct buf why;
+	CLEANUP(buf_fini) struct buf why = BUF(WHY_MAX);
 
 	*ret = (struct approval_answer){ .verdict = APPROVAL_ASK };
 	if (explain)
 		ret->notes = arena_alloc(explain, (policy->count + 1) * sizeof(*ret->notes));
-	buf_init(&why, WHY_MAX);
 	for (size_t i = 0; i < policy->count; i++) {
 		const struct approval_rule *rule = &policy->rules[i];
 		bool                        matches;

@@ -6,18 +6,11 @@
  * Rules are tried in their order, the first that matches decides; when none does, a person is asked. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "domain/ports/caller.h"
 #include "domain/policy.h"
-
-struct arena;
 
 enum {
 	APPROVAL_RULES_MAX = 100,

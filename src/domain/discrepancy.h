@@ -1,15 +1,9 @@
 /* discrepancy.h - where an account is, what the records say of it, and what is wrong when the two differ. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/clock.h"
 #include "base/str.h"
 #include "domain/hold.h"
-
-struct arena;
 
 /* In the order in which they are looked for; the name, and whether there is a safe way to put it right by itself:
  * never one that makes an account free. */

@@ -3,8 +3,6 @@
  * The rules are read from the top: the first whose condition holds decides. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/str.h"
 
 /* What is known when the event is looked at. Ids of OUs; a status is the other system's. */

@@ -4,16 +4,9 @@
  * how long it lasts. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 /* The first three come by themselves at the end of a cleanup, each when its rule has hours. The next two lock an
  * account away: it is in Quarantine, and leaves it by a cleanup that succeeds, or for good. The last two are a

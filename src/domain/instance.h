@@ -2,11 +2,6 @@
  * called. Pure: no store, no clock. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -155,7 +150,6 @@ struct instance {
 };
 
 const char *instance_state_name(enum instance_state state); /* also of INSTANCE_NONE */
-bool        instance_state_parse(struct str name, enum instance_state *ret);
 
 /* The coarse view: the seven steps of provisioning are PROVISIONING. */
 const char *instance_status(enum instance_state state);

@@ -116,11 +116,10 @@ bool lease_ok(const struct lease *l)
 /* Says from where the event leads anywhere: "Active, Frozen or Provisioning". */
 static enum rc refuse(const struct lease *l, enum lease_event on, struct err *e)
 {
-	CLEANUP(buf_fini) struct buf allowed;
+	CLEANUP(buf_fini) struct buf allowed = BUF(256);
 	enum lease_status            from[LEASE_STATUS_COUNT];
 	size_t                       count = 0;
 
-	buf_init(&allowed, 256);
 	for (int status = 0; status < LEASE_STATUS_COUNT; status++)
 		if (lease_step((enum lease_status)status, on))
 			from[count++] = (enum lease_status)status;

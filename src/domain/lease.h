@@ -2,11 +2,6 @@
  * Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"

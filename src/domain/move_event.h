@@ -3,14 +3,8 @@
  * The wrapping of queues (records with a body) is taken off before, in kernel/edge/intake.c. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 /* The first five are what others read of it too. */
 struct move_event {

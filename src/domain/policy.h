@@ -1,16 +1,10 @@
 /* policy.h - the operator's global configuration: limits, cleanup, sign-in, notices. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
 #include "base/str.h"
 
 struct approval_policy;
-struct arena;
-struct json_out;
 
 enum { COST_GROUPS_MAX = 100, COST_GROUP_MAX = 50, PROBLEMS_MAX = 64, REGIONS_MAX = 32 };
 

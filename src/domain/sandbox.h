@@ -1,10 +1,6 @@
 /* sandbox.h - a sandbox of the pool: its states, the rule for each change. Pure: no store, no clock. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"

@@ -2,12 +2,10 @@
  * calls may take long: for worker threads, any of them. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/caller.h"
 
-struct arena;
 struct password_book;
 struct signin_provider;
 

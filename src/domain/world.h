@@ -1,11 +1,6 @@
 /* world.h - a simulated cloud from above: what goes wrong in it, and what outsiders do. For development and tests. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

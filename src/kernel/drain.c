@@ -110,9 +110,9 @@ static enum rc look(struct drain *d, struct arena *a, bool *ret_is_over, struct 
 
 enum rc drain(struct drain *d, struct err *e)
 {
-	struct arena a = { 0 };
-	bool         is_over = false;
-	enum rc      rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	bool                             is_over = false;
+	enum rc                          rc = RC_OK;
 
 	d->done = 0;
 	d->has_left = false;
@@ -120,6 +120,5 @@ enum rc drain(struct drain *d, struct err *e)
 		arena_reset(&a);
 		rc = look(d, &a, &is_over, e);
 	}
-	arena_fini(&a);
 	return rc;
 }

@@ -2,10 +2,8 @@
  * runs only while it is asked something. Where there is a pump, it does all this. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 

@@ -125,11 +125,9 @@ void event_write_json(const struct kernel *k, const struct event *event, struct 
 
 struct str event_to_json(const struct kernel *k, const struct event *event, struct arena *a)
 {
-	struct json_out o;
-	struct buf      b;
+	struct buf      b = BUF(2 * DETAIL_MAX);
+	struct json_out o = JSON_OUT(&b);
 
-	buf_init(&b, 2 * DETAIL_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	event_write_json(k, event, &o);
 	json_close_object(&o);

@@ -1,16 +1,13 @@
 /* event.h - tell the world, in the same transaction as the change; read what was told. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"
 #include "store/store.h"
 
-struct arena;
 struct buf;
 struct json_out;
 struct kernel;

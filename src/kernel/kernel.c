@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "kernel/defect.h"
 #include "kernel/kernel_private.h"
@@ -47,12 +48,11 @@ static void tell_news(void *context, unsigned news)
 {
 	struct kernel *k = context;
 
-	pthread_mutex_lock(&k->news_lock);
+	LOCKED(&k->news_lock);
 	if (k->on_news.tell && (news & NEWS_TO_DO))
 		k->on_news.tell(k->on_news.arg);
 	if (k->on_events.tell && (news & NEWS_TO_SEE))
 		k->on_events.tell(k->on_events.arg);
-	pthread_mutex_unlock(&k->news_lock);
 }
 
 struct kernel *kernel_new(const struct kernel_options *o)
@@ -90,16 +90,14 @@ struct kernel *kernel_of(const struct session *s)
 
 void kernel_on_news(struct kernel *k, void (*on_news)(void *arg), void *arg)
 {
-	pthread_mutex_lock(&k->news_lock);
+	LOCKED(&k->news_lock);
 	k->on_news = (struct listener){ on_news, arg };
-	pthread_mutex_unlock(&k->news_lock);
 }
 
 void kernel_on_events(struct kernel *k, void (*on_events)(void *arg), void *arg)
 {
-	pthread_mutex_lock(&k->news_lock);
+	LOCKED(&k->news_lock);
 	k->on_events = (struct listener){ on_events, arg };
-	pthread_mutex_unlock(&k->news_lock);
 }
 
 const struct queue *kernel_queue(const struct kernel *k, struct str name)
@@ -131,12 +129,8 @@ const void *kernel_hook(const struct kernel *k, const char *name)
 
 uint64_t kernel_random(struct kernel *k)
 {
-	uint64_t number;
-
-	pthread_mutex_lock(&k->lock);
-	number = k->options.random(k->options.random_arg);
-	pthread_mutex_unlock(&k->lock);
-	return number;
+	LOCKED(&k->lock);
+	return k->options.random(k->options.random_arg);
 }
 
 static void put_hex(char *to, uint64_t number, int digits)
@@ -316,7 +310,7 @@ size_t kernel_timer_allowance(struct kernel *k, int64_t now_ms, size_t wanted)
 {
 	size_t allowed;
 
-	pthread_mutex_lock(&k->lock);
+	LOCKED(&k->lock);
 	if (now_ms - k->window_ms >= kernel_span_ms(k, 1000) || now_ms < k->window_ms) {
 		k->window_ms = now_ms;
 		k->fired = 0;
@@ -325,7 +319,6 @@ size_t kernel_timer_allowance(struct kernel *k, int64_t now_ms, size_t wanted)
 	if (allowed > wanted)
 		allowed = wanted;
 	k->fired += (int64_t)allowed;
-	pthread_mutex_unlock(&k->lock);
 	return allowed;
 }
 

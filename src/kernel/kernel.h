@@ -1,11 +1,6 @@
 /* kernel.h - what all parts of the kernel share: who we are, queues, routes, kinds of sagas, time and chance. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,23 +1,16 @@
 /* kernel_private.h - shared by the files of the kernel; nobody else includes this. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "kernel/saga_rule.h"
 
-struct arena;
 struct dead;
 struct event;
 struct event_list;
 struct kernel;
 struct query;
 struct saga;
-struct saga_kind;
 struct session;
 struct timer;
 

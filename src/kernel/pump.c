@@ -26,6 +26,7 @@
 #include <time.h>
 
 #include "base/inbox.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/kernel.h"
@@ -235,9 +236,8 @@ static void put_aside(struct pump *p, struct item *item)
 static bool wake_rested(struct pump *p)
 {
 	struct item **at = &p->resting;
-	bool          has_others;
 
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	while (*at) {
 		struct item *item = *at;
 
@@ -248,9 +248,7 @@ static bool wake_rested(struct pump *p)
 		*at = item->next_resting;
 		put_aside(p, item);
 	}
-	has_others = p->resting != NULL;
-	pthread_mutex_unlock(&p->lock);
-	return has_others;
+	return p->resting != NULL;
 }
 
 static void end_item(struct item *item)
@@ -259,7 +257,7 @@ static void end_item(struct item *item)
 	struct item **at = &p->calling;
 	bool          is_call = item->work.needs_call, has_more = item->work.has_more, must_look;
 
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	while (is_call && *at != item)
 		at = &(*at)->next_call;
 	if (is_call)
@@ -277,7 +275,6 @@ static void end_item(struct item *item)
 		atomic_store(&p->is_poked, true);
 	if (must_look || p->is_stopping)
 		pthread_cond_broadcast(&p->is_changed);
-	pthread_mutex_unlock(&p->lock);
 }
 
 /* The store has failed a stage, and the work stays due. One line a second says enough. */
@@ -331,12 +328,9 @@ static void on_settled(struct txn *t, enum rc rc, const struct err *e)
 static bool may_go_on(void *arg)
 {
 	struct pump *p = arg;
-	bool         may;
 
-	pthread_mutex_lock(&p->lock);
-	may = !p->is_stopping;
-	pthread_mutex_unlock(&p->lock);
-	return may;
+	LOCKED(&p->lock);
+	return !p->is_stopping;
 }
 
 static enum rc run_stage(struct item *item, txn_fn *stage)
@@ -453,9 +447,8 @@ static int64_t begin_all(struct pump *p, const struct work_list *list, int64_t w
 		if (wait_ms > CLAIMED_MS)
 			wait_ms = CLAIMED_MS;
 	}
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	p->is_blind = !has_begun && p->alone > 0;
-	pthread_mutex_unlock(&p->lock);
 	return has_begun ? SETTLED_MS : wait_ms;
 }
 
@@ -465,7 +458,7 @@ static struct work_skips find_saturated(struct pump *p, struct arena *a)
 	struct str *list;
 	size_t      count = 0;
 
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	list = arena_alloc(a, (p->crews[SHARED].called + p->crews[OWN].called + 1) * sizeof(*list));
 	for (const struct item *item = p->calling; item; item = item->next_call) {
 		struct str prefix = prefix_of(&item->work);
@@ -473,7 +466,6 @@ static struct work_skips find_saturated(struct pump *p, struct arena *a)
 		if (prefix.n && room_for(p, &item->work) == NO_ROOM && !str_is_among(prefix, list, count))
 			list[count++] = str_dup(a, prefix);
 	}
-	pthread_mutex_unlock(&p->lock);
 	return (struct work_skips){ list, count };
 }
 
@@ -499,9 +491,9 @@ static int64_t look(struct pump *p, struct arena *a)
 
 static void *find_loop(void *arg)
 {
-	struct pump *p = arg;
-	struct arena a = { 0 };
-	int64_t      wait_ms = 0;
+	struct pump                     *p = arg;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	int64_t                          wait_ms = 0;
 
 	pthread_mutex_lock(&p->lock);
 	while (wait_for_reason(p, wait_ms)) {
@@ -511,7 +503,6 @@ static void *find_loop(void *arg)
 		pthread_mutex_lock(&p->lock);
 	}
 	pthread_mutex_unlock(&p->lock);
-	arena_fini(&a);
 	return NULL;
 }
 
@@ -521,9 +512,8 @@ void pump_poke(struct pump *p)
 {
 	if (atomic_exchange(&p->is_poked, true))
 		return; /* it has heard */
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	pthread_cond_broadcast(&p->is_changed);
-	pthread_mutex_unlock(&p->lock);
 }
 
 static void crew_init(struct crew *c, struct pump *p, size_t most)

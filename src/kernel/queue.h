@@ -1,17 +1,14 @@
 /* queue.h - deliveries: at least once, in order per subject, N tries with back-off, then dead. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"
 #include "store/store.h"
 
-struct arena;
 struct kernel;
 
 /* What a handler is given. */

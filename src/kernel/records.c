@@ -6,7 +6,6 @@
  */
 #include "kernel/records.h"
 
-#include "base/attr.h"
 #include "store/record_rows.h"
 
 #define TYPE(id, list, ...)                                                          \

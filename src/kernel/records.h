@@ -1,9 +1,6 @@
 /* records.h - what the kernel keeps: events, deliveries, dead letters, timers, sagas, alarms, webhooks. Times in ms. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/str.h"
 #include "base/trace.h"
 #include "store/record.h"

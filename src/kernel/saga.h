@@ -1,17 +1,13 @@
 /* saga.h - long operations on the outside: a table of steps with do, check and undo. Ends done, undone or parked. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"
 #include "store/store.h"
-
-struct arena;
 
 /* What a step is given. Blocks, on a worker thread. */
 struct saga_call {

@@ -114,23 +114,18 @@ static int64_t find_to_undo(const struct saga_rule *r, int64_t from)
 /* The names of all steps whose effect may be there, as a JSON array; empty when there is none. */
 static struct str list_leftovers(const struct saga_rule *r)
 {
-	const struct saga *saga = r->saga;
-	struct saga        at = *saga;
-	struct buf         b;
-	struct json_out    o;
-	struct str         text;
+	const struct saga           *saga = r->saga;
+	struct saga                  at = *saga;
+	CLEANUP(buf_fini) struct buf b = BUF(LEFTOVERS_MAX);
+	struct json_out              o = JSON_OUT(&b);
 
-	buf_init(&b, LEFTOVERS_MAX);
-	json_out_init(&o, &b);
 	for (size_t i = 0; i < saga->marks.n && i < SAGA_STEPS_MAX && !HAS_DEFECT(FORGET_LEFTOVERS); i++) {
 		if (!may_be_there(saga->marks.p[i]))
 			continue;
 		at.step = (int64_t)i;
 		json_add_str(&o, saga_rule_step_name(&at, r->kind, r->arena));
 	}
-	text = b.n ? str_format(r->arena, "[%.*s]", (int)b.n, b.p) : STR("");
-	buf_fini(&b);
-	return text;
+	return b.n ? str_format(r->arena, "[%.*s]", (int)b.n, b.p) : STR("");
 }
 
 static enum saga_next end(const struct saga_rule *r, enum saga_state state)

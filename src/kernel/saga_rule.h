@@ -1,15 +1,10 @@
 /* saga_rule.h - what a saga does next, as pure functions from its record, a call's outcome and the time. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "kernel/records.h"
 
-struct arena;
 struct saga_kind;
 struct saga_step;
 

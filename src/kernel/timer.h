@@ -1,7 +1,6 @@
 /* timer.h - durable one-shot timers: armed and cancelled in the caller's transaction, never early. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"

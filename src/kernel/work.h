@@ -5,7 +5,6 @@
  * what only touches the store is settled alone. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,8 +14,6 @@
 #include "kernel/saga.h"
 #include "kernel/saga_rule.h"
 #include "store/store.h"
-
-struct kernel;
 
 enum work_kind { WORK_LANE, WORK_TIMER, WORK_SAGA };
 

@@ -1,16 +1,11 @@
 /* aws.h - calls to AWS services: credentials, signature, time limits, retries. Blocks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "net/sigv4.h"
 
-struct arena;
 struct aws_client;
 struct aws_identity;
 

@@ -119,9 +119,9 @@ static long or_default(long given, long fallback)
 
 struct aws_client *aws_client_new(const struct aws_client_options *o)
 {
-	struct aws_client *c = mem_new(struct aws_client);
-	struct arena       a = { 0 };
-	const char        *url = o->endpoint;
+	struct aws_client               *c = mem_new(struct aws_client);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char                      *url = o->endpoint;
 
 	c->o = *o;
 	c->o.connect_timeout_ms = or_default(o->connect_timeout_ms, DEFAULT_CONNECT_MS);
@@ -140,7 +140,6 @@ struct aws_client *aws_client_new(const struct aws_client_options *o)
 	c->url = mem_strdup(c->home);
 	while (c->url[0] && c->url[strlen(c->url) - 1] == '/')
 		c->url[strlen(c->url) - 1] = '\0';
-	arena_fini(&a);
 	return c;
 }
 
@@ -183,44 +182,37 @@ static struct str url_host(const char *url, struct str *ret_path, struct str *re
 	return host;
 }
 
-void aws_sign(const struct aws_operation *op, const struct aws_credentials *c, struct wall now, struct arena *a,
-              struct fetch_request *req)
+/* Exactly these headers are signed; the agent is not: proxies may change it. */
+static void sign(const struct call *call, struct fetch_request *req)
 {
-	struct str             path, query, host = url_host(req->url, &path, &query);
-	struct sigv4_header    headers[3] = { { STR("Host"), host } };
-	struct sigv4_request   text = { .method = str_from(req->method),
-		                        .path = path,
-		                        .query = query,
-		                        .headers = headers,
-		                        .header_count = 1,
-		                        .body = req->body,
-		                        .region = op->region,
-		                        .service = op->service };
-	struct sigv4_signature signature;
-	size_t                 n = 0;
+	const struct aws_request *r = call->req;
+	struct arena             *a = call->arena;
+	struct str                path, query, host = url_host(req->url, &path, &query);
+	struct sigv4_header       headers[3] = { { STR("Host"), host } };
+	struct sigv4_request      text = { .method = str_from(req->method),
+		                           .path = path,
+		                           .query = query,
+		                           .headers = headers,
+		                           .header_count = 1,
+		                           .body = req->body,
+		                           .region = str_from(call->client->region),
+		                           .service = str_from(call->client->service) };
+	struct sigv4_signature    signature;
+	size_t                    n = 0;
 
-	if (op->type.n)
-		headers[text.header_count++] = (struct sigv4_header){ STR("Content-Type"), op->type };
-	if (op->target.n)
-		headers[text.header_count++] = (struct sigv4_header){ STR("X-Amz-Target"), op->target };
-	sigv4_sign(&text, c, now, a, &signature);
+	if (r->type.n)
+		headers[text.header_count++] = (struct sigv4_header){ STR("Content-Type"), r->type };
+	if (r->target.n)
+		headers[text.header_count++] = (struct sigv4_header){ STR("X-Amz-Target"), r->target };
+	sigv4_sign(&text, &call->used, call->signed_at, a, &signature);
 	for (; n < text.header_count; n++)
 		req->headers[n] = header(a, headers[n].name.p, headers[n].value);
 	req->headers[n++] = header(a, "X-Amz-Date", signature.amz_date);
 	req->headers[n++] = header(a, "Authorization", signature.authorization);
-	if (c->session_token.n)
-		req->headers[n++] = header(a, "X-Amz-Security-Token", c->session_token);
-}
-
-/* Not signed: proxies may change it. */
-static void add_agent(struct fetch_request *req, const char *agent, struct arena *a)
-{
-	size_t n = 0;
-
-	while (req->headers[n])
-		n++;
-	if (agent)
-		req->headers[n] = header(a, "User-Agent", str_from(agent));
+	if (call->used.session_token.n)
+		req->headers[n++] = header(a, "X-Amz-Security-Token", call->used.session_token);
+	if (call->client->agent)
+		req->headers[n] = header(a, "User-Agent", str_from(call->client->agent));
 }
 
 static long limit_to(long wanted, long left)
@@ -233,16 +225,13 @@ static enum rc attempt(struct call *call, unsigned *sends, struct err *e)
 	struct aws_client               *c = call->client;
 	const struct aws_client_options *o = &c->o;
 	const struct aws_request        *r = call->req;
-	struct aws_operation             op = {
-		            .region = str_from(c->region), .service = str_from(c->service), .type = r->type, .target = r->target
-	};
-	struct fetch_request req = { .method = r->method ? r->method : "POST",
-		                     .url = call->url,
-		                     .body = r->body,
-		                     .max_bytes = AWS_REPLY_MAX,
-		                     .sends = sends };
-	enum rc              rc;
-	long                 left;
+	struct fetch_request             req = { .method = r->method ? r->method : "POST",
+		                                 .url = call->url,
+		                                 .body = r->body,
+		                                 .max_bytes = AWS_REPLY_MAX,
+		                                 .sends = sends };
+	enum rc                          rc;
+	long                             left;
 
 	if ((rc = aws_identity_get(o->identity, call->arena, &call->used, e)))
 		return rc;
@@ -254,8 +243,7 @@ static enum rc attempt(struct call *call, unsigned *sends, struct err *e)
 	req.total_timeout_ms = limit_to(or_default(r->attempt_ms, o->attempt_timeout_ms), left);
 	req.connect_timeout_ms = limit_to(o->connect_timeout_ms, left);
 	call->signed_at.ms = clock_now(o->clock).ms + atomic_load(&c->skew_ms);
-	aws_sign(&op, &call->used, call->signed_at, call->arena, &req);
-	add_agent(&req, c->agent, call->arena);
+	sign(call, &req);
 	return fetch(&req, call->arena, &call->reply, e);
 }
 

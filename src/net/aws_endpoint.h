@@ -2,9 +2,6 @@
  * without TLS. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 
 struct arena;

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "net/aws.h"
 #include "net/aws_source.h"
@@ -156,10 +157,10 @@ struct aws_credentials aws_credentials_dup(const struct aws_credentials *c, stru
 /* Called and left with the lock held, which is free while the sources are asked. */
 static void renew(struct aws_identity *i)
 {
-	struct aws_found found = { 0 };
-	struct arena     a = { 0 };
-	struct err       why = { 0 };
-	enum rc          rc;
+	struct aws_found                 found = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct err                       why = { 0 };
+	enum rc                          rc;
 
 	i->is_renewing = true;
 	pthread_mutex_unlock(&i->lock);
@@ -178,7 +179,6 @@ static void renew(struct aws_identity *i)
 	i->is_renewing = false;
 	i->round++;
 	pthread_cond_broadcast(&i->renewed);
-	arena_fini(&a);
 }
 
 enum rc aws_identity_get(struct aws_identity *i, struct arena *a, struct aws_credentials *ret, struct err *e)
@@ -187,7 +187,7 @@ enum rc aws_identity_get(struct aws_identity *i, struct arena *a, struct aws_cre
 	uint64_t    round;
 	enum rc     rc = RC_OK;
 
-	pthread_mutex_lock(&i->lock);
+	LOCKED(&i->lock);
 	round = i->round;
 	while (!is_usable(i, now) && i->is_renewing && round == i->round)
 		pthread_cond_wait(&i->renewed, &i->lock);
@@ -198,15 +198,13 @@ enum rc aws_identity_get(struct aws_identity *i, struct arena *a, struct aws_cre
 	else
 		rc = i->last_rc ? err_set(e, i->last_rc, "%s", i->last_err.msg)
 		                : err_set(e, RC_DENIED, "AWS credentials have already ended when they were handed out");
-	pthread_mutex_unlock(&i->lock);
 	return rc;
 }
 
 void aws_identity_refuse(struct aws_identity *i, const struct aws_credentials *refused)
 {
-	pthread_mutex_lock(&i->lock);
+	LOCKED(&i->lock);
 	if (str_eq(i->held.credentials.access_key, refused->access_key) &&
 	    str_eq_secret(i->held.credentials.session_token, refused->session_token))
 		i->is_refused = true;
-	pthread_mutex_unlock(&i->lock);
 }

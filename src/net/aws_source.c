@@ -67,9 +67,8 @@ struct field {
 /* Empty when it is too long. */
 static struct str make_form(const char *action, const struct field *fields, size_t count, struct arena *a)
 {
-	CLEANUP(buf_fini) struct buf form;
+	CLEANUP(buf_fini) struct buf form = BUF(FORM_MAX);
 
-	buf_init(&form, FORM_MAX);
 	buf_addf(&form, "Action=%s&Version=2011-06-15", action);
 	for (size_t i = 0; i < count; i++) {
 		buf_addf(&form, "&%s=", fields[i].name);
@@ -332,12 +331,12 @@ static enum rc ask_instance(const char *method, const char *base, const char *pa
 
 enum rc aws_source_instance(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret, struct err *e)
 {
-	static const char  roles[] = "/latest/meta-data/iam/security-credentials/";
-	const char        *base = o->imds_endpoint ? o->imds_endpoint : "http://169.254.169.254", *header;
-	struct fetch_reply reply = { 0 };
-	struct buf         path;
-	struct str         role;
-	enum rc            rc;
+	static const char            roles[] = "/latest/meta-data/iam/security-credentials/";
+	const char                  *base = o->imds_endpoint ? o->imds_endpoint : "http://169.254.169.254", *header;
+	struct fetch_reply           reply = { 0 };
+	CLEANUP(buf_fini) struct buf path = BUF(URL_MAX);
+	struct str                   role;
+	enum rc                      rc;
 
 	if (str_eq_nocase(str_from(o->env("AWS_EC2_METADATA_DISABLED")), STR("true")))
 		return err_set(e, RC_NOT_FOUND, "instance metadata is disabled");
@@ -351,11 +350,9 @@ enum rc aws_source_instance(const struct aws_identity_options *o, struct arena *
 	if (rc)
 		return err_set(e, rc, "the instance's endpoint does not name a role");
 	role = str_trim(str_cut(&reply.body, '\n'));
-	buf_init(&path, URL_MAX);
 	buf_add_text(&path, roles);
 	fetch_escape(&path, role);
 	rc = path.is_full ? err_set(e, RC_UNAVAILABLE, "the instance's endpoint names a role of %zu bytes", role.n)
 	                  : ask_instance("GET", base, path.p, header, a, &reply, e);
-	buf_fini(&path);
 	return rc ? rc : read_json_answer("the instance's endpoint", reply.body, a, ret, e);
 }

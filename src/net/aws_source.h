@@ -2,13 +2,10 @@
  * neighbours share. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "net/aws.h"
-
-struct arena;
 
 struct aws_found {
 	struct aws_credentials credentials;
@@ -42,10 +39,3 @@ struct fetch_request;
 /* Code and message of a refusal, whether JSON or XML; the code without what is around it, "UnknownError" when there is
  * none. The message's first line: more may be our request with its token. */
 void aws_read_error(const struct fetch_reply *reply, struct arena *a, struct str *ret_code, struct str *ret_message);
-
-/* Sign the request, and give it exactly the headers that are signed. Empty: no Content-Type, no X-Amz-Target. */
-struct aws_operation {
-	struct str region, service, type, target;
-};
-void aws_sign(const struct aws_operation *op, const struct aws_credentials *c, struct wall now, struct arena *a,
-              struct fetch_request *req);

@@ -13,7 +13,6 @@
 #include <expat.h>
 
 #include "base/buf.h"
-#include "base/json.h"
 
 enum { TEXT_MAX = 20 << 20 };
 

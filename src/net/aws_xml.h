@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -1,15 +1,9 @@
 /* fetch.h - one outgoing HTTP request and its answer. Blocks: for worker threads and the command line. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct buf;
 
 enum { FETCH_HEADERS_MAX = 16, FETCH_NO_LIMIT = -1 };

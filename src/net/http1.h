@@ -1,10 +1,6 @@
 /* http1.h - a strict HTTP/1.1 request parser: bytes in, a request or a refusal out. No I/O, no allocation. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/str.h"
 
 enum {

@@ -16,7 +16,6 @@
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"

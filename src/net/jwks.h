@@ -1,11 +1,9 @@
 /* jwks.h - public keys that somebody publishes (JSON Web Key Set), and what is signed with them: RS256 and ES256. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct jwks;
 
 enum { JWKS_KEYS_MAX = 64, JWKS_TEXT_MAX = 256 * 1024 };

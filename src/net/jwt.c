@@ -20,7 +20,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/base64.h"
@@ -79,12 +78,9 @@ static bool is_signed_by(const struct jwt_parts *parts, struct str secret)
 
 static struct str write_payload(const struct jwt_session *s, struct buf *b)
 {
-	struct json_out o;
+	struct json_out o = JSON_OUT(b);
 
-	json_out_init(&o, b);
-	json_open_object(&o);
-	json_put_object(&o, "user");
-	json_put_str(&o, "email", s->email);
+	JSON_PUT(&o, member_object(NULL), member_object("user"), member_str("email", s->email));
 	if (s->display_name.n)
 		json_put_str(&o, "displayName", s->display_name);
 	if (s->user_name.n)
@@ -93,25 +89,20 @@ static struct str write_payload(const struct jwt_session *s, struct buf *b)
 	for (unsigned i = 0; i < ARRAY_LEN(role_names); i++)
 		if (s->roles & 1u << i)
 			json_add_str(&o, str_from(role_names[i]));
-	json_close_array(&o);
-	json_close_object(&o);
-	json_put_int(&o, "iat", s->issued_at);
-	json_put_int(&o, "exp", s->expires_at);
-	json_close_object(&o);
+	JSON_PUT(&o, member_list_end(), member_end(), member_int("iat", s->issued_at), member_int("exp", s->expires_at),
+	         member_end());
 	assert(!b->is_full);
 	return buf_str(b);
 }
 
 struct str jwt_issue(const struct jwt_session *s, struct str secret, struct arena *a)
 {
-	struct str header = base64url_encode(a, STR("{\"alg\":\"HS256\",\"typ\":\"JWT\"}"));
-	struct str payload, text, signature;
-	struct buf b;
+	struct str                   header = base64url_encode(a, STR("{\"alg\":\"HS256\",\"typ\":\"JWT\"}"));
+	struct str                   payload, text, signature;
+	CLEANUP(buf_fini) struct buf b = BUF(PAYLOAD_MAX);
 
 	assert(s->email.n <= JWT_EMAIL_MAX && s->display_name.n <= JWT_NAME_MAX && s->user_name.n <= JWT_NAME_MAX);
-	buf_init(&b, PAYLOAD_MAX);
 	payload = base64url_encode(a, write_payload(s, &b));
-	buf_fini(&b);
 	text = str_format(a, "%.*s.%.*s", STR_ARG(header), STR_ARG(payload));
 	signature = sign(secret, text, a);
 	return str_format(a, "%.*s.%.*s", STR_ARG(text), STR_ARG(signature));

@@ -2,14 +2,9 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 enum {
 	JWT_MAX = 8192, /* bytes of a token */

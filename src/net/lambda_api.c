@@ -60,9 +60,8 @@ static enum rc post(const char *at, const char *path, const char *type, struct s
 /* The id is the service's own: it is escaped all the same. */
 static const char *path_of(struct str id, const char *what, struct arena *a)
 {
-	struct buf b;
+	struct buf b = BUF(4096);
 
-	buf_init(&b, 4096);
 	buf_add_text(&b, "invocation/");
 	fetch_escape(&b, id);
 	buf_addf(&b, "/%s", what);

@@ -1,13 +1,8 @@
 /* lambda_api.h - the other side of a function of AWS Lambda: what it is asked, and where it answers. Blocks. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 enum { LAMBDA_PAYLOAD_MAX = 8 << 20 };
 

@@ -243,14 +243,13 @@ static void add_headers(struct buf *b, const struct pairs *headers)
 static struct str hash_request(const struct sigv4_request *req, const struct pairs *headers, struct str names,
                                struct arena *a)
 {
-	CLEANUP(buf_fini) struct buf b;
+	CLEANUP(buf_fini) struct buf b = BUF(SIZE_MAX);
 	struct pairs                 query = canonical_query(req, a);
 	struct str                   path = req->path.n ? req->path : STR("/"), body = hash_body(req, headers, a);
 	struct hash                  hash;
 
 	if (!req->is_s3)
 		path = escape(a, normalize_path(a, path), "/" UNRESERVED);
-	buf_init(&b, SIZE_MAX);
 	buf_addf(&b, "%.*s\n%.*s\n", STR_ARG(req->method), STR_ARG(path));
 	add_query(&b, &query);
 	add_headers(&b, headers);

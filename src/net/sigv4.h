@@ -1,13 +1,8 @@
 /* sigv4.h - AWS Signature Version 4: pure, time given. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/clock.h"
 #include "base/str.h"
-
-struct arena;
 
 struct aws_credentials {
 	struct str access_key;

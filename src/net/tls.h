@@ -1,10 +1,6 @@
 /* tls.h - the server's side of TLS, without sockets: ciphertext in and out, plain bytes out and in. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -10,7 +10,6 @@
 #include "service/broker/broker.h"
 #include "store/store.h"
 
-struct kernel;
 struct metrics;
 
 /* The pool, and the kernel's work. */

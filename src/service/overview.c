@@ -10,7 +10,6 @@
  */
 #include "service/overview.h"
 
-#include "base/attr.h"
 #include "kernel/kernel.h"
 #include "kernel/saga.h"
 #include "service/instance/instance_records.h"

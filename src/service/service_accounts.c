@@ -18,14 +18,15 @@
  * with the next keyring_load().
  */
 #include "service/service_accounts.h"
+#include "base/arena.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "domain/ports/caller.h"
 #include "kernel/event.h"
@@ -333,7 +334,7 @@ void keyring_note(struct keyring *k, const struct service_account *account)
 {
 	struct key_entry *entry;
 
-	pthread_mutex_lock(&k->lock);
+	LOCKED(&k->lock);
 	entry = find_entry(k, account->name);
 	if (!entry && k->count < SERVICE_ACCOUNTS_MAX)
 		entry = &k->entries[k->count++];
@@ -344,18 +345,16 @@ void keyring_note(struct keyring *k, const struct service_account *account)
 		arena_fini(&entry->arena);
 		entry->arena = fresh;
 	}
-	pthread_mutex_unlock(&k->lock);
 }
 
 enum rc keyring_load(struct keyring *k, struct store *store, struct err *e)
 {
-	struct service_account_list l = { .page = { 0 } };
-	struct arena                a = { 0 };
-	enum rc                     rc = store_read(store, service_account_list, &l, &a, e);
+	struct service_account_list      l = { .page = { 0 } };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = store_read(store, service_account_list, &l, &a, e);
 
 	for (size_t i = 0; !rc && i < l.page.count; i++)
 		keyring_note(k, page_record(&l.page, &service_account_type, i));
-	arena_fini(&a);
 	return err_wrap(e, rc, "the service accounts cannot be read");
 }
 
@@ -369,7 +368,7 @@ enum rc keyring_find(struct keyring *k, struct str key, int64_t now_ms, struct a
 	(void)str_cut(&secret, '_'); /* "lsk" */
 	name = str_cut(&secret, '_');
 	hash = hash_of(secret, a);
-	pthread_mutex_lock(&k->lock);
+	LOCKED(&k->lock);
 	entry = str_starts_with(key, STR(SERVICE_KEY_PREFIX)) && secret.n ? find_entry(k, name) : NULL;
 	if (entry) {
 		bool is_current = str_eq_secret(entry->account.hash, hash);
@@ -379,7 +378,6 @@ enum rc keyring_find(struct keyring *k, struct str key, int64_t now_ms, struct a
 	}
 	if (is_good)
 		record_copy(&service_account_type, ret, &entry->account, a);
-	pthread_mutex_unlock(&k->lock);
 	return is_good ? RC_OK
 	               : err_set(e, RC_UNKNOWN, "the key is not that of a service account, or it is no longer valid");
 }

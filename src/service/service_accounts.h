@@ -1,17 +1,12 @@
 /* service_accounts.h - programs that call /api with their own key: what they may do, how keys are made and ended. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "store/record.h"
 #include "store/session.h"
 #include "store/store.h"
 
-struct arena;
 struct keyring;
 
 enum {

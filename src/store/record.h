@@ -1,16 +1,11 @@
 /* record.h - a record type is described once, in a table. Columns, attributes, JSON and validation come from it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct json_out;
 
 enum field_kind {
@@ -62,7 +57,6 @@ struct record_item {
 
 /* DynamoDB: what this change of a record makes of the documents' table of tenants, in the same transaction. Nobody reads it back. before, after:
  * NULL when there is none. Answers how many items; their texts live in the arena. */
-struct arena;
 typedef size_t record_items_fn(const void *before, const void *after, struct arena *a,
                                struct record_item ret[RECORD_ITEMS_MAX]);
 

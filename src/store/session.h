@@ -1,15 +1,12 @@
 /* session.h - what a transaction function can do. Reads see the session's own writes; writes wait until it succeeds. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "store/record.h"
 
-struct arena;
 struct session;
 
 /* The smallest back end sets the limit: DynamoDB takes 100 actions in one transaction. A changed record counts one,

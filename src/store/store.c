@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "base/trace.h"
 #include "store/store_ops.h"
 
@@ -72,18 +73,17 @@ static void wake_waiter(struct txn *t, enum rc rc, const struct err *e)
 {
 	struct awaited *w = CONTAINER_OF(t, struct awaited, txn);
 
-	pthread_mutex_lock(&w->lock);
+	LOCKED(&w->lock);
 	if (rc && w->e)
 		*w->e = *e;
 	w->is_done = true;
 	pthread_cond_signal(&w->is_over);
-	pthread_mutex_unlock(&w->lock);
 }
 
 static enum rc run_and_wait(struct store *s, struct txn txn, struct err *e)
 {
-	struct awaited w = { .txn = txn, .e = e };
-	struct arena   own = { 0 };
+	struct awaited                   w = { .txn = txn, .e = e };
+	CLEANUP(arena_fini) struct arena own = { 0 };
 
 	if (!txn.arena)
 		w.txn.arena = &own;
@@ -99,7 +99,6 @@ static enum rc run_and_wait(struct store *s, struct txn txn, struct err *e)
 	pthread_mutex_unlock(&w.lock);
 	pthread_cond_destroy(&w.is_over);
 	pthread_mutex_destroy(&w.lock);
-	arena_fini(&own);
 	return w.txn.rc;
 }
 
@@ -121,12 +120,11 @@ void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_
 		atomic_fetch_add(&s->failed_commits, 1);
 	if (!rc && !has_written)
 		return;
-	pthread_mutex_lock(&s->health_lock);
+	LOCKED(&s->health_lock);
 	if (rc)
 		s->health = s->failure = *e;
 	else
 		err_clear(&s->health);
-	pthread_mutex_unlock(&s->health_lock);
 }
 
 bool store_is_stuck(struct store *s)
@@ -154,9 +152,8 @@ enum rc store_health(struct store *s, struct err *e)
 
 enum rc store_last_failure(struct store *s, struct err *e)
 {
-	pthread_mutex_lock(&s->health_lock);
+	LOCKED(&s->health_lock);
 	*e = s->failure;
-	pthread_mutex_unlock(&s->health_lock);
 	return e->rc;
 }
 

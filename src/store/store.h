@@ -1,16 +1,11 @@
 /* store.h - durable records, changed by transaction functions. The caller's side; session.h says what they may do. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/inbox.h"
 #include "base/str.h"
 
-struct arena;
 struct follow;
 struct session;
 struct store;

@@ -1,7 +1,6 @@
 /* walk.h - all records of a query, page by page, a transaction for each page; or one record. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "store/session.h"
 #include "store/store.h"

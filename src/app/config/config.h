@@ -1,11 +1,7 @@
 /* config.h - the settings: from the environment, a file, or their defaults; every problem named at once. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,15 +1,11 @@
 /* isb_items.h - accounts and leases of an Innovation Sandbox, as records of ours. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/account.h"
 #include "domain/lease.h"
 
-struct arena;
 struct aws_client;
 
 enum { ISB_ITEMS_MAX = 200000 };

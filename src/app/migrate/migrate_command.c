@@ -137,10 +137,10 @@ static enum rc take(struct migration *m, const struct record_type *type, const v
 
 static enum rc from_isb(struct migration *m, struct config *c, const char *accounts, const char *leases, struct err *e)
 {
-	struct arena      a = { 0 };
-	struct app_store  from = { 0 };
-	struct isb_tables t;
-	enum rc           rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct app_store                 from = { 0 };
+	struct isb_tables                t;
+	enum rc                          rc;
 
 	app_open_dynamodb(c, &clock_real, &from);
 	rc = isb_tables_read(from.client, accounts, leases, clock_now(&clock_real).ms, &a, &t, e);
@@ -152,7 +152,6 @@ static enum rc from_isb(struct migration *m, struct config *c, const char *accou
 		rc = take(m, &account_type, &t.accounts[i].account,
 		          str_from(account_status_names[t.accounts[i].account.status]), t.accounts[i].why, e);
 	app_store_close(&from);
-	arena_fini(&a);
 	return rc;
 }
 

@@ -74,17 +74,15 @@ static int run_backup(const char *to, struct config *c)
 /* The tables on DynamoDB: made where they are missing, or only compared with what is needed. */
 static enum rc look_after_tables(struct config *c, bool is_check, struct err *e)
 {
-	struct app_store   s;
-	struct ddb_options options;
-	struct buf         differences;
-	enum rc            rc;
+	struct app_store             s;
+	struct ddb_options           options;
+	CLEANUP(buf_fini) struct buf differences = BUF(65536);
+	enum rc                      rc;
 
 	app_open_dynamodb(c, &clock_real, &s);
 	options = app_ddb_options(c, &s);
-	buf_init(&differences, 65536);
 	rc = is_check ? ddb_check_tables(&options, &differences, e) : ddb_create_tables(&options, e);
 	fprintf(stderr, "%.*s", (int)differences.n, differences.n ? differences.p : "");
-	buf_fini(&differences);
 	app_store_close(&s);
 	return rc;
 }

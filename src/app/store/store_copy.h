@@ -3,7 +3,6 @@
 
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 
 struct record_type;

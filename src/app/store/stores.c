@@ -36,9 +36,9 @@ static struct str in_folder(struct arena *a, const char *folder, const char *nam
 
 enum rc app_look_for_store(const char *folder, bool may_init, struct err *e)
 {
-	struct arena a = { 0 };
-	const char  *lock = in_folder(&a, folder, "lock").p;
-	enum rc      rc = sqlite_file_look(in_folder(&a, folder, STORE_NAME).p, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char                      *lock = in_folder(&a, folder, "lock").p;
+	enum rc                          rc = sqlite_file_look(in_folder(&a, folder, STORE_NAME).p, e);
 
 	if (rc == RC_NOT_FOUND) {
 		err_clear(e);
@@ -56,7 +56,6 @@ enum rc app_look_for_store(const char *folder, bool may_init, struct err *e)
 			             ": is its disk mounted, is --data right? 'leasehold init' makes a new one",
 			             folder);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -77,8 +76,8 @@ static enum rc check_mode(const char *folder, struct err *e)
 
 enum rc app_take_folder(const char *folder, int *ret_fd, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc;
 
 	*ret_fd = -1;
 	if (mkdir(folder, 0700) != 0 && errno != EEXIST)
@@ -91,7 +90,6 @@ enum rc app_take_folder(const char *folder, int *ret_fd, struct err *e)
 	else if (flock(*ret_fd, LOCK_EX | LOCK_NB) != 0)
 		rc = err_set(e, RC_UNAVAILABLE,
 		             "another leasehold uses the data folder %s; stop it or use another --data", folder);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -109,9 +107,9 @@ struct sqlite_options app_sqlite_options(const struct config *c, const char *fol
 
 enum rc app_open_sqlite(const struct config *c, struct app_sqlite *how, struct app_store *ret, struct err *e)
 {
-	struct arena          a = { 0 };
-	struct sqlite_options options = app_sqlite_options(c, how->folder, how->clock, &a);
-	enum rc               rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct sqlite_options            options = app_sqlite_options(c, how->folder, how->clock, &a);
+	enum rc                          rc = RC_OK;
 
 	*ret = (struct app_store){ .kind = APP_SQLITE };
 	options.is_owned = !how->is_shared;
@@ -120,7 +118,6 @@ enum rc app_open_sqlite(const struct config *c, struct app_sqlite *how, struct a
 		rc = sqlite_make(&options, e);
 	if (!rc)
 		rc = store_sqlite_open(&options, &ret->store, e);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -188,14 +185,13 @@ void app_open_dynamodb(const struct config *c, const struct clock *clock, struct
 		.attempts_max = ATTEMPTS_MAX,
 		.wait_max_ms = WAIT_MAX_MS, /* or who came first waits longest where many are throttled */
 	};
-	struct ddb_options options;
-	struct arena       a = { 0 };
+	struct ddb_options               options;
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
 	rc_ignore(app_ddb_endpoint(c, &a, &client.endpoint, NULL)); /* the settings were checked */
 	*ret = (struct app_store){ .kind = APP_DYNAMODB, .identity = app_identity() };
 	client.identity = ret->identity;
 	ret->client = aws_client_new(&client);
-	arena_fini(&a);
 	options = app_ddb_options(c, ret);
 	options.clock = clock;
 	ret->store = store_dynamodb_open(&options);

@@ -1,19 +1,14 @@
 /* stores.h - opens the store that the settings name, with everything it needs. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "store/dynamodb/dynamodb.h"
 #include "store/sqlite/sqlite.h"
 
 struct arena;
-struct aws_client;
 struct aws_identity;
 struct clock;
 struct config;
-struct store;
 
 enum app_store_kind { APP_SQLITE, APP_DYNAMODB }; /* in the order of LEASEHOLD_STORE's words */
 

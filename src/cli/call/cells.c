@@ -182,9 +182,8 @@ struct str cell_hours(struct remote *remote, const json_t *item, const char *mem
 struct str cell_thresholds(struct remote *remote, const json_t *item, const char *member)
 {
 	const json_t *list = json_object_get(item, member);
-	struct buf    b;
+	struct buf    b = BUF(CELL_MAX);
 
-	buf_init(&b, CELL_MAX);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *one = json_array_get(list, i);
 		struct str    spent = cell_dollars(remote, one, "dollarsSpent");

@@ -2,12 +2,9 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/str.h"
 
-struct arena;
 struct remote;
 
 typedef struct str cell_fn(struct remote *remote, const json_t *item, const char *member);

@@ -17,11 +17,10 @@ enum { BODY_MAX = 1 << 20 }; /* more than an argument can have, escaped */
 struct str compose_path(struct remote *remote, const char *pattern, struct str id)
 {
 	const char *open = strchr(pattern, '{');
-	struct buf  path;
+	struct buf  path = BUF(PATH_MAX_BYTES);
 
 	if (!open)
 		return str_from(pattern);
-	buf_init(&path, PATH_MAX_BYTES);
 	buf_add(&path, pattern, (size_t)(open - pattern));
 	fetch_escape(&path, id);
 	buf_add_text(&path, strchr(open, '}') + 1);
@@ -127,9 +126,8 @@ enum rc compose_query(struct remote *remote, struct str path, const struct compo
 {
 	bool       is_first = !memchr(path.p, '?', path.n);
 	enum rc    rc = RC_OK;
-	struct buf b;
+	struct buf b = BUF(PATH_MAX_BYTES);
 
-	buf_init(&b, PATH_MAX_BYTES);
 	buf_add_str(&b, path);
 	if (limit)
 		add_parameter(&b, &is_first, is_api ? "pageSize" : "limit",
@@ -152,11 +150,9 @@ enum rc compose_query(struct remote *remote, struct str path, const struct compo
 enum rc compose_body(struct remote *remote, const struct compose_field *fields, struct str *ret, struct err *e)
 {
 	enum rc         rc = RC_OK;
-	struct json_out out;
-	struct buf      b;
+	struct buf      b = BUF(BODY_MAX);
+	struct json_out out = JSON_OUT(&b);
 
-	buf_init(&b, BODY_MAX);
-	json_out_init(&out, &b);
 	json_open_object(&out);
 	for (const struct compose_field *f = fields; f->name && !rc; f++) {
 		struct value v;

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/term/commands.h"

@@ -387,9 +387,8 @@ struct refusal {
 /* All that was wrong, each with its field: "maxSpend: must be ...; name: must be ...". */
 static struct str join_errors(struct remote *remote, const json_t *errors)
 {
-	struct buf b;
+	struct buf b = BUF(MESSAGE_MAX);
 
-	buf_init(&b, MESSAGE_MAX);
 	for (size_t i = 0; i < json_array_size(errors); i++) {
 		struct str field, message;
 

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -1,11 +1,9 @@
 /* settings.h - what the client knows besides its arguments: the environment, then the client file. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct cli_io;
 
 struct settings {

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "cli/call/cells.h"
 #include "cli/commands/run.h"

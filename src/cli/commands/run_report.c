@@ -9,8 +9,8 @@
  * The server drains holds a page at a time; the command asks until there is none left. What is handed over is printed
  * as it is closed, so that a run that breaks off has shown all that another system has to take.
  */
-#include "cli/commands/run.h"
 
+#include "cli/commands/run.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

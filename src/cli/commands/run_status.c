@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -5,8 +5,8 @@
  * The server replaces a template as a whole. So a change reads it, puts what was given over it and sends all of it
  * back: what the server keeps for itself (uuid, the blueprint's name) is left out, as it would be refused.
  */
-#include "cli/commands/run.h"
 
+#include "cli/commands/run.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

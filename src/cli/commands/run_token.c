@@ -6,8 +6,8 @@
  * Secrets and passwords come from a file, the environment or standard input, never from an argument, where other users
  * of the machine could see them.
  */
-#include "cli/commands/run.h"
 
+#include "cli/commands/run.h"
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
@@ -85,17 +85,16 @@ static enum rc read_session(const struct cli_io *io, const struct cli_args *args
 
 int run_token_issue(const struct cli_io *io, const struct cli_args *args)
 {
-	struct arena       a = { 0 };
-	struct jwt_session session = { .roles = 0 };
-	struct err         e = { 0 };
-	struct str         secret;
-	int                code = CLI_EXIT_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct jwt_session               session = { .roles = 0 };
+	struct err                       e = { 0 };
+	struct str                       secret;
+	int                              code = CLI_EXIT_OK;
 
 	if (read_session(io, args, &session, &e) || find_secret(io, args, &a, &secret, &e))
 		code = fail(io, &e);
 	else
 		fprintf(io->out, "%s\n", jwt_issue(&session, secret, &a).p);
-	arena_fini(&a);
 	return code;
 }
 

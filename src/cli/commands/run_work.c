@@ -231,7 +231,7 @@ static struct str runbook_section(struct remote *remote, struct str rule)
 	struct str            heading = str_format(&remote->arena, "\n### %.*s\n", STR_ARG(rule));
 	struct err            e = { 0 };
 	const char           *at, *end;
-	struct buf            b;
+	struct buf            b = BUF(RUNBOOK_MAX);
 
 	if (remote_send(remote, &req, &reply, &e) || !remote_is_success(&reply))
 		return STR("");
@@ -240,7 +240,6 @@ static struct str runbook_section(struct remote *remote, struct str rule)
 	at += heading.n;
 	end = memmem(at, (size_t)(reply.body.p + reply.body.n - at), "\n##", 3);
 	end = end ? end : reply.body.p + reply.body.n;
-	buf_init(&b, RUNBOOK_MAX);
 	for (; at < end; at++)
 		if (*at == '\n' && at + 1 < end && at[1] != '\n' && b.n && b.p[b.n - 1] != '\n')
 			buf_add(&b, " ", 1);

@@ -208,14 +208,10 @@ static enum rc refuse_option(const struct cli_command *c, struct str name, struc
 /* With all it takes to be right: operands and needed options. */
 static enum rc refuse_missing(const struct cli_command *c, struct err *e)
 {
-	struct buf usage;
-	enum rc    rc;
+	CLEANUP(buf_fini) struct buf usage = BUF(USAGE_MAX);
 
-	buf_init(&usage, USAGE_MAX);
 	help_add_usage(&usage, c, false);
-	rc = err_set(e, RC_INVALID, "%s needs %s: leasehold %s", c->name, c->operands, usage.p);
-	buf_fini(&usage);
-	return rc;
+	return err_set(e, RC_INVALID, "%s needs %s: leasehold %s", c->name, c->operands, usage.p);
 }
 
 static enum rc check(const struct cli_args *args, struct err *e)

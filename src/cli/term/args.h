@@ -1,10 +1,8 @@
 /* args.h - the words of a command line, checked against the command table. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "cli/term/commands.h"
 

@@ -1,9 +1,6 @@
 /* commands.h - the tables of commands.def as C. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/str.h"
 
 enum cli_option_id {

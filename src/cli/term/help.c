@@ -120,11 +120,10 @@ void help_exit_codes(FILE *out)
 
 void help_one(FILE *out, const struct cli_command *c, size_t width)
 {
-	struct arena a = { 0 };
-	struct buf   usage;
-	struct str   examples = str_from(c->examples);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	CLEANUP(buf_fini) struct buf     usage = BUF(USAGE_MAX);
+	struct str                       examples = str_from(c->examples);
 
-	buf_init(&usage, USAGE_MAX);
 	help_add_usage(&usage, c, true);
 	fputs("usage: ", out);
 	show_wrapped(out, str_format(&a, "leasehold %s", usage.p), 7, 7, width);
@@ -136,8 +135,6 @@ void help_one(FILE *out, const struct cli_command *c, size_t width)
 	add_operand_words(&usage, c);
 	if (usage.n)
 		show_wrapped(out, buf_str(&usage), 0, 0, width);
-	buf_fini(&usage);
-	arena_fini(&a);
 	fprintf(out, "\noptions:\n");
 	print_options(out, c, width);
 	fprintf(out, "\nexamples:\n");
@@ -211,10 +208,9 @@ static void man_entry(FILE *out, const char *term, const char *value, const char
 
 static void man_command(FILE *out, const struct cli_command *c)
 {
-	struct str examples = str_from(c->examples);
-	struct buf usage;
+	struct str                   examples = str_from(c->examples);
+	CLEANUP(buf_fini) struct buf usage = BUF(USAGE_MAX);
 
-	buf_init(&usage, USAGE_MAX);
 	help_add_usage(&usage, c, true);
 	fputs(".SS \"", out);
 	man_text(out, buf_str(&usage));
@@ -227,7 +223,6 @@ static void man_command(FILE *out, const struct cli_command *c)
 	add_operand_words(&usage, c);
 	if (usage.n)
 		man_line(out, buf_str(&usage));
-	buf_fini(&usage);
 	for (enum cli_option_id id = 0; id < CLI_OPTION__COUNT; id++)
 		if (cli_option_is_in(id, c->needed) || cli_option_is_in(id, c->optional))
 			man_entry(out, cli_options[id].name, cli_options[id].value, cli_option_in(c, id).help);

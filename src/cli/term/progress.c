@@ -161,13 +161,12 @@ static int add_lines(struct buf *b, struct str text, int rows, size_t columns)
 /* Over the last picture, which had that many lines. Returns how many there are now. */
 static int draw(const struct cli_io *io, const struct round *r, int64_t seconds, int before)
 {
-	struct winsize size = { .ws_row = 0 };
-	struct buf     b;
-	int            rows, lines;
+	struct winsize               size = { .ws_row = 0 };
+	CLEANUP(buf_fini) struct buf b = BUF(PICTURE_MAX);
+	int                          rows, lines;
 
 	(void)ioctl(fileno(io->out), TIOCGWINSZ, &size); /* stays 0 when it is not known */
 	rows = (size.ws_row ? size.ws_row : ROWS) - 1;
-	buf_init(&b, PICTURE_MAX);
 	if (before)
 		buf_addf(&b, "\033[%dF", before < rows ? before : rows);
 	lines = add_lines(&b, str_of(r->out, r->out_size), rows - 1, size.ws_col ? size.ws_col : COLUMNS);
@@ -175,7 +174,6 @@ static int draw(const struct cli_io *io, const struct round *r, int64_t seconds,
 	buf_addf(&b, "every %" PRId64 " s; Ctrl-C ends\033[K\n\033[J", seconds);
 	fwrite(b.p, 1, b.n, io->out);
 	fflush(io->out);
-	buf_fini(&b);
 	return lines + 1;
 }
 

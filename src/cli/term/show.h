@@ -2,15 +2,10 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/str.h"
-
-struct arena;
 
 enum { TABLE_COLUMNS_MAX = 8 };
 

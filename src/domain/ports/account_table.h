@@ -4,14 +4,10 @@
  * All calls block: worker threads only. Any may answer RC_UNAVAILABLE, RC_LIMITED, RC_TIMEOUT as those of cloud.h. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
 struct account_table;
-struct arena;
 
 enum { TABLE_STATUS_MAX = 64, TABLE_NAME_MAX = 255 };
 

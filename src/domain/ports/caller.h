@@ -1,8 +1,6 @@
 /* caller.h - who asks, and what he may. Pure. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/str.h"
 
 enum role { ROLE_USER = 1, ROLE_MANAGER = 2, ROLE_ADMIN = 4 };

@@ -5,15 +5,8 @@
  * repeating; RC_INVALID: malformed, never works. err.code is the cloud's own name for the failure where it has one. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 enum {
 	CLOUD_ID_MAX = 68,         /* of an OU: ou-{32}-{32} */

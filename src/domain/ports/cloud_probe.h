@@ -1,14 +1,9 @@
 /* cloud_probe.h - may we do at the cloud what we need to do there? A row per permission, found by harmless calls. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct cloud_probe;
 
 enum probe_verdict { PROBE_OK, PROBE_DENIED, PROBE_MISSING, PROBE_UNREACHABLE, PROBE_NOT_TRIED, PROBE_VERDICT_COUNT };

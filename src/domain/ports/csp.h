@@ -1,14 +1,9 @@
 /* csp.h - what the broker needs of the vendor that makes the sandboxes. Implemented in providers/. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct csp;
 
 /* One account that exists at the vendor and may be lent. */

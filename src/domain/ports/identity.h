@@ -1,15 +1,10 @@
 /* identity.h - who the people are: the port to a directory. Implemented in providers/. Answers from memory: any thread, never waits. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/caller.h"
 
-struct arena;
 struct identity;
 
 /* The person with this email (compared without case), with the email as the directory writes it. RC_NOT_FOUND. */

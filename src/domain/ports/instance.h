@@ -6,15 +6,9 @@
  * they answer has a secret in it, but for get_secret and add_person. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct instance_driver;
 
 enum {

@@ -189,10 +189,9 @@ void request_reply_taken(struct request *r, int status, const char *content_type
 struct json_out reply_begin(struct request *r)
 {
 	struct buf     *b = r->is_writing_page ? &r->page : &r->api->scratch;
-	struct json_out o;
+	struct json_out o = JSON_OUT(b);
 
 	buf_reset(b);
-	json_out_init(&o, b);
 	json_open_object(&o);
 	return o;
 }
@@ -215,9 +214,8 @@ void reply_send(struct request *r, int status)
 static void write_error(struct buf *b, const char *code, const char *message, const char *request_id,
                         int64_t retry_after)
 {
-	struct json_out o;
+	struct json_out o = JSON_OUT(b);
 
-	json_out_init(&o, b);
 	JSON_PUT(&o, member_object(NULL), member_object("error"), member_word("code", code),
 	         member_word("message", message), member_word("request_id", request_id),
 	         member_if(retry_after > 0, member_int("retry_after", retry_after)), member_end(), member_end());
@@ -226,9 +224,8 @@ static void write_error(struct buf *b, const char *code, const char *message, co
 /* Of the instance contract: camel case, details, the time. */
 static void write_tenant_error(struct request *r, const struct err *e, const char *message)
 {
-	struct json_out o;
+	struct json_out o = JSON_OUT(&r->api->scratch);
 
-	json_out_init(&o, &r->api->scratch);
 	JSON_PUT(&o, member_object(NULL), member_object("error"),
 	         member_word("code", e->rc == RC_LIMITED ? "RATE_LIMITED" : err_code(e)),
 	         member_word("message", message), member_raw("details", r->details.n ? r->details : STR("null")),
@@ -238,9 +235,8 @@ static void write_tenant_error(struct request *r, const struct err *e, const cha
 
 static void write_fail(struct buf *b, const struct problem *problems, size_t count)
 {
-	struct json_out o;
+	struct json_out o = JSON_OUT(b);
 
-	json_out_init(&o, b);
 	JSON_PUT(&o, member_object(NULL), member_word("status", "fail"), member_object("data"), member_list("errors"));
 	for (size_t i = 0; i < count; i++)
 		JSON_PUT(&o, member_object(NULL), member_if_any(member_str("field", problems[i].field)),

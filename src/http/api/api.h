@@ -3,9 +3,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <uv.h>
 
 #include "base/err.h"
@@ -21,7 +18,6 @@
 #include "http/server/server.h"
 #include "store/store.h"
 
-struct api;
 struct approval_policy;
 struct auth;
 struct claims_switch;
@@ -32,7 +28,6 @@ struct instance_world;
 struct jobs;
 struct kernel;
 struct line;
-struct metrics;
 struct policy_holder;
 struct problems;
 struct ratelimit;

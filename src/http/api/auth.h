@@ -2,11 +2,7 @@
  * key; and who somebody is, by the directory of people. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -15,7 +11,6 @@
 #include "service/service_accounts.h"
 
 struct http_request;
-struct keyring;
 struct password_book;
 struct ratelimit;
 struct people;

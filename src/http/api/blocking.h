@@ -2,8 +2,6 @@
  * answered on the loop. Nobody else uses libuv's threads. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/err.h"
 
 struct api;

@@ -2,11 +2,6 @@
  * thread only. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "domain/policy.h"

@@ -86,9 +86,8 @@ struct str thresholds_text(const struct threshold_kind *kind, const struct thres
                            struct arena *a)
 {
 	struct json_out o;
-	struct buf      b;
+	struct buf      b = BUF(TEXT_MAX);
 
-	buf_init(&b, TEXT_MAX);
 	buf_add_char(&b, '[');
 	for (size_t i = 0; i < f->count; i++) {
 		double amount = f->items[i].percentage > 0

@@ -9,8 +9,6 @@
 #include "domain/lease.h"
 #include "http/api/body.h"
 
-struct arena;
-
 #define MICROS_PER_DOLLAR 1e6
 #define MS_PER_HOUR       3600000.0
 

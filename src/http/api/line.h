@@ -1,15 +1,11 @@
 /* line.h - claims that wait for a sandbox: first come, first served. Loop thread only, but for line_poke_later(). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <uv.h>
 
 #include "base/str.h"
 
 struct api;
-struct arena;
 struct claim;
 struct line;
 struct request;

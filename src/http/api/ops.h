@@ -1,10 +1,6 @@
 /* ops.h - what the operators' routes share: limits, what their calls can ask for, how times and texts are written. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "http/api/api.h"

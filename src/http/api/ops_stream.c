@@ -148,9 +148,8 @@ static void add_line(struct stream *s, const struct event *event)
 {
 	struct buf     *b = &s->written;
 	size_t          from = b->n;
-	struct json_out o;
+	struct json_out o = JSON_OUT(b);
 
-	json_out_init(&o, b);
 	json_open_object(&o);
 	event_write_json(s->all->options->kernel, event, &o);
 	json_close_object(&o);

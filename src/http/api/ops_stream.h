@@ -2,8 +2,6 @@
  * streams_poke_later(). */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/str.h"
 
 struct api_options;

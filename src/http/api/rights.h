@@ -1,16 +1,12 @@
 /* rights.h - who may do what under /api. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/caller.h"
 #include "service/explain/explain.h"
 
 struct api_route;
-struct policy;
 struct request;
 
 /* Of the roles of a route: it stays open in maintenance. */

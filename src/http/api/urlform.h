@@ -1,14 +1,8 @@
 /* urlform.h - what travels in a URL or a Prefer header as text: reading it, strictly. Pure; no request, no loop. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 /* Undo %XX. False: a broken escape, or one that hides a control character. */
 MUST_CHECK bool url_decode(struct arena *a, struct str text, struct str *ret);

@@ -440,11 +440,10 @@ void api_on_spare(struct http_call *call, void *arg)
 
 static bool is_known_to(const struct api *a, const struct http_request *head, enum scope scope)
 {
-	struct arena  arena = { 0 };
-	struct sender sender;
-	enum rc       rc = authenticate(a, head, scope, &arena, &sender, NULL);
+	CLEANUP(arena_fini) struct arena arena = { 0 };
+	struct sender                    sender;
+	enum rc                          rc = authenticate(a, head, scope, &arena, &sender, NULL);
 
-	arena_fini(&arena);
 	return !rc;
 }
 

@@ -167,11 +167,11 @@ static struct str random_text(struct arena *a)
 /* message: what went wrong, or empty. */
 static void show_page(struct request *r, int status, struct str message, struct str email)
 {
-	struct auth  *a = r->api->options.auth;
-	struct arena *arena = &r->call->arena;
-	struct str    cookie = find_cookie(r, FORM_COOKIE);
-	bool          is_ours = cookie.n == ID_TOKEN_SIZE - 1;
-	struct buf    b;
+	struct auth                 *a = r->api->options.auth;
+	struct arena                *arena = &r->call->arena;
+	struct str                   cookie = find_cookie(r, FORM_COOKIE);
+	bool                         is_ours = cookie.n == ID_TOKEN_SIZE - 1;
+	CLEANUP(buf_fini) struct buf b = BUF(PAGE_MAX);
 
 	for (size_t i = 0; is_ours && i < cookie.n; i++)
 		is_ours = isalnum((unsigned char)cookie.p[i]) || cookie.p[i] == '-' || cookie.p[i] == '_';
@@ -179,13 +179,11 @@ static void show_page(struct request *r, int status, struct str message, struct 
 		cookie = random_text(arena);
 	set_cookie(r, FORM_COOKIE, cookie, FORM_SEC, "Strict");
 	request_header(r, "Content-Security-Policy", "%s", signin_page_policy(a->o.web_app_url, arena).p);
-	buf_init(&b, PAGE_MAX);
 	signin_page_write(&b, message, email, jwt_mac(a->o.secrets.current, "form", cookie, arena));
 	if (b.is_full)
 		reply_message(r, 500, "the sign-in page is too large", STR(""));
 	else
 		request_reply_as(r, status, HTML, buf_str(&b));
-	buf_fini(&b);
 }
 
 void handle_auth_page(struct request *r)
@@ -534,8 +532,7 @@ static void put_session(struct json_out *o, const struct session_proof *proof, s
 	for (unsigned i = 0; !proof->is_service && jwt_role_name(i); i++)
 		if (s->roles & 1u << i)
 			json_add_str(o, str_from(jwt_role_name(i)));
-	json_close_array(o);
-	json_close_object(o);
+	JSON_PUT(o, member_list_end(), member_end());
 	if (proof->is_service)
 		json_put_str(o, "scopes", service_scopes_text(proof->account.scopes, a));
 	else

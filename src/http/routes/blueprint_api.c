@@ -64,8 +64,7 @@ static void put_parts(struct json_out *o, struct request *r, const void *thing)
 	put_blueprint(o, r, thing);
 	json_close_object(o);
 	view_put_all(r, o, "stackSets", thing, sizeof(struct blueprint), 1, put_stack_set);
-	json_put_array(o, "recentDeployments");
-	json_close_array(o);
+	JSON_PUT(o, member_list("recentDeployments"), member_list_end());
 }
 
 /* --- lists --- */
@@ -104,18 +103,16 @@ static bool is_tag_text(struct str text, size_t least, size_t most)
 
 static bool read_tags(const struct part *at, struct str *ret)
 {
-	json_t         *tags, *value;
-	const char     *name;
-	struct json_out o;
-	struct buf      b;
+	json_t                      *tags, *value;
+	const char                  *name;
+	CLEANUP(buf_fini) struct buf b = BUF(TEXT_MAX);
+	struct json_out              o = JSON_OUT(&b);
 
 	part_any_object(at, "tags", &tags);
 	if (!tags)
 		return false;
 	if (json_object_size(tags) > BLUEPRINT_TAGS_MOST)
 		part_problem(at, "tags", "must be at most 10");
-	buf_init(&b, TEXT_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	json_object_foreach(tags, name, value)
 	{
@@ -133,20 +130,18 @@ static bool read_tags(const struct part *at, struct str *ret)
 	}
 	json_close_object(&o);
 	*ret = str_dup(at->body->problems.arena, buf_str(&b));
-	buf_fini(&b);
 	return true;
 }
 
 static void read_regions(const struct part *at, struct str *ret)
 {
-	const json_t *list;
-	struct buf    b;
+	const json_t                *list;
+	CLEANUP(buf_fini) struct buf b = BUF(TEXT_MAX);
 
 	if (part_list(at, "regions", REQUIRED, BLUEPRINT_REGIONS_MOST, &list) != GIVEN)
 		return;
 	if (json_array_size(list) == 0)
 		part_problem(at, "regions", "must name at least one region");
-	buf_init(&b, TEXT_MAX);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *item = json_array_get(list, i);
 		struct str    text = str_of(json_string_value(item), json_string_length(item));
@@ -164,7 +159,6 @@ static void read_regions(const struct part *at, struct str *ret)
 			buf_addf(&b, "%s\"%s\"", b.n ? "," : "", json_string_value(item));
 	}
 	*ret = str_format(at->body->problems.arena, "[%s]", b.n ? b.p : "");
-	buf_fini(&b);
 }
 
 static void read_options(const struct part *at, struct blueprint_call *c)

@@ -1,8 +1,6 @@
 /* console_files.h - the files of the web console, as scripts/embed-console puts them into the program. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/str.h"
 
 struct console_file {

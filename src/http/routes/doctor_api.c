@@ -177,17 +177,14 @@ static void reply_probe(struct request *r)
 
 	for (size_t i = 0; i < p->count; i++)
 		failed += p->rows[i].verdict != PROBE_OK && p->rows[i].verdict != PROBE_NOT_TRIED;
-	JSON_PUT(&o, member_bool("ok", failed == 0), member_int("failed", failed));
-	json_put_array(&o, "rows");
+	JSON_PUT(&o, member_bool("ok", failed == 0), member_int("failed", failed), member_list("rows"));
 	for (size_t i = 0; i < p->count; i++) {
 		const struct probe_row *row = &p->rows[i];
 
-		json_open_object(&o);
-		JSON_PUT(&o, member_str("permission", row->permission), member_str("as", row->as),
+		JSON_PUT(&o, member_object(NULL), member_str("permission", row->permission), member_str("as", row->as),
 		         member_word("verdict", probe_verdict_names[row->verdict]),
 		         member_bool("needed", row->is_needed), member_text("text", row->text),
-		         member_text("change", row->change));
-		json_close_object(&o);
+		         member_text("change", row->change), member_end());
 	}
 	json_close_array(&o);
 	reply_send(r, 200);

@@ -56,32 +56,35 @@ struct instance_call *instance_enter(struct request *r, bool needs_id)
 	return c;
 }
 
+void instance_first(struct request *r, txn_fn *run, bool is_read_only, void (*then)(struct request *r))
+{
+	struct instance_call *c = instance_enter(r, true);
+
+	if (!c)
+		return;
+	r->arg = c;
+	request_submit(r, run, c, is_read_only, then);
+}
+
 static bool is_over_scale(const struct instance_problems *p)
 {
 	return p->count == 1 && str_eq(str_from(p->items[0].code), STR("SCALE_LIMIT_EXCEEDED"));
 }
 
-void instance_refuse(struct request *r, const struct instance_problems *p)
+/* For all that is wrong with a body or a query. */
+static void refuse(struct request *r, const struct instance_problems *p)
 {
-	struct buf      b;
-	struct json_out o;
-	struct err      e = { 0 };
+	CLEANUP(buf_fini) struct buf b = BUF(8192);
+	struct json_out              o = JSON_OUT(&b);
+	struct err                   e = { 0 };
 
-	buf_init(&b, 8192);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_array(&o, "errors");
-	for (size_t i = 0; i < p->count; i++) {
-		json_open_object(&o);
-		json_put_str(&o, "field", str_from(p->items[i].field));
-		json_put_str(&o, "code", str_from(p->items[i].code));
-		json_put_str(&o, "message", p->items[i].message);
-		json_close_object(&o);
-	}
-	json_close_array(&o);
-	json_close_object(&o);
+	JSON_PUT(&o, member_object(NULL), member_list("errors"));
+	for (size_t i = 0; i < p->count; i++)
+		JSON_PUT(&o, member_object(NULL), member_word("field", p->items[i].field),
+		         member_word("code", p->items[i].code), member_str("message", p->items[i].message),
+		         member_end());
+	JSON_PUT(&o, member_list_end(), member_end());
 	r->details = b.is_full ? STR("") : str_dup(&r->call->arena, buf_str(&b));
-	buf_fini(&b);
 	if (is_over_scale(p))
 		rc_ignore(err_set_code(&e, RC_UNFIT, "SCALE_LIMIT_EXCEEDED", "%.*s", STR_ARG(p->items[0].message)));
 	else
@@ -106,7 +109,7 @@ bool instance_read_body(struct request *r, struct instance_call *c, enum instanc
 	instance_want_read(body, kind, &c->want, &p);
 	if (!p.count)
 		return true;
-	instance_refuse(r, &p);
+	refuse(r, &p);
 	return false;
 }
 
@@ -114,19 +117,15 @@ bool instance_read_body(struct request *r, struct instance_call *c, enum instanc
 
 static void explain_refusal(struct request *r, const struct instance_call *c)
 {
-	struct buf      b;
-	struct json_out o;
+	CLEANUP(buf_fini) struct buf b = BUF(2048);
+	struct json_out              o = JSON_OUT(&b);
 
-	buf_init(&b, 2048);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_str(&o, "currentStatus", str_from(instance_status(c->refused)));
-	json_put_str(&o, "provisioningState", str_from(instance_state_name(c->refused)));
-	json_put_str(&o, "requestedTransition", str_from(instance_op_names[c->requested]));
+	JSON_PUT(&o, member_object(NULL), member_word("currentStatus", instance_status(c->refused)),
+	         member_word("provisioningState", instance_state_name(c->refused)),
+	         member_word("requestedTransition", instance_op_names[c->requested]));
 	instance_put_allowed(&o, "allowedTransitions", c->refused);
 	json_close_object(&o);
 	r->details = str_dup(&r->call->arena, buf_str(&b));
-	buf_fini(&b);
 }
 
 static void on_done(struct request *r)
@@ -220,11 +219,11 @@ struct paging {
 
 static void put_href(struct request *r, struct json_out *o, const struct paging *p, const char *name, struct str start)
 {
-	json_put_object(o, name);
-	json_put_str(o, "href",
-	             str_format(&r->call->arena, "%.*s?pageSize=%lld%s%s%.*s", STR_ARG(r->call->req.path),
-	                        (long long)p->size, p->query, start.n ? "&startAt=" : "", STR_ARG(start)));
-	json_close_object(o);
+	JSON_PUT(o, member_object(name),
+	         member_str("href",
+	                    str_format(&r->call->arena, "%.*s?pageSize=%lld%s%s%.*s", STR_ARG(r->call->req.path),
+	                               (long long)p->size, p->query, start.n ? "&startAt=" : "", STR_ARG(start))),
+	         member_end());
 }
 
 static void reply_page(struct request *r)
@@ -243,11 +242,8 @@ static void reply_page(struct request *r)
 		p->put(&o, r, page_record(p->page, p->type, i));
 		json_close_object(&o);
 	}
-	json_close_array(&o);
-	json_put_int(&o, "count", (int64_t)p->page->count);
-	json_put_bool(&o, "moreAvailable", next.n > 0);
-	json_put_text(&o, "nextToken", next);
-	json_put_object(&o, "_links");
+	JSON_PUT(&o, member_list_end(), member_int("count", (int64_t)p->page->count),
+	         member_bool("moreAvailable", next.n > 0), member_text("nextToken", next), member_object("_links"));
 	put_href(r, &o, p, "self", p->start);
 	if (next.n)
 		put_href(r, &o, p, "next", next);
@@ -311,19 +307,6 @@ void handle_instance_list(struct request *r)
 		request_submit_page(r, instance_list, l, reply_page);
 }
 
-static void list_backups(struct request *r);
-
-/* Of the tenant's own instance only: it is read before. */
-void handle_instance_backups(struct request *r)
-{
-	struct instance_call *c = instance_enter(r, true);
-
-	if (!c)
-		return;
-	r->arg = c;
-	request_submit(r, instance_get, c, true, list_backups);
-}
-
 static void list_backups(struct request *r)
 {
 	struct instance_call *c = r->arg;
@@ -344,6 +327,9 @@ static void list_backups(struct request *r)
 	else
 		request_submit_page(r, backup_list, l, reply_page);
 }
+
+/* Of the tenant's own instance only: it is read before. */
+HANDLER(instance_backups, instance_first(r, instance_get, true, list_backups))
 
 /* --- for operators --- */
 
@@ -372,14 +358,11 @@ static void put_transition(struct json_out *o, size_t row, enum instance_state f
 {
 	const struct instance_step *s = &instance_steps[row];
 
-	json_open_object(o);
-	json_put_int(o, "number", (int64_t)row + 1);
-	json_put_str(o, "from", str_from(instance_state_name(from)));
-	json_put_str(o, "to", str_from(instance_state_name(s->to)));
-	json_put_str(o, "trigger", str_from(instance_trigger_text(s->on)));
-	json_put_text(o, "command", str_from(instance_trigger_word(s->on)));
-	json_put_text(o, "guard", str_from(s->guard));
-	json_close_object(o);
+	JSON_PUT(o, member_object(NULL), member_int("number", (int64_t)row + 1),
+	         member_word("from", instance_state_name(from)), member_word("to", instance_state_name(s->to)),
+	         member_word("trigger", instance_trigger_text(s->on)),
+	         member_text("command", str_from(instance_trigger_word(s->on))),
+	         member_text("guard", str_from(s->guard)), member_end());
 }
 
 /* The table itself: it is the same whether there are instances or not. */
@@ -388,15 +371,11 @@ void handle_instance_states(struct request *r)
 	struct json_out o = reply_begin(r);
 
 	json_put_array(&o, "states");
-	for (int i = 0; i < INSTANCE_STATE_COUNT; i++) {
-		json_open_object(&o);
-		json_put_str(&o, "state", str_from(instance_state_names[i]));
-		json_put_str(&o, "status", str_from(instance_status((enum instance_state)i)));
-		json_put_bool(&o, "rest", instance_state_is_rest((enum instance_state)i));
-		json_close_object(&o);
-	}
-	json_close_array(&o);
-	json_put_array(&o, "transitions");
+	for (int i = 0; i < INSTANCE_STATE_COUNT; i++)
+		JSON_PUT(&o, member_object(NULL), member_word("state", instance_state_names[i]),
+		         member_word("status", instance_status((enum instance_state)i)),
+		         member_bool("rest", instance_state_is_rest((enum instance_state)i)), member_end());
+	JSON_PUT(&o, member_list_end(), member_list("transitions"));
 	for (size_t row = 0; row < INSTANCE_STEPS; row++)
 		for (int from = 0; from <= INSTANCE_NONE; from++)
 			if (instance_steps[row].from & UINT32_C(1) << from)

@@ -45,11 +45,6 @@ static void put_links(struct json_out *o, const struct instance *i, struct str o
 	json_close_object(o);
 }
 
-void instance_put_links(struct json_out *o, const struct instance *i, struct str operation, struct arena *a)
-{
-	put_links(o, i, operation, false, a);
-}
-
 void instance_put_status_links(struct json_out *o, const struct instance *i, struct arena *a)
 {
 	put_links(o, i, i->operation, true, a);
@@ -78,8 +73,8 @@ static void put_progress(struct json_out *o, const struct operation *op, const s
 		         member_int("stepCount", instance_saga_steps(saga)), member_int("tries", saga->tries));
 	JSON_PUT(o, member_text("waitsFor", is_open ? saga->last_error : STR("")),
 	         member_bool("goesBack", saga->state == SAGA_UNDOING),
-	         member_bool("parked", saga->id.n && saga->state == SAGA_PARKED));
-	json_put_time(o, "startedAt", op->started_ms);
+	         member_bool("parked", saga->id.n && saga->state == SAGA_PARKED),
+	         member_at("startedAt", op->started_ms));
 }
 
 void instance_put_operation(struct json_out *o, struct request *r, const void *thing)
@@ -92,9 +87,9 @@ void instance_put_operation(struct json_out *o, struct request *r, const void *t
 	json_put_text(o, "reason", g->operation.reason);
 	put_json(o, "error", g->operation.error);
 	JSON_PUT(o, member_text("backupId", g->operation.backup), member_text("requestedBy", g->operation.requested_by),
-	         member_text("correlationId", g->operation.correlation_id));
-	json_put_time(o, "endedAt", g->operation.ended_ms);
-	instance_put_links(o, &i, g->operation.id, &r->call->arena);
+	         member_text("correlationId", g->operation.correlation_id),
+	         member_at("endedAt", g->operation.ended_ms));
+	put_links(o, &i, g->operation.id, false, &r->call->arena);
 }
 
 /* --- an instance --- */
@@ -113,10 +108,9 @@ void instance_put_listed(struct json_out *o, struct request *r, const void *thin
 
 	put_names(o, i);
 	JSON_PUT(o, member_int("desiredCount", i->desired_count), member_int("runningCount", i->running_count),
-	         member_text("endpoint", i->endpoint));
-	json_put_time(o, "createdAt", i->created_ms);
-	json_put_time(o, "updatedAt", i->updated_ms);
-	instance_put_links(o, i, i->operation, &r->call->arena);
+	         member_text("endpoint", i->endpoint), member_at("createdAt", i->created_ms),
+	         member_at("updatedAt", i->updated_ms));
+	put_links(o, i, i->operation, false, &r->call->arena);
 }
 
 static void put_resources(struct json_out *o, const struct instance *i)
@@ -141,9 +135,8 @@ static struct str domain_of(struct str url)
 
 static void put_tags(struct json_out *o, const struct instance *i)
 {
-	json_put_object(o, "tags");
-	json_put_str(o, "bbws:tenant-id", i->tenant);
-	json_put_str(o, "bbws:managed-by", STR("leasehold"));
+	JSON_PUT(o, member_object("tags"), member_str("bbws:tenant-id", i->tenant),
+	         member_str("bbws:managed-by", STR("leasehold")));
 	if (i->opportunity_id.n)
 		json_put_str(o, "bbws:opportunity", i->opportunity_id);
 	json_close_object(o);
@@ -179,17 +172,14 @@ void instance_put_details(struct json_out *o, struct request *r, const void *thi
 	put_json(o, "lastError", i->last_error);
 	put_operation_under_way(o, c);
 	instance_put_allowed(o, "allowedTransitions", i->state);
-	json_put_text(o, "archiveId", i->archive);
-	json_put_time(o, "archivedUntil", i->archive_until_ms);
-	json_put_time(o, "belowDesiredSince", i->below_since_ms);
+	JSON_PUT(o, member_text("archiveId", i->archive), member_at("archivedUntil", i->archive_until_ms),
+	         member_at("belowDesiredSince", i->below_since_ms));
 	put_json(o, "lastEcsEvent", i->last_ecs_event);
-	json_put_time(o, "createdAt", i->created_ms);
-	json_put_time(o, "updatedAt", i->updated_ms);
-	json_put_time(o, "activatedAt", i->activated_ms);
-	json_put_time(o, "removedAt", i->removed_ms);
-	JSON_PUT(o, member_text("requestedBy", i->requested_by), member_text("correlationId", i->correlation_id),
+	JSON_PUT(o, member_at("createdAt", i->created_ms), member_at("updatedAt", i->updated_ms),
+	         member_at("activatedAt", i->activated_ms), member_at("removedAt", i->removed_ms),
+	         member_text("requestedBy", i->requested_by), member_text("correlationId", i->correlation_id),
 	         member_int("version", (int64_t)i->version));
-	instance_put_links(o, i, i->operation, &r->call->arena);
+	put_links(o, i, i->operation, false, &r->call->arena);
 }
 
 /* --- what was accepted --- */
@@ -234,7 +224,7 @@ void instance_put_accepted(struct json_out *o, struct request *r, const void *th
 		json_put_int(o, "dataRetentionDays", c->world->archive_ms / 86400000);
 	if (c->operation.backup.n && op != OP_DELETE)
 		json_put_str(o, "backupId", c->operation.backup);
-	instance_put_links(o, i, c->operation.id, &r->call->arena);
+	put_links(o, i, c->operation.id, false, &r->call->arena);
 }
 
 void instance_put_backup(struct json_out *o, struct request *r, const void *thing)
@@ -245,9 +235,8 @@ void instance_put_backup(struct json_out *o, struct request *r, const void *thin
 
 	(void)r;
 	JSON_PUT(o, member_str("backupId", b->id), member_word("kind", backup_kind_names[b->kind]),
-	         member_word("state", backup_state_names[b->state]));
-	json_put_time(o, "createdAt", b->created_ms);
-	json_put_time(o, "keptUntil", b->until_ms);
+	         member_word("state", backup_state_names[b->state]), member_at("createdAt", b->created_ms),
+	         member_at("keptUntil", b->until_ms));
 	if (b->outputs.n && !json_parse(b->outputs, &outputs, NULL) && json_get_number(outputs, "bytes", 0, &bytes))
 		json_put_int(o, "bytes", bytes);
 	else

@@ -10,11 +10,11 @@
 /* What all handlers of instances begin with: are there any here, whose, which? NULL: it has been answered. */
 struct instance_call *instance_enter(struct request *r, bool needs_id);
 
+/* That, then this transaction of the struct instance_call, which is r->arg in then(). */
+void instance_first(struct request *r, txn_fn *run, bool is_read_only, void (*then)(struct request *r));
+
 /* The body, which may be left out where nothing in it is required. False: it has been answered. */
 bool instance_read_body(struct request *r, struct instance_call *c, enum instance_body kind);
-
-/* Refuse a body or a query for all that is wrong with it. */
-void instance_refuse(struct request *r, const struct instance_problems *p);
 
 /* The members of a struct instance_call: details, or what was accepted. */
 put_fn instance_put_details;
@@ -23,5 +23,4 @@ put_fn instance_put_listed;    /* a struct instance */
 put_fn instance_put_operation; /* a struct operation_get */
 put_fn instance_put_backup;    /* a struct backup */
 
-void instance_put_links(struct json_out *o, const struct instance *i, struct str operation, struct arena *a);
 void instance_put_status_links(struct json_out *o, const struct instance *i, struct arena *a);

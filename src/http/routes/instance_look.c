@@ -77,9 +77,9 @@ static void put_tasks(struct json_out *o, const struct look *l)
 
 		JSON_PUT(o, member_object(NULL), member_str("taskId", t->id),
 		         member_str("status", t->is_running ? STR("RUNNING") : STR("PENDING")),
-		         member_str("healthStatus", t->is_healthy ? STR("HEALTHY") : STR("UNHEALTHY")));
-		json_put_time(o, "startedAt", t->started_ms);
-		JSON_PUT(o, member_int("cpu", cpu), member_int("memory", memory), member_end());
+		         member_str("healthStatus", t->is_healthy ? STR("HEALTHY") : STR("UNHEALTHY")),
+		         member_at("startedAt", t->started_ms), member_int("cpu", cpu), member_int("memory", memory),
+		         member_end());
 	}
 	json_close_array(o);
 }
@@ -116,15 +116,7 @@ static void ask_status(struct request *r)
 	ask(r, &(struct look){ .run = count_tasks, .answer = answer_status });
 }
 
-void handle_instance_status(struct request *r)
-{
-	struct instance_call *c = instance_enter(r, true);
-
-	if (!c)
-		return;
-	r->arg = c;
-	request_submit(r, instance_get, c, true, ask_status);
-}
+HANDLER(instance_status, instance_first(r, instance_get, true, ask_status))
 
 /* --- what it logged --- */
 
@@ -157,14 +149,11 @@ static void answer_logs(struct request *r)
 	struct json_out    o = reply_begin(r);
 
 	json_put_array(&o, "logs");
-	for (size_t i = 0; i < l->count; i++) {
-		json_open_object(&o);
-		json_put_time(&o, "timestamp", l->lines[i].at_ms);
-		JSON_PUT(&o, member_str("taskId", l->lines[i].task), member_str("message", l->lines[i].text),
-		         member_end());
-	}
-	json_close_array(&o);
-	json_put_text(&o, "nextToken", (int64_t)l->count == l->limit ? next_lines(l, &r->call->arena) : STR(""));
+	for (size_t i = 0; i < l->count; i++)
+		JSON_PUT(&o, member_object(NULL), member_at("timestamp", l->lines[i].at_ms),
+		         member_str("taskId", l->lines[i].task), member_str("message", l->lines[i].text), member_end());
+	JSON_PUT(&o, member_list_end(),
+	         member_text("nextToken", (int64_t)l->count == l->limit ? next_lines(l, &r->call->arena) : STR("")));
 	reply_send(r, 200);
 }
 
@@ -248,12 +237,4 @@ static void ask_secret(struct request *r)
 	ask(r, &(struct look){ .run = get_secret, .answer = answer_secret });
 }
 
-void handle_instance_secret(struct request *r)
-{
-	struct instance_call *c = instance_enter(r, true);
-
-	if (!c)
-		return;
-	r->arg = c;
-	request_submit(r, instance_note_secret, c, false, ask_secret);
-}
+HANDLER(instance_secret, instance_first(r, instance_note_secret, false, ask_secret))

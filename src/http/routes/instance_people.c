@@ -48,8 +48,7 @@ static struct json_out begin_answer(struct request *r, const struct visit *v)
 {
 	struct json_out o = reply_begin(r);
 
-	json_put_str(&o, "instanceId", v->call->instance.id);
-	json_put_str(&o, "tenantId", v->call->instance.tenant);
+	JSON_PUT(&o, member_str("instanceId", v->call->instance.id), member_str("tenantId", v->call->instance.tenant));
 	return o;
 }
 
@@ -69,15 +68,11 @@ static void answer_list(struct request *r)
 	struct json_out     o = begin_answer(r, v);
 
 	json_put_array(&o, "items");
-	for (size_t i = 0; i < v->count; i++) {
-		json_open_object(&o);
-		json_put_str(&o, "email", v->people[i].email);
-		json_put_text(&o, "name", v->people[i].name);
-		json_put_time(&o, "addedAt", v->people[i].added_ms);
-		json_close_object(&o);
-	}
-	json_close_array(&o);
-	json_put_int(&o, "count", (int64_t)v->count);
+	for (size_t i = 0; i < v->count; i++)
+		JSON_PUT(&o, member_object(NULL), member_str("email", v->people[i].email),
+		         member_text("name", v->people[i].name), member_at("addedAt", v->people[i].added_ms),
+		         member_end());
+	JSON_PUT(&o, member_list_end(), member_int("count", (int64_t)v->count));
 	reply_send(r, 200);
 }
 
@@ -86,15 +81,7 @@ static void ask_list(struct request *r)
 	ask(r, run_list, answer_list);
 }
 
-void handle_instance_people(struct request *r)
-{
-	struct instance_call *c = instance_enter(r, true);
-
-	if (!c)
-		return;
-	r->arg = c;
-	request_submit(r, instance_find_pool, c, true, ask_list);
-}
+HANDLER(instance_people, instance_first(r, instance_find_pool, true, ask_list))
 
 /* --- one more --- */
 
@@ -116,11 +103,9 @@ static void answer_add(struct request *r)
 		return;
 	request_header(r, "Cache-Control", "no-store");
 	o = begin_answer(r, v);
-	json_put_str(&o, "email", v->email);
-	json_put_text(&o, "name", v->call->want.name);
-	json_put_bool(&o, "isNew", v->is_new);
-	json_put_str(&o, "password", v->password);
-	json_put_text(&o, "endpoint", v->call->instance.endpoint);
+	JSON_PUT(&o, member_str("email", v->email), member_text("name", v->call->want.name),
+	         member_bool("isNew", v->is_new), member_str("password", v->password),
+	         member_text("endpoint", v->call->instance.endpoint));
 	reply_send(r, v->is_new ? 201 : 200);
 }
 

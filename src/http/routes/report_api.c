@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "domain/ports/cloud.h"
-#include "domain/lease.h"
 #include "http/api/blocking.h"
 #include "http/api/ops.h"
 #include "http/api/rights.h"

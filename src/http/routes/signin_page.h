@@ -4,8 +4,6 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-struct arena;
-
 /* message may be empty; form is the token against forged forms. */
 void signin_page_write(struct buf *b, struct str message, struct str email, struct str form);
 

@@ -61,13 +61,11 @@ static void put_spend(struct json_out *o, struct request *r, const void *thing)
 	const struct spend_work *w = thing;
 
 	(void)r;
-	JSON_PUT(o, member_str("lease", w->st.uuid), member_str("account_id", w->st.account_id));
-	json_put_time(o, "from", w->st.from_ms);
-	json_put_time(o, "to", w->st.to_ms);
-	JSON_PUT(o, member_micro("total_usd", w->st.total), member_if_any(member_micro("budget_usd", w->st.budget)),
-	         member_word("currency", "USD"));
-	json_put_time(o, "complete_until", w->st.complete_until_ms < w->now_ms ? w->st.complete_until_ms : w->now_ms);
-	JSON_PUT(o, member_raw("rows", w->st.rows), member_raw("days", w->st.days));
+	JSON_PUT(o, member_str("lease", w->st.uuid), member_str("account_id", w->st.account_id),
+	         member_at("from", w->st.from_ms), member_at("to", w->st.to_ms), member_micro("total_usd", w->st.total),
+	         member_if_any(member_micro("budget_usd", w->st.budget)), member_word("currency", "USD"),
+	         member_at("complete_until", w->st.complete_until_ms < w->now_ms ? w->st.complete_until_ms : w->now_ms),
+	         member_raw("rows", w->st.rows), member_raw("days", w->st.days));
 }
 
 static void reply_spend(struct request *r)

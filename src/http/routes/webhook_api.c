@@ -8,7 +8,6 @@
  */
 #include "base/json.h"
 #include "http/api/ops.h"
-#include "kernel/kernel.h"
 #include "kernel/edge/webhook.h"
 
 static void put_webhook(struct json_out *o, struct request *r, const void *thing)

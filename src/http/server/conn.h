@@ -2,9 +2,6 @@
 #pragma once
 
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <uv.h>
 
 #include "base/buf.h"

@@ -1,11 +1,7 @@
 /* forwarded.h - whom a request comes from when proxies that we trust stand in between. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/addr.h"
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -1,9 +1,6 @@
 /* server.h - the HTTP/1.1 server: connections, limits, deadlines, TLS. Knows nothing of routes. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <uv.h>
 
 #include "base/arena.h"

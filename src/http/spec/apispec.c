@@ -9,8 +9,8 @@
  * Not here: what a route does (the handlers), and the shape of any output.
  */
 #include "http/spec/apispec.h"
-
 #include "domain/sandbox.h"
+
 #include "http/api/body.h"
 #include "http/api/ops.h"
 #include "kernel/edge/intake.h"

@@ -1,10 +1,6 @@
 /* apispec.h - the API's description as tables, and how to read the texts in them. For openapi.c. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/str.h"
 #include "http/api/api.h"
 

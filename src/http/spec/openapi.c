@@ -137,8 +137,7 @@ static void put_params(struct writer *w, const struct api_route *route)
 			JSON_PUT(&w->o, type(w, p->type, false),
 			         member_int(is_text ? "minLength" : "minimum", p->least),
 			         member_int(is_text ? "maxLength" : "maximum", p->most));
-		json_close_object(&w->o);
-		json_close_object(&w->o);
+		JSON_PUT(&w->o, member_end(), member_end());
 	}
 	json_close_array(&w->o);
 }
@@ -315,20 +314,18 @@ static void put_components(struct writer *w)
 	json_put_object(&w->o, "schemas");
 	for (size_t i = 0; i < spec_schema_count; i++)
 		put_schema(w, &spec_schemas[i]);
-	json_close_object(&w->o);
-	json_close_object(&w->o);
+	JSON_PUT(&w->o, member_end(), member_end());
 }
 
 struct str openapi_text(struct str base_path, struct arena *a)
 {
-	struct arena  names = { 0 };
-	struct writer w = { .arena = &names };
-	struct buf    b;
+	CLEANUP(arena_fini) struct arena names = { 0 };
+	struct writer                    w = { .arena = &names };
+	struct buf                       b = BUF(OPENAPI_MAX);
 
-	buf_init(&b, OPENAPI_MAX);
 	json_out_init(&w.o, &b);
-	json_open_object(&w.o);
-	JSON_PUT(&w.o, member_word("openapi", "3.1.0"), member_object("info"), member_word("title", "Leasehold"),
+	JSON_PUT(&w.o, member_object(NULL), member_word("openapi", "3.1.0"), member_object("info"),
+	         member_word("title", "Leasehold"),
 	         member_word("summary", "Lends pre-made sandboxes to lab tracks and takes them back."),
 	         member_word("version", LEASEHOLD_VERSION), member_object("license"),
 	         member_word("name", "Apache License 2.0"), member_word("identifier", "Apache-2.0"), member_end(),
@@ -337,7 +334,6 @@ struct str openapi_text(struct str base_path, struct arena *a)
 	put_components(&w);
 	json_close_object(&w.o);
 	assert(!b.is_full);
-	arena_fini(&names);
 	return buf_take(&b, a);
 }
 

@@ -1,10 +1,8 @@
 /* alarm.h - conditions computed from stored facts: raised when they last, cleared when they end, each told once. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"

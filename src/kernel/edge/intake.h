@@ -1,10 +1,8 @@
 /* intake.h - events from outside: taken in once each, buffered in a queue, answered before they are handled. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"

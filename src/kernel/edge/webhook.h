@@ -1,16 +1,11 @@
 /* webhook.h - who is told by HTTP: the records, and who of them an event is for. Sending is providers/notify's. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "kernel/queue.h"
 #include "kernel/records.h"
 #include "store/session.h"
 #include "store/store.h"
-
-struct kernel;
 
 enum { WEBHOOKS_MAX = 32, WEBHOOK_SECRET_MIN = 16, WEBHOOK_URL_MAX = 2048 };
 

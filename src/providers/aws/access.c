@@ -22,6 +22,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "domain/ports/cloud.h"
@@ -192,13 +193,12 @@ static enum rc find_set(struct aws_access *x, int number, struct str instance, s
 	int64_t age_ms;
 	enum rc rc = RC_OK;
 
-	pthread_mutex_lock(&x->naming);
+	LOCKED(&x->naming);
 	age_ms = clock_now(x->o.clock).ms - x->named_ms;
 	if (!x->named_ms || age_ms > NAMES_MS || (!x->arns[number].n && age_ms > NAMES_AGAIN_MS))
 		rc = read_names(x, instance, e);
 	if (!rc)
 		*ret = str_dup(a, x->arns[number]);
-	pthread_mutex_unlock(&x->naming);
 	return rc;
 }
 
@@ -345,38 +345,34 @@ static enum rc enter(struct aws_access *x, struct str account, int *ret, struct 
 {
 	enum rc rc = RC_OK;
 
-	pthread_mutex_lock(&x->lock);
+	LOCKED(&x->lock);
 	while (!x->is_stopped && is_busy(x, account, ret))
 		pthread_cond_wait(&x->is_changed, &x->lock);
 	if (x->is_stopped)
 		rc = err_set(e, RC_UNAVAILABLE, "the server ends");
 	else
 		x->busy[*ret] = account;
-	pthread_mutex_unlock(&x->lock);
 	return rc;
 }
 
 static void leave(struct aws_access *x, int place)
 {
-	pthread_mutex_lock(&x->lock);
+	LOCKED(&x->lock);
 	x->busy[place] = STR("");
 	pthread_cond_broadcast(&x->is_changed);
-	pthread_mutex_unlock(&x->lock);
 }
 
 void aws_access_stop(struct aws_access *x)
 {
-	pthread_mutex_lock(&x->lock);
+	LOCKED(&x->lock);
 	x->is_stopped = true;
 	pthread_cond_broadcast(&x->is_changed);
-	pthread_mutex_unlock(&x->lock);
 }
 
 /* False: it was stopped. */
 static bool wait_ms(struct aws_access *x, long ms)
 {
 	struct timespec until;
-	bool            may_go_on;
 
 	if (x->o.wait) {
 		x->o.wait(x->o.wait_arg, ms);
@@ -384,12 +380,10 @@ static bool wait_ms(struct aws_access *x, long ms)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += ms / 1000;
-	pthread_mutex_lock(&x->lock);
+	LOCKED(&x->lock);
 	while (ms && !x->is_stopped && pthread_cond_timedwait(&x->is_changed, &x->lock, &until) == 0)
 		;
-	may_go_on = !x->is_stopped;
-	pthread_mutex_unlock(&x->lock);
-	return may_go_on;
+	return !x->is_stopped;
 }
 
 /* --- changes --- */
@@ -508,22 +502,19 @@ static enum rc revoke_here(struct aws_access *x, const struct cloud_assignment *
 
 static enum rc change_one(struct access *base, const struct cloud_assignment *as, bool is_grant, struct err *e)
 {
-	struct aws_access *x = CONTAINER_OF(base, struct aws_access, base);
-	struct arena       a = { 0 };
-	struct err         why = { 0 };
-	struct ids         ids;
-	int                place = 0;
-	enum rc            rc = name_ids(x, as, &a, &ids, &why);
+	struct aws_access               *x = CONTAINER_OF(base, struct aws_access, base);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct err                       why = { 0 };
+	struct ids                       ids;
+	int                              place = 0;
+	enum rc                          rc = name_ids(x, as, &a, &ids, &why);
 
-	if (rc == RC_NOT_FOUND && !is_grant) { /* neither a set nor a person that is not there has anything */
-		arena_fini(&a);
-		return RC_OK;
-	}
+	if (rc == RC_NOT_FOUND && !is_grant)
+		return RC_OK; /* neither a set nor a person that is not there has anything */
 	if (!rc && !(rc = enter(x, as->account_id, &place, &why))) {
 		rc = is_grant ? grant_here(x, as, &ids, &a, &why) : revoke_here(x, as, &ids, &a, &why);
 		leave(x, place);
 	}
-	arena_fini(&a);
 	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
 }
 

@@ -2,7 +2,6 @@
  * are names; their ids stay here. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -1,14 +1,10 @@
 /* aws.h - the cloud of LEASEHOLD_CLOUD=aws: its ports, each where its file exists. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/cloud.h"
 
-struct arena;
 struct aws_callers;
 struct aws_cloud;
 struct aws_costs;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/mem.h"
 #include "service/record/aws_lease_records.h"
 
@@ -76,7 +77,7 @@ json_t *aws_builds_take(struct aws_builds *b, struct str id, int64_t now_ms)
 	struct waited *w;
 	json_t        *heard = NULL;
 
-	pthread_mutex_lock(&b->lock);
+	LOCKED(&b->lock);
 	if ((w = find(b, id))) {
 		w->asked_ms = now_ms;
 		if (w->heard && now_ms - w->heard_ms < FRESH_MS) {
@@ -84,7 +85,6 @@ json_t *aws_builds_take(struct aws_builds *b, struct str id, int64_t now_ms)
 			w->heard = NULL;
 		}
 	}
-	pthread_mutex_unlock(&b->lock);
 	return heard;
 }
 
@@ -93,14 +93,13 @@ json_t *aws_builds_ids(struct aws_builds *b, struct str id, int64_t now_ms)
 	json_t *ids = json_array();
 
 	json_array_append_new(ids, json_stringn(id.p, id.n));
-	pthread_mutex_lock(&b->lock);
+	LOCKED(&b->lock);
 	for (struct waited *w = b->places; w < b->places + IDS_MAX; w++) {
 		if (w->id[0] && now_ms - w->asked_ms > WAITED_MS)
 			clear(w);
 		if (w->id[0] && !str_eq(str_from(w->id), id) && json_array_size(ids) < IDS_MAX)
 			json_array_append_new(ids, json_string(w->id));
 	}
-	pthread_mutex_unlock(&b->lock);
 	return ids;
 }
 
@@ -111,7 +110,7 @@ void aws_builds_hear(struct aws_builds *b, struct str id, const json_t *list, in
 	struct str     name;
 	size_t         i;
 
-	pthread_mutex_lock(&b->lock);
+	LOCKED(&b->lock);
 	json_array_foreach(list, i, build)
 	{
 		if (!json_get_text(build, "id", &name) || !name.n || str_eq(name, id) || !(w = find(b, name)))
@@ -120,14 +119,13 @@ void aws_builds_hear(struct aws_builds *b, struct str id, const json_t *list, in
 		w->heard = json_incref(build);
 		w->heard_ms = now_ms;
 	}
-	pthread_mutex_unlock(&b->lock);
 }
 
 void aws_builds_wait(struct aws_builds *b, struct str id, bool is_waited_for, int64_t now_ms)
 {
 	struct waited *w;
 
-	pthread_mutex_lock(&b->lock);
+	LOCKED(&b->lock);
 	w = find(b, id);
 	if (w && !is_waited_for)
 		clear(w);
@@ -135,5 +133,4 @@ void aws_builds_wait(struct aws_builds *b, struct str id, bool is_waited_for, in
 		memcpy(w->id, id.p, id.n);
 		w->asked_ms = now_ms;
 	}
-	pthread_mutex_unlock(&b->lock);
 }

@@ -1,9 +1,6 @@
 /* builds.h - the builds that somebody waits for, and what was heard of them when another was asked for. Any thread. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/json.h"
 #include "base/str.h"
 

@@ -36,9 +36,8 @@ static void add_pair(struct buf *b, const char *name, struct str value)
 
 struct str aws_pairs(struct arena *a, const struct aws_pair *pairs, size_t count)
 {
-	struct buf b;
+	struct buf b = BUF(FORM_MAX);
 
-	buf_init(&b, FORM_MAX);
 	for (size_t i = 0; i < count; i++)
 		add_pair(&b, pairs[i].name, pairs[i].value);
 	return buf_take(&b, a);
@@ -49,9 +48,8 @@ static struct str fill_path(const struct aws_call *call, struct arena *a)
 {
 	struct str        rest = str_from(call->op->path);
 	const struct str *arg = call->path_args;
-	struct buf        b;
+	struct buf        b = BUF(PATH_MAX_BYTES);
 
-	buf_init(&b, PATH_MAX_BYTES);
 	while (rest.n) {
 		buf_add_str(&b, str_cut(&rest, '{'));
 		if (!rest.p || !memchr(rest.p, '}', rest.n))
@@ -294,10 +292,10 @@ static enum rc take_page(struct aws_caller *c, const struct aws_paging *p, struc
 
 enum rc aws_pages(struct aws_caller *c, const struct aws_paging *p, struct err *e)
 {
-	struct arena a = { 0 }, token_arena = { 0 };
-	struct str   token = STR("");
-	int          pages = 0;
-	enum rc      rc;
+	CLEANUP(arena_fini) struct arena a = { 0 }, token_arena = { 0 };
+	struct str                       token = STR("");
+	int                              pages = 0;
+	enum rc                          rc;
 
 	do {
 		arena_reset(&a);
@@ -305,8 +303,6 @@ enum rc aws_pages(struct aws_caller *c, const struct aws_paging *p, struct err *
 	} while (!rc && token.n && ++pages < AWS_PAGES_MAX);
 	if (!rc && token.n)
 		rc = err_set(e, RC_CORRUPT, "%s: more than %d pages", p->op->permission, AWS_PAGES_MAX);
-	arena_fini(&token_arena);
-	arena_fini(&a);
 	return rc;
 }
 

@@ -3,15 +3,10 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct aws_caller;
 struct aws_callers;
 struct aws_identity;

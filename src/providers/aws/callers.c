@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "net/aws.h"
 #include "net/aws_endpoint.h"
@@ -108,29 +109,26 @@ void aws_caller_free(struct aws_caller *c)
 
 static struct aws_client *new_client(const struct aws_caller *c, const struct aws_service *service, const char *region)
 {
-	const struct aws_settings *s = &c->all->settings;
-	const char                *endpoint = c->all->endpoints[service - aws_services];
-	struct arena               a = { 0 };
-	struct aws_client_options  o = { .region = region,
-		                         .service = service->host,
-		                         .signed_as = service->signed_as,
-		                         .user_agent = c->all->agent,
-		                         .identity = c->identity,
-		                         .clock = s->clock,
-		                         .connect_timeout_ms = CONNECT_MS,
-		                         .attempt_timeout_ms = ATTEMPT_MS,
-		                         .total_timeout_ms = AWS_CALL_MS,
-		                         .wait_base_ms = s->wait_base_ms ? s->wait_base_ms : WAIT_BASE_MS,
-		                         .wait_max_ms = WAIT_MAX_MS };
-	struct aws_client         *client;
+	const struct aws_settings       *s = &c->all->settings;
+	const char                      *endpoint = c->all->endpoints[service - aws_services];
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct aws_client_options        o = { .region = region,
+		                               .service = service->host,
+		                               .signed_as = service->signed_as,
+		                               .user_agent = c->all->agent,
+		                               .identity = c->identity,
+		                               .clock = s->clock,
+		                               .connect_timeout_ms = CONNECT_MS,
+		                               .attempt_timeout_ms = ATTEMPT_MS,
+		                               .total_timeout_ms = AWS_CALL_MS,
+		                               .wait_base_ms = s->wait_base_ms ? s->wait_base_ms : WAIT_BASE_MS,
+		                               .wait_max_ms = WAIT_MAX_MS };
 
 	if (endpoint)
 		o.endpoint = endpoint;
 	else if (strchr(service->host, '.'))
 		o.endpoint = str_format(&a, "https://%s", service->host).p;
-	client = aws_client_new(&o);
-	arena_fini(&a);
-	return client;
+	return aws_client_new(&o);
 }
 
 /* As many as there are services; regions are few, and those of one caller are known from the settings. */
@@ -138,7 +136,7 @@ struct aws_client *aws_caller_client(struct aws_caller *c, const struct aws_serv
 {
 	struct aws_client *found = NULL;
 
-	pthread_mutex_lock(&c->lock);
+	LOCKED(&c->lock);
 	for (size_t i = 0; i < c->client_count && !found; i++)
 		if (c->clients[i].service == service && strcmp(c->clients[i].region, region) == 0)
 			found = c->clients[i].client;
@@ -148,7 +146,6 @@ struct aws_client *aws_caller_client(struct aws_caller *c, const struct aws_serv
 		c->clients[c->client_count].region = mem_strdup(region);
 		c->clients[c->client_count++].client = found;
 	}
-	pthread_mutex_unlock(&c->lock);
 	return found;
 }
 
@@ -256,12 +253,10 @@ struct aws_caller *aws_caller_of(struct aws_callers *c, enum aws_hop hop)
 struct aws_caller *aws_caller_sandbox(struct aws_callers *c, struct str account_id, struct str role,
                                       const char *purpose, int seconds)
 {
-	struct arena       a = { 0 };
-	struct str         name = role.n ? role : c->settings.sandbox_role;
-	struct str         arn = aws_role_arn(c->settings.region, account_id, name, &a);
-	struct aws_role    how = make_role(c, arn, purpose, seconds ? seconds : c->settings.session_sec, &a);
-	struct aws_caller *made = new_caller(c, c->hops[AWS_INTERMEDIATE], "sandbox account", c->settings.region, &how);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       name = role.n ? role : c->settings.sandbox_role;
+	struct str                       arn = aws_role_arn(c->settings.region, account_id, name, &a);
+	struct aws_role how = make_role(c, arn, purpose, seconds ? seconds : c->settings.session_sec, &a);
 
-	arena_fini(&a);
-	return made;
+	return new_caller(c, c->hops[AWS_INTERMEDIATE], "sandbox account", c->settings.region, &how);
 }

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "providers/aws/call.h"
 
@@ -110,11 +111,10 @@ enum rc aws_centre_get(struct aws_centre *c, struct aws_instance *ret, struct er
 {
 	enum rc rc = RC_OK;
 
-	pthread_mutex_lock(&c->lock);
+	LOCKED(&c->lock);
 	if (!c->instance.arn.n || !c->instance.store_id.n)
 		rc = search(c, e);
 	if (!rc)
 		*ret = c->instance;
-	pthread_mutex_unlock(&c->lock);
 	return err_wrap(e, rc, "Identity Center");
 }

@@ -1,7 +1,6 @@
 /* centre.h - which Identity Center we are with: its instance and its identity store. Found once, any thread. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

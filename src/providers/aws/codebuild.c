@@ -28,7 +28,6 @@
 #include "service/record/aws_lease_records.h"
 #include "store/session.h"
 #include "store/store.h"
-#include "store/walk.h"
 
 enum {
 	TOKEN_CHARS = 32,
@@ -184,35 +183,28 @@ static void put_variable(struct json_out *o, const char *name, struct str value)
 {
 	if (!value.n)
 		return;
-	json_open_object(o);
-	json_put_str(o, "name", str_from(name));
-	json_put_str(o, "value", value);
-	json_put_str(o, "type", STR("PLAINTEXT"));
-	json_close_object(o);
+	JSON_PUT(o, member_object(NULL), member_word("name", name), member_str("value", value),
+	         member_str("type", STR("PLAINTEXT")), member_end());
 }
 
 static struct str make_build(const struct aws_codebuild *b, const struct aws_build *build, struct arena *a)
 {
 	struct hash     hash;
-	struct buf      buf;
-	struct json_out o;
+	struct buf      buf = BUF(JSON_OF_MAX);
+	struct json_out o = JSON_OUT(&buf);
 
 	hash_sha256(build->key, &hash);
-	buf_init(&buf, JSON_OF_MAX);
-	json_out_init(&o, &buf);
-	json_open_object(&o);
-	json_put_str(&o, "projectName", b->o.project);
-	json_put_str(&o, "idempotencyToken", str_of(hash_hex(a, &hash).p, TOKEN_CHARS));
-	json_put_int(&o, "timeoutInMinutesOverride", RUN_MINUTES);
-	json_put_raw(&o, "logsConfigOverride", STR("{\"cloudWatchLogs\":{\"status\":\"ENABLED\"}}"));
-	json_put_array(&o, "environmentVariablesOverride");
+	JSON_PUT(&o, member_object(NULL), member_str("projectName", b->o.project),
+	         member_str("idempotencyToken", str_of(hash_hex(a, &hash).p, TOKEN_CHARS)),
+	         member_int("timeoutInMinutesOverride", RUN_MINUTES),
+	         member_raw("logsConfigOverride", STR("{\"cloudWatchLogs\":{\"status\":\"ENABLED\"}}")),
+	         member_list("environmentVariablesOverride"));
 	put_variable(&o, "CLEANUP_ACCOUNT_ID", build->account_id);
 	put_variable(&o, KEY_VARIABLE, build->key);
 	put_variable(&o, "APPCONFIG_APPLICATION_ID", b->o.application_id);
 	put_variable(&o, "APPCONFIG_ENVIRONMENT_ID", b->o.environment_id);
 	put_variable(&o, "APPCONFIG_NUKE_CONFIG_CONFIGURATION_PROFILE_ID", b->o.nuke_profile_id);
-	json_close_array(&o);
-	json_close_object(&o);
+	JSON_PUT(&o, member_list_end(), member_end());
 	return buf_take(&buf, a);
 }
 

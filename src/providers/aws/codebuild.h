@@ -1,9 +1,6 @@
 /* codebuild.h - the cleaner port by a CodeBuild project, such as that of an Innovation Sandbox: a run is a build. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

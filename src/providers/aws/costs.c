@@ -26,6 +26,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "domain/ports/cloud.h"
@@ -80,12 +81,10 @@ static enum rc read_days(struct session *s, struct str account, struct cost_days
 
 static struct str items_text(const struct cost_cell *cell, struct arena *a)
 {
-	struct buf      b;
-	struct json_out o;
+	struct buf      b = BUF(AWS_COST_ITEMS_MAX);
+	struct json_out o = JSON_OUT(&b);
 	int64_t         others = 0;
 
-	buf_init(&b, AWS_COST_ITEMS_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	for (const struct cost_item *i = cell->items; i; i = i->next)
 		if (b.n + 8 * CLOUD_SERVICE_MAX < AWS_COST_ITEMS_MAX) /* escaped, a byte has six */
@@ -262,13 +261,12 @@ static enum rc note_pages(struct session *s, void *arg, struct err *e)
 
 static enum rc read_budget(struct aws_costs *c, struct cost_budget *ret, struct err *e)
 {
-	struct arena         a = { 0 };
-	struct aws_cost_book book = { 0 };
-	bool                 is_there;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct aws_cost_book             book = { 0 };
+	bool                             is_there;
 	enum rc rc = store_find(c->o.store, &aws_cost_book_type, STR(AWS_COST_BOOK), &a, &book, &is_there, e);
 
 	*ret = budget_of(&book);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -281,11 +279,11 @@ static int64_t now_of(const struct aws_costs *c)
 static enum rc ask_for(struct aws_costs *c, struct cost_question *q, enum kind kind, struct aws_costs_done *done,
                        struct err *e)
 {
-	struct arena       a = { 0 };
-	struct pages       pages = { .q = q, .now_ms = now_of(c) };
-	struct cost_budget budget;
-	int64_t            left, fits;
-	enum rc            rc = read_budget(c, &budget, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct pages                     pages = { .q = q, .now_ms = now_of(c) };
+	struct cost_budget               budget;
+	int64_t                          left, fits;
+	enum rc                          rc = read_budget(c, &budget, e);
 
 	if (rc)
 		return rc;
@@ -312,7 +310,6 @@ static enum rc ask_for(struct aws_costs *c, struct cost_question *q, enum kind k
 	done->questions++;
 	done->pages += q->pages;
 	done->accounts += rc ? 0 : (int64_t)q->count;
-	arena_fini(&a);
 	return err_wrap(e, rc, "Cost Explorer");
 }
 
@@ -518,16 +515,12 @@ static enum rc refresh(struct aws_costs *c, struct gather *g, struct aws_costs_d
 
 enum rc aws_costs_refresh(struct aws_costs *c, bool is_wanted, struct aws_costs_done *ret, struct err *e)
 {
-	struct arena  a = { 0 };
-	struct gather g = { .arena = &a, .young_ms = is_wanted ? 0 : c->o.refresh_ms };
-	enum rc       rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct gather                    g = { .arena = &a, .young_ms = is_wanted ? 0 : c->o.refresh_ms };
 
 	*ret = (struct aws_costs_done){ 0 };
-	pthread_mutex_lock(&c->asking);
-	rc = refresh(c, &g, ret, e);
-	pthread_mutex_unlock(&c->asking);
-	arena_fini(&a);
-	return rc;
+	LOCKED(&c->asking);
+	return refresh(c, &g, ret, e);
 }
 
 /* --- the port --- */
@@ -580,14 +573,14 @@ static enum rc touch(struct session *s, void *arg, struct err *e)
 /* An account that is new, together with others of the pool that are; the days before those that are stored of a known one; or those behind. */
 static enum rc ask_new(struct aws_costs *c, struct look *l, struct err *e)
 {
-	struct arena          a = { 0 };
-	struct gather         g = { .arena = &a };
-	struct due_list       fresh = { 0 };
-	struct aws_costs_done done = { 0 };
-	int64_t               now_ms = now_of(c), whole_ms = days_ago(now_ms, COST_WHOLE_DAYS);
-	struct str            ids[COST_ACCOUNTS_MAX] = { l->account };
-	struct cost_question  q = { .accounts = ids, .count = 1, .days = l->days };
-	enum rc               rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct gather                    g = { .arena = &a };
+	struct due_list                  fresh = { 0 };
+	struct aws_costs_done            done = { 0 };
+	int64_t                          now_ms = now_of(c), whole_ms = days_ago(now_ms, COST_WHOLE_DAYS);
+	struct str                       ids[COST_ACCOUNTS_MAX] = { l->account };
+	struct cost_question             q = { .accounts = ids, .count = 1, .days = l->days };
+	enum rc                          rc = RC_OK;
 
 	if (has_gap(l)) {
 		q.days = (struct cost_days){ begin_at(now_ms, l->known.recent_ms, COST_WHOLE_DAYS),
@@ -605,7 +598,6 @@ static enum rc ask_new(struct aws_costs *c, struct look *l, struct err *e)
 	if (!rc)
 		rc = ask_for(c, &q, has_gap(l) || !l->is_there ? ASK_WHOLE : ASK_OLDER, &done, e);
 	l->is_spent = done.is_spent;
-	arena_fini(&a);
 	return rc;
 }
 
@@ -720,13 +712,12 @@ static enum rc itemise(struct costs *base, struct str account_id, int64_t from_m
 static enum rc spend(struct costs *base, struct str account_id, int64_t from_ms, int64_t to_ms, struct cloud_spend *ret,
                      struct err *e)
 {
-	struct arena      a = { 0 };
-	struct cloud_bill bill;
-	enum rc           rc = itemise(base, account_id, from_ms, to_ms, &a, &bill, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct cloud_bill                bill;
+	enum rc                          rc = itemise(base, account_id, from_ms, to_ms, &a, &bill, e);
 
 	if (!rc)
 		*ret = bill.spend;
-	arena_fini(&a);
 	return rc;
 }
 

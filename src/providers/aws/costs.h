@@ -1,15 +1,9 @@
 /* costs.h - the costs port by Cost Explorer: asked for all accounts together, rarely, by one node; answered from what is stored. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct aws_caller;
 struct aws_costs;
 struct clock;

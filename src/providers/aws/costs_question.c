@@ -45,36 +45,28 @@ struct cost_cell *cost_question_cell(const struct cost_question *q, size_t accou
 /* The list of a setting, as JSON. */
 static struct str json_list(struct str rest, struct arena *a)
 {
-	struct buf      b;
-	struct json_out o;
+	struct buf      b = BUF(WORDS_MAX);
+	struct json_out o = JSON_OUT(&b);
 
-	buf_init(&b, WORDS_MAX);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_array(&o, "Values");
+	JSON_PUT(&o, member_object(NULL), member_list("Values"));
 	while (rest.n) {
 		struct str word = str_trim(str_cut(&rest, ','));
 
 		if (word.n)
 			json_add_str(&o, word);
 	}
-	json_close_array(&o);
-	json_put_str(&o, "Key", STR("RECORD_TYPE"));
-	json_put_raw(&o, "MatchOptions", STR("[\"EQUALS\"]"));
-	json_close_object(&o);
+	JSON_PUT(&o, member_list_end(), member_str("Key", STR("RECORD_TYPE")),
+	         member_raw("MatchOptions", STR("[\"EQUALS\"]")), member_end());
 	return buf_take(&b, a);
 }
 
 static struct str make_filter(const struct cost_question *q, struct arena *a)
 {
-	struct buf      b;
-	struct json_out o;
+	struct buf      b = BUF(FILTER_MAX);
+	struct json_out o = JSON_OUT(&b);
 	struct str      accounts, leave_out = q->leave_out;
 
-	buf_init(&b, FILTER_MAX);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_str(&o, "Key", STR("LINKED_ACCOUNT"));
+	JSON_PUT(&o, member_object(NULL), member_str("Key", STR("LINKED_ACCOUNT")));
 	json_put_texts(&o, "Values", q->accounts, q->count);
 	json_close_object(&o);
 	accounts = JSON_OF(a, member_raw("Dimensions", buf_take(&b, a)));

@@ -1,16 +1,10 @@
 /* costs_question.h - one question to Cost Explorer: what some accounts spent on some days, by service. Nothing is stored. Blocks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "providers/aws/costs_rule.h"
 
-struct arena;
 struct aws_caller;
 
 enum { COST_ACCOUNTS_MAX = 199 }; /* in one question */

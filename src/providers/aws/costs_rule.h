@@ -1,10 +1,6 @@
 /* costs_rule.h - what is decided about costs: exact amounts, days, and up to when they can be believed. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/str.h"
 
 enum { COST_DAY_MS = 86400000, COST_AGE_MS = COST_DAY_MS, COST_APART_MS = 8 * 3600000 };

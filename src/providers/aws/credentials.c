@@ -238,10 +238,10 @@ static enum rc make_and_keep(struct aws_credential_store *c, struct noting *n, s
 
 static enum rc issue(struct credentials *base, const struct cloud_secret *x, struct err *e)
 {
-	struct aws_credential_store *c = CONTAINER_OF(base, struct aws_credential_store, base);
-	struct arena                 a = { 0 };
-	struct noting                n;
-	enum rc                      rc = read_record(c, x->account_id, &a, &n, e);
+	struct aws_credential_store     *c = CONTAINER_OF(base, struct aws_credential_store, base);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct noting                    n;
+	enum rc                          rc = read_record(c, x->account_id, &a, &n, e);
 
 	if (!rc && (!x->name.n || x->name.n > CLOUD_NAME_MAX || !x->principal.n || x->principal.n > 2 * CLOUD_NAME_MAX))
 		rc = err_set(e, RC_INVALID, "a secret needs a name and a person");
@@ -253,7 +253,6 @@ static enum rc issue(struct credentials *base, const struct cloud_secret *x, str
 		if (!(rc = store_run(c->o.store, note_wanted, &n, &a, e)))
 			rc = make_and_keep(c, &n, &a, e);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -282,11 +281,11 @@ static enum rc void_tokens(struct aws_credential_store *c, struct str account_id
 
 static enum rc withdraw(struct credentials *base, struct str account_id, struct err *e)
 {
-	struct aws_credential_store *c = CONTAINER_OF(base, struct aws_credential_store, base);
-	struct arena                 a = { 0 };
-	struct err                   why = { 0 };
-	struct noting                n;
-	enum rc                      rc = read_record(c, account_id, &a, &n, &why);
+	struct aws_credential_store     *c = CONTAINER_OF(base, struct aws_credential_store, base);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct err                       why = { 0 };
+	struct noting                    n;
+	enum rc                          rc = read_record(c, account_id, &a, &n, &why);
 
 	if (!rc && n.is_there) {
 		rc = call(c, &delete_secret,
@@ -300,7 +299,6 @@ static enum rc withdraw(struct credentials *base, struct str account_id, struct 
 		if (!rc && !(rc = void_tokens(c, account_id, &a, &why)))
 			rc = store_run(c->o.store, remove_record, &n, &a, &why);
 	}
-	arena_fini(&a);
 	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
 }
 

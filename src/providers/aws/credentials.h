@@ -1,9 +1,6 @@
 /* credentials.h - the credentials port: temporary credentials of a role in the account, kept in Secrets Manager for one person. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "domain/lease.h"
 #include "domain/ports/identity.h"
@@ -158,12 +159,11 @@ enum rc directory_reload(struct aws_directory *d, int64_t read_ms, struct err *e
 
 enum rc aws_directory_load(struct aws_directory *d, struct err *e)
 {
-	struct aws_directory_record head = { 0 };
-	struct arena                a = { 0 };
-	bool                        is_there;
+	struct aws_directory_record      head = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	bool                             is_there;
 	enum rc rc = store_find(d->o.store, &aws_directory_type, STR(AWS_DIRECTORY), &a, &head, &is_there, e);
 
-	arena_fini(&a);
 	return rc || !is_there || head.read_ms == aws_directory_read_ms(d) ? rc : directory_reload(d, head.read_ms, e);
 }
 
@@ -180,12 +180,8 @@ enum rc aws_directory_look(struct aws_directory *d, struct arena *a, struct aws_
 
 int64_t aws_directory_read_ms(struct aws_directory *d)
 {
-	int64_t ms;
-
-	pthread_mutex_lock(&d->lock);
-	ms = d->copy ? d->copy->read_ms : 0;
-	pthread_mutex_unlock(&d->lock);
-	return ms;
+	LOCKED(&d->lock);
+	return d->copy ? d->copy->read_ms : 0;
 }
 
 /* --- the port --- */
@@ -203,11 +199,10 @@ static bool find_here(struct aws_directory *d, struct str email, struct arena *a
 	struct str               key = email_key(email, a);
 	const struct aws_person *p;
 
-	pthread_mutex_lock(&d->lock);
+	LOCKED(&d->lock);
 	p = find_email(d->copy, key);
 	if (p && p->roles)
 		*ret = caller_of(p, a);
-	pthread_mutex_unlock(&d->lock);
 	return p && p->roles;
 }
 
@@ -234,7 +229,7 @@ static size_t list(struct identity *i, unsigned roles, struct str after, struct 
 	size_t                  other = 0, count = 0, at;
 	struct str              from = email_key(after, a);
 
-	pthread_mutex_lock(&d->lock);
+	LOCKED(&d->lock);
 	at = d->copy ? place_of(d->copy->by_email, d->copy->email_count, from) : 0;
 	while (count < max) {
 		const struct directory_entry_key *mine = d->copy && at < d->copy->email_count ? &d->copy->by_email[at]
@@ -256,7 +251,6 @@ static size_t list(struct identity *i, unsigned roles, struct str after, struct 
 			at += order == 0;
 		}
 	}
-	pthread_mutex_unlock(&d->lock);
 	return count;
 }
 
@@ -267,19 +261,17 @@ static bool was_just_unknown(struct aws_directory *d, struct str key, int64_t no
 	uint64_t hash = str_hash(key, d->seed);
 	bool     is_known = false;
 
-	pthread_mutex_lock(&d->lock);
+	LOCKED(&d->lock);
 	for (size_t i = 0; i < DIRECTORY_UNKNOWN_MAX; i++)
 		is_known = is_known || (d->unknown[i].hash == hash && now_ms < d->unknown[i].until_ms);
-	pthread_mutex_unlock(&d->lock);
 	return is_known;
 }
 
 static void note_unknown(struct aws_directory *d, struct str key, int64_t now_ms)
 {
-	pthread_mutex_lock(&d->lock);
+	LOCKED(&d->lock);
 	d->unknown[d->unknown_count++ % DIRECTORY_UNKNOWN_MAX] = (struct directory_unknown){ str_hash(key, d->seed),
 		                                                                             now_ms + UNKNOWN_MS };
-	pthread_mutex_unlock(&d->lock);
 }
 
 static enum rc look_outside(struct aws_directory *d, struct str email, int64_t now_ms, struct arena *a,
@@ -321,10 +313,9 @@ static bool id_here(struct aws_directory *d, struct str email, struct arena *a, 
 	struct str               key = email_key(email, a);
 	const struct aws_person *p;
 
-	pthread_mutex_lock(&d->lock);
+	LOCKED(&d->lock);
 	if ((p = find_email(d->copy, key)))
 		*ret = str_dup(a, p->id);
-	pthread_mutex_unlock(&d->lock);
 	return p != NULL;
 }
 
@@ -346,11 +337,10 @@ bool aws_directory_email(struct aws_directory *d, struct str user_id, struct are
 {
 	const struct aws_person *p;
 
-	pthread_mutex_lock(&d->lock);
+	LOCKED(&d->lock);
 	p = directory_copy_find(d->copy, user_id);
 	if (p && p->email.n)
 		*ret = str_dup(a, p->email);
-	pthread_mutex_unlock(&d->lock);
 	return p && p->email.n;
 }
 

@@ -6,15 +6,10 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/caller.h"
 
-struct arena;
 struct aws_centre;
 struct aws_directory;
 struct clock;

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/err.h"
 #include "domain/ports/identity.h"
 #include "providers/aws/directory.h"

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "domain/lease.h"
@@ -82,19 +83,18 @@ static bool find_group(struct aws_directory *d, struct str name, struct str id, 
 {
 	bool is_there = false;
 
-	pthread_mutex_lock(&d->lock);
+	LOCKED(&d->lock);
 	if (clock_now(d->o.clock).ms - d->groups_ms > HOUR_MS)
 		d->group_count = 0;
 	for (size_t i = 0; !is_there && i < d->group_count; i++)
 		if ((is_there = str_eq(d->groups[i].name, name) || str_eq(d->groups[i].id, id)))
 			*ret = (struct directory_group){ str_dup(a, d->groups[i].name), str_dup(a, d->groups[i].id) };
-	pthread_mutex_unlock(&d->lock);
 	return is_there;
 }
 
 static void note_group(struct aws_directory *d, struct str name, struct str id)
 {
-	pthread_mutex_lock(&d->lock);
+	LOCKED(&d->lock);
 	if (!d->group_count) {
 		arena_reset(&d->group_arena);
 		d->groups_ms = clock_now(d->o.clock).ms;
@@ -102,14 +102,12 @@ static void note_group(struct aws_directory *d, struct str name, struct str id)
 	if (d->group_count < AWS_GROUPS)
 		d->groups[d->group_count++] = (struct directory_group){ str_dup(&d->group_arena, name),
 			                                                str_dup(&d->group_arena, id) };
-	pthread_mutex_unlock(&d->lock);
 }
 
 void aws_directory_forget_groups(struct aws_directory *d)
 {
-	pthread_mutex_lock(&d->lock);
+	LOCKED(&d->lock);
 	d->group_count = 0;
-	pthread_mutex_unlock(&d->lock);
 }
 
 enum rc aws_directory_group_id(struct aws_directory *d, struct str name, struct arena *a, struct str *ret,

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 
 enum {
@@ -72,31 +73,17 @@ static const struct aws_error_row parameter_errors[] = {
 };
 
 #define ORG_OP(name, does_write, its_pace) { ORG, name, "organizations:" name, does_write, NULL, NULL, errors, its_pace, false }
-const struct aws_op aws_list_roots       = ORG_OP("ListRoots", false, READ);
-const struct aws_op aws_list_parents     = ORG_OP("ListParents", false, READ);
-const struct aws_op aws_list_ous         = ORG_OP("ListOrganizationalUnitsForParent", false, READ);
-const struct aws_op aws_list_accounts    = ORG_OP("ListAccountsForParent", false, READ);
-const struct aws_op aws_describe_account = ORG_OP("DescribeAccount", false, READ);
-const struct aws_op aws_list_tags        = ORG_OP("ListTagsForResource", false, READ);
-const struct aws_op aws_move_account     = ORG_OP("MoveAccount", true, AWS_PACE_ORG_WRITE);
-const struct aws_op aws_tag              = ORG_OP("TagResource", true, AWS_PACE_ORG_WRITE);
-const struct aws_op aws_untag            = ORG_OP("UntagResource", true, AWS_PACE_ORG_WRITE);
-const struct aws_op aws_get_parameter    = { &aws_services[AWS_SSM], "GetParameter", "ssm:GetParameter", false, NULL, NULL, parameter_errors, AWS_PACE_NONE, false };
+static const struct aws_op aws_list_roots       = ORG_OP("ListRoots", false, READ);
+static const struct aws_op aws_list_parents     = ORG_OP("ListParents", false, READ);
+static const struct aws_op aws_list_ous         = ORG_OP("ListOrganizationalUnitsForParent", false, READ);
+static const struct aws_op aws_list_accounts    = ORG_OP("ListAccountsForParent", false, READ);
+static const struct aws_op aws_describe_account = ORG_OP("DescribeAccount", false, READ);
+static const struct aws_op aws_list_tags        = ORG_OP("ListTagsForResource", false, READ);
+static const struct aws_op aws_move_account     = ORG_OP("MoveAccount", true, AWS_PACE_ORG_WRITE);
+static const struct aws_op aws_tag              = ORG_OP("TagResource", true, AWS_PACE_ORG_WRITE);
+static const struct aws_op aws_untag            = ORG_OP("UntagResource", true, AWS_PACE_ORG_WRITE);
+static const struct aws_op aws_get_parameter    = { &aws_services[AWS_SSM], "GetParameter", "ssm:GetParameter", false, NULL, NULL, parameter_errors, AWS_PACE_NONE, false };
 /* clang-format on */
-
-const struct aws_op *const aws_organisation_ops[] = {
-	&aws_list_roots,
-	&aws_list_parents,
-	&aws_list_ous,
-	&aws_list_accounts,
-	&aws_describe_account,
-	&aws_list_tags,
-	&aws_move_account,
-	&aws_tag,
-	&aws_untag,
-	&aws_get_parameter,
-	NULL,
-};
 
 /* --- the object --- */
 
@@ -147,9 +134,8 @@ static enum rc forget_if_gone(struct aws_organisation *o, enum rc rc)
 {
 	if (rc != RC_NOT_FOUND)
 		return rc;
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	o->ou_count = 0;
-	pthread_mutex_unlock(&o->lock);
 	return rc;
 }
 
@@ -307,13 +293,12 @@ static bool recall_ous(struct aws_organisation *o, struct arena *a, struct cloud
 {
 	bool is_known;
 
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	is_known = o->ou_count && clock_mono(o->o.clock).ms - o->ous_at.ms < OUS_KEPT_MS;
 	if (is_known) {
 		copy_ous(o->ous, o->ou_count, a, ret);
 		*ret_count = o->ou_count;
 	}
-	pthread_mutex_unlock(&o->lock);
 	return is_known;
 }
 
@@ -346,30 +331,26 @@ static void note_move(struct aws_organisation *o, struct str account, struct str
 {
 	struct moved *m;
 
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	m = &o->moved[o->moves++ % MOVES_KEPT];
 	*m = (struct moved){ .at = mono_now() };
 	(void)snprintf(m->account, sizeof(m->account), "%.*s", STR_ARG(account));
 	(void)snprintf(m->from, sizeof(m->from), "%.*s", STR_ARG(from));
-	pthread_mutex_unlock(&o->lock);
 }
 
 /* Was it moved away from there by us, a moment ago? Only its newest move counts: it may have been moved back. */
 static bool is_stale(struct aws_organisation *o, struct str account, struct str place)
 {
 	const struct moved *newest = NULL;
-	bool                is_so;
 
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	for (size_t i = 0; i < MOVES_KEPT && i < o->moves; i++) {
 		const struct moved *m = &o->moved[(o->moves - 1 - i) % MOVES_KEPT];
 
 		if (!newest && str_eq(str_from(m->account), account))
 			newest = m;
 	}
-	is_so = newest && mono_now().ms - newest->at.ms < MOVE_FRESH_MS && str_eq(str_from(newest->from), place);
-	pthread_mutex_unlock(&o->lock);
-	return is_so;
+	return newest && mono_now().ms - newest->at.ms < MOVE_FRESH_MS && str_eq(str_from(newest->from), place);
 }
 
 static enum rc find_place(struct aws_organisation *o, struct str account, long ms, struct arena *a, struct str *ret,
@@ -444,12 +425,10 @@ static enum rc do_move(struct aws_organisation *o, struct str account, struct st
 static enum rc move(struct organisation *port, struct str account_id, struct str from_ou_id, struct str to_ou_id,
                     struct err *e)
 {
-	struct aws_organisation *o = of(port);
-	struct arena             a = { 0 };
-	enum rc                  rc = forget_if_gone(o, do_move(o, account_id, from_ou_id, to_ou_id, &a, e));
+	struct aws_organisation         *o = of(port);
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
-	arena_fini(&a);
-	return rc;
+	return forget_if_gone(o, do_move(o, account_id, from_ou_id, to_ou_id, &a, e));
 }
 
 /* --- accounts --- */
@@ -478,21 +457,18 @@ static struct str keep_token(struct aws_organisation *o, struct str ou, struct s
 {
 	char           random[ID_UUID_SIZE];
 	struct cursor *c;
-	struct str     id;
 
 	if (!token.n)
 		return STR("");
 	id_uuid(random);
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	c = &o->cursors[o->cursor_count++ % CURSORS_KEPT];
 	free(c->token);
 	c->token = mem_alloc(token.n + 1);
 	memcpy(c->token, token.p, token.n);
 	(void)snprintf(c->id, sizeof(c->id), "%.*s", CURSOR_ID_MAX, random);
 	(void)snprintf(c->ou, sizeof(c->ou), "%.*s", STR_ARG(ou));
-	id = str_dup(a, str_from(c->id));
-	pthread_mutex_unlock(&o->lock);
-	return id;
+	return str_dup(a, str_from(c->id));
 }
 
 static enum rc recall_token(struct aws_organisation *o, struct str ou, struct str cursor, struct arena *a,
@@ -501,12 +477,11 @@ static enum rc recall_token(struct aws_organisation *o, struct str ou, struct st
 	*ret = STR("");
 	if (!cursor.n)
 		return RC_OK;
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	for (size_t i = 0; i < CURSORS_KEPT; i++)
 		if (o->cursors[i].token && str_eq(str_from(o->cursors[i].id), cursor) &&
 		    str_eq(str_from(o->cursors[i].ou), ou))
 			*ret = str_dup(a, str_from(o->cursors[i].token));
-	pthread_mutex_unlock(&o->lock);
 	return ret->n ? RC_OK
 	              : err_set(e, RC_INVALID, "the listing of %.*s cannot go on from here; begin again", STR_ARG(ou));
 }
@@ -639,9 +614,8 @@ static enum rc change_tags(struct organisation *port, const struct aws_op *op, s
 static enum rc set_tags(struct organisation *port, struct str account_id, const struct cloud_tag *tags, size_t count,
                         struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   list = STR("");
-	enum rc      rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       list = STR("");
 
 	if (count > CLOUD_TAGS_MAX)
 		return err_set_code(e, RC_TOO_LARGE, "ConstraintViolationException", "%zu tags at once; at most %d",
@@ -651,31 +625,22 @@ static enum rc set_tags(struct organisation *port, struct str account_id, const 
 
 		list = str_format(&a, "%.*s%s%.*s", STR_ARG(list), i ? "," : "", STR_ARG(tag));
 	}
-	rc = change_tags(port, &aws_tag,
-	                 JSON_OF(&a, member_str("ResourceId", account_id),
-	                         member_raw("Tags", str_format(&a, "[%.*s]", STR_ARG(list)))),
-	                 &a, e);
-	arena_fini(&a);
-	return rc;
+	return change_tags(port, &aws_tag,
+	                   JSON_OF(&a, member_str("ResourceId", account_id),
+	                           member_raw("Tags", str_format(&a, "[%.*s]", STR_ARG(list)))),
+	                   &a, e);
 }
 
 static enum rc remove_tag(struct organisation *port, struct str account_id, struct str name, struct err *e)
 {
-	struct arena    a = { 0 };
-	struct json_out out;
-	struct buf      body;
-	enum rc         rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	CLEANUP(buf_fini) struct buf     body = BUF(JSON_OF_MAX);
+	struct json_out                  out = JSON_OUT(&body);
 
-	buf_init(&body, JSON_OF_MAX);
-	json_out_init(&out, &body);
-	json_open_object(&out);
-	json_put_str(&out, "ResourceId", account_id);
+	JSON_PUT(&out, member_object(NULL), member_str("ResourceId", account_id));
 	json_put_texts(&out, "TagKeys", &name, 1);
 	json_close_object(&out);
-	rc = change_tags(port, &aws_untag, buf_str(&body), &a, e);
-	buf_fini(&body);
-	arena_fini(&a);
-	return rc;
+	return change_tags(port, &aws_untag, buf_str(&body), &a, e);
 }
 
 /* --- open and close --- */

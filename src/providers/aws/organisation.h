@@ -1,14 +1,12 @@
 /* organisation.h - the organisation port on AWS Organizations. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/cloud.h"
 #include "providers/aws/call.h"
 
 struct aws_organisation;
-struct clock;
 
 struct aws_organisation_options {
 	struct aws_caller  *management; /* for the organisation, */
@@ -23,10 +21,3 @@ struct aws_organisation_options {
 struct aws_organisation *aws_organisation_new(const struct aws_organisation_options *o);
 void                     aws_organisation_free(struct aws_organisation *o);
 struct organisation     *aws_organisation_port(struct aws_organisation *o);
-
-/* All operations that it calls, for the probe and the test of the policies; ends with NULL. */
-extern const struct aws_op *const aws_organisation_ops[];
-
-/* For the probe. */
-extern const struct aws_op aws_list_roots, aws_list_parents, aws_list_ous, aws_list_accounts, aws_move_account,
-        aws_describe_account, aws_list_tags, aws_tag, aws_untag, aws_get_parameter;

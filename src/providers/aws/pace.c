@@ -136,15 +136,14 @@ static enum rc find_bucket(struct session *s, void *arg, struct err *e)
 
 enum rc aws_pacer_count(const struct aws_pacer *p, enum aws_pace pace, int64_t now_ms, size_t *ret, struct err *e)
 {
-	struct arena      a = { 0 };
-	struct aws_bucket bucket = { .name = str_from(aws_rates[pace].name) };
-	enum rc           rc = store_read(p->store, find_bucket, &bucket, &a, e);
-	struct str        rest = bucket.throttles;
-	int64_t           ms;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct aws_bucket                bucket = { .name = str_from(aws_rates[pace].name) };
+	enum rc                          rc = store_read(p->store, find_bucket, &bucket, &a, e);
+	struct str                       rest = bucket.throttles;
+	int64_t                          ms;
 
 	*ret = 0;
 	while (!rc && rest.n)
 		*ret += str_to_int(str_cut(&rest, ','), 0, INT64_MAX, &ms) && ms > now_ms - AWS_THROTTLE_WINDOW_MS;
-	arena_fini(&a);
 	return rc;
 }

@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "providers/aws/call.h"
 

@@ -1,16 +1,10 @@
 /* probe.h - the probe port on AWS: each permission that the settings need, asked for by a call that changes nothing. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/str.h"
 #include "domain/ports/cloud_probe.h"
 #include "providers/aws/aws.h"
 #include "providers/aws/call.h"
-
-struct aws_costs;
-struct aws_directory;
 
 enum { AWS_PROBE_QUEUES = 5 };
 

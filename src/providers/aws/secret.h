@@ -1,11 +1,9 @@
 /* secret.h - a secret of our own, kept by Secrets Manager. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct aws_caller;
 
 /* What a setting begins with whose value is kept there: "secretsmanager:NAME", or "secretsmanager:NAME#key" for one

@@ -12,8 +12,6 @@
  */
 #include "providers/csp/accounts.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/id.h"

@@ -1,13 +1,9 @@
 /* accounts.h - from the vendor's list of accounts to those we may lend. No I/O. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct csp_account;
 
 /* What a listing held. */

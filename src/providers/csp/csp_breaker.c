@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/breaker.h"
 #include "domain/ports/csp.h"
@@ -48,9 +49,8 @@ static void leave(struct csp_breaker *b, uint64_t ticket, enum rc rc)
 {
 	struct wall now = clock_now(b->clock);
 
-	pthread_mutex_lock(&b->lock);
+	LOCKED(&b->lock);
 	breaker_note(&b->breaker, ticket, rc == RC_OK || rc == RC_DENIED, now);
-	pthread_mutex_unlock(&b->lock);
 }
 
 static enum rc list_through(struct csp *c, struct arena *a, struct csp_account **ret, size_t *ret_count, struct err *e)
@@ -111,10 +111,9 @@ bool csp_breaker_is_open(struct csp *breaker, struct wall *ret_until)
 	bool                is_open;
 
 	assert(breaker->ops == &ops);
-	pthread_mutex_lock(&b->lock);
+	LOCKED(&b->lock);
 	is_open = b->breaker.is_open;
 	if (ret_until)
 		*ret_until = breaker_retry_at(&b->breaker);
-	pthread_mutex_unlock(&b->lock);
 	return is_open;
 }

@@ -141,13 +141,12 @@ static enum rc judge_deletion(struct str external_id, const struct fetch_reply *
 
 static enum rc delete_account(struct csp *c, struct str external_id, struct err *e)
 {
-	struct csp_http   *h = CONTAINER_OF(c, struct csp_http, csp);
-	struct arena       scratch = { 0 };
-	struct fetch_reply reply = { 0 };
-	struct buf         url;
-	enum rc            rc;
+	struct csp_http                 *h = CONTAINER_OF(c, struct csp_http, csp);
+	CLEANUP(arena_fini) struct arena scratch = { 0 };
+	struct fetch_reply               reply = { 0 };
+	CLEANUP(buf_fini) struct buf     url = BUF(URL_MAX);
+	enum rc                          rc;
 
-	buf_init(&url, URL_MAX);
 	rc = delete_url(h, external_id, &url, e);
 	if (!rc)
 		rc = call(h, "DELETE", url.p, DELETE_ANSWER_MAX, &scratch, &reply, e);
@@ -155,8 +154,6 @@ static enum rc delete_account(struct csp *c, struct str external_id, struct err 
 		rc = err_wrap(e, RC_UNAVAILABLE, "delete account");
 	if (!rc)
 		rc = judge_deletion(external_id, &reply, e);
-	buf_fini(&url);
-	arena_fini(&scratch);
 	return rc;
 }
 

@@ -27,6 +27,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "net/fetch.h"
 #include "net/jwks.h"
@@ -126,10 +127,9 @@ static struct str take_kept(struct oidc *p, const struct kept *k, int64_t fresh_
 {
 	struct str text = STR("");
 
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	if (k->text && clock_now(p->o.clock).ms - k->at_ms < fresh_ms)
 		text = str_dup(a, str_from(k->text));
-	pthread_mutex_unlock(&p->lock);
 	return text;
 }
 
@@ -137,10 +137,9 @@ static void keep(struct oidc *p, struct kept *k, struct str text)
 {
 	char *copy = memcpy(mem_alloc(text.n + 1), text.p, text.n);
 
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	free(k->text);
 	*k = (struct kept){ copy, clock_now(p->o.clock).ms };
-	pthread_mutex_unlock(&p->lock);
 }
 
 static bool read_url(const json_t *document, const char *name, struct arena *a, struct str *ret)
@@ -266,12 +265,11 @@ static enum rc sign_out(struct signin_provider *base, struct arena *a, struct st
 static enum rc write_client(const struct oidc *p, struct arena *a, struct str *ret, struct err *e)
 {
 	struct str  plain = STR("");
-	struct buf  b;
+	struct buf  b = BUF(HEADER_MAX);
 	enum rc     rc;
 	char       *text;
 	const char *prefix = "Authorization: Basic ";
 
-	buf_init(&b, HEADER_MAX);
 	fetch_escape(&b, p->o.client_id);
 	buf_add_char(&b, ':');
 	fetch_escape(&b, p->o.client_secret);
@@ -304,10 +302,9 @@ static enum rc exchange(struct oidc *p, const struct endpoints *at, const struct
 {
 	struct fetch_reply reply;
 	struct str         form, client;
-	struct buf         b;
+	struct buf         b = BUF(URL_MAX);
 	enum rc            rc;
 
-	buf_init(&b, URL_MAX);
 	buf_addf(&b, "grant_type=authorization_code");
 	add_param(&b, "&code", code);
 	add_param(&b, "&redirect_uri", p->o.redirect_url);

@@ -1,7 +1,6 @@
 /* oidc.h - sign-in by an OpenID Connect provider: authorisation code flow with PKCE; groups become roles. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"

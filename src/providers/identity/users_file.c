@@ -30,6 +30,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/password.h"
 #include "net/jwt.h"
@@ -171,11 +172,11 @@ static enum rc check_mode(int fd, struct err *e)
 
 static enum rc read_file(const char *path, struct people **ret, struct err *e)
 {
-	struct people *p = mem_new(struct people);
-	struct arena   a = { 0 };
-	int            fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct str     text;
-	enum rc        rc;
+	struct people                   *p = mem_new(struct people);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	int                              fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct str                       text;
+	enum rc                          rc;
 
 	if (fd < 0)
 		rc = err_set(e, RC_UNAVAILABLE, "cannot be opened: %s", strerror(errno));
@@ -187,7 +188,6 @@ static enum rc read_file(const char *path, struct people **ret, struct err *e)
 		rc = read_people(text, p, e);
 	if (fd >= 0)
 		close(fd);
-	arena_fini(&a);
 	if (rc)
 		people_free(p);
 	else
@@ -217,11 +217,10 @@ static enum rc find(struct identity *i, struct str email, struct arena *a, struc
 	struct users_file   *f = CONTAINER_OF(i, struct users_file, identity);
 	const struct person *p;
 
-	pthread_mutex_lock(&f->lock);
+	LOCKED(&f->lock);
 	p = find_person(f->people, email);
 	if (p)
 		*ret = copy_caller(&p->caller, a);
-	pthread_mutex_unlock(&f->lock);
 	return p ? RC_OK : err_set(e, RC_NOT_FOUND, "there is no user %.*s", STR_ARG(email));
 }
 
@@ -232,14 +231,13 @@ static size_t list(struct identity *i, unsigned roles, struct str after, struct 
 	struct person      behind = { .caller = { .email = after } };
 	size_t             count = 0;
 
-	pthread_mutex_lock(&f->lock);
+	LOCKED(&f->lock);
 	for (size_t at = 0; at < f->people->count && count < max; at++) {
 		const struct person *p = &f->people->list[at];
 
 		if ((p->caller.roles & roles) && compare_people(p, &behind) > 0)
 			ret[count++] = (struct directory_entry){ copy_caller(&p->caller, a), STR("users file"), 0, 0 };
 	}
-	pthread_mutex_unlock(&f->lock);
 	return count;
 }
 

@@ -1,9 +1,6 @@
 /* users_file.h - people, roles and passwords from a file (docs/sign-in.md): an identity and a password book. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "domain/ports/identity.h"
 #include "domain/signin.h"

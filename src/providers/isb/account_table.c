@@ -92,22 +92,20 @@ static enum rc get(struct account_table *port, struct str account, struct arena 
 static enum rc change(struct account_table *port, struct str account, struct str expected, const struct str *status,
                       struct err *e)
 {
-	struct isb_table *t = CONTAINER_OF(port, struct isb_table, port);
-	struct arena      a = { 0 };
-	struct str        names = STR("{\"#status\":\"status\"}"), reply;
-	struct str        values = JSON_OF(&a, member_if(status, value(":new", status ? *status : STR(""), &a)),
-	                                   value(":old", expected, &a));
-	struct str        body = JSON_OF(&a, member_word("TableName", t->name),
-	                                 member_raw("Key", JSON_OF(&a, value("awsAccountId", account, &a))),
-	                                 member_if(status, member_word("UpdateExpression", "SET #status = :new")),
-	                                 member_word("ConditionExpression", "#status = :old"),
-	                                 member_raw("ExpressionAttributeNames", names),
-	                                 member_raw("ExpressionAttributeValues", values));
-	enum rc rc = call(t, status ? "DynamoDB_20120810.UpdateItem" : "DynamoDB_20120810.DeleteItem", account, body,
-	                  &a, &reply, e);
+	struct isb_table                *t = CONTAINER_OF(port, struct isb_table, port);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       names = STR("{\"#status\":\"status\"}"), reply;
+	struct str values = JSON_OF(&a, member_if(status, value(":new", status ? *status : STR(""), &a)),
+	                            value(":old", expected, &a));
+	struct str body = JSON_OF(&a, member_word("TableName", t->name),
+	                          member_raw("Key", JSON_OF(&a, value("awsAccountId", account, &a))),
+	                          member_if(status, member_word("UpdateExpression", "SET #status = :new")),
+	                          member_word("ConditionExpression", "#status = :old"),
+	                          member_raw("ExpressionAttributeNames", names),
+	                          member_raw("ExpressionAttributeValues", values));
 
-	arena_fini(&a);
-	return rc;
+	return call(t, status ? "DynamoDB_20120810.UpdateItem" : "DynamoDB_20120810.DeleteItem", account, body, &a,
+	            &reply, e);
 }
 
 static enum rc set_status(struct account_table *port, struct str account, struct str expected, struct str status,

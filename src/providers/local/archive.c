@@ -57,12 +57,12 @@ static int create(const char *folder, const char *part, struct arena *a)
 /* Runs it with its output compressed into the part, flushed; then reads the part through. */
 static enum rc pack(const struct run *from, const char *folder, const char *part, int64_t *ret_bytes, struct err *e)
 {
-	struct arena      a = { 0 };
-	const char *const gzip[] = { "gzip", "-c", "-n", "-6", NULL };
-	const char *const test[] = { "gzip", "-t", str_format(&a, "%s/%s", folder, part).p, NULL };
-	int               fd = create(folder, part, &a);
-	struct run        into = { .args = gzip, .out_fd = fd }, whole = *from;
-	struct stat       about = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char *const                gzip[] = { "gzip", "-c", "-n", "-6", NULL };
+	const char *const                test[] = { "gzip", "-t", str_format(&a, "%s/%s", folder, part).p, NULL };
+	int                              fd = create(folder, part, &a);
+	struct run                       into = { .args = gzip, .out_fd = fd }, whole = *from;
+	struct stat                      about = { 0 };
 	enum rc rc = fd < 0 ? err_set(e, RC_UNAVAILABLE, "cannot write %s/%s: %s", folder, part, strerror(errno))
 	                    : RC_OK;
 
@@ -77,57 +77,52 @@ static enum rc pack(const struct run *from, const char *folder, const char *part
 	if (!rc)
 		rc = run_program(&(struct run){ .args = test, .limit_ms = DATA_MS }, &a, NULL, e);
 	*ret_bytes += about.st_size;
-	arena_fini(&a);
 	return rc;
 }
 
 static enum rc pack_database(struct local *l, struct site *s, const char *folder, int64_t *bytes, struct err *e)
 {
-	struct arena      a = { 0 };
-	const char *const args[] = { "mariadb-dump",
-		                     "--no-defaults",
-		                     str_format(&a, "--socket=%s", database_socket(l, &a).p).p,
-		                     "--single-transaction",
-		                     "--quick",
-		                     "--hex-blob",
-		                     "--skip-comments",
-		                     "--no-tablespaces",
-		                     "--default-character-set=utf8mb4",
-		                     site_database(s, &a).p,
-		                     NULL };
-	enum rc           rc = database_start(l, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char *const                args[] = { "mariadb-dump",
+		                                    "--no-defaults",
+		                                    str_format(&a, "--socket=%s", database_socket(l, &a).p).p,
+		                                    "--single-transaction",
+		                                    "--quick",
+		                                    "--hex-blob",
+		                                    "--skip-comments",
+		                                    "--no-tablespaces",
+		                                    "--default-character-set=utf8mb4",
+		                                    site_database(s, &a).p,
+		                                    NULL };
+	enum rc                          rc = database_start(l, e);
 
 	if (!rc)
 		rc = pack(&(struct run){ .args = args }, folder, DATABASE_PART, bytes, e);
-	arena_fini(&a);
 	return rc;
 }
 
 static enum rc pack_files(struct local *l, struct site *s, const char *folder, int64_t *bytes, struct err *e)
 {
-	struct arena      a = { 0 };
-	const char *const args[] = {
-		"tar", "--create", "--file=-", "--numeric-owner", "--warning=no-file-changed", "wp-content", NULL
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char *const                args[] = {
+		               "tar", "--create", "--file=-", "--numeric-owner", "--warning=no-file-changed", "wp-content", NULL
 	};
 	struct run from = { .args = args, .folder = site_root(l, s, &a).p, .uid = s->uid, .gid = site_gid(l, s) };
-	enum rc    rc = pack(&from, folder, FILES_PART, bytes, e);
 
-	arena_fini(&a);
-	return rc;
+	return pack(&from, folder, FILES_PART, bytes, e);
 }
 
 /* Who was in the identity pool, for whoever makes another: without passwords, which nobody has. */
 static enum rc list_people(struct local *l, struct site *s, const char *folder, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   out;
-	enum rc      rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       out;
+	enum rc                          rc = RC_OK;
 
 	if (s->instance[INSTANCE_IDENTITY][0] &&
 	    !(rc = pool_run(l, JSON_OF(&a, member_word("do", "people"), member_str("folder", pool_folder(l, s, &a))),
 	                    &a, &out, e)))
 		rc = file_write(str_format(&a, "%s/" PEOPLE_PART, folder).p, out, FILE_OURS, true, e);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -139,10 +134,10 @@ static struct str archive_folder(const struct local *l, struct str tenant, struc
 
 static enum rc make(struct local *l, struct site *s, struct str name, struct str folder, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   draft = archive_folder(l, str_from(s->tenant), name, "..draft", &a), outputs;
-	int64_t      bytes = 0;
-	enum rc      rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       draft = archive_folder(l, str_from(s->tenant), name, "..draft", &a), outputs;
+	int64_t                          bytes = 0;
+	enum rc                          rc;
 
 	if ((rc = folder_make(local_path(l, &a, "archives/%s", s->tenant).p,
 	                      (struct file_owner){ (uid_t)-1, (gid_t)-1, 0700 }, e)) ||
@@ -160,7 +155,6 @@ static enum rc make(struct local *l, struct site *s, struct str name, struct str
 	     !name_sync(local_path(l, &a, "archives/%s", s->tenant).p)))
 		rc = err_set(e, RC_UNAVAILABLE, "cannot name the archive %s: %s", folder.p, strerror(errno));
 out:
-	arena_fini(&a);
 	return rc;
 }
 
@@ -196,27 +190,26 @@ static int open_part(const char *folder, const char *part, struct arena *a, stru
 
 static enum rc unpack(const char *folder, const char *part, struct run *into, struct err *e)
 {
-	struct arena      a = { 0 };
-	const char *const gzip[] = { "gzip", "-dc", NULL };
-	int               fd = open_part(folder, part, &a, e);
-	struct run        from = { .args = gzip, .in_fd = fd, .into = into, .limit_ms = DATA_MS };
-	enum rc           rc = fd < 0 ? RC_CORRUPT : run_program(&from, &a, NULL, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char *const                gzip[] = { "gzip", "-dc", NULL };
+	int                              fd = open_part(folder, part, &a, e);
+	struct run                       from = { .args = gzip, .in_fd = fd, .into = into, .limit_ms = DATA_MS };
+	enum rc                          rc = fd < 0 ? RC_CORRUPT : run_program(&from, &a, NULL, e);
 
 	if (fd >= 0)
 		close(fd);
-	arena_fini(&a);
 	return rc;
 }
 
 static enum rc unpack_database(struct local *l, struct site *s, const char *folder, struct err *e)
 {
-	struct arena       a = { 0 };
-	struct site_secret secret;
-	struct str         name = site_database(s, &a), user = site_user(s, &a);
-	struct str         empty = str_format(
-	                &a,
-	                "DROP DATABASE IF EXISTS `%s`;\nCREATE DATABASE `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n",
-	                name.p, name.p);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site_secret               secret;
+	struct str                       name = site_database(s, &a), user = site_user(s, &a);
+	struct str                       empty = str_format(
+	                              &a,
+	                              "DROP DATABASE IF EXISTS `%s`;\nCREATE DATABASE `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n",
+	                              name.p, name.p);
 	enum rc rc = secret_read(l, s, &a, &secret, e);
 
 	if (!rc && !(rc = database_start(l, e)) && !(rc = database_run(l, empty, &a, NULL, e))) {
@@ -234,14 +227,13 @@ static enum rc unpack_database(struct local *l, struct site *s, const char *fold
 
 		rc = unpack(folder, DATABASE_PART, &(struct run){ .args = args, .env = env }, e);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
 /* Into a folder beside, then in place of what is there. */
 static enum rc unpack_files(struct local *l, struct site *s, const char *folder, struct err *e)
 {
-	struct arena a = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct str temp = local_path(l, &a, "tmp/%s.restore", s->key), inner = str_format(&a, "%s/wp-content", temp.p);
 	struct str content = str_format(&a, "%s/wp-content", site_root(l, s, &a).p),
 	           old = str_format(&a, "%s.old", content.p);
@@ -260,17 +252,16 @@ static enum rc unpack_files(struct local *l, struct site *s, const char *folder,
 	else if (!(rc = tree_remove(old.p, e)))
 		rc = tree_remove(temp.p, e);
 out:
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc local_restore(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	struct local *l = local_of(d);
-	struct arena  a = { 0 };
-	struct str    folder = archive_folder(l, tenant, name, "", &a);
-	struct site  *s;
-	enum rc       rc = check_name(name, e);
+	struct local                    *l = local_of(d);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       folder = archive_folder(l, tenant, name, "", &a);
+	struct site                     *s;
+	enum rc                          rc = check_name(name, e);
 
 	if (!rc && !(rc = site_enter(l, tenant, false, &s, e))) {
 		if (access(str_format(&a, "%s/" MANIFEST, folder.p).p, F_OK) != 0)
@@ -283,16 +274,15 @@ enum rc local_restore(struct instance_driver *d, struct str tenant, struct str n
 			rc = site_install(l, s, &(struct instance_spec){ .organization = tenant }, true, e);
 		site_leave(s);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc local_drop_archive(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	struct local *l = local_of(d);
-	struct arena  a = { 0 };
-	struct site  *s;
-	enum rc       rc = check_name(name, e);
+	struct local                    *l = local_of(d);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                     *s;
+	enum rc                          rc = check_name(name, e);
 
 	if (!rc && !(rc = site_enter(l, tenant, true, &s, e))) { /* archives outlive the site */
 		rc = tree_remove(archive_folder(l, tenant, name, "", &a).p, e);
@@ -301,6 +291,5 @@ enum rc local_drop_archive(struct instance_driver *d, struct str tenant, struct 
 			        local_path(l, &a, "archives/%s", s->tenant).p); /* while there are others it stays */
 		site_leave(s);
 	}
-	arena_fini(&a);
 	return rc;
 }

@@ -6,11 +6,8 @@
  * is free means that nothing of it is left. There are never two of one child: the second does not get the lock. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* configure.c - installs WordPress by php/configure.php, tells it of the identity pool, and brings a change of its size to the tasks. */
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
-#include "providers/local/php_files.h"
 #include "providers/local/run.h"
 
 enum { OUT_SHOWN = 500 };
@@ -34,10 +32,10 @@ static bool has_ended_well(struct str out)
  */
 enum rc site_install(struct local *l, struct site *s, const struct instance_spec *spec, bool is_restored, struct err *e)
 {
-	struct arena       a = { 0 };
-	struct site_secret secret;
-	struct str         in, out, cache;
-	enum rc            rc = secret_read(l, s, &a, &secret, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site_secret               secret;
+	struct str                       in, out, cache;
+	enum rc                          rc = secret_read(l, s, &a, &secret, e);
 
 	if (!rc && !s->is_installed)
 		rc = database_empty(l, s, e);
@@ -56,26 +54,23 @@ enum rc site_install(struct local *l, struct site *s, const struct instance_spec
 		             out.n ? out.p : "");
 	if (!rc)
 		rc = site_set_installed(l, s, true, e);
-	arena_fini(&a);
 	return rc ? err_wrap(e, rc, "WordPress of tenant %s cannot be installed", s->tenant) : RC_OK;
 }
 
 /* The plugin lies in the tenant's storage, where WordPress loads it without being told; written as the tenant. */
 static enum rc offer_pool(struct local *l, struct site *s, struct err *e)
 {
-	struct arena      a = { 0 };
-	struct str        to = str_format(&a, "%s/wp-content/mu-plugins", site_root(l, s, &a).p);
-	const char *const args[] = { "cp", "--remove-destination", local_path(l, &a, "php/signin.php").p,
-		                     "leasehold-signin.php", NULL };
-	enum rc           rc = run_program(&(struct run){ .args = args,
-	                                                  .folder = to.p,
-	                                                  .uid = s->uid,
-	                                                  .gid = site_gid(l, s),
-	                                                  .limit_ms = PROGRAM_MS },
-	                                   &a, NULL, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       to = str_format(&a, "%s/wp-content/mu-plugins", site_root(l, s, &a).p);
+	const char *const                args[] = { "cp", "--remove-destination", local_path(l, &a, "php/signin.php").p,
+		                                    "leasehold-signin.php", NULL };
 
-	arena_fini(&a);
-	return rc;
+	return run_program(&(struct run){ .args = args,
+	                                  .folder = to.p,
+	                                  .uid = s->uid,
+	                                  .gid = site_gid(l, s),
+	                                  .limit_ms = PROGRAM_MS },
+	                   &a, NULL, e);
 }
 
 static enum rc resize(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)

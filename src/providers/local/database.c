@@ -5,6 +5,7 @@
  * We talk to it with the client program, by its input: see docs/decisions/0035. The administrator is whoever we are, known by the socket; the
  * tenants' users have passwords. The server is given hashes of these only, so neither it nor any log of it has seen one.
  */
+#include "base/buf.h"
 #include <errno.h>
 #include <glob.h>
 #include <openssl/evp.h>
@@ -12,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/id.h"
 #include "base/mem.h"
 #include "providers/local/files.h"
@@ -28,22 +28,21 @@ enum { SQL_MAX = 16384, SHA1_SIZE = 20 };
 
 static void remove_drafts(struct local *l)
 {
-	struct arena a = { 0 };
-	glob_t       found;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	glob_t                           found;
 
 	if (glob(local_path(l, &a, DRAFT "*").p, 0, NULL, &found) == 0) {
 		for (size_t i = 0; i < found.gl_pathc; i++)
 			rc_ignore(tree_remove(found.gl_pathv[i], NULL)); /* the next one tries again */
 		globfree(&found);
 	}
-	arena_fini(&a);
 }
 
 static enum rc install(struct local *l, struct err *e)
 {
-	struct arena      a = { 0 };
-	char              id[ID_UUID_SIZE];
-	struct str        data = local_path(l, &a, "mariadb/data"), draft;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	char                             id[ID_UUID_SIZE];
+	struct str                       data = local_path(l, &a, "mariadb/data"), draft;
 	struct file_owner owner = { l->is_root ? l->database_uid : (uid_t)-1, l->is_root ? l->database_gid : (gid_t)-1,
 		                    0755 };
 	const char *args[] = { "mariadb-install-db",
@@ -58,10 +57,8 @@ static enum rc install(struct local *l, struct err *e)
 	struct stat about;
 	enum rc     rc;
 
-	if (stat(data.p, &about) == 0) {
-		arena_fini(&a);
+	if (stat(data.p, &about) == 0)
 		return RC_OK;
-	}
 	remove_drafts(l);
 	id_uuid(id);
 	draft = local_path(l, &a, DRAFT "%s", id);
@@ -70,7 +67,6 @@ static enum rc install(struct local *l, struct err *e)
 	    !(rc = run_program(&(struct run){ .args = args, .limit_ms = PROGRAM_MS }, &a, NULL, e)) &&
 	    rename(draft.p, data.p) != 0)
 		rc = err_set(e, RC_UNAVAILABLE, "cannot name the database's folder %s: %s", data.p, strerror(errno));
-	arena_fini(&a);
 	return rc;
 }
 
@@ -172,8 +168,8 @@ static struct str granted_name(struct arena *a, struct str name)
 /* A user without a password that anybody knows; secret_make() gives it one. */
 enum rc database_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   name = site_database(s, &a), user = site_user(s, &a),
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       name = site_database(s, &a), user = site_user(s, &a),
 	           hash = password_hash_of(&a, secret_password(&a));
 	struct str sql =
 	        str_format(&a,
@@ -186,60 +182,55 @@ enum rc database_make(struct local *l, struct site *s, const struct instance_spe
 	(void)spec;
 	if (!rc)
 		rc = database_run(l, sql, &a, NULL, e);
-	arena_fini(&a);
 	return rc;
 }
 
 /* Its user keeps the right to it. */
 enum rc database_empty(struct local *l, struct site *s, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   name = site_database(s, &a);
-	enum rc rc = database_run(l, str_format(&a, "DROP DATABASE IF EXISTS `%s`;\n" CREATE_DATABASE, name.p, name.p),
-	                          &a, NULL, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       name = site_database(s, &a);
 
-	arena_fini(&a);
-	return rc;
+	return database_run(l, str_format(&a, "DROP DATABASE IF EXISTS `%s`;\n" CREATE_DATABASE, name.p, name.p), &a,
+	                    NULL, e);
 }
 
 enum rc database_remove(struct local *l, struct site *s, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   name = site_database(s, &a), user = site_user(s, &a);
-	enum rc      rc = database_start(l, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       name = site_database(s, &a), user = site_user(s, &a);
+	enum rc                          rc = database_start(l, e);
 
 	if (!rc)
 		rc = database_run(l,
 		                  str_format(&a, "DROP USER IF EXISTS `%s`@localhost;\nDROP DATABASE IF EXISTS `%s`;\n",
 		                             user.p, name.p),
 		                  &a, NULL, e);
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc database_check(struct local *l, struct site *s, bool *ret, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   name = site_database(s, &a), user = site_user(s, &a), out = STR("");
-	struct str   sql = str_format(&a,
-	                              "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME='%s' AND "
-	                                "DEFAULT_COLLATION_NAME='utf8mb4_unicode_ci';\n"
-	                                "SELECT COUNT(*) FROM mysql.db WHERE User='%s' AND Db='%s' AND Host='localhost';\n"
-	                                "SELECT COUNT(*) FROM mysql.db WHERE User='%s';\n",
-	                              name.p, user.p, granted_name(&a, name).p, user.p);
-	enum rc      rc = database_start(l, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       name = site_database(s, &a), user = site_user(s, &a), out = STR("");
+	struct str                       sql = str_format(&a,
+	                                                  "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME='%s' AND "
+	                                                                        "DEFAULT_COLLATION_NAME='utf8mb4_unicode_ci';\n"
+	                                                                        "SELECT COUNT(*) FROM mysql.db WHERE User='%s' AND Db='%s' AND Host='localhost';\n"
+	                                                                        "SELECT COUNT(*) FROM mysql.db WHERE User='%s';\n",
+	                                                  name.p, user.p, granted_name(&a, name).p, user.p);
+	enum rc                          rc = database_start(l, e);
 
 	if (!rc && !(rc = database_run(l, sql, &a, &out, e)))
 		*ret = str_eq(out, STR("1\n1\n1\n"));
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc database_set_password(struct local *l, struct site *s, struct str old, struct str password, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   user = site_user(s, &a), hash = password_hash_of(&a, password), other = password_hash_of(&a, old);
-	struct str   sql =
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str user = site_user(s, &a), hash = password_hash_of(&a, password), other = password_hash_of(&a, old);
+	struct str sql =
 	        str_format(&a, "ALTER USER `%s`@localhost IDENTIFIED VIA mysql_native_password USING '%s'%s%s%s;\n",
 	                   user.p, hash.p, old.n ? " OR mysql_native_password USING '" : "", old.n ? other.p : "",
 	                   old.n ? "'" : "");
@@ -247,6 +238,5 @@ enum rc database_set_password(struct local *l, struct site *s, struct str old, s
 
 	if (!rc)
 		rc = database_run(l, sql, &a, NULL, e);
-	arena_fini(&a);
 	return rc;
 }

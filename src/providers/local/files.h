@@ -1,15 +1,10 @@
 /* files.h - files and folders of the local driver. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 /* Whole or not at all; durable when asked for. uid and gid -1: as we are. */
 struct file_owner {

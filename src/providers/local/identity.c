@@ -4,7 +4,6 @@
  *
  * It has a user of its own, so no tenant's code gets at a pool, and the provider at no tenant's site. See docs/decisions/0037 for why it is ours.
  */
-#include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -78,13 +77,13 @@ static void plan(struct local *l)
 
 enum rc identity_write(struct local *l, struct err *e)
 {
-	struct arena a = { 0 };
-	const char  *f = l->folder.p;
-	struct str   users = l->is_root
-	                             ? str_format(&a, "user = %d\ngroup = %d\nlisten.owner = %u\nlisten.group = %u\n",
-	                                          IDENTITY_UID, IDENTITY_UID, (unsigned)l->web_uid, (unsigned)l->web_gid)
-	                             : STR("");
-	enum rc      rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char                      *f = l->folder.p;
+	struct str                       users = l->is_root
+	                                                 ? str_format(&a, "user = %d\ngroup = %d\nlisten.owner = %u\nlisten.group = %u\n",
+	                                                              IDENTITY_UID, IDENTITY_UID, (unsigned)l->web_uid, (unsigned)l->web_gid)
+	                                                 : STR("");
+	enum rc                          rc;
 
 	plan(l);
 	if (!(rc = folder_make(local_path(l, &a, "identity/pools").p, identitys_own(l, 0700), e)) &&
@@ -93,7 +92,6 @@ enum rc identity_write(struct local *l, struct err *e)
 	                      false, e)))
 		rc = file_write(local_path(l, &a, "identity/fpm.conf").p, str_format(&a, pool, f, f, users.p, f, f, f),
 		                FILE_OURS, false, e);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -113,10 +111,10 @@ enum rc pool_run(struct local *l, struct str what, struct arena *a, struct str *
 /* Its first person is the contact, with the password of the site's administrator. */
 enum rc identity_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
 {
-	struct arena       a = { 0 };
-	struct site_secret secret;
-	struct str         callback = str_format(&a, "%s/wp-login.php?leasehold=callback", site_url(l, s, &a).p);
-	enum rc            rc = site_needs(s, INSTANCE_SECRET, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site_secret               secret;
+	struct str callback = str_format(&a, "%s/wp-login.php?leasehold=callback", site_url(l, s, &a).p);
+	enum rc    rc = site_needs(s, INSTANCE_SECRET, e);
 
 	if (!rc && !(rc = secret_read(l, s, &a, &secret, e)) &&
 	    !(rc = pool_run(l,
@@ -130,26 +128,22 @@ enum rc identity_make(struct local *l, struct site *s, const struct instance_spe
 	                            member_str("password", secret.admin_password)),
 	                    &a, NULL, e)))
 		rc = identity_start(l, e);
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc identity_remove(struct local *l, struct site *s, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = tree_remove(pool_folder(l, s, &a).p, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
-	arena_fini(&a);
-	return rc;
+	return tree_remove(pool_folder(l, s, &a).p, e);
 }
 
 enum rc identity_check(struct local *l, struct site *s, bool *ret, struct err *e)
 {
-	struct arena a = { 0 };
-	struct stat  about;
-	enum rc      rc = identity_start(l, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct stat                      about;
+	enum rc                          rc = identity_start(l, e);
 
 	*ret = !rc && stat(str_format(&a, "%s/pool.json", pool_folder(l, s, &a).p).p, &about) == 0;
-	arena_fini(&a);
 	return rc;
 }

@@ -304,11 +304,11 @@ static enum rc find_programs(struct local *l, struct err *e)
 
 static enum rc find_version(struct local *l, struct err *e)
 {
-	static const char mark[] = "$wp_version = '";
-	struct arena      a = { 0 };
-	struct str        text = STR(""), version = STR(""), rest, major;
-	enum rc           rc = file_read(WORDPRESS_CODE "/wp-includes/version.php", VERSION_FILE_MAX, &a, &text, e);
-	const char       *at = rc ? NULL : strstr(text.p, mark);
+	static const char                mark[] = "$wp_version = '";
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       text = STR(""), version = STR(""), rest, major;
+	enum rc     rc = file_read(WORDPRESS_CODE "/wp-includes/version.php", VERSION_FILE_MAX, &a, &text, e);
+	const char *at = rc ? NULL : strstr(text.p, mark);
 
 	if (at) {
 		rest = str_from(at + sizeof(mark) - 1);
@@ -324,7 +324,6 @@ static enum rc find_version(struct local *l, struct err *e)
 		                             rest.p, STR_ARG(l->wordpress))
 		                          .p;
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -354,8 +353,8 @@ static enum rc find_users(struct local *l, struct err *e)
 /* As root, the users of nginx, of the database and of the tenants must be able to get there. */
 static enum rc check_reach(const struct local *l, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = RC_OK;
 
 	for (size_t i = 1; l->is_root && !rc && i < l->folder.n; i++) {
 		struct str  parent = str_format(&a, "%.*s", (int)i, l->folder.p);
@@ -367,7 +366,6 @@ static enum rc check_reach(const struct local *l, struct err *e)
 			        "tenants' users cannot reach %s, since %s is closed to them; do: chmod o+x %s, or name another folder",
 			        l->folder.p, parent.p, parent.p);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -380,29 +378,27 @@ static enum rc make_folders(struct local *l, struct err *e)
 		     { "www/tenant", 0711 }, { "nginx", 0711 },   { "routes", 0700 },  { "pools", 0711 },
 		     { "identity", 0711 },   { "run", 0700 },     { "cache", 0711 },   { "s", 0711 },
 		     { "archives", 0700 },   { "log", 0700 },     { "tmp", 0711 },     { "php", 0711 } };
-	struct arena a = { 0 };
-	enum rc      rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = RC_OK;
 
 	for (size_t i = 0; !rc && i < ARRAY_LEN(rows); i++)
 		rc = folder_make(local_path(l, &a, "%s", rows[i].name).p,
 		                 (struct file_owner){ (uid_t)-1, (gid_t)-1, rows[i].mode }, e);
-	arena_fini(&a);
 	return rc;
 }
 
 static enum rc take_folder(struct local *l, struct err *e)
 {
-	struct arena a = { 0 };
-	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	struct str   path = local_path(l, &a, "lock");
-	enum rc      rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct flock                     whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct str                       path = local_path(l, &a, "lock");
+	enum rc                          rc = RC_OK;
 
 	l->lock = open(path.p, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (l->lock < 0)
 		rc = err_set(e, RC_UNAVAILABLE, "cannot open %s: %s", path.p, strerror(errno));
 	else if (fcntl(l->lock, F_OFD_SETLK, &whole) != 0)
 		rc = err_set(e, RC_CONFLICT, "another process has the folder %s", l->folder.p);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -436,9 +432,9 @@ static void adopt(struct local *l)
 	} servers[] = { { &l->router_child, INSTANCE_ROUTE },
 		        { &l->identity, INSTANCE_IDENTITY },
 		        { &l->database, INSTANCE_DATABASE } };
-	struct arena   a = { 0 };
-	DIR           *locks = opendir(local_path(l, &a, "run").p);
-	struct dirent *entry;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	DIR                             *locks = opendir(local_path(l, &a, "run").p);
+	struct dirent                   *entry;
 
 	while (locks && (entry = readdir(locks))) {
 		struct str path = local_path(l, &a, "run/%s", entry->d_name);
@@ -457,7 +453,6 @@ static void adopt(struct local *l)
 		child_adopt(servers[i].child);
 		servers[i].child->is_wanted = has_any(l, servers[i].serves);
 	}
-	arena_fini(&a);
 }
 
 /* With sites there are, all servers run. */

@@ -5,7 +5,6 @@
  * user for all, and no wall between tenants. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -92,31 +92,26 @@ enum rc local_people(struct instance_driver *d, struct str tenant, struct arena 
 
 static enum rc end_sessions(struct local *l, struct site *s, struct str email, struct err *e)
 {
-	struct arena a = { 0 };
-	struct buf   sql;
-	enum rc      rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	CLEANUP(buf_fini) struct buf     sql = BUF(4096);
 
-	buf_init(&sql, 4096);
 	buf_add_text(&sql, "DELETE FROM wp_usermeta WHERE meta_key = 'session_tokens' AND user_id IN (SELECT ID FROM "
 	                   "wp_users WHERE user_email = _utf8mb4 X'");
 	for (size_t i = 0; i < email.n; i++)
 		buf_addf(&sql, "%02x", (unsigned char)email.p[i]);
 	buf_add_text(&sql, "');\n");
-	rc = database_run_as(l, s, buf_str(&sql), &a, e);
-	buf_fini(&sql);
-	arena_fini(&a);
-	return rc;
+	return database_run_as(l, s, buf_str(&sql), &a, e);
 }
 
 /* Sessions are ended also when he was not there: the last time it may have come only so far. */
 enum rc local_remove_person(struct instance_driver *d, struct str tenant, struct str email, bool *ret_was_there,
                             struct err *e)
 {
-	struct local               *l = local_of(d);
-	CLEANUP(json_freep) json_t *answer = NULL;
-	struct arena                a = { 0 };
-	struct site                *s;
-	enum rc                     rc = site_enter(l, tenant, false, &s, e);
+	struct local                    *l = local_of(d);
+	CLEANUP(json_freep) json_t      *answer = NULL;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                     *s;
+	enum rc                          rc = site_enter(l, tenant, false, &s, e);
 
 	if (!rc) {
 		rc = ask_pool(l, s, "remove", &(struct instance_person){ email, STR(""), 0 }, STR(""), &a, &answer, e);
@@ -127,6 +122,5 @@ enum rc local_remove_person(struct instance_driver *d, struct str tenant, struct
 	}
 	if (!rc)
 		*ret_was_there = says(answer, "wasThere");
-	arena_fini(&a);
 	return rc;
 }

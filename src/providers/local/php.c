@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "providers/local/php_files.h"
 
@@ -20,13 +21,12 @@
 
 enum rc php_write(struct local *l, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = RC_OK;
 
 	for (size_t i = 0; !rc && i < php_file_count; i++)
 		rc = file_write(local_path(l, &a, "php/%s", php_files[i].name).p, str_from(php_files[i].text),
 		                (struct file_owner){ (uid_t)-1, (gid_t)-1, 0644 }, false, e);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -72,10 +72,10 @@ enum rc code_cache_open(struct local *l, struct err *e)
 
 static enum rc compile(struct local *l, const char *draft, struct err *e)
 {
-	struct arena      a = { 0 };
-	const char *const open_up[] = { "chmod", "-R", "a+rX", draft, NULL };
-	struct str        cache = l->code_cache, out;
-	enum rc           rc = tree_remove(draft, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char *const                open_up[] = { "chmod", "-R", "a+rX", draft, NULL };
+	struct str                       cache = l->code_cache, out;
+	enum rc                          rc = tree_remove(draft, e);
 
 	if (!rc && !(rc = folder_make(draft, passable, e)))
 		rc = php_run(l, "compile.php", 0, 0, local_path(l, &a, "tmp").p, draft,
@@ -86,7 +86,6 @@ static enum rc compile(struct local *l, const char *draft, struct err *e)
 		rc = file_write(str_format(&a, "%s/built", draft).p, STR(""), FILE_OURS, false, e);
 	if (!rc && rename(draft, cache.p) != 0)
 		rc = err_set(e, RC_INTERNAL, "cannot name %s: %s", cache.p, strerror(errno));
-	arena_fini(&a);
 	return rc;
 }
 
@@ -114,13 +113,11 @@ enum rc code_cache_lend(struct local *l, const struct site *s, struct arena *a, 
 /* Sites do without it: slower. */
 void code_cache_make(struct local *l)
 {
-	struct arena a = { 0 };
-	struct err   e = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct err                       e = { 0 };
 
-	pthread_mutex_lock(&l->uid_mutex);
+	LOCKED(&l->uid_mutex);
 	if (access(str_format(&a, "%s/built", l->code_cache.p).p, F_OK) != 0 &&
 	    compile(l, local_path(l, &a, "cache/draft").p, &e))
 		log_write(LOG_WARNING, "instances.local", NULL, 0, "WordPress cannot be compiled ahead: %s", e.msg);
-	pthread_mutex_unlock(&l->uid_mutex);
-	arena_fini(&a);
 }

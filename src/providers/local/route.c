@@ -9,7 +9,8 @@
  *
  * A reload is over when nginx answers with the number of the new settings, on a socket of its own that nobody else can reach.
  */
-#include <errno.h>
+#include "base/buf.h"
+#include "base/clock.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -17,8 +18,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
 
@@ -76,28 +75,25 @@ static void plan(struct local *l)
 
 static enum rc write_generation(struct local *l, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   text = str_format(&a, "location / { return 200 \"generation %lld;\"; }\n",
-	                               (long long)l->route_generation);
-	enum rc      rc = file_write(local_path(l, &a, "nginx/generation").p, text, readable, false, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       text = str_format(&a, "location / { return 200 \"generation %lld;\"; }\n",
+	                                                   (long long)l->route_generation);
 
-	arena_fini(&a);
-	return rc;
+	return file_write(local_path(l, &a, "nginx/generation").p, text, readable, false, e);
 }
 
 enum rc router_write(struct local *l, struct err *e)
 {
-	struct arena a = { 0 };
-	const char  *f = l->folder.p, *links = l->is_root ? "disable_symlinks if_not_owner from=$document_root;\n" : "";
-	struct str text = str_format(&a, settings, f, f, l->is_root ? "user www-data;\n" : "", f, f, f, f, f, links, f,
-	                             f, f, l->router.p, f, f, f);
-	enum rc    rc = file_write(local_path(l, &a, "nginx/nginx.conf").p, text, readable, false, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const char *f = l->folder.p, *links = l->is_root ? "disable_symlinks if_not_owner from=$document_root;\n" : "";
+	struct str  text = str_format(&a, settings, f, f, l->is_root ? "user www-data;\n" : "", f, f, f, f, f, links, f,
+	                              f, f, l->router.p, f, f, f);
+	enum rc     rc = file_write(local_path(l, &a, "nginx/nginx.conf").p, text, readable, false, e);
 
 	l->route_generation = clock_now(&clock_real).ms; /* more than any before it */
 	if (!rc)
 		rc = write_generation(l, e);
 	plan(l);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -122,12 +118,12 @@ static bool proc_read(const char *path, struct arena *a, struct str *ret)
 /* Does it answer with this generation? */
 static bool has_generation(struct local *l)
 {
-	struct arena       a = { 0 };
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	struct str         wanted = str_format(&a, "generation %lld;", (long long)l->route_generation);
-	int                fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	char               reply[CHILD_REPLY_MAX];
-	ssize_t            got = 0, n = 0;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct sockaddr_un               to = { .sun_family = AF_UNIX };
+	struct str                       wanted = str_format(&a, "generation %lld;", (long long)l->route_generation);
+	int                              fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char                             reply[CHILD_REPLY_MAX];
+	ssize_t                          got = 0, n = 0;
 
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", l->router_child.plan.socket.p);
 	if (fd >= 0 &&
@@ -138,9 +134,7 @@ static bool has_generation(struct local *l)
 			n += got;
 	if (fd >= 0)
 		close(fd);
-	got = n > 0 && memmem(reply, (size_t)n, wanted.p, wanted.n);
-	arena_fini(&a);
-	return got;
+	return n > 0 && memmem(reply, (size_t)n, wanted.p, wanted.n);
 }
 
 /* The processes that serve now. */
@@ -173,10 +167,10 @@ static bool are_leaving(struct str workers, struct arena *a)
 /* Over when new processes answer and, where it matters, the old ones take nobody any more: nginx tells them a tenth of a second later. */
 static enum rc reload(struct local *l, bool waits_for_old, struct err *e)
 {
-	struct arena a = { 0 };
-	int64_t      until = mono_now().ms + RELOAD_MS;
-	struct str   workers = STR("");
-	enum rc      rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	int64_t                          until = mono_now().ms + RELOAD_MS;
+	struct str                       workers = STR("");
+	enum rc                          rc;
 
 	l->route_generation++;
 	if (!(rc = write_generation(l, e)) && !(rc = router_start(l, e))) {
@@ -191,7 +185,6 @@ static enum rc reload(struct local *l, bool waits_for_old, struct err *e)
 			             l->router_child.plan.log.p);
 		usleep(LOOK_MS * 1000);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -252,12 +245,11 @@ static struct str targets_text(const struct local *l, const struct site *s, stru
 
 static enum rc write_rule(struct local *l, const struct site *s, enum instance_route to, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = file_write(rule_file(l, s, "targets", &a).p, targets_text(l, s, &a), readable, false, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc rc = file_write(rule_file(l, s, "targets", &a).p, targets_text(l, s, &a), readable, false, e);
 
 	if (!rc)
 		rc = file_write(rule_file(l, s, "rule", &a).p, rule_text(s, to, &a), readable, false, e);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -299,8 +291,8 @@ enum rc route_make(struct local *l, struct site *s, const struct instance_spec *
 
 enum rc route_remove(struct local *l, struct site *s, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc;
 
 	pthread_mutex_lock(&l->route_mutex);
 	if (!(rc = file_remove(rule_file(l, s, "rule", &a).p, e)) &&
@@ -308,18 +300,16 @@ enum rc route_remove(struct local *l, struct site *s, struct err *e)
 		rc = reload(l, true, e);
 	pthread_mutex_unlock(&l->route_mutex);
 	s->route = ROUTE_CLOSED;
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc route_check(struct local *l, struct site *s, bool *ret, struct err *e)
 {
-	struct arena a = { 0 };
-	struct stat  about;
-	enum rc      rc = router_start(l, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct stat                      about;
+	enum rc                          rc = router_start(l, e);
 
 	*ret = !rc && stat(rule_file(l, s, "rule", &a).p, &about) == 0 &&
 	       stat(rule_file(l, s, "targets", &a).p, &about) == 0;
-	arena_fini(&a);
 	return rc;
 }

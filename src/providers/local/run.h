@@ -1,14 +1,10 @@
 /* run.h - a program that is waited for: with a limit of time, and of what it says. It ends when we do. */
 #pragma once
 
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 enum { RUN_OUTPUT_MAX = 1 << 20, RUN_INPUT_MAX = 1 << 20 };
 

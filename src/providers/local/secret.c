@@ -5,7 +5,6 @@
  * XChaCha20-Poly1305 of libsodium under the key in master.key (mode 600); the tenant's id is authenticated with it, so a file under another
  * tenant's name does not open. A file: 24 bytes of nonce, then what was encrypted.
  */
-#include <errno.h>
 #include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,10 +24,10 @@ enum {
 
 enum rc secrets_open(struct local *l, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   path = local_path(l, &a, "master.key"), text;
-	struct stat  about;
-	enum rc      rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       path = local_path(l, &a, "master.key"), text;
+	struct stat                      about;
+	enum rc                          rc;
 
 	if (sodium_init() < 0)
 		return err_set(e, RC_INTERNAL, "libsodium cannot be used");
@@ -43,7 +42,6 @@ enum rc secrets_open(struct local *l, struct err *e)
 	} else if (!rc && !(rc = secret_file_check(path.p, &about, e))) {
 		memcpy(l->master_key, text.p, text.n);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -70,11 +68,10 @@ static struct str secret_path(const struct local *l, const struct site *s, struc
 
 enum rc secret_write(struct local *l, const struct site *s, const struct site_secret *from, struct err *e)
 {
-	struct arena       a = { 0 };
-	struct str         keys = STR(""), text;
-	unsigned char     *box;
-	unsigned long long n;
-	enum rc            rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       keys = STR(""), text;
+	unsigned char                   *box;
+	unsigned long long               n;
 
 	for (size_t i = 0; i < ARRAY_LEN(from->keys); i++)
 		keys = str_format(&a, "%.*s%s%.*s", STR_ARG(keys), i ? " " : "", STR_ARG(from->keys[i]));
@@ -86,9 +83,7 @@ enum rc secret_write(struct local *l, const struct site *s, const struct site_se
 	crypto_aead_xchacha20poly1305_ietf_encrypt(box + NONCE, &n, (const unsigned char *)text.p, text.n,
 	                                           (const unsigned char *)s->tenant, strlen(s->tenant), NULL, box,
 	                                           l->master_key);
-	rc = file_write(secret_path(l, s, &a).p, str_of((const char *)box, NONCE + n), FILE_OURS, true, e);
-	arena_fini(&a);
-	return rc;
+	return file_write(secret_path(l, s, &a).p, str_of((const char *)box, NONCE + n), FILE_OURS, true, e);
 }
 
 static bool parse(struct str text, struct arena *a, struct site_secret *ret)
@@ -147,9 +142,9 @@ static struct str new_token(struct arena *a)
 /* Stored first, then told to the database: a password that nobody has is never in force. */
 enum rc secret_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
 {
-	struct arena       a = { 0 };
-	struct site_secret secret;
-	enum rc            rc = site_needs(s, INSTANCE_DATABASE, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site_secret               secret;
+	enum rc                          rc = site_needs(s, INSTANCE_DATABASE, e);
 
 	(void)spec;
 	if (!rc && (rc = secret_read(l, s, &a, &secret, e)) == RC_NOT_FOUND) {
@@ -165,25 +160,22 @@ enum rc secret_make(struct local *l, struct site *s, const struct instance_spec 
 	}
 	if (!rc)
 		rc = database_set_password(l, s, STR(""), secret.database_password, e);
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc secret_remove(struct local *l, struct site *s, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = file_remove(secret_path(l, s, &a).p, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
-	arena_fini(&a);
-	return rc;
+	return file_remove(secret_path(l, s, &a).p, e);
 }
 
 /* It opens, and its password lets the tenant into the tenant's database. */
 enum rc secret_check(struct local *l, struct site *s, bool *ret, struct err *e)
 {
-	struct arena       a = { 0 };
-	struct site_secret secret;
-	enum rc            rc = secret_read(l, s, &a, &secret, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site_secret               secret;
+	enum rc                          rc = secret_read(l, s, &a, &secret, e);
 
 	if (rc == RC_NOT_FOUND) {
 		err_clear(e);
@@ -193,6 +185,5 @@ enum rc secret_check(struct local *l, struct site *s, bool *ret, struct err *e)
 	} else if (!rc) {
 		*ret = true;
 	}
-	arena_fini(&a);
 	return rc;
 }

@@ -7,13 +7,13 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
@@ -130,13 +130,12 @@ static bool is_empty(const struct site *s)
 
 enum rc site_save(struct local *l, struct site *s, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   path = site_file(l, s, &a);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       path = site_file(l, s, &a);
 	enum rc rc = is_empty(s) ? file_remove(path.p, e) : file_write(path.p, site_json(s, &a), FILE_OURS, true, e);
 
 	if (is_empty(s) && !rc)
 		s->uid = 0; /* another, should the tenant come back */
-	arena_fini(&a);
 	return rc;
 }
 
@@ -179,12 +178,13 @@ static enum rc load_site(struct local *l, struct str tenant, struct err *e);
 
 enum rc sites_load(struct local *l, struct err *e)
 {
-	struct arena   a = { 0 };
-	DIR           *files = opendir(local_path(l, &a, "tenants").p);
-	struct dirent *file;
-	enum rc        rc = files ? RC_OK
-	                          : err_set(e, RC_UNAVAILABLE, "the folder of tenants cannot be read: %s", strerror(errno));
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	DIR                             *files = opendir(local_path(l, &a, "tenants").p);
+	struct dirent                   *file;
+	enum rc                          rc = RC_OK;
 
+	if (!files)
+		return err_set(e, RC_UNAVAILABLE, "the folder of tenants cannot be read: %s", strerror(errno));
 	while (!rc && (file = readdir(files))) {
 		struct str name = str_from(file->d_name);
 
@@ -192,9 +192,7 @@ enum rc sites_load(struct local *l, struct err *e)
 		    is_tenant(str_of(name.p, name.n - 5)))
 			rc = load_site(l, str_of(name.p, name.n - 5), e);
 	}
-	if (files)
-		closedir(files);
-	arena_fini(&a);
+	closedir(files);
 	return rc;
 }
 
@@ -229,28 +227,27 @@ static struct site *add(struct local *l, struct str tenant)
 
 static enum rc load_site(struct local *l, struct str tenant, struct err *e)
 {
-	CLEANUP(json_freep) json_t *o = NULL;
-	struct arena                a = { 0 };
-	struct site                *s = add(l, tenant);
-	struct str                  text;
-	enum rc                     rc = file_read(site_file(l, s, &a).p, SITE_FILE_MAX, &a, &text, e);
+	CLEANUP(json_freep) json_t      *o = NULL;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                     *s = add(l, tenant);
+	struct str                       text;
+	enum rc                          rc = file_read(site_file(l, s, &a).p, SITE_FILE_MAX, &a, &text, e);
 
 	if (!rc && (json_parse(text, &o, NULL) || !read_site(s, o)))
 		rc = err_set(e, RC_CORRUPT, "the file of tenant %s makes no sense: %s", s->tenant,
 		             site_file(l, s, &a).p);
-	arena_fini(&a);
 	return rc;
 }
 
 /* The next that nobody has, never one that a tenant had before. */
 enum rc site_take_uid(struct local *l, struct site *s, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   path = local_path(l, &a, "next-uid"), text = STR("");
-	int64_t      uid = UID_FIRST;
-	enum rc      rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       path = local_path(l, &a, "next-uid"), text = STR("");
+	int64_t                          uid = UID_FIRST;
+	enum rc                          rc = RC_OK;
 
-	pthread_mutex_lock(&l->uid_mutex);
+	LOCKED(&l->uid_mutex);
 	if (!file_read(path.p, 32, &a, &text, NULL) && !str_to_int(text, UID_FIRST, UID_LAST + 1, &uid))
 		rc = err_set(e, RC_CORRUPT, "%s has no user id in it", path.p);
 	while (!rc && uid <= UID_LAST && getpwuid((uid_t)uid))
@@ -259,8 +256,6 @@ enum rc site_take_uid(struct local *l, struct site *s, struct err *e)
 		rc = err_set(e, RC_UNAVAILABLE, "all user ids up to %d are used", UID_LAST);
 	if (!rc && !(rc = file_write(path.p, str_format(&a, "%lld", (long long)uid + 1), FILE_OURS, true, e)))
 		s->uid = (uid_t)uid;
-	pthread_mutex_unlock(&l->uid_mutex);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -274,9 +269,8 @@ static enum rc check_tenant(struct str tenant, struct err *e)
 
 enum rc site_find(struct local *l, struct str tenant, struct site **ret, struct err *e)
 {
-	pthread_mutex_lock(&l->mutex);
+	LOCKED(&l->mutex);
 	*ret = find(l, tenant);
-	pthread_mutex_unlock(&l->mutex);
 	return check_tenant(tenant, e);
 }
 

@@ -26,12 +26,12 @@ static struct str content_folder(const struct local *l, const struct site *s, st
 
 enum rc storage_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
 {
-	struct arena      a = { 0 };
-	struct str        root = site_root(l, s, &a), content = content_folder(l, s, &a);
-	struct file_owner gate = l->is_root ? (struct file_owner){ l->web_uid, (gid_t)s->uid, 0550 }
-	                                    : (struct file_owner){ (uid_t)-1, (gid_t)-1, 0700 };
-	const char *const folders[] = {
-		"mkdir", "-p", "themes", "plugins", "mu-plugins", "uploads", "languages", NULL
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       root = site_root(l, s, &a), content = content_folder(l, s, &a);
+	struct file_owner                gate = l->is_root ? (struct file_owner){ l->web_uid, (gid_t)s->uid, 0550 }
+	                                                   : (struct file_owner){ (uid_t)-1, (gid_t)-1, 0700 };
+	const char *const                folders[] = {
+		               "mkdir", "-p", "themes", "plugins", "mu-plugins", "uploads", "languages", NULL
 	};
 	const char *const theme[] = { "cp",      "-rL", "--no-clobber", WORDPRESS_CODE "/wp-content/themes/.",
 		                      "themes/", NULL };
@@ -46,14 +46,13 @@ enum rc storage_make(struct local *l, struct site *s, const struct instance_spec
 	    (rc = folder_make(local_path(l, &a, "tmp/%s", s->key).p, tenants_own(l, s, 0700), e)) ||
 	    (rc = run_program(&makes, &a, NULL, e)) || (rc = run_program(&copies, &a, NULL, e)))
 		rc = err_wrap(e, rc, "storage of tenant %s", s->tenant);
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc storage_remove(struct local *l, struct site *s, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = tree_remove(content_folder(l, s, &a).p, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = tree_remove(content_folder(l, s, &a).p, e);
 
 	if (!rc)
 		rc = tree_remove(local_path(l, &a, "tmp/%s", s->key).p, e);
@@ -62,20 +61,18 @@ enum rc storage_remove(struct local *l, struct site *s, struct err *e)
 	if (!rc && rmdir(site_root(l, s, &a).p) != 0 && errno != ENOENT &&
 	    errno != ENOTEMPTY) /* the code may be there yet */
 		rc = err_set(e, RC_INTERNAL, "cannot remove the site's folder: %s", strerror(errno));
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc storage_check(struct local *l, struct site *s, bool *ret, struct err *e)
 {
-	struct arena a = { 0 };
-	struct stat  about, uploads;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct stat                      about, uploads;
 
 	(void)e;
 	*ret = lstat(content_folder(l, s, &a).p, &about) == 0 && S_ISDIR(about.st_mode) &&
 	       about.st_uid == (l->is_root ? s->uid : geteuid()) && (about.st_mode & 07777) == 0755 &&
 	       lstat(str_format(&a, "%s/uploads", content_folder(l, s, &a).p).p, &uploads) == 0 &&
 	       uploads.st_uid == about.st_uid;
-	arena_fini(&a);
 	return RC_OK;
 }

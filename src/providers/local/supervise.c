@@ -13,12 +13,12 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "providers/local/local_private.h"
@@ -64,8 +64,8 @@ static void tell_to_end(struct child *c, int64_t now, bool is_closing)
 
 static void begin_stop(struct child *c, int64_t now, bool is_closing)
 {
-	struct arena a = { 0 };
-	struct str   name = drain_name(c, &a);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       name = drain_name(c, &a);
 
 	child_hang_up(c);
 	if (c->plan.drains && c->state == CHILD_UP && !is_closing && rename(c->plan.socket.p, name.p) == 0 &&
@@ -75,7 +75,6 @@ static void begin_stop(struct child *c, int64_t now, bool is_closing)
 	} else {
 		tell_to_end(c, now, is_closing);
 	}
-	arena_fini(&a);
 }
 
 static bool has_ended(struct child *c)
@@ -88,9 +87,9 @@ static bool has_ended(struct child *c)
 /* Its first process is gone: so shall be the others. */
 static void bury(struct child *c, int64_t now)
 {
-	struct arena a = { 0 };
-	bool         was_wanted = c->state == CHILD_STARTING || c->state == CHILD_UP;
-	int64_t      age = clock_now(&clock_real).ms - c->started_ms;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	bool                             was_wanted = c->state == CHILD_STARTING || c->state == CHILD_UP;
+	int64_t                          age = clock_now(&clock_real).ms - c->started_ms;
 
 	child_kill(c);
 	if (c->pidfd >= 0)
@@ -107,7 +106,6 @@ static void bury(struct child *c, int64_t now)
 	child_forget(c);
 	c->failures = was_wanted && age < LONG_LIFE_MS ? c->failures + 1 : 0;
 	c->next_ms = now + (c->failures > 1 ? (c->failures < 8 ? 100LL << c->failures : PAUSE_MAX_MS) : 0);
-	arena_fini(&a);
 }
 
 static void start(struct child *c, int64_t generation, int64_t now)
@@ -172,8 +170,8 @@ static void converse(struct child *c, int64_t now)
 
 static void turn_log(struct child *c, int64_t now)
 {
-	struct arena a = { 0 };
-	struct stat  about;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct stat                      about;
 
 	if (!c->plan.log_signal || now < c->log_ms)
 		return;
@@ -181,7 +179,6 @@ static void turn_log(struct child *c, int64_t now)
 	if (stat(c->plan.log.p, &about) == 0 && about.st_size > LOG_BYTES_MAX &&
 	    rename(c->plan.log.p, str_format(&a, "%.*s.1", STR_ARG(c->plan.log)).p) == 0)
 		child_signal(c, c->plan.log_signal);
-	arena_fini(&a);
 }
 
 static void step_running(struct child *c, int64_t generation, bool may_replace, int64_t now, bool is_closing)
@@ -389,12 +386,11 @@ enum rc supervise_want(struct local *l, struct child *c, struct err *e)
 	int64_t until = mono_now().ms + WANT_MS;
 	enum rc rc = RC_OK;
 
-	pthread_mutex_lock(&l->mutex);
+	LOCKED(&l->mutex);
 	c->is_wanted = true;
 	supervise_kick(l);
 	while (!rc && !(c->state == CHILD_UP && c->is_healthy))
 		if (l->is_closing || !supervise_wait(l, until))
 			rc = err_set(e, RC_UNAVAILABLE, "%s does not come up; see %s", c->plan.args[0], c->plan.log.p);
-	pthread_mutex_unlock(&l->mutex);
 	return rc;
 }

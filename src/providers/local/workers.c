@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "providers/local/fastcgi.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
@@ -105,13 +106,13 @@ static struct str pool_text(const struct local *l, const struct site *s, unsigne
 
 static enum rc link_code(struct local *l, const struct site *s, struct err *e)
 {
-	struct arena   a = { 0 };
-	struct str     root = site_root(l, s, &a);
-	DIR           *code = opendir(WORDPRESS_CODE);
-	struct dirent *entry;
-	enum rc        rc = code ? RC_OK
-	                         : err_set(e, RC_UNAVAILABLE,
-	                                   "there is no " WORDPRESS_CODE "; scripts/setup instances installs it");
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       root = site_root(l, s, &a);
+	DIR                             *code = opendir(WORDPRESS_CODE);
+	struct dirent                   *entry;
+	enum rc                          rc = code ? RC_OK
+	                                           : err_set(e, RC_UNAVAILABLE,
+	                                                     "there is no " WORDPRESS_CODE "; scripts/setup instances installs it");
 
 	while (!rc && (entry = readdir(code))) {
 		const char *name = entry->d_name;
@@ -127,17 +128,16 @@ static enum rc link_code(struct local *l, const struct site *s, struct err *e)
 	}
 	if (code)
 		closedir(code);
-	arena_fini(&a);
 	return rc;
 }
 
 static enum rc unlink_code(struct local *l, const struct site *s, struct err *e)
 {
-	struct arena   a = { 0 };
-	struct str     root = site_root(l, s, &a);
-	DIR           *tree = opendir(root.p);
-	struct dirent *entry;
-	enum rc        rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       root = site_root(l, s, &a);
+	DIR                             *tree = opendir(root.p);
+	struct dirent                   *entry;
+	enum rc                          rc = RC_OK;
 
 	while (!rc && tree && (entry = readdir(tree)))
 		if (strncmp(entry->d_name, ".", 2) != 0 && strncmp(entry->d_name, "..", 3) != 0 &&
@@ -146,7 +146,6 @@ static enum rc unlink_code(struct local *l, const struct site *s, struct err *e)
 	if (tree)
 		closedir(tree);
 	(void)rmdir(root.p); /* the storage may be there yet */
-	arena_fini(&a);
 	return rc;
 }
 
@@ -185,14 +184,13 @@ static void put_config(struct local *l, struct site *s, const struct site_secret
 
 enum rc site_write_config(struct local *l, struct site *s, struct err *e)
 {
-	struct arena                 a = { 0 };
-	CLEANUP(buf_fini) struct buf b;
-	struct site_secret           secret;
-	struct str                   root = site_root(l, s, &a);
-	struct file_owner            readable = { (uid_t)-1, (gid_t)-1, 0644 };
-	enum rc                      rc = secret_read(l, s, &a, &secret, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	CLEANUP(buf_fini) struct buf     b = BUF(CONFIG_MAX);
+	struct site_secret               secret;
+	struct str                       root = site_root(l, s, &a);
+	struct file_owner                readable = { (uid_t)-1, (gid_t)-1, 0644 };
+	enum rc                          rc = secret_read(l, s, &a, &secret, e);
 
-	buf_init(&b, CONFIG_MAX);
 	if (!rc) {
 		put_config(l, s, &secret, &a, &b);
 		rc = file_write(str_format(&a, "%s/wp-config.php", root.p).p, buf_str(&b),
@@ -203,7 +201,6 @@ enum rc site_write_config(struct local *l, struct site *s, struct err *e)
 		                str_format(&a, "<?php\ndefine('ABSPATH', '%s/');\n", root.p), readable, false, e);
 	for (unsigned i = 0; !rc && i < INSTANCE_TASKS_MAX; i++)
 		rc = file_write(pool_file(l, s, i, &a).p, pool_text(l, s, i, &a), readable, false, e);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -232,9 +229,9 @@ static bool is_quiet(const struct site *s)
 
 enum rc workers_remove(struct local *l, struct site *s, struct err *e)
 {
-	struct arena a = { 0 };
-	int64_t      until = mono_now().ms + PROGRAM_MS;
-	enum rc      rc = RC_OK;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	int64_t                          until = mono_now().ms + PROGRAM_MS;
+	enum rc                          rc = RC_OK;
 
 	pthread_mutex_lock(&l->mutex);
 	s->desired = 0;
@@ -252,20 +249,18 @@ enum rc workers_remove(struct local *l, struct site *s, struct err *e)
 			rc = file_remove(s->tasks[i].plan.lock.p, e);
 	if (!rc)
 		rc = file_remove(local_path(l, &a, "pools/%s.php", s->key).p, e);
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc workers_check(struct local *l, struct site *s, bool *ret, struct err *e)
 {
-	struct arena a = { 0 };
-	struct stat  about;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct stat                      about;
 
 	(void)e;
 	*ret = stat(str_format(&a, "%s/wp-config.php", site_root(l, s, &a).p).p, &about) == 0 &&
 	       stat(pool_file(l, s, 0, &a).p, &about) == 0 &&
 	       stat(str_format(&a, "%s/wp-load.php", site_root(l, s, &a).p).p, &about) == 0;
-	arena_fini(&a);
 	return RC_OK;
 }
 
@@ -320,11 +315,10 @@ enum rc local_tasks(struct instance_driver *d, struct str tenant, struct arena *
 	*ret = (struct instance_tasks){ .is_healthy = true };
 	if ((rc = site_find(l, tenant, &s, e)) || !s)
 		return rc;
-	pthread_mutex_lock(&l->mutex);
+	LOCKED(&l->mutex);
 	ret->desired = s->instance[INSTANCE_WORKERS][0] ? s->desired : 0;
 	for (unsigned i = 0; i < INSTANCE_TASKS_MAX; i++)
 		show_task(s, i, a, ret);
-	pthread_mutex_unlock(&l->mutex);
 	return RC_OK;
 }
 
@@ -362,12 +356,12 @@ enum rc site_roll(struct local *l, struct site *s, struct err *e)
 /* Both passwords are good while tasks are replaced, so no request fails. */
 enum rc local_rotate(struct instance_driver *d, struct str tenant, struct err *e)
 {
-	struct local      *l = local_of(d);
-	struct arena       a = { 0 };
-	struct site_secret secret;
-	struct site       *s;
-	struct str         old;
-	enum rc            rc = site_enter(l, tenant, false, &s, e);
+	struct local                    *l = local_of(d);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site_secret               secret;
+	struct site                     *s;
+	struct str                       old;
+	enum rc                          rc = site_enter(l, tenant, false, &s, e);
 
 	if (rc)
 		return rc;
@@ -380,6 +374,5 @@ enum rc local_rotate(struct instance_driver *d, struct str tenant, struct err *e
 			rc = database_set_password(l, s, STR(""), secret.database_password, e);
 	}
 	site_leave(s);
-	arena_fini(&a);
 	return rc;
 }

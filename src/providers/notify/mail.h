@@ -1,9 +1,6 @@
 /* mail.h - tells people by mail: who gets an event (queue "mail"), and sending it to one of them (queue "mail-out"). */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "kernel/queue.h"

@@ -329,9 +329,8 @@ static struct str write_text(const struct event *event, json_t *detail, struct a
 {
 	const struct wording *words = wording_of(event->type, detail);
 	char                  time[ISO_TIME_SIZE];
-	struct buf            b;
+	struct buf            b = BUF(TEXT_MAX);
 
-	buf_init(&b, TEXT_MAX);
 	buf_addf(&b, "%s\n\n", words->sentence);
 	add_label(&b, "What:", event->type, a);
 	add_label(&b, "About:", event->subject, a);
@@ -426,12 +425,11 @@ static void add_headers(struct buf *b, const struct event *event, struct str fro
 struct str message_write(const struct event *event, struct str from, struct str to, int64_t now_sec, struct arena *a)
 {
 	CLEANUP(json_freep) json_t *detail = NULL;
-	struct buf                  b;
+	struct buf                  b = BUF(MESSAGE_MAX);
 	struct str                  text;
 
 	assert(message_is_address(from) && message_is_address(to));
 	rc_ignore(json_parse(event->detail, &detail, NULL)); /* NULL when it is no JSON; see add_detail() */
-	buf_init(&b, MESSAGE_MAX);
 	add_headers(&b, event, from, to, write_subject(event, detail, a), now_sec, a);
 	text = write_text(event, detail, a);
 	while (text.n)

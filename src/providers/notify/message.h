@@ -2,12 +2,9 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/str.h"
 
-struct arena;
 struct event;
 
 enum { MAIL_ADDRESS_MAX = 254 };

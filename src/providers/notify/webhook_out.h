@@ -5,8 +5,6 @@
 
 #include "kernel/queue.h"
 
-struct kernel;
-
 /* The queue's argument. */
 struct webhook_out {
 	struct kernel *kernel;

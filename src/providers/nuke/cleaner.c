@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "domain/ports/cloud.h"
 #include "providers/nuke/folder.h"
@@ -78,12 +79,11 @@ static void reap(struct nuke *n)
 {
 	size_t kept = 0;
 
-	pthread_mutex_lock(&n->lock);
+	LOCKED(&n->lock);
 	for (size_t i = 0; i < n->child_count; i++)
 		if (waitpid(n->children[i], NULL, WNOHANG) == 0)
 			n->children[kept++] = n->children[i];
 	n->child_count = kept;
-	pthread_mutex_unlock(&n->lock);
 }
 
 /* Only what it needs: the account and run, the role's credentials, ways to the network, and no other source of
@@ -142,10 +142,9 @@ static enum rc spawn(struct nuke *n, const char *folder, int lock, char *const e
 	posix_spawnattr_destroy(&attributes);
 	if (failed)
 		return err_set(e, RC_UNAVAILABLE, "no process for a run of aws-nuke: %s", strerror(failed));
-	pthread_mutex_lock(&n->lock);
+	LOCKED(&n->lock);
 	n->children = mem_resize(n->children, (n->child_count + 1) * sizeof(*n->children));
 	n->children[n->child_count++] = pid;
-	pthread_mutex_unlock(&n->lock);
 	return RC_OK;
 }
 

@@ -29,12 +29,11 @@ enum { ID_BYTES = 16, RESULT_MAX = 8 * (CLOUD_REMOVED_MAX + CLOUD_KEPT_MAX + CLO
 
 void nuke_run_id(struct str key, char ret[NUKE_RUN_ID_SIZE])
 {
-	struct arena a = { 0 };
-	struct hash  hash;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct hash                      hash;
 
 	hash_sha256(key, &hash);
 	(void)snprintf(ret, NUKE_RUN_ID_SIZE, ID_PREFIX "%.*s", 2 * ID_BYTES, hash_hex(&a, &hash).p); /* fits */
-	arena_fini(&a);
 }
 
 bool nuke_is_run_id(struct str text)
@@ -142,14 +141,12 @@ bool nuke_folder_is_locked(int folder)
 
 enum rc nuke_job_write(int folder, const struct nuke_job *job, struct err *e)
 {
-	struct arena a = { 0 };
-	struct str   text = JSON_OF(&a, member_str("account", job->account_id), member_str("key", job->key),
-	                            member_str("program", job->program), member_int("limit_ms", job->limit_ms),
-	                            member_int("wait_retries", job->wait_retries));
-	enum rc      rc = nuke_folder_write(folder, NUKE_JOB, text, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str text = JSON_OF(&a, member_str("account", job->account_id), member_str("key", job->key),
+	                          member_str("program", job->program), member_int("limit_ms", job->limit_ms),
+	                          member_int("wait_retries", job->wait_retries));
 
-	arena_fini(&a);
-	return rc;
+	return nuke_folder_write(folder, NUKE_JOB, text, e);
 }
 
 enum rc nuke_job_read(int folder, struct arena *a, struct nuke_job *ret, struct err *e)
@@ -173,11 +170,9 @@ enum rc nuke_job_read(int folder, struct arena *a, struct nuke_job *ret, struct 
 enum rc nuke_result_write(int folder, const struct cloud_run *run, struct err *e)
 {
 	const struct cloud_run_report *r = run->report;
-	CLEANUP(buf_fini) struct buf   b;
-	struct json_out                o;
+	CLEANUP(buf_fini) struct buf   b = BUF(RESULT_MAX);
+	struct json_out                o = JSON_OUT(&b);
 
-	buf_init(&b, RESULT_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	json_put_members(&o,
 	                 JSON_MEMBERS(member_int("succeeded", run->state == CLOUD_SUCCEEDED),

@@ -8,15 +8,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/cloud.h"
-
-struct arena;
 
 #define NUKE_JOB    "job"
 #define NUKE_CONFIG "config"

@@ -3,15 +3,11 @@
  * Runs are processes of this machine, with a folder each: who looks for a run must be where it was started. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "net/aws.h"
 #include "providers/nuke/template.h"
 
-struct arena;
 struct cleaner;
 struct nuke;
 

@@ -19,8 +19,6 @@
 
 #include <string.h>
 
-#include "base/attr.h"
-
 #define SEPARATOR " - "
 
 void nuke_output_init(struct nuke_output *o)

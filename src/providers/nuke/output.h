@@ -1,9 +1,6 @@
 /* output.h - what aws-nuke says, read line by line, and what follows from it. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "base/str.h"
 #include "domain/ports/cloud.h"

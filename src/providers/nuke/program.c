@@ -119,13 +119,12 @@ static bool keep_text(struct str bytes, void *arg)
 
 enum rc nuke_program_kinds(const char *program, struct arena *a, struct str *ret, struct err *e)
 {
-	CLEANUP(buf_fini) struct buf text;
+	CLEANUP(buf_fini) struct buf text = BUF(KINDS_MAX);
 	bool                         is_whole;
 	int                          ends[2];
 	pid_t                        pid;
 	enum rc                      rc;
 
-	buf_init(&text, KINDS_MAX);
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return err_set(e, RC_UNAVAILABLE, "no pipe for %s: %s", program, strerror(errno));
 	rc = spawn(program, ends[1], &pid, e);

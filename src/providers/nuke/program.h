@@ -1,11 +1,8 @@
 /* program.h - the program aws-nuke: where it is, what it knows, and the process of one run of it. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 /* Its path. RC_INVALID: it is not on PATH, or cannot be executed. */
 MUST_CHECK enum rc nuke_program_find(const char *name, const char *path, struct arena *a, struct str *ret,

@@ -155,14 +155,12 @@ static enum rc check_accounts(const json_t *root, struct str account_id, struct 
 /* The result is yours. */
 static enum rc build(const struct nuke_template *t, struct str account_id, json_t **ret, struct err *e)
 {
-	CLEANUP(json_freep) json_t *root = NULL;
-	struct buf                  text;
-	enum rc                     rc;
+	CLEANUP(json_freep) json_t  *root = NULL;
+	CLEANUP(buf_fini) struct buf text = BUF(FILLED_MAX);
+	enum rc                      rc;
 
-	buf_init(&text, FILLED_MAX);
 	if (!(rc = substitute(t, account_id, &text, e)))
 		rc = yaml_parse(buf_str(&text), &root, e);
-	buf_fini(&text);
 	if (rc || (rc = check_names(root, e)) || (rc = check_regions(root, e)) ||
 	    (rc = check_accounts(root, account_id, e)) || (rc = check_blocklist(root, account_id, e)))
 		return rc;

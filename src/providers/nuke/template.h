@@ -5,14 +5,8 @@
  * filter). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-
-struct arena;
 
 enum { NUKE_TEMPLATE_MAX = 131072, NUKE_PROTECTED_MAX = 200 };
 

@@ -2,11 +2,6 @@
  * events. Its state is in the store it is given. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/cloud.h"

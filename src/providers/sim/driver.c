@@ -156,21 +156,18 @@ static enum rc run_delete(struct session *s, void *arg, struct err *e)
 /* A call whose only answer is whether it worked. */
 static enum rc change(struct resource_call r, enum world_call call, txn_fn *run, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = perform(&r, call, run, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
-	arena_fini(&a);
-	return rc;
+	return perform(&r, call, run, &a, e);
 }
 
 static enum rc delete_resource(struct instance_driver *d, struct str tenant, enum instance_resource kind, struct err *e)
 {
-	struct arena a = { 0 };
-	enum rc      rc = change(call_of(d, tenant, kind), WORLD_DELETE_RESOURCE, run_delete, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = change(call_of(d, tenant, kind), WORLD_DELETE_RESOURCE, run_delete, e);
 
 	if (!rc && kind == INSTANCE_IDENTITY)
 		rc = sim_forget_people(cloud_of(d), tenant, &a, e);
-	arena_fini(&a);
 	return rc;
 }
 
@@ -431,25 +428,17 @@ static void put_by_tenant(struct json_out *o, const struct page *page)
 		const struct sim_resource *x = page_record(page, &sim_resource_type, i);
 
 		if (!str_eq(last, x->tenant)) {
-			if (last.n) {
-				json_close_array(o);
-				json_close_object(o);
-			}
-			json_open_object(o);
-			json_put_str(o, "tenant", x->tenant);
-			json_put_array(o, "resources");
+			if (last.n)
+				JSON_PUT(o, member_list_end(), member_end());
+			JSON_PUT(o, member_object(NULL), member_str("tenant", x->tenant), member_list("resources"));
 		}
 		last = x->tenant;
-		json_open_object(o);
-		JSON_PUT(o, member_word("resource", instance_resource_names[x->kind]), member_str("instance", x->key),
-		         member_raw("outputs", x->outputs),
-		         member_if(x->kind == INSTANCE_WORKERS, member_int("tasks", x->desired)));
-		json_close_object(o);
+		JSON_PUT(o, member_object(NULL), member_word("resource", instance_resource_names[x->kind]),
+		         member_str("instance", x->key), member_raw("outputs", x->outputs),
+		         member_if(x->kind == INSTANCE_WORKERS, member_int("tasks", x->desired)), member_end());
 	}
-	if (last.n) {
-		json_close_array(o);
-		json_close_object(o);
-	}
+	if (last.n)
+		JSON_PUT(o, member_list_end(), member_end());
 	json_close_array(o);
 }
 

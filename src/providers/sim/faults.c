@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/mem.h"
 
 struct sim_faults {
@@ -45,9 +46,8 @@ void sim_faults_free(struct sim_faults *f)
 
 void sim_faults_set(struct sim_faults *f, const struct world_rules *rules)
 {
-	pthread_mutex_lock(&f->lock);
+	LOCKED(&f->lock);
 	f->rules = *rules;
-	pthread_mutex_unlock(&f->lock);
 }
 
 static bool is_over(const struct world_rule *r, int64_t now_ms)
@@ -60,22 +60,17 @@ struct world_rules sim_faults_get(struct sim_faults *f)
 	int64_t            now_ms = clock_now(f->options.clock).ms;
 	struct world_rules live = { .count = 0 };
 
-	pthread_mutex_lock(&f->lock);
+	LOCKED(&f->lock);
 	for (size_t i = 0; i < f->rules.count; i++)
 		if (!is_over(&f->rules.rules[i], now_ms))
 			live.rules[live.count++] = f->rules.rules[i];
-	pthread_mutex_unlock(&f->lock);
 	return live;
 }
 
 struct world_counts sim_faults_counts(struct sim_faults *f)
 {
-	struct world_counts counts;
-
-	pthread_mutex_lock(&f->lock);
-	counts = f->counts;
-	pthread_mutex_unlock(&f->lock);
-	return counts;
+	LOCKED(&f->lock);
+	return f->counts;
 }
 
 /* The rule that strikes now, or NULL. With the lock. */
@@ -101,12 +96,8 @@ static const struct world_rule *strike(struct sim_faults *f, enum world_fault fa
 
 bool sim_faults_hit(struct sim_faults *f, enum world_fault fault)
 {
-	bool is_hit;
-
-	pthread_mutex_lock(&f->lock);
-	is_hit = strike(f, fault, (struct sim_about){ WORLD_ANY_CALL, 0 }) != NULL;
-	pthread_mutex_unlock(&f->lock);
-	return is_hit;
+	LOCKED(&f->lock);
+	return strike(f, fault, (struct sim_about){ WORLD_ANY_CALL, 0 }) != NULL;
 }
 
 enum rc sim_faults_before_of(struct sim_faults *f, struct sim_about about, struct err *e)
@@ -142,23 +133,18 @@ enum rc sim_faults_after_of(struct sim_faults *f, struct sim_about about, enum r
 {
 	bool is_lost = false;
 
-	pthread_mutex_lock(&f->lock);
+	LOCKED(&f->lock);
 	if (rc)
 		f->counts.refused[about.call]++;
 	else
 		is_lost = strike(f, WORLD_TIMEOUT_AFTER, about) != NULL;
-	pthread_mutex_unlock(&f->lock);
 	return is_lost ? err_set(e, RC_TIMEOUT, "simulated time-out of %s", world_call_names[about.call]) : rc;
 }
 
 uint64_t sim_faults_random(struct sim_faults *f)
 {
-	uint64_t number;
-
-	pthread_mutex_lock(&f->lock);
-	number = f->options.random(f->options.random_arg);
-	pthread_mutex_unlock(&f->lock);
-	return number;
+	LOCKED(&f->lock);
+	return f->options.random(f->options.random_arg);
 }
 
 void sim_faults_uuid(struct sim_faults *f, char ret[ID_UUID_SIZE])

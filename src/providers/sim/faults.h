@@ -1,10 +1,8 @@
 /* faults.h - what goes wrong in the simulated world: switches, chance, counts. Any thread. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/id.h"
 #include "domain/world.h"

@@ -116,13 +116,12 @@ static enum rc seed_ou(struct sim_cloud *c, enum sim_ou_name ou, struct arena *a
 
 enum rc sim_isb_seed(struct sim_cloud *c, struct err *e)
 {
-	static const enum sim_ou_name ous[] = { SIM_OU_AVAILABLE, SIM_OU_ACTIVE, SIM_OU_FROZEN, SIM_OU_CLEANUP,
-		                                SIM_OU_QUARANTINE };
-	struct arena                  a = { 0 };
-	enum rc                       rc = RC_OK;
+	static const enum sim_ou_name    ous[] = { SIM_OU_AVAILABLE, SIM_OU_ACTIVE, SIM_OU_FROZEN, SIM_OU_CLEANUP,
+		                                   SIM_OU_QUARANTINE };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = RC_OK;
 
 	for (size_t i = 0; !rc && i < ARRAY_LEN(ous); i++)
 		rc = seed_ou(c, ous[i], &a, e);
-	arena_fini(&a);
 	return rc;
 }

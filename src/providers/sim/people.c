@@ -132,13 +132,12 @@ static enum rc run_remove(struct session *s, void *arg, struct err *e)
 enum rc sim_remove_person(struct instance_driver *d, struct str tenant, struct str email, bool *ret_was_there,
                           struct err *e)
 {
-	struct person_call c = call_of(d, tenant, email);
-	struct arena       a = { 0 };
-	enum rc            rc = perform(&c, WORLD_REMOVE_PERSON, run_remove, &a, e);
+	struct person_call               c = call_of(d, tenant, email);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = perform(&c, WORLD_REMOVE_PERSON, run_remove, &a, e);
 
 	if (!rc)
 		*ret_was_there = c.is_there;
-	arena_fini(&a);
 	return rc;
 }
 

@@ -2,9 +2,6 @@
  * providers/sim, except for the list of types. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/str.h"
 #include "store/record.h"
 

@@ -97,10 +97,8 @@ static enum rc put_ou(struct session *s, struct show *sh, enum sim_ou_name ou, s
 	if ((rc = session_query(s, &q, &page, e)) ||
 	    (rc = session_count(s, &sim_member_type, SIM_MEMBER_BY_OU, hash, &count, e)))
 		return rc;
-	json_open_object(&sh->o);
-	JSON_PUT(&sh->o, member_str("id", sh->cloud->ou_ids[ou]), member_word("name", sim_ou_names[ou]),
-	         member_int("count", count));
-	json_put_array(&sh->o, "accounts");
+	JSON_PUT(&sh->o, member_object(NULL), member_str("id", sh->cloud->ou_ids[ou]),
+	         member_word("name", sim_ou_names[ou]), member_int("count", count), member_list("accounts"));
 	for (size_t i = 0; i < page.count; i++) {
 		const struct sim_member *m = page_record(&page, &sim_member_type, i);
 		bool                     is_clean = m->clean_at_ms && m->clean_at_ms <= session_now(s).ms;
@@ -112,8 +110,7 @@ static enum rc put_ou(struct session *s, struct show *sh, enum sim_ou_name ou, s
 		                              member_micro("usd_per_hour", m->rate), member_int("moves", m->moves)));
 		json_close_object(&sh->o);
 	}
-	json_close_array(&sh->o);
-	json_close_object(&sh->o);
+	JSON_PUT(&sh->o, member_list_end(), member_end());
 	return RC_OK;
 }
 
@@ -123,16 +120,14 @@ static void put_rules(struct json_out *o, const struct world_rules *rules)
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct world_rule *r = &rules->rules[i];
 
-		json_open_object(o);
-		JSON_PUT(o, member_word("fault", world_fault_names[r->fault]),
+		JSON_PUT(o, member_object(NULL), member_word("fault", world_fault_names[r->fault]),
 		         member_word("call", r->call == WORLD_ANY_CALL ? "any" : world_call_names[r->call]),
 		         member_if(r->resource,
 		                   member_word("resource",
 		                               r->resource ? instance_resource_names[r->resource - 1] : "")),
 		         member_int("per_mille", r->per_mille), member_if_any(member_int("count", r->count)),
 		         member_if_any(member_time("until", r->until_ms)),
-		         member_if(r->fault == WORLD_LATENCY, member_int("latency_ms", r->latency_ms)));
-		json_close_object(o);
+		         member_if(r->fault == WORLD_LATENCY, member_int("latency_ms", r->latency_ms)), member_end());
 	}
 	json_close_array(o);
 }
@@ -155,9 +150,7 @@ static enum rc write_world(struct session *s, void *arg, struct err *e)
 
 	buf_reset(sh->b); /* from scratch, also the second time */
 	json_out_init(&sh->o, sh->b);
-	json_open_object(&sh->o);
-	json_put_str(&sh->o, "root", sh->cloud->ou_ids[SIM_ROOT]);
-	json_put_array(&sh->o, "ous");
+	JSON_PUT(&sh->o, member_object(NULL), member_str("root", sh->cloud->ou_ids[SIM_ROOT]), member_list("ous"));
 	for (int i = SIM_ROOT + 1; !rc && i < SIM_OU_COUNT; i++)
 		rc = put_ou(s, sh, (enum sim_ou_name)i, e);
 	if (rc)
@@ -169,9 +162,8 @@ static enum rc write_world(struct session *s, void *arg, struct err *e)
 	put_figures(&sh->o, "calls", sh->counts.calls, world_call_names, WORLD_CALL_COUNT);
 	put_figures(&sh->o, "refused", sh->counts.refused, world_call_names, WORLD_CALL_COUNT);
 	put_figures(&sh->o, "injected", sh->counts.faults, world_fault_names, WORLD_FAULT_COUNT);
-	json_put_int(&sh->o, "latency_ms", (int64_t)sh->counts.latency_ms);
-	json_put_int(&sh->o, "events_waiting", events);
-	json_close_object(&sh->o);
+	JSON_PUT(&sh->o, member_int("latency_ms", (int64_t)sh->counts.latency_ms), member_int("events_waiting", events),
+	         member_end());
 	return sh->b->is_full ? err_set(e, RC_TOO_LARGE, "the world does not fit into %zu bytes", sh->b->max) : RC_OK;
 }
 

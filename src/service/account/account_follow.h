@@ -8,7 +8,6 @@
  *     account_world_free(world);                   after the pump has stopped */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/account.h"

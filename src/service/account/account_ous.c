@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "domain/account.h"
 #include "domain/ports/cloud.h"
@@ -89,11 +90,10 @@ static bool recall(struct account_ous *o, int number, struct arena *a, struct st
 {
 	bool is_known;
 
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	is_known = o->is_known;
 	if (is_known)
 		*ret = str_dup(a, str_from(o->ids[number]));
-	pthread_mutex_unlock(&o->lock);
 	return is_known;
 }
 
@@ -112,10 +112,9 @@ enum rc account_ous_find(struct account_ous *o, struct str name, struct arena *a
 	if ((rc = ask(o, a, ids, e)))
 		return rc;
 	*ret_id = str_dup(a, str_from(ids[number]));
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	memcpy(o->ids, ids, sizeof(ids));
 	o->is_known = true;
-	pthread_mutex_unlock(&o->lock);
 	return RC_OK;
 }
 
@@ -123,19 +122,17 @@ struct str account_ous_name(struct account_ous *o, struct str id, struct arena *
 {
 	struct str name = id;
 
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	for (int i = 0; o->is_known && i < OU_COUNT; i++)
 		if (str_eq(str_from(o->ids[i]), id))
 			name = ou_name(i);
-	pthread_mutex_unlock(&o->lock);
 	return str_dup(a, name);
 }
 
 void account_ous_forget(struct account_ous *o)
 {
-	pthread_mutex_lock(&o->lock);
+	LOCKED(&o->lock);
 	o->is_known = false;
-	pthread_mutex_unlock(&o->lock);
 }
 
 /* --- where an account is, and moving it --- */

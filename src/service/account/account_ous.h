@@ -2,12 +2,10 @@
  * once, and again when the organisation seems to have others. Any thread; blocks when it has to ask. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
 struct account_ous;
-struct arena;
 struct organisation;
 struct store;
 

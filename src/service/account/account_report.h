@@ -1,9 +1,6 @@
 /* account_report.h - what the last cleanup of an account did: a record beside it, so that lists stay light. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "store/record.h"

@@ -7,7 +7,6 @@
 
 #include "service/account/account_follow.h"
 
-struct account_ous;
 struct arena;
 
 enum { ACCOUNT_STEP_COUNT = 4 };

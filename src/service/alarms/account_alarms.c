@@ -12,8 +12,8 @@
  * once is raised all the same, and cleared a quarter of an hour later: somebody should know that it happened.
  */
 #include "service/alarms/alarms.h"
-
 #include "base/clock.h"
+
 #include "domain/account.h"
 #include "domain/discrepancy.h"
 #include "domain/lease.h"

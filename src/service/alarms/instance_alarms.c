@@ -5,8 +5,8 @@
  *
  * Provisioning takes the machine's time, also where the world's is scaled; so do these limits.
  */
-#include "service/alarms/alarms.h"
 
+#include "service/alarms/alarms.h"
 #include "base/json.h"
 #include "kernel/kernel.h"
 #include "service/instance/instance_records.h"

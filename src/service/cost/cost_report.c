@@ -280,10 +280,10 @@ static enum rc add_item(const struct making *m, const struct item *item, struct 
 
 static enum rc add_days(const struct making *m, const struct item *item, struct err *e)
 {
-	struct costs     *costs = m->call->costs;
-	struct arena      a = { 0 };
-	struct cloud_bill bill;
-	enum rc           rc = costs->ops->itemise(costs, item->account_id, item->from_ms, item->to_ms, &a, &bill, e);
+	struct costs                    *costs = m->call->costs;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct cloud_bill                bill;
+	enum rc rc = costs->ops->itemise(costs, item->account_id, item->from_ms, item->to_ms, &a, &bill, e);
 
 	for (size_t i = 0; !rc && i < bill.count; i++) {
 		int64_t day_ms = bill.items[i].day_ms;
@@ -293,7 +293,6 @@ static enum rc add_days(const struct making *m, const struct item *item, struct 
 		else
 			m->days[(day_ms - m->call->month.from_ms) / DAY_MS] += bill.items[i].micro_usd;
 	}
-	arena_fini(&a);
 	return rc;
 }
 
@@ -467,10 +466,10 @@ static void write_days(const struct making *m)
 
 enum rc cost_report_make(const struct cost_report_call *c, struct buf *csv, struct err *e)
 {
-	struct arena  a = { 0 };
-	int64_t       days[DAYS_MAX] = { 0 };
-	struct making m = { .call = c, .r = mem_new(struct cost_report), .csv = csv, .days = days };
-	enum rc       rc;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	int64_t                          days[DAYS_MAX] = { 0 };
+	struct making                    m = { .call = c, .r = mem_new(struct cost_report), .csv = csv, .days = days };
+	enum rc                          rc;
 
 	buf_add_text(csv, headings[c->by]);
 	m.r->month = c->month;
@@ -484,6 +483,5 @@ enum rc cost_report_make(const struct cost_report_call *c, struct buf *csv, stru
 		rc = err_set(e, RC_TOO_LARGE, "the report has more than %d bytes", REPORT_BYTES_MAX);
 	free(m.live.leases);
 	free(m.r);
-	arena_fini(&a);
 	return rc;
 }

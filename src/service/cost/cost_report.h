@@ -1,16 +1,10 @@
 /* cost_report.h - what the leases of a month cost, by group, owner, template, lease or day, as CSV; and months. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct arena;
 struct buf;
 struct costs;
 struct lease;

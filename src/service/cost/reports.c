@@ -86,15 +86,11 @@ static enum rc make_report(struct call *c, struct findings *f, struct err *e)
 	struct cost_report_call call = {
 		.store = r->store, .costs = r->costs, .now = clock_now(c->clock), .go_on = go_on, .go_on_arg = c
 	};
-	struct buf csv;
-	enum rc    rc;
+	CLEANUP(buf_fini) struct buf csv = BUF(REPORT_BYTES_MAX);
 
 	read_month(c, &f->month);
 	call.month = f->month;
-	buf_init(&csv, REPORT_BYTES_MAX);
-	rc = cost_report_make(&call, &csv, e);
-	buf_fini(&csv);
-	return rc;
+	return cost_report_make(&call, &csv, e);
 }
 
 static enum rc call_reports(struct call *c, struct err *e)

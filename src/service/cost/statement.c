@@ -159,16 +159,14 @@ void statement_write_json(const struct statement *st, struct json_out *o)
 	JSON_PUT(o, member_str("lease", st->uuid), member_word("state", statement_state_names[st->state]),
 	         member_str("user_email", st->user_email), member_str("account_id", st->account_id),
 	         member_text("cost_group", st->cost_group), member_int("lease_started_at", st->start_ms / 1000),
-	         member_int("lease_ended_at", st->end_ms / 1000));
-	json_put_time(o, "from", st->from_ms);
-	json_put_time(o, "to", st->to_ms);
-	JSON_PUT(o, is_made ? member_micro("total_usd", st->total) : member_text("total_usd", STR("")),
+	         member_int("lease_ended_at", st->end_ms / 1000), member_at("from", st->from_ms),
+	         member_at("to", st->to_ms),
+	         is_made ? member_micro("total_usd", st->total) : member_text("total_usd", STR("")),
 	         member_if_any(member_micro("budget_usd", st->budget)),
 	         member_if_any(member_micro("over_budget_usd", over)),
 	         member_if(!is_made, member_if_any(member_micro("estimated_usd", st->estimated))),
-	         member_word("currency", "USD"));
-	json_put_time(o, "complete_until", st->complete_until_ms);
-	JSON_PUT(o, member_raw("rows", st->rows.n ? st->rows : STR("[]")),
+	         member_word("currency", "USD"), member_at("complete_until", st->complete_until_ms),
+	         member_raw("rows", st->rows.n ? st->rows : STR("[]")),
 	         member_raw("days", st->days.n ? st->days : STR("[]")), member_text("hash", st->hash),
 	         is_made ? member_int("made_at", st->made_ms / 1000) : member_text("made_at", STR("")));
 }

@@ -7,10 +7,6 @@
  *     REPORTS_QUEUE } store_run(store, reports_arm, ...); once at the start: the timer of the monthly report */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/hold.h"
@@ -18,12 +14,9 @@
 #include "store/record.h"
 #include "store/store.h"
 
-struct arena;
 struct buf;
 struct costs;
-struct json_out;
 struct lease;
-struct session;
 
 #define REPORTS_QUEUE          "reports"
 #define EVENT_STATEMENT_DUE    "StatementDue"  /* of a timer */

@@ -117,10 +117,9 @@ static struct str end_rows(struct buf *b, struct arena *a)
 static struct str service_rows(struct figures *f, struct arena *a)
 {
 	struct service_sum *others = &f->services[STATEMENT_SERVICES_MAX];
-	struct buf          b;
+	struct buf          b = BUF(STATEMENT_TEXT_MAX);
 
 	qsort(f->services, f->count, sizeof(f->services[0]), by_cost);
-	buf_init(&b, STATEMENT_TEXT_MAX);
 	for (size_t i = 0; i < f->count; i++)
 		add_row(&b, JSON_OF(a, member_str("service", f->services[i].name),
 		                    member_micro("usd", f->services[i].micro_usd)));
@@ -134,9 +133,8 @@ static struct str day_rows(const struct statement *st, const struct figures *f, 
 {
 	int64_t    days = (st->to_ms - st->from_ms) / DAY_MS;
 	int64_t    step = (days + STATEMENT_ROWS_MAX - 1) / STATEMENT_ROWS_MAX;
-	struct buf b;
+	struct buf b = BUF(STATEMENT_TEXT_MAX);
 
-	buf_init(&b, STATEMENT_TEXT_MAX);
 	for (int64_t day = 0; day < days; day += step) {
 		int64_t    sum = 0, count = smaller(step, days - day);
 		char       text[ISO_TIME_SIZE];

@@ -98,19 +98,14 @@ bool explain_find(struct situation *x, const struct record_type *type, struct st
 /* Of what people and far sides wrote one line, and not all of it when it is long. */
 static void put_hold(struct json_out *o, const struct situation *x, const struct hold *h)
 {
-	json_open_object(o);
-	JSON_PUT(o, member_str("id", h->id), member_word("reason", hold_reason_names[h->reason]),
-	         member_word("state", hold_state_names[h->state]), member_bool("locks", h->locks));
-	json_put_time(o, "since", h->created_ms);
-	json_put_time(o, "due", h->due_ms);
-	JSON_PUT(o, member_text("createdBy", h->created_by),
-	         member_text("note", utf8_line(x->a, h->note, NOTE_MAX_BYTES)), member_text("leaseUuid", h->lease_uuid),
-	         member_int("attempts", h->attempts),
-	         member_text("lastError", utf8_line(x->a, h->last_error, NOTE_MAX_BYTES)));
-	json_put_time(o, "closed", h->closed_ms);
-	JSON_PUT(o, member_text("closedBy", h->closed_by),
-	         member_text("closedWhy", utf8_line(x->a, h->closed_why, NOTE_MAX_BYTES)));
-	json_close_object(o);
+	JSON_PUT(o, member_object(NULL), member_str("id", h->id), member_word("reason", hold_reason_names[h->reason]),
+	         member_word("state", hold_state_names[h->state]), member_bool("locks", h->locks),
+	         member_at("since", h->created_ms), member_at("due", h->due_ms),
+	         member_text("createdBy", h->created_by), member_text("note", utf8_line(x->a, h->note, NOTE_MAX_BYTES)),
+	         member_text("leaseUuid", h->lease_uuid), member_int("attempts", h->attempts),
+	         member_text("lastError", utf8_line(x->a, h->last_error, NOTE_MAX_BYTES)),
+	         member_at("closed", h->closed_ms), member_text("closedBy", h->closed_by),
+	         member_text("closedWhy", utf8_line(x->a, h->closed_why, NOTE_MAX_BYTES)), member_end());
 }
 
 /* What is due comes first, what nobody can say the time of last; else in the order in which it was found. */
@@ -158,12 +153,11 @@ static void put_can(struct json_out *o, const struct situation *x, const struct 
 	                                      : roles & ROLE_ADMIN   ? "Admin"
 	                                                             : "operator";
 
-	json_open_object(o);
-	JSON_PUT(o, member_str("do", filled(x->a, action->what, can->id, base)),
+	JSON_PUT(o, member_object(NULL), member_str("do", filled(x->a, action->what, can->id, base)),
 	         member_str("command", str_format(x->a, "leasehold %.*s", STR_ARG(command))),
 	         member_word("method", can->route.method),
-	         member_str("path", filled(x->a, can->route.path, can->path_id, base)), member_word("role", lowest));
-	json_close_object(o);
+	         member_str("path", filled(x->a, can->route.path, can->path_id, base)), member_word("role", lowest),
+	         member_end());
 }
 
 static void put_lists(struct json_out *o, struct situation *x)
@@ -171,30 +165,21 @@ static void put_lists(struct json_out *o, struct situation *x)
 	json_put_array(o, "holds");
 	for (size_t i = 0; i < x->hold_count; i++)
 		put_hold(o, x, &x->holds[i]);
-	json_close_array(o);
-	json_put_array(o, "events");
+	JSON_PUT(o, member_list_end(), member_list("events"));
 	for (size_t i = 0; i < x->event_count; i++) {
 		const struct event *event = &x->events[i];
 
-		json_open_object(o);
-		json_put_str(o, "id", event->id);
-		json_put_time(o, "time", event->time_ms);
-		JSON_PUT(o, member_str("type", event->type), member_text("actor", event->actor),
-		         member_str("text", explain_event(event, x->a)));
-		json_close_object(o);
+		JSON_PUT(o, member_object(NULL), member_str("id", event->id), member_at("time", event->time_ms),
+		         member_str("type", event->type), member_text("actor", event->actor),
+		         member_str("text", explain_event(event, x->a)), member_end());
 	}
 	json_close_array(o);
 	sort_next(x);
 	json_put_array(o, "next");
-	for (size_t i = 0; i < x->next_count; i++) {
-		json_open_object(o);
-		json_put_str(o, "what", x->next[i].what);
-		json_put_time(o, "at", x->next[i].at_ms);
-		json_put_text(o, "by", x->next[i].by);
-		json_close_object(o);
-	}
-	json_close_array(o);
-	json_put_array(o, "can");
+	for (size_t i = 0; i < x->next_count; i++)
+		JSON_PUT(o, member_object(NULL), member_str("what", x->next[i].what), member_at("at", x->next[i].at_ms),
+		         member_text("by", x->next[i].by), member_end());
+	JSON_PUT(o, member_list_end(), member_list("can"));
 	for (size_t i = 0; i < x->can_count; i++)
 		put_can(o, x, &x->can[i]);
 	json_close_array(o);
@@ -202,16 +187,12 @@ static void put_lists(struct json_out *o, struct situation *x)
 
 static struct str to_json(struct situation *x)
 {
-	CLEANUP(buf_fini) struct buf b;
-	struct json_out              o;
+	CLEANUP(buf_fini) struct buf b = BUF(TEXT_MAX);
+	struct json_out              o = JSON_OUT(&b);
 
-	buf_init(&b, TEXT_MAX);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	JSON_PUT(&o, member_str("subject", x->subject), member_str("kind", x->ask->kind), member_str("id", x->id),
-	         member_str("where", x->where));
-	json_put_time(&o, "since", x->since_ms);
-	json_put_str(&o, "summary", x->summary);
+	JSON_PUT(&o, member_object(NULL), member_str("subject", x->subject), member_str("kind", x->ask->kind),
+	         member_str("id", x->id), member_str("where", x->where), member_at("since", x->since_ms),
+	         member_str("summary", x->summary));
 	json_put_texts(&o, "why", x->why.items, x->why.count);
 	put_lists(&o, x);
 	json_put_texts(&o, "problems", x->problems.items, x->problems.count);

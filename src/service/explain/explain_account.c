@@ -14,7 +14,6 @@
 #include "domain/account.h"
 #include "domain/lease.h"
 #include "service/pool/account_clean.h"
-#include "service/account/account_follow.h"
 #include "service/explain/explain_private.h"
 #include "service/hold/holds.h"
 #include "service/record/lease_records.h"

@@ -5,11 +5,6 @@
  * Lists that are full take no more: they are long enough for all that one thing can have. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/hold.h"

@@ -16,7 +16,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
@@ -244,15 +243,14 @@ static void apply(struct figures *f, const struct reading *r)
 
 enum rc figures_refresh(struct figures *f, struct err *e)
 {
-	struct reading *r = mem_new(struct reading);
-	struct arena    a = { 0 };
-	enum rc         rc;
+	struct reading                  *r = mem_new(struct reading);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc;
 
 	r->figures = f;
 	rc = store_read(f->store, read_all, r, &a, e);
 	if (!rc)
 		apply(f, r);
-	arena_fini(&a);
 	free(r);
 	return rc;
 }

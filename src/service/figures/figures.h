@@ -1,10 +1,8 @@
 /* figures.h - what /metrics tells of leases, accounts and holds: counted from records and events, now and then. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 
 struct figures;

@@ -4,10 +4,6 @@
  * Wiring: guard_queues() and guard_kinds(), and hold_queue(). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/account_table.h"
@@ -20,8 +16,6 @@
 #include "store/session.h"
 
 struct guard;
-struct metrics;
-struct store;
 
 #define GUARD_QUEUE         "guard"     /* moves of accounts, and our own timers */
 #define GUARD_LOG_QUEUE     "guard-log" /* what was done, one line each */

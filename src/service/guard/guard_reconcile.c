@@ -273,11 +273,11 @@ static enum rc mend(struct session *s, void *arg, struct err *e)
 
 static enum rc guard_heal(struct pool_repair *x, struct err *e)
 {
-	struct guard  *g = CONTAINER_OF(x->records, const struct guard_records, base)->guard;
-	struct mending m = { .guard = g, .repair = x };
-	struct arena   a = { 0 };
-	struct str     here;
-	enum rc        rc;
+	struct guard                    *g = CONTAINER_OF(x->records, const struct guard_records, base)->guard;
+	struct mending                   m = { .guard = g, .repair = x };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       here;
+	enum rc                          rc;
 
 	x->found = DISCREPANCY_NONE;
 	if (!(rc = account_ous_find(g->ous, STR("CleanUp"), &a, &m.cleanup, e)) &&
@@ -286,7 +286,6 @@ static enum rc guard_heal(struct pool_repair *x, struct err *e)
 	    !(rc = account_ous_locate(g->ous, x->id, &a, &here, e)) &&
 	    str_eq(account_ous_name(g->ous, here, &a), x->ou)) /* elsewhere by now: the next pass sees it there */
 		rc = store_run(g->options.store, mend, &m, &a, e);
-	arena_fini(&a);
 	return rc;
 }
 

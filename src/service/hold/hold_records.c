@@ -5,7 +5,6 @@
  */
 #include "service/hold/holds.h"
 
-#include "base/attr.h"
 #include "store/record_rows.h"
 
 /* What people write is limited in characters, fields in bytes: a character has up to four. */

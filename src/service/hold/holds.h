@@ -8,11 +8,6 @@
  * transaction that makes the hold. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/account.h"

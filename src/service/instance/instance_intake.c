@@ -6,7 +6,6 @@
  * A command is taken once: it is known by tenant, type and correlation id, whatever the queue's own id of the message
  * is. Commands of one tenant are done in their order.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"

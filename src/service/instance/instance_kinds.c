@@ -142,7 +142,8 @@ const char *instance_step_name(enum instance_op op, size_t step)
 	return step < kinds[op].count ? kinds[op].steps[step].name : "";
 }
 
-enum instance_op instance_op_of(struct str kind)
+/* OP_COUNT: none of ours. */
+static enum instance_op op_of(struct str kind)
 {
 	int op = 0;
 
@@ -165,7 +166,7 @@ void instance_kinds(struct instance_world *w, struct saga_kind ret[OP_COUNT])
 /* On the way back the step under way is one that is undone: the last that was begun is the one that failed. */
 const char *instance_saga_step(const struct saga *saga)
 {
-	enum instance_op op = instance_op_of(saga->kind);
+	enum instance_op op = op_of(saga->kind);
 	size_t           at = (size_t)saga->step;
 
 	if (op == OP_COUNT)
@@ -178,7 +179,7 @@ const char *instance_saga_step(const struct saga *saga)
 
 int64_t instance_saga_steps(const struct saga *saga)
 {
-	enum instance_op op = instance_op_of(saga->kind);
+	enum instance_op op = op_of(saga->kind);
 
 	return op == OP_COUNT ? 0 : (int64_t)kinds[op].count;
 }

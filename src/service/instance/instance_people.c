@@ -6,7 +6,6 @@
  * The event is stored before the caller hears of the change, so nobody has a password that nothing tells of. It comes
  * behind the change: after a crash between them somebody may have been added without it, and nobody knows his password.
  */
-#include "base/arena.h"
 #include "base/json.h"
 #include "service/instance/instance_private.h"
 

@@ -20,9 +20,6 @@ MUST_CHECK enum rc instance_job_read(struct str input, struct arena *a, struct i
 
 const char *instance_kind_name(enum instance_op op);
 
-/* By the kind of a saga; OP_COUNT: none of ours. */
-enum instance_op instance_op_of(struct str kind);
-
 /* Of the table of its kind; "": there is none. */
 const char *instance_step_name(enum instance_op op, size_t step);
 saga_end_fn instance_on_end;
@@ -66,7 +63,3 @@ struct str instance_removal_timer(struct session *s, struct str id);
 
 /* Keep an archive until then. */
 MUST_CHECK enum rc instance_keep_backup(struct session *s, struct backup *b, int64_t archive_ms, struct err *e);
-
-/* Start the next operation of an instance that this transaction has read. */
-MUST_CHECK enum rc instance_begin(struct session *s, struct instance_call *c, struct instance *i,
-                                  const struct instance_job *job, struct err *e);

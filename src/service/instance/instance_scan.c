@@ -14,7 +14,6 @@
  *   2. Data go without an archive only if the call says so, and only where no archive can be made.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -162,10 +161,8 @@ static void gather(struct scanning *sc, struct instance_thing *things, size_t co
 
 static void note(struct scanning *sc, struct str tenant, struct str instance, unsigned kinds)
 {
-	json_open_object(&sc->out);
-	json_put_str(&sc->out, "tenantId", tenant);
-	json_put_text(&sc->out, "instanceId", instance);
-	json_put_array(&sc->out, "resources");
+	JSON_PUT(&sc->out, member_object(NULL), member_str("tenantId", tenant), member_text("instanceId", instance),
+	         member_list("resources"));
 	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
 		if (kinds & 1u << kind)
 			json_add_str(&sc->out, str_from(instance_resource_names[kind]));
@@ -177,8 +174,7 @@ static void note_missing(struct scanning *sc, const struct instance *i, unsigned
 	if (++sc->ret->missing > FINDINGS_SHOWN)
 		return;
 	note(sc, i->tenant, i->id, kinds);
-	json_put_str(&sc->out, "finding", STR("missing"));
-	json_close_object(&sc->out);
+	JSON_PUT(&sc->out, member_word("finding", "missing"), member_end());
 }
 
 static void note_orphan(struct scanning *sc, const struct holding *h, enum orphan_verdict verdict)
@@ -186,11 +182,10 @@ static void note_orphan(struct scanning *sc, const struct holding *h, enum orpha
 	if (++sc->ret->orphans > FINDINGS_SHOWN)
 		return;
 	note(sc, h->tenant, h->instance, h->kinds);
-	json_put_str(&sc->out, "finding", STR("orphan"));
-	json_put_str(&sc->out, "verdict", str_from(orphan_verdict_names[verdict]));
-	if (verdict != ORPHAN_REMOVED) /* one that comes after it is new */
-		json_put_int(&sc->out, "since", h->since_ms);
-	json_close_object(&sc->out);
+	JSON_PUT(&sc->out, member_word("finding", "orphan"), member_word("verdict", orphan_verdict_names[verdict]),
+	         member_if(verdict != ORPHAN_REMOVED,
+	                   member_int("since", h->since_ms)), /* one that comes after it is new */
+	         member_end());
 }
 
 static unsigned wanted_kinds(const struct instance *i)

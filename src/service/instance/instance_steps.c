@@ -31,6 +31,13 @@ struct step {
 /* One step, of a saga that is the instance's operation. */
 typedef enum rc step_fn(struct step *st, struct err *e);
 
+/* One that is a single call, of st and e. */
+#define STEP(name, call)                                    \
+	static enum rc name(struct step *st, struct err *e) \
+	{                                                   \
+		return call;                                \
+	}
+
 /* --- the frame of each call --- */
 
 static enum rc read_instance(struct session *s, void *arg, struct err *e)
@@ -254,10 +261,7 @@ static enum rc remove_part(struct step *st, struct err *e)
 	          : note_outputs(st, INSTANCE_TRIGGER_COUNT, STR(""), e);
 }
 
-static enum rc begin_creation(struct step *st, struct err *e)
-{
-	return advance(st, INSTANCE_ON_BEGIN, e);
-}
+STEP(begin_creation, advance(st, INSTANCE_ON_BEGIN, e))
 
 /* The last of going back: what an earlier try has left, which this one has not come to, goes too. */
 static enum rc remove_rest(struct step *st, struct err *e)
@@ -322,20 +326,9 @@ static enum rc wait_stable(struct step *st, struct err *e)
 	return count_tasks(st, st->instance.desired_count, is_new ? INSTANCE_ON_STABLE : INSTANCE_TRIGGER_COUNT, e);
 }
 
-static enum rc wait_drained(struct step *st, struct err *e)
-{
-	return count_tasks(st, 0, INSTANCE_TRIGGER_COUNT, e);
-}
-
-static enum rc start_tasks(struct step *st, struct err *e)
-{
-	return st->driver->ops->scale(st->driver, st->job.tenant, st->instance.desired_count, e);
-}
-
-static enum rc start_again(struct step *st, struct err *e)
-{
-	return st->driver->ops->scale(st->driver, st->job.tenant, st->job.count_before, e);
-}
+STEP(wait_drained, count_tasks(st, 0, INSTANCE_TRIGGER_COUNT, e))
+STEP(start_tasks, st->driver->ops->scale(st->driver, st->job.tenant, st->instance.desired_count, e))
+STEP(start_again, st->driver->ops->scale(st->driver, st->job.tenant, st->job.count_before, e))
 
 /* Where there are no workers there is nothing to stop. */
 static enum rc stop_tasks(struct step *st, struct err *e)
@@ -361,25 +354,10 @@ static enum rc set_route(struct step *st, enum instance_route to, struct err *e)
 	return RC_OK;
 }
 
-static enum rc open_route(struct step *st, struct err *e)
-{
-	return set_route(st, ROUTE_OPEN, e);
-}
-
-static enum rc close_route(struct step *st, struct err *e)
-{
-	return set_route(st, ROUTE_CLOSED, e);
-}
-
-static enum rc suspend_route(struct step *st, struct err *e)
-{
-	return set_route(st, ROUTE_SUSPENDED, e);
-}
-
-static enum rc park_route(struct step *st, struct err *e)
-{
-	return set_route(st, ROUTE_PARKED, e);
-}
+STEP(open_route, set_route(st, ROUTE_OPEN, e))
+STEP(close_route, set_route(st, ROUTE_CLOSED, e))
+STEP(suspend_route, set_route(st, ROUTE_SUSPENDED, e))
+STEP(park_route, set_route(st, ROUTE_PARKED, e))
 
 /* One request through the rule, which only we can pass. */
 static enum rc check_health(struct step *st, struct err *e)
@@ -391,10 +369,7 @@ static enum rc check_health(struct step *st, struct err *e)
 
 /* --- WordPress and its data --- */
 
-static enum rc configure(struct step *st, struct err *e)
-{
-	return st->driver->ops->configure(st->driver, &st->spec, e);
-}
+STEP(configure, st->driver->ops->configure(st->driver, &st->spec, e))
 
 static enum rc configure_back(struct step *st, struct err *e)
 {
@@ -414,15 +389,8 @@ static enum rc archive_as(struct step *st, struct str name, enum backup_kind kin
 	          : save(st, (struct record_change){ .on = INSTANCE_TRIGGER_COUNT, .running = -1, .backup = &b }, e);
 }
 
-static enum rc archive_by_hand(struct step *st, struct err *e)
-{
-	return archive_as(st, st->job.backup, BACKUP_BY_HAND, e);
-}
-
-static enum rc archive_before_restore(struct step *st, struct err *e)
-{
-	return archive_as(st, st->job.safety, BACKUP_BEFORE_RESTORE, e);
-}
+STEP(archive_by_hand, archive_as(st, st->job.backup, BACKUP_BY_HAND, e))
+STEP(archive_before_restore, archive_as(st, st->job.safety, BACKUP_BEFORE_RESTORE, e))
 
 /* One that never was active has nothing of the tenant in it. */
 static enum rc archive_all(struct step *st, struct err *e)
@@ -432,15 +400,8 @@ static enum rc archive_all(struct step *st, struct err *e)
 	return archive_as(st, st->job.backup, BACKUP_FINAL, e);
 }
 
-static enum rc restore(struct step *st, struct err *e)
-{
-	return st->driver->ops->restore(st->driver, st->job.tenant, st->job.backup, e);
-}
-
-static enum rc rotate(struct step *st, struct err *e)
-{
-	return st->driver->ops->rotate(st->driver, st->job.tenant, e);
-}
+STEP(restore, st->driver->ops->restore(st->driver, st->job.tenant, st->job.backup, e))
+STEP(rotate, st->driver->ops->rotate(st->driver, st->job.tenant, e))
 
 /* --- beginning and end of a removal --- */
 
@@ -460,15 +421,8 @@ static enum rc check_all(struct step *st, bool wants, struct err *e)
 	return rc;
 }
 
-static enum rc check_none(struct step *st, struct err *e)
-{
-	return check_all(st, false, e);
-}
-
-static enum rc check_resources(struct step *st, struct err *e)
-{
-	return check_all(st, true, e);
-}
+STEP(check_none, check_all(st, false, e))
+STEP(check_resources, check_all(st, true, e))
 
 /* --- as sagas call them --- */
 

@@ -13,7 +13,6 @@
  *
  * Not here: what the sagas do (instance_kinds.c, instance_steps.c), what follows from their ends (instance_end.c).
  */
-#include <assert.h>
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -123,8 +122,8 @@ static enum rc take_over(struct session *s, const struct instance_call *c, const
 	return saga_retry(s, &retry, e);
 }
 
-enum rc instance_begin(struct session *s, struct instance_call *c, struct instance *i, const struct instance_job *job,
-                       struct err *e)
+static enum rc begin(struct session *s, struct instance_call *c, struct instance *i, const struct instance_job *job,
+                     struct err *e)
 {
 	struct arena *a = session_arena(s);
 	struct str    actor = utf8_line(a, c->actor.n ? c->actor : STR("instances"), ACTOR_SHOWN_MAX);
@@ -323,7 +322,7 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 			return rc;
 	}
 	job = job_of(c, &i, OP_CREATE);
-	if ((rc = instance_begin(s, c, &i, &job, e)))
+	if ((rc = begin(s, c, &i, &job, e)))
 		return rc;
 	note_once(s, c, key);
 	return RC_OK;
@@ -331,19 +330,26 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 
 /* --- the others --- */
 
+enum {
+	IN_ACTIVE = 1 << INSTANCE_ACTIVE,
+	IN_SUSPENDED = 1 << INSTANCE_SUSPENDED,
+	IN_PARKED = 1 << INSTANCE_PARKED,
+	IN_FAILED = 1 << INSTANCE_FAILED
+};
+
 static enum rc begin_op(struct session *s, struct instance_call *c, enum instance_op op, enum instance_trigger on,
-                        struct err *e)
+                        uint32_t states, struct err *e)
 {
 	struct instance     i;
 	struct instance_job job;
-	enum rc             rc = enter(s, c, op, on, 0, &i, e);
+	enum rc             rc = enter(s, c, op, on, states, &i, e);
 
 	if (rc)
 		return rc;
 	if (c->want.reason.n)
 		i.reason = c->want.reason;
 	job = job_of(c, &i, op);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 enum rc instance_scale(struct session *s, void *arg, struct err *e)
@@ -362,28 +368,14 @@ enum rc instance_scale(struct session *s, void *arg, struct err *e)
 	job.count = c->want.desired_count;
 	i.previous_count = i.desired_count;
 	i.desired_count = c->want.desired_count;
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
-enum rc instance_suspend(struct session *s, void *arg, struct err *e)
-{
-	return begin_op(s, arg, OP_SUSPEND, INSTANCE_ON_SUSPEND, e);
-}
-
-enum rc instance_resume(struct session *s, void *arg, struct err *e)
-{
-	return begin_op(s, arg, OP_RESUME, INSTANCE_ON_RESUME, e);
-}
-
-enum rc instance_park(struct session *s, void *arg, struct err *e)
-{
-	return begin_op(s, arg, OP_PARK, INSTANCE_ON_PARK, e);
-}
-
-enum rc instance_unpark(struct session *s, void *arg, struct err *e)
-{
-	return begin_op(s, arg, OP_UNPARK, INSTANCE_ON_UNPARK, e);
-}
+TXN(instance_suspend, begin_op(s, arg, OP_SUSPEND, INSTANCE_ON_SUSPEND, 0, e))
+TXN(instance_resume, begin_op(s, arg, OP_RESUME, INSTANCE_ON_RESUME, 0, e))
+TXN(instance_park, begin_op(s, arg, OP_PARK, INSTANCE_ON_PARK, 0, e))
+TXN(instance_unpark, begin_op(s, arg, OP_UNPARK, INSTANCE_ON_UNPARK, 0, e))
+TXN(instance_rotate, begin_op(s, arg, OP_ROTATE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE, e))
 
 txn_fn *instance_action(struct str word)
 {
@@ -402,13 +394,6 @@ txn_fn *instance_action(struct str word)
 	return NULL;
 }
 
-enum {
-	IN_ACTIVE = 1 << INSTANCE_ACTIVE,
-	IN_SUSPENDED = 1 << INSTANCE_SUSPENDED,
-	IN_PARKED = 1 << INSTANCE_PARKED,
-	IN_FAILED = 1 << INSTANCE_FAILED
-};
-
 /* It stays FAILED until everything was found to be there and to answer. */
 enum rc instance_recover(struct session *s, void *arg, struct err *e)
 {
@@ -425,7 +410,7 @@ enum rc instance_recover(struct session *s, void *arg, struct err *e)
 		                           "instance %.*s was never active: create it again, or delete it",
 		                           STR_ARG(i.id)));
 	job = job_of(c, &i, OP_RECOVER);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 enum rc instance_update(struct session *s, void *arg, struct err *e)
@@ -452,20 +437,7 @@ enum rc instance_update(struct session *s, void *arg, struct err *e)
 	i.tier = c->want.tier < 0 ? i.tier : (enum instance_tier)c->want.tier;
 	i.contact_email = c->want.contact_email.n ? c->want.contact_email : i.contact_email;
 	i.deployment = DEPLOYMENT_IN_PROGRESS;
-	return instance_begin(s, c, &i, &job, e);
-}
-
-enum rc instance_rotate(struct session *s, void *arg, struct err *e)
-{
-	struct instance_call *c = arg;
-	struct instance       i;
-	struct instance_job   job;
-	enum rc               rc = enter(s, c, OP_ROTATE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE, &i, e);
-
-	if (rc)
-		return rc;
-	job = job_of(c, &i, OP_ROTATE);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 static void add_backup(struct session *s, const struct instance *i, struct str id, enum backup_kind kind)
@@ -489,7 +461,7 @@ enum rc instance_backup(struct session *s, void *arg, struct err *e)
 	job = job_of(c, &i, OP_BACKUP);
 	job.backup = new_id(s, "bkp-");
 	add_backup(s, &i, job.backup, BACKUP_BY_HAND);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 /* What is there now is archived before, so that a restore of the wrong one can be taken back. */
@@ -511,7 +483,7 @@ enum rc instance_restore(struct session *s, void *arg, struct err *e)
 	job.backup = from.id;
 	job.safety = new_id(s, "bkp-");
 	add_backup(s, &i, job.safety, BACKUP_BEFORE_RESTORE);
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 struct str instance_removal_timer(struct session *s, struct str id)
@@ -538,7 +510,7 @@ enum rc instance_delete(struct session *s, void *arg, struct err *e)
 	job.backup = str_format(session_arena(s), "final-%.*s", STR_ARG(i.id));
 	if ((rc = session_disarm(s, instance_removal_timer(s, i.id), e)))
 		return rc;
-	return instance_begin(s, c, &i, &job, e);
+	return begin(s, c, &i, &job, e);
 }
 
 /* --- reading --- */

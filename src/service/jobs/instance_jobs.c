@@ -18,12 +18,11 @@ enum rc job_watch_instances(const struct pass *p, struct pass_result *ret, struc
 
 enum rc job_find_orphan_resources(const struct pass *p, struct pass_result *ret, struct err *e)
 {
-	struct instance_scan_result r = { 0 };
-	struct arena                a = { 0 };
-	enum rc                     rc = instance_scan(p->instances, SCAN_KEEPS, STR(""), &a, &r, e);
+	struct instance_scan_result      r = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = instance_scan(p->instances, SCAN_KEEPS, STR(""), &a, &r, e);
 
 	pass_count(ret, "orphans", r.orphans, METRIC__COUNT);
 	pass_count(ret, "missing", r.missing, METRIC__COUNT);
-	arena_fini(&a);
 	return rc;
 }

@@ -13,7 +13,6 @@
 #include "service/jobs/job_schedule.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "kernel/event.h"

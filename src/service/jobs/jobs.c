@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/event.h"
@@ -231,13 +232,12 @@ bool jobs_forget(struct jobs *j, struct job_ask *ask)
 	struct job_ask **at;
 	bool             is_there;
 
-	pthread_mutex_lock(&j->lock);
+	LOCKED(&j->lock);
 	for (at = &j->asks; *at && *at != ask; at = &(*at)->next)
 		;
 	is_there = *at != NULL;
 	if (is_there)
 		*at = ask->next;
-	pthread_mutex_unlock(&j->lock);
 	return is_there;
 }
 
@@ -268,7 +268,7 @@ static bool wait_in_pass(void *arg, int64_t ms)
 	int64_t     until_ms = mono_now().ms + ms;
 	bool        may;
 
-	pthread_mutex_lock(&r->jobs->lock);
+	LOCKED(&r->jobs->lock);
 	for (;;) {
 		int64_t now_ms;
 
@@ -280,7 +280,6 @@ static bool wait_in_pass(void *arg, int64_t ms)
 		wait_until(r->jobs, until_ms - now_ms > SLICE_MS ? now_ms + SLICE_MS : until_ms);
 	}
 	r->was_told |= r->is_stopped;
-	pthread_mutex_unlock(&r->jobs->lock);
 	return may;
 }
 
@@ -289,9 +288,8 @@ static bool wait_in_pass(void *arg, int64_t ms)
 static void write_result(const struct pass_result *counts, char ret[JOB_RESULT_MAX + 1])
 {
 	struct buf      b = { .p = ret, .room = JOB_RESULT_MAX + 1, .max = JOB_RESULT_MAX };
-	struct json_out o;
+	struct json_out o = JSON_OUT(&b);
 
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	for (int i = 0; i < counts->count; i++)
 		json_put_int(&o, counts->counts[i].name, counts->counts[i].value);
@@ -395,11 +393,10 @@ static bool enter(struct run *r)
 	struct jobs *j = r->jobs;
 	bool         is_free;
 
-	pthread_mutex_lock(&j->lock);
+	LOCKED(&j->lock);
 	is_free = j->runs[r->id] == NULL;
 	if (is_free)
 		j->runs[r->id] = r;
-	pthread_mutex_unlock(&j->lock);
 	return is_free;
 }
 
@@ -407,11 +404,10 @@ static void leave(struct run *r)
 {
 	struct jobs *j = r->jobs;
 
-	pthread_mutex_lock(&j->lock);
+	LOCKED(&j->lock);
 	while (r->is_asking)
 		pthread_cond_wait(&j->is_changed, &j->lock);
 	j->runs[r->id] = NULL;
-	pthread_mutex_unlock(&j->lock);
 }
 
 static enum rc run_call(struct call *c, struct err *e)
@@ -609,11 +605,11 @@ static void look_for_asks(struct jobs *j, struct arena *a)
 
 static void *beat(void *arg)
 {
-	struct jobs *j = arg;
-	struct arena a = { 0 };
-	int64_t      every_ms = j->options.lease_sec * 1000 / BEATS_PER_LEASE, next_beat_ms = 0, next_look_ms = 0;
+	struct jobs                     *j = arg;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	int64_t every_ms = j->options.lease_sec * 1000 / BEATS_PER_LEASE, next_beat_ms = 0, next_look_ms = 0;
 
-	pthread_mutex_lock(&j->lock);
+	LOCKED(&j->lock);
 	while (!j->is_ending) {
 		int64_t now_ms = mono_now().ms;
 		bool    must_beat = j->must_look || now_ms >= next_beat_ms;
@@ -631,17 +627,14 @@ static void *beat(void *arg)
 		if (!j->must_look && !j->is_ending)
 			wait_until(j, j->asks && next_look_ms < next_beat_ms ? next_look_ms : next_beat_ms);
 	}
-	pthread_mutex_unlock(&j->lock);
-	arena_fini(&a);
 	return NULL;
 }
 
 void jobs_look_again(struct jobs *j)
 {
-	pthread_mutex_lock(&j->lock);
+	LOCKED(&j->lock);
 	j->must_look = true;
 	pthread_cond_broadcast(&j->is_changed);
-	pthread_mutex_unlock(&j->lock);
 }
 
 /* --- start and end --- */

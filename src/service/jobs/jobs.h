@@ -13,10 +13,6 @@
  *     jobs_free(jobs); */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "kernel/kernel.h"

@@ -1,10 +1,6 @@
 /* blueprints.h - stack sets that are put into an account when it is lent, under a name. Transaction functions. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/str.h"
 #include "domain/ports/caller.h"
 #include "store/record.h"

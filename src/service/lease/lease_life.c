@@ -77,7 +77,7 @@ enum rc lessee_add(struct session *s, const struct lease *l, int64_t max, struct
 	return RC_OK;
 }
 
-enum rc lessee_remove(struct session *s, const struct lease *l, struct err *e)
+static enum rc lessee_remove(struct session *s, const struct lease *l, struct err *e)
 {
 	struct lessee lessee;
 	enum rc       rc = session_find_or_new(s, &lessee_type, l->user_key, &lessee, e);

@@ -1,7 +1,6 @@
 /* lease_passes.h - the background work about leases, one pass at a time; they need pass.leases. Worker threads. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "service/pass/pass.h"
 #include "store/walk.h"

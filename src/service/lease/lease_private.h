@@ -1,7 +1,6 @@
 /* lease_private.h - what the files of the lease service share. Nobody else includes this. All inside a transaction. */
 #pragma once
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "domain/ports/caller.h"
 #include "domain/lease.h"
@@ -95,9 +94,8 @@ MUST_CHECK enum rc lease_load_called(struct session *s, struct lease_call *c, st
 /* Put it, with what follows from other fields. It must have been read in this session. */
 void lease_store(struct session *s, struct lease *l);
 
-/* One more, or one less, live lease of its owner. RC_CONFLICT: he would have more than max. */
+/* One more live lease of its owner. RC_CONFLICT: he would have more than max. */
 MUST_CHECK enum rc lessee_add(struct session *s, const struct lease *l, int64_t max, struct err *e);
-MUST_CHECK enum rc lessee_remove(struct session *s, const struct lease *l, struct err *e);
 
 /* Both timers as the lease needs them now: armed, set anew, or cancelled. Two actions. */
 MUST_CHECK enum rc lease_arm(struct session *s, const struct lease *l, struct err *e);

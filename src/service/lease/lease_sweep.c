@@ -222,11 +222,11 @@ enum rc pass_find_orphans(const struct pass *p, struct pass_result *ret, struct 
 
 enum rc pass_tend_line(const struct pass *p, struct pass_result *ret, struct err *e)
 {
-	struct line_expire old = { .before_ms = clock_now(p->clock).ms - p->leases->line_limit_ms };
-	struct arena       a = { 0 };
-	int64_t            expired = 0, served = 0;
-	bool               is_served = false;
-	enum rc            rc = RC_OK;
+	struct line_expire               old = { .before_ms = clock_now(p->clock).ms - p->leases->line_limit_ms };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	int64_t                          expired = 0, served = 0;
+	bool                             is_served = false;
+	enum rc                          rc = RC_OK;
 
 	for (int i = 0; !rc && p->leases->line_limit_ms && i < LINE_TURNS_MAX && (i == 0 || old.expired); i++) {
 		arena_reset(&a);
@@ -238,7 +238,6 @@ enum rc pass_tend_line(const struct pass *p, struct pass_result *ret, struct err
 		if (!(rc = pass_go_on(p, e)) && !(rc = store_run(p->store, line_serve, &is_served, &a, e)))
 			served += is_served;
 	}
-	arena_fini(&a);
 	pass_count(ret, "expired", expired, METRIC__COUNT);
 	pass_count(ret, "served", served, METRIC__COUNT);
 	return rc;

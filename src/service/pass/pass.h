@@ -1,10 +1,8 @@
 /* pass.h - one run of a job: what it needs, what it is told, what it did. Blocks: worker threads. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/metrics.h"

@@ -24,6 +24,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "domain/lease.h"
 #include "kernel/event.h"
@@ -118,9 +119,8 @@ static void note(struct people *p, const struct person *person)
 
 void people_note(struct people *p, const struct person *person)
 {
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	note(p, person);
-	pthread_mutex_unlock(&p->lock);
 }
 
 /* --- the directory --- */
@@ -151,12 +151,11 @@ static enum rc find(struct identity *i, struct str email, struct arena *a, struc
 
 	if (rc != RC_NOT_FOUND)
 		return rc ? err_set(e, rc, "%s", ignored.msg) : RC_OK;
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	at = place_of(p, email_key(email, a), &is_there);
 	is_there = is_there && is_vouched(p, &p->entries[at]->person);
 	if (is_there)
 		*ret = entry_of(&p->entries[at]->person, a).caller;
-	pthread_mutex_unlock(&p->lock);
 	return is_there ? RC_OK : err_set(e, RC_NOT_FOUND, "there is no user %.*s", STR_ARG(email));
 }
 
@@ -182,7 +181,7 @@ static size_t list(struct identity *i, unsigned roles, struct str after, struct 
 	size_t                  at, other = 0, count = 0;
 	bool                    is_there;
 
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	at = place_of(p, email_key(after, a), &is_there);
 	at += is_there;
 	while (count < max && (at < p->count || other < other_count)) {
@@ -202,7 +201,6 @@ static size_t list(struct identity *i, unsigned roles, struct str after, struct 
 			ret[count++] = others[other++];
 		}
 	}
-	pthread_mutex_unlock(&p->lock);
 	return count;
 }
 
@@ -326,18 +324,17 @@ static enum rc sign_in(struct session *s, void *arg, struct err *e)
 
 enum rc people_sign_in(struct people *p, const struct caller *c, bool is_vouched_for, struct err *e)
 {
-	struct arena  a = { 0 };
-	struct person person = { .email = email_key(c->email, &a),
-		                 .shown = c->email,
-		                 .source = is_vouched_for ? STR(VOUCHED) : STR(IN_FILE),
-		                 .display_name = c->display_name,
-		                 .user_name = c->user_name,
-		                 .roles = c->roles };
-	enum rc       rc = store_run(p->store, sign_in, &person, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct person                    person = { .email = email_key(c->email, &a),
+		                                    .shown = c->email,
+		                                    .source = is_vouched_for ? STR(VOUCHED) : STR(IN_FILE),
+		                                    .display_name = c->display_name,
+		                                    .user_name = c->user_name,
+		                                    .roles = c->roles };
+	enum rc                          rc = store_run(p->store, sign_in, &person, &a, e);
 
 	if (!rc)
 		people_note(p, &person);
-	arena_fini(&a);
 	return rc;
 }
 

@@ -2,9 +2,6 @@
  * vouched for. They are a source of the directory, beside the one that was there before. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/ports/caller.h"

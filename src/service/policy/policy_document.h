@@ -5,13 +5,9 @@
  * them all. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/str.h"
 #include "domain/policy.h"
 
-struct arena;
 struct buf;
 struct json_out;
 

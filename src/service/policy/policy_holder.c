@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "domain/approval.h"
 #include "service/policy/policy_store.h"
@@ -183,12 +184,8 @@ static enum rc replace(struct policy_holder *h, enum document_kind kind, const s
 
 enum rc policy_holder_take(struct policy_holder *h, enum document_kind kind, const struct document *d, struct err *e)
 {
-	enum rc rc;
-
-	pthread_mutex_lock(&h->lock);
-	rc = replace(h, kind, d, e);
-	pthread_mutex_unlock(&h->lock);
-	return rc;
+	LOCKED(&h->lock);
+	return replace(h, kind, d, e);
 }
 
 static enum rc read_documents(struct session *s, void *arg, struct err *e)
@@ -209,16 +206,15 @@ static enum rc read_documents(struct session *s, void *arg, struct err *e)
 
 enum rc policy_holder_refresh(struct policy_holder *h, struct err *e)
 {
-	struct document documents[DOCUMENT_KIND_COUNT];
-	struct arena    a = { 0 };
-	enum rc         rc = store_read(h->store, read_documents, documents, &a, e);
-	bool            has_read = rc == RC_OK;
+	struct document                  documents[DOCUMENT_KIND_COUNT];
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = store_read(h->store, read_documents, documents, &a, e);
+	bool                             has_read = rc == RC_OK;
 
 	for (int i = 0; has_read && i < DOCUMENT_KIND_COUNT; i++) {
 		enum rc taken = policy_holder_take(h, (enum document_kind)i, &documents[i], rc ? NULL : e);
 
 		rc = rc ? rc : taken; /* one that cannot be read keeps none of the others away */
 	}
-	arena_fini(&a);
 	return rc;
 }

@@ -12,8 +12,6 @@
  */
 #include "service/policy/policy_store.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -30,10 +28,9 @@ struct str document_subject(enum document_kind kind, struct arena *a)
 static struct str defaults_text(enum document_kind kind, struct arena *a)
 {
 	struct policy defaults;
-	struct buf    b;
+	struct buf    b = BUF(DEFAULTS_MAX);
 
 	policy_defaults(&defaults);
-	buf_init(&b, DEFAULTS_MAX);
 	policy_write_yaml(kind, &defaults, &b);
 	return buf_take(&b, a);
 }
@@ -98,19 +95,16 @@ enum rc document_check(struct session *s, void *arg, struct err *e)
 
 static enum rc emit_change(struct session *s, const struct document_call *c, uint64_t old_version, struct err *e)
 {
-	struct json_out o;
-	struct buf      b;
-	struct str      detail;
+	CLEANUP(buf_fini) struct buf b = BUF(DETAIL_MAX);
+	struct json_out              o = JSON_OUT(&b);
+	struct str                   detail;
 
-	buf_init(&b, DETAIL_MAX);
-	json_out_init(&o, &b);
 	JSON_PUT(&o, member_object(NULL), member_str("document", c->document.name),
 	         member_int("oldVersion", (int64_t)old_version),
 	         member_int("newVersion", (int64_t)c->document.version));
 	policy_changes_write(&c->changes, "changes", &o);
 	json_close_object(&o);
 	detail = event_detail(&b, session_arena(s));
-	buf_fini(&b);
 	return session_tell(s, EVENT_POLICY_CHANGED, document_subject(c->kind, session_arena(s)), c->actor,
 	                    c->request_id, detail, e);
 }

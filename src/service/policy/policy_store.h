@@ -6,7 +6,6 @@
 
 #include <stdint.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "domain/policy.h"
 #include "service/record/lease_records.h"

@@ -134,11 +134,9 @@ static const struct approval_policy *rules_of(const struct policy *p)
 
 static struct str rule_text(const struct approval_rule *rule, struct arena *a)
 {
-	struct json_out o;
-	struct buf      b;
+	struct buf      b = BUF(RULE_TEXT_MAX);
+	struct json_out o = JSON_OUT(&b);
 
-	buf_init(&b, RULE_TEXT_MAX);
-	json_out_init(&o, &b);
 	approval_write(rule, &o);
 	return buf_take(&b, a);
 }
@@ -158,8 +156,8 @@ static const char example[] =
 /* As JSON, which is as good: their texts may have what YAML does not print. */
 static void write_rules(const struct policy *policy, struct buf *b)
 {
-	const struct approval_policy *rules = rules_of(policy);
-	struct arena                  a = { 0 };
+	const struct approval_policy    *rules = rules_of(policy);
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
 	if (!rules->count) {
 		buf_add_text(b, example);
@@ -169,7 +167,6 @@ static void write_rules(const struct policy *policy, struct buf *b)
 	for (size_t i = 0; i < rules->count; i++)
 		buf_addf(b, "  %.*s%s\n", STR_ARG(rule_text(&rules->rules[i], &a)), i + 1 < rules->count ? "," : "");
 	buf_add_text(b, "]}\n");
-	arena_fini(&a);
 }
 
 struct comparison {

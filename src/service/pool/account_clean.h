@@ -4,9 +4,6 @@
  * Wiring: account_clean_queue(&options) with CLEANUP_EVENTS. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -17,8 +14,6 @@
 #include "kernel/queue.h"
 #include "service/account/account_follow.h"
 #include "store/session.h"
-
-struct store;
 
 #define CLEANUP_QUEUE     "cleanup"
 #define EVENT_CLEANUP_DUE "CleanupDue" /* ours: a cleanup's next stage */

@@ -43,9 +43,8 @@ static enum rc load(struct session *s, struct slots *ret, struct err *e)
 
 static void store(struct session *s, struct slots *slots)
 {
-	struct buf b;
+	CLEANUP(buf_fini) struct buf b = BUF(ERROR_MAX);
 
-	buf_init(&b, ERROR_MAX);
 	for (size_t i = 0; i < slots->count; i++) {
 		if (i)
 			buf_add_char(&b, ' ');
@@ -54,7 +53,6 @@ static void store(struct session *s, struct slots *slots)
 	slots->fact.text = str_dup(session_arena(s), buf_str(&b));
 	slots->fact.value = (int64_t)slots->count;
 	slots->fact.since_ms = slots->fact.at_ms = session_now(s).ms;
-	buf_fini(&b);
 	session_put(s, &fact_type, &slots->fact);
 }
 

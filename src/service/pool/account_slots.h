@@ -1,10 +1,6 @@
 /* account_slots.h - how many cleanups run at once, and who is next; for account_clean.c alone. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "store/session.h"

@@ -4,11 +4,6 @@
  * same transaction starts (see account_follow.h). Cleaning them is account_clean.h's. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/account.h"

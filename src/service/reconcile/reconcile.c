@@ -285,13 +285,12 @@ static enum rc change_facts(struct session *s, void *arg, struct err *e)
 
 static enum rc keep_facts(const struct pass_state *p, struct err *e)
 {
-	struct fact_changes c = { .report = p->report };
-	struct arena        a = { 0 };
-	enum rc             rc = store_read(p->pass->store, find_changes, &c, &a, e);
+	struct fact_changes              c = { .report = p->report };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = store_read(p->pass->store, find_changes, &c, &a, e);
 
 	for (; !rc && c.from < c.count; c.from += FACTS_AT_ONCE)
 		rc = store_run(p->pass->store, change_facts, &c, &a, e);
-	arena_fini(&a);
 	return rc;
 }
 

@@ -9,12 +9,7 @@
  * Wiring: account_drift_queue() and account_moved_queue() into the table of queues. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -26,8 +21,6 @@
 struct guard;
 struct account_ous;
 struct organisation;
-struct pool_records;
-struct store;
 
 /* Facts: "discrepancy/KIND/ACCOUNT", until a pass finds it no more; and how many passes in a row were throttled. */
 #define FACT_DISCREPANCY         "discrepancy/"

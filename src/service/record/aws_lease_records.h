@@ -1,8 +1,6 @@
 /* aws_lease_records.h - what the AWS providers of leases keep in the store, for all nodes: costs, people, builds, secrets. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/str.h"
 #include "store/record.h"
 

@@ -1,8 +1,6 @@
 /* aws_records.h - what the AWS providers keep in the store, for all nodes. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/str.h"
 #include "store/record.h"
 

@@ -9,7 +9,6 @@
  */
 #include "service/record/lease_records.h"
 
-#include "base/attr.h"
 #include "domain/account.h"
 #include "domain/lease.h"
 #include "domain/lease_template.h"

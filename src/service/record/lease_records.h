@@ -1,8 +1,6 @@
 /* lease_records.h - how leases, templates and accounts are kept. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/str.h"
 #include "store/record.h"
 

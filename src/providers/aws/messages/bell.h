@@ -5,17 +5,11 @@
  * doubled and early bells do no harm. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "kernel/queue.h"
 #include "store/store.h"
 
-struct arena;
 struct aws_caller;
 
 #define BELL_QUEUE       "bell"

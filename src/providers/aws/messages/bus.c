@@ -22,6 +22,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "kernel/kernel.h"
 #include "kernel/records.h"
@@ -149,9 +150,8 @@ size_t bus_fitting(const struct bus_entry *first)
 
 struct str bus_write_request(const struct bus_entry *first, size_t count, struct arena *a)
 {
-	struct buf b;
+	struct buf b = BUF(REQUEST_MAX);
 
-	buf_init(&b, REQUEST_MAX);
 	buf_add_text(&b, "{\"Entries\":[");
 	for (size_t i = 0; i < count; i++, first = first->next) {
 		if (i)
@@ -188,15 +188,15 @@ void bus_read_answer(const json_t *answer, struct bus_entry *first, size_t count
 
 static void send_request(struct bus *b, struct bus_entry *first, size_t count)
 {
-	CLEANUP(json_freep) json_t *answer = NULL;
-	struct arena                a = { 0 };
-	struct aws_call             call = { .op = &put_events_op,
-		                             .body = bus_write_request(first, count, &a),
-		                             .region = b->region,
-		                             .ms = SINK_MS,
-		                             .attempts = SINK_ATTEMPTS };
-	struct err                  e = { 0 };
-	enum rc                     rc = sink_rc(aws_do_call(b->o.caller, &call, &a, &answer, &e), &e);
+	CLEANUP(json_freep) json_t      *answer = NULL;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct aws_call                  call = { .op = &put_events_op,
+		                                  .body = bus_write_request(first, count, &a),
+		                                  .region = b->region,
+		                                  .ms = SINK_MS,
+		                                  .attempts = SINK_ATTEMPTS };
+	struct err                       e = { 0 };
+	enum rc                          rc = sink_rc(aws_do_call(b->o.caller, &call, &a, &answer, &e), &e);
 
 	if (!rc)
 		bus_read_answer(answer, first, count);
@@ -204,7 +204,6 @@ static void send_request(struct bus *b, struct bus_entry *first, size_t count)
 		first->rc = rc;
 		first->e = e;
 	}
-	arena_fini(&a);
 }
 
 /* --- together --- */
@@ -234,7 +233,7 @@ static void send_first(struct bus *b)
 
 static void send_together(struct bus *b, struct bus_entry *own)
 {
-	pthread_mutex_lock(&b->lock);
+	LOCKED(&b->lock);
 	if (b->last)
 		b->last->next = own;
 	else
@@ -245,7 +244,6 @@ static void send_together(struct bus *b, struct bus_entry *own)
 			pthread_cond_wait(&b->is_changed, &b->lock);
 		else
 			send_first(b);
-	pthread_mutex_unlock(&b->lock);
 }
 
 enum rc bus_call(struct call *c, struct err *e)

@@ -2,14 +2,11 @@
 #pragma once
 
 #include <jansson.h>
-#include <stddef.h>
 
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "kernel/queue.h"
 
-struct arena;
 struct aws_caller;
 struct bus;
 

@@ -75,20 +75,16 @@ static void put_namespace(struct json_out *o, bool is_guards, const struct metri
 {
 	double value;
 
-	json_open_object(o);
-	json_put_str(o, "Namespace", is_guards ? STR("ISB/BillingSeparator") : STR("BBWS/Instance"));
-	json_put_raw(o, "Dimensions", STR("[[]]"));
-	json_put_array(o, "Metrics");
+	JSON_PUT(o, member_object(NULL),
+	         member_str("Namespace", is_guards ? STR("ISB/BillingSeparator") : STR("BBWS/Instance")),
+	         member_raw("Dimensions", STR("[[]]")), member_list("Metrics"));
 	for (int i = 0; i < EMF_ROWS; i++) {
 		if (rows[i].is_guards != is_guards || !value_of(since, i, gauge, &value))
 			continue;
-		json_open_object(o);
-		json_put_str(o, "Name", str_from(rows[i].name));
-		json_put_str(o, "Unit", str_from(rows[i].unit));
-		json_close_object(o);
+		JSON_PUT(o, member_object(NULL), member_word("Name", rows[i].name), member_word("Unit", rows[i].unit),
+		         member_end());
 	}
-	json_close_array(o);
-	json_close_object(o);
+	JSON_PUT(o, member_list_end(), member_end());
 }
 
 static void put_values(struct json_out *o, const struct emf *e, const struct metric_reading *since, int64_t gauge)
@@ -103,24 +99,19 @@ static void put_values(struct json_out *o, const struct emf *e, const struct met
 struct str emf_line(struct emf *e, int64_t now_ms, int64_t over_threshold, struct arena *a)
 {
 	struct metric_reading since[EMF_ROWS];
-	struct json_out       o;
-	struct buf            b;
+	struct buf            b = BUF(LINE_MAX_BYTES);
+	struct json_out       o = JSON_OUT(&b);
 
 	read_since(e, since);
 	if (!e->has_guard && !e->has_instances)
 		return STR("");
-	buf_init(&b, LINE_MAX_BYTES);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_object(&o, "_aws");
-	json_put_int(&o, "Timestamp", now_ms);
-	json_put_array(&o, "CloudWatchMetrics");
+	JSON_PUT(&o, member_object(NULL), member_object("_aws"), member_int("Timestamp", now_ms),
+	         member_list("CloudWatchMetrics"));
 	if (e->has_guard)
 		put_namespace(&o, true, since, over_threshold);
 	if (e->has_instances)
 		put_namespace(&o, false, since, over_threshold);
-	json_close_array(&o);
-	json_close_object(&o);
+	JSON_PUT(&o, member_list_end(), member_end());
 	put_values(&o, e, since, over_threshold);
 	json_close_object(&o);
 	return buf_take(&b, a);

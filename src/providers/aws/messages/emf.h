@@ -1,13 +1,8 @@
 /* emf.h - figures for CloudWatch, in the form that it finds in a log (embedded metric format): one line a minute. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/metrics.h"
 #include "base/str.h"
-
-struct arena;
 
 enum { EMF_ROWS = 9 };
 

@@ -22,12 +22,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/fetch.h"
@@ -54,12 +54,9 @@ struct poller {
 static bool may_go_on(void *arg)
 {
 	struct poller *p = arg;
-	bool           may;
 
-	pthread_mutex_lock(&p->lock);
-	may = !p->is_stopping;
-	pthread_mutex_unlock(&p->lock);
-	return may;
+	LOCKED(&p->lock);
+	return !p->is_stopping;
 }
 
 /* --- how it does --- */
@@ -103,14 +100,8 @@ static void note_success(struct poller *p)
 
 void poller_look(struct poller *p, struct poller_state *ret)
 {
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	*ret = p->state;
-	pthread_mutex_unlock(&p->lock);
-}
-
-const char *poller_name(const struct poller *p)
-{
-	return p->o.name;
 }
 
 /* Between one half and all of 1 s, 2 s, 4 s ... 60 s; ends at once when it is stopped. */
@@ -125,10 +116,9 @@ static void rest(struct poller *p)
 		most_ms = REST_MAX_MS;
 	until_ms = mono_now().ms + most_ms / 2 + (int64_t)(id_fast_random() % (uint64_t)(most_ms / 2 + 1));
 	until = (struct timespec){ .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	while (!p->is_stopping && mono_now().ms < until_ms)
 		pthread_cond_timedwait(&p->is_changed, &p->lock, &until);
-	pthread_mutex_unlock(&p->lock);
 }
 
 /* --- one batch --- */
@@ -219,8 +209,8 @@ static enum rc poll_once(struct poller *p, struct arena *a, bool *ret_was_early,
 
 static void *poll_loop(void *arg)
 {
-	struct poller *p = arg;
-	struct arena   a = { 0 };
+	struct poller                   *p = arg;
+	CLEANUP(arena_fini) struct arena a = { 0 };
 
 	fetch_watch(may_go_on, p);
 	while (may_go_on(p)) {
@@ -238,7 +228,6 @@ static void *poll_loop(void *arg)
 			rest(p);
 		arena_reset(&a);
 	}
-	arena_fini(&a);
 	return NULL;
 }
 
@@ -263,10 +252,9 @@ void poller_stop(struct poller *p)
 {
 	if (!p)
 		return;
-	pthread_mutex_lock(&p->lock);
+	LOCKED(&p->lock);
 	p->is_stopping = true;
 	pthread_cond_broadcast(&p->is_changed);
-	pthread_mutex_unlock(&p->lock);
 }
 
 void poller_free(struct poller *p)

@@ -7,7 +7,6 @@
 #include "providers/aws/messages/sqs.h"
 
 struct poller;
-struct store;
 
 /* Borrowed for as long as the poller lives. */
 struct poller_options {
@@ -29,5 +28,4 @@ struct poller_state {
 	int64_t since_ms; /* by the machine's date; failing since, or 0 */
 	char    text[240];
 };
-void        poller_look(struct poller *p, struct poller_state *ret);
-const char *poller_name(const struct poller *p);
+void poller_look(struct poller *p, struct poller_state *ret);

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "kernel/records.h"
 #include "providers/aws/call.h"
@@ -73,10 +74,9 @@ static int64_t pause_left(struct ses *s, char *why, size_t size)
 {
 	int64_t left_ms;
 
-	pthread_mutex_lock(&s->lock);
+	LOCKED(&s->lock);
 	left_ms = s->until.ms - mono_now().ms;
 	(void)snprintf(why, size, "%s", s->why); /* a cut text is still one */
-	pthread_mutex_unlock(&s->lock);
 	return left_ms > 0 ? left_ms : 0;
 }
 
@@ -87,10 +87,9 @@ bool ses_is_paused(struct ses *s, char *why, size_t size)
 
 static void note_pause(struct ses *s, const struct err *e)
 {
-	pthread_mutex_lock(&s->lock);
+	LOCKED(&s->lock);
 	s->until.ms = mono_now().ms + SES_PAUSE_MS;
 	(void)snprintf(s->why, sizeof(s->why), "%s", e->msg); /* the same */
-	pthread_mutex_unlock(&s->lock);
 }
 
 /* --- sending --- */

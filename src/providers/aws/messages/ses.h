@@ -1,9 +1,6 @@
 /* ses.h - mail by SES: what the queues "mail-out" and "mail-alarm" call instead of a mail server. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/str.h"
 #include "kernel/queue.h"
 

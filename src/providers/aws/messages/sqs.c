@@ -113,24 +113,18 @@ static enum rc ask(const struct sqs_queue *q, const struct aws_op *op, struct st
 static struct str write_batch(const struct sqs_queue *q, const struct sqs_message *messages, size_t count,
                               int64_t seconds, struct arena *a)
 {
-	struct buf      b;
-	struct json_out o;
+	struct buf      b = BUF(REQUEST_MAX);
+	struct json_out o = JSON_OUT(&b);
 
-	buf_init(&b, REQUEST_MAX);
-	json_out_init(&o, &b);
-	json_open_object(&o);
-	json_put_str(&o, "QueueUrl", q->url);
-	json_put_array(&o, "Entries");
+	JSON_PUT(&o, member_object(NULL), member_str("QueueUrl", q->url), member_list("Entries"));
 	for (size_t i = 0; i < count; i++) {
-		json_open_object(&o);
-		json_put_str(&o, "Id", str_format(a, "%zu", i));
-		json_put_str(&o, "ReceiptHandle", messages[i].receipt);
+		JSON_PUT(&o, member_object(NULL), member_str("Id", str_format(a, "%zu", i)),
+		         member_str("ReceiptHandle", messages[i].receipt));
 		if (seconds)
 			json_put_int(&o, "VisibilityTimeout", seconds);
 		json_close_object(&o);
 	}
-	json_close_array(&o);
-	json_close_object(&o);
+	JSON_PUT(&o, member_list_end(), member_end());
 	return buf_take(&b, a);
 }
 

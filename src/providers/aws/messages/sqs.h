@@ -1,15 +1,10 @@
 /* sqs.h - one queue of SQS: receive, keep, delete, send. Blocks. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "kernel/queue.h"
 
-struct arena;
 struct aws_caller;
 
 /* Texts are borrowed. */

@@ -4,7 +4,6 @@
 #include "base/str.h"
 #include "kernel/queue.h"
 
-struct arena;
 struct aws_caller;
 
 /* What the queue hears. */
