@@ -42,8 +42,8 @@ def test_D23_nothing_has_rights_that_it_was_not_given(workflow):
     for job in workflow["jobs"].values():
         assert job["permissions"] and set(job["permissions"].values()) <= {"read", "write"}
         writes = {name for name, right in job["permissions"].items() if right == "write"}
-        assert writes <= {"id-token", "attestations", "contents", "issues"}, writes
-        # Who can write, or become a role, waits for an approval; provenance and issues are no such thing.
+        assert writes <= {"id-token", "attestations", "contents", "pull-requests"}, writes
+        # Who can write waits for an approval, if the environment asks for one; provenance is no such thing.
         assert not writes & {"contents"} or "environment" in job
 
 
