@@ -109,6 +109,15 @@ def test_D23_roles_by_openid_connect_and_for_an_hour_at_most(workflow):
         assert checkout["with"]["persist-credentials"] is False
 
 
+def test_D23_what_tries_the_stacks_has_an_emulator_to_try_them_on(workflow):
+    for job in workflow["jobs"].values():
+        scripts = [step["run"] for step in job["steps"] if "run" in step]
+        assert not any("make check-deploy" in s for s in scripts) or any(re.search(r"moto\[server\]==[\d.]+", s) for s in scripts)
+        # Namespaces, chroots and buildah are refused in a container without rights.
+        needs = any(re.search(r"make (check-deploy|image)", s) for s in scripts)
+        assert not needs or job["container"]["options"] == "--privileged"
+
+
 def test_D23_what_they_make_is_there(workflow):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     for script in [step["run"] for step in steps(workflow) if "run" in step]:
