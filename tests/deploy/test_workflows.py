@@ -118,6 +118,12 @@ def test_D23_what_tries_the_stacks_has_an_emulator_to_try_them_on(workflow):
         assert not needs or job["container"]["options"] == "--privileged"
 
 
+def test_D23_the_list_that_the_weekly_one_compares_has_programs_and_images_of_both_architectures():
+    lines = (ROOT / "deploy/libraries").read_text().splitlines()
+    assert {tuple(line.split()[:2]) for line in lines} == {(kind, arch) for kind in ("image", "portable") for arch in ("amd64", "arm64")}
+    assert lines == sorted(lines) and all(re.search(r" [a-z][a-z0-9.+-]+( \(source\))? \d\S*$", line) for line in lines)
+
+
 def test_D23_what_they_make_is_there(workflow):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     for script in [step["run"] for step in steps(workflow) if "run" in step]:
