@@ -175,9 +175,9 @@ deb: ## build the Debian package of the last commit, into build-deb
 	@scripts/setup deploy
 	@scripts/make-deb
 
-image: ## build the container image, into build-image; as root
+image: ## build the container image: ARCH=amd64 or arm64, into build-image; as root
 	@scripts/setup deploy
-	@scripts/make-image
+	@scripts/make-image $(ARCH)
 
 site-image: ## build the image of tenants' tasks on AWS, into build-site-image; as root, with the network
 	@scripts/setup deploy

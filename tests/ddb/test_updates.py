@@ -192,18 +192,27 @@ def git(*words):
     return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def build_older(folder):
-    """The program of the last commit before this version's number."""
-    number = re.search(r"version: '[\d.]+'", (ROOT / "meson.build").read_text()).group()
-    first = git("log", "--reverse", "--format=%H", "-S" + number, "--", "meson.build").split()[0]
-    archive = subprocess.Popen(["git", "-C", str(ROOT), "archive", first + "^"], stdout=subprocess.PIPE)
+def build(commit, folder):
+    """The program of a commit, or None."""
     (folder / "source").mkdir(parents=True)
+    archive = subprocess.Popen(["git", "-C", str(ROOT), "archive", commit], stdout=subprocess.PIPE)
     subprocess.run(["tar", "-x", "-C", str(folder / "source")], stdin=archive.stdout, check=True)
     assert archive.wait() == 0
     for words in (["meson", "setup", folder / "build", folder / "source", "-Dtests=disabled"], ["ninja", "-C", folder / "build", "leasehold"]):
-        done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-3000:]
+        if subprocess.run([str(w) for w in words], capture_output=True, text=True).returncode:
+            return None
     return folder / "build/leasehold"
+
+
+def build_older(folder):
+    """The program of the last commit before this version's number, or of one shortly before that can be built."""
+    number = re.search(r"version: '[\d.]+'", (ROOT / "meson.build").read_text()).group()
+    first = git("log", "--reverse", "--format=%H", "-S" + number, "--", "meson.build").split()[0]
+    for commit in git("rev-list", "--max-count=10", first + "^").split():
+        if program := build(commit, folder / commit):
+            print("the version before is", git("log", "-1", "--format=%h %s", commit))
+            return program
+    raise AssertionError("none of the commits before %s can be built" % first)
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +224,7 @@ class Old(Server):
     program = None
 
     def command(self):
-        return [self.program, *super().command()[1:]]
+        return [self.program, *(word for word in super().command()[1:] if word != "--init")]  # 0.1.0 does not know it, and tables need it not
 
 
 @pytest.mark.skipif("LEASEHOLD_OLD_BIN" not in os.environ and not SLOW, reason="LEASEHOLD_OLD_BIN names no older program; make check-deploy SLOW=1 builds one")
@@ -283,7 +292,7 @@ def documented():
 @pytest.mark.skipif(not SLOW, reason="make check-deploy SLOW=1 runs it: it counts for minutes")
 def test_D24_a_node_with_nothing_to_do_makes_as_many_calls_as_the_documents_say(make, proxy, nodes):
     """Most of them are of what looks every second or so; jobs that run every few minutes are a small part, and not all of them run meanwhile."""
-    (node,) = nodes(1, make.csp(5), via=proxy)
+    (node,) = nodes(1, make.csp(5), via=proxy, LEASEHOLD_STORE_DEADLINE_MS=20000)  # a call that a busy machine answers late is not made twice
     node.settle()
     minutes = 5
     proxy.forget()

@@ -297,6 +297,14 @@ def test_d29_once_holds_are_released_the_stacks_go(removal):
 
 
 @needs_moto
+def test_d29_the_stack_of_the_management_account_can_be_left_to_its_owner(removal):
+    removal.leasehold("hold", "drain", "hand-over", "--yes", "--reason", "replaced")
+    removal.env["LEASEHOLD_ORG_BY_HAND"] = "1"
+    assert removal.remove().stdout.rstrip().endswith("isb-billing-sep-data-moto\n  isb-billing-sep-org-moto")
+    assert removal.stacks() == ["isb-billing-sep-org-moto"]
+
+
+@needs_moto
 def test_d29_handed_over_they_go_and_a_list_of_the_accounts_stays(removal):
     removal.remove("--hand-over", removal.folder / "holds.csv")
     assert removal.stacks() == []

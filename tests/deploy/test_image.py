@@ -3,6 +3,7 @@
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import time
@@ -29,8 +30,13 @@ def run(*args, **kw):
 
 @pytest.fixture(scope="module")
 def image():
-    digest = run(ROOT / "scripts/make-image").strip().splitlines()[-1]
-    return {"digest": digest, "tar": ROOT / "build-image/leasehold.tar", "tree": ROOT / "build-image/tree"}
+    return build(run("dpkg", "--print-architecture").strip())
+
+
+def build(arch):
+    digest = run(ROOT / "scripts/make-image", arch).strip().splitlines()[-1]
+    folder = ROOT / "build-image" / arch
+    return {"digest": digest, "tar": folder / "leasehold.tar", "tree": folder / "tree"}
 
 
 def unpack(tar, folder):
@@ -45,7 +51,7 @@ def unpack(tar, folder):
     root.chmod(0o755)
     for made in ("proc", "dev"):
         (root / made).mkdir(exist_ok=True)
-    return root, json.loads((folder / manifest["Config"]).read_text())["config"]
+    return root, json.loads((folder / manifest["Config"]).read_text())
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +73,8 @@ def test_the_image_says_how_it_is_run(unpacked):
     says_how_it_is_run(unpacked[1])
 
 
-def says_how_it_is_run(config):
+def says_how_it_is_run(settings):
+    config = settings["config"]
     assert config["User"] == "%d:%d" % (UID, UID) and config["StopSignal"] == "SIGTERM"
     assert config["Entrypoint"] == ["/usr/bin/leasehold"] and config["Cmd"] == ["serve"]
     assert config["Healthcheck"]["Test"] == ["CMD", "/usr/bin/leasehold", "health"]
@@ -83,7 +90,10 @@ def test_d30_the_list_of_parts_is_what_the_program_loads(image):
         loaded |= {w for w in (words[2:3] if "=>" in words else words[:1]) if w.startswith("/")}
     assert loaded <= listed
     there = {"/" + str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
-    assert there - listed == {"/usr/bin/leasehold", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf"}
+    assert there - listed == {"/usr/bin/leasehold", *WRITTEN}
+
+
+WRITTEN = {"/etc/passwd", "/etc/group", "/etc/nsswitch.conf"}
 
 
 def inside(root, *args, env, **kw):
@@ -97,10 +107,10 @@ def inside(root, *args, env, **kw):
                             env=clean_env(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kw)
 
 
-def names_resolve(root, port):
+def names_resolve(root, program, port):
     """By the image's own library, and the file that whoever runs an image puts into it."""
     address = {"LEASEHOLD_ADDRESS": "http://somewhere.example:" + port, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN}
-    asked = inside(root, "/usr/bin/leasehold", "claims", "show", env=address)
+    asked = inside(root, *program, "claims", "show", env=address)
     said = asked.communicate(timeout=120)
     assert asked.returncode == 0, said
 
@@ -109,7 +119,7 @@ def test_d11_d12_it_runs_read_only_without_rights_and_ends_in_good_order(unpacke
     runs_read_only(unpacked[0])
 
 
-def runs_read_only(root):
+def runs_read_only(root, program=("/usr/bin/leasehold",)):
     volume = os.stat(root / "var/lib/leasehold")
     assert (volume.st_uid, volume.st_gid, volume.st_mode & 0o777) == (UID, UID, 0o700), "a volume takes its owner from the image"
     env = {"LEASEHOLD_LISTEN": "127.0.0.1:0", "LEASEHOLD_DATA": "/var/lib/leasehold", "BROKER_API_TOKEN": TRACK_TOKEN,
@@ -117,7 +127,7 @@ def runs_read_only(root):
     (root / "etc/hosts").write_text("127.0.0.1 somewhere.example\n")
     (root / "etc/hosts").chmod(0o644)  # its user reads it, whatever the mask is here
     began = time.monotonic()
-    process = inside(root, "/usr/bin/leasehold", "serve", "--init", env=env)
+    process = inside(root, *program, "serve", "--init", env=env)
     try:
         address = None
         while not address:
@@ -128,8 +138,8 @@ def runs_read_only(root):
         print("ready after %.2f s" % (time.monotonic() - began))
         port = address.rpartition(":")[2]
         assert subprocess.run([str(ROOT / "build/leasehold"), "health", "--ready", "--listen", "127.0.0.1:" + port], env=clean_env({})).returncode == 0
-        names_resolve(root, port)
-        server = until(lambda: program_of(process.pid), "its process")
+        names_resolve(root, program, port)
+        server = until(lambda: program_of(process.pid, program[0]), "its process")
         status = Path("/proc/%d/status" % server).read_text()
         assert "CapEff:\t0000000000000000" in status and "Uid:\t%d" % UID in status
         with pytest.raises(OSError):
@@ -143,6 +153,22 @@ def runs_read_only(root):
         process.wait()
         process.stdout.close()
         process.stderr.close()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the other architecture is that of this machine")
+def test_d10_d11_d12_d30_the_image_for_the_other_architecture_is_small_runs_the_same_and_lists_its_parts(tmp_path):
+    """Emulated: the emulator is put into the files of the image, and all that the program loads is the image's own."""
+    image = build("arm64")
+    assert build("arm64")["digest"] == image["digest"]
+    assert image["tar"].stat().st_size < 30e6
+    listed = {p["value"] for c in json.loads((image["tree"] / "sbom.json").read_text())["components"] for p in c["properties"]}
+    there = {"/" + str(p.relative_to(image["tree"] / "root")) for p in (image["tree"] / "root").rglob("*") if p.is_file()}
+    assert there - listed == WRITTEN and listed <= there
+    root, settings = unpack(image["tar"], tmp_path / "image")
+    assert settings["architecture"] == "arm64"
+    says_how_it_is_run(settings)
+    shutil.copy(shutil.which("qemu-aarch64-static"), root / "emulator")
+    runs_read_only(root, ("/emulator", "/usr/bin/leasehold"))
 
 
 class Storage:
@@ -179,8 +205,8 @@ def test_d13_the_file_for_docker_builds_an_image_that_runs_the_same(tmp_path):
         shutil.rmtree(tmp_path, ignore_errors=True)  # half a gigabyte
 
 
-def program_of(pid):
+def program_of(pid, program):
     for child in Path("/proc/%d/task/%d/children" % (pid, pid)).read_text().split():
-        if os.readlink("/proc/%s/exe" % child).endswith("/usr/bin/leasehold"):
+        if os.readlink("/proc/%s/exe" % child).endswith(program):
             return int(child)
     return None

@@ -2,6 +2,7 @@
 """What is installed, as a Debian package and without one. Slow: `make check-deploy` runs it."""
 
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -31,6 +32,7 @@ def test_d30_program_build_and_changelogs_have_one_version():
     changelog = (ROOT / "deploy/debian/changelog").read_text()
     assert changelog.startswith("leasehold (%s)" % version())
     assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M).group(1) == version()
+    assert json.loads((ROOT / "deploy/cdk/package.json").read_text())["version"] == version()
     assert run(binary(), "version") == "leasehold %s\n" % version()
 
 

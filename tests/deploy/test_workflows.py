@@ -42,8 +42,8 @@ def test_D23_nothing_has_rights_that_it_was_not_given(workflow):
     for job in workflow["jobs"].values():
         assert job["permissions"] and set(job["permissions"].values()) <= {"read", "write"}
         writes = {name for name, right in job["permissions"].items() if right == "write"}
-        assert writes <= {"id-token", "attestations", "contents", "issues"}, writes
-        # Who can write, or become a role, waits for an approval; provenance and issues are no such thing.
+        assert writes <= {"id-token", "attestations", "contents", "pull-requests"}, writes
+        # Who can write waits for an approval, if the environment asks for one; provenance is no such thing.
         assert not writes & {"contents"} or "environment" in job
 
 
@@ -107,6 +107,21 @@ def test_D23_roles_by_openid_connect_and_for_an_hour_at_most(workflow):
         assert step["with"]["role-to-assume"] and int(step["with"]["role-duration-seconds"]) <= 3600
     for checkout in [s for s in steps(workflow) if s.get("uses", "").startswith("actions/checkout")]:
         assert checkout["with"]["persist-credentials"] is False
+
+
+def test_D23_what_tries_the_stacks_has_an_emulator_to_try_them_on(workflow):
+    for job in workflow["jobs"].values():
+        scripts = [step["run"] for step in job["steps"] if "run" in step]
+        assert not any("make check-deploy" in s for s in scripts) or any(re.search(r"moto\[server\]==[\d.]+", s) for s in scripts)
+        # Namespaces, chroots and buildah are refused in a container without rights.
+        needs = any(re.search(r"make (check-deploy|image)", s) for s in scripts)
+        assert not needs or job["container"]["options"] == "--privileged"
+
+
+def test_D23_the_list_that_the_weekly_one_compares_has_programs_and_images_of_both_architectures():
+    lines = (ROOT / "deploy/libraries").read_text().splitlines()
+    assert {tuple(line.split()[:2]) for line in lines} == {(kind, arch) for kind in ("image", "portable") for arch in ("amd64", "arm64")}
+    assert lines == sorted(lines) and all(re.search(r" [a-z][a-z0-9.+-]+( \(source\))? \d\S*$", line) for line in lines)
 
 
 def test_D23_what_they_make_is_there(workflow):

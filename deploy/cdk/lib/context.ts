@@ -17,6 +17,7 @@ export interface Context {
 	readonly cmk: boolean;
 	readonly imageRepository: string;
 	readonly imageDigest: string;
+	readonly architecture: "arm64" | "amd64";
 	readonly cidr: string;
 	readonly nats: number;
 	readonly vpcId: string;
@@ -91,6 +92,7 @@ export const ROWS: Row[] = [
 	{ name: "cmk", kind: "boolean", like: /^(true|false)$/, right: "true or false", fallback: false },
 	{ name: "imageRepository", kind: "text", like: /^[a-z0-9]+([._/-][a-z0-9]+)*$/, right: "a repository of ECR in the hub account", fallback: "leasehold" },
 	{ name: "imageDigest", kind: "text", like: /^sha256:[0-9a-f]{64}$/, right: "sha256: and 64 hexadecimal digits", neededBy: runsImage },
+	{ name: "architecture", kind: "text", like: /^(arm64|amd64)$/, right: "arm64 or amd64, as the image or the function is", fallback: "arm64" },
 	{ name: "cidr", kind: "text", like: CIDR, right: "a network such as 10.40.0.0/16", fallback: "10.40.0.0/16" },
 	{ name: "nats", kind: "number", like: /^[12]$/, right: "1, or 2 to survive the loss of a zone", fallback: 1 },
 	{ name: "vpcId", kind: "text", like: /^vpc-[0-9a-f]{8,17}$/, right: "vpc-...", neededBy: NEVER },
@@ -132,7 +134,7 @@ const SETTINGS = new Map(
 		.map((m) => [m[1]!, m[2]!]));
 
 // Those that the stacks decide.
-const OURS = /^(LEASEHOLD_(LISTEN|DATA|STORE|DDB_KERNEL_TABLE|TLS_\w+|DRAIN_DELAY_MS|IDLE_TIMEOUT_MS|TRUSTED_PROXIES|METRICS_EMF|QUARANTINE|WAKE|\w+_QUEUE_URL|SCHEDULER_DLQ_ARN|SIM_\w+|TIME_SCALE)|DDB_\w+|AWS_REGION|METRICS_PORT|SNS_ALERT_TOPIC_ARN|SCHEDULER_\w+|BROKER_\w+_TOKEN|CSP_API_TOKEN|LEASEHOLD_INBOX_TOKENS|LEASEHOLD_JWT_SECRET|UNQUARANTINE_LAMBDA_ARN)$/;
+const OURS = /^(LEASEHOLD_(LISTEN|DATA|STORE|DDB_KERNEL_TABLE|TLS_\w+|DRAIN_DELAY_MS|IDLE_TIMEOUT_MS|TRUSTED_PROXIES|METRICS_EMF|LOG_METRICS_SEC|QUARANTINE|WAKE|\w+_QUEUE_URL|SCHEDULER_DLQ_ARN|SIM_\w+|TIME_SCALE)|DDB_\w+|AWS_REGION|METRICS_PORT|SNS_ALERT_TOPIC_ARN|SCHEDULER_\w+|BROKER_\w+_TOKEN|CSP_API_TOKEN|LEASEHOLD_INBOX_TOKENS|LEASEHOLD_JWT_SECRET|UNQUARANTINE_LAMBDA_ARN)$/;
 
 const RULES: [(c: Context) => boolean, string][] = [
 	[(c) => !c.retain && !c.env.startsWith("dev"), "retain: false is for an env that begins with dev; others keep their data"],

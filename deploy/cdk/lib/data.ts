@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must outlive everything else: tables, secrets, backups. Nothing here is ever removed by removing the stack, unless the env is one for development.
 import {
-	aws_backup as backup, aws_dynamodb as dynamodb, aws_events as events, aws_kms as kms, aws_secretsmanager as secretsmanager, BootstraplessSynthesizer,
+	aws_backup as backup, aws_dynamodb as dynamodb, aws_events as events, aws_kms as kms, aws_secretsmanager as secretsmanager,
 	CfnOutput, Duration, RemovalPolicy, type Environment,
 } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import type { Context } from "./context.js";
-import { acknowledge, GUARD_PREFIX, LeaseholdStack, removal, SERVICE_PREFIX } from "./parts.js";
+import { acknowledge, GUARD_PREFIX, guardSynthesizer, LeaseholdStack, removal, SERVICE_PREFIX } from "./parts.js";
 
 const UNITS_MAX = 10000; // reads and writes a second that on-demand capacity may grow to: a mistake has a price limit
 const MAXIMUM = { maxReadRequestUnits: UNITS_MAX, maxWriteRequestUnits: UNITS_MAX };
@@ -26,7 +26,7 @@ export class DataStack extends LeaseholdStack {
 	constructor(scope: Construct, context: Context, env: Environment, private readonly prefix: string) {
 		super(scope, prefix === SERVICE_PREFIX ? `LeaseholdData-${context.env}` : `${prefix}-data-${context.env}`, context, {
 			env, terminationProtection: context.retain, description: "Leasehold: tables and secrets; keep it",
-			...(prefix === GUARD_PREFIX ? { synthesizer: new BootstraplessSynthesizer() } : {}),
+			...(prefix === GUARD_PREFIX ? { synthesizer: guardSynthesizer(context) } : {}),
 		});
 		if (context.cmk)
 			this.key = new kms.Key(this, "Key", { alias: `${prefix}-${context.env}`, enableKeyRotation: true, removalPolicy: removal(context) });

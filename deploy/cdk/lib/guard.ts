@@ -10,8 +10,8 @@ import type { Construct } from "constructs";
 import type { Context } from "./context.js";
 import type { DataStack } from "./data.js";
 import {
-	acknowledgeWildcards, AlertTopic, Alarms, commonEnvironment, dashboard, deadLetters, documentOf, GUARD_PREFIX, LeaseholdStack, logGroup, MINUTE_MAX, network,
-	queueWithDeadLetters, task,
+	acknowledgeWildcards, AlertTopic, Alarms, commonEnvironment, dashboard, deadLetters, documentOf, GUARD_PREFIX, guardSynthesizer, LeaseholdStack, logGroup, MINUTE_MAX,
+	network, 	queueWithDeadLetters, task,
 } from "./parts.js";
 import { policy, tables, type Document, type Words } from "./policies.js";
 
@@ -57,7 +57,7 @@ export class HubStack extends LeaseholdStack {
 	private readonly alarms: Alarms;
 
 	constructor(scope: Construct, context: Context, env: Environment, private readonly data: DataStack) {
-		super(scope, nameOf(context, "hub"), context, { env, synthesizer: new BootstraplessSynthesizer(), description: "Leasehold: the guard" });
+		super(scope, nameOf(context, "hub"), context, { env, synthesizer: guardSynthesizer(context), description: "Leasehold: the guard" });
 		this.group = logGroup(this, "Log", `/${GUARD_PREFIX}/${context.env}`);
 		this.alerts = new AlertTopic(this, nameOf(context, "alerts"));
 		this.alarms = new Alarms(this, GUARD_PREFIX, this.alerts);
@@ -76,12 +76,17 @@ export class HubStack extends LeaseholdStack {
 		new CfnOutput(this, "BusArn", { value: busArn(context) });
 	}
 
-	// Events come from the management account alone; its region has no other way here than a bus.
+	// Moves come from the management account's forwarder alone; its region has no other way here than a bus. The role is named by a condition: as a principal it
+	// would have to exist already, and its stack comes after this one.
 	private bus(): sqs.Queue {
 		const { context } = this;
 		const bus = new events.EventBus(this, "Bus", { eventBusName: nameOf(context, "bus") });
 		bus.addToResourcePolicy(new iam.PolicyStatement({
 			sid: "management-account", principals: [new iam.AccountPrincipal(context.orgAccount)], actions: ["events:PutEvents"], resources: [busArn(context)],
+			conditions: {
+				ArnEquals: { "aws:PrincipalArn": roleArn(context.orgAccount, context, "forward") },
+				StringEquals: { "events:source": MOVES.source![0], "events:detail-type": MOVES.detailType![0] },
+			},
 		}));
 		const dead = deadLetters(this, "RuleDead", nameOf(context, "rule-dlq"));
 		new events.Rule(this, "Moves", {
@@ -154,7 +159,8 @@ export class HubStack extends LeaseholdStack {
 		this.alerts.allow(role);
 		this.group.grantWrite(role);
 		const made = new lambda.Function(this, "Guard", {
-			functionName: nameOf(context, "guard"), runtime: lambda.Runtime.PROVIDED_AL2023, architecture: lambda.Architecture.ARM_64, handler: "bootstrap",
+			functionName: nameOf(context, "guard"), runtime: lambda.Runtime.PROVIDED_AL2023, handler: "bootstrap",
+			architecture: context.architecture === "arm64" ? lambda.Architecture.ARM_64 : lambda.Architecture.X86_64,
 			code: lambda.Code.fromBucket(s3.Bucket.fromBucketName(this, "Package", context.functionBucket), context.functionKey), role, memorySize: 256,
 			timeout: Duration.seconds(30), reservedConcurrentExecutions: 2, logGroup: this.group,
 			environment: omit({

@@ -3,7 +3,7 @@
 import {
 	aws_cloudwatch as cloudwatch, aws_cloudwatch_actions as actions, aws_ec2 as ec2, aws_ecr as ecr, aws_ecs as ecs, aws_iam as iam, aws_kms as kms,
 	aws_logs as logs, aws_secretsmanager as secretsmanager, aws_sns as sns, aws_sns_subscriptions as subscriptions, aws_sqs as sqs,
-	Duration, RemovalPolicy, Stack, Tags, Validations, type StackProps,
+	BootstraplessSynthesizer, DefaultStackSynthesizer, Duration, RemovalPolicy, Stack, Tags, Validations, type IStackSynthesizer, type StackProps,
 } from "aws-cdk-lib";
 import type { Construct, IConstruct } from "constructs";
 import type { Context } from "./context.js";
@@ -158,6 +158,16 @@ export class Alarms {
 	}
 }
 
+// A figure of the log line that a server writes each minute (LEASEHOLD_LOG_METRICS_SEC); of several nodes the highest.
+export function figure(scope: LeaseholdStack, group: logs.ILogGroup, name: string): cloudwatch.Metric {
+	const id = `Figure-${name}`;
+	const filter = scope.node.tryFindChild(id) as logs.MetricFilter | undefined ?? new logs.MetricFilter(scope, id, {
+		logGroup: group, metricNamespace: namespaceOf(SERVICE_PREFIX, scope.context), metricName: name, metricValue: `$.${name}`,
+		filterPattern: logs.FilterPattern.stringValue("$.logger", "=", "metrics"),
+	});
+	return filter.metric(MINUTE_MAX);
+}
+
 export const MINUTE_MAX = { period: Duration.minutes(1), statistic: "Maximum" };
 
 export function namespaceOf(prefix: string, context: Context): string {
@@ -174,6 +184,11 @@ export function dashboard(scope: LeaseholdStack, prefix: string, alarms: Alarms,
 	for (const row of rows)
 		board.addWidgets(...row.map(([title, left]) => new cloudwatch.GraphWidget({ title, left, width: Math.floor(24 / row.length) })));
 	board.addWidgets(new cloudwatch.AlarmStatusWidget({ title: `Alarms: ${RUNBOOK}`, alarms: alarms.made, width: 24 }));
+}
+
+// Without a bootstrap by hand; a pipeline, whose role may only assume those of the bootstrap, deploys the guard like the rest.
+export function guardSynthesizer(context: Context): IStackSynthesizer {
+	return context.parts.includes("pipeline") ? new DefaultStackSynthesizer() : new BootstraplessSynthesizer();
 }
 
 export function logGroup(scope: LeaseholdStack, id: string, name: string): logs.LogGroup {
@@ -226,7 +241,7 @@ export function task(scope: LeaseholdStack, row: TaskRow): ecs.FargateTaskDefini
 	});
 	const definition = new ecs.FargateTaskDefinition(scope, "Task", {
 		family: `${row.prefix}-${context.env}`, cpu: row.cpu, memoryLimitMiB: row.memory, taskRole: role,
-		runtimePlatform: { cpuArchitecture: ecs.CpuArchitecture.ARM64, operatingSystemFamily: ecs.OperatingSystemFamily.LINUX },
+		runtimePlatform: { cpuArchitecture: context.architecture === "arm64" ? ecs.CpuArchitecture.ARM64 : ecs.CpuArchitecture.X86_64, operatingSystemFamily: ecs.OperatingSystemFamily.LINUX },
 		volumes: [{ name: "data" }],
 	});
 	const image = ecr.Repository.fromRepositoryAttributes(scope, "Image", {

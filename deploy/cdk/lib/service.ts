@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The service behind a balancer: nothing here has a state, all of it can be made again.
 import {
-	aws_cloudwatch as cloudwatch, aws_ec2 as ec2, aws_ecs as ecs, aws_elasticloadbalancingv2 as elb, aws_s3 as s3, aws_ssm as ssm, aws_wafv2 as waf,
+	aws_cloudwatch as cloudwatch, aws_ec2 as ec2, aws_ecs as ecs, aws_elasticloadbalancingv2 as elb, aws_logs as logs, aws_s3 as s3, aws_ssm as ssm, aws_wafv2 as waf,
 	CfnOutput, Duration, RemovalPolicy, type Environment,
 } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import type { Context } from "./context.js";
 import type { DataStack } from "./data.js";
 import { queueUrls } from "./instances.js";
-import { acknowledge, AlertTopic, Alarms, commonEnvironment, dashboard, LeaseholdStack, logGroup, network, SERVICE_PREFIX, task } from "./parts.js";
+import { acknowledge, AlertTopic, Alarms, commonEnvironment, dashboard, figure, LeaseholdStack, logGroup, network, SERVICE_PREFIX, task } from "./parts.js";
 import { policy, tables, type Document, type Words } from "./policies.js";
 
 const PORT = 8080, METRICS_PORT = 9090;
@@ -56,11 +56,13 @@ export class ServiceStack extends LeaseholdStack {
 		const service = this.service(definition, front);
 		const alarms = new Alarms(this, SERVICE_PREFIX, this.alerts);
 		this.watch(alarms, front, service);
-		for (const rule of ["pool-low", "dead-letters", "timer-overdue", "store-trouble", "deletion-failed", "node-silent"])
-			alarms.own(group, rule);
+		this.watchFigures(alarms, group);
+		service.enableDeploymentAlarms([{ heading: "service-errors" }, { heading: "pool-low", what: "empty" }].map((row) => alarms.nameOf(row)), {
+			behavior: ecs.AlarmBehavior.ROLLBACK_ON_ALARM,
+		});
 		if (context.waf)
 			this.firewall(front.balancer);
-		this.show(alarms, front, service);
+		this.show(alarms, front, service, group);
 		new CfnOutput(this, "Address", { value: front.balancer.loadBalancerDnsName });
 		new ssm.StringParameter(this, "AddressParameter", { parameterName: `/leasehold/${context.env}/address`, stringValue: front.balancer.loadBalancerDnsName });
 		new ssm.StringParameter(this, "TopicParameter", { parameterName: `/leasehold/${context.env}/alerts`, stringValue: this.alerts.arn });
@@ -71,7 +73,7 @@ export class ServiceStack extends LeaseholdStack {
 		return {
 			...context.settings, ...commonEnvironment(context, this.alerts.arn),
 			DDB_TABLE_NAME: this.data.poolName, LEASEHOLD_DDB_KERNEL_TABLE: this.data.kernelName,
-			LEASEHOLD_DRAIN_DELAY_MS: "10000", LEASEHOLD_IDLE_TIMEOUT_MS: String((WAIT_SEC + 10) * 1000), LEASEHOLD_TRUSTED_PROXIES: context.cidr,
+			LEASEHOLD_LOG_METRICS_SEC: "60", LEASEHOLD_DRAIN_DELAY_MS: "10000", LEASEHOLD_IDLE_TIMEOUT_MS: String((WAIT_SEC + 10) * 1000), LEASEHOLD_TRUSTED_PROXIES: context.cidr,
 			...(context.monitoringCidrs.length ? { METRICS_PORT: String(METRICS_PORT) } : {}),
 			...(context.parts.includes("instances") ? queueUrls(context) : {}),
 		};
@@ -201,7 +203,20 @@ export class ServiceStack extends LeaseholdStack {
 			alarms.add({ heading: "table-throttled", what, metric: tableMetric("ThrottledRequests", table, ["PutItem", "UpdateItem", "TransactWriteItems", "Query", "GetItem"]), over: 0, minutes: 5, silence: "good" });
 			alarms.add({ heading: "table-errors", what, metric: tableMetric("SystemErrors", table, ["TransactWriteItems", "Query", "GetItem"]), over: 0, minutes: 5, silence: "good" });
 		}
-		service.enableDeploymentAlarms(["service-errors", "pool-low"].map((heading) => alarms.nameOf({ heading })), { behavior: ecs.AlarmBehavior.ROLLBACK_ON_ALARM });
+	}
+
+	private watchFigures(alarms: Alarms, group: logs.ILogGroup): void {
+		const available = figure(this, group, "broker_pool_available"), total = figure(this, group, "broker_pool_total");
+		alarms.add({ heading: "figures-silent", metric: total, below: 0, minutes: 5, silence: "bad" });
+		alarms.add({ heading: "pool-low", what: "empty", over: 0, silence: "good", metric: new cloudwatch.MathExpression({
+			label: "empty", period: MINUTE, expression: "IF(total > 0 AND available < 1, 1, 0)", usingMetrics: { total, available },
+		}) });
+		for (const [heading, name, over] of [
+			["dead-letters", "leasehold_dead_letters", 0], ["timer-overdue", "leasehold_timer_lag_seconds", 60], ["deletion-failed", "broker_pool_deletion_failed", 0],
+		] as const)
+			alarms.add({ heading, metric: figure(this, group, name), over, minutes: 5, silence: "good" });
+		for (const rule of ["pool-low", "store-trouble", "node-silent"])
+			alarms.own(group, rule);
 	}
 
 	private insight(metricName: string, service: ecs.FargateService, statistic: string): cloudwatch.Metric {
@@ -211,7 +226,8 @@ export class ServiceStack extends LeaseholdStack {
 		});
 	}
 
-	private show(alarms: Alarms, front: Front, service: ecs.FargateService): void {
+	private show(alarms: Alarms, front: Front, service: ecs.FargateService, group: logs.ILogGroup): void {
+		const figures = (...names: string[]) => names.map((name) => figure(this, group, name));
 		const capacity = (table: string, name: string) =>
 			new cloudwatch.Metric({ namespace: "AWS/DynamoDB", metricName: name, dimensionsMap: { TableName: table }, statistic: "Sum", period: MINUTE });
 		dashboard(this, SERVICE_PREFIX, alarms, [
@@ -219,6 +235,14 @@ export class ServiceStack extends LeaseholdStack {
 				["Requests", [front.targets.metrics.requestCount({ period: MINUTE })]],
 				["Errors, percent", [errorShare(front)]],
 				["Time, 99th percentile", [latency(front)]],
+			],
+			[
+				["Pool", figures("broker_pool_available", "broker_pool_allocated", "broker_pool_total", "broker_waiting_claims")],
+				["Leases, accounts and holds", figures("leasehold_leases", "leasehold_accounts", "leasehold_holds_open")],
+			],
+			[
+				["Kernel", figures("leasehold_dead_letters", "leasehold_timer_lag_seconds", "leasehold_sagas")],
+				["Nodes", figures("leasehold_http_connections", "leasehold_loop_longest_turn_seconds")],
 			],
 			[
 				["Tasks", [this.insight("RunningTaskCount", service, "Minimum"), front.targets.metrics.healthyHostCount({ period: MINUTE })]],

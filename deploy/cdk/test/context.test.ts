@@ -40,6 +40,7 @@ const WRONG: [Record<string, unknown>, string][] = [
 	[{ tasksMin: 9, tasksMax: 3 }, "tasksMax"],
 	[{ cpu: 256, memory: 8192 }, "memory"],
 	[{ scheduler: "external" }, "scheduler"],
+	[{ architecture: "x86" }, "architecture"],
 	[{ azs: ["eu-west-1a"] }, "azs"],
 	[{ azs: ["us-east-1a", "us-east-1b"] }, "azs"],
 	[{ parts: ["instances"] }, "parts"],

@@ -36,8 +36,9 @@ test("D1: no look-up, no nested stack, no custom resource, no asset but template
 		const manifest = JSON.parse(readFileSync(`${d.folder}/manifest.json`, "utf8"));
 		assert.equal(manifest.missing, undefined);
 		assert.deepEqual(d.resources().filter((r) => r.Type.startsWith("Custom::") || /::(CustomResource|Stack)$/.test(r.Type)), []);
+		const hand = d.context.parts.includes("pipeline") ? /^isb-billing-sep-org-/ : /^isb-billing-sep-/; // those need no bootstrap
 		for (const [name, template] of d.templates)
-			assert.equal(/^isb-billing-sep-/.test(name), template.Parameters?.BootstrapVersion === undefined, name); // the guard needs no bootstrap
+			assert.equal(hand.test(name), template.Parameters?.BootstrapVersion === undefined, name);
 	}
 });
 
@@ -98,7 +99,7 @@ test("D4: every alarm tells somebody, of its end too, and says what silence mean
 			assert.match(p.TreatMissingData, /^(breaching|notBreaching)$/, p.AlarmName);
 		}
 		const silent = alarms.filter((a) => a.Properties.TreatMissingData === "breaching").map((a) => a.Properties.AlarmDescription.split("#")[1]);
-		assert.deepEqual(silent.sort(), ["guard-silent", "targets-unhealthy", "tasks-missing"]);
+		assert.deepEqual(silent.sort(), ["figures-silent", "guard-silent", "targets-unhealthy", "tasks-missing"]);
 	}
 });
 
@@ -269,6 +270,12 @@ test("a task is as closed as the image test runs it, and by digest", () => {
 		assert.match(JSON.stringify(r.Properties.ContainerDefinitions[0].Image), /leasehold@sha256:[0-9a-f]{64}/);
 });
 
+test("tasks and function are for the processor that the context names", () => {
+	const d = new Deployment("dev", { architecture: "amd64" });
+	d.template("LeaseholdService").hasResourceProperties("AWS::ECS::TaskDefinition", { RuntimePlatform: { CpuArchitecture: "X86_64" } });
+	d.template("isb-billing-sep-hub").hasResourceProperties("AWS::Lambda::Function", { Architectures: ["x86_64"] });
+});
+
 test("FR26: no secret stands in a template, and every setting comes from outside", () => {
 	for (const d of BOTH)
 		for (const r of d.resources("AWS::ECS::TaskDefinition")) {
@@ -304,7 +311,7 @@ test("the balancer speaks TLS only, hides the probes, and waits longer than a cl
 test("a deployment keeps all tasks, is undone by its alarms, and is blue and green when asked", () => {
 	prod.template("LeaseholdService").hasResourceProperties("AWS::ECS::Service", {
 		DesiredCount: 2, DeploymentConfiguration: Match.objectLike({
-			Strategy: "BLUE_GREEN", MinimumHealthyPercent: 100, Alarms: { AlarmNames: ["leasehold-service-errors-prod", "leasehold-pool-low-prod"], Enable: true, Rollback: true },
+			Strategy: "BLUE_GREEN", MinimumHealthyPercent: 100, Alarms: { AlarmNames: ["leasehold-service-errors-prod", "leasehold-pool-low-empty-prod"], Enable: true, Rollback: true },
 		}),
 	});
 	prod.template("LeaseholdService").resourceCountIs("AWS::ElasticLoadBalancingV2::TargetGroup", 2);
@@ -322,8 +329,13 @@ test("FR13: moves come from the management account's bus in us-east-1 over the h
 	});
 	hub.hasResourceProperties("AWS::Events::Rule", { EventPattern: pattern, EventBusName: Match.anyValue(), Name: "isb-billing-sep-move-rule-prod" });
 	const [policy] = prod.resources("AWS::Events::EventBusPolicy");
-	assert.match(JSON.stringify(policy!.Properties), /111111111111/);
-	assert.doesNotMatch(JSON.stringify(policy!.Properties.Statement.Principal), /"\*"/);
+	assert.deepEqual(policy!.Properties.Statement.Principal, { AWS: "arn:aws:iam::111111111111:root" });
+	assert.deepEqual(policy!.Properties.Statement.Condition, {
+		ArnEquals: { "aws:PrincipalArn": "arn:aws:iam::111111111111:role/isb-billing-sep-forward-prod" },
+		StringEquals: { "events:source": "aws.organizations", "events:detail-type": "AWS API Call via CloudTrail" },
+	});
+	const [forward] = prod.resources("AWS::IAM::Role").filter((r) => r.Properties.RoleName === "isb-billing-sep-forward-prod");
+	assert.deepEqual(forward!.Properties.AssumeRolePolicyDocument.Statement.map((s: any) => s.Principal), [{ Service: "events.amazonaws.com" }]);
 	hub.hasResourceProperties("AWS::SQS::Queue", {
 		QueueName: "isb-billing-sep-event-queue-prod", VisibilityTimeout: 300, MessageRetentionPeriod: 7 * 86400, RedrivePolicy: Match.objectLike({ maxReceiveCount: 5 }),
 	});
@@ -332,11 +344,11 @@ test("FR13: moves come from the management account's bus in us-east-1 over the h
 	assert.ok(manifest["isb-billing-sep-org-prod"].dependencies.includes("isb-billing-sep-hub-prod"));
 });
 
-test("home=lambda: a function that reads the queue and is woken every five minutes; home=fargate: one task that nobody can call", () => {
+test("guard: with home=lambda a function that reads the queue and is woken every five minutes, with home=fargate one task that nobody can call", () => {
 	const t = dev.template("isb-billing-sep-hub");
 	t.resourceCountIs("AWS::ECS::Service", 0);
 	t.hasResourceProperties("AWS::Lambda::Function", {
-		Runtime: "provided.al2023", Architectures: ["arm64"], Timeout: 30, ReservedConcurrentExecutions: 2, Code: { S3Bucket: "leasehold-releases", S3Key: dev.context.functionKey },
+		Runtime: "provided.al2023", Architectures: ["arm64"], Timeout: 30, MemorySize: 256, ReservedConcurrentExecutions: 2, Code: { S3Bucket: "leasehold-releases", S3Key: dev.context.functionKey },
 	});
 	t.hasResourceProperties("AWS::Lambda::EventSourceMapping", { BatchSize: 10, FunctionResponseTypes: ["ReportBatchItemFailures"] });
 	t.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "rate(5 minutes)", Targets: [Match.objectLike({ Input: '{"leasehold":"tick"}' })] });
@@ -420,4 +432,19 @@ test("D22: the dashboards ask only for figures that the program writes or AWS ha
 			seen++;
 		}
 	assert.ok(seen >= 10, `${seen}`);
+});
+
+test("D22: figures of the service's log are metrics of the program, which writes them each minute", () => {
+	const known = new Set([...readFileSync(new URL("src/base/metrics.def", ROOT), "utf8").matchAll(/^METRIC\(\w+, (?:READ_)?(?:COUNTER|GAUGE), "(\w+)"/gm)].map((m) => m[1]));
+	for (const d of BOTH) {
+		const figures = d.resources("AWS::Logs::MetricFilter").filter((r) => r.Properties.FilterPattern === '{ $.logger = "metrics" }');
+		assert.ok(figures.length >= 10);
+		for (const { Properties: p } of figures) {
+			const [to] = p.MetricTransformations;
+			assert.ok(known.has(to.MetricName), to.MetricName);
+			assert.equal(to.MetricValue, `$.${to.MetricName}`);
+		}
+		const [service] = d.resources("AWS::ECS::TaskDefinition").filter((r) => r.stack.startsWith("LeaseholdService"));
+		assert.ok(service!.Properties.ContainerDefinitions[0].Environment.some((e: any) => e.Name === "LEASEHOLD_LOG_METRICS_SEC" && e.Value === "60"));
+	}
 });
