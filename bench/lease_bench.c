@@ -2,8 +2,9 @@
 /*
  * lease_bench.c - leases and accounts on the embedded store, durable, in this process: what a page, a pass and a decision cost.
  *
- *   lease_bench fill FOLDER IN_USE SPARE PENDING ENDED      make a data folder that a server can start on
- *   lease_bench measure FOLDER IN_USE SPARE PENDING ENDED   the same numbers: measure on it. Changes the folder
+ *   lease_bench fill FOLDER IN_USE SPARE PENDING ENDED [INSTANCES EVENTS]   make a data folder that a server can start on
+ *   lease_bench measure FOLDER IN_USE SPARE PENDING ENDED                   the same numbers: measure on it. Changes the folder
+ *   lease_bench more FOLDER IN_USE SPARE PENDING ENDED INSTANCES EVENTS     add so many events of the last hour
  *
  * A page is a read transaction; every page of a list is read, to its end. A decision is one transaction until it is durable, one after the
  * other; the sagas that it starts are not run. The monitor asks the simulated cloud, on a store of its own, as in the server.
@@ -156,7 +157,18 @@ static void fill(struct bench *b)
 	struct str uuid = add_template(b, &b->arena);
 
 	must(fill_all(&b->fill, &e), &e);
-	printf("{\"seconds\": %.2f, \"template\": \"%.*s\"}\n", (double)(mono_ns() - begun) / 1e9, STR_ARG(uuid));
+	must(fill_growth(&b->fill, &e), &e);
+	printf("{\"seconds\": %.2f, \"template\": \"%.*s\", \"lease\": \"%.*s\"}\n", (double)(mono_ns() - begun) / 1e9,
+	       STR_ARG(uuid), STR_ARG(fill_uuid(&b->arena, b->fill.ended)));
+}
+
+static void add_more(struct bench *b)
+{
+	struct err e = { 0 };
+	int64_t    begun = mono_ns();
+
+	must(fill_new_events(&b->fill, b->fill.events, &e), &e);
+	printf("{\"seconds\": %.2f}\n", (double)(mono_ns() - begun) / 1e9);
 }
 
 /* --- time --- */
@@ -370,18 +382,31 @@ static bool read_number(const char *text, int64_t *ret)
 	return str_to_int(str_from(text), 0, 100000000, ret);
 }
 
+/* False: the last ones may be left out together, the others not. */
+static bool read_numbers(int argc, char **argv, struct fill *f)
+{
+	int64_t *const numbers[] = { &f->in_use, &f->spare, &f->pending, &f->ended, &f->instances, &f->events };
+	bool           is_ok = argc == 3 + 4 || argc == 3 + (int)ARRAY_LEN(numbers);
+
+	for (int i = 3; is_ok && i < argc; i++)
+		is_ok = read_number(argv[i], numbers[i - 3]);
+	return is_ok;
+}
+
 int main(int argc, char **argv)
 {
 	struct bench b = { 0 };
 
-	if (argc != 7 || !read_number(argv[3], &b.fill.in_use) || !read_number(argv[4], &b.fill.spare) ||
-	    !read_number(argv[5], &b.fill.pending) || !read_number(argv[6], &b.fill.ended)) {
-		fprintf(stderr, "usage: lease_bench fill|measure FOLDER IN_USE SPARE PENDING ENDED\n");
+	if (!read_numbers(argc, argv, &b.fill)) {
+		fprintf(stderr,
+		        "usage: lease_bench fill|measure|more FOLDER IN_USE SPARE PENDING ENDED [INSTANCES EVENTS]\n");
 		return 2;
 	}
 	open_bench(&b, argv[2]);
 	if (strcmp(argv[1], "fill") == 0) {
 		fill(&b);
+	} else if (strcmp(argv[1], "more") == 0) {
+		add_more(&b);
 	} else {
 		measure_pages(&b);
 		measure_counts(&b);

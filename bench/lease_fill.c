@@ -29,7 +29,7 @@
 
 enum {
 	ENDED_PER_TXN = 30, /* a lease and two sagas each */
-	ENDED_AT_ONCE = 16,
+	AT_ONCE = 16,
 	IN_USE_PER_TXN = 15, /* a lease, an account, a count and two timers each */
 	FILL_DAYS = 28,
 	USE_DAYS = 20, /* in use since, at most */
@@ -89,11 +89,86 @@ static void begin_lease(struct lease *l, enum lease_status status, struct str ac
 	l->expires_ms = l->start_ms + l->duration_ms;
 }
 
-/* --- ended ones --- */
+/* --- many at once --- */
 
-struct some_ended {
-	int64_t first, count, all;
+/* Several transactions are under way at once, so that they share a commit: most of the time would be the disk's. */
+struct run {
+	struct store   *store;
+	txn_fn         *add;
+	const void     *arg;
+	int64_t         per_txn, all;
+	pthread_mutex_t lock;
+	pthread_cond_t  is_over;
+	int64_t         next;
+	int             under_way;
+	enum rc         rc; /* the first failure */
+	struct err     *e;
 };
+
+struct job {
+	struct run      *run;
+	struct txn       txn;
+	struct arena     arena;
+	struct fill_some some;
+};
+
+static void on_added(struct txn *t, enum rc rc, const struct err *e);
+
+/* The next of them, or the end of this job. With the lock. */
+static void add_next(struct job *j)
+{
+	struct run *run = j->run;
+	int64_t     left = run->all - run->next;
+
+	if (left <= 0 || run->rc) {
+		if (--run->under_way == 0)
+			pthread_cond_signal(&run->is_over);
+		return;
+	}
+	j->some = (struct fill_some){ run->next, left < run->per_txn ? left : run->per_txn, run->all, run->arg };
+	run->next += j->some.count;
+	arena_reset(&j->arena);
+	j->txn = (struct txn){ .run = run->add, .arg = &j->some, .arena = &j->arena, .done = on_added };
+	store_submit(run->store, &j->txn);
+}
+
+static void on_added(struct txn *t, enum rc rc, const struct err *e)
+{
+	struct job *j = CONTAINER_OF(t, struct job, txn);
+	struct run *run = j->run;
+
+	pthread_mutex_lock(&run->lock);
+	if (rc && !run->rc)
+		run->rc = err_set(run->e, rc, "%s", e->msg);
+	add_next(j);
+	pthread_mutex_unlock(&run->lock);
+}
+
+enum rc fill_many(struct store *store, txn_fn *add, const void *arg, int64_t count, int64_t per_txn, struct err *e)
+{
+	struct job jobs[AT_ONCE] = { 0 };
+	struct run run = {
+		.store = store, .add = add, .arg = arg, .per_txn = per_txn, .all = count, .e = e, .under_way = AT_ONCE
+	};
+
+	pthread_mutex_init(&run.lock, NULL);
+	pthread_cond_init(&run.is_over, NULL);
+	pthread_mutex_lock(&run.lock);
+	for (int i = 0; i < AT_ONCE; i++) {
+		jobs[i].run = &run;
+		add_next(&jobs[i]);
+	}
+	while (run.under_way)
+		pthread_cond_wait(&run.is_over, &run.lock);
+	pthread_mutex_unlock(&run.lock);
+	for (int i = 0; i < AT_ONCE; i++)
+		arena_fini(&jobs[i].arena);
+	pthread_cond_destroy(&run.is_over);
+	pthread_mutex_destroy(&run.lock);
+	return run.rc;
+}
+
+/* --- ended ones --- */
 
 static void end_lease(struct lease *l, int64_t number)
 {
@@ -134,9 +209,9 @@ static void add_sagas(struct session *s, const struct lease *l, int64_t number)
 
 static enum rc add_ended(struct session *s, void *arg, struct err *e)
 {
-	const struct some_ended *some = arg;
-	struct arena            *a = session_arena(s);
-	int64_t                  begin_ms = session_now(s).ms - FILL_DAYS * day_ms;
+	const struct fill_some *some = arg;
+	struct arena           *a = session_arena(s);
+	int64_t                 begin_ms = session_now(s).ms - FILL_DAYS * day_ms;
 
 	(void)e;
 	for (int64_t i = some->first; i < some->first + some->count; i++) {
@@ -149,78 +224,6 @@ static enum rc add_ended(struct session *s, void *arg, struct err *e)
 		add_sagas(s, &l, i);
 	}
 	return RC_OK;
-}
-
-/* Several transactions are under way at once, so that they share a commit: most of the time would be the disk's. */
-struct ended_run {
-	const struct fill *fill;
-	pthread_mutex_t    lock;
-	pthread_cond_t     is_over;
-	int64_t            next;
-	int                under_way;
-	enum rc            rc; /* the first failure */
-	struct err        *e;
-};
-
-struct ended_job {
-	struct ended_run *run;
-	struct txn        txn;
-	struct arena      arena;
-	struct some_ended some;
-};
-
-static void on_added(struct txn *t, enum rc rc, const struct err *e);
-
-/* The next of them, or the end of this job. With the lock. */
-static void add_next(struct ended_job *j)
-{
-	struct ended_run *run = j->run;
-	int64_t           left = run->fill->ended - run->next;
-
-	if (left <= 0 || run->rc) {
-		if (--run->under_way == 0)
-			pthread_cond_signal(&run->is_over);
-		return;
-	}
-	j->some = (struct some_ended){ run->next, left < ENDED_PER_TXN ? left : ENDED_PER_TXN, run->fill->ended };
-	run->next += j->some.count;
-	arena_reset(&j->arena);
-	j->txn = (struct txn){ .run = add_ended, .arg = &j->some, .arena = &j->arena, .done = on_added };
-	store_submit(run->fill->store, &j->txn);
-}
-
-static void on_added(struct txn *t, enum rc rc, const struct err *e)
-{
-	struct ended_job *j = CONTAINER_OF(t, struct ended_job, txn);
-	struct ended_run *run = j->run;
-
-	pthread_mutex_lock(&run->lock);
-	if (rc && !run->rc)
-		run->rc = err_set(run->e, rc, "%s", e->msg);
-	add_next(j);
-	pthread_mutex_unlock(&run->lock);
-}
-
-static enum rc fill_ended(const struct fill *f, struct err *e)
-{
-	struct ended_job jobs[ENDED_AT_ONCE] = { 0 };
-	struct ended_run run = { .fill = f, .e = e, .under_way = ENDED_AT_ONCE };
-
-	pthread_mutex_init(&run.lock, NULL);
-	pthread_cond_init(&run.is_over, NULL);
-	pthread_mutex_lock(&run.lock);
-	for (int i = 0; i < ENDED_AT_ONCE; i++) {
-		jobs[i].run = &run;
-		add_next(&jobs[i]);
-	}
-	while (run.under_way)
-		pthread_cond_wait(&run.is_over, &run.lock);
-	pthread_mutex_unlock(&run.lock);
-	for (int i = 0; i < ENDED_AT_ONCE; i++)
-		arena_fini(&jobs[i].arena);
-	pthread_cond_destroy(&run.is_over);
-	pthread_mutex_destroy(&run.lock);
-	return run.rc;
 }
 
 /* --- accounts, and the leases on them --- */
@@ -290,6 +293,7 @@ static struct account make_account(const struct sim_member *m, int64_t number, i
 		                 .status = ACCOUNT_AVAILABLE,
 		                 .placed_ou = STR("Available"),
 		                 .cleaned_ms = now_ms - (FILL_DAYS + 2) * day_ms + number,
+		                 .rested_ms = now_ms - (FILL_DAYS + 2) * day_ms + number,
 		                 .created_ms = now_ms - (FILL_DAYS + 2) * day_ms,
 		                 .edited_ms = now_ms };
 }
@@ -355,8 +359,8 @@ static enum rc fill_accounts(const struct fill *f, struct arena *a, struct err *
 
 static enum rc add_pending(struct session *s, void *arg, struct err *e)
 {
-	const struct some_ended *some = arg;
-	struct arena            *a = session_arena(s);
+	const struct fill_some *some = arg;
+	struct arena           *a = session_arena(s);
 
 	for (int64_t i = 0; i < some->count; i++) {
 		struct lease l = make_lease(a, some->all + some->first + i, fill_person(a, some->first + i),
@@ -375,8 +379,9 @@ static enum rc fill_pending(const struct fill *f, struct arena *a, struct err *e
 	enum rc rc = RC_OK;
 
 	for (int64_t i = 0; !rc && i < f->pending; i += IN_USE_PER_TXN) {
-		int64_t           left = f->pending - i;
-		struct some_ended some = { i, left < IN_USE_PER_TXN ? left : IN_USE_PER_TXN, f->ended + f->in_use };
+		int64_t          left = f->pending - i;
+		struct fill_some some = { i, left < IN_USE_PER_TXN ? left : IN_USE_PER_TXN, f->ended + f->in_use,
+			                  NULL };
 
 		arena_reset(a);
 		rc = store_run(f->store, add_pending, &some, a, e);
@@ -387,7 +392,7 @@ static enum rc fill_pending(const struct fill *f, struct arena *a, struct err *e
 enum rc fill_all(const struct fill *f, struct err *e)
 {
 	struct arena a = { 0 };
-	enum rc      rc = fill_ended(f, e);
+	enum rc      rc = fill_many(f->store, add_ended, NULL, f->ended, ENDED_PER_TXN, e);
 
 	if (!rc)
 		rc = fill_accounts(f, &a, e);

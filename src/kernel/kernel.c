@@ -274,15 +274,16 @@ static enum rc forget_page(struct session *s, const struct page *page, void *arg
 
 enum rc kernel_recover(struct kernel *k, struct err *e)
 {
-	struct claimed kinds[] = { { &lane_type, LANE_F_OWNER, LANE_F_DUE }, { &saga_type, SAGA_F_OWNER, SAGA_F_DUE } };
-	struct query   q = { .index = QUERY_KEYS, .limit = RECOVER_PAGE };
-	enum rc        rc = RC_OK;
+	struct claimed lanes = { &lane_type, LANE_F_OWNER, LANE_F_DUE };
+	struct claimed sagas = { &saga_type, SAGA_F_OWNER, SAGA_F_DUE };
+	struct query   q = { .type = &lane_type, .index = QUERY_KEYS, .limit = RECOVER_PAGE };
+	enum rc        rc = store_walk(k->options.store, &q, false, free_page, &lanes, e);
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds) && !rc; i++) {
-		q.type = kinds[i].type;
-		rc = store_walk(k->options.store, &q, false, free_page, &kinds[i], e);
+	for (int state = 0; state < SAGA_OPEN_STATES && !rc; state++) { /* those that have ended are many */
+		q = (struct query)query_of(&saga_type, SAGA_BY_STATE, value_int(state), RECOVER_PAGE);
+		rc = store_walk(k->options.store, &q, false, free_page, &sagas, e);
 	}
-	q.type = &node_type;
+	q = (struct query){ .type = &node_type, .index = QUERY_KEYS, .limit = RECOVER_PAGE };
 	if (!rc)
 		rc = store_walk(k->options.store, &q, false, forget_page, NULL, e);
 	return rc ? err_wrap(e, rc, "what the last process had in hand cannot be freed") : RC_OK;

@@ -37,8 +37,9 @@ struct record_index {
 	bool is_unique;  /* the store refuses a second record with the same hash value; read by session_find_unique() */
 	int  only_field; /* holds only records whose enum field has this value; NO_FIELD: all records */
 	int  only_value;
-	int  gsi;    /* DynamoDB: number of the GSI that serves it; 0: read through one with the same hash */
-	bool is_hot; /* SQLite: kept in memory, because it changes all the time; its hash is an enum */
+	int  gsi;        /* DynamoDB: number of the GSI that serves it; 0: read through one with the same hash */
+	bool is_hot;     /* SQLite: kept in memory, because it changes all the time; its hash is an enum */
+	bool is_counted; /* SQLite: how many there are of each value is kept in memory; all records are in it, by an enum */
 };
 
 /* An item of a table that other programs read, made from a record: see record_items_fn. */

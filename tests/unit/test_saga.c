@@ -762,6 +762,27 @@ TEST(an_aborted_saga_undoes_also_the_call_under_way)
 	desk_close(&d);
 }
 
+static void check_freed(struct desk *d, enum saga_state state)
+{
+	drop(claim(d, d->rig.kernel)); /* and the process is gone */
+	CHECK(now_is(d).state == state && now_is(d).owner.n && find(d->rig.kernel) == NULL);
+	CHECK(kernel_recover(d->rig.kernel, NULL) == RC_OK);
+	CHECK(now_is(d).state == state && !now_is(d).owner.n);
+}
+
+TEST(after_a_crash_of_the_only_node_its_sagas_are_free_at_once)
+{
+	struct desk        d;
+	struct saga_action o = order("wrong person");
+
+	desk_open(&d);
+	begin(&d);
+	check_freed(&d, SAGA_RUNNING);
+	rig_run(&d.rig, saga_abort, &o);
+	check_freed(&d, SAGA_UNDOING);
+	desk_close(&d);
+}
+
 TEST(an_order_for_nobody_is_not_found)
 {
 	struct desk        d;

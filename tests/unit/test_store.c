@@ -9,11 +9,13 @@
 
 #include "base/arena.h"
 #include "truth/test_clock.h"
+#include "domain/account.h"
 #include "domain/sandbox.h"
 #include "kernel/records.h"
 #include "net/aws.h"
 #include "net/fetch.h"
 #include "service/broker/records.h"
+#include "service/record/lease_records.h"
 #include "service/services.h"
 #include "store/dynamodb/dynamodb.h"
 #include "store/memory/fault.h"
@@ -1266,6 +1268,64 @@ TEST(a_changed_record_enters_and_leaves_indexes)
 	each_backend(check_comings_and_goings);
 }
 
+/* --- counts --- */
+
+static enum rc set_account(struct session *s, void *arg, struct err *e)
+{
+	struct account *wanted = arg, old;
+	bool            is_there;
+	enum rc         rc = session_find(s, &account_type, wanted->id, &old, &is_there, e);
+
+	if (rc)
+		return rc;
+	wanted->version = is_there ? old.version : 0;
+	if (wanted->status == ACCOUNT_STATUS_COUNT)
+		session_delete(s, &account_type, wanted->id);
+	else
+		session_put(s, &account_type, wanted);
+	return wanted->name.n ? RC_OK : err_set(e, RC_INVALID, "refused after all");
+}
+
+/* As many as are listed, and no others. */
+static void check_account_counts(struct store *store, struct arena *a, int64_t cleanup, int64_t quarantine)
+{
+	for (int status = 0; status < ACCOUNT_STATUS_COUNT; status++) {
+		struct listing l = { .q = query_of(&account_type, ACCOUNT_BY_STATUS, value_int(status), 9) };
+
+		CHECK(store_read(store, list, &l, a, NULL) == RC_OK);
+		CHECK(store_read(store, count, &l, a, NULL) == RC_OK && l.count == (int64_t)l.page.count);
+		CHECK(store_run(store, count, &l, a, NULL) == RC_OK && l.count == (int64_t)l.page.count);
+		CHECK(l.count == (status == ACCOUNT_CLEANUP ? cleanup : status == ACCOUNT_QUARANTINE ? quarantine : 0));
+	}
+}
+
+static void set_status(struct store *store, struct arena *a, const char *id, enum account_status status, enum rc rc)
+{
+	struct account account = { .id = str_from(id), .name = rc ? STR("") : STR("n"), .status = status };
+
+	CHECK(store_run(store, set_account, &account, a, NULL) == rc);
+}
+
+static void check_counts_follow(struct store *store, struct arena *a)
+{
+	check_account_counts(store, a, 0, 0);
+	set_status(store, a, "000000000001", ACCOUNT_CLEANUP, RC_OK);
+	set_status(store, a, "000000000002", ACCOUNT_CLEANUP, RC_OK);
+	check_account_counts(store, a, 2, 0);
+	set_status(store, a, "000000000003", ACCOUNT_CLEANUP, RC_INVALID);
+	set_status(store, a, "000000000001", ACCOUNT_QUARANTINE, RC_INVALID);
+	check_account_counts(store, a, 2, 0);
+	set_status(store, a, "000000000001", ACCOUNT_QUARANTINE, RC_OK);
+	check_account_counts(store, a, 1, 1);
+	set_status(store, a, "000000000002", ACCOUNT_STATUS_COUNT, RC_OK);
+	check_account_counts(store, a, 0, 1);
+}
+
+TEST(counts_follow_what_comes_changes_and_goes)
+{
+	each_backend(check_counts_follow);
+}
+
 /* Changes some of what add_notes() made, and reads it all, page by page, backwards. */
 static enum rc list_beside_own(struct session *s, void *arg, struct err *e)
 {
@@ -1815,6 +1875,24 @@ static void check_reopen(struct arena *a)
 TEST(a_reopened_file_and_its_backup_have_everything)
 {
 	with_folder(check_reopen);
+}
+
+static void check_counts_of_file(struct arena *a)
+{
+	struct store *store = open_sqlite_at("a.db");
+
+	check_counts_follow(store, a);
+	store_close(store);
+	store = open_sqlite_at("a.db");
+	check_account_counts(store, a, 0, 1);
+	set_status(store, a, "000000000001", ACCOUNT_CLEANUP, RC_OK);
+	check_account_counts(store, a, 1, 0);
+	store_close(store);
+}
+
+TEST(a_reopened_file_is_counted)
+{
+	with_folder(check_counts_of_file);
 }
 
 static enum rc put_aside(struct session *s, void *arg, struct err *e)

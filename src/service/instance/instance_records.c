@@ -57,7 +57,7 @@ static const struct record_field instance_fields[] = {
 };
 static const struct record_index instance_indexes[] = {
 	[INSTANCE_BY_TENANT] = { INDEX("ByTenant", INSTANCE_F_TENANT, INSTANCE_F_CREATED, 1) },
-	[INSTANCE_BY_STATE]  = { INDEX("ByState",  INSTANCE_F_STATE,  INSTANCE_F_UPDATED, 2) },
+	[INSTANCE_BY_STATE]  = { INDEX("ByState",  INSTANCE_F_STATE,  INSTANCE_F_UPDATED, 2), .is_counted = true },
 };
 
 static const struct record_field tenant_slot_fields[] = {

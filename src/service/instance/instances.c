@@ -575,14 +575,18 @@ enum rc instance_list(struct session *s, void *arg, struct err *e)
 	enum { STATE_FIELD = 2 };
 	struct instance_list     *l = arg;
 	const struct query_filter filter = { has_status, &l->status, UINT64_C(1) << STATE_FIELD, LOOKS };
-	struct query q = { .type = &instance_type, .index = QUERY_ALL, .limit = l->limit, .cursor = l->cursor };
+	struct query        q = { .type = &instance_type, .index = QUERY_ALL, .limit = l->limit, .cursor = l->cursor };
+	enum instance_state state;
 
 	if (l->tenant.n) {
 		q.index = INSTANCE_BY_TENANT;
 		q.hash = value_text(l->tenant);
 		q.is_descending = true;
+	} else if (instance_state_parse(l->status, &state) && state > INSTANCE_CONFIGURING_WORDPRESS) {
+		q.index = INSTANCE_BY_STATE; /* a status that is one state */
+		q.hash = value_int(state);
 	}
-	if (l->status.n)
+	if (l->status.n && q.index != INSTANCE_BY_STATE)
 		q.filter = &filter;
 	return query_page(s, q, &l->page, e);
 }

@@ -70,7 +70,7 @@ enum {
 FIELDS(lease, LEASE_FIELDS);
 static const struct record_index lease_indexes[] = {
 	[LEASE_BY_OWNER] = { INDEX("ByOwner", LEASE_F_USER_KEY, LEASE_F_CREATED, 1) },
-	[LEASE_BY_STATUS] = { INDEX("ByStatus", LEASE_F_STATUS, LEASE_F_CREATED, 2) },
+	[LEASE_BY_STATUS] = { INDEX("ByStatus", LEASE_F_STATUS, LEASE_F_CREATED, 2), .is_counted = true },
 	[LEASE_IN_LINE] = { INDEX("InLine", LEASE_F_IS_QUEUED, LEASE_F_QUEUED, 3) },
 };
 
@@ -102,7 +102,7 @@ static const struct record_index lease_indexes[] = {
 	X(ACCOUNT_F_REST_UNTIL, INT_OR_NONE(account, rest_until_ms))
 FIELDS(account, ACCOUNT_FIELDS);
 static const struct record_index account_indexes[] = {
-	[ACCOUNT_BY_STATUS] = { INDEX("ByStatus", ACCOUNT_F_STATUS, ACCOUNT_F_CLEANED, 1) },
+	[ACCOUNT_BY_STATUS] = { INDEX("ByStatus", ACCOUNT_F_STATUS, ACCOUNT_F_CLEANED, 1), .is_counted = true },
 };
 
 #define TEMPLATE_FIELDS(X)                                                                                        \

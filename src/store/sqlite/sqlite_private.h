@@ -7,10 +7,19 @@
 #include "store/sqlite/sqlite.h"
 #include "store/sqlite/sqlite_file.h"
 #include "store/sqlite/sqlite_hot.h"
+#include "store/sqlite/sqlite_tally.h"
 #include "store/sqlite/sqlite_unique.h"
 #include "store/store_ops.h"
 
-enum { STATEMENTS_MAX = 512, UNIQUES_MAX = 16, HOTS_MAX = 4, PACKED_MAX = 4, PENDING_MAX = 16, ROW_COUNTS_MAX = 4 };
+enum {
+	STATEMENTS_MAX = 512,
+	UNIQUES_MAX = 16,
+	HOTS_MAX = 4,
+	PACKED_MAX = 4,
+	PENDING_MAX = 16,
+	ROW_COUNTS_MAX = 4,
+	TALLIES_MAX = 4
+};
 
 /* What a prepared statement does: everything its text depends on. */
 struct statement_key {
@@ -56,6 +65,8 @@ struct sqlite_connection {
 	size_t                    packed_count;
 	struct hot_index         *hots; /* of writer and reader */
 	size_t                    hot_count;
+	struct tally             *tallies; /* of both, too */
+	size_t                    tally_count;
 	bool                      is_reader;
 	bool                      is_memory_doubted; /* the writer's: a row was not what is kept of it */
 

@@ -510,6 +510,11 @@ enum rc sqlite_count(struct session *s, const struct record_type *type, int inde
 		*ret = hot_count(hot, hash.number, c->is_reader);
 		return RC_OK;
 	}
+	for (size_t i = 0; i < c->tally_count; i++)
+		if (c->tallies[i].type == type && c->tallies[i].index == index) {
+			*ret = tally_count(&c->tallies[i], hash.number, c->is_reader);
+			return RC_OK;
+		}
 	if ((rc = packed_settle(c, type, e)) ||
 	    (rc = sqlite_statement(c, (struct statement_key){ type, COUNT, (int8_t)index, 0, 0 }, &stmt, e)))
 		return rc;
