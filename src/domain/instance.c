@@ -97,6 +97,16 @@ const char *instance_state_name(enum instance_state state)
 	return state == INSTANCE_NONE ? "(none)" : instance_state_names[state];
 }
 
+bool instance_state_parse(struct str name, enum instance_state *ret)
+{
+	for (int i = 0; i < INSTANCE_STATE_COUNT; i++)
+		if (str_eq(name, str_from(instance_state_names[i]))) {
+			*ret = (enum instance_state)i;
+			return true;
+		}
+	return false;
+}
+
 const char *instance_status(enum instance_state state)
 {
 	return state <= INSTANCE_CONFIGURING_WORDPRESS ? "PROVISIONING" : instance_state_name(state);

@@ -150,6 +150,7 @@ struct instance {
 };
 
 const char *instance_state_name(enum instance_state state); /* also of INSTANCE_NONE */
+bool        instance_state_parse(struct str name, enum instance_state *ret);
 
 /* The coarse view: the seven steps of provisioning are PROVISIONING. */
 const char *instance_status(enum instance_state state);

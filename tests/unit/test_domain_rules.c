@@ -410,7 +410,8 @@ TEST(a_runway_without_use_has_no_end)
 
 TEST(tables_are_printed_whole)
 {
-	struct buf b;
+	struct buf          b;
+	enum instance_state state;
 
 	buf_init(&b, 65536);
 	instance_print_table(&b);
@@ -420,4 +421,6 @@ TEST(tables_are_printed_whole)
 	sandbox_print_table(&b);
 	CHECK(strstr(b.p, "available") && strstr(b.p, "put in quarantine by an operator"));
 	buf_fini(&b);
+	CHECK(instance_state_parse(STR("SCALING"), &state) && state == INSTANCE_SCALING);
+	CHECK(!instance_state_parse(STR("scaling"), &state));
 }
