@@ -297,6 +297,19 @@ def test_d29_once_holds_are_released_the_stacks_go(removal):
 
 
 @needs_moto
+def test_d29_with_messages_in_a_queue_nothing_is_removed(removal):
+    removal.leasehold("hold", "drain", "hand-over", "--yes", "--reason", "replaced")
+    sqs = removal.cloud.client("sqs")
+    dead = sqs.get_queue_url(QueueName="isb-billing-sep-event-dlq-moto")["QueueUrl"]
+    sqs.send_message(QueueUrl=dead, MessageBody="{}")
+    assert "The queue isb-billing-sep-event-dlq-moto has messages (1)" in removal.remove(code=7).stderr
+    assert len(removal.stacks()) == 2
+    removal.env["LEASEHOLD_DROP_MESSAGES"] = "1"
+    removal.remove()
+    assert removal.stacks() == []
+
+
+@needs_moto
 def test_d29_the_stack_of_the_management_account_can_be_left_to_its_owner(removal):
     removal.leasehold("hold", "drain", "hand-over", "--yes", "--reason", "replaced")
     removal.env["LEASEHOLD_ORG_BY_HAND"] = "1"
