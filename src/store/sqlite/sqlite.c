@@ -50,7 +50,7 @@ struct sqlite_store {
 	bool                     is_memory_lost; /* a commit failed: read again what is kept beside the file */
 	struct sqlite_file       file;           /* ours alone; not used unless it was asked for */
 	struct hot_index         hots[HOTS_MAX]; /* of both connections */
-	struct tally             tallies[TALLIES_MAX];
+	struct kept_count        kept_counts[KEPT_COUNTS_MAX];
 };
 
 enum rc sqlite_is_foreign(struct err *e)
@@ -242,8 +242,8 @@ static enum rc load_memory(struct sqlite_connection *c, struct err *e)
 		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", c->row_counts[i].type->name); /* fits */
 		rc = sqlite_read_number(c->db, sql, &c->row_counts[i].rows, e);
 	}
-	for (size_t i = 0; !rc && i < c->tally_count; i++)
-		rc = tally_load(&c->tallies[i], c->db, e);
+	for (size_t i = 0; !rc && i < c->kept_counts_used; i++)
+		rc = kept_count_load(&c->kept_counts[i], c->db, e);
 	return rc;
 }
 
@@ -281,8 +281,8 @@ static void commit_batch(struct sqlite_store *store, size_t count)
 	}
 	for (size_t i = 0; !rc && i < c->hot_count; i++)
 		hot_commit(&c->hots[i]);
-	for (size_t i = 0; !rc && i < c->tally_count; i++)
-		tally_commit(&c->tallies[i]);
+	for (size_t i = 0; !rc && i < c->kept_counts_used; i++)
+		kept_count_commit(&c->kept_counts[i]);
 	store->is_memory_lost |= c->is_memory_doubted;
 	c->is_memory_doubted = false;
 	store_note_commit(&store->base, rc, &e, count, c->has_written || sqlite3_total_changes(db) != changes);
@@ -449,9 +449,9 @@ static void add_type(struct sqlite_connection *c, const struct record_type *type
 			assert(type->is_packed && c->hot_count < HOTS_MAX);
 			hot_init(&c->hots[c->hot_count++], type, i);
 		} else if (type->indexes[i].is_counted) {
-			assert(c->tally_count < TALLIES_MAX);
-			c->tallies[c->tally_count].type = type;
-			c->tallies[c->tally_count++].index = i;
+			assert(c->kept_counts_used < KEPT_COUNTS_MAX);
+			c->kept_counts[c->kept_counts_used].type = type;
+			c->kept_counts[c->kept_counts_used++].index = i;
 		}
 	for (int i = 0; type->is_packed && i < type->index_count; i++)
 		if (!sqlite_is_in_file(&type->indexes[i])) {
@@ -480,12 +480,12 @@ static enum rc connect_both(struct sqlite_store *store, const struct sqlite_opti
 	if (!rc)
 		rc = sqlite_prepare_schema(writer->db, o->types, o->type_count, !o->is_owned, e);
 	writer->hots = store->hots;
-	writer->tallies = store->reader_connection.tallies = store->tallies;
+	writer->kept_counts = store->reader_connection.kept_counts = store->kept_counts;
 	for (size_t i = 0; !rc && i < o->type_count; i++)
 		add_type(writer, o->types[i]);
 	store->reader_connection.hots = store->hots;
 	store->reader_connection.hot_count = writer->hot_count;
-	store->reader_connection.tally_count = writer->tally_count;
+	store->reader_connection.kept_counts_used = writer->kept_counts_used;
 	store->reader_connection.is_reader = true;
 	if (!rc)
 		rc = load_memory(writer, e);

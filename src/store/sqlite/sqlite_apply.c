@@ -89,9 +89,9 @@ static enum rc note_change(struct session *s, const struct record_type *type, in
 	for (size_t i = 0; i < c->hot_count; i++)
 		if (c->hots[i].type == type && !hot_note(&c->hots[i], seq, before, after))
 			return row_was_changed(type, e);
-	for (size_t i = 0; i < c->tally_count; i++)
-		if (c->tallies[i].type == type)
-			tally_note(&c->tallies[i], before, after);
+	for (size_t i = 0; i < c->kept_counts_used; i++)
+		if (c->kept_counts[i].type == type)
+			kept_count_note(&c->kept_counts[i], before, after);
 	if (count)
 		count->rows += (after != NULL) - (before != NULL);
 	return RC_OK;

@@ -7,7 +7,7 @@
 #include "store/sqlite/sqlite.h"
 #include "store/sqlite/sqlite_file.h"
 #include "store/sqlite/sqlite_hot.h"
-#include "store/sqlite/sqlite_tally.h"
+#include "store/sqlite/sqlite_counts.h"
 #include "store/sqlite/sqlite_unique.h"
 #include "store/store_ops.h"
 
@@ -18,7 +18,7 @@ enum {
 	PACKED_MAX = 4,
 	PENDING_MAX = 16,
 	ROW_COUNTS_MAX = 4,
-	TALLIES_MAX = 4
+	KEPT_COUNTS_MAX = 4
 };
 
 /* What a prepared statement does: everything its text depends on. */
@@ -65,8 +65,8 @@ struct sqlite_connection {
 	size_t                    packed_count;
 	struct hot_index         *hots; /* of writer and reader */
 	size_t                    hot_count;
-	struct tally             *tallies; /* of both, too */
-	size_t                    tally_count;
+	struct kept_count        *kept_counts; /* of both, too */
+	size_t                    kept_counts_used;
 	bool                      is_reader;
 	bool                      is_memory_doubted; /* the writer's: a row was not what is kept of it */
 

@@ -510,9 +510,9 @@ enum rc sqlite_count(struct session *s, const struct record_type *type, int inde
 		*ret = hot_count(hot, hash.number, c->is_reader);
 		return RC_OK;
 	}
-	for (size_t i = 0; i < c->tally_count; i++)
-		if (c->tallies[i].type == type && c->tallies[i].index == index) {
-			*ret = tally_count(&c->tallies[i], hash.number, c->is_reader);
+	for (size_t i = 0; i < c->kept_counts_used; i++)
+		if (c->kept_counts[i].type == type && c->kept_counts[i].index == index) {
+			*ret = kept_count_of(&c->kept_counts[i], hash.number, c->is_reader);
 			return RC_OK;
 		}
 	if ((rc = packed_settle(c, type, e)) ||
