@@ -62,9 +62,10 @@ def load(name):
     if name not in known:
         raw = loader.load_service_model(name, "service-2")
         merge(raw, copy.deepcopy(newer.get(name, {})))
-        known[name] = {raw["metadata"]["protocol"]: ServiceModel(raw, name)}
+        made = {raw["metadata"]["protocol"]: ServiceModel(raw, name)}
         if name == "sqs":
-            known[name]["json"] = ServiceModel(json_twin(raw), name)
+            made["json"] = ServiceModel(json_twin(raw), name)
+        known[name] = made  # whole: other threads look here meanwhile
     return known[name]
 
 
