@@ -40,6 +40,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "domain/ports/csp.h"
 #include "http/api/api.h"
 #include "http/api/blocking.h"
 #include "http/api/line.h"
@@ -73,6 +74,8 @@ struct server {
 	uv_signal_t          on_term, on_int, on_hup;
 	struct reload        reload;
 	struct steady        steady;
+	const char          *vendor; /* the name of its provider */
+	bool                 is_sim_csp;
 	struct store        *sim_store; /* of the simulated vendor and cloud; NULL when there is a real vendor */
 	struct wiring       *wiring;
 	struct api          *api;
@@ -204,15 +207,18 @@ static enum rc open_csp(struct server *s, struct err *e)
 	if (!http.base_url || ((lease_parts_is_wanted(c) || guard_parts_is_wanted(c)) && !aws_parts_is_wanted(c)) ||
 	    instance_parts_is_sim(c, s->p.is_dev))
 		rc = open_sim(s, e);
+	s->is_sim_csp = !http.base_url;
 	if (http.base_url)
 		inner = csp_http_open(&http);
 	else if (!rc)
 		rc = csp_sim_open(&(struct csp_sim_options){ s->sim_store, sim_cloud_faults(s->p.sim),
 		                                             config_number(c, CONFIG_SIM_SANDBOXES) },
 		                  &inner, e);
-	if (!rc)
-		s->p.csp = csp_breaker_open(inner, &guard);
-	return rc;
+	if (rc)
+		return rc;
+	s->vendor = inner->ops->name;
+	s->p.csp = csp_breaker_open(inner, &guard);
+	return RC_OK;
 }
 
 static void on_pass(void *arg)
@@ -226,9 +232,9 @@ static void on_pass(void *arg)
 static struct str notice(const struct server *s)
 {
 	struct config *c = s->p.config;
-	bool           is_sim_csp = !s->p.is_dev && !config_text(c, CONFIG_CSP_URL),
-	     is_sim_cloud = !s->p.is_dev && s->p.leases && s->p.leases->sim;
-	int64_t scale = s->p.is_dev ? config_number(c, CONFIG_TIME_SCALE) : 1;
+	bool           is_sim_csp = !s->p.is_dev && s->is_sim_csp;
+	bool           is_sim_cloud = !s->p.is_dev && s->p.leases && s->p.leases->sim;
+	int64_t        scale = s->p.is_dev ? config_number(c, CONFIG_TIME_SCALE) : 1;
 
 	if (scale > 1)
 		return str_format(&c->arena, "Time runs %" PRId64 " times faster here than in the real world.", scale);
@@ -623,7 +629,7 @@ static void announce(struct server *s)
 		LOG_STR("version", STR(LEASEHOLD_VERSION)),
 		LOG_STR("data", config_str(s->p.config, CONFIG_DATA)),
 		LOG_STR("store", config_str(s->p.config, CONFIG_STORE)),
-		LOG_STR("csp", config_text(s->p.config, CONFIG_CSP_URL) ? STR("http") : STR("simulated")),
+		LOG_STR("csp", s->is_sim_csp ? STR("simulated") : str_from(s->vendor)),
 	};
 
 	aws_parts_warn(s->p.config);
@@ -637,7 +643,7 @@ static void announce(struct server *s)
 	if (!s->p.is_dev && s->p.leases && s->p.leases->sim)
 		log_write(LOG_WARNING, "serve", NULL, 0, "%s is set: lending accounts of a simulated organisation",
 		          config_name(CONFIG_JWT_SECRET));
-	if (!s->p.is_dev && !config_text(s->p.config, CONFIG_CSP_URL))
+	if (!s->p.is_dev && s->is_sim_csp)
 		log_write(LOG_WARNING, "serve", NULL, 0, "no %s: lending simulated sandboxes",
 		          config_name(CONFIG_CSP_URL));
 	if (!is_tls && !str_starts_with(listen, STR("127.")) && !str_starts_with(listen, STR("[::1]")))

@@ -14,6 +14,9 @@
 	X(STALE, "stale")                       \
 	X(DELETION_FAILED, "deletion_failed")
 
+/* The same for people. */
+#define SANDBOX_STATES_TEXT "available, allocated, pending_deletion, stale or deletion_failed"
+
 enum sandbox_state {
 #define X(name, text) SANDBOX_##name,
 	SANDBOX_STATES(X)

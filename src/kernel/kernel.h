@@ -11,9 +11,9 @@ struct saga_kind;
 struct session;
 struct store;
 
-/* Events of this type go to this queue. One row of the routing table. */
+/* Events of these types go to this queue. One row of the routing table. */
 struct route {
-	const char *pattern; /* an event type; '*' at the end stands for anything */
+	const char *pattern; /* event types, separated by commas; '*' at the end of one stands for anything */
 	const char *queue;
 };
 

@@ -7,8 +7,9 @@
 #include "base/metrics.h"
 #include "kernel/kernel.h"
 
-_Static_assert((int)METRIC_POOL_DELETION_FAILED - (int)METRIC_POOL_AVAILABLE == (int)SANDBOX_DELETION_FAILED,
-               "the pool's gauges are in the order of the states");
+_Static_assert((int)METRIC_POOL_DELETION_FAILED - (int)METRIC_POOL_AVAILABLE == (int)SANDBOX_DELETION_FAILED &&
+                       (int)METRIC_POOL_TOTAL - (int)METRIC_POOL_AVAILABLE == (int)SANDBOX_STATE_COUNT,
+               "base/metrics.def has a gauge for each state, in the order of the states, right before POOL_TOTAL");
 
 void gauges_init(struct gauges *g, struct kernel *k)
 {

@@ -141,7 +141,7 @@ def test_every_file_that_starts_a_thread_is_known():
 
 def test_the_states_of_an_instance_are_those_of_its_table():
     rows = re.findall(r"\{ (.+?),\s+INSTANCE_ON_(\w+),\s+INSTANCE_(\w+),\s+\"", (ROOT / "src/domain/instance.c").read_text())
-    assert len(rows) == 33
+    assert len(rows) > 30
     documented = re.findall(r"^\| (\d+) \| (.+?) \| (\w+) \|", (ROOT / "docs/instances.md").read_text(), re.M)
-    assert [int(row[0]) for row in documented] == list(range(1, 34))
+    assert [int(row[0]) for row in documented] == list(range(1, len(rows) + 1))
     assert [row[2] for row in documented] == [row[2] for row in rows]

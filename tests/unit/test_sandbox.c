@@ -83,6 +83,15 @@ TEST(every_event_in_every_state_does_what_the_table_says)
 		}
 }
 
+TEST(the_text_of_the_states_names_all_of_them)
+{
+	CLEANUP(buf_fini) struct buf text = BUF(200);
+
+	for (int i = 0; i < SANDBOX_STATE_COUNT; i++)
+		buf_addf(&text, "%s%s", !i ? "" : i == SANDBOX_STATE_COUNT - 1 ? " or " : ", ", sandbox_state_names[i]);
+	CHECK(str_eq(buf_str(&text), STR(SANDBOX_STATES_TEXT)));
+}
+
 /* Every state that can be reached from `from` in any number of steps. */
 static void find_reachable(enum sandbox_state from, bool ret[SANDBOX_STATE_COUNT + 1])
 {

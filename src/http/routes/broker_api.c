@@ -300,7 +300,7 @@ HANDLER(claims_show, view_submit(r, claims_pause_get, NEW_OF(r, struct claims_pa
 static enum rc read_filter(struct request *r, struct listing *v, struct err *e)
 {
 	struct sandbox_list *l = v->list;
-	const char          *must = "available, allocated, pending_deletion, stale or deletion_failed";
+	const char          *must = SANDBOX_STATES_TEXT;
 	int                  status;
 	enum rc rc = ops_read_word(r, "status", sandbox_state_names, SANDBOX_STATE_COUNT, must, &status, e);
 

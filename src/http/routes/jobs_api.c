@@ -184,8 +184,7 @@ void handle_bulk_delete(struct request *r)
 	enum rc            rc = request_query(r, "status", &status, &r->e);
 
 	if (!rc && !sandbox_state_parse(status, &job.status))
-		rc = err_set(&r->e, RC_INVALID,
-		             "status is required: available, allocated, pending_deletion, stale or deletion_failed");
+		rc = err_set(&r->e, RC_INVALID, "status is required: " SANDBOX_STATES_TEXT);
 	if (request_is_good(r, rc))
 		run_job(r, &job);
 }

@@ -15,6 +15,11 @@
 #include "http/api/ops.h"
 #include "kernel/edge/intake.h"
 
+/* The states of a sandbox in the tables, as words of which a value is one, and as members with a number each. A bar
+ * behind the last word does no harm. */
+#define STATE_WORD(name, text)   text "|"
+#define STATE_NUMBER(name, text) text ":i "
+
 const struct spec_param spec_params[] = {
 #define PARAM(id, name, where, type, least, most, is_required, description) \
 	{ id, name, where, type, least, most, is_required, description },
