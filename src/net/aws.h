@@ -38,7 +38,7 @@ void                 aws_identity_free(struct aws_identity *i);
 MUST_CHECK enum rc aws_identity_get(struct aws_identity *i, struct arena *a, struct aws_credentials *ret,
                                     struct err *e);
 
-/* The service did not accept these: unless others are held by now, the next get looks for new ones. */
+/* The service did not accept these: the next get looks for new ones, unless it has others by now. */
 void aws_identity_refuse(struct aws_identity *i, const struct aws_credentials *refused);
 
 /* A role that is assumed by a role lasts an hour at most, whatever its own settings say. */
@@ -122,9 +122,9 @@ struct aws_request {
  * status.
  * RC_LIMITED: every attempt was throttled; it did not happen.
  * RC_UNAVAILABLE, RC_TIMEOUT: it did not answer, or with 5xx to the last; whether it may have happened: is_uncertain.
- * Throttling, 5xx and broken connections are retried with full jitter while the total time lasts. A clock that is far off and credentials that have ended are each
- * corrected once, beyond attempts_max. Any failure of aws_identity_get() and before(). RC_TOO_LARGE for an answer over
- * AWS_REPLY_MAX. *ret is set in every case; without an answer only what is counted. */
+ * Throttling, 5xx and broken connections are retried with full jitter while the total time lasts. A clock that is far
+ * off and expired credentials are each corrected once, beyond attempts_max. Any failure of aws_identity_get() and
+ * before(). RC_TOO_LARGE for an answer over AWS_REPLY_MAX. *ret is always set; without an answer, only its counts. */
 MUST_CHECK enum rc aws_send(struct aws_client *c, const struct aws_request *req, struct arena *a, struct aws_reply *ret,
                             struct err *e);
 

@@ -3,7 +3,6 @@
  * environment names. */
 #include "net/lambda_api.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "net/fetch.h"
