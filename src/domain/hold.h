@@ -123,8 +123,8 @@ void hold_rules_defaults(struct hold_rules *ret);
 /* "lab-:billing=48,metadata=2184;play-:billing=40": add these pools; texts stay the input's. RC_INVALID says where. */
 MUST_CHECK enum rc hold_rules_read_pools(struct hold_rules *rules, struct str text, struct err *e);
 
-/* RC_INVALID: a billing hold is too short for the bills of two leases to be apart for certain: 24 h and twice the
- * padding are needed. 0 is allowed, and means that nobody is interested. */
+/* RC_INVALID: a billing hold is too short to keep the bills of two leases apart for certain: it takes 24 h and twice
+ * the padding. 0 is allowed: bills need not be kept apart. */
 MUST_CHECK enum rc hold_rules_check(const struct hold_rules *rules, struct err *e);
 
 /* Hours of a hold for this reason of an account with this name. */

@@ -70,8 +70,7 @@ enum lease_event {
 extern const char *const lease_event_names[LEASE_EVENT_COUNT];
 
 struct lease_step {
-	enum lease_status from;
-	enum lease_event  on;
+	uint32_t          from; /* bit n: status n */
 	enum lease_status to;
 };
 
