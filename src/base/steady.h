@@ -41,5 +41,5 @@ bool steady_hear(struct steady *s, struct steady_reading now, int64_t other_ms);
  * at told_ms of its own time. Continues that, unless the date was set back meanwhile. */
 void steady_resume(struct steady *s, struct steady_reading now, int64_t differs_ms, int64_t told_ms);
 
-/* The clock that goes by it. The steady must outlive it. */
+/* A clock that shows its time. The steady must outlive it. */
 struct clock clock_steady(struct steady *s);

@@ -91,7 +91,7 @@ struct trace trace_enter(struct str trace)
 {
 	struct trace before = current;
 
-	/* It may come from the store, which we do not trust: one of another length is none. */
+	/* It may come from the store, which we do not trust: any other length counts as none. */
 	if (trace.n == TRACE_TEXT_MAX)
 		memcpy(current.text, trace.p, TRACE_TEXT_MAX);
 	else

@@ -63,7 +63,7 @@ enum {
 	HOLD_ID_SIZE = 27,   /* 12 digits, '-', 13 digits, NUL */
 	HOLD_NAME_SIZE = 64, /* of the schedule: the longest name that a scheduler outside takes, and NUL */
 	HOLD_NOTE_MAX = 1000,
-	HOLDS_OPEN_MAX = 16,      /* of one account: so many can be closed, with what follows, in one transaction */
+	HOLDS_OPEN_MAX = 16,      /* of one account: as many as one transaction can close, with what follows */
 	HOLDS_BY_PERSONS_MAX = 5, /* leaves room for those that come by themselves, and for locking it away */
 	HOLD_POOLS_MAX = 16,
 	HOLD_HOURS_MAX = 24 * 3650,

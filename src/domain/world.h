@@ -91,7 +91,7 @@ struct world_rule {
 	enum world_fault fault;
 	enum world_call  call;       /* or WORLD_ANY_CALL */
 	int64_t          per_mille;  /* of the calls (moves, runs) that it happens to */
-	int64_t          count;      /* it happens so often, then no more; 0: no such limit */
+	int64_t          count;      /* it happens this often, then no more; 0: no such limit */
 	int64_t          until_ms;   /* and not after this; 0: no such limit */
 	int64_t          latency_ms; /* WORLD_LATENCY only */
 	int64_t          resource;   /* of calls for a tenant's instance: 1 + an enum instance_resource; 0: any call */

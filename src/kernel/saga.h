@@ -98,7 +98,7 @@ struct saga_prune {
 };
 txn_fn saga_prune;
 
-/* Is it at work, in either direction? An empty id is none. */
+/* Is it under way, in either direction? Never with an empty id. */
 MUST_CHECK enum rc saga_is_under_way(struct session *s, struct str id, bool *ret, struct err *e);
 
 /* How many are in each state, except the ended, which are many. Read-only; arg is int64_t[SAGA_OPEN_STATES]. */

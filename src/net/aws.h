@@ -32,7 +32,7 @@ struct aws_identity_options {
 struct aws_identity *aws_identity_new(const struct aws_identity_options *o);
 void                 aws_identity_free(struct aws_identity *i);
 
-/* RC_DENIED with all places that were looked at when there are none, or when STS denies the role; RC_INVALID,
+/* RC_DENIED, naming all places that were looked at, when there are none, or when STS denies the role; RC_INVALID,
  * RC_UNAVAILABLE, RC_TIMEOUT when a place that was set up is wrong or does not answer. Texts are copied into the
  * arena. */
 MUST_CHECK enum rc aws_identity_get(struct aws_identity *i, struct arena *a, struct aws_credentials *ret,
@@ -54,7 +54,7 @@ struct aws_role_options {
 /* "arn:aws:iam::123456789012:role/NAME", in the region's partition. */
 struct str aws_role_arn(const char *region, struct str account_id, struct str role, struct arena *a);
 
-/* Assume a role that our own credentials may, such as one in another account, for so many seconds. The session's name
+/* Assume a role that our own credentials may, such as one in another account, for this many seconds. The session's name
  * is shown in the account's audit trail: letters, digits and =,.@-_ only. RC_DENIED with STS's code: it refuses us;
  * RC_UNAVAILABLE, RC_TIMEOUT: try later; and all of aws_identity_get(). Texts are in the arena. */
 MUST_CHECK enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, struct str session,

@@ -64,7 +64,7 @@ bool fetch_may_go_on(void);
 /* The value of a reply header, trimmed; empty when it is not there. */
 struct str fetch_header(const struct fetch_reply *reply, const char *name);
 
-/* Seconds since 1970 of a Date header; false when it is none. */
+/* Seconds since 1970 of a Date header; false when it is not a date. */
 bool fetch_date(struct str text, int64_t *ret_sec);
 
 /* Add text so that it is one part of a URL's path or one value of its query, whatever is in it. */

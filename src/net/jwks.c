@@ -56,7 +56,7 @@ static EVP_PKEY *make_key(const char *type, OSSL_PARAM_BLD *parts)
 	return key;
 }
 
-/* A member in base64url, as bytes of at most so many. */
+/* A member in base64url, decoded: at most max bytes. */
 static bool read_bytes(const json_t *object, const char *name, size_t max, struct arena *a, struct str *ret)
 {
 	struct str text;

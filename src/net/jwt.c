@@ -135,7 +135,7 @@ static enum rc check_header(const struct jwt_parts *parts, struct err *e)
 	return RC_OK;
 }
 
-/* A time that others may have written with a fraction. False when it is none. */
+/* A time that others may have written with a fraction. False when it is not a time. */
 static bool read_time(const json_t *payload, const char *name, int64_t *ret)
 {
 	const json_t *value = json_object_get(payload, name);

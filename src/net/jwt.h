@@ -44,7 +44,7 @@ MUST_CHECK enum rc jwt_read(struct str token, const struct jwt_secrets *secrets,
 struct jwt_parts {
 	struct str header, payload; /* JSON, not looked at yet */
 	struct str signature;       /* bytes */
-	struct str signed_text;     /* what the signature is of */
+	struct str signed_text;     /* what is signed */
 };
 MUST_CHECK enum rc jwt_split(struct str token, struct arena *a, struct jwt_parts *ret, struct err *e);
 

@@ -43,7 +43,7 @@ enum { FINDINGS_MAX = 32 };
 
 /* Compute all rules and store what changed; AlarmRaised, AlarmCleared and AlarmChanged (severity) are emitted with
  * it. A rule that cannot be computed changes nothing of its own and keeps no other from being computed; the answer
- * is then the first such failure, and the counts are set all the same. Blocks. */
+ * is then the first such failure, and the counts are set nevertheless. Blocks. */
 struct alarm_check {
 	struct kernel           *kernel;
 	const struct alarm_rule *rules;

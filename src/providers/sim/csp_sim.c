@@ -42,7 +42,7 @@ static enum rc make_one(struct session *s, struct csp_sim *sim, int64_t number, 
 	return RC_OK;
 }
 
-/* A change of the stock: so many more; or others only when this one is there, which is deleted. */
+/* A change of the stock: count more; with an external_id, only if that one is there, and it is deleted. */
 struct restocking {
 	struct csp_sim *sim;
 	int64_t         count;
