@@ -2,17 +2,14 @@
 /*
  * addr.c - the special IP addresses, as one table.
  *
- * IPv4 addresses are looked up in their IPv6 form ::ffff:a.b.c.d, and so are those that a translator would make of an
- * IPv6 address: the family cannot disguise an address. The first row that fits decides, so exceptions come first.
+ * IPv4 addresses are looked up in their IPv6 form ::ffff:a.b.c.d, and so are those that a translator would turn an IPv6
+ * address into: no address can hide behind its family. The first row that fits decides, so exceptions come first.
  */
 #include "base/addr.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <sys/socket.h>
-
-#include "base/attr.h"
 
 #define MAPPED 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff
 
@@ -62,7 +59,7 @@ static const struct {
 	unsigned char readings[4][4]; /* places of the IPv4 address */
 } carriers[] = {
 	{ { 0, 0x64, 0xff, 0x9b },            96, 1, { { 12, 13, 14, 15 } } }, /* NAT64 (RFC 6052) */
-	{ { 0, 0x64, 0xff, 0x9b, 0, 1 },      96, 1, { { 12, 13, 14, 15 } } }, /* NAT64 of one's own (RFC 8215) */
+	{ { 0, 0x64, 0xff, 0x9b, 0, 1 },      96, 1, { { 12, 13, 14, 15 } } }, /* local NAT64 (RFC 8215) */
 	{ { 0, 0x64, 0xff, 0x9b, 0, 1 },      48, 4,
 	  { { 6, 7, 9, 10 }, { 7, 9, 10, 11 }, { 9, 10, 11, 12 }, { 12, 13, 14, 15 } } },
 	{ { 0x20, 0x02 },                     16, 1, { { 2, 3, 4, 5 } } },     /* 6to4 (RFC 3056) */

@@ -1,4 +1,4 @@
-/* addr.h - where an IP address lies: on the internet, in a network of one's own, or where nobody has business. */
+/* addr.h - where an IP address lies: on the internet, in a private network, or where no request may go. */
 #pragma once
 
 #include "base/str.h"
@@ -12,7 +12,7 @@ enum addr_place {
 	ADDR_FORBIDDEN, /* link-local, a cloud's metadata, multicast, no IP address: never called for others */
 };
 
-/* A text such as 10.0.0.1 or fe80::1, without brackets. False when it is no address. */
+/* A text such as 10.0.0.1 or fe80::1, without brackets. False when it is not an address. */
 bool addr_place_of_text(struct str text, enum addr_place *ret);
 
 enum addr_place addr_place(const struct sockaddr *sa);
@@ -24,11 +24,9 @@ struct ip {
 
 enum { IP_BITS = 128, IP_MAPPED_BITS = 96 }; /* an IPv4 network of n bits has IP_MAPPED_BITS + n here */
 
-/* All zero for what is no IP address. */
+/* All zero when it is not an IP address. */
 struct ip ip_of(const struct sockaddr *sa);
-
-/* A text such as 10.0.0.1 or fe80::1, without brackets. False when it is no address. */
-bool ip_of_text(struct str text, struct ip *ret);
+bool      ip_of_text(struct str text, struct ip *ret); /* as above */
 
 bool ip_is_v4(const struct ip *ip);
 

@@ -1,10 +1,6 @@
 /* breaker.h - a circuit breaker: after too many failures in a row it holds calls back for a while. Pure; no lock. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 
 /* Set threshold and timeout_ms (both above zero), leave the rest zero. Plain data. */
@@ -23,8 +19,7 @@ struct breaker {
  * time-out is over, then true for exactly one call, the probe, until that one is noted. */
 MUST_CHECK bool breaker_allows(struct breaker *b, struct wall now, uint64_t *ret_ticket);
 
-/* How an allowed call ended. A call that was allowed before the last change of state says nothing about the present
- * one and is ignored. */
+/* How an allowed call ended. One that was allowed before the last change of state is ignored. */
 void breaker_note(struct breaker *b, uint64_t ticket, bool is_ok, struct wall now);
 
 /* When the next probe is due; zero when closed. In the past while a probe is under way. */

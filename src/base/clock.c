@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.c - the reader of the system's clocks, together with steady.c. Everything else is told the time. */
+/* clock.c - the only reader of the system's clocks, besides steady.c. Everything else is given the time. */
 #include "base/clock.h"
 
 #include <assert.h>

@@ -18,7 +18,7 @@ struct clock {
 	struct wall (*wall)(const struct clock *c);
 	struct mono (*mono)(const struct clock *c);
 	int64_t        test_ms, test_mono_ms; /* of the clocks of tests */
-	int64_t        scale;                 /* so many times faster than the machine's; 0: as fast */
+	int64_t        scale;                 /* how many times faster than the machine's; 0: as fast */
 	struct steady *steady;                /* used by clock_steady only */
 	int64_t start_ms, start_us; /* used by clock_scaled only: when it began, by itself and by the machine's mono */
 };
@@ -26,17 +26,17 @@ struct clock {
 /* The machine's own clock. */
 extern const struct clock clock_real;
 
-/* Does it show the machine's date? One that is steady does while it believes it. */
+/* Does it show the machine's date? A steady clock does while it follows it. */
 bool clock_is_real(const struct clock *c);
 
 /* Shows `start` now and runs scale times as fast as the machine's clock, whatever happens to the machine's date. */
 enum { CLOCK_SCALE_MAX = 100000 };
 struct clock clock_scaled(struct wall start, int64_t scale);
 
-/* How far the clock goes while so much time passes on the machine. */
+/* How far the clock advances while this much time passes on the machine. */
 int64_t clock_span_ms(const struct clock *c, int64_t machine_ms);
 
-/* How much time passes on the machine until the clock has gone so far; never too little. */
+/* How much time passes on the machine until the clock has advanced this far; rounded up. */
 int64_t clock_wait_ms(const struct clock *c, int64_t span_ms);
 
 static inline struct wall clock_now(const struct clock *c)
@@ -44,7 +44,7 @@ static inline struct wall clock_now(const struct clock *c)
 	return c->wall(c);
 }
 
-/* For how long something has lasted, also when the clock was set meanwhile. */
+/* For measuring how long something takes, even when the clock is set meanwhile. */
 static inline struct mono clock_mono(const struct clock *c)
 {
 	return c->mono(c);
@@ -62,7 +62,7 @@ static inline struct wall wall_from_sec(int64_t sec)
 
 struct mono mono_now(void);
 int64_t     mono_ns(void);
-void        mono_sleep(int64_t ms); /* not less, whatever signals come */
+void        mono_sleep(int64_t ms); /* not less, even when signals arrive */
 
 /* "2026-11-15T18:03:43Z" of seconds since 1970; needs room for 21 bytes. */
 enum { ISO_TIME_SIZE = 32 };

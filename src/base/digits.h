@@ -1,4 +1,4 @@
-/* digits.h - a number in decimal, written where it belongs; for what is written all the time. */
+/* digits.h - decimal numbers, written straight into place; for hot paths. */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 enum { DIGITS_MAX = 20 }; /* with its sign */
 
-/* At most DIGITS_MAX characters, no NUL; there is room for as many even when it takes less. Answers where it ends. */
+/* Writes at most DIGITS_MAX characters, no NUL; needs room for that many even when fewer are used. Returns the end. */
 static inline char *digits_put(char *at, int64_t number)
 {
 	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"

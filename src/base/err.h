@@ -44,7 +44,7 @@ struct err { /* lives in the caller's frame; all zero means "nothing noted" */
 enum rc err_set_code(struct err *e, enum rc rc, const char *code, const char *fmt, ...) PRINTF_LIKE(4, 5);
 #define err_set(e, rc, ...) err_set_code((e), (rc), NULL, __VA_ARGS__)
 
-/* Pass a failure up: put context before the cause. rc is returned unchanged; RC_OK is none, and nothing is noted. */
+/* Pass a failure up: put context before the cause. rc is returned unchanged; with RC_OK nothing is noted. */
 enum rc err_wrap(struct err *e, enum rc rc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Ready for another attempt. */

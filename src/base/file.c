@@ -54,12 +54,13 @@ enum rc secret_file_check(const char *path, const struct stat *st, struct err *e
 	if (st->st_mode & (S_IRWXO | S_IWGRP | S_IXGRP))
 		return err_set(
 		        e, RC_INVALID,
-		        "%s: has secrets, and others may read or change it (mode %03o); do: chmod 640 %s, or 600", path,
-		        (unsigned)st->st_mode & 0777, path);
+		        "%s: holds secrets, but others may read or change it (mode %03o); run: chmod 640 %s, or 600",
+		        path, (unsigned)st->st_mode & 0777, path);
 	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return err_set(e, RC_INVALID,
-		               "%s: has secrets, and belongs to somebody else; its owner must be root or the user that "
-		               "runs this",
-		               path);
+		return err_set(
+		        e, RC_INVALID,
+		        "%s: holds secrets, but belongs to somebody else; its owner must be root or the user that "
+		        "runs this",
+		        path);
 	return RC_OK;
 }

@@ -1,4 +1,4 @@
-/* file.h - whole files through a descriptor, and whether a file may be trusted with secrets. */
+/* file.h - whole files through a descriptor, and whether a file is safe for secrets. */
 #pragma once
 
 #include "base/err.h"

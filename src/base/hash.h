@@ -1,4 +1,4 @@
-/* hash.h - SHA-256, plain and with a key (HMAC), by OpenSSL. The process ends when that has no memory. */
+/* hash.h - SHA-256, plain and with a key (HMAC), by OpenSSL. The process ends when OpenSSL has no memory. */
 #pragma once
 
 #include "base/str.h"

@@ -3,7 +3,7 @@
  * id.c - where randomness comes from.
  *
  * Secrets are read from the kernel. Request ids and jitter come from a small generator per thread (xoshiro256**),
- * seeded once from the kernel, because a system call for each request would be felt.
+ * seeded once from the kernel, because a system call for each request would be too slow.
  */
 #include "base/id.h"
 

@@ -11,9 +11,9 @@ void id_random(void *ret, size_t size);
 
 /* A random number, fast and per thread; not for secrets. */
 uint64_t id_fast_random(void);
-uint64_t id_draw(void *ignored); /* the same, for those who are given a source of numbers */
+uint64_t id_draw(void *ignored); /* the same, as a callback */
 
-/* A random UUID (version 4). Unique, but guessable by whoever saw others: never a secret. */
+/* A random UUID (version 4). Unique, but guessable from others: never a secret. */
 void id_uuid(char ret[ID_UUID_SIZE]);
 
 /* A secret token: 43 characters, 256 random bits, URL-safe. */

@@ -1,4 +1,4 @@
-/* lock.h - a mutex that is held until the end of its block, however that is left. */
+/* lock.h - a mutex that is held until the end of its block, however the block is left. */
 #pragma once
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ static inline void lock_release(pthread_mutex_t **taken)
 	pthread_mutex_unlock(*taken);
 }
 
-/* LOCKED(&p->lock); the result of a return is still computed with the lock. One in a block. */
+/* LOCKED(&p->lock); a return's value is still computed with the lock held. At most one in a block. */
 #define LOCKED(mutex)                                                      \
 	CLEANUP(lock_release) pthread_mutex_t *locked_ = lock_take(mutex); \
 	(void)locked_

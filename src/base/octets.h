@@ -1,4 +1,4 @@
-/* octets.h - eight bytes at a time: is there one among them that wants a closer look? */
+/* octets.h - eight bytes at a time: does any of them need a closer look? */
 #pragma once
 
 #include <endian.h>
@@ -21,7 +21,7 @@ static inline uint64_t octets_at(const void *p)
 	return le64toh(x);
 }
 
-/* Not 0 when any of them is below c (1 to 128), is c, or is not ASCII. Which one is not told. */
+/* Not 0 when any of them is below c (1 to 128), is c, or is not ASCII. Does not say which one. */
 static inline uint64_t octets_below(uint64_t x, unsigned char c)
 {
 	return (x - OCTETS_OF(c)) & ~x & OCTETS_OF(0x80);
@@ -32,13 +32,8 @@ static inline uint64_t octets_equal(uint64_t x, unsigned char c)
 	return octets_below(x ^ OCTETS_OF(c), 1);
 }
 
-static inline uint64_t octets_not_ascii(uint64_t x)
-{
-	return x & OCTETS_OF(0x80);
-}
-
-/* Not 0 when any of them cannot stand in a JSON string as it is: a control character, a quote, a backslash. Also
- * one that is not ASCII, when all have to be. */
+/* Not 0 when any of them must be escaped in a JSON string: a control character, a quote, a backslash, or, when all must
+ * be ASCII, one that is not. */
 static inline uint64_t octets_quoted(uint64_t x, bool is_ascii_only)
 {
 	uint64_t found = (x - OCTETS_OF(0x20)) | ((x ^ OCTETS_OF('"')) - OCTETS_OF(1)) |
@@ -47,7 +42,7 @@ static inline uint64_t octets_quoted(uint64_t x, bool is_ascii_only)
 	return (is_ascii_only ? found | x : found & ~x) & OCTETS_OF(0x80);
 }
 
-/* The same question for sixteen bytes, without an answer where: true when one of them cannot stand as it is. */
+/* The same for sixteen bytes, without saying where: true when one of them must be escaped. */
 static inline bool octets_are_quoted(const void *p, bool is_ascii_only)
 {
 	typedef uint8_t      sixteen __attribute__((vector_size(16)));

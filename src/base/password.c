@@ -32,7 +32,7 @@ enum rc password_hash(struct str password, char ret[PASSWORD_HASH_SIZE], struct 
 	memset(ret, 0, PASSWORD_HASH_SIZE);
 	if (crypto_pwhash_str_alg(ret, password.p, password.n, crypto_pwhash_OPSLIMIT_INTERACTIVE,
 	                          crypto_pwhash_MEMLIMIT_INTERACTIVE, crypto_pwhash_ALG_ARGON2ID13))
-		return err_set(e, RC_UNAVAILABLE, "hashing a password needs %d MiB of memory, which cannot be had",
+		return err_set(e, RC_UNAVAILABLE, "hashing a password needs %d MiB of memory, which is not available",
 		               (int)(crypto_pwhash_MEMLIMIT_INTERACTIVE >> 20));
 	return RC_OK;
 }

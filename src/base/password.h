@@ -9,7 +9,7 @@ enum { PASSWORD_MIN = 8, PASSWORD_MAX = 256, PASSWORD_HASH_SIZE = 128 };
 /* "$argon2id$v=19$m=65536,t=2,p=1$...", salted. RC_INVALID: too short or too long. RC_UNAVAILABLE: no memory. */
 MUST_CHECK enum rc password_hash(struct str password, char ret[PASSWORD_HASH_SIZE], struct err *e);
 
-/* True for a hash that password_verify() can work with, at a price that we are ready to pay. */
+/* True for a hash that password_verify() can work with, at a cost within our limits. */
 bool password_is_hash(struct str text);
 
 /* Is this the password of the hash? hash is NUL-terminated and passed password_is_hash(). */

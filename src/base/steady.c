@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steady.c - a time that is not led astray by a date that jumps.
+ * steady.c - a time that does not follow a date that jumps.
  *
  * One number says it all: how far our time is ahead of the time since boot. A reading that agrees renews it, so slow
  * corrections are followed for ever; one that differs by more than a step is ignored. Several threads may renew it at
@@ -11,21 +11,17 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { NEAR_MS = 20000 }; /* less than half a step: who is near one time is not near the other */
+enum { NEAR_MS = 20000 }; /* less than half a step: a clock near one of the two times is not near the other */
 
 #define STEADY_UNSET INT64_MIN
 
-static int64_t read_ms(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 struct steady_reading steady_read_machine(void)
 {
-	return (struct steady_reading){ .machine_ms = read_ms(CLOCK_REALTIME), .boot_ms = read_ms(CLOCK_BOOTTIME) };
+	struct timespec boot;
+
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	return (struct steady_reading){ .machine_ms = clock_now(&clock_real).ms,
+		                        .boot_ms = (int64_t)boot.tv_sec * 1000 + boot.tv_nsec / 1000000 };
 }
 
 void steady_init(struct steady *s)

@@ -1,13 +1,11 @@
-/* steady.h - the time that a service goes by when the machine's date may be set under it.
+/* steady.h - the time that a service keeps when the machine's date may be changed while it runs.
  *
- * It follows the machine's date through corrections of up to STEADY_STEP_MS, and goes on by the time since boot
- * through any longer step: until the step is taken back, a person accepts it, or somebody else's clock says the same.
- * So a date that is wrong for a while ends no lease and puts off no job. Any thread. */
+ * It follows the machine's date through corrections of up to STEADY_STEP_MS. After a larger step it goes on by the time
+ * since boot, until the step is undone, a person accepts it, or another clock agrees with it. So a date that is wrong
+ * for a while ends no lease and delays no job. Any thread. */
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/clock.h"
 
@@ -24,7 +22,7 @@ struct steady_reading {
 };
 struct steady_reading steady_read_machine(void);
 
-/* One that takes the first date it is shown. */
+/* It takes the first date that it sees. */
 void steady_init(struct steady *s);
 
 /* Our time, given what the machine says. */
@@ -36,12 +34,12 @@ int64_t steady_differs_ms(const struct steady *s);
 /* Take the machine's date as it is. */
 void steady_accept(struct steady *s, struct steady_reading now);
 
-/* Somebody else's clock, right to a few seconds. True: it agrees with the machine's, whose date is followed again. */
+/* Another clock, right to a few seconds. True: it agrees with the machine's, whose date is followed again. */
 bool steady_hear(struct steady *s, struct steady_reading now, int64_t other_ms);
 
 /* At a start: the previous process did not follow the machine's date either, which was ahead by differs_ms, as it noted
  * at told_ms of its own time. Continues that, unless the date was set back meanwhile. */
 void steady_resume(struct steady *s, struct steady_reading now, int64_t differs_ms, int64_t told_ms);
 
-/* The clock that goes by it. The steady must outlive it. */
+/* A clock that shows its time. The steady must outlive it. */
 struct clock clock_steady(struct steady *s);

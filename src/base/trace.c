@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.c - trace ids, from whoever calls us to whomever we call.
+ * trace.c - trace ids, from our callers to those we call.
  *
  * We make no spans: the context is handed on as it came, which the standard allows (W3C Trace Context, "pass through").
  * It goes with a transaction into the events and sagas that it makes, from there into what is done for them on whatever
@@ -9,7 +9,6 @@
 #include "base/trace.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { ID_AT = 3, ID_LEN = 32, PARENT_AT = 36, PARENT_LEN = 16, FLAGS_AT = 53, AMAZON_TIME_LEN = 8 };
 
@@ -38,7 +37,7 @@ static bool read_standard(struct str text, struct trace *ret)
 	return true;
 }
 
-/* "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1", of which a balancer sends the root only. */
+/* "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"; a balancer sends the root only. */
 static bool read_amazon(struct str text, struct trace *ret)
 {
 	struct str root = STR(""), parent = STR(""), sampled = STR("");
@@ -92,7 +91,7 @@ struct trace trace_enter(struct str trace)
 {
 	struct trace before = current;
 
-	/* What was stored is the world's: one of another length is none. */
+	/* It may come from the store, which we do not trust: any other length counts as none. */
 	if (trace.n == TRACE_TEXT_MAX)
 		memcpy(current.text, trace.p, TRACE_TEXT_MAX);
 	else

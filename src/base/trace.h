@@ -1,4 +1,4 @@
-/* trace.h - for whose request a thread works: a W3C trace context, taken in, handed on, never begun. */
+/* trace.h - whose request a thread works for: a W3C trace context, taken in and handed on, never started. */
 #pragma once
 
 #include "base/str.h"
@@ -10,18 +10,18 @@ struct trace {
 	char text[TRACE_TEXT_MAX + 1];
 };
 
-/* What a caller has sent: traceparent, or else X-Amzn-Trace-Id. False, and *ret is empty, when neither makes sense: as
- * the standard wants it, that is no error. */
+/* What a caller has sent: traceparent, or else X-Amzn-Trace-Id. False, and *ret is empty, when neither makes sense,
+ * which the standard says is not an error. */
 bool trace_read(struct str traceparent, struct str amazon, struct trace *ret);
 
-/* The part that all of a trace have in common, for logs. */
+/* The id that all of a trace share, for logs. */
 struct str trace_id(struct str trace);
 
 /* The same as X-Amzn-Trace-Id. trace is not empty. */
 const char *trace_to_amazon(struct str trace, char buf[TRACE_AMAZON_SIZE]);
 
-/* From now on this thread works for it: its log lines, outgoing calls and transactions say so. Gives back for what it
- * did before, for trace_return(). */
+/* From now on this thread works for it: its log lines, outgoing calls and transactions say so. Returns what it worked
+ * for before, for trace_return(). */
 struct trace trace_enter(struct str trace);
 void         trace_return(const struct trace *before);
 

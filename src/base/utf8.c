@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * utf8.c - which bytes are a character, and text without those that are none.
+ * utf8.c - which bytes form a character, and text cleaned of those that do not.
  *
- * Strict as RFC 3629 has it: no longer form than needed, no surrogates, nothing above U+10FFFF.
+ * As strict as RFC 3629: no longer form than needed, no surrogates, nothing above U+10FFFF.
  */
 #include "base/utf8.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 
@@ -72,19 +69,14 @@ struct str utf8_line(struct arena *a, struct str s, size_t max)
 
 	for (size_t at = 0; at < s.n;) {
 		size_t length = utf8_length(str_of(s.p + at, s.n - at));
-		size_t taken = length ? length : 1;
+		bool   is_kept = length && !is_control((const unsigned char *)s.p + at, length);
+		size_t size = is_kept ? length : 1;
 
-		if (!length || is_control((const unsigned char *)s.p + at, length)) {
-			if (n + 1 > max)
-				break;
-			line[n++] = length ? ' ' : '?';
-		} else {
-			if (n + length > max)
-				break;
-			memcpy(line + n, s.p + at, length);
-			n += length;
-		}
-		at += taken;
+		if (n + size > max)
+			break;
+		memcpy(line + n, is_kept ? s.p + at : length ? " " : "?", size);
+		n += size;
+		at += length ? length : 1;
 	}
 	return str_of(line, n);
 }

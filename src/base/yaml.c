@@ -107,7 +107,7 @@ static const char *decoration_of(const yaml_event_t *event)
 	const yaml_char_t *anchor = NULL, *tag = NULL;
 
 	switch (event->type) {
-	case YAML_ALIAS_EVENT: return "aliases (*name) are not taken; write the value out";
+	case YAML_ALIAS_EVENT: return "aliases (*name) are not accepted; write the value out";
 	case YAML_SCALAR_EVENT:
 		anchor = event->data.scalar.anchor;
 		tag = event->data.scalar.tag;
@@ -123,8 +123,8 @@ static const char *decoration_of(const yaml_event_t *event)
 	default: break;
 	}
 	if (anchor)
-		return "anchors (&name) are not taken; write the value out";
-	return tag ? "tags (!name) are not taken; the kind of a value follows from its form" : NULL;
+		return "anchors (&name) are not accepted; write the value out";
+	return tag ? "tags (!name) are not accepted; the type of a value follows from its form" : NULL;
 }
 
 static enum rc add_value(struct reader *r, const yaml_event_t *event, int depth, json_t **ret);
@@ -162,7 +162,7 @@ static enum rc add_member(struct reader *r, const yaml_event_t *event, int depth
 	if (strlen(name) != event->data.scalar.length)
 		return refuse(r, &event->start_mark, "a key with the character NUL");
 	if (json_object_get(object, name))
-		return err_set(r->e, RC_INVALID, "not valid YAML at line %zu: the key '%.40s' is there twice",
+		return err_set(r->e, RC_INVALID, "not valid YAML at line %zu: the key '%.40s' appears twice",
 		               event->start_mark.line + 1, name);
 	if ((rc = next_event(r, &next)))
 		return rc;
@@ -227,7 +227,7 @@ static enum rc expect_end(struct reader *r)
 		if (rc)
 			return rc;
 		if (event.type != wanted[i])
-			rc = refuse(r, &event.start_mark, "one document is taken, not more");
+			rc = refuse(r, &event.start_mark, "only one document is accepted");
 		yaml_event_delete(&event);
 		if (rc)
 			return rc;
@@ -265,7 +265,7 @@ enum rc yaml_parse(struct str text, json_t **ret, struct err *e)
 	enum rc       rc;
 
 	if (text.n > YAML_BYTES_MAX)
-		return err_set(e, RC_INVALID, "YAML of %zu bytes, at most %d are taken", text.n, YAML_BYTES_MAX);
+		return err_set(e, RC_INVALID, "YAML of %zu bytes; at most %d are accepted", text.n, YAML_BYTES_MAX);
 	if (!yaml_parser_initialize(&r.parser))
 		abort(); /* fails only without memory */
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
@@ -278,18 +278,15 @@ enum rc yaml_parse(struct str text, json_t **ret, struct err *e)
 /* Between two neighbours, as in a document: there a line break of any kind shows. */
 static bool is_read_back(struct str text)
 {
-	CLEANUP(json_freep) json_t *value = NULL;
-	const json_t               *item = NULL;
-	struct buf                  b = BUF(YAML_BYTES_MAX);
-	bool                        is_same;
+	CLEANUP(json_freep) json_t  *value = NULL;
+	const json_t                *item = NULL;
+	CLEANUP(buf_fini) struct buf b = BUF(YAML_BYTES_MAX);
 
 	buf_addf(&b, "a:\n- %.*s\n- x\n", STR_ARG(text));
 	if (!b.is_full && yaml_parse(buf_str(&b), &value, NULL) == RC_OK &&
 	    json_array_size(json_object_get(value, "a")) == 2)
 		item = json_array_get(json_object_get(value, "a"), 0);
-	is_same = json_is_string(item) && str_eq(text, str_of(json_string_value(item), json_string_length(item)));
-	buf_fini(&b);
-	return is_same;
+	return json_is_string(item) && str_eq(text, str_of(json_string_value(item), json_string_length(item)));
 }
 
 bool yaml_is_plain(struct str text)

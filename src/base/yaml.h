@@ -1,4 +1,4 @@
-/* yaml.h - strict YAML in (libyaml, with limits), as a jansson value: what a configuration needs, without surprises. */
+/* yaml.h - strict YAML (by libyaml, with limits) as a jansson value: what a configuration needs, without surprises. */
 #pragma once
 
 #include <jansson.h>

@@ -2,15 +2,15 @@
 /*
  * account.c - the life of an account of the pool.
  *
- * CleanUp -> Cooldown -> Available -> Active <-> Frozen -> CleanUp, again and again; aside of that Quarantine, for what
- * could not be cleaned or is not where it should be, and Exit, the way out. The status is a target: the organisation
+ * CleanUp -> Cooldown -> Available -> Active <-> Frozen -> CleanUp, again and again; besides, Quarantine for what could
+ * not be cleaned or is not where it should be, and Exit, the way out. The status is a target: the organisation
  * and the access grants follow it.
  *
  * Always true:
  *   1. status changes only in account_apply(), only along the table below.
  *   2. The only way to Available is a cleanup that succeeded, and a rest after it whose last hold is closed.
  *      [account_ok()]
- *   3. Only who is Active has a holder: every other status means that nobody shall have access.      [account_ok()]
+ *   3. Only an Active account has a holder: every other status means that nobody may have access.    [account_ok()]
  *
  * Not here: how the world is brought behind the record (service/), how often a cleanup is tried (service/).
  */
@@ -18,47 +18,21 @@
 
 #include <assert.h>
 
-/* clang-format off */
-static const struct account_step steps[] = {
-	/* from                on                     to                 */
-	{ ACCOUNT_AVAILABLE,  ACCOUNT_ON_LEND,       ACCOUNT_ACTIVE     },
-	{ ACCOUNT_AVAILABLE,  ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
-	{ ACCOUNT_AVAILABLE,  ACCOUNT_ON_EJECT,      ACCOUNT_EXIT       },
-	{ ACCOUNT_ACTIVE,     ACCOUNT_ON_FREEZE,     ACCOUNT_FROZEN     },
-	{ ACCOUNT_ACTIVE,     ACCOUNT_ON_TAKE_BACK,  ACCOUNT_CLEANUP    },
-	{ ACCOUNT_ACTIVE,     ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
-	{ ACCOUNT_ACTIVE,     ACCOUNT_ON_EJECT,      ACCOUNT_EXIT       },
-	{ ACCOUNT_FROZEN,     ACCOUNT_ON_UNFREEZE,   ACCOUNT_ACTIVE     },
-	{ ACCOUNT_FROZEN,     ACCOUNT_ON_TAKE_BACK,  ACCOUNT_CLEANUP    },
-	{ ACCOUNT_FROZEN,     ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
-	{ ACCOUNT_FROZEN,     ACCOUNT_ON_EJECT,      ACCOUNT_EXIT       },
-	{ ACCOUNT_AVAILABLE,  ACCOUNT_ON_HOLD,       ACCOUNT_COOLDOWN   },
-	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_CLEANED,    ACCOUNT_COOLDOWN   },
-	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_RELEASE,    ACCOUNT_AVAILABLE  },
-	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
-	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_EJECT,      ACCOUNT_EXIT       },
-	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
-	{ ACCOUNT_COOLDOWN,   ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
-	{ ACCOUNT_CLEANUP,    ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
-	{ ACCOUNT_QUARANTINE, ACCOUNT_ON_RETRY,      ACCOUNT_CLEANUP    },
-	{ ACCOUNT_QUARANTINE, ACCOUNT_ON_QUARANTINE, ACCOUNT_QUARANTINE },
-	{ ACCOUNT_QUARANTINE, ACCOUNT_ON_EJECT,      ACCOUNT_EXIT       },
-	{ ACCOUNT_EXIT,       ACCOUNT_ON_EJECT,      ACCOUNT_EXIT       },
-};
+#define IN(name) (UINT32_C(1) << ACCOUNT_##name)
 
-/* As in "cannot be lent". */
-static const char *const done_to_it[ACCOUNT_EVENT_COUNT] = {
-	[ACCOUNT_ON_REGISTER]   = "registered",
-	[ACCOUNT_ON_LEND]       = "lent",
-	[ACCOUNT_ON_FREEZE]     = "frozen",
-	[ACCOUNT_ON_UNFREEZE]   = "unfrozen",
-	[ACCOUNT_ON_TAKE_BACK]  = "taken back",
-	[ACCOUNT_ON_CLEANED]    = "declared clean",
-	[ACCOUNT_ON_RELEASE]    = "released from its cooldown",
-	[ACCOUNT_ON_HOLD]       = "held back",
-	[ACCOUNT_ON_QUARANTINE] = "put into quarantine",
-	[ACCOUNT_ON_RETRY]      = "cleaned again",
-	[ACCOUNT_ON_EJECT]      = "ejected",
+/* clang-format off */
+static const struct account_step steps[ACCOUNT_EVENT_COUNT] = {
+	[ACCOUNT_ON_REGISTER]   = { 0, /* it has no status yet */ ACCOUNT_CLEANUP,    "registered" },
+	[ACCOUNT_ON_LEND]       = { IN(AVAILABLE),                ACCOUNT_ACTIVE,     "lent" },
+	[ACCOUNT_ON_FREEZE]     = { IN(ACTIVE),                   ACCOUNT_FROZEN,     "frozen" },
+	[ACCOUNT_ON_UNFREEZE]   = { IN(FROZEN),                   ACCOUNT_ACTIVE,     "unfrozen" },
+	[ACCOUNT_ON_TAKE_BACK]  = { IN(ACTIVE) | IN(FROZEN),      ACCOUNT_CLEANUP,    "taken back" },
+	[ACCOUNT_ON_CLEANED]    = { IN(CLEANUP),                  ACCOUNT_COOLDOWN,   "declared clean" },
+	[ACCOUNT_ON_RELEASE]    = { IN(COOLDOWN),                 ACCOUNT_AVAILABLE,  "released from its cooldown" },
+	[ACCOUNT_ON_HOLD]       = { IN(AVAILABLE),                ACCOUNT_COOLDOWN,   "held back" },
+	[ACCOUNT_ON_QUARANTINE] = { ~IN(EXIT),                    ACCOUNT_QUARANTINE, "put into quarantine" },
+	[ACCOUNT_ON_RETRY]      = { IN(QUARANTINE) | IN(COOLDOWN) | IN(CLEANUP), ACCOUNT_CLEANUP, "cleaned again" },
+	[ACCOUNT_ON_EJECT]      = { ~IN(CLEANUP),                 ACCOUNT_EXIT,       "ejected" },
 };
 /* clang-format on */
 
@@ -86,17 +60,14 @@ bool account_ok(const struct account *a)
 
 const struct account_step *account_step(enum account_status from, enum account_event on)
 {
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-		if (steps[i].from == from && steps[i].on == on)
-			return &steps[i];
-	return NULL;
+	assert(on < ACCOUNT_EVENT_COUNT);
+	return from < ACCOUNT_STATUS_COUNT && steps[on].from >> from & 1 ? &steps[on] : NULL;
 }
 
 enum rc account_apply(struct account *a, enum account_event on, struct wall now, struct err *e)
 {
 	const struct account_step *step = account_step(a->status, on);
 
-	assert(on < ACCOUNT_EVENT_COUNT);
 	if (on == ACCOUNT_ON_REGISTER && a->version > 0)
 		return err_set(e, RC_CONFLICT, "account %.*s is registered already, it is %s", STR_ARG(a->id),
 		               account_status_names[a->status]);
@@ -107,7 +78,7 @@ enum rc account_apply(struct account *a, enum account_event on, struct wall now,
 	}
 	if (!step)
 		return err_set(e, RC_CONFLICT, "account %.*s is %s: it cannot be %s", STR_ARG(a->id),
-		               account_status_names[a->status], done_to_it[on]);
+		               account_status_names[a->status], steps[on].done);
 	if (step->to != ACCOUNT_ACTIVE)
 		a->holder = STR("");
 	if (on == ACCOUNT_ON_CLEANED)

@@ -1,12 +1,12 @@
-/* account.h - an account of the pool: where it should be (its status names its OU), where it is, whose it is. Pure. */
+/* account.h - an account of the pool: where it should be (its status names its OU), where it is, who holds it. Pure. */
 #pragma once
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 
-/* The first five are upstream's, with the names of their OUs; Exit is the way out of the pool. Who rests after a
- * cleanup is in the OU Quarantine, and upstream's clients see that status: account_ou_names[] has what they know. */
+/* The first five are upstream's, with the names of their OUs; Exit is the way out of the pool. An account in cooldown
+ * is in the OU Quarantine, and upstream's clients see that as its status: account_ou_names[] has what they know. */
 #define ACCOUNT_STATUSES(X)                       \
 	X(AVAILABLE, "Available", "Available")    \
 	X(ACTIVE, "Active", "Active")             \
@@ -61,32 +61,32 @@ struct account {
 bool account_ok(const struct account *a);
 
 enum account_event {
-	ACCOUNT_ON_REGISTER,   /* (new) -> CleanUp */
-	ACCOUNT_ON_LEND,       /* Available -> Active */
-	ACCOUNT_ON_FREEZE,     /* Active -> Frozen */
-	ACCOUNT_ON_UNFREEZE,   /* Frozen -> Active */
-	ACCOUNT_ON_TAKE_BACK,  /* Active, Frozen -> CleanUp */
-	ACCOUNT_ON_CLEANED,    /* CleanUp -> Cooldown */
-	ACCOUNT_ON_RELEASE,    /* Cooldown -> Available: its last hold is closed */
-	ACCOUNT_ON_HOLD,       /* Available -> Cooldown: a person holds it */
-	ACCOUNT_ON_QUARANTINE, /* any but Exit -> Quarantine */
-	ACCOUNT_ON_RETRY,      /* Quarantine, Cooldown, CleanUp -> CleanUp */
-	ACCOUNT_ON_EJECT,      /* any but CleanUp -> Exit */
+	ACCOUNT_ON_REGISTER,
+	ACCOUNT_ON_LEND,
+	ACCOUNT_ON_FREEZE,
+	ACCOUNT_ON_UNFREEZE,
+	ACCOUNT_ON_TAKE_BACK,
+	ACCOUNT_ON_CLEANED,
+	ACCOUNT_ON_RELEASE, /* its last hold is closed */
+	ACCOUNT_ON_HOLD,    /* a person holds it */
+	ACCOUNT_ON_QUARANTINE,
+	ACCOUNT_ON_RETRY,
+	ACCOUNT_ON_EJECT,
 	ACCOUNT_EVENT_COUNT
 };
 
 struct account_step {
-	enum account_status from;
-	enum account_event  on;
+	uint32_t            from; /* bit n: status n */
 	enum account_status to;
+	const char         *done; /* as in "cannot be lent" */
 };
 
 /* The row for this event in this status; NULL: not allowed. Registering has no row: nothing is stored before it. */
 const struct account_step *account_step(enum account_status from, enum account_event on);
 
-/* The only writer of status. An account that leaves Active loses its holder; one that is lent gets holder and lease_uuid
- * from the caller, who also clears lease_uuid when the lease is over. REGISTER is for an account that was never
- * stored (version 0). RC_CONFLICT: not from this status. */
+/* The only writer of status. An account that leaves Active loses its holder; one that is lent gets holder and
+ * lease_uuid from the caller, who also clears lease_uuid when the lease is over. REGISTER is for an account that was
+ * never stored (version 0). RC_CONFLICT: not from this status. */
 MUST_CHECK enum rc account_apply(struct account *a, enum account_event on, struct wall now, struct err *e);
 
 /* Does the world still have to follow? */

@@ -1,4 +1,4 @@
-/* approval.h - the operator's rules: which requests are approved at once, asked a person about, or denied. Pure.
+/* approval.h - the operator's rules: which requests are approved at once, decided by a person, or denied. Pure.
  *
  *   {"rules": [{"id": "students", "then": "approve",
  *               "when": {"template": "small", "domain": "*.ac.uk", "maxHours": 24}}]}
@@ -58,7 +58,7 @@ struct approval_policy {
 MUST_CHECK enum rc approval_parse(struct str text, struct arena *a, struct approval_policy *ret,
                                   struct problems *problems);
 
-/* The same of a document that has been taken apart already. */
+/* The same for a document that is parsed already. */
 MUST_CHECK enum rc approval_read(json_t *document, struct arena *a, struct approval_policy *ret,
                                  struct problems *problems);
 
@@ -69,7 +69,7 @@ void approval_write(const struct approval_rule *rule, struct json_out *o);
 struct approval_question {
 	struct str template_uuid, template_name;
 	struct str email; /* of the owner to be */
-	unsigned   roles; /* his */
+	unsigned   roles; /* of the owner */
 	struct str cost_group;
 	int64_t    max_spend, duration_ms; /* 0: none */
 };

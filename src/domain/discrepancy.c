@@ -17,7 +17,6 @@
  */
 #include "domain/discrepancy.h"
 
-#include "base/arena.h"
 #include "domain/account.h"
 
 const char *const discrepancy_names[DISCREPANCY_COUNT] = { DISCREPANCIES(ROW_TEXT) };
@@ -115,8 +114,9 @@ struct str discrepancy_text(enum discrepancy d, const struct pool_view *v, struc
 		return str_format(a, "account %.*s is held, but it is in %.*s: somebody has moved it", STR_ARG(v->id),
 		                  STR_ARG(at));
 	case DISCREPANCY_FOREIGN_REST:
-		return str_format(a, "account %.*s is in %.*s, and not by us: the other system sees to it",
-		                  STR_ARG(v->id), STR_ARG(at));
+		return str_format(
+		        a, "account %.*s is in %.*s, but we did not put it there: the other system looks after it",
+		        STR_ARG(v->id), STR_ARG(at));
 	case DISCREPANCY_NO_HOLD:
 		return str_format(a, "account %.*s is in cooldown, and nothing holds it", STR_ARG(v->id));
 	case DISCREPANCY_BYPASS:

@@ -18,7 +18,7 @@
 	X(LENT_BYPASS, "lent-bypass", false)        /* the same, and lent already */                                  \
 	X(NO_TIMER, "no-timer", true)               /* a hold that nothing would release: armed again */              \
 	X(EVENTS_SILENT, "events-silent", false)    /* accounts were cleaned, and no event told of a move */          \
-	X(STUCK_MOVE, "stuck-move", true)      /* beside another system: a move of ours that nobody goes on with */   \
+	X(STUCK_MOVE, "stuck-move", true)           /* beside another system: a move of ours that has stalled */      \
 	X(STALE_HOLD, "stale-hold", true)      /* the same: held, but lent, cleaned or gone: the hold is closed */    \
 	X(LEFT_REST, "left-rest", false)       /* the same: held, but in Available by hand: a person decides */       \
 	X(FOREIGN_REST, "foreign-rest", false) /* the same: in Quarantine, and not by us */

@@ -3,7 +3,7 @@
  * guard.c - the decision about a move that another system has made.
  *
  * Always true:
- *   1. Whatever comes from CleanUp into Available, and is tracked, is held, unless it is so already, leased, tagged or
+ *   1. Every tracked account that moves from CleanUp to Available is held, unless it is held already, leased, tagged or
  *      ejected.
  *   2. A move that does not come from CleanUp is never held: so our own release starts nothing. [NOT_FROM_CLEANUP]
  *   3. The tag is looked at last: a move that is not held anyway does not use it up.
@@ -13,8 +13,6 @@
  * something else.
  */
 #include "domain/guard.h"
-
-#include "base/attr.h"
 
 const char *const guard_outcome_actions[GUARD_OUTCOME_COUNT] = { GUARD_OUTCOMES(ROW_TEXT) };
 

@@ -13,8 +13,6 @@
 
 #include <assert.h>
 
-#include "base/arena.h"
-
 enum { ACCOUNT_DIGITS = 12 };
 
 const char *const hold_reason_names[HOLD_REASON_COUNT] = { HOLD_REASONS(ROW_TEXT) };

@@ -63,7 +63,7 @@ enum {
 	HOLD_ID_SIZE = 27,   /* 12 digits, '-', 13 digits, NUL */
 	HOLD_NAME_SIZE = 64, /* of the schedule: the longest name that a scheduler outside takes, and NUL */
 	HOLD_NOTE_MAX = 1000,
-	HOLDS_OPEN_MAX = 16,      /* of one account: so many can be closed, with what follows, in one transaction */
+	HOLDS_OPEN_MAX = 16,      /* of one account: as many as one transaction can close, with what follows */
 	HOLDS_BY_PERSONS_MAX = 5, /* leaves room for those that come by themselves, and for locking it away */
 	HOLD_POOLS_MAX = 16,
 	HOLD_HOURS_MAX = 24 * 3650,
@@ -123,8 +123,8 @@ void hold_rules_defaults(struct hold_rules *ret);
 /* "lab-:billing=48,metadata=2184;play-:billing=40": add these pools; texts stay the input's. RC_INVALID says where. */
 MUST_CHECK enum rc hold_rules_read_pools(struct hold_rules *rules, struct str text, struct err *e);
 
-/* RC_INVALID: a billing hold is too short for the bills of two leases to be apart for certain: 24 h and twice the
- * padding are needed. 0 is allowed, and means that nobody is interested. */
+/* RC_INVALID: a billing hold is too short to keep the bills of two leases apart for certain: it takes 24 h and twice
+ * the padding. 0 is allowed: bills need not be kept apart. */
 MUST_CHECK enum rc hold_rules_check(const struct hold_rules *rules, struct err *e);
 
 /* Hours of a hold for this reason of an account with this name. */

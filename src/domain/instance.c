@@ -9,7 +9,7 @@
  * Always true:
  *   1. state changes only in instance_apply(), only along the table.
  *   2. DEPROVISIONED is the end of an instance: a tenant that wants another gets one with a new id.
- *   3. Who is ACTIVE has all its resources.                                          [instance_ok()]
+ *   3. An ACTIVE instance has all its resources.                                     [instance_ok()]
  *
  * Not here: who may ask (http/), what is done outside (service/instance/).
  */
@@ -60,37 +60,15 @@ const struct instance_step instance_steps[INSTANCE_STEPS] = {
 	{ BIT(PENDING_PROVISIONING),               INSTANCE_ON_DELETE,         INSTANCE_PENDING_DEPROVISIONING, "before the saga took it" },
 };
 
-const char *const instance_state_names[INSTANCE_STATE_COUNT] = {
-#define X(name, is_rest) #name,
-	INSTANCE_STATES(X)
-#undef X
-};
+#define NAME(name, is_rest) #name,
+const char *const instance_state_names[INSTANCE_STATE_COUNT] = { INSTANCE_STATES(NAME) };
 const char *const instance_tier_names[TIER_COUNT] = { "STANDARD", "PROFESSIONAL", "ENTERPRISE" };
 const char *const instance_deployment_names[DEPLOYMENT_COUNT] = { "NONE", "IN_PROGRESS", "COMPLETED", "FAILED" };
-const char *const instance_resource_names[INSTANCE_RESOURCE_COUNT] = {
-#define X(name, text) text,
-	INSTANCE_RESOURCES(X)
-#undef X
-};
+const char *const instance_resource_names[INSTANCE_RESOURCE_COUNT] = { INSTANCE_RESOURCES(ROW_TEXT) };
 /* clang-format on */
 
-static const struct {
-	const char *text, *word;
-} triggers[INSTANCE_TRIGGER_COUNT] = {
-#define X(name, text, word) { text, word },
-	INSTANCE_TRIGGERS(X)
-#undef X
-};
-
-const char *instance_trigger_text(enum instance_trigger on)
-{
-	return triggers[on].text;
-}
-
-const char *instance_trigger_word(enum instance_trigger on)
-{
-	return triggers[on].word;
-}
+const char *const instance_trigger_texts[INSTANCE_TRIGGER_COUNT] = { INSTANCE_TRIGGERS(ROW_TEXT) };
+const char *const instance_trigger_words[INSTANCE_TRIGGER_COUNT] = { INSTANCE_TRIGGERS(ROW_THIRD) };
 
 const char *instance_state_name(enum instance_state state)
 {
@@ -99,12 +77,11 @@ const char *instance_state_name(enum instance_state state)
 
 bool instance_state_parse(struct str name, enum instance_state *ret)
 {
-	for (int i = 0; i < INSTANCE_STATE_COUNT; i++)
-		if (str_eq(name, str_from(instance_state_names[i]))) {
-			*ret = (enum instance_state)i;
-			return true;
-		}
-	return false;
+	int found = str_word(name, instance_state_names, INSTANCE_STATE_COUNT);
+
+	if (found < INSTANCE_STATE_COUNT)
+		*ret = (enum instance_state)found;
+	return found < INSTANCE_STATE_COUNT;
 }
 
 const char *instance_status(enum instance_state state)
@@ -114,11 +91,7 @@ const char *instance_status(enum instance_state state)
 
 bool instance_state_is_rest(enum instance_state state)
 {
-	static const bool is_rest[INSTANCE_STATE_COUNT] = {
-#define X(name, is_rest) is_rest,
-		INSTANCE_STATES(X)
-#undef X
-	};
+	static const bool is_rest[INSTANCE_STATE_COUNT] = { INSTANCE_STATES(ROW_TEXT) };
 
 	return state == INSTANCE_NONE || is_rest[state];
 }
@@ -140,24 +113,23 @@ void instance_put_allowed(struct json_out *o, const char *name, enum instance_st
 {
 	json_put_array(o, name);
 	for (int on = 0; on < INSTANCE_TRIGGER_COUNT; on++)
-		if (triggers[on].word[0] && instance_step(from, (enum instance_trigger)on))
-			json_add_str(o, str_from(triggers[on].word));
+		if (instance_trigger_words[on][0] && instance_step(from, (enum instance_trigger)on))
+			json_add_str(o, str_from(instance_trigger_words[on]));
 	json_close_array(o);
-}
-
-static void print_row(struct buf *b, size_t number, enum instance_state from, const struct instance_step *s)
-{
-	buf_addf(b, "%2zu  %-22s  %-22s  %s%s%s\n", number, instance_state_name(from), instance_state_name(s->to),
-	         triggers[s->on].text, s->guard[0] ? "; " : "", s->guard);
 }
 
 void instance_print_table(struct buf *b)
 {
 	buf_addf(b, "%2s  %-22s  %-22s  %s\n", "#", "FROM", "TO", "WHEN");
-	for (size_t i = 0; i < INSTANCE_STEPS; i++)
+	for (size_t i = 0; i < INSTANCE_STEPS; i++) {
+		const struct instance_step *s = &instance_steps[i];
+
 		for (int from = 0; from <= INSTANCE_NONE; from++)
-			if (instance_steps[i].from & UINT32_C(1) << from)
-				print_row(b, i + 1, (enum instance_state)from, &instance_steps[i]);
+			if (s->from & UINT32_C(1) << from)
+				buf_addf(b, "%2zu  %-22s  %-22s  %s%s%s\n", i + 1,
+				         instance_state_name((enum instance_state)from), instance_state_name(s->to),
+				         instance_trigger_texts[s->on], s->guard[0] ? "; " : "", s->guard);
+	}
 }
 
 static bool has_all(const struct instance *i)
@@ -181,11 +153,12 @@ bool instance_ok(const struct instance *i)
 enum rc instance_apply(struct instance *i, enum instance_trigger on, int64_t now_ms, struct err *e)
 {
 	const struct instance_step *step = instance_step(i->state, on);
+	const char                 *word = instance_trigger_words[on];
 
 	if (!step && instance_state_is_rest(i->state))
 		return err_set_code(e, RC_UNFIT, "INVALID_STATUS_TRANSITION", "instance %.*s is %s: %s is not possible",
 		                    STR_ARG(i->id), instance_state_name(i->state),
-		                    triggers[on].word[0] ? triggers[on].word : triggers[on].text);
+		                    word[0] ? word : instance_trigger_texts[on]);
 	if (!step)
 		return err_set_code(e, RC_UNFIT, "OPERATION_IN_PROGRESS",
 		                    "instance %.*s is %s: wait until that has ended, then try again", STR_ARG(i->id),
@@ -209,25 +182,14 @@ struct str instance_version(struct str wanted, const char *versions)
 
 	if (!wanted.n || str_eq(wanted, STR("latest")))
 		return str_cut(&rest, ' ');
-	while (rest.n) {
-		struct str version = str_cut(&rest, ' ');
-
-		if (str_eq(version, wanted))
-			return version;
-	}
-	return STR("");
+	return str_is_word_of(wanted, versions) ? wanted : STR("");
 }
 
 /* --- names --- */
 
 bool tenant_id_is_ok(struct str id)
 {
-	if (id.n < TENANT_ID_MIN || id.n > TENANT_ID_MAX || id.p[0] == '-')
-		return false;
-	for (size_t i = 0; i < id.n; i++)
-		if (!(id.p[i] >= 'a' && id.p[i] <= 'z') && !(id.p[i] >= '0' && id.p[i] <= '9') && id.p[i] != '-')
-			return false;
-	return true;
+	return id.n >= TENANT_ID_MIN && id.n <= TENANT_ID_MAX && id.p[0] != '-' && str_is_of(id, "a-z0-9-");
 }
 
 /* An id without the prefix would have the name of the one with it; so would a long one that begins as another does. */
@@ -236,7 +198,7 @@ void instance_short_name(struct str tenant, char ret[INSTANCE_NAME_SIZE])
 	enum { HASH = 8, KEPT = INSTANCE_NAME_SIZE - 1 - 1 - HASH };
 	static const struct str prefix = STR_INIT("tenant-");
 	bool                    has_prefix = str_starts_with(tenant, prefix) && tenant.n > prefix.n;
-	struct str              name = has_prefix ? str_of(tenant.p + prefix.n, tenant.n - prefix.n) : tenant;
+	struct str              name = has_prefix ? str_skip(tenant, prefix.n) : tenant;
 
 	if (has_prefix && name.n < INSTANCE_NAME_SIZE)
 		snprintf(ret, INSTANCE_NAME_SIZE, "%.*s", STR_ARG(name));

@@ -80,6 +80,8 @@ enum instance_trigger {
 #undef X
 	        INSTANCE_TRIGGER_COUNT
 };
+extern const char *const instance_trigger_texts[INSTANCE_TRIGGER_COUNT];
+extern const char *const instance_trigger_words[INSTANCE_TRIGGER_COUNT];
 
 /* One row of the contract's table. */
 struct instance_step {
@@ -161,9 +163,6 @@ bool instance_state_is_rest(enum instance_state state);
 /* The tenant cannot have another beside one in this state. */
 bool instance_state_is_live(enum instance_state state);
 
-const char *instance_trigger_text(enum instance_trigger on);
-const char *instance_trigger_word(enum instance_trigger on);
-
 /* The row for this trigger in this state; NULL when it is not allowed. */
 const struct instance_step *instance_step(enum instance_state from, enum instance_trigger on);
 
@@ -211,7 +210,6 @@ enum instance_body { BODY_CREATE, BODY_CHANGE, BODY_STATUS, BODY_SIZE, BODY_DELE
 void instance_want_read(const json_t *body, enum instance_body kind, struct instance_want *ret,
                         struct instance_problems *p);
 
-bool instance_email_is_ok(struct str email);
 bool tenant_id_is_ok(struct str id); /* ^[a-z0-9][a-z0-9-]{2,62}$ */
 
 /* CPU units and MB of a task. */

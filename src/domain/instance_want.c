@@ -7,7 +7,6 @@
  */
 #include <stdarg.h>
 
-#include "base/arena.h"
 #include "base/utf8.h"
 #include "domain/instance.h"
 #include "domain/lease.h"
@@ -25,22 +24,14 @@ void instance_problem(struct instance_problems *p, const char *field, const char
 
 /* --- one member --- */
 
-static bool is_blank(struct str s)
-{
-	return str_trim(s).n == 0;
-}
-
 /* Letters, also those of other scripts, digits, blanks, hyphens, apostrophes. */
 static bool is_organization(struct str s)
 {
 	size_t count = 0, n;
 
-	for (; s.n; count++, s = str_of(s.p + n, s.n - n)) {
-		char c = s.p[0];
-
+	for (; s.n; count++, s = str_skip(s, n)) {
 		n = utf8_length(s);
-		if (!n || (n == 1 && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-		           c != ' ' && c != '-' && c != '\''))
+		if (!n || (n == 1 && !char_is_of(s.p[0], "a-zA-Z0-9 '-")))
 			return false;
 	}
 	return count >= INSTANCE_ORGANIZATION_MIN && count <= INSTANCE_ORGANIZATION_MAX;
@@ -48,42 +39,17 @@ static bool is_organization(struct str s)
 
 static bool is_version(struct str s)
 {
-	if (s.n > INSTANCE_VERSION_MAX)
-		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (!(s.p[i] >= '0' && s.p[i] <= '9') && s.p[i] != '.' && !str_eq(s, STR("latest")))
-			return false;
-	return true;
+	return s.n <= INSTANCE_VERSION_MAX && (str_is_of(s, "0-9.") || str_eq(s, STR("latest")));
 }
 
-static bool is_label(struct str s)
+static bool is_line(struct str s)
 {
-	return s.n <= INSTANCE_LABEL_MAX && !str_has_control(s);
-}
-
-static bool is_reason(struct str s)
-{
-	return s.n <= INSTANCE_REASON_MAX && !str_has_control(s);
-}
-
-bool instance_email_is_ok(struct str s)
-{
-	return s.n <= INSTANCE_EMAIL_MAX && email_is_ok(s);
-}
-
-static bool is_backup(struct str s)
-{
-	return s.n <= INSTANCE_ID_MAX && !str_has_control(s);
+	return !str_has_control(s);
 }
 
 static bool is_action(struct str s)
 {
-	static const char *const actions[] = { "suspend", "resume", "park", "unpark", "recover", "stop", "start" };
-
-	for (size_t i = 0; i < ARRAY_LEN(actions); i++)
-		if (str_eq(s, str_from(actions[i])))
-			return true;
-	return false;
+	return str_is_word_of(s, "suspend resume park unpark recover stop start");
 }
 
 enum {
@@ -96,29 +62,29 @@ enum {
 	IN_PERSON = 1 << BODY_PERSON
 };
 
+#define AT(member) offsetof(struct instance_want, member)
+
 /* A text: in which bodies it may be, in which it must be. */
 static const struct text_rule {
 	const char *name;
 	unsigned    in, required;
-	size_t      offset;
+	size_t      offset, max;
 	bool (*is_ok)(struct str s);
 	const char *what;
 } texts[] = {
-	{ "organizationName", IN_CREATE, IN_CREATE, offsetof(struct instance_want, organization), is_organization,
+	{ "organizationName", IN_CREATE, IN_CREATE, AT(organization), SIZE_MAX, is_organization,
 	  "must be 2 to 100 letters, digits, blanks, hyphens and apostrophes" },
-	{ "contactEmail", IN_CREATE | IN_CHANGE, IN_CREATE, offsetof(struct instance_want, contact_email),
-	  instance_email_is_ok, "must be an e-mail address" },
-	{ "opportunityId", IN_CREATE, 0, offsetof(struct instance_want, opportunity_id), is_label,
-	  "must be at most 64 bytes without control characters" },
-	{ "action", IN_STATUS, IN_STATUS, offsetof(struct instance_want, action), is_action,
-	  "must be suspend, resume, park, unpark or recover" },
-	{ "reason", IN_STATUS | IN_DELETE, 0, offsetof(struct instance_want, reason), is_reason,
-	  "must be at most 400 bytes without control characters" },
-	{ "backupId", IN_RESTORE, IN_RESTORE, offsetof(struct instance_want, backup_id), is_backup,
-	  "must be the id of a backup" },
-	{ "email", IN_PERSON, IN_PERSON, offsetof(struct instance_want, email), instance_email_is_ok,
+	{ "contactEmail", IN_CREATE | IN_CHANGE, IN_CREATE, AT(contact_email), EMAIL_MAX, email_is_ok,
 	  "must be an e-mail address" },
-	{ "name", IN_PERSON, 0, offsetof(struct instance_want, name), is_label,
+	{ "opportunityId", IN_CREATE, 0, AT(opportunity_id), INSTANCE_LABEL_MAX, is_line,
+	  "must be at most 64 bytes without control characters" },
+	{ "action", IN_STATUS, IN_STATUS, AT(action), SIZE_MAX, is_action,
+	  "must be suspend, resume, park, unpark or recover" },
+	{ "reason", IN_STATUS | IN_DELETE, 0, AT(reason), INSTANCE_REASON_MAX, is_line,
+	  "must be at most 400 bytes without control characters" },
+	{ "backupId", IN_RESTORE, IN_RESTORE, AT(backup_id), INSTANCE_ID_MAX, is_line, "must be the id of a backup" },
+	{ "email", IN_PERSON, IN_PERSON, AT(email), EMAIL_MAX, email_is_ok, "must be an e-mail address" },
+	{ "name", IN_PERSON, 0, AT(name), INSTANCE_LABEL_MAX, is_line,
 	  "must be at most 64 bytes without control characters" },
 };
 
@@ -131,9 +97,9 @@ static void read_text(const json_t *body, const struct text_rule *t, unsigned ki
 		return;
 	if (!json_get_text(body, t->name, &text))
 		instance_problem(p, t->name, "INVALID_TYPE", "%s must be a text", t->name);
-	else if (is_blank(text) && t->required & kind)
+	else if (!str_trim(text).n && t->required & kind)
 		instance_problem(p, t->name, "REQUIRED", "%s is required: it %s", t->name, t->what);
-	else if (text.n && !t->is_ok(text))
+	else if (text.n && (text.n > t->max || !t->is_ok(text)))
 		instance_problem(p, t->name, "INVALID_FORMAT", "%s %s", t->name, t->what);
 	else
 		*(struct str *)(void *)((char *)w + t->offset) = str_dup(p->arena, str_trim(text));
@@ -142,15 +108,16 @@ static void read_text(const json_t *body, const struct text_rule *t, unsigned ki
 static void read_tier(const json_t *body, struct instance_want *w, struct instance_problems *p)
 {
 	struct str text;
+	int        tier;
 
 	if (!json_get_text(body, "tier", &text)) {
 		instance_problem(p, "tier", "INVALID_TYPE", "tier must be a text");
 		return;
 	}
-	for (int i = 0; i < TIER_COUNT; i++)
-		if (str_eq(text, str_from(instance_tier_names[i])))
-			w->tier = i;
-	if (text.n && w->tier < 0)
+	tier = str_word(text, instance_tier_names, TIER_COUNT);
+	if (tier < TIER_COUNT)
+		w->tier = tier;
+	else if (text.n)
 		instance_problem(p, "tier", "INVALID_VALUE", "tier must be STANDARD, PROFESSIONAL or ENTERPRISE");
 }
 

@@ -8,8 +8,8 @@
  * Always true:
  *   1. status changes only in lease_apply(), only along the table below.
  *   2. Nothing leads out of ApprovalDenied and the six ends.
- *   3. Who is monitored (Provisioning, Active, Frozen) or has ended has an account, an approver and a start; who is
- *      pending or denied has none of them.                                                          [lease_ok()]
+ *   3. A lease that is monitored (Provisioning, Active, Frozen) or has ended has an account, an approver and a start;
+ *      one that is pending or denied has none of them.                                              [lease_ok()]
  *
  * Not here: who may ask (http/), which account (service/), when the monitor finds that something is over
  * (lease_watch.c).
@@ -20,32 +20,24 @@
 
 #include "base/buf.h"
 
+#define IN(name)  (UINT32_C(1) << LEASE_##name)
+#define MONITORED (IN(PROVISIONING) | IN(ACTIVE) | IN(FROZEN))
+
 /* clang-format off */
-static const struct lease_step steps[] = {
-	/* from                    on                   to                        */
-	{ LEASE_PENDING_APPROVAL, LEASE_ON_APPROVE,    LEASE_PROVISIONING        },
-	{ LEASE_PENDING_APPROVAL, LEASE_ON_DENY,       LEASE_APPROVAL_DENIED     },
-	{ LEASE_PENDING_APPROVAL, LEASE_ON_WITHDRAW,   LEASE_APPROVAL_DENIED     },
-	{ LEASE_PROVISIONING,     LEASE_ON_PUBLISH,    LEASE_ACTIVE              },
-	{ LEASE_PROVISIONING,     LEASE_ON_RESET,      LEASE_PENDING_APPROVAL    },
-	{ LEASE_PROVISIONING,     LEASE_ON_FAIL,       LEASE_PROVISIONING_FAILED },
-	{ LEASE_PROVISIONING,     LEASE_ON_EXPIRE,     LEASE_EXPIRED             },
-	{ LEASE_PROVISIONING,     LEASE_ON_EXCEED,     LEASE_BUDGET_EXCEEDED     },
-	{ LEASE_PROVISIONING,     LEASE_ON_TERMINATE,  LEASE_MANUALLY_TERMINATED },
-	{ LEASE_PROVISIONING,     LEASE_ON_QUARANTINE, LEASE_ACCOUNT_QUARANTINED },
-	{ LEASE_PROVISIONING,     LEASE_ON_EJECT,      LEASE_EJECTED             },
-	{ LEASE_ACTIVE,           LEASE_ON_FREEZE,     LEASE_FROZEN              },
-	{ LEASE_ACTIVE,           LEASE_ON_EXPIRE,     LEASE_EXPIRED             },
-	{ LEASE_ACTIVE,           LEASE_ON_EXCEED,     LEASE_BUDGET_EXCEEDED     },
-	{ LEASE_ACTIVE,           LEASE_ON_TERMINATE,  LEASE_MANUALLY_TERMINATED },
-	{ LEASE_ACTIVE,           LEASE_ON_QUARANTINE, LEASE_ACCOUNT_QUARANTINED },
-	{ LEASE_ACTIVE,           LEASE_ON_EJECT,      LEASE_EJECTED             },
-	{ LEASE_FROZEN,           LEASE_ON_UNFREEZE,   LEASE_ACTIVE              },
-	{ LEASE_FROZEN,           LEASE_ON_EXPIRE,     LEASE_EXPIRED             },
-	{ LEASE_FROZEN,           LEASE_ON_EXCEED,     LEASE_BUDGET_EXCEEDED     },
-	{ LEASE_FROZEN,           LEASE_ON_TERMINATE,  LEASE_MANUALLY_TERMINATED },
-	{ LEASE_FROZEN,           LEASE_ON_QUARANTINE, LEASE_ACCOUNT_QUARANTINED },
-	{ LEASE_FROZEN,           LEASE_ON_EJECT,      LEASE_EJECTED             },
+static const struct lease_step steps[LEASE_EVENT_COUNT] = {
+	[LEASE_ON_APPROVE]    = { IN(PENDING_APPROVAL), LEASE_PROVISIONING },
+	[LEASE_ON_PUBLISH]    = { IN(PROVISIONING),     LEASE_ACTIVE },
+	[LEASE_ON_DENY]       = { IN(PENDING_APPROVAL), LEASE_APPROVAL_DENIED },
+	[LEASE_ON_WITHDRAW]   = { IN(PENDING_APPROVAL), LEASE_APPROVAL_DENIED },
+	[LEASE_ON_RESET]      = { IN(PROVISIONING),     LEASE_PENDING_APPROVAL },
+	[LEASE_ON_FAIL]       = { IN(PROVISIONING),     LEASE_PROVISIONING_FAILED },
+	[LEASE_ON_FREEZE]     = { IN(ACTIVE),           LEASE_FROZEN },
+	[LEASE_ON_UNFREEZE]   = { IN(FROZEN),           LEASE_ACTIVE },
+	[LEASE_ON_EXPIRE]     = { MONITORED,            LEASE_EXPIRED },
+	[LEASE_ON_EXCEED]     = { MONITORED,            LEASE_BUDGET_EXCEEDED },
+	[LEASE_ON_TERMINATE]  = { MONITORED,            LEASE_MANUALLY_TERMINATED },
+	[LEASE_ON_QUARANTINE] = { MONITORED,            LEASE_ACCOUNT_QUARANTINED },
+	[LEASE_ON_EJECT]      = { MONITORED,            LEASE_EJECTED },
 };
 /* clang-format on */
 
@@ -77,13 +69,11 @@ bool lease_is_live(enum lease_status status)
 
 const struct lease_step *lease_step(enum lease_status from, enum lease_event on)
 {
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-		if (steps[i].from == from && steps[i].on == on)
-			return &steps[i];
-	return NULL;
+	assert(on < LEASE_EVENT_COUNT);
+	return from < LEASE_STATUS_COUNT && steps[on].from >> from & 1 ? &steps[on] : NULL;
 }
 
-/* What only a lease has that was given an account. */
+/* What only a lease with an account has. */
 static bool has_account(const struct lease *l)
 {
 	return l->account_id.n > 0 && l->approved_by.n > 0 && l->start_ms > 0 && l->last_checked_ms > 0 &&
@@ -170,7 +160,6 @@ enum rc lease_apply(struct lease *l, enum lease_event on, struct wall now, struc
 {
 	const struct lease_step *step = lease_step(l->status, on);
 
-	assert(on < LEASE_EVENT_COUNT);
 	if (!step)
 		return refuse(l, on, e);
 	note(l, on, now);

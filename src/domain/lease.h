@@ -70,8 +70,7 @@ enum lease_event {
 extern const char *const lease_event_names[LEASE_EVENT_COUNT];
 
 struct lease_step {
-	enum lease_status from;
-	enum lease_event  on;
+	uint32_t          from; /* bit n: status n */
 	enum lease_status to;
 };
 
@@ -175,7 +174,7 @@ struct lease_watch {
 	/* What follows. One that is over its budget or expired has nothing else. */
 	bool                  is_over_budget, is_expired;
 	bool                  is_by_forecast;             /* over its budget, or frozen, by what is not billed yet */
-	bool                  freezes, freezes_by_budget; /* a threshold wants it frozen: by which */
+	bool                  freezes, freezes_by_budget; /* a threshold freezes it: which kind */
 	struct threshold      freeze;
 	bool                  alerts_budget, alerts_duration, alerts_projection;
 	struct threshold      alert_budget, alert_duration;

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 
-#include "base/attr.h"
 #include "base/clock.h"
 
 const char *const template_visibility_names[TEMPLATE_VISIBILITY_COUNT] = { "PUBLIC", "PRIVATE" };

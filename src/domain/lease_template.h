@@ -1,9 +1,6 @@
 /* lease_template.h - what a lease is made from. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "domain/lease.h"
 
 enum template_visibility { TEMPLATE_PUBLIC, TEMPLATE_PRIVATE, TEMPLATE_VISIBILITY_COUNT };

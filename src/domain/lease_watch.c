@@ -10,7 +10,7 @@
  *      freezes.
  *   2. A crossing is told once: lease_watch() writes the new figures into the lease, and the time of the last check
  *      never goes back.
- *   3. Whoever is Frozen is not frozen again, but goes on being watched: his account still costs money.
+ *   3. A Frozen lease is not frozen again, but goes on being watched: its account still costs money.
  *   4. Everything that follows from an end needs only the end: a lease may have one without an agreed duration.
  *
  * The forecast continues the average of about a day. What it ends or freezes it does whenever it says so, not only when
@@ -29,7 +29,7 @@
 enum {
 	DAY_MS = 24 * LEASE_HOUR_MS,
 	RATE_WINDOW_MS = DAY_MS,
-	RATE_SPAN_MIN_MS = LEASE_HOUR_MS, /* less tells nothing: figures come in lumps */
+	RATE_SPAN_MIN_MS = LEASE_HOUR_MS, /* less says nothing: figures come in lumps */
 	PROJECTION_HYSTERESIS = 10,       /* below the budget by a tenth: it no longer passes */
 };
 
@@ -68,7 +68,7 @@ void thresholds_parse(struct str budget_json, struct str duration_json, struct t
 	parse_list(duration_json, "hoursRemaining", LEASE_HOUR_MS, &ret->duration);
 }
 
-/* Which of them were crossed since the last look: of several the last is told of. NULL: it is not to be told. */
+/* Which of them were crossed since the last look; of several, the last is reported. NULL: nothing to report. */
 static const struct threshold *watch_list(struct lease_watch *w, const struct threshold_list *list, bool is_budget)
 {
 	int64_t                 before = is_budget ? w->lease->cost : w->lease->last_checked_ms;

@@ -12,7 +12,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "domain/lease.h"
@@ -34,20 +33,16 @@ void move_problem_set(struct move_problem *p, enum move_problem_kind kind, const
 
 /* --- ids --- */
 
-/* So many small letters and digits, at least. */
 static bool is_part(struct str text, size_t least)
 {
-	for (size_t i = 0; i < text.n; i++)
-		if ((text.p[i] < 'a' || text.p[i] > 'z') && (text.p[i] < '0' || text.p[i] > '9'))
-			return false;
-	return text.n >= least && text.n <= PART_MAX;
+	return text.n >= least && text.n <= PART_MAX && str_is_of(text, "a-z0-9");
 }
 
 static bool cut_prefix(struct str *text, struct str prefix)
 {
 	if (!str_starts_with(*text, prefix))
 		return false;
-	*text = str_of(text->p + prefix.n, text->n - prefix.n);
+	*text = str_skip(*text, prefix.n);
 	return true;
 }
 

@@ -53,5 +53,5 @@ struct policy {
 	uint64_t version; /* of the stored document; 0: the defaults */
 };
 
-/* The shipped defaults, but not in maintenance: who starts it wants to use it. */
+/* The shipped defaults, except for maintenance mode: whoever starts the program wants to use it. */
 void policy_defaults(struct policy *ret);

@@ -2,8 +2,8 @@
 /*
  * sandbox.c - the life of a sandbox.
  *
- * available -> allocated -> pending_deletion -> gone; aside of that, stale (the vendor no longer lists it, or an
- * operator keeps it aside) and deletion_failed (needs an operator).
+ * available -> allocated -> pending_deletion -> gone; besides, stale (the vendor no longer lists it, or an operator has
+ * set it aside) and deletion_failed (needs an operator).
  *
  * Always true:
  *   1. status changes only in sandbox_apply(), only along the table below.
@@ -231,7 +231,7 @@ enum rc sandbox_deletion_failed(struct sandbox *s, int64_t max_attempts, int64_t
 	return RC_OK;
 }
 
-/* Its deletion, when there is one, begins anew. */
+/* Its deletion, if there is one, starts over. */
 static enum rc start_over(struct sandbox *s, enum sandbox_event on, struct wall now, struct err *e)
 {
 	enum rc rc = sandbox_apply(s, on, now, e);

@@ -128,7 +128,7 @@ MUST_CHECK enum rc sandbox_claim(struct sandbox *s, const struct sandbox_claim *
 /* May this owner look at it? RC_DENIED NOT_SANDBOX_OWNER. */
 MUST_CHECK enum rc sandbox_check_owner(const struct sandbox *s, struct str owner, struct err *e);
 
-/* The owner gives it back. *ret_is_changed is false when he had done so before.
+/* The owner gives it back. *ret_is_changed is false when they had done so before.
  * RC_DENIED: NOT_SANDBOX_OWNER, ALLOCATION_EXPIRED. RC_CONFLICT: an operator has set it aside. */
 MUST_CHECK enum rc sandbox_give_back(struct sandbox *s, struct str owner, struct wall now, bool *ret_is_changed,
                                      struct err *e);

@@ -1,4 +1,4 @@
-/* signin.h - how a person proves who he is: the ports of the sign-in pages. Implemented in providers/identity/. All
+/* signin.h - how people prove who they are: the ports of the sign-in pages. Implemented in providers/identity/. All
  * calls may take long: for worker threads, any of them. */
 #pragma once
 
@@ -9,13 +9,11 @@
 struct password_book;
 struct signin_provider;
 
-/* The person with this email and this password. RC_UNKNOWN: there is none; one answer, after the same time, for an
- * unknown email and a wrong password. */
-typedef enum rc password_check_fn(struct password_book *b, struct str email, struct str password, struct arena *a,
-                                  struct caller *ret, struct err *e);
-
 struct password_book_ops {
-	password_check_fn *check;
+	/* The person with this email and this password. RC_UNKNOWN: there is none; the same answer, after the same
+	 * time, for an unknown email and a wrong password. */
+	enum rc (*check)(struct password_book *b, struct str email, struct str password, struct arena *a,
+	                 struct caller *ret, struct err *e);
 };
 
 struct password_book {
@@ -27,22 +25,18 @@ struct signin_trip {
 	struct str state, nonce, verifier;
 };
 
-/* Where to send the browser. */
-typedef enum rc signin_begin_fn(struct signin_provider *p, const struct signin_trip *trip, struct arena *a,
-                                struct str *ret_url, struct err *e);
-
-/* The browser is back with this code: who is it? RC_UNKNOWN: a person that we do not know, or without any role.
- * RC_INVALID: what the provider says cannot be trusted. */
-typedef enum rc signin_finish_fn(struct signin_provider *p, const struct signin_trip *trip, struct str code,
-                                 struct arena *a, struct caller *ret, struct err *e);
-
-/* Where to send a browser that signs out; empty: the provider has no such page. */
-typedef enum rc signin_sign_out_fn(struct signin_provider *p, struct arena *a, struct str *ret_url, struct err *e);
-
 struct signin_provider_ops {
-	signin_begin_fn    *begin;
-	signin_finish_fn   *finish;
-	signin_sign_out_fn *sign_out;
+	/* Where to send the browser. */
+	enum rc (*begin)(struct signin_provider *p, const struct signin_trip *trip, struct arena *a,
+	                 struct str *ret_url, struct err *e);
+
+	/* The browser is back with this code: who is it? RC_UNKNOWN: a person that we do not know, or without any role.
+	 * RC_INVALID: what the provider says cannot be trusted. */
+	enum rc (*finish)(struct signin_provider *p, const struct signin_trip *trip, struct str code, struct arena *a,
+	                  struct caller *ret, struct err *e);
+
+	/* Where to send a browser that signs out; empty: the provider has no such page. */
+	enum rc (*sign_out)(struct signin_provider *p, struct arena *a, struct str *ret_url, struct err *e);
 };
 
 struct signin_provider {

@@ -91,7 +91,7 @@ struct world_rule {
 	enum world_fault fault;
 	enum world_call  call;       /* or WORLD_ANY_CALL */
 	int64_t          per_mille;  /* of the calls (moves, runs) that it happens to */
-	int64_t          count;      /* it happens so often, then no more; 0: no such limit */
+	int64_t          count;      /* it happens this often, then no more; 0: no such limit */
 	int64_t          until_ms;   /* and not after this; 0: no such limit */
 	int64_t          latency_ms; /* WORLD_LATENCY only */
 	int64_t          resource;   /* of calls for a tenant's instance: 1 + an enum instance_resource; 0: any call */
@@ -110,27 +110,21 @@ struct world_counts {
 	uint64_t latency_ms;
 };
 
-/* The world at a glance, as one JSON object. */
-typedef enum rc world_show_fn(struct world *w, struct buf *ret, struct err *e);
-
-/* These rules and no others, from now on. */
-typedef void world_set_rules_fn(struct world *w, const struct world_rules *rules);
-
-/* New accounts, in Entry. RC_INVALID: over WORLD_ADD_MAX. */
-typedef enum rc world_add_accounts_fn(struct world *w, int64_t count, struct err *e);
-
-/* As if an outsider did it in the console: an event tells of it, no fault disturbs it. OUs by id or by name. */
-typedef enum rc world_move_fn(struct world *w, struct str account_id, struct str from, struct str to, struct err *e);
-
-/* Millionths of a dollar an hour, from now on, while it is in use. RC_NOT_FOUND. */
-typedef enum rc world_set_rate_fn(struct world *w, struct str account_id, int64_t micro_usd, struct err *e);
-
 struct world_ops {
-	world_show_fn         *show;
-	world_set_rules_fn    *set_rules;
-	world_add_accounts_fn *add_accounts;
-	world_move_fn         *move;
-	world_set_rate_fn     *set_rate;
+	/* The world at a glance, as one JSON object. */
+	enum rc (*show)(struct world *w, struct buf *ret, struct err *e);
+
+	/* These rules and no others, from now on. */
+	void (*set_rules)(struct world *w, const struct world_rules *rules);
+
+	/* New accounts, in Entry. RC_INVALID: over WORLD_ADD_MAX. */
+	enum rc (*add_accounts)(struct world *w, int64_t count, struct err *e);
+
+	/* As if an outsider did it in the console: an event tells of it, no fault disturbs it. OUs by id or by name. */
+	enum rc (*move)(struct world *w, struct str account_id, struct str from, struct str to, struct err *e);
+
+	/* Millionths of a dollar an hour, from now on, while it is in use. RC_NOT_FOUND. */
+	enum rc (*set_rate)(struct world *w, struct str account_id, int64_t micro_usd, struct err *e);
 };
 
 struct world { /* first member of every implementation. Any thread; all but set_rules may block. */

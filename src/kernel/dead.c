@@ -5,7 +5,6 @@
  * Replaying puts the event at the end of its lane, with all its tries before it; what came later for the same subject
  * has gone before it by then. Replaying and dropping are events themselves.
  */
-
 #include "base/arena.h"
 #include "base/json.h"
 #include "kernel/event.h"

@@ -2,12 +2,12 @@
 /*
  * drain.c - one thread does what is due, one work after the other, each through the same stages as in pump.c.
  *
- * It ends when a look finds nothing that could be done: an index that lags may show works for due that are not, and
- * somebody else may have claimed them; a look that brought nothing forward is not repeated.
+ * It ends when a look finds nothing that could be done: an index that lags may show work as due that is not, and
+ * somebody else may have claimed it; a look that achieved nothing is not repeated.
  *
  * Always true:
- *   1. Nothing is claimed that is not settled, unless the store fails; a saga that has another step when the time is
- *      up is given back. [run_call()]
+ *   1. Whatever is claimed is settled, unless the store fails; a saga that has another step when the time is up is
+ *      given back. [run_call()]
  *   2. A work that the store fails is left as it is, and the drain ends: it would fail again at once. [drain()]
  */
 #include "kernel/drain.h"
@@ -36,7 +36,7 @@ static enum rc run_stage(struct work *w, txn_fn *stage, struct err *e)
 	return rc;
 }
 
-/* Settle it; a handler that says no is noted as a failed try. */
+/* Settle it; a handler's refusal is noted as a failed try. */
 static enum rc settle(struct work *w, struct err *e)
 {
 	enum rc rc = run_stage(w, work_settle, e);

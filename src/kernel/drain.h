@@ -2,8 +2,6 @@
  * runs only while it is asked something. Where there is a pump, it does all this. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 

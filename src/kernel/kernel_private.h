@@ -55,7 +55,7 @@ struct str kernel_time_prefix(struct arena *a, int64_t ms);
 size_t kernel_timer_allowance(struct kernel *k, int64_t now_ms, size_t wanted);
 
 #ifdef LEASEHOLD_DEFECTS
-/* Do it in a transaction of its own, later (see defect.c). */
+/* Do it in a transaction of its own, later (tests/sim/defect.c). */
 enum rc defect_emit_later(struct session *s, const struct event *event);
 enum rc defect_arm_later(struct session *s, const struct timer *timer);
 

@@ -10,19 +10,18 @@
  * work, not for safety: two at the same time would be kept apart by the store. What the store has failed stays in the
  * table for a while: it is still due, and would be begun again at once, and for ever.
  *
- * Each addressee of a queue that says so (webhooks) has a call of its own, on a thread of its own, so that none who
- * hangs takes another's turn; what waits for one who has all the calls that he may have is passed over when looking.
+ * Each addressee of a queue that says so (webhooks) has a call of its own, on a thread of its own, so that one that
+ * hangs does not hold up another; what waits for an addressee that has all the calls it may have is passed over.
  *
  * What is due and finds no room is not looked for again before there is room: the end of a call is a reason to look.
- * While something is under way nobody can see what comes behind it; so a look that began something is soon followed by
- * another one, and one that found only what was in hand by one at its end.
+ * While a delivery is under way the one behind it cannot be seen; so a look that began something is soon followed by
+ * another, and one that found only what was under way is repeated when that is done.
  */
 #include "kernel/pump.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/inbox.h"
@@ -33,15 +32,15 @@
 #include "kernel/work.h"
 
 enum {
-	FIND_LIMIT = 256,    /* of each queue and kind in one look */
-	ENOUGH_IN_HAND = 64, /* look again when fewer are under way */
+	FIND_LIMIT = 256,      /* of each queue and kind in one look */
+	ENOUGH_UNDER_WAY = 64, /* look again when fewer are */
 	BUCKETS = 1024,
 	SPARE_MAX = 256,
 	TURNS_MAX = 32,
 	DEFAULT_CONCURRENCY = 4,
 	STORE_RETRY_MS = 1000,
-	CLAIMED_MS = 50, /* what was begun is not due any more after so long, mostly: */
-	SETTLED_MS = 1,
+	CLAIMED_MS = 50, /* by then, what was begun is mostly claimed, and so no longer due; */
+	SETTLED_MS = 1,  /* or settled, when it makes no call */
 };
 
 struct item {                   /* one work under way */
@@ -82,14 +81,14 @@ struct pump {
 	pthread_cond_t  is_changed;
 	atomic_bool     is_poked;
 	bool            is_stopping;
-	bool         is_blind; /* the last look saw only what was in hand: look again when there is nothing in hand */
-	struct item *buckets[BUCKETS];
-	struct item *spare; /* done with; their memory is used again */
-	size_t       spare_count;
-	struct item *calling;
-	struct item *resting;
-	int64_t      complained_ms; /* when the log had the last of the store's failures */
-	size_t       alone;         /* under way without a worker */
+	bool            is_blind; /* the last look saw only what is under way: look again when that is done */
+	struct item    *buckets[BUCKETS];
+	struct item    *spare; /* done with; their memory is used again */
+	size_t          spare_count;
+	struct item    *calling;
+	struct item    *resting;
+	int64_t         complained_ms; /* when the log had the last of the store's failures */
+	size_t          alone;         /* under way without a worker */
 };
 
 /* --- what is under way --- */
@@ -108,7 +107,7 @@ static bool is_under_way(const struct pump *p, uint64_t hash)
 	return item != NULL;
 }
 
-/* How many calls of the work's queue they have in hand; NULL: it has none. */
+/* How many calls of the work's queue they have under way; NULL: the work has no queue. */
 static unsigned *calls_of(const struct crew *c, const struct work *w)
 {
 	return w->kind == WORK_LANE ? &c->by_queue[w->queue - c->pump->kernel->queues] : NULL;
@@ -141,8 +140,8 @@ static unsigned calls_to(const struct pump *p, uint64_t target, bool is_own)
 
 enum room { NO_ROOM, ROOM, OWN_ROOM };
 
-/* Each addressee of a queue that says so has a call of its own; the rest of the queue's calls are never all those of
- * one addressee: who does not answer must not hold up the others. */
+/* Each addressee of a queue that says so has a call of its own; the rest of the queue's calls never all go to one
+ * addressee: one that does not answer must not hold up the others. */
 static enum room room_for(const struct pump *p, const struct work *w)
 {
 	uint64_t        target = target_of(w);
@@ -270,7 +269,7 @@ static void end_item(struct item *item)
 	} else {
 		put_aside(p, item);
 	}
-	must_look = is_call || has_more || p->alone == ENOUGH_IN_HAND - 1 || (p->alone == 0 && p->is_blind);
+	must_look = is_call || has_more || p->alone == ENOUGH_UNDER_WAY - 1 || (p->alone == 0 && p->is_blind);
 	if (must_look)
 		atomic_store(&p->is_poked, true);
 	if (must_look || p->is_stopping)
@@ -423,7 +422,7 @@ static bool wait_for_reason(struct pump *p, int64_t wait_ms)
 	struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
 
 	while (!p->is_stopping) {
-		if (p->alone >= ENOUGH_IN_HAND)
+		if (p->alone >= ENOUGH_UNDER_WAY)
 			pthread_cond_wait(&p->is_changed, &p->lock);
 		else if (!atomic_load(&p->is_poked) && mono_now().ms < until_ms)
 			pthread_cond_timedwait(&p->is_changed, &p->lock, &until);
@@ -452,7 +451,7 @@ static int64_t begin_all(struct pump *p, const struct work_list *list, int64_t w
 	return has_begun ? SETTLED_MS : wait_ms;
 }
 
-/* The addressees who have all the calls that they may have. */
+/* The addressees that have all the calls they may have. */
 static struct work_skips find_saturated(struct pump *p, struct arena *a)
 {
 	struct str *list;
@@ -469,7 +468,7 @@ static struct work_skips find_saturated(struct pump *p, struct arena *a)
 	return (struct work_skips){ list, count };
 }
 
-/* How long until there is more to do, as far as can be seen now. */
+/* Returns how long until there is more to do, as far as is known now. */
 static int64_t look(struct pump *p, struct arena *a)
 {
 	struct err       e = { 0 };
@@ -511,7 +510,7 @@ static void *find_loop(void *arg)
 void pump_poke(struct pump *p)
 {
 	if (atomic_exchange(&p->is_poked, true))
-		return; /* it has heard */
+		return; /* it has been poked already */
 	LOCKED(&p->lock);
 	pthread_cond_broadcast(&p->is_changed);
 }

@@ -15,8 +15,6 @@
  */
 #include "kernel/queue.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "kernel/defect.h"
 #include "kernel/event.h"
@@ -86,7 +84,7 @@ static void join_lane(struct session *s, struct lane *lane, const struct event *
 	session_add(s, &waiting_type, &behind);
 }
 
-/* A handler has said no, and what it wrote is kept: what must never happen. */
+/* A defect: the handler has refused, and what it wrote is kept. */
 static enum rc settle_anyhow(struct session *s, void *arg, struct err *e)
 {
 	enum rc rc = work_settle(s, arg, e);
@@ -94,8 +92,8 @@ static enum rc settle_anyhow(struct session *s, void *arg, struct err *e)
 	return HAS_DEFECT(KEEP_REFUSED) ? RC_OK : rc;
 }
 
-/* A lane that this transaction has opened and that needs no call may as well be emptied by it. Else, and when that
- * fails, it is found as all others are. */
+/* A lane that this transaction has opened and that needs no call can be emptied by it. Otherwise, and when that fails,
+ * it is found like any other. */
 static bool deliver_at_once(struct session *s, const struct queue *queue, struct str key)
 {
 	struct kernel *k = kernel_of(s);
@@ -134,7 +132,8 @@ enum rc queue_put(struct session *s, const struct queue *queue, const struct eve
 			              .since_ms = session_now(s).ms,
 			              .due_ms = session_now(s).ms,
 			              .fence = (int64_t)(kernel_random(kernel_of(s)) >> 2) };
-		if (!event->version || !deliver_at_once(s, queue, key)) /* a replayed one is first seen to be back */
+		if (!event->version ||
+		    !deliver_at_once(s, queue, key)) /* a replayed one must be seen in its lane first */
 			session_poke(s, NEWS_TO_DO);
 	} else {
 		join_lane(s, &lane, event);
@@ -153,7 +152,7 @@ const struct queue *queue_for(const struct kernel *k, const struct event *event,
 
 /* --- out --- */
 
-/* The head is done with: the next one moves up, or the lane ends. Its handler may have queued more meanwhile. */
+/* The head is done: the next one moves up, or the lane ends. Its handler may have queued more meanwhile. */
 static enum rc advance(struct session *s, struct lane *lane, bool *ret_has_more, struct err *e)
 {
 	struct lane    now;
@@ -221,7 +220,7 @@ static void put_off(struct session *s, struct work *w, struct lane *lane, struct
 	lane->last_error = why;
 	lane->due_ms = session_now(s).ms + kernel_span_ms(w->kernel, wait_ms);
 	session_put(s, &lane_type, lane);
-	session_poke(s, NEWS_TO_DO); /* whoever sleeps until something is due has something new to consider */
+	session_poke(s, NEWS_TO_DO); /* it may be due before what the finder sleeps for */
 }
 
 /* The far side takes nothing for now: that says nothing about this delivery, so it was no try. */
@@ -245,7 +244,7 @@ static enum rc note_failure(struct session *s, struct work *w, struct lane *lane
 	if (is_hopeless)
 		return bury(s, lane, &w->delivery.event, why, &w->has_more, e);
 	if (HAS_DEFECT(SKIP_LANE_ORDER) && lane->head < lane->tail) {
-		/* The head steps behind the others: what must never happen. */
+		/* A defect: the head goes behind the others. */
 		join_lane(s, lane, &(struct event){ .id = lane->event_id, .version = 1 });
 		return advance(s, lane, &w->has_more, e);
 	}
@@ -484,7 +483,7 @@ static void lane_perform(struct work *w)
 	rc = w->queue->call(&w->call, &w->failure);
 	w->has_failed = rc != RC_OK;
 	if (rc)
-		rc_ignore(err_set(&w->failure, rc, "%s", rc_text(rc))); /* for one that fails without a word */
+		rc_ignore(err_set(&w->failure, rc, "%s", rc_text(rc))); /* for one that fails without a message */
 }
 
 /* RC_OK and is_lost when the claim no longer stands. */
@@ -557,7 +556,7 @@ static enum rc settle_alone(struct session *s, struct work *w, struct err *e)
 	return advance(s, &lane, &w->has_more, e);
 }
 
-/* The effect in a second transaction, after the removal: what must never happen. */
+/* A defect: the effect in a second transaction, after the removal. */
 static enum rc settle_torn(struct session *s, struct work *w, struct err *e)
 {
 	struct lane lane;
@@ -587,7 +586,7 @@ static enum rc lane_refuse(struct session *s, struct work *w, struct err *e)
 
 	if (rc || w->is_lost)
 		return rc;
-	w->is_lost = !str_eq(lane.event_id, w->delivery.event.id); /* somebody else was luckier */
+	w->is_lost = !str_eq(lane.event_id, w->delivery.event.id); /* somebody else has delivered it */
 	if (w->is_lost)
 		return RC_OK;
 	if (!w->needs_call)

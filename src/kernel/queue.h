@@ -1,9 +1,6 @@
 /* queue.h - deliveries: at least once, in order per subject, N tries with back-off, then dead. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"
@@ -31,8 +28,8 @@ struct call {
 	void                  *arg;    /* the queue's */
 	void                  *result; /* for settle(), in the arena */
 
-	/* Set by a call that fails because the far side takes nothing at all for now: the next try is not before this, and
-	 * this one does not count. At most CALL_WAIT_MAX_MS. */
+	/* Set by a call that fails because the far side accepts nothing for now: the next try comes no sooner than
+	 * this, and this one does not count. At most CALL_WAIT_MAX_MS. */
 	int64_t wait_ms;
 
 	/* Still ours, and not asked to stop? Keeps the delivery in flight; ask often in what takes long. */
@@ -44,7 +41,7 @@ typedef enum rc queue_call_fn(struct call *c, struct err *e);
 /* After a call that succeeded: inside the transaction that removes the delivery. */
 typedef enum rc queue_settle_fn(struct session *s, const struct call *c, struct err *e);
 
-/* After a call and its settling, however they ended, on the worker thread: for those in this process who wait. */
+/* After a call and its settling, however they ended, on the worker thread: to wake waiters in this process. */
 typedef void queue_over_fn(const struct call *c);
 
 struct queue {
@@ -62,7 +59,7 @@ struct queue {
 	int64_t  backoff_ms, backoff_max_ms; /* 0: 1 s, 5 min */
 	int64_t  visibility_ms;              /* 0: 2 min */
 	unsigned concurrency;                /* calls at once on one node; 0: 4 */
-	unsigned addressees;                 /* so many of them have a call of their own, beside those; 0: none has */
+	unsigned addressees;                 /* how many addressees have a call of their own besides; 0: none */
 };
 
 /* With their defaults. */

@@ -14,7 +14,6 @@
 
 #include <assert.h>
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"
@@ -186,7 +185,7 @@ enum rc saga_is_under_way(struct session *s, struct str id, bool *ret, struct er
 	bool        is_there = false;
 	enum rc     rc = id.n ? session_find(s, &saga_type, id, &saga, &is_there, e) : RC_OK;
 
-	*ret = is_there && (saga.state == SAGA_RUNNING || saga.state == SAGA_UNDOING);
+	*ret = is_there && saga_is_active(saga.state);
 	return rc;
 }
 

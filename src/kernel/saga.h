@@ -1,9 +1,6 @@
 /* saga.h - long operations on the outside: a table of steps with do, check and undo. Ends done, undone or parked. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"
@@ -24,7 +21,7 @@ struct saga_call {
  * Anything else: this will never work, go back. */
 typedef enum rc saga_step_fn(struct saga_call *c, struct err *e);
 
-/* Has the step's effect happened? RC_OK with the answer, or it cannot be told now. */
+/* Has the step's effect happened? RC_OK with the answer, or why that cannot be said now. */
 typedef enum rc saga_check_fn(struct saga_call *c, bool *ret_has_happened, struct err *e);
 
 struct saga_step {
@@ -101,8 +98,8 @@ struct saga_prune {
 };
 txn_fn saga_prune;
 
-/* Is it at work, in either direction? An empty id is none. */
+/* Is it under way, in either direction? Never with an empty id. */
 MUST_CHECK enum rc saga_is_under_way(struct session *s, struct str id, bool *ret, struct err *e);
 
-/* How many are in each state, without the ended, who are many. Read-only; arg is int64_t[SAGA_OPEN_STATES]. */
+/* How many are in each state, except the ended, which are many. Read-only; arg is int64_t[SAGA_OPEN_STATES]. */
 txn_fn saga_count;

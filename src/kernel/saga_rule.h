@@ -28,7 +28,7 @@ struct saga_rule {
 	struct arena *arena;
 };
 
-/* What its owner shall call. */
+/* What its owner has to call. */
 enum saga_todo {
 	SAGA_TODO_NOTHING, /* settle it: there is nothing left to undo */
 	SAGA_TODO_ACT,
@@ -66,7 +66,7 @@ int64_t saga_rule_lease(const struct saga_rule *r, enum saga_todo todo);
 /* Note the outcome of what was intended. */
 enum saga_next saga_rule_settle(const struct saga_rule *r, const struct saga_outcome *o);
 
-/* Its end was refused by who keeps the records it belongs to: later again, or parked. */
+/* Its end was refused by the service whose records it belongs to: later again, or parked. */
 enum saga_next saga_rule_refuse(const struct saga_rule *r, const struct saga_outcome *o);
 
 /* Give it to a person. kind may be NULL here. */

@@ -8,7 +8,7 @@
  * somebody else claims the saga, and finds in its marks what may have happened.
  *
  * Always true:
- *   1. An outcome is stored only by who has the claim: same owner, same fence.              [load_claimed()]
+ *   1. An outcome is stored only by the holder of the claim: same owner, same fence.        [load_claimed()]
  *   2. The event of the end, and what the kind's on_end changes, are in the commit that ends it.   [finish()]
  *   3. Nothing that settling reads is changed by settling: it may be run again after a conflict.
  *
@@ -18,7 +18,6 @@
 
 #include <assert.h>
 
-#include "base/arena.h"
 #include "kernel/defect.h"
 #include "kernel/kernel.h"
 #include "kernel/kernel_private.h"
@@ -122,7 +121,8 @@ static enum rc saga_extend(struct session *s, struct work *w, struct err *e)
 	return RC_OK;
 }
 
-/* Give the claim back between two calls. The intent of the next one is stored already: whoever takes it up looks first, as after a crash. */
+/* Give the claim back between two calls. The intent of the next one is stored already: the next owner checks first, as
+ * after a crash. */
 static enum rc saga_release(struct session *s, struct work *w, struct err *e)
 {
 	struct saga saga;
@@ -139,7 +139,7 @@ static enum rc saga_release(struct session *s, struct work *w, struct err *e)
 
 /* --- perform --- */
 
-/* Also who fails without a word has a message. */
+/* A failure without a message gets one. */
 static struct err complete(const struct err *e, enum rc rc)
 {
 	struct err whole = *e;
@@ -155,7 +155,7 @@ static int64_t now_of(const struct work *w)
 	return clock_now(kernel_options(w->kernel)->clock).ms;
 }
 
-/* Whatever is wrong with a check, it has not told: that is no reason to go back while there are tries. */
+/* Whatever went wrong with a check, it has not answered: no reason to go back while there are tries. */
 static enum rc check(struct work *w, const struct saga_step *step)
 {
 	enum rc rc = step->check(&w->saga_call, &w->has_happened, &w->failure);
@@ -167,7 +167,7 @@ static enum rc check(struct work *w, const struct saga_step *step)
 	return err_wrap(&w->failure, rc, "cannot tell whether it has happened");
 }
 
-/* A call may last as long as its time-out, and whoever takes over must not meet it: is the lease long enough still? */
+/* A call may last as long as its time-out, and must be over when somebody else takes over: is enough lease left? */
 static enum rc check_time(struct work *w, const struct saga_step *step)
 {
 	int64_t needed_ms = kernel_span_ms(w->kernel, saga_step_timeout(step) + SAGA_SKEW_MAX_MS);
@@ -275,7 +275,7 @@ static enum rc save(struct session *s, struct work *w, const struct saga_rule *r
 		return RC_OK;
 	case SAGA_NEXT_WAIT:
 		session_put(s, &saga_type, r->saga);
-		session_poke(s, NEWS_TO_DO); /* whoever sleeps until something is due has something new to consider */
+		session_poke(s, NEWS_TO_DO); /* it may be due before what the finder sleeps for */
 		return RC_OK;
 	case SAGA_NEXT_END: return finish(s, w, r, asks_on_end, e);
 	}
@@ -302,7 +302,7 @@ static enum rc saga_settle(struct session *s, struct work *w, struct err *e)
 	return save(s, w, &r, saga_rule_settle(&r, &o), true, e);
 }
 
-/* Its end was refused. Should that park it, on_end is not asked again: a person sees to it. */
+/* Its end was refused. If that parks it, on_end is not asked again: a person has to act. */
 static enum rc saga_refuse(struct session *s, struct work *w, struct err *e)
 {
 	struct saga         saga;

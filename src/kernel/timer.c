@@ -3,7 +3,7 @@
  * timer.c - durable timers.
  *
  * A timer is a record and nothing else: a million of them cost an index on the disk, and the start reads none. When one
- * is due, a transaction reads it again by its name (it may have been cancelled or set anew), removes it and emits its
+ * is due, a transaction reads it again by its name (it may have been cancelled or set again), removes it and emits its
  * event. What then happens is a matter of queues, with their tries and dead letters; so firing cannot fail, except with
  * the store.
  */

@@ -6,7 +6,7 @@
 #include "store/session.h"
 #include "store/store.h"
 
-/* Arm it, or set it anew: a name has one timer. When due, an event of its type and subject with its detail is
+/* Arm it, or set it again: a name has one timer. When due, an event of its type and subject with its detail is
  * emitted; its actor is "timer/NAME". Sets state and armed_ms. One action. */
 MUST_CHECK enum rc session_arm(struct session *s, struct timer *timer, struct err *e);
 

@@ -5,9 +5,6 @@
  * what only touches the store is settled alone. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/err.h"
 #include "kernel/queue.h"
@@ -45,7 +42,7 @@ struct work {
 	struct saga_call saga_call;
 	enum saga_todo   saga_todo;    /* what to call */
 	bool             has_happened; /* what a check found out */
-	bool (*may_go_on)(void *arg);  /* set by who runs it: false when it should stop soon */
+	bool (*may_go_on)(void *arg);  /* set by its runner: false when it should stop soon */
 	void *may_go_on_arg;
 };
 
@@ -81,15 +78,15 @@ void work_perform(struct work *w);
  * When it fails and work_is_to_blame(), run work_refuse next; otherwise the store failed, and the work stays due. */
 txn_fn work_settle;
 
-/* Has settling failed because a handler said no, or because what it wrote breaks a limit? Sets is_refused and
- * failure in the second case too: it would be so for ever, and must count as a try like any other. */
+/* Has settling failed because a handler refused, or because what it wrote breaks a limit? Sets is_refused and failure
+ * in the second case too: it would fail for ever, and must count as a try like any other. */
 bool work_is_to_blame(struct work *w, enum rc rc, const struct err *e);
 
 /* A handler has refused: note the failed try. arg is the work. */
 txn_fn work_refuse;
 
-/* Settled, and has_more, but nobody goes on with it here: gives the claim back, so that others need not wait for its
- * end. arg is the work. */
+/* Settled, and has_more, but not continued here: gives the claim back, so that others need not wait until it runs out.
+ * arg is the work. */
 txn_fn work_release;
 
 /* It was performed and settled, or that was tried: wakes the waiters in this process. Last stage, no transaction. */

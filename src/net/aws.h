@@ -32,13 +32,13 @@ struct aws_identity_options {
 struct aws_identity *aws_identity_new(const struct aws_identity_options *o);
 void                 aws_identity_free(struct aws_identity *i);
 
-/* RC_DENIED with all places that were looked at when there are none, or when STS denies the role; RC_INVALID,
+/* RC_DENIED, naming all places that were looked at, when there are none, or when STS denies the role; RC_INVALID,
  * RC_UNAVAILABLE, RC_TIMEOUT when a place that was set up is wrong or does not answer. Texts are copied into the
  * arena. */
 MUST_CHECK enum rc aws_identity_get(struct aws_identity *i, struct arena *a, struct aws_credentials *ret,
                                     struct err *e);
 
-/* The service did not accept these: unless others are held by now, the next get looks for new ones. */
+/* The service did not accept these: the next get looks for new ones, unless it has others by now. */
 void aws_identity_refuse(struct aws_identity *i, const struct aws_credentials *refused);
 
 /* A role that is assumed by a role lasts an hour at most, whatever its own settings say. */
@@ -54,7 +54,7 @@ struct aws_role_options {
 /* "arn:aws:iam::123456789012:role/NAME", in the region's partition. */
 struct str aws_role_arn(const char *region, struct str account_id, struct str role, struct arena *a);
 
-/* Assume a role that our own credentials may, such as one in another account, for so many seconds. The session's name
+/* Assume a role that our own credentials may, such as one in another account, for this many seconds. The session's name
  * is shown in the account's audit trail: letters, digits and =,.@-_ only. RC_DENIED with STS's code: it refuses us;
  * RC_UNAVAILABLE, RC_TIMEOUT: try later; and all of aws_identity_get(). Texts are in the arena. */
 MUST_CHECK enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, struct str session,
@@ -122,9 +122,9 @@ struct aws_request {
  * status.
  * RC_LIMITED: every attempt was throttled; it did not happen.
  * RC_UNAVAILABLE, RC_TIMEOUT: it did not answer, or with 5xx to the last; whether it may have happened: is_uncertain.
- * Throttling, 5xx and broken connections are retried with full jitter while the total time lasts. A clock that is far off and credentials that have ended are each
- * corrected once, beyond attempts_max. Any failure of aws_identity_get() and before(). RC_TOO_LARGE for an answer over
- * AWS_REPLY_MAX. *ret is set in every case; without an answer only what is counted. */
+ * Throttling, 5xx and broken connections are retried with full jitter while the total time lasts. A clock that is far
+ * off and expired credentials are each corrected once, beyond attempts_max. Any failure of aws_identity_get() and
+ * before(). RC_TOO_LARGE for an answer over AWS_REPLY_MAX. *ret is always set; without an answer, only its counts. */
 MUST_CHECK enum rc aws_send(struct aws_client *c, const struct aws_request *req, struct arena *a, struct aws_reply *ret,
                             struct err *e);
 

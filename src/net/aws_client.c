@@ -5,7 +5,7 @@
  * Each attempt is judged:
  *   done     success, or an error that another attempt would only repeat; the caller gets it
  *   again    throttled, 5xx, no connection, no answer in time: after a wait, while attempts and time last
- *   at once  our clock is far off, or our credentials have ended: corrected first, each once in a call
+ *   at once  our clock is far off, or our credentials have expired: corrected first, each once per call
  *
  * Always true:
  *   1. All attempts of a call send the same body; date, credentials and so the signature are each attempt's own.
@@ -41,7 +41,7 @@ enum {
 	DEFAULT_WAIT_BASE_MS = 25,
 	DEFAULT_WAIT_MAX_MS = 1000,
 	DOUBLINGS_MAX = 16,
-	PATIENCE_ENDS_MS = 50,       /* an attempt with less time would mostly be cut off, and leave a doubt */
+	PATIENCE_ENDS_MS = 50,       /* an attempt with less time would mostly be cut off, with an unknown outcome */
 	SKEW_MIN_MS = 4 * 60 * 1000, /* the services allow 5 minutes */
 	TYPE_MAX = 128,
 	REQUEST_ID_MAX = 128,
@@ -52,7 +52,7 @@ struct aws_client {
 	char                     *url;  /* without a slash at its end, */
 	char                     *home; /* and with its path */
 	char                     *region, *service, *agent;
-	_Atomic int64_t           skew_ms; /* what the service's clock is ahead of ours */
+	_Atomic int64_t           skew_ms; /* how far the service's clock is ahead of ours */
 };
 
 enum verdict { DONE, AGAIN, AT_ONCE };
@@ -74,41 +74,19 @@ struct call {
 
 enum remedy { SLOW_DOWN, MOVE_CLOCK, RENEW };
 
-/* clang-format off */
-static const struct error_type {
-	struct str  name;
+static const struct {
 	enum remedy remedy;
-} known_types[] = {
-	{ STR_INIT("ProvisionedThroughputExceededException"), SLOW_DOWN  },
-	{ STR_INIT("ThrottlingException"),                    SLOW_DOWN  },
-	{ STR_INIT("ThrottledException"),                     SLOW_DOWN  },
-	{ STR_INIT("Throttling"),                             SLOW_DOWN  },
-	{ STR_INIT("RequestThrottled"),                       SLOW_DOWN  },
-	{ STR_INIT("RequestThrottledException"),              SLOW_DOWN  },
-	{ STR_INIT("RequestLimitExceeded"),                   SLOW_DOWN  },
-	{ STR_INIT("TooManyRequestsException"),               SLOW_DOWN  },
-	{ STR_INIT("BandwidthLimitExceeded"),                 SLOW_DOWN  },
-	{ STR_INIT("TransactionInProgressException"),         SLOW_DOWN  },
-	{ STR_INIT("PriorRequestNotComplete"),                SLOW_DOWN  },
-	{ STR_INIT("RequestTimeout"),                         SLOW_DOWN  },
-	{ STR_INIT("RequestTimeoutException"),                SLOW_DOWN  },
-	{ STR_INIT("SlowDown"),                               SLOW_DOWN  },
-	{ STR_INIT("EC2ThrottledException"),                  SLOW_DOWN  },
-	{ STR_INIT("KMSThrottling"),                          SLOW_DOWN  },
-	{ STR_INIT("KmsThrottled"),                           SLOW_DOWN  },
-	{ STR_INIT("Throttled"),                              SLOW_DOWN  },
-	{ STR_INIT("OverLimit"),                              SLOW_DOWN  },
-	{ STR_INIT("RequestTimeTooSkewed"),                   MOVE_CLOCK },
-	{ STR_INIT("RequestExpired"),                         MOVE_CLOCK },
-	{ STR_INIT("RequestInTheFuture"),                     MOVE_CLOCK },
-	{ STR_INIT("InvalidSignatureException"),              MOVE_CLOCK },
-	{ STR_INIT("SignatureDoesNotMatch"),                  MOVE_CLOCK },
-	{ STR_INIT("ExpiredTokenException"),                  RENEW      },
-	{ STR_INIT("ExpiredToken"),                           RENEW      },
-	{ STR_INIT("UnrecognizedClientException"),            RENEW      },
-	{ STR_INIT("InvalidClientTokenId"),                   RENEW      },
+	const char *types;
+} remedies[] = {
+	{ SLOW_DOWN, "ProvisionedThroughputExceededException ThrottlingException ThrottledException Throttling "
+	             "RequestThrottled RequestThrottledException RequestLimitExceeded TooManyRequestsException "
+	             "BandwidthLimitExceeded TransactionInProgressException PriorRequestNotComplete RequestTimeout "
+	             "RequestTimeoutException SlowDown EC2ThrottledException KMSThrottling KmsThrottled Throttled "
+	             "OverLimit" },
+	{ MOVE_CLOCK, "RequestTimeTooSkewed RequestExpired RequestInTheFuture InvalidSignatureException "
+	              "SignatureDoesNotMatch" },
+	{ RENEW, "ExpiredTokenException ExpiredToken UnrecognizedClientException InvalidClientTokenId" },
 };
-/* clang-format on */
 
 /* --- a client --------------------------------------------------------------------------------------------------- */
 
@@ -167,8 +145,8 @@ static const char *header(struct arena *a, const char *name, struct str value)
 	return str_format(a, "%s: %.*s", name, STR_ARG(value)).p;
 }
 
-/* What fetch() sends as the host of this URL: without a port that goes without saying. Path and query are what follows,
- * as they are. */
+/* What fetch() sends as the host of this URL: without the scheme's usual port. Path and query are what follows, as they
+ * are. */
 static struct str url_host(const char *url, struct str *ret_path, struct str *ret_query)
 {
 	struct str  usual = str_starts_with(str_from(url), STR("https:")) ? STR(":443") : STR(":80");
@@ -260,48 +238,34 @@ static struct str bare_type(struct str given)
 	return given.n <= TYPE_MAX ? given : STR("");
 }
 
-/* {"__type": code, "message": ...}, of REST services {"code": ...}. */
-static void read_json_error(struct str text, struct arena *a, struct str *ret_code, struct str *ret_message)
+/* The first of these members that is a text. */
+static struct str first_text(const json_t *object, const char *const *names, size_t count)
+{
+	struct str text = STR("");
+
+	for (size_t i = 0; i < count && !text.n; i++)
+		if (!json_get_text(object, names[i], &text))
+			text = STR("");
+	return text;
+}
+
+/* {"__type": code, "message": ...}, of REST services {"code": ...}; or <ErrorResponse><Error><Code>, or just
+ * <Error><Code>. */
+void aws_read_error(const struct fetch_reply *reply, struct arena *a, struct str *ret_code, struct str *ret_message)
 {
 	static const char *const codes[] = { "__type", "code", "Code" }, *const messages[] = { "message", "Message" };
 	CLEANUP(json_freep) json_t *body = NULL;
+	bool                        is_xml = reply->body.n && reply->body.p[0] == '<';
+	enum rc       rc = is_xml ? aws_xml_parse(reply->body, &body, NULL) : json_parse(reply->body, &body, NULL);
+	const json_t *error = is_xml && json_object_get(body, "Error") ? json_object_get(body, "Error") : body;
+	struct str    code = STR(""), message = STR("");
 
-	if (json_parse(text, &body, NULL) || !json_is_object(body))
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(codes) && !ret_code->n; i++)
-		if (!json_take_text(body, codes[i], a, ret_code))
-			*ret_code = STR("");
-	for (size_t i = 0; i < ARRAY_LEN(messages) && !ret_message->n; i++)
-		if (!json_take_text(body, messages[i], a, ret_message))
-			*ret_message = STR("");
-}
-
-/* <ErrorResponse><Error><Code>, or just <Error><Code>. */
-static void read_xml_error(struct str text, struct arena *a, struct str *ret_code, struct str *ret_message)
-{
-	CLEANUP(json_freep) json_t *body = NULL;
-	const json_t               *error;
-
-	if (aws_xml_parse(text, &body, NULL))
-		return;
-	error = json_object_get(body, "Error") ? json_object_get(body, "Error") : body;
-	if (!json_take_text(error, "Code", a, ret_code))
-		*ret_code = STR("");
-	if (!json_take_text(error, "Message", a, ret_message))
-		*ret_message = STR("");
-}
-
-void aws_read_error(const struct fetch_reply *reply, struct arena *a, struct str *ret_code, struct str *ret_message)
-{
-	struct str code = STR(""), message = STR(""), from_header = fetch_header(reply, "X-Amzn-ErrorType");
-
-	if (reply->body.n && reply->body.p[0] == '<')
-		read_xml_error(reply->body, a, &code, &message);
-	else
-		read_json_error(reply->body, a, &code, &message);
-	code = bare_type(code);
+	if (!rc && json_is_object(error)) {
+		code = bare_type(first_text(error, codes, ARRAY_LEN(codes)));
+		message = first_text(error, messages, ARRAY_LEN(messages));
+	}
 	if (!code.n)
-		code = bare_type(from_header);
+		code = bare_type(fetch_header(reply, "X-Amzn-ErrorType"));
 	*ret_code = code.n ? str_dup(a, code) : STR("UnknownError");
 	/* The signature's errors go on with the request they expected, its token included. */
 	*ret_message = str_dup(a, str_cut(&message, '\n'));
@@ -362,10 +326,10 @@ static enum verdict judge(struct call *call, const struct aws_reply *reply)
 	if (reply->status == 429 || is_slow_code(call->req, reply->error_type) ||
 	    (call->req->is_slow && call->req->is_slow(reply)))
 		return slow_down(call);
-	for (size_t i = 0; i < ARRAY_LEN(known_types); i++) {
-		if (!str_eq(reply->error_type, known_types[i].name))
+	for (size_t i = 0; reply->error_type.n && i < ARRAY_LEN(remedies); i++) {
+		if (!str_is_word_of(reply->error_type, remedies[i].types))
 			continue;
-		switch (known_types[i].remedy) {
+		switch (remedies[i].remedy) {
 		case SLOW_DOWN: return slow_down(call);
 		case MOVE_CLOCK: return move_clock(call) ? AT_ONCE : DONE;
 		case RENEW:
@@ -384,7 +348,7 @@ static enum verdict judge(struct call *call, const struct aws_reply *reply)
 
 /* --- a call ----------------------------------------------------------------------------------------------------- */
 
-/* Who is patient waits half of the time that is left at most, so that there is an attempt near the end. */
+/* A patient request waits at most half of the time that is left, so that there is an attempt near the end. */
 static long choose_wait(const struct call *call)
 {
 	const struct aws_client_options *o = &call->client->o;

@@ -2,13 +2,12 @@
 /*
  * aws_endpoint.c - other addresses of AWS services, as its own tools take them from the environment.
  *
- * A variable that is set and makes no sense is refused, never passed over: who set it does not want the real service to
+ * A variable that is set but makes no sense is refused, never ignored: whoever set it does not want the real service to
  * be called instead.
  */
 #include "net/aws_endpoint.h"
 
 #include "base/addr.h"
-#include "base/arena.h"
 #include "base/str.h"
 
 /* The host of an http URL. Empty when it has a user, or anything that readers of URLs may understand differently. */

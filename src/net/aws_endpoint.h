@@ -15,5 +15,5 @@ MUST_CHECK enum rc aws_endpoint(const char *(*env)(const char *name), const char
 /* How far http may go. */
 enum aws_reach { AWS_LOOPBACK, AWS_LINK_LOCAL };
 
-/* Is it https, or http so near? */
+/* Is it https, or http within this reach? */
 bool aws_url_is_safe(const char *url, enum aws_reach http_reach);

@@ -3,18 +3,18 @@
  * aws_file.c - credentials in the environment and in the shared file.
  *
  * The shared file is INI: "[profile]" begins a profile, "name = value" belongs to it, lines that begin with # or ; are
- * comments, and lines that begin with a blank belong to the setting above and are none of ours. Anything else is
- * refused with the number of its line, never with its text, which may be a secret.
+ * comments, and lines that begin with a blank continue the setting above and are ignored. Anything else is refused with
+ * the number of its line, never with its text, which may be a secret.
  *
- * A profile that says credential_process or role_arn is refused: we start no programs and follow no chains of roles. To
- * use such a profile in silence without them would be to act as somebody else.
+ * A profile with credential_process or role_arn is refused: we start no programs and follow no chains of roles. Using
+ * such a profile without them, silently, would be acting as somebody else.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "base/file.h"
 #include "net/aws_source.h"
 
 enum { FILE_MAX = 256 * 1024 };
@@ -56,36 +56,22 @@ enum rc aws_source_environment(const struct aws_identity_options *o, struct aren
 	return RC_OK;
 }
 
-static enum rc read_all(int fd, const char *path, struct arena *a, struct str *ret, struct err *e)
-{
-	struct stat about;
-	char       *bytes;
-	size_t      n = 0;
-	ssize_t     got = 0;
-
-	if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
-		return err_set(e, RC_INVALID, "%s must be a file", path);
-	if (about.st_size > FILE_MAX)
-		return err_set(e, RC_INVALID, "%s has more than %d bytes", path, FILE_MAX);
-	bytes = arena_alloc(a, (size_t)about.st_size + 1);
-	while (n < (size_t)about.st_size && (got = read(fd, bytes + n, (size_t)about.st_size - n)) > 0)
-		n += (size_t)got;
-	if (got < 0)
-		return err_set(e, RC_INVALID, "%s cannot be read: %s", path, strerror(errno));
-	*ret = str_of(bytes, n);
-	return RC_OK;
-}
-
 enum rc aws_read_file(const char *path, struct arena *a, struct str *ret, struct err *e)
 {
-	int     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not to wait for the writer of a pipe */
-	enum rc rc;
+	int         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not to wait for the writer of a pipe */
+	struct stat about;
+	enum rc     rc;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return err_set(e, RC_NOT_FOUND, "%s is not there", path);
 	if (fd < 0)
 		return err_set(e, RC_INVALID, "%s cannot be opened: %s", path, strerror(errno));
-	rc = read_all(fd, path, a, ret, e);
+	if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
+		rc = err_set(e, RC_INVALID, "%s must be a file", path);
+	else if ((rc = file_read_all(fd, FILE_MAX, a, ret)) == RC_TOO_LARGE)
+		rc = err_set(e, RC_INVALID, "%s has more than %d bytes", path, FILE_MAX);
+	else if (rc)
+		rc = err_set(e, RC_INVALID, "%s cannot be read: %s", path, strerror(errno));
 	close(fd);
 	return rc;
 }
@@ -100,7 +86,7 @@ static struct str section_name(struct str line)
 		return STR("");
 	name = str_trim(str_of(line.p + 1, line.n - 2));
 	if (str_starts_with(name, prefix))
-		name = str_trim(str_of(name.p + prefix.n, name.n - prefix.n));
+		name = str_trim(str_skip(name, prefix.n));
 	return name;
 }
 

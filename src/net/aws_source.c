@@ -12,7 +12,6 @@
  */
 #include "net/aws_source.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -86,22 +85,30 @@ static const char *sts_url(const char *endpoint, const char *region, struct aren
 	return str_format(a, "https://sts.%s.%s/", region, aws_domain(region)).p;
 }
 
+/* Everybody answers with the same members, except for the name of the token. */
+static bool read_credentials(const json_t *answer, const char *token, struct arena *a, struct aws_found *ret)
+{
+	struct aws_credentials c = { 0 };
+	struct str             expiration = STR("");
+	int64_t                expires = 0;
+
+	if (!json_get_text(answer, "AccessKeyId", &c.access_key) ||
+	    !json_get_text(answer, "SecretAccessKey", &c.secret_key) ||
+	    !json_get_text(answer, token, &c.session_token) || !json_get_text(answer, "Expiration", &expiration) ||
+	    c.access_key.n == 0 || c.secret_key.n == 0 || (expiration.n && !iso_time_parse(expiration, &expires)))
+		return false;
+	*ret = (struct aws_found){ aws_credentials_dup(&c, a), wall_from_sec(expires) };
+	return true;
+}
+
 static enum rc read_sts_answer(struct str xml, struct arena *a, struct aws_found *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *answer = NULL;
-	struct aws_credentials      c = { 0 };
-	struct str                  expiration;
-	const json_t               *held;
-	int64_t                     expires;
 
-	if (aws_xml_parse(xml, &answer, NULL) || !(held = json_object_get(aws_xml_result(answer), "Credentials")) ||
-	    !json_get_text(held, "AccessKeyId", &c.access_key) ||
-	    !json_get_text(held, "SecretAccessKey", &c.secret_key) ||
-	    !json_get_text(held, "SessionToken", &c.session_token) || !json_get_text(held, "Expiration", &expiration) ||
-	    c.access_key.n == 0 || c.secret_key.n == 0 || c.session_token.n == 0 ||
-	    !iso_time_parse(expiration, &expires))
-		return err_set(e, RC_UNAVAILABLE, "STS answered with something else than credentials");
-	*ret = (struct aws_found){ aws_credentials_dup(&c, a), wall_from_sec(expires) };
+	if (aws_xml_parse(xml, &answer, NULL) ||
+	    !read_credentials(json_object_get(aws_xml_result(answer), "Credentials"), "SessionToken", a, ret) ||
+	    !ret->credentials.session_token.n || !ret->expires.ms)
+		return err_set(e, RC_UNAVAILABLE, "STS answered with something other than credentials");
 	return RC_OK;
 }
 
@@ -219,7 +226,7 @@ enum rc aws_source_role(const struct aws_identity_options *o, struct arena *a, s
 	return rc ? err_wrap(e, rc, "role %.*s", STR_ARG(r->arn)) : RC_OK;
 }
 
-/* Asked once: who needs the credentials is a delivery or a step, which comes again when STS does not answer. */
+/* Asked once: whatever needs the credentials, a delivery or a step, is tried again when STS does not answer. */
 enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, struct str session, int seconds,
                         struct arena *a, struct aws_credentials *ret, struct err *e)
 {
@@ -244,20 +251,12 @@ enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, s
 
 /* --- container and instance ------------------------------------------------------------------------------------- */
 
-/* Both answer with the same JSON. */
 static enum rc read_json_answer(const char *who, struct str body, struct arena *a, struct aws_found *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *answer = NULL;
-	struct aws_credentials      c = { 0 };
-	struct str                  expiration;
-	int64_t                     expires = 0;
 
-	if (json_parse(body, &answer, NULL) || !json_get_text(answer, "AccessKeyId", &c.access_key) ||
-	    !json_get_text(answer, "SecretAccessKey", &c.secret_key) ||
-	    !json_get_text(answer, "Token", &c.session_token) || !json_get_text(answer, "Expiration", &expiration) ||
-	    c.access_key.n == 0 || c.secret_key.n == 0 || (expiration.n && !iso_time_parse(expiration, &expires)))
-		return err_set(e, RC_UNAVAILABLE, "%s answered with something else than credentials", who);
-	*ret = (struct aws_found){ aws_credentials_dup(&c, a), wall_from_sec(expires) };
+	if (json_parse(body, &answer, NULL) || !read_credentials(answer, "Token", a, ret))
+		return err_set(e, RC_UNAVAILABLE, "%s answered with something other than credentials", who);
 	return RC_OK;
 }
 
@@ -284,25 +283,19 @@ static enum rc container_url(const struct aws_identity_options *o, struct arena 
 	return RC_OK;
 }
 
-static enum rc container_token(const struct aws_identity_options *o, struct arena *a, struct str *ret, struct err *e)
-{
-	static const char variable[] = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
-
-	*ret = str_from(o->env("AWS_CONTAINER_AUTHORIZATION_TOKEN"));
-	return is_set(o->env(variable)) ? read_token(o, variable, a, ret, e) : RC_OK;
-}
-
 enum rc aws_source_container(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret,
                              struct err *e)
 {
 	struct fetch_request req = { .method = "GET",
 		                     .total_timeout_ms = CONTAINER_TIMEOUT_MS,
 		                     .max_bytes = ANSWER_MAX };
+	static const char    token_file[] = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
+	struct str           token = str_from(o->env("AWS_CONTAINER_AUTHORIZATION_TOKEN"));
 	struct fetch_reply   reply;
-	struct str           token;
 	enum rc              rc;
 
-	if ((rc = container_url(o, a, &req.url, e)) || (rc = container_token(o, a, &token, e)))
+	if ((rc = container_url(o, a, &req.url, e)) ||
+	    (is_set(o->env(token_file)) && (rc = read_token(o, token_file, a, &token, e))))
 		return rc;
 	if (token.n)
 		req.headers[0] = str_format(a, "Authorization: %.*s", STR_ARG(token)).p;

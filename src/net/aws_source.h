@@ -13,8 +13,8 @@ struct aws_found {
 };
 
 /* Texts live in the arena.
- * RC_NOT_FOUND, with why: nobody set this place up; the next one is asked. Any other failure ends the search: who set a
- * place up wants the credentials from there and not from somewhere else. */
+ * RC_NOT_FOUND, with why: this place is not set up; the next one is asked. Any other failure ends the search: whoever
+ * set a place up wants the credentials from there and from nowhere else. */
 typedef enum rc aws_source_fn(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret,
                               struct err *e);
 

@@ -3,8 +3,8 @@
  * aws_xml.c - XML answers as JSON, by expat.
  *
  * AWS's query services answer with elements only: no attribute but xmlns, no mixed content. A list is
- * <Things><member>...</member></Things>. One with nothing in it is an empty element and so an empty text: who reads
- * lists takes that for none.
+ * <Things><member>...</member></Things>. One with nothing in it is an empty element and so an empty text: readers of
+ * lists treat that as an empty list.
  *
  * A DOCTYPE ends the parse: answers have none, and with it entities could grow without a limit.
  */
@@ -43,12 +43,9 @@ static void XMLCALL on_start(void *arg, const char *name, const char **attribute
 	(void)attributes;
 	if (r->problem)
 		return;
-	if (r->depth == AWS_XML_DEPTH_MAX) {
-		stop(r, "elements are nested too deep");
-		return;
-	}
-	if (strlen(name) > AWS_XML_NAME_MAX) {
-		stop(r, "the name of an element is too long");
+	if (r->depth == AWS_XML_DEPTH_MAX || strlen(name) > AWS_XML_NAME_MAX) {
+		stop(r, r->depth == AWS_XML_DEPTH_MAX ? "elements are nested too deep"
+		                                      : "the name of an element is too long");
 		return;
 	}
 	r->open[r->depth] = (struct element){ .inside = NULL };
@@ -121,12 +118,6 @@ static void XMLCALL on_doctype(void *arg, const char *name, const char *system, 
 	stop(arg, "it has a DOCTYPE");
 }
 
-static enum rc explain(const struct reader *r, struct err *e)
-{
-	return err_set(e, RC_INVALID, "line %lu: %s", (unsigned long)XML_GetCurrentLineNumber(r->parser),
-	               r->problem ? r->problem : XML_ErrorString(XML_GetErrorCode(r->parser)));
-}
-
 enum rc aws_xml_parse(struct str xml, json_t **ret, struct err *e)
 {
 	struct reader r = { .parser = XML_ParserCreate(NULL) };
@@ -142,7 +133,8 @@ enum rc aws_xml_parse(struct str xml, json_t **ret, struct err *e)
 	XML_SetCharacterDataHandler(r.parser, on_text);
 	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
 	if (XML_Parse(r.parser, xml.n ? xml.p : "", (int)xml.n, XML_TRUE) != XML_STATUS_OK)
-		rc = explain(&r, e);
+		rc = err_set(e, RC_INVALID, "line %lu: %s", (unsigned long)XML_GetCurrentLineNumber(r.parser),
+		             r.problem ? r.problem : XML_ErrorString(XML_GetErrorCode(r.parser)));
 	for (size_t i = 0; i < r.depth; i++)
 		json_decref(r.open[i].inside);
 	XML_ParserFree(r.parser);
@@ -157,15 +149,12 @@ enum rc aws_xml_parse(struct str xml, json_t **ret, struct err *e)
 
 json_t *aws_xml_result(json_t *answer)
 {
-	static const char ending[] = "Result";
-	const char       *name;
-	json_t           *member;
+	const char *name;
+	json_t     *member;
 
 	json_object_foreach(answer, name, member)
 	{
-		size_t n = strlen(name);
-
-		if (n > strlen(ending) && strcmp(name + n - strlen(ending), ending) == 0)
+		if (strlen(name) > strlen("Result") && str_ends_with(str_from(name), STR("Result")))
 			return member;
 	}
 	return answer;

@@ -8,8 +8,8 @@
  *
  * Always true:
  *   1. Only http and https, no redirect, no cookie, no .netrc, no signal, TLS 1.2 or later with its peer checked.
- *   2. Header bytes, body bytes and time have a limit; a request that names none gets the ones below. An answer that is taken in
- *      pieces may be of any length and last for ever, as long as it does not fall silent.
+ *   2. Header bytes, body bytes and time have a limit; a request that names none gets the ones below. An answer that is
+ *      taken in pieces may be of any length and last for ever, as long as it does not fall silent.
  *   3. A message names method and URL, the URL without user, password and query [show_url()]. Header values, and so
  *      tokens, never get into a message.
  *   4. A request of limited reach is not sent to an address beyond it, whether its connection is new [open_socket()] or
@@ -201,7 +201,7 @@ static void add_header(struct transfer *t, const char *line)
 	mem_must(t->headers, "a request header");
 }
 
-/* For whose request we call, in both spellings: neither is signed, and who does not know them passes them over. */
+/* Whose request we call for, in both spellings: neither is signed, and unknown headers are ignored. */
 static void add_trace(struct transfer *t)
 {
 	struct str trace = trace_current();
@@ -355,7 +355,7 @@ static enum rc explain(const struct transfer *t, const struct fetch_request *req
 	const char *why = t->why[0] ? t->why : curl_easy_strerror(code);
 
 	if (t->denied[0])
-		return err_set(e, RC_DENIED, "%s is an address that may not be called from here; right is %s",
+		return err_set(e, RC_DENIED, "%s is an address that may not be called from here; it must be %s",
 		               t->denied,
 		               t->reach == FETCH_PUBLIC ? "a public one" : "neither link-local nor a cloud's metadata");
 	if (t->head.is_full)
@@ -366,7 +366,7 @@ static enum rc explain(const struct transfer *t, const struct fetch_request *req
 		return err_set(e, RC_INVALID, "CA file %s cannot be used; it must be a readable PEM file",
 		               req->ca_file ? req->ca_file : "of the system");
 	if (code == CURLE_ABORTED_BY_CALLBACK)
-		return err_set(e, RC_UNAVAILABLE, "given up: there is no time for it any more");
+		return err_set(e, RC_UNAVAILABLE, "given up: there is no time left for it");
 	return err_set(e, code == CURLE_OPERATION_TIMEDOUT ? RC_TIMEOUT : RC_UNAVAILABLE, "%s", why);
 }
 

@@ -8,8 +8,8 @@ struct buf;
 
 enum { FETCH_HEADERS_MAX = 16, FETCH_NO_LIMIT = -1 };
 
-/* Where a request may go, whatever its host's name resolves to. For URLs that others choose; such requests use no proxy, since only
- * the proxy would know where they go. */
+/* Where a request may go, whatever its host's name resolves to. For URLs that others choose; such requests use no
+ * proxy, since only the proxy would know where they go. */
 enum fetch_reach {
 	FETCH_ANYWHERE,
 	FETCH_NOT_FORBIDDEN, /* not to link-local and metadata addresses */
@@ -31,8 +31,8 @@ struct fetch_request {
 	 * swallowed. */
 	unsigned *sends;
 
-	/* When set, the body of a good answer (2xx) comes here, piece by piece, instead of into the reply; false: that is enough. Then
-	 * neither max_bytes nor total_timeout_ms count, but no byte for idle_timeout_ms is RC_TIMEOUT. */
+	/* When set, it gets the body of a good answer (2xx) piece by piece, instead of the reply; false: that is
+	 * enough. Then max_bytes and total_timeout_ms do not apply, but no byte for idle_timeout_ms is RC_TIMEOUT. */
 	bool (*take)(struct str bytes, void *arg);
 	void *take_arg;
 	long  idle_timeout_ms; /* 0: 60 s; whole seconds */
@@ -48,21 +48,23 @@ struct fetch_reply {
 void fetch_global_init(void);
 
 /* RC_OK means that an answer came, whatever its status. RC_TIMEOUT, RC_UNAVAILABLE (no connection, broken off),
- * RC_INVALID (the URL), RC_TOO_LARGE, RC_DENIED (its address) otherwise. Everything in *ret lives in the arena. No redirects are followed. */
+ * RC_INVALID (the URL), RC_TOO_LARGE, RC_DENIED (its address) otherwise. Everything in *ret lives in the arena. No
+ * redirects are followed. */
 MUST_CHECK enum rc fetch(const struct fetch_request *req, struct arena *a, struct fetch_reply *ret, struct err *e);
 
-/* Whom this machine trusts: SSL_CERT_FILE, or where its distribution keeps it; a program that was built elsewhere cannot know. NULL: libcurl's own. */
+/* The CAs this machine trusts: SSL_CERT_FILE, or where its distribution keeps them, which a program built elsewhere
+ * cannot know. NULL: libcurl's own. */
 const char *fetch_system_ca(void);
 
-/* What is fetched on this thread from now on is given up soon after may_go_on() says no: about a second, whatever it waits for. RC_UNAVAILABLE
- * then; whoever would try again asks fetch_may_go_on() first. NULL: no more. For threads that wait for long, and must end in time. */
+/* From now on, a fetch on this thread is given up within about a second after may_go_on() says no: RC_UNAVAILABLE.
+ * Before another try, ask fetch_may_go_on(). NULL: no longer. For threads that wait for long and must end in time. */
 void fetch_watch(bool (*may_go_on)(void *arg), void *arg);
 bool fetch_may_go_on(void);
 
 /* The value of a reply header, trimmed; empty when it is not there. */
 struct str fetch_header(const struct fetch_reply *reply, const char *name);
 
-/* Seconds since 1970 of a Date header; false when it is none. */
+/* Seconds since 1970 of a Date header; false when it is not a date. */
 bool fetch_date(struct str text, int64_t *ret_sec);
 
 /* Add text so that it is one part of a URL's path or one value of its query, whatever is in it. */

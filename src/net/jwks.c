@@ -3,10 +3,10 @@
  * jwks.c - from a JSON Web Key Set to OpenSSL's keys, and signatures checked with them.
  *
  * Always true:
- *   1. A key decides the algorithm: an RSA key checks RS256, a P-256 key ES256. A token whose header says otherwise is refused, so a
- *      public key is never taken for the secret of an HMAC.                                                     [find_key()]
- *   2. RSA keys have 2048 bits or more.                                                                         [read_rsa()]
- *   3. A token that names no key is good only when there is exactly one it can mean.                            [find_key()]
+ *   1. A key decides the algorithm: an RSA key checks RS256, a P-256 key ES256. A token whose header says otherwise is
+ *      refused, so a public key is never taken for the secret of an HMAC. [find_key()]
+ *   2. RSA keys have 2048 bits or more. [read_rsa()]
+ *   3. A token that names no key is good only when there is exactly one it can mean. [find_key()]
  */
 #include "net/jwks.h"
 
@@ -56,7 +56,7 @@ static EVP_PKEY *make_key(const char *type, OSSL_PARAM_BLD *parts)
 	return key;
 }
 
-/* A member in base64url, as bytes of at most so many. */
+/* A member in base64url, decoded: at most max bytes. */
 static bool read_bytes(const json_t *object, const char *name, size_t max, struct arena *a, struct str *ret)
 {
 	struct str text;
@@ -118,7 +118,7 @@ static EVP_PKEY *read_ec(const json_t *object, struct arena *a)
 	return key;
 }
 
-/* False: a key that is passed over. */
+/* False: a key that is skipped. */
 static bool read_key(const json_t *object, struct arena *a, struct key *ret)
 {
 	struct str type, use, kid;
@@ -155,7 +155,7 @@ enum rc jwks_open(struct str json, struct jwks **ret, struct err *e)
 	if (set->count == 0) {
 		jwks_close(set);
 		return err_set(e, RC_INVALID,
-		               "the key set has no key for signatures that we take (RSA from 2048 bits, P-256)");
+		               "the key set has no key for signatures that we accept (RSA from 2048 bits, P-256)");
 	}
 	*ret = set;
 	return RC_OK;

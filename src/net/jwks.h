@@ -8,8 +8,8 @@ struct jwks;
 
 enum { JWKS_KEYS_MAX = 64, JWKS_TEXT_MAX = 256 * 1024 };
 
-/* Keys that are for something else, or of a kind or size that we do not take, are passed over. RC_INVALID: not a key set, or no key
- * is left. */
+/* Keys that are for something else, or of a kind or size that we do not accept, are skipped. RC_INVALID: not a key set,
+ * or no key is left. */
 MUST_CHECK enum rc jwks_open(struct str json, struct jwks **ret, struct err *e);
 void               jwks_close(struct jwks *set);
 

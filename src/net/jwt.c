@@ -2,17 +2,17 @@
 /*
  * jwt.c - session tokens.
  *
- * A token is read from the outside in: size, three parts, header, signature, and only then what it says. Nothing of the payload is
- * looked at before the signature is known to be good.
+ * A token is read from the outside in: size, three parts, header, signature, and only then what it says. The payload is
+ * not looked at before the signature is known to be good.
  *
  * Always true:
- *   1. The algorithm is ours to choose: a header that names any but HS256, "none" included, ends the matter.   [check_header()]
- *   2. Signatures are compared without telling by time how much of them was right.                             [is_signed_by()]
- *   3. A token without an end is no token. It is valid while now < exp.                                        [read_times()]
- *   4. One text for each token: base64url is strict, so a changed character is never overlooked.               [jwt_split()]
+ *   1. The algorithm is ours to choose: a header with any but HS256, "none" included, is refused. [check_header()]
+ *   2. The time it takes to compare signatures does not reveal how much of them was right. [is_signed_by()]
+ *   3. A token without an end is not valid; one is valid while now < exp. [read_times()]
+ *   4. One text for each token: base64url is strict, so a changed character is never overlooked. [jwt_split()]
  *
- * Others mint tokens with the shared secret, so the user object may have nothing but an email and roles, and may have members that
- * we do not know.
+ * Others mint tokens with the shared secret, so the user object may have no more than an email and roles, or members
+ * that we do not know.
  *
  * Not here: signatures with public keys (jwks.c), where a token comes from (http/api/auth.c).
  */
@@ -21,7 +21,6 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/arena.h"
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/hash.h"
@@ -60,8 +59,8 @@ static struct str sign(struct str secret, struct str text, struct arena *a)
 
 struct str jwt_mac(struct str secret, const char *purpose, struct str text, struct arena *a)
 {
-	return sign(secret, str_format(a, "%s:%.*s", purpose, STR_ARG(text)),
-	            a); /* a colon: never in what a token signs */
+	/* A colon is never in what a token signs. */
+	return sign(secret, str_format(a, "%s:%.*s", purpose, STR_ARG(text)), a);
 }
 
 static bool is_signed_by(const struct jwt_parts *parts, struct str secret)
@@ -80,12 +79,9 @@ static struct str write_payload(const struct jwt_session *s, struct buf *b)
 {
 	struct json_out o = JSON_OUT(b);
 
-	JSON_PUT(&o, member_object(NULL), member_object("user"), member_str("email", s->email));
-	if (s->display_name.n)
-		json_put_str(&o, "displayName", s->display_name);
-	if (s->user_name.n)
-		json_put_str(&o, "userName", s->user_name);
-	json_put_array(&o, "roles");
+	JSON_PUT(&o, member_object(NULL), member_object("user"), member_str("email", s->email),
+	         member_if_any(member_str("displayName", s->display_name)),
+	         member_if_any(member_str("userName", s->user_name)), member_list("roles"));
 	for (unsigned i = 0; i < ARRAY_LEN(role_names); i++)
 		if (s->roles & 1u << i)
 			json_add_str(&o, str_from(role_names[i]));
@@ -139,7 +135,7 @@ static enum rc check_header(const struct jwt_parts *parts, struct err *e)
 	return RC_OK;
 }
 
-/* A time that others may have written with a fraction. False when it is none. */
+/* A time that others may have written with a fraction. False when it is not a time. */
 static bool read_time(const json_t *payload, const char *name, int64_t *ret)
 {
 	const json_t *value = json_object_get(payload, name);

@@ -35,7 +35,8 @@ struct jwt_secrets {
 /* The token of this session, in the arena. The secret has at least JWT_SECRET_MIN bytes. */
 struct str jwt_issue(const struct jwt_session *s, struct str secret, struct arena *a);
 
-/* Read a token. RC_UNKNOWN: not a token of ours, or not valid now. RC_INVALID: of ours and valid, but its user object is not one. */
+/* Read a token. RC_UNKNOWN: not a token of ours, or not valid now. RC_INVALID: ours and valid, but its user object is
+ * bad. */
 MUST_CHECK enum rc jwt_read(struct str token, const struct jwt_secrets *secrets, int64_t now, struct arena *a,
                             struct jwt_session *ret, struct err *e);
 
@@ -43,7 +44,7 @@ MUST_CHECK enum rc jwt_read(struct str token, const struct jwt_secrets *secrets,
 struct jwt_parts {
 	struct str header, payload; /* JSON, not looked at yet */
 	struct str signature;       /* bytes */
-	struct str signed_text;     /* what the signature is of */
+	struct str signed_text;     /* what is signed */
 };
 MUST_CHECK enum rc jwt_split(struct str token, struct arena *a, struct jwt_parts *ret, struct err *e);
 

@@ -3,7 +3,6 @@
  * environment names. */
 #include "net/lambda_api.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "net/fetch.h"
@@ -57,7 +56,7 @@ static enum rc post(const char *at, const char *path, const char *type, struct s
 	               : err_set(e, RC_UNAVAILABLE, "the runtime API answered %d to %s", reply.status, path);
 }
 
-/* The id is the service's own: it is escaped all the same. */
+/* The id is the service's own, but escaped nevertheless. */
 static const char *path_of(struct str id, const char *what, struct arena *a)
 {
 	struct buf b = BUF(4096);

@@ -1,4 +1,4 @@
-/* lambda_api.h - the other side of a function of AWS Lambda: what it is asked, and where it answers. Blocks. */
+/* lambda_api.h - how a function on AWS Lambda gets its invocations and answers them. Blocks. */
 #pragma once
 
 #include "base/err.h"
@@ -8,7 +8,7 @@ enum { LAMBDA_PAYLOAD_MAX = 8 << 20 };
 
 struct lambda_invocation {
 	struct str id, trace;
-	int64_t    deadline_ms; /* by the machine's date; 0: not told */
+	int64_t    deadline_ms; /* by the machine's date; 0: unknown */
 	struct str payload;
 };
 
@@ -21,6 +21,6 @@ MUST_CHECK enum rc lambda_respond(const char *at, struct str id, struct str body
 MUST_CHECK enum rc lambda_fail(const char *at, struct str id, const char *type, const char *text, struct arena *a,
                                struct err *e);
 
-/* It never came to being asked. */
+/* It failed before its first invocation. */
 MUST_CHECK enum rc lambda_init_error(const char *at, const char *type, const char *text, struct arena *a,
                                      struct err *e);

@@ -124,12 +124,15 @@ static struct str normalize_path(struct arena *a, struct str path)
 	return str_of(out, n);
 }
 
-static int compare_parameters(const void *left, const void *right)
+/* Headers of one name stay in their order; parameters, which all have the order 0, are sorted by value. */
+static int compare(const void *left, const void *right)
 {
 	const struct pair *l = left, *r = right;
 	int                by_name = str_cmp(l->name, r->name);
 
-	return by_name ? by_name : str_cmp(l->value, r->value);
+	if (by_name)
+		return by_name;
+	return l->order != r->order ? (l->order > r->order) - (l->order < r->order) : str_cmp(l->value, r->value);
 }
 
 static struct pairs canonical_query(const struct sigv4_request *req, struct arena *a)
@@ -151,16 +154,8 @@ static struct pairs canonical_query(const struct sigv4_request *req, struct aren
 		ret.p[ret.n++] = (struct pair){ .name = escape(a, unescape(a, name), UNRESERVED),
 			                        .value = escape(a, unescape(a, value), UNRESERVED) };
 	}
-	qsort(ret.p, ret.n, sizeof(*ret.p), compare_parameters);
+	qsort(ret.p, ret.n, sizeof(*ret.p), compare);
 	return ret;
-}
-
-static int compare_headers(const void *left, const void *right)
-{
-	const struct pair *l = left, *r = right;
-	int                by_name = str_cmp(l->name, r->name);
-
-	return by_name ? by_name : (l->order > r->order) - (l->order < r->order);
 }
 
 static struct pairs canonical_headers(const struct sigv4_request *req, struct str amz_date, struct str token,
@@ -178,7 +173,7 @@ static struct pairs canonical_headers(const struct sigv4_request *req, struct st
 		ret.p[ret.n] = (struct pair){ STR("x-amz-security-token"), fold_blanks(a, token), ret.n };
 		ret.n++;
 	}
-	qsort(ret.p, ret.n, sizeof(*ret.p), compare_headers);
+	qsort(ret.p, ret.n, sizeof(*ret.p), compare);
 	return ret;
 }
 
@@ -221,13 +216,6 @@ static struct str hash_body(const struct sigv4_request *req, const struct pairs 
 	return hash_hex(a, &hash);
 }
 
-static void add_query(struct buf *b, const struct pairs *query)
-{
-	for (size_t i = 0; i < query->n; i++)
-		buf_addf(b, "%s%.*s=%.*s", i ? "&" : "", STR_ARG(query->p[i].name), STR_ARG(query->p[i].value));
-	buf_add_char(b, '\n');
-}
-
 static void add_headers(struct buf *b, const struct pairs *headers)
 {
 	for (size_t i = 0; i < headers->n; i++) {
@@ -251,7 +239,9 @@ static struct str hash_request(const struct sigv4_request *req, const struct pai
 	if (!req->is_s3)
 		path = escape(a, normalize_path(a, path), "/" UNRESERVED);
 	buf_addf(&b, "%.*s\n%.*s\n", STR_ARG(req->method), STR_ARG(path));
-	add_query(&b, &query);
+	for (size_t i = 0; i < query.n; i++)
+		buf_addf(&b, "%s%.*s=%.*s", i ? "&" : "", STR_ARG(query.p[i].name), STR_ARG(query.p[i].value));
+	buf_add_char(&b, '\n');
 	add_headers(&b, headers);
 	buf_addf(&b, "%.*s\n%.*s", STR_ARG(names), STR_ARG(body));
 	hash_sha256(buf_str(&b), &hash);

@@ -26,7 +26,7 @@ void tls_receive(struct tls *t, const char *bytes, size_t n);
 enum tls_result {
 	TLS_OK,
 	TLS_WAIT,   /* nothing to read until more ciphertext comes */
-	TLS_CLOSED, /* the peer said good-bye */
+	TLS_CLOSED, /* the peer closed the connection */
 	TLS_FAILED, /* not TLS, or broken: flush what tls_outgoing() has, then close */
 };
 
@@ -39,7 +39,7 @@ bool tls_met_http(const struct tls *t);
 /* Encrypt plain bytes for the peer. Only after something was read. False when the connection is broken. */
 bool tls_write(struct tls *t, struct str bytes);
 
-/* Say good-bye to the peer. */
+/* Tell the peer that we close the connection. */
 void tls_goodbye(struct tls *t);
 
 /* Ciphertext for the peer; valid until the next call. tls_sent() takes all of it away. */

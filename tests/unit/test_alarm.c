@@ -702,9 +702,10 @@ static void check_webhook_behind(struct pool *p)
 	put_delivery(&f, "h-3", "paused", now_ms - 30 * MINUTE);
 	CHECK(is_quiet(try_rule(&f, alarm_webhook_behind, "rule#h-1")) && alarms(&f).count == 0);
 	put_delivery(&f, "h-1", "late", now_ms - 3 * MINUTE);
-	CHECK(says(try_rule(&f, alarm_webhook_behind, "rule#h-1"), ALARM_WARNING, 2,
-	           "webhook h-1 (https://example.org/hook) does not take what is sent: the first of what waits is of "
-	           "late, since 2001-09-09T01:43:40Z: no answer within 15 s"));
+	CHECK(says(
+	        try_rule(&f, alarm_webhook_behind, "rule#h-1"), ALARM_WARNING, 2,
+	        "webhook h-1 (https://example.org/hook) does not accept what is sent: the oldest that waits is about "
+	        "late, since 2001-09-09T01:43:40Z: no answer within 15 s"));
 	CHECK(alarms(&f).count == 1);
 }
 
@@ -858,7 +859,7 @@ TEST(a_node_that_is_silent_or_says_that_its_store_fails_is_an_alarm)
 		{ "well", 0, 1000, 0, NULL, NULL, 0 },
 		{ "a beat just in time", NODE_SILENT_MS, 0, 0, NULL, NULL, 0 },
 		{ "silent", NODE_SILENT_MS + 1, 0, 0, "its last beat was 2001-09-09T01:45:39Z", NULL, 0 },
-		{ "slow", 0, 1001, 0, NULL, "took 1001 ms; 1000 are the limit", ALARM_WARNING },
+		{ "slow", 0, 1001, 0, NULL, "took 1001 ms; the limit is 1000", ALARM_WARNING },
 		{ "failing", 0, 5, 2, NULL, "refused 2 commits of node n-1; its slowest took 5 ms", ALARM_PAGE },
 		{ "was failing when it died", NODE_SILENT_MS + 1, 5000, 2, "n-1", NULL, 0 },
 	};

@@ -299,30 +299,30 @@ TEST(what_sts_refuses_is_told_without_secrets)
 		  RC_DENIED,
 		  "AccessDenied" },
 		{ "down", { .status = 503 }, RC_UNAVAILABLE, "503" },
-		{ "no XML", { .status = 200, .body = SECRET }, RC_UNAVAILABLE, "something else than credentials" },
+		{ "no XML", { .status = 200, .body = SECRET }, RC_UNAVAILABLE, "something other than credentials" },
 		{ "two keys",
 		  { .status = 200,
 		    .body = "<Credentials><AccessKeyId>a</AccessKeyId><AccessKeyId>b</AccessKeyId><SecretAccessKey>c"
 		            "</SecretAccessKey><SessionToken>t</SessionToken><Expiration>2015-08-30T13:36:00Z"
 		            "</Expiration></Credentials>" },
 		  RC_UNAVAILABLE,
-		  "something else" },
+		  "something other" },
 		{ "an entity",
 		  { .status = 200,
 		    .body = "<Credentials><AccessKeyId>a&amp;</AccessKeyId><SecretAccessKey>c</SecretAccessKey>"
 		            "<SessionToken>t</SessionToken><Expiration>2015-08-30T13:36:00Z</Expiration></Credentials>" },
 		  RC_UNAVAILABLE,
-		  "something else" },
+		  "something other" },
 		{ "no end",
 		  { .status = 200,
 		    .body = "<Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>c</SecretAccessKey>"
 		            "<SessionToken>t</SessionToken></Credentials>" },
 		  RC_UNAVAILABLE,
-		  "something else" },
+		  "something other" },
 		{ "an element that does not end",
 		  { .status = 200, .body = "<Credentials><AccessKeyId>a" },
 		  RC_UNAVAILABLE,
-		  "something else" },
+		  "something other" },
 	};
 	struct fixture f;
 
@@ -423,7 +423,7 @@ TEST(an_instance_is_asked_for_a_token_its_role_and_its_keys)
 
 	f.reply = (struct fake_reply){ .status = 200, .body = "{\"Code\":\"Failed\"}" };
 	new_identity(&f);
-	CHECK(get(&f) == RC_UNAVAILABLE && strstr(f.err.msg, "something else than credentials"));
+	CHECK(get(&f) == RC_UNAVAILABLE && strstr(f.err.msg, "something other than credentials"));
 
 	f.has_role = false;
 	new_identity(&f);

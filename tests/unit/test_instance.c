@@ -78,7 +78,7 @@ TEST(an_instance_follows_the_contracts_table_and_nothing_else)
 			int                         row = find((enum instance_state)from, (enum instance_trigger)on);
 
 			CASE(instance_state_name((enum instance_state)from));
-			CASE(instance_trigger_text((enum instance_trigger)on));
+			CASE(instance_trigger_texts[on]);
 			CHECK((s != NULL) == (row >= 0));
 			CHECK(!s || (s->to == contract[row].to && s - instance_steps + 1 == contract[row].number));
 		}

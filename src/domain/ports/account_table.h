@@ -1,5 +1,5 @@
-/* account_table.h - the accounts of another system, in its own table: a port, implemented in providers/. We read it, and change the status of
- * an account that is as we expect; nothing else is written, and no field is added.
+/* account_table.h - the accounts of another system, in its own table: a port, implemented in providers/. We read it and
+ * change the status of an account that is as we expect; nothing else is written, and no field is added.
  *
  * All calls block: worker threads only. Any may answer RC_UNAVAILABLE, RC_LIMITED, RC_TIMEOUT as those of cloud.h. */
 #pragma once
@@ -16,22 +16,17 @@ struct table_account {
 	struct str name;   /* may be empty */
 };
 
-/* RC_NOT_FOUND: the other system does not know it. */
-typedef enum rc account_table_get_fn(struct account_table *t, struct str account, struct arena *a,
-                                     struct table_account *ret, struct err *e);
-
-/* RC_CONFLICT: it is not there, or its status is another than expected; nothing was written. */
-typedef enum rc account_table_set_status_fn(struct account_table *t, struct str account, struct str expected,
-                                            struct str status, struct err *e);
-
-/* The same. */
-typedef enum rc account_table_delete_fn(struct account_table *t, struct str account, struct str expected,
-                                        struct err *e);
-
 struct account_table_ops {
-	account_table_get_fn        *get;
-	account_table_set_status_fn *set_status;
-	account_table_delete_fn *delete;
+	/* RC_NOT_FOUND: the other system does not know it. */
+	enum rc (*get)(struct account_table *t, struct str account, struct arena *a, struct table_account *ret,
+	               struct err *e);
+
+	/* RC_CONFLICT: it is not there, or its status is not the expected one; nothing was written. */
+	enum rc (*set_status)(struct account_table *t, struct str account, struct str expected, struct str status,
+	                      struct err *e);
+
+	/* The same. */
+	enum rc (*delete)(struct account_table *t, struct str account, struct str expected, struct err *e);
 };
 
 struct account_table { /* first member of every implementation */

@@ -1,4 +1,4 @@
-/* caller.h - who asks, and what he may. Pure. */
+/* caller.h - who is calling, and what they may do. Pure. */
 #pragma once
 
 #include "base/str.h"
@@ -13,7 +13,7 @@ struct caller {
 	struct str request_id;
 };
 
-/* Exactly a user: sees and does only what is his own. */
+/* Only a user: sees and does only what is their own. */
 static inline bool caller_is_only_user(const struct caller *c)
 {
 	return c->roles == ROLE_USER;
@@ -25,7 +25,7 @@ struct actor {
 	struct str request_id; /* empty: no request */
 };
 
-/* Is this he? Emails compare without case. */
+/* Is this the caller? Emails compare without regard to case. */
 static inline bool caller_is(const struct caller *c, struct str email)
 {
 	return str_eq_nocase(c->email, email);

@@ -1,8 +1,9 @@
-/* cloud.h - what the services need of the cloud: six ports. Implemented in providers/. All calls block: worker threads only.
+/* cloud.h - what the services need of the cloud: five ports, implemented in providers/. All calls block: for worker
+ * threads only.
  *
  * What any of them may answer: RC_UNAVAILABLE (outage) and RC_LIMITED (throttled): it did not happen, try later;
- * RC_DENIED: we lack a right that somebody has to give, it did not happen; RC_TIMEOUT: it may have happened, look before
- * repeating; RC_INVALID: malformed, never works. err.code is the cloud's own name for the failure where it has one. */
+ * RC_DENIED: we lack a right, it did not happen; RC_TIMEOUT: it may have happened, look before repeating; RC_INVALID:
+ * malformed, never works. err.code is the cloud's own name for the failure where it has one. */
 #pragma once
 
 #include "base/err.h"
@@ -14,7 +15,6 @@ enum {
 	CLOUD_KEY_MAX = 200,       /* the caller's stable key of a change */
 	CLOUD_TAGS_MAX = 50,       /* of one account */
 	CLOUD_TAG_MAX = 256,       /* bytes of a tag's value; its name has half of it */
-	CLOUD_TEXT_MAX = 1024,     /* outputs of a resource */
 	CLOUD_SPEND_DAYS = 400,    /* longest time that spend is asked for */
 	CLOUD_SERVICE_MAX = 64,    /* bytes of the name of a service that costs money */
 	CLOUD_ACCOUNT_PAGE = 20,   /* accounts in one page of a listing */
@@ -48,42 +48,33 @@ struct cloud_tag {
 	struct str name, value;
 };
 
-/* The root first, then its OUs. */
-typedef enum rc organisation_list_ous_fn(struct organisation *o, struct arena *a, struct cloud_ou **ret,
-                                         size_t *ret_count, struct err *e);
-
-/* Where is it? RC_NOT_FOUND: not in this organisation. */
-typedef enum rc organisation_find_parent_fn(struct organisation *o, struct str account_id, struct arena *a,
-                                            struct str *ret_ou_id, struct err *e);
-
-/* RC_NOT_FOUND: no such account (AccountNotFoundException) or destination (DestinationParentNotFoundException). RC_CONFLICT: it is
- * at the destination already (DuplicateAccountException), or not where you said (SourceParentNotFoundException). */
-typedef enum rc organisation_move_fn(struct organisation *o, struct str account_id, struct str from_ou_id,
-                                     struct str to_ou_id, struct err *e);
-typedef enum rc organisation_list_accounts_fn(struct organisation *o, struct str ou_id, struct str cursor,
-                                              struct arena *a, struct cloud_account_page *ret, struct err *e);
-typedef enum rc organisation_describe_fn(struct organisation *o, struct str account_id, struct arena *a,
-                                         struct cloud_account *ret, struct err *e);
-typedef enum rc organisation_get_tags_fn(struct organisation *o, struct str account_id, struct arena *a,
-                                         struct cloud_tag **ret, size_t *ret_count, struct err *e);
-
-/* Adds these, or gives them new values; others stay. */
-typedef enum rc organisation_set_tags_fn(struct organisation *o, struct str account_id, const struct cloud_tag *tags,
-                                         size_t count, struct err *e);
-
-/* Takes one away. RC_OK also when it is not there. */
-typedef enum rc organisation_remove_tag_fn(struct organisation *o, struct str account_id, struct str name,
-                                           struct err *e);
-
 struct organisation_ops {
-	organisation_list_ous_fn      *list_ous;
-	organisation_find_parent_fn   *find_parent;
-	organisation_move_fn          *move;
-	organisation_list_accounts_fn *list_accounts;
-	organisation_describe_fn      *describe;
-	organisation_get_tags_fn      *get_tags;
-	organisation_set_tags_fn      *set_tags;
-	organisation_remove_tag_fn    *remove_tag;
+	/* The root first, then its OUs. */
+	enum rc (*list_ous)(struct organisation *o, struct arena *a, struct cloud_ou **ret, size_t *ret_count,
+	                    struct err *e);
+
+	/* Where is it? RC_NOT_FOUND: not in this organisation. */
+	enum rc (*find_parent)(struct organisation *o, struct str account_id, struct arena *a, struct str *ret_ou_id,
+	                       struct err *e);
+
+	/* RC_NOT_FOUND: no such account (AccountNotFoundException) or destination (DestinationParentNotFoundException).
+	 * RC_CONFLICT: it is at the destination already (DuplicateAccountException), or not where you said
+	 * (SourceParentNotFoundException). */
+	enum rc (*move)(struct organisation *o, struct str account_id, struct str from_ou_id, struct str to_ou_id,
+	                struct err *e);
+	enum rc (*list_accounts)(struct organisation *o, struct str ou_id, struct str cursor, struct arena *a,
+	                         struct cloud_account_page *ret, struct err *e);
+	enum rc (*describe)(struct organisation *o, struct str account_id, struct arena *a, struct cloud_account *ret,
+	                    struct err *e);
+	enum rc (*get_tags)(struct organisation *o, struct str account_id, struct arena *a, struct cloud_tag **ret,
+	                    size_t *ret_count, struct err *e);
+
+	/* Adds these, or gives them new values; others stay. */
+	enum rc (*set_tags)(struct organisation *o, struct str account_id, const struct cloud_tag *tags, size_t count,
+	                    struct err *e);
+
+	/* Takes one away. RC_OK also when it is not there. */
+	enum rc (*remove_tag)(struct organisation *o, struct str account_id, struct str name, struct err *e);
 };
 
 struct organisation { /* first member of every implementation, as the other ports */
@@ -103,15 +94,12 @@ struct cloud_assignment {
 	struct str           permission_set;
 };
 
-/* Both are safe to repeat: what is so already is RC_OK. RC_NOT_FOUND: no such account (grant). */
-typedef enum rc access_change_fn(struct access *x, const struct cloud_assignment *assignment, struct err *e);
-typedef enum rc access_list_fn(struct access *x, struct str account_id, struct arena *a, struct cloud_assignment **ret,
-                               size_t *ret_count, struct err *e);
-
 struct access_ops {
-	access_change_fn *grant;
-	access_change_fn *revoke;
-	access_list_fn   *list;
+	/* Both are safe to repeat: RC_OK also when it is so already. RC_NOT_FOUND: no such account (grant). */
+	enum rc (*grant)(struct access *x, const struct cloud_assignment *assignment, struct err *e);
+	enum rc (*revoke)(struct access *x, const struct cloud_assignment *assignment, struct err *e);
+	enum rc (*list)(struct access *x, struct str account_id, struct arena *a, struct cloud_assignment **ret,
+	                size_t *ret_count, struct err *e);
 };
 
 struct access {
@@ -127,11 +115,6 @@ struct cloud_spend {
 	int64_t complete_until_ms; /* all before this is in it; after it, some or nothing may be missing */
 };
 
-/* What the account spent in [from, to). Data arrives late: the same question has a higher answer later. An account that nothing is
- * known of has spent 0. RC_INVALID: to before from, or more than CLOUD_SPEND_DAYS. */
-typedef enum rc costs_spend_fn(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms,
-                               struct cloud_spend *ret, struct err *e);
-
 /* What one service cost on one day. */
 struct cloud_cost {
 	struct str service;
@@ -145,13 +128,15 @@ struct cloud_bill {
 	struct cloud_spend spend; /* the sum of them */
 };
 
-/* The same question, answered by service and day; the sum is what spend would say. The names of services live in the arena. */
-typedef enum rc costs_itemise_fn(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms,
-                                 struct arena *a, struct cloud_bill *ret, struct err *e);
-
 struct costs_ops {
-	costs_spend_fn   *spend;
-	costs_itemise_fn *itemise;
+	/* What the account spent in [from, to). Data arrives late: the same question has a higher answer later. An
+	 * unknown account has spent 0. RC_INVALID: to before from, or more than CLOUD_SPEND_DAYS. */
+	enum rc (*spend)(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms,
+	                 struct cloud_spend *ret, struct err *e);
+
+	/* The same by service and day; the sum is what spend() would say. Names of services live in the arena. */
+	enum rc (*itemise)(struct costs *c, struct str account_id, int64_t from_ms, int64_t to_ms, struct arena *a,
+	                   struct cloud_bill *ret, struct err *e);
 };
 
 struct costs {
@@ -164,7 +149,7 @@ struct cleaner;
 
 enum cloud_run_state { CLOUD_RUNNING, CLOUD_SUCCEEDED, CLOUD_FAILED, CLOUD_RUN_STATE_COUNT };
 
-/* What a run that is over can show for itself. Lists have a resource a line; where they are full, the counts tell of more. */
+/* The result of a finished run. Lists have one resource a line; when a list is full, the counts still have all. */
 struct cloud_run_report {
 	int64_t    exit_code;
 	int64_t    found, filtered; /* at the first look: resources, and those of them that shall stay */
@@ -181,15 +166,11 @@ struct cloud_run {
 	const struct cloud_run_report *report; /* NULL: the cleaner keeps none, or it runs */
 };
 
-/* The same key is the same run. RC_NOT_FOUND: no such account; RC_CONFLICT: the key belongs to a run of another account. */
-typedef enum rc cleaner_start_fn(struct cleaner *c, struct str account_id, struct str key, struct arena *a,
-                                 struct str *ret_run_id, struct err *e);
-typedef enum rc cleaner_check_fn(struct cleaner *c, struct str run_id, struct arena *a, struct cloud_run *ret,
-                                 struct err *e);
-
 struct cleaner_ops {
-	cleaner_start_fn *start;
-	cleaner_check_fn *check;
+	/* The same key is the same run. RC_NOT_FOUND: no such account; RC_CONFLICT: it is another account's key. */
+	enum rc (*start)(struct cleaner *c, struct str account_id, struct str key, struct arena *a,
+	                 struct str *ret_run_id, struct err *e);
+	enum rc (*check)(struct cleaner *c, struct str run_id, struct arena *a, struct cloud_run *ret, struct err *e);
 };
 
 struct cleaner {
@@ -203,23 +184,19 @@ struct credentials;
 /* Where the temporary credentials of one person for one account are kept. The secret itself is never seen by us. */
 struct cloud_secret {
 	struct str account_id;
-	struct str name; /* the reference: with it the person finds the secret, by his own rights */
+	struct str name; /* with it the person finds the secret, by their own rights */
 	struct str principal;
 };
 
-/* Make credentials and put them into the secret store under this name, for this person alone to read; what the account had before is void.
- * What is so already is RC_OK. RC_NOT_FOUND: no such account. */
-typedef enum rc credentials_issue_fn(struct credentials *c, const struct cloud_secret *secret, struct err *e);
-
-/* End the account's credentials and remove the secret. None is RC_OK. */
-typedef enum rc credentials_withdraw_fn(struct credentials *c, struct str account_id, struct err *e);
-typedef enum rc credentials_find_fn(struct credentials *c, struct str account_id, struct arena *a,
-                                    struct cloud_secret *ret, bool *ret_found, struct err *e);
-
 struct credentials_ops {
-	credentials_issue_fn    *issue;
-	credentials_withdraw_fn *withdraw;
-	credentials_find_fn     *find;
+	/* Make credentials and put them into the secret store under this name, for this person alone to read; those the
+	 * account had before are void. RC_OK also when it is so already. RC_NOT_FOUND: no such account. */
+	enum rc (*issue)(struct credentials *c, const struct cloud_secret *secret, struct err *e);
+
+	/* End the account's credentials and remove the secret. RC_OK also when there are none. */
+	enum rc (*withdraw)(struct credentials *c, struct str account_id, struct err *e);
+	enum rc (*find)(struct credentials *c, struct str account_id, struct arena *a, struct cloud_secret *ret,
+	                bool *ret_found, struct err *e);
 };
 
 struct credentials {

@@ -18,11 +18,8 @@ struct probe_row {
 	struct str         change;    /* what to do about it; empty: nothing */
 };
 
-/* All rows, in the order in which they were asked for. is_paid: also calls that cost something. Blocks, for some
- * seconds. */
-typedef enum rc cloud_probe_fn(struct cloud_probe *p, bool is_paid, struct arena *a, struct probe_row **ret,
-                               size_t *ret_count, struct err *e);
-
 struct cloud_probe {
-	cloud_probe_fn *look;
+	/* All rows, in the order of the calls. is_paid: also calls that cost money. Blocks, for some seconds. */
+	enum rc (*look)(struct cloud_probe *p, bool is_paid, struct arena *a, struct probe_row **ret, size_t *ret_count,
+	                struct err *e);
 };

@@ -15,20 +15,17 @@ struct csp_account {
 	int64_t    created_at;      /* Unix seconds; 0 when unknown */
 };
 
-/* All lendable accounts, in the arena. RC_UNAVAILABLE or RC_TIMEOUT when the vendor does not serve, RC_CORRUPT when
- * its answer cannot be understood. Blocks: worker threads only. */
-typedef enum rc csp_list_fn(struct csp *c, struct arena *a, struct csp_account **ret, size_t *ret_count, struct err *e);
-
-/* Delete one. Already gone is RC_OK. Safe to repeat. RC_UNAVAILABLE and RC_TIMEOUT: trouble, try later;
- * RC_DENIED: the vendor understood and refused. Blocks: worker threads only. */
-typedef enum rc csp_delete_fn(struct csp *c, struct str external_id, struct err *e);
-typedef void    csp_close_fn(struct csp *c);
-
 struct csp_ops {
-	const char  *name;
-	csp_list_fn *list;
-	csp_delete_fn *delete;
-	csp_close_fn *close;
+	const char *name;
+
+	/* All lendable accounts, in the arena. RC_UNAVAILABLE or RC_TIMEOUT when the vendor does not serve, RC_CORRUPT
+	 * when its answer cannot be understood. Blocks: worker threads only. */
+	enum rc (*list)(struct csp *c, struct arena *a, struct csp_account **ret, size_t *ret_count, struct err *e);
+
+	/* Delete one. Already gone is RC_OK. Safe to repeat. RC_UNAVAILABLE and RC_TIMEOUT: trouble, try later;
+	 * RC_DENIED: the vendor understood and refused. Blocks: worker threads only. */
+	enum rc (*delete)(struct csp *c, struct str external_id, struct err *e);
+	void (*close)(struct csp *c);
 };
 
 struct csp { /* first member of every implementation */

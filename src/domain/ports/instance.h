@@ -1,9 +1,10 @@
-/* instance.h - what a tenant's WordPress is made of, and what can be done with it: the port of the instance drivers, implemented in providers/.
+/* instance.h - what a tenant's WordPress is made of, and what can be done with it: the port of the instance drivers,
+ * implemented in providers/.
  *
- * All calls block: worker threads only. All are safe to repeat: what is so already is RC_OK. What any of them may answer: RC_UNAVAILABLE
- * (outage) and RC_LIMITED (throttled): it did not happen, try later; RC_TIMEOUT: it may have happened, look before repeating; RC_INVALID:
- * never works; RC_NOT_FOUND: what it needs is not there. err.code is the driver's own name for the failure where it has one. Nothing that
- * they answer has a secret in it, but for get_secret and add_person. */
+ * All calls block: worker threads only. All are safe to repeat: RC_OK also when it is so already. What any of them may
+ * answer: RC_UNAVAILABLE (outage) and RC_LIMITED (throttled): it did not happen, try later; RC_TIMEOUT: it may have
+ * happened, look before repeating; RC_INVALID: never works; RC_NOT_FOUND: what it needs is not there. err.code is the
+ * driver's own name for the failure, if it has one. Only get_secret and add_person return secrets. */
 #pragma once
 
 #include "base/err.h"
@@ -35,7 +36,7 @@ enum instance_resource {
 };
 extern const char *const instance_resource_names[INSTANCE_RESOURCE_COUNT];
 
-/* Whose it is, and what it shall be. */
+/* Whose it is, and what it should be. */
 struct instance_spec {
 	struct str tenant, instance; /* ids; the instance's is the key of everything that is made for it */
 	struct str organization, contact_email, wordpress_version;
@@ -76,32 +77,32 @@ struct instance_log_line {
 	struct str task, text;
 };
 
-/* Make it, or find it made with the same instance. Outputs are a JSON object with at least "id" and "name"; those of the route have "endpoint".
- * WORKERS starts desired_count tasks and does not wait for them. RC_CONFLICT: the tenant has one of another instance. */
+/* Make it, or find the one this instance has. Outputs are a JSON object with at least "id" and "name", of the route
+ * also "endpoint". WORKERS starts desired_count tasks and does not wait for them. RC_CONFLICT: another instance's. */
 typedef enum rc instance_create_fn(struct instance_driver *d, const struct instance_spec *spec,
                                    enum instance_resource kind, struct arena *a, struct str *ret_outputs,
                                    struct err *e);
 
-/* Is it there, and as it should be (the right owner, readable, answering)? Outputs are empty when there is none; they may have "instance", whose it is,
- * and then a part of it that is there counts too. */
+/* Is it there, and as it should be (the right owner, readable, answering)? Outputs are empty when there is none; with
+ * an "instance" in them, whose it is, a part of it counts too. */
 typedef enum rc instance_check_fn(struct instance_driver *d, struct str tenant, enum instance_resource kind,
                                   struct arena *a, bool *ret_exists, struct str *ret_outputs, struct err *e);
 typedef enum rc instance_delete_fn(struct instance_driver *d, struct str tenant, enum instance_resource kind,
                                    struct err *e);
 
-/* How many tasks there shall be from now on; 0 stops them gracefully. Does not wait: see tasks. */
+/* How many tasks to run from now on; 0 stops them gracefully. Does not wait: see tasks. */
 typedef enum rc instance_scale_fn(struct instance_driver *d, struct str tenant, int64_t desired, struct err *e);
 typedef enum rc instance_tasks_fn(struct instance_driver *d, struct str tenant, struct arena *a,
                                   struct instance_tasks *ret, struct err *e);
 typedef enum rc instance_set_route_fn(struct instance_driver *d, struct str tenant, enum instance_route to,
                                       struct err *e);
 
-/* Install WordPress where it is not, and offer the identity pool on its sign-in page. Also how a change of spec (version, tier) comes in force,
- * task by task. */
+/* Install WordPress unless it is there, and offer the identity pool on its sign-in page. Also applies a change of spec
+ * (version, tier), task by task. */
 typedef enum rc instance_configure_fn(struct instance_driver *d, const struct instance_spec *spec, struct err *e);
 
-/* Both data sets as they are now, into one archive of this name; a name that is there already is RC_OK. Outputs: JSON with "id", "bytes",
- * "parts". */
+/* Both data sets as they are now, into one archive of this name; RC_OK also when the name is there already. Outputs:
+ * JSON with "id", "bytes", "parts". */
 typedef enum rc instance_archive_fn(struct instance_driver *d, struct str tenant, struct str name, struct arena *a,
                                     struct str *ret_outputs, struct err *e);
 typedef enum rc instance_restore_fn(struct instance_driver *d, struct str tenant, struct str name, struct err *e);
@@ -114,9 +115,9 @@ typedef enum rc instance_rotate_fn(struct instance_driver *d, struct str tenant,
 typedef enum rc instance_get_secret_fn(struct instance_driver *d, struct str tenant, struct arena *a,
                                        struct str *ret_user, struct str *ret_password, struct err *e);
 
-/* One more person of the tenant's identity pool, or a new password for one who is there; addresses are compared without regard to case. The
- * password is for the first sign-in and is told only here. RC_NOT_FOUND: no pool; RC_CONFLICT: it has INSTANCE_PEOPLE_MAX; RC_INVALID: the
- * driver takes no such address. */
+/* Add a person to the tenant's identity pool, or give one who is there a new password; addresses compare without regard
+ * to case. The password is for the first sign-in and is returned only here. RC_NOT_FOUND: no pool; RC_CONFLICT: it has
+ * INSTANCE_PEOPLE_MAX; RC_INVALID: the driver does not accept the address. */
 typedef enum rc instance_add_person_fn(struct instance_driver *d, struct str tenant, struct str email, struct str name,
                                        struct arena *a, bool *ret_is_new, struct str *ret_password, struct err *e);
 
@@ -124,7 +125,7 @@ typedef enum rc instance_add_person_fn(struct instance_driver *d, struct str ten
 typedef enum rc instance_people_fn(struct instance_driver *d, struct str tenant, struct arena *a,
                                    struct instance_person **ret, size_t *ret_count, struct err *e);
 
-/* From then on he gets into the site no more, and is signed in there no longer. */
+/* From then on the person cannot sign in to the site, and is signed out of it. */
 typedef enum rc instance_remove_person_fn(struct instance_driver *d, struct str tenant, struct str email,
                                           bool *ret_was_there, struct err *e);
 

@@ -360,8 +360,8 @@ static void put_transition(struct json_out *o, size_t row, enum instance_state f
 
 	JSON_PUT(o, member_object(NULL), member_int("number", (int64_t)row + 1),
 	         member_word("from", instance_state_name(from)), member_word("to", instance_state_name(s->to)),
-	         member_word("trigger", instance_trigger_text(s->on)),
-	         member_text("command", str_from(instance_trigger_word(s->on))),
+	         member_word("trigger", instance_trigger_texts[s->on]),
+	         member_text("command", str_from(instance_trigger_words[s->on])),
 	         member_text("guard", str_from(s->guard)), member_end());
 }
 

@@ -6,6 +6,7 @@
  * answer to an addition has the password, once; nothing else has.
  */
 #include "base/json.h"
+#include "domain/lease.h"
 #include "http/api/blocking.h"
 #include "http/routes/instance_form.h"
 
@@ -181,7 +182,7 @@ void handle_instance_person_remove(struct request *r)
 		return;
 	c->want.email = r->params[2];
 	r->arg = c;
-	if (instance_email_is_ok(c->want.email))
+	if (email_is_ok(c->want.email))
 		request_submit(r, instance_enter_pool, c, true, ask_remove);
 	else
 		request_refuse(r, RC_INVALID, "a person is named by an e-mail address, such as ann@acme.example");

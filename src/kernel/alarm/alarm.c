@@ -292,14 +292,13 @@ enum rc alarm_check(struct alarm_check *c, struct err *e)
 
 	c->raised = c->cleared = c->failed = 0;
 	for (size_t i = 0; i < c->rule_count; i++) {
-		struct findings f = { .rule = &c->rules[i], .arg = c->arg };
-		struct arena    a = { 0 };
-		struct err      why = { 0 };
-		enum rc         rc = store_read(kernel_options(c->kernel)->store, look, &f, &a, &why);
+		CLEANUP(arena_fini) struct arena a = { 0 };
+		struct findings                  f = { .rule = &c->rules[i], .arg = c->arg };
+		struct err                       why = { 0 };
+		enum rc                          rc = store_read(kernel_options(c->kernel)->store, look, &f, &a, &why);
 
 		if (!rc)
 			rc = settle_all(c, &f, &why);
-		arena_fini(&a);
 		c->failed += rc != RC_OK;
 		if (rc && !first)
 			first = err_set(e, rc, "alarm rule %s: %s", c->rules[i].name, why.msg);

@@ -1,8 +1,6 @@
 /* alarm.h - conditions computed from stored facts: raised when they last, cleared when they end, each told once. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"
@@ -45,7 +43,7 @@ enum { FINDINGS_MAX = 32 };
 
 /* Compute all rules and store what changed; AlarmRaised, AlarmCleared and AlarmChanged (severity) are emitted with
  * it. A rule that cannot be computed changes nothing of its own and keeps no other from being computed; the answer
- * is then the first such failure, and the counts are set all the same. Blocks. */
+ * is then the first such failure, and the counts are set nevertheless. Blocks. */
 struct alarm_check {
 	struct kernel           *kernel;
 	const struct alarm_rule *rules;
@@ -62,15 +60,15 @@ txn_fn alarm_list;
 /* --- the kernel's own rules; arg is unused --- */
 
 alarm_rule_fn alarm_dead_letters;   /* one finding a queue: warning from 1, page from 3 */
-alarm_rule_fn alarm_queue_stuck;    /* the oldest head of a queue is due for more than 10 minutes */
-alarm_rule_fn alarm_webhook_behind; /* one finding a webhook: what is for it waits for more than 2 minutes */
+alarm_rule_fn alarm_queue_stuck;    /* the oldest head of a queue has been due for more than 10 minutes */
+alarm_rule_fn alarm_webhook_behind; /* one finding a webhook: something has waited for it for more than 2 minutes */
 alarm_rule_fn alarm_saga_parked;
 alarm_rule_fn alarm_saga_overdue;  /* over its deadline and not ended */
-alarm_rule_fn alarm_timer_overdue; /* due for more than a minute */
+alarm_rule_fn alarm_timer_overdue; /* overdue for more than a minute */
 alarm_rule_fn alarm_circuit_open;  /* facts "circuit/...", to be stated again within NODE_SILENT_MS while they are so */
 alarm_rule_fn alarm_inbox_silent;  /* facts "inbox/...": a queue that cannot be read; the same */
 alarm_rule_fn alarm_refused;       /* facts FACT_REFUSED...: a far side says that we lack a right; the same */
 alarm_rule_fn alarm_throttled;     /* facts FACT_THROTTLES...: a far side says "slow down" too often; the same */
 alarm_rule_fn alarm_clock_differs; /* facts "clock/...", the same */
 alarm_rule_fn alarm_store_trouble; /* a node's beat says slow or failed commits */
-alarm_rule_fn alarm_node_silent;   /* a node without a beat and without a good-bye */
+alarm_rule_fn alarm_node_silent;   /* a node that stopped beating without signing off */

@@ -32,13 +32,13 @@ enum {
 	SAGA_SCAN_MAX = 2000,
 };
 
-/* "or more" when there are more than one page holds. */
+/* "or more" when there are more than fit on one page. */
 static const char *or_more(const struct page *page)
 {
 	return page->next.n ? " or more" : "";
 }
 
-/* Before so much of the machine's time. */
+/* This much of the machine's time ago. */
 static int64_t ago(struct session *s, int64_t machine_ms)
 {
 	return session_now(s).ms - kernel_span_ms(kernel_of(s), machine_ms);
@@ -96,13 +96,12 @@ static enum rc find_stuck(struct session *s, const struct queue *queue, struct f
 	if (rc || page.count == 0)
 		return rc;
 	first = page_record(&page, &lane_type, 0);
-	/* Where there are addressees, one that hangs may be the cause, and then is told of by webhook-behind, too. */
-	findings_add(
-	        ret, q.hash.text, queue->addressees ? ALARM_WARNING : ALARM_PAGE, (int64_t)page.count,
-	        "queue %s: nobody takes what is due for more than %d minutes, %zu%s subject%s; the first is %.*s, due "
-	        "since %s",
-	        queue->name, QUEUE_STUCK_MS / 60000, page.count, or_more(&page), page.count == 1 ? "" : "s",
-	        STR_ARG(first->subject), alarm_time(s, first->due_ms));
+	/* Where there are addressees, one that hangs may be the cause; webhook-behind then reports it too. */
+	findings_add(ret, q.hash.text, queue->addressees ? ALARM_WARNING : ALARM_PAGE, (int64_t)page.count,
+	             "queue %s: what has been due for more than %d minutes is not taken, %zu%s subject%s; the first is "
+	             "%.*s, due since %s",
+	             queue->name, QUEUE_STUCK_MS / 60000, page.count, or_more(&page), page.count == 1 ? "" : "s",
+	             STR_ARG(first->subject), alarm_time(s, first->due_ms));
 	return RC_OK;
 }
 
@@ -130,7 +129,7 @@ static enum rc find_behind(struct session *s, const struct webhook *hook, struct
 		return rc;
 	findings_add(
 	        ret, hook->id, ALARM_WARNING, (int64_t)page.count,
-	        "webhook %.*s (%.*s) does not take what is sent: the first of what waits is of %.*s, since %s%s%.*s",
+	        "webhook %.*s (%.*s) does not accept what is sent: the oldest that waits is about %.*s, since %s%s%.*s",
 	        STR_ARG(hook->id), STR_ARG(url), STR_ARG(oldest->subject), alarm_time(s, oldest->since_ms),
 	        oldest->last_error.n ? ": " : "", STR_ARG(oldest->last_error));
 	return RC_OK;
@@ -153,7 +152,7 @@ enum rc alarm_webhook_behind(struct session *s, void *arg, struct findings *ret,
 
 /* --- sagas --- */
 
-/* What a saga is wrong about, or nothing. */
+/* Adds what is wrong with a saga, if anything. */
 typedef void saga_judge_fn(struct session *s, const struct saga *saga, struct findings *ret);
 
 static enum rc each_saga(struct session *s, enum saga_state state, saga_judge_fn *judge, struct findings *ret,
@@ -266,27 +265,20 @@ ALARM_RULE(alarm_circuit_open, each_fact(s, STR("circuit/"), judge_circuit, ret,
 
 static void judge_inbox(struct session *s, const struct fact *fact, struct str name, struct findings *ret)
 {
-	findings_add(ret, name, ALARM_PAGE, fact->value, "the queue of the inbox %.*s cannot be read since %s%s%.*s",
-	             STR_ARG(name), alarm_time(s, fact->since_ms), fact->text.n ? ": " : "", STR_ARG(fact->text));
+	findings_add(ret, name, ALARM_PAGE, fact->value,
+	             "the queue of the inbox %.*s has been unreadable since %s%s%.*s", STR_ARG(name),
+	             alarm_time(s, fact->since_ms), fact->text.n ? ": " : "", STR_ARG(fact->text));
 }
 
-enum rc alarm_inbox_silent(struct session *s, void *arg, struct findings *ret, struct err *e)
-{
-	(void)arg;
-	return each_fact(s, STR("inbox/"), judge_inbox, ret, e);
-}
+ALARM_RULE(alarm_inbox_silent, each_fact(s, STR("inbox/"), judge_inbox, ret, e))
 
 static void judge_refusal(struct session *s, const struct fact *fact, struct str name, struct findings *ret)
 {
-	findings_add(ret, name, ALARM_PAGE, 1, "%.*s is refused since %s: %.*s", STR_ARG(name),
+	findings_add(ret, name, ALARM_PAGE, 1, "%.*s has been refused since %s: %.*s", STR_ARG(name),
 	             alarm_time(s, fact->since_ms), STR_ARG(fact->text));
 }
 
-enum rc alarm_refused(struct session *s, void *arg, struct findings *ret, struct err *e)
-{
-	(void)arg;
-	return each_fact(s, STR(FACT_REFUSED), judge_refusal, ret, e);
-}
+ALARM_RULE(alarm_refused, each_fact(s, STR(FACT_REFUSED), judge_refusal, ret, e))
 
 static void judge_throttles(struct session *s, const struct fact *fact, struct str name, struct findings *ret)
 {
@@ -295,11 +287,7 @@ static void judge_throttles(struct session *s, const struct fact *fact, struct s
 	             (long long)fact->value, alarm_time(s, fact->since_ms));
 }
 
-enum rc alarm_throttled(struct session *s, void *arg, struct findings *ret, struct err *e)
-{
-	(void)arg;
-	return each_fact(s, STR(FACT_THROTTLES), judge_throttles, ret, e);
-}
+ALARM_RULE(alarm_throttled, each_fact(s, STR(FACT_THROTTLES), judge_throttles, ret, e))
 
 static void judge_clock(struct session *s, const struct fact *fact, struct str name, struct findings *ret)
 {
@@ -333,13 +321,13 @@ enum rc alarm_store_trouble(struct session *s, void *arg, struct findings *ret, 
 			             (long long)node->failed_commits, STR_ARG(node->id), (long long)node->slowest_ms);
 		else if (node->slowest_ms > STORE_SLOW_MS)
 			findings_add(ret, node->id, ALARM_WARNING, node->slowest_ms,
-			             "a transaction of node %.*s took %lld ms; %d are the limit", STR_ARG(node->id),
+			             "a transaction of node %.*s took %lld ms; the limit is %d", STR_ARG(node->id),
 			             (long long)node->slowest_ms, STORE_SLOW_MS);
 	}
 	return rc;
 }
 
-/* One that has begun since this one was last heard of takes its place; each the place of one only. */
+/* A node that started after this one was last heard of replaces it; each replaces one only. */
 static bool is_replaced(const struct page *nodes, const struct node *silent, bool *is_taken)
 {
 	size_t best = nodes->count;
@@ -380,7 +368,7 @@ enum rc alarm_node_silent(struct session *s, void *arg, struct findings *ret, st
 
 		if (is_silent(s, node) && !is_replaced(&nodes, node, is_taken))
 			findings_add(ret, node->id, ALARM_WARNING, node->beat_ms,
-			             "node %.*s did not say good-bye; its last beat was %s", STR_ARG(node->id),
+			             "node %.*s ended without signing off; its last beat was %s", STR_ARG(node->id),
 			             alarm_time(s, node->beat_ms));
 	}
 	return RC_OK;

@@ -10,7 +10,6 @@
  */
 #include "kernel/alarm/node.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"

@@ -1,7 +1,6 @@
 /* node.h - a process tells the others, and the alarms, that it is alive, and what only it can see. */
 #pragma once
 
-#include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"
 #include "store/store.h"

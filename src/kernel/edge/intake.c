@@ -8,8 +8,8 @@
  *
  *   type      SOURCE:NAME, so that the routing table can say "cloudtrail:*" or "cloudtrail:MoveAccount", and no
  *             outsider can make an event that looks like one of our own. NAME is the detail-type; for calls that
- *             CloudTrail reports it is the name of the call, and ".Failed" is added when the call had an error: nobody
- *             takes a failed MoveAccount for a move.
+ *             CloudTrail reports it is the name of the call, and ".Failed" is added when the call had an error, so that
+ *             a failed MoveAccount is not taken for a move.
  *   subject   account/ID for MoveAccount, so that all moves of one account are handled in order; else what the event's
  *             own "subject" says; else source/id
  *   detail    the whole outside event as it came, its own id, time and detail included: nothing is lost
@@ -33,7 +33,6 @@
 #include "base/json.h"
 #include "kernel/defect.h"
 #include "kernel/event.h"
-#include "kernel/kernel.h"
 
 enum {
 	SOURCE_MAX = 32,
@@ -187,7 +186,7 @@ static enum rc read_event(const struct reader *r, const json_t *event, struct in
 	ret->event.actor = str_format(r->arena, "inbox/%.*s", STR_ARG(r->source));
 	ret->event.detail = json_dump(r->arena, event);
 	if (ret->event.detail.n > DETAIL_MAX)
-		return err_set(e, RC_INVALID, "the event has %zu bytes; at most %d are taken", ret->event.detail.n,
+		return err_set(e, RC_INVALID, "the event has %zu bytes; at most %d are accepted", ret->event.detail.n,
 		               DETAIL_MAX);
 	return RC_OK;
 }
@@ -263,7 +262,7 @@ enum rc intake_parse(struct str source, struct str body, struct arena *a, struct
 	if (!source.n || source.n > SOURCE_MAX || !str_is_of(source, "a-zA-Z0-9._-"))
 		return err_set(e, RC_INVALID, "the inbox's name must be 1 to %d letters, digits and ._-", SOURCE_MAX);
 	if (body.n > INTAKE_BODY_MAX)
-		return err_set(e, RC_TOO_LARGE, "the body has %zu bytes; at most %d are taken", body.n,
+		return err_set(e, RC_TOO_LARGE, "the body has %zu bytes; at most %d are accepted", body.n,
 		               INTAKE_BODY_MAX);
 	if ((rc = json_parse(body, &parsed, e)))
 		return rc;

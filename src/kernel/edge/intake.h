@@ -1,8 +1,6 @@
 /* intake.h - events from outside: taken in once each, buffered in a queue, answered before they are handled. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/err.h"
 #include "kernel/records.h"
 #include "store/session.h"
@@ -46,6 +44,6 @@ struct inbox_way {
 	intake_parse_fn *parse; /* such as intake_parse() */
 };
 
-/* One message: all of its records are stored when this is RC_OK, or were before. RC_INVALID, RC_TOO_LARGE: a record of it makes no sense (the others
- * are stored all the same); another failure is the store's, and it has to come again. Blocks. */
+/* One message. RC_OK: all of its records are stored now, or were before. RC_INVALID, RC_TOO_LARGE: one of them makes no
+ * sense (the others are stored); any other failure is the store's, and the message has to come again. Blocks. */
 MUST_CHECK enum rc intake_take(const struct inbox_way *way, struct str body, struct arena *a, struct err *e);

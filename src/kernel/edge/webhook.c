@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * webhook.c - the webhooks' records, and who of them an event is for.
+ * webhook.c - the records of webhooks, and which of them an event is for.
  *
  * The queue "webhook" gets each event once. Its handler, webhook_fan_out(), puts the event into the queue "webhook-out"
  * once for each webhook whose filter matches, with the webhook's id as target: from there on each one has its own
@@ -21,7 +21,6 @@
 
 #include <assert.h>
 
-#include "base/arena.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "kernel/event.h"

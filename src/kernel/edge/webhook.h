@@ -1,4 +1,4 @@
-/* webhook.h - who is told by HTTP: the records, and who of them an event is for. Sending is providers/notify's. */
+/* webhook.h - webhooks: their records, and which of them an event is for. providers/notify sends. */
 #pragma once
 
 #include "base/err.h"

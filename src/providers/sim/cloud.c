@@ -11,7 +11,6 @@
 #include "providers/sim/cloud.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "providers/sim/cloud_private.h"
@@ -186,9 +185,9 @@ static enum rc make_ous(struct session *s, void *arg, struct err *e)
 
 struct making {
 	struct sim_cloud *cloud;
-	int64_t           until;     /* so many there shall ever have been ... */
-	int64_t           more;      /* ... or so many more */
-	int64_t           available; /* the first of them */
+	int64_t           until;     /* make accounts until this many were ever made ... */
+	int64_t           more;      /* ... or this many more */
+	int64_t           available; /* how many of them, the first, are in Available */
 	uint64_t          numbers[GROUP];
 
 	bool is_done;

@@ -42,7 +42,7 @@ struct sim_cloud_options {
 
 	/* A fresh world. More than there ever were are added at the next opening. */
 	int64_t accounts;  /* 0: SIM_ACCOUNTS_DEFAULT, -1: none */
-	int64_t available; /* so many of them in Available, the others in Entry */
+	int64_t available; /* how many of them are in Available; the others are in Entry */
 
 	/* 0: the default */
 	int64_t cost_delay_min_ms, cost_delay_max_ms; /* 8 h, 24 h */

@@ -52,6 +52,10 @@ instance_people_fn        sim_people;
 instance_remove_person_fn sim_remove_person;
 MUST_CHECK enum rc        sim_forget_people(struct sim_cloud *c, struct str tenant, struct arena *a, struct err *e);
 
+/* A tenant's resource of this kind; what is not there is all zeroes but for its key. */
+MUST_CHECK enum rc sim_find_resource(struct session *s, struct str tenant, enum instance_resource kind,
+                                     struct sim_resource *ret, bool *ret_is_there, struct err *e);
+
 /* The resources of tenants, as a member of the open object. */
 struct json_out;
 MUST_CHECK enum rc sim_put_tenants(struct session *s, struct json_out *o, struct err *e);

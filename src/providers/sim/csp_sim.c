@@ -42,7 +42,7 @@ static enum rc make_one(struct session *s, struct csp_sim *sim, int64_t number, 
 	return RC_OK;
 }
 
-/* A change of the stock: so many more; or others only when this one is there, which is deleted. */
+/* A change of the stock: count more; with an external_id, only if that one is there, and it is deleted. */
 struct restocking {
 	struct csp_sim *sim;
 	int64_t         count;
@@ -86,7 +86,7 @@ static enum rc fill_stock(struct csp_sim *sim, int64_t stock, struct err *e)
 	return rc;
 }
 
-/* The vendor's client knows no throttling: it is one way of not being served. */
+/* A vendor has no throttling: to its client that is an outage. */
 static enum rc disturb(struct csp_sim *sim, enum world_call call, struct err *e)
 {
 	struct err why = { 0 };

@@ -51,20 +51,29 @@ static enum rc perform(struct resource_call *r, enum world_call call, txn_fn *ru
 	return rc ? rc : sim_call_of(r->cloud, (struct sim_about){ call, 1 + r->kind }, run, r, a, e);
 }
 
-/* The record of a kind; of another than the call's where that says so. */
-static enum rc find(struct session *s, struct resource_call *r, enum instance_resource kind, struct err *e)
+enum rc sim_find_resource(struct session *s, struct str tenant, enum instance_resource kind, struct sim_resource *ret,
+                          bool *ret_is_there, struct err *e)
 {
-	struct str id = str_format(session_arena(s), "%.*s#%d", STR_ARG(r->tenant), (int)kind);
-	enum rc    rc = session_find(s, &sim_resource_type, id, &r->found, &r->is_there, e);
+	struct str id = str_format(session_arena(s), "%.*s#%d", STR_ARG(tenant), (int)kind);
+	enum rc    rc = session_find(s, &sim_resource_type, id, ret, ret_is_there, e);
 
-	if (!r->is_there)
-		r->found = (struct sim_resource){ .id = id, .tenant = r->tenant, .kind = kind };
+	if (!*ret_is_there)
+		*ret = (struct sim_resource){ .id = id, .tenant = tenant, .kind = kind };
 	return rc;
 }
 
+/* The record of the call's own kind, as a transaction. */
+static enum rc run_find(struct session *s, void *arg, struct err *e)
+{
+	struct resource_call *r = arg;
+
+	return sim_find_resource(s, r->tenant, r->kind, &r->found, &r->is_there, e);
+}
+
+/* One of this kind, which must be there. */
 static enum rc need(struct session *s, struct resource_call *r, enum instance_resource kind, struct err *e)
 {
-	enum rc rc = find(s, r, kind, e);
+	enum rc rc = sim_find_resource(s, r->tenant, kind, &r->found, &r->is_there, e);
 
 	if (!rc && !r->is_there)
 		return err_set_code(e, RC_NOT_FOUND, "ResourceNotFoundException", "tenant %.*s has no %s",
@@ -87,7 +96,7 @@ static struct str write_outputs(struct arena *a, const struct resource_call *r)
 static enum rc run_create(struct session *s, void *arg, struct err *e)
 {
 	struct resource_call *r = arg;
-	enum rc               rc = find(s, r, r->kind, e);
+	enum rc               rc = run_find(s, r, e);
 
 	if (rc)
 		return rc;
@@ -123,13 +132,6 @@ static enum rc create(struct instance_driver *d, const struct instance_spec *spe
 	return rc;
 }
 
-static enum rc run_find(struct session *s, void *arg, struct err *e)
-{
-	struct resource_call *r = arg;
-
-	return find(s, r, r->kind, e);
-}
-
 static enum rc check(struct instance_driver *d, struct str tenant, enum instance_resource kind, struct arena *a,
                      bool *ret_exists, struct str *ret_outputs, struct err *e)
 {
@@ -146,7 +148,7 @@ static enum rc check(struct instance_driver *d, struct str tenant, enum instance
 static enum rc run_delete(struct session *s, void *arg, struct err *e)
 {
 	struct resource_call *r = arg;
-	enum rc               rc = find(s, r, r->kind, e);
+	enum rc               rc = run_find(s, r, e);
 
 	if (!rc && r->is_there)
 		session_delete(s, &sim_resource_type, r->found.id);
@@ -207,16 +209,14 @@ static enum rc run_configure(struct session *s, void *arg, struct err *e)
 
 static enum rc scale(struct instance_driver *d, struct str tenant, int64_t desired, struct err *e)
 {
-	struct resource_call r = { cloud_of(d), tenant, .kind = INSTANCE_WORKERS, .desired = desired };
-
-	return change(r, WORLD_SCALE_WORKERS, run_set, e);
+	return change((struct resource_call){ cloud_of(d), tenant, .kind = INSTANCE_WORKERS, .desired = desired },
+	              WORLD_SCALE_WORKERS, run_set, e);
 }
 
 static enum rc set_route(struct instance_driver *d, struct str tenant, enum instance_route to, struct err *e)
 {
-	struct resource_call r = { cloud_of(d), tenant, .kind = INSTANCE_ROUTE, .desired = to };
-
-	return change(r, WORLD_SET_ROUTE, run_set, e);
+	return change((struct resource_call){ cloud_of(d), tenant, .kind = INSTANCE_ROUTE, .desired = to },
+	              WORLD_SET_ROUTE, run_set, e);
 }
 
 static enum rc configure(struct instance_driver *d, const struct instance_spec *spec, struct err *e)
@@ -270,7 +270,7 @@ static enum rc get_secret(struct instance_driver *d, struct str tenant, struct a
 	return RC_OK;
 }
 
-/* Each task tells that it started. */
+/* Each task logs that it started. */
 static enum rc logs(struct instance_driver *d, struct str tenant, int64_t from_ms, int64_t to_ms, size_t max,
                     struct arena *a, struct instance_log_line **ret, size_t *ret_count, struct err *e)
 {
@@ -370,9 +370,8 @@ static enum rc run_restore(struct session *s, void *arg, struct err *e)
 
 static enum rc restore(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	struct resource_call r = { cloud_of(d), tenant, name, INSTANCE_STORAGE };
-
-	return change(r, WORLD_RESTORE, run_restore, e);
+	return change((struct resource_call){ cloud_of(d), tenant, name, INSTANCE_STORAGE }, WORLD_RESTORE, run_restore,
+	              e);
 }
 
 static enum rc run_drop(struct session *s, void *arg, struct err *e)
@@ -388,9 +387,8 @@ static enum rc run_drop(struct session *s, void *arg, struct err *e)
 
 static enum rc drop_archive(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	struct resource_call r = { cloud_of(d), tenant, name, INSTANCE_STORAGE };
-
-	return change(r, WORLD_DROP_ARCHIVE, run_drop, e);
+	return change((struct resource_call){ cloud_of(d), tenant, name, INSTANCE_STORAGE }, WORLD_DROP_ARCHIVE,
+	              run_drop, e);
 }
 
 const struct instance_driver_ops sim_driver_ops = {

@@ -8,7 +8,7 @@
  * Always true:
  *   1. An outage, a throttle and a time-out before the effect mean that nothing happened. [sim_faults_before()]
  *   2. A time-out after the effect means that it happened, and only to calls that succeeded. [sim_faults_after()]
- *   3. A rule with a count happens at most so often, on however many threads. [the lock]
+ *   3. A rule with a count happens at most that often, on however many threads. [the lock]
  */
 #include "providers/sim/faults.h"
 

@@ -1,8 +1,6 @@
 /* faults.h - what goes wrong in the simulated world: switches, chance, counts. Any thread. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/err.h"
 #include "base/id.h"
 #include "domain/world.h"

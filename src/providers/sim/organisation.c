@@ -6,11 +6,11 @@
  *   1. An account is in exactly one OU: its record names it.
  *   2. A move that is reported as done was done once, and one event tells of it; a move that was refused changed
  *      nothing, and one event with an errorCode tells of that. Account and event are one commit. [run_move()]
- *   3. Whoever says where an account is and is wrong is refused, and so is a move to where it is already.
+ *   3. A move from where the account is not is refused, and so is one to where it is already.
  *
  * The event is written in the transaction that moved the account, so there is one for each effect. It waits until it is
- * due and is handed out until whoever takes it says that it has it. A duplicate has the same event id, but a place of
- * its own in the outbox. A lost event is one that comes very late: it is sent again.
+ * due and is handed out until it is acknowledged. A duplicate has the same event id, but its own place in the outbox. A
+ * lost event is one that comes very late: it is sent again.
  *
  * OUs are made with the world and never change, so they are served from memory.
  */
@@ -31,17 +31,16 @@ static enum rc list_ous(struct organisation *o, struct arena *a, struct cloud_ou
                         struct err *e)
 {
 	struct sim_cloud *c = cloud_of(o);
-	struct cloud_ou  *ous = arena_alloc(a, SIM_OU_COUNT * sizeof(*ous));
 	enum rc           rc = sim_call(c, WORLD_LIST_OUS, NULL, NULL, a, e);
 
 	if (rc)
 		return rc;
-	for (int i = 0; i < SIM_OU_COUNT; i++)
-		ous[i] = (struct cloud_ou){ .id = c->ou_ids[i],
-			                    .parent_id = i ? c->ou_ids[SIM_ROOT] : STR(""),
-			                    .name = str_from(sim_ou_names[i]) };
-	*ret = ous;
+	*ret = arena_alloc(a, SIM_OU_COUNT * sizeof(**ret));
 	*ret_count = SIM_OU_COUNT;
+	for (int i = 0; i < SIM_OU_COUNT; i++)
+		(*ret)[i] = (struct cloud_ou){ .id = c->ou_ids[i],
+			                       .parent_id = i ? c->ou_ids[SIM_ROOT] : STR(""),
+			                       .name = str_from(sim_ou_names[i]) };
 	return RC_OK;
 }
 
@@ -124,6 +123,7 @@ static enum rc find_due(struct session *s, void *arg, struct err *e)
 	struct sim_listing *l = arg;
 	struct query        q = *l->q;
 
+	q.has_sort_max = true;
 	q.sort_max = session_now(s).ms;
 	return session_query(s, &q, &l->page, e);
 }
@@ -131,27 +131,21 @@ static enum rc find_due(struct session *s, void *arg, struct err *e)
 enum rc sim_cloud_take_events(struct sim_cloud *c, size_t max, struct arena *a, struct sim_due_event **ret,
                               size_t *ret_count, struct err *e)
 {
-	struct query          q = { .type = &sim_event_type,
-		                    .index = SIM_EVENT_DUE,
-		                    .hash = value_int(1),
-		                    .has_sort_max = true,
-		                    .limit = max };
-	struct sim_listing    l = { .q = &q };
-	struct sim_due_event *events;
-	enum rc               rc;
+	struct query       q = query_of(&sim_event_type, SIM_EVENT_DUE, value_int(1), max);
+	struct sim_listing l = { .q = &q };
+	enum rc            rc;
 
 	assert(max > 0 && max <= SIM_EVENTS_MAX);
 	rc = store_read(c->options.store, find_due, &l, a, e);
 	if (rc)
 		return rc;
-	events = arena_alloc(a, (l.page.count + 1) * sizeof(*events));
+	*ret = arena_alloc(a, (l.page.count + 1) * sizeof(**ret));
+	*ret_count = l.page.count;
 	for (size_t i = 0; i < l.page.count; i++) {
 		const struct sim_event *event = page_record(&l.page, &sim_event_type, i);
 
-		events[i] = (struct sim_due_event){ event->key, event->body };
+		(*ret)[i] = (struct sim_due_event){ event->key, event->body };
 	}
-	*ret = events;
-	*ret_count = l.page.count;
 	return RC_OK;
 }
 
@@ -224,7 +218,7 @@ static enum rc apply_move(struct session *s, struct sim_move *m, struct sim_memb
 
 	member->ou_id = m->to;
 	member->moves++;
-	if (to == SIM_OU_ACTIVE) { /* whoever gets it begins to use it */
+	if (to == SIM_OU_ACTIVE) { /* its new holder begins to use it */
 		if (member->clean_at_ms && member->clean_at_ms <= session_now(s).ms)
 			member->dirty = 0;
 		member->clean_at_ms = 0;
@@ -236,7 +230,7 @@ static enum rc apply_move(struct session *s, struct sim_move *m, struct sim_memb
 	return sim_note_rate(s, member->id, was_billed ? 0 : member->rate, e);
 }
 
-/* RC_OK also when it was refused, since an event tells of that too. */
+/* RC_OK also when it was refused: the event of the refusal must be committed. */
 static enum rc run_move(struct session *s, void *arg, struct err *e)
 {
 	struct sim_move  *m = arg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * people.c - the people of the simulated cloud's identity pools: a record for each. They go with their pool.
+ * people.c - the people of the simulated cloud's identity pools: a record for each. They are removed with their pool.
  *
- * Nobody signs in here, so of a password only its form is true.
+ * Nobody signs in here, so a password only looks like one.
  */
 #include "domain/lease.h"
 #include "providers/sim/cloud_private.h"
@@ -13,7 +13,7 @@ struct person_call {
 	struct sim_cloud *cloud;
 	struct str        tenant, email, name;
 
-	bool        is_there; /* the answer: he was there before */
+	bool        is_there; /* the answer: they were there before */
 	struct page page;
 };
 
@@ -34,10 +34,9 @@ static enum rc perform(struct person_call *c, enum world_call call, txn_fn *run,
 
 static enum rc need_pool(struct session *s, const struct person_call *c, struct err *e)
 {
-	struct str          id = str_format(session_arena(s), "%.*s#%d", STR_ARG(c->tenant), (int)INSTANCE_IDENTITY);
 	struct sim_resource pool;
 	bool                is_there;
-	enum rc             rc = session_find(s, &sim_resource_type, id, &pool, &is_there, e);
+	enum rc             rc = sim_find_resource(s, c->tenant, INSTANCE_IDENTITY, &pool, &is_there, e);
 
 	if (!rc && !is_there)
 		return err_set_code(e, RC_NOT_FOUND, "ResourceNotFoundException", "tenant %.*s has no identity pool",
@@ -89,11 +88,8 @@ enum rc sim_add_person(struct instance_driver *d, struct str tenant, struct str 
 static enum rc run_list(struct session *s, void *arg, struct err *e)
 {
 	struct person_call *c = arg;
-	struct query        q = { .type = &sim_person_type,
-		                  .index = SIM_PERSON_BY_TENANT,
-		                  .hash = value_text(c->tenant),
-		                  .limit = INSTANCE_PEOPLE_MAX };
-	enum rc             rc = need_pool(s, c, e);
+	struct query q = query_of(&sim_person_type, SIM_PERSON_BY_TENANT, value_text(c->tenant), INSTANCE_PEOPLE_MAX);
+	enum rc      rc = need_pool(s, c, e);
 
 	return rc ? rc : session_query(s, &q, &c->page, e);
 }
@@ -144,11 +140,8 @@ enum rc sim_remove_person(struct instance_driver *d, struct str tenant, struct s
 static enum rc forget_some(struct session *s, void *arg, struct err *e)
 {
 	struct person_call *c = arg;
-	struct query        q = { .type = &sim_person_type,
-		                  .index = SIM_PERSON_BY_TENANT,
-		                  .hash = value_text(c->tenant),
-		                  .limit = FORGOTTEN_AT_ONCE };
-	enum rc             rc = session_query(s, &q, &c->page, e);
+	struct query q = query_of(&sim_person_type, SIM_PERSON_BY_TENANT, value_text(c->tenant), FORGOTTEN_AT_ONCE);
+	enum rc      rc = session_query(s, &q, &c->page, e);
 
 	for (size_t i = 0; !rc && i < c->page.count; i++) {
 		const struct sim_person *p = page_record(&c->page, &sim_person_type, i);

@@ -2,7 +2,6 @@
 /* records.c - the record types of the simulated cloud and vendor, from records.def. */
 #include "providers/sim/records.h"
 
-#include "base/attr.h"
 #include "domain/ports/account_table.h"
 #include "domain/ports/cloud.h"
 #include "domain/ports/instance.h"

@@ -2,7 +2,7 @@
 /*
  * world.c - the simulated cloud from above: its switches, what outsiders do in it, and how it really is.
  *
- * No fault disturbs anything here: who sets the switches must not be caught in them.
+ * No fault disturbs anything here: the switches must keep working whatever they are set to.
  */
 #include "base/buf.h"
 #include "base/json.h"
@@ -103,12 +103,9 @@ static enum rc put_ou(struct session *s, struct show *sh, enum sim_ou_name ou, s
 		const struct sim_member *m = page_record(&page, &sim_member_type, i);
 		bool                     is_clean = m->clean_at_ms && m->clean_at_ms <= session_now(s).ms;
 
-		json_open_object(&sh->o);
-		json_put_members(&sh->o,
-		                 JSON_MEMBERS(member_str("id", m->id), member_str("name", m->name),
-		                              member_int("dirty", is_clean ? 0 : m->dirty),
-		                              member_micro("usd_per_hour", m->rate), member_int("moves", m->moves)));
-		json_close_object(&sh->o);
+		JSON_PUT(&sh->o, member_object(NULL), member_str("id", m->id), member_str("name", m->name),
+		         member_int("dirty", is_clean ? 0 : m->dirty), member_micro("usd_per_hour", m->rate),
+		         member_int("moves", m->moves), member_end());
 	}
 	JSON_PUT(&sh->o, member_list_end(), member_end());
 	return RC_OK;
@@ -122,9 +119,8 @@ static void put_rules(struct json_out *o, const struct world_rules *rules)
 
 		JSON_PUT(o, member_object(NULL), member_word("fault", world_fault_names[r->fault]),
 		         member_word("call", r->call == WORLD_ANY_CALL ? "any" : world_call_names[r->call]),
-		         member_if(r->resource,
-		                   member_word("resource",
-		                               r->resource ? instance_resource_names[r->resource - 1] : "")),
+		         member_if_any(
+		                 member_word("resource", r->resource ? instance_resource_names[r->resource - 1] : "")),
 		         member_int("per_mille", r->per_mille), member_if_any(member_int("count", r->count)),
 		         member_if_any(member_time("until", r->until_ms)),
 		         member_if(r->fault == WORLD_LATENCY, member_int("latency_ms", r->latency_ms)), member_end());

@@ -192,7 +192,7 @@ static struct str attribute(const json_t *item, const char *name, const char *ki
 	return json_is_string(value) ? str_of(json_string_value(value), json_string_length(value)) : (struct str){ 0 };
 }
 
-/* -1: the partition key is none of the type's. */
+/* -1: the partition key is not one of the type's. */
 static int64_t item_slice(const struct record_type *type, struct str pk)
 {
 	struct str name = str_cut(&pk, '.');

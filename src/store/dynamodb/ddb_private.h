@@ -137,7 +137,7 @@ MUST_CHECK enum rc ddb_slices(struct ddb_session *session, const struct record_t
 /* Read again how many there are. *ret_is_news: more than was known here. */
 MUST_CHECK enum rc ddb_learn_slices(struct ddb_session *session, bool *ret_is_news, struct err *e);
 
-/* Where a key belongs among so many. */
+/* The slice that a key belongs to. */
 unsigned ddb_slice_of(struct str key, unsigned slices);
 
 /* --- the session calls --- */

@@ -226,7 +226,7 @@ static bool split_cursor(const struct plan *p, struct place *ret)
 	if (!str_to_int(str_cut(&rest, ':'), 0, INT64_MAX, &length) || (size_t)length > rest.n)
 		return false;
 	ret->sort.text = str_of(rest.p, (size_t)length);
-	ret->key = str_of(rest.p + length, rest.n - (size_t)length);
+	ret->key = str_skip(rest, (size_t)length);
 	return true;
 }
 
@@ -265,10 +265,9 @@ static void put_start(const struct plan *p, unsigned slice, struct json_out *o, 
 static enum rc read_some(struct session *s, const struct plan *p, unsigned slice, const json_t *last, size_t limit,
                          bool is_count, json_t **ret, struct err *e)
 {
-	struct json_out o;
-	struct buf      body;
-	struct place    at = { 0 };
-	enum rc         rc = RC_OK;
+	CLEANUP(buf_fini) struct buf body;
+	struct json_out              o;
+	struct place                 at = { 0 };
 
 	ddb_begin(&body, &o, ddb_table(ddb_session(s)->store, p->q->type));
 	put_conditions(p, slice, &o);
@@ -279,17 +278,13 @@ static enum rc read_some(struct session *s, const struct plan *p, unsigned slice
 	if (last) {
 		json_put_raw(&o, "ExclusiveStartKey", json_dump(session_arena(s), last));
 	} else if (p->q->cursor.n) {
-		if (split_cursor(p, &at) && at.key.n && at.key.n <= p->q->type->fields[p->q->type->key].max &&
-		    is_within_limits(p, &at))
-			put_start(p, slice, &o, &at);
-		else
-			rc = err_set(e, RC_INVALID, "the cursor does not belong to this list");
+		if (!split_cursor(p, &at) || !at.key.n || at.key.n > p->q->type->fields[p->q->type->key].max ||
+		    !is_within_limits(p, &at))
+			return err_set(e, RC_INVALID, "the cursor does not belong to this list");
+		put_start(p, slice, &o, &at);
 	}
 	json_close_object(&o);
-	if (!rc)
-		rc = ddb_call(ddb_session(s), p->is_scan ? "Scan" : "Query", &body, s->arena, ret, e);
-	buf_fini(&body);
-	return rc;
+	return ddb_call(ddb_session(s), p->is_scan ? "Scan" : "Query", &body, s->arena, ret, e);
 }
 
 /* One slice while it is read, item by item. What is not sliced has one. */
@@ -300,7 +295,7 @@ struct slice {
 	bool     is_begun;
 };
 
-/* Takes over the place behind a reply; NULL when it was the last. */
+/* Takes the reply over, and where to go on behind it; NULL when it was the last. */
 static void go_on(struct slice *from, json_t *reply)
 {
 	json_t *next = json_object_get(reply, "LastEvaluatedKey");
@@ -323,7 +318,7 @@ static bool has_more(const struct slice *from)
 	return front_item(from) || from->last || !from->is_begun;
 }
 
-/* See to it that there is an item at the front, or the end. */
+/* Read until there is an item at the front, or nothing is left. */
 static enum rc fill(struct session *s, const struct plan *p, struct slice *from, size_t limit, struct err *e)
 {
 	while (!front_item(from) && has_more(from)) {
@@ -367,8 +362,8 @@ struct taking {
 	struct stored last;
 };
 
-/* One bad item must not hide the others: it is left out and told. What is wanted is copied, the rest goes with the
- * next. */
+/* One bad item must not hide the others: it is left out and logged. What is wanted is copied; the rest is freed with
+ * the next item. */
 static void take_item(struct session *s, const struct plan *p, const json_t *item, struct taking *t)
 {
 	struct err    e = { 0 };

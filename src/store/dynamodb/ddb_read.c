@@ -9,6 +9,7 @@
  * a claim by somebody who has nothing, the common case, costs no read for it.
  */
 #include "base/id.h"
+#include "base/lock.h"
 #include "store/dynamodb/ddb_private.h"
 
 enum { NO_INDEX = -1, CANDIDATES_FRESH_MS = 2000, CANDIDATES_SURE_MS = 50 };
@@ -31,8 +32,7 @@ static enum rc get_item(struct session *s, const struct record_type *type, unsig
 		ddb_put_key(&o, type, slice, key);
 	else
 		ddb_put_marker_key(&o, type, index, v);
-	json_close_object(&o);
-	json_close_object(&o);
+	JSON_PUT(&o, member_end(), member_end());
 	if ((rc = ddb_call(ddb_session(s), "GetItem", &body, s->arena, &reply, e)))
 		return rc;
 	*ret = json_incref(json_object_get(reply, "Item"));
@@ -129,7 +129,7 @@ enum rc ddb_find_unique(struct session *s, const struct record_type *type, int i
 
 /* --- candidates --- */
 
-/* Read ahead, from a random place on, so that nodes do not all go for the same few; then from the beginning. */
+/* Read ahead from a random place, so that nodes do not all go for the same few; then from the beginning. */
 static enum rc read_candidates(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
 {
 	struct query some = *q;
@@ -167,10 +167,9 @@ void ddb_doubt_candidates(struct ddb_store *d)
 {
 	struct ddb_candidates *c = &d->candidates;
 
-	pthread_mutex_lock(&c->lock);
+	LOCKED(&c->lock);
 	if (mono_now().ms - c->read_at.ms > CANDIDATES_SURE_MS)
 		c->type = NULL;
-	pthread_mutex_unlock(&c->lock);
 }
 
 enum rc ddb_claim(struct session *s, const struct query *q, struct stored *ret, struct err *e)

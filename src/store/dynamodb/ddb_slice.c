@@ -71,8 +71,7 @@ static enum rc write_number(struct ddb_session *session, struct arena *a, unsign
 	         member_object("ExpressionAttributeNames"), member_word("#count", "count"), member_end(),
 	         member_object("ExpressionAttributeValues"));
 	ddb_put_number(&o, ":number", number);
-	json_close_object(&o);
-	json_close_object(&o);
+	JSON_PUT(&o, member_end(), member_end());
 	return ddb_call(session, "UpdateItem", &body, a, &reply, e);
 }
 

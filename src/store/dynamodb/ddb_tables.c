@@ -4,12 +4,11 @@
  *
  * The pool's table has the keys and secondary indexes of the source documents, so that an existing one is used as it
  * is. Our own table has secondary indexes that any of our types may use; one that was made before they existed gets
- * those that are missing. A third is for others to read: instances, as their document has them. Tables are made on demand (no capacity to plan); nothing is ever deleted here.
+ * those that are missing. A third is for others to read: instances, as their document has them. Tables are billed per
+ * request, so there is no capacity to plan. Nothing is ever deleted here.
  */
 #include <assert.h>
-#include <time.h>
 
-#include "base/log.h"
 #include "net/aws.h"
 #include "store/dynamodb/ddb_private.h"
 #include "store/walk.h"
@@ -20,35 +19,30 @@ enum { POLL_MS = 200, TABLE_WAIT_S = 120, INDEX_WAIT_S = 3600, PAGE = 100, INDEX
 struct table {
 	const char          *name;
 	const char          *sort_kind; /* of the attributes that order the indexes */
+	bool                 is_fixed;  /* an existing one is used as it is: it gets no index */
 	int                  index_count;
 	struct ddb_own_index indexes[INDEXES_MAX];
 };
 
-static struct table pool_table(const struct ddb_options *o)
-{
-	return (struct table){ o->pool_table,
-		               "N",
-		               INDEXES_MAX,
-		               { { o->gsi[0], "status", "allocated_at" },
-		                 { o->gsi[1], "allocated_to_track", "allocated_at" },
-		                 { o->gsi[2], "idempotency_key", "allocated_at" } } };
-}
-
-static struct table kernel_table(const struct ddb_options *o)
-{
-	struct table t = { .name = o->kernel_table, .sort_kind = "S", .index_count = INDEXES_MAX };
-
-	memcpy(t.indexes, ddb_own_indexes, sizeof(t.indexes));
-	return t;
-}
-
-/* Of instances, by tenant; and all of a state, the index that the document's own keys do not give. */
-static struct table tenant_table(const struct ddb_options *o)
-{
-	return (struct table){ o->tenant_table, "S", 1, { { "GSI1", "GSI1PK", "GSI1SK" } } };
-}
-
+enum { TABLES_MAX = 3 };
 static_assert((int)DDB_KERNEL_GSI_MAX == (int)INDEXES_MAX, "both tables have as many");
+
+/* The pool's, our own, and that of instances by tenant, if it is kept. */
+static size_t list_tables(const struct ddb_options *o, struct table ret[TABLES_MAX])
+{
+	ret[0] = (struct table){ o->pool_table,
+		                 "N",
+		                 true,
+		                 INDEXES_MAX,
+		                 { { o->gsi[0], "status", "allocated_at" },
+		                   { o->gsi[1], "allocated_to_track", "allocated_at" },
+		                   { o->gsi[2], "idempotency_key", "allocated_at" } } };
+	ret[1] = (struct table){ o->kernel_table, "S", false, INDEXES_MAX, { { 0 } } };
+	memcpy(ret[1].indexes, ddb_own_indexes, sizeof(ret[1].indexes));
+	/* The index lists all of a state, which the document's own keys cannot. */
+	ret[2] = (struct table){ o->tenant_table, "S", false, 1, { { "GSI1", "GSI1PK", "GSI1SK" } } };
+	return o->tenant_table ? 3 : 2;
+}
 
 /* --- describing --- */
 
@@ -65,11 +59,12 @@ static void put_schema(struct json_out *o, const char *hash, const char *sort)
 	json_close_array(o);
 }
 
-static void put_index(struct json_out *o, const struct ddb_own_index *index)
+/* Under a name, or as an element of a list: NULL. */
+static void put_index(struct json_out *o, const char *name, const struct ddb_own_index *index)
 {
-	json_put_str(o, "IndexName", str_from(index->name));
+	JSON_PUT(o, member_object(name), member_word("IndexName", index->name));
 	put_schema(o, index->hash, index->sort);
-	JSON_PUT(o, member_object("Projection"), member_word("ProjectionType", "ALL"), member_end());
+	JSON_PUT(o, member_object("Projection"), member_word("ProjectionType", "ALL"), member_end(), member_end());
 }
 
 static void put_table(struct json_out *o, const struct table *t)
@@ -85,11 +80,8 @@ static void put_table(struct json_out *o, const struct table *t)
 	json_close_array(o);
 	put_schema(o, "PK", "SK");
 	json_put_array(o, "GlobalSecondaryIndexes");
-	for (int i = 0; i < t->index_count; i++) {
-		json_open_object(o);
-		put_index(o, &t->indexes[i]);
-		json_close_object(o);
-	}
+	for (int i = 0; i < t->index_count; i++)
+		put_index(o, NULL, &t->indexes[i]);
 	json_close_array(o);
 }
 
@@ -98,12 +90,9 @@ static void put_new_index(struct json_out *o, const struct table *t, const struc
 	json_put_array(o, "AttributeDefinitions");
 	put_attribute(o, index->hash, "AttributeType", "S");
 	put_attribute(o, index->sort, "AttributeType", t->sort_kind);
-	JSON_PUT(o, member_list_end(), member_list("GlobalSecondaryIndexUpdates"), member_object(NULL),
-	         member_object("Create"));
-	put_index(o, index);
-	json_close_object(o);
-	json_close_object(o);
-	json_close_array(o);
+	JSON_PUT(o, member_list_end(), member_list("GlobalSecondaryIndexUpdates"), member_object(NULL));
+	put_index(o, "Create", index);
+	JSON_PUT(o, member_end(), member_list_end());
 }
 
 /* --- calls without a store --- */
@@ -154,44 +143,40 @@ static enum rc describe(const struct ddb_options *o, const char *table, struct a
 
 static const json_t *find_index(const json_t *table, const char *name)
 {
-	const json_t *indexes = json_object_get(table, "GlobalSecondaryIndexes");
-	json_t       *index;
+	const json_t *indexes = json_object_get(table, "GlobalSecondaryIndexes"), *index;
 	struct str    is_name;
-	size_t        i;
 
-	json_array_foreach(indexes, i, index) if (json_get_text(index, "IndexName", &is_name) &&
-	                                          str_eq(is_name, str_from(name))) return index;
-	return NULL;
+	for (size_t i = 0; (index = json_array_get(indexes, i)); i++)
+		if (json_get_text(index, "IndexName", &is_name) && str_eq(is_name, str_from(name)))
+			break;
+	return index;
 }
 
 static bool is_active(const json_t *table)
 {
-	const json_t *indexes = json_object_get(table, "GlobalSecondaryIndexes");
-	json_t       *index;
+	const json_t *indexes = json_object_get(table, "GlobalSecondaryIndexes"), *index;
 	struct str    status;
-	size_t        i;
 
 	if (!json_get_text(table, "TableStatus", &status) || !str_eq(status, STR("ACTIVE")))
 		return false;
-	json_array_foreach(indexes, i, index) if (json_get_text(index, "IndexStatus", &status) && status.n &&
-	                                          !str_eq(status, STR("ACTIVE"))) return false;
+	for (size_t i = 0; (index = json_array_get(indexes, i)); i++)
+		if (json_get_text(index, "IndexStatus", &status) && status.n && !str_eq(status, STR("ACTIVE")))
+			return false;
 	return true;
 }
 
 static enum rc wait_until_active(const struct ddb_options *o, const char *table, int seconds, struct err *e)
 {
 	for (int i = 0; i < seconds * 1000 / POLL_MS; i++) {
-		CLEANUP(json_freep) json_t *description = NULL;
-		struct timespec             pause = { .tv_nsec = POLL_MS * 1000000l };
-		struct arena                a = { 0 };
-		enum rc                     rc = describe(o, table, &a, &description, e);
+		CLEANUP(json_freep) json_t      *description = NULL;
+		CLEANUP(arena_fini) struct arena a = { 0 };
+		enum rc                          rc = describe(o, table, &a, &description, e);
 
-		arena_fini(&a);
 		if (rc && rc != RC_NOT_FOUND)
 			return rc;
 		if (!rc && is_active(description))
 			return RC_OK;
-		nanosleep(&pause, NULL);
+		mono_sleep(POLL_MS);
 	}
 	return err_set(e, RC_TIMEOUT, "table %s is still not ready after %d s; run this again to go on waiting", table,
 	               seconds);
@@ -215,42 +200,37 @@ static enum rc make(const struct ddb_options *o, const struct table *t, int n, s
 		put_new_index(&out, t, &t->indexes[n]);
 	rc = call(o, n == WHOLE_TABLE ? "CreateTable" : "UpdateTable", &body, &out, a, &reply, &error, e);
 	if (rc && (str_eq(error, STR("ResourceInUseException")) || str_eq(error, STR("LimitExceededException")))) {
-		err_clear(e); /* somebody else does the same at this moment: then it is enough to wait */
+		err_clear(e); /* somebody else is doing the same: waiting is enough */
 		rc = RC_OK;
 	}
-	if (rc) /* one at a time is all that DynamoDB does: so wait for an index, too */
+	if (rc) /* DynamoDB makes one index at a time, so wait for that too */
 		return rc;
 	return wait_until_active(o, t->name, n == WHOLE_TABLE ? TABLE_WAIT_S : INDEX_WAIT_S, e);
 }
 
 static enum rc make_if_missing(const struct ddb_options *o, const struct table *t, int n, struct err *e)
 {
-	CLEANUP(json_freep) json_t *description = NULL;
-	struct arena                a = { 0 };
-	enum rc                     rc = describe(o, t->name, &a, &description, e);
-	bool                        is_missing = rc == RC_NOT_FOUND;
+	CLEANUP(json_freep) json_t      *description = NULL;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = describe(o, t->name, &a, &description, e);
+	bool                             is_missing = rc == RC_NOT_FOUND;
 
 	if (n != WHOLE_TABLE)
 		is_missing = !rc && !find_index(description, t->indexes[n].name);
-	if (is_missing)
-		rc = make(o, t, n, &a, e);
-	arena_fini(&a);
-	return rc;
+	return is_missing ? make(o, t, n, &a, e) : rc;
 }
 
 enum rc ddb_create_tables(const struct ddb_options *o, struct err *e)
 {
-	struct table pool = pool_table(o), kernel = kernel_table(o), tenant = tenant_table(o);
-	enum rc      rc = make_if_missing(o, &pool, WHOLE_TABLE, e);
+	struct table tables[TABLES_MAX];
+	size_t       count = list_tables(o, tables);
+	enum rc      rc = RC_OK;
 
-	if (!rc)
-		rc = make_if_missing(o, &kernel, WHOLE_TABLE, e);
-	for (int i = 0; !rc && i < DDB_KERNEL_GSI_MAX; i++)
-		rc = make_if_missing(o, &kernel, i, e);
-	if (!rc && o->tenant_table)
-		rc = make_if_missing(o, &tenant, WHOLE_TABLE, e);
-	if (!rc && o->tenant_table)
-		rc = make_if_missing(o, &tenant, 0, e);
+	for (size_t i = 0; !rc && i < count; i++) {
+		rc = make_if_missing(o, &tables[i], WHOLE_TABLE, e);
+		for (int n = 0; !rc && !tables[i].is_fixed && n < tables[i].index_count; n++)
+			rc = make_if_missing(o, &tables[i], n, e);
+	}
 	return rc;
 }
 
@@ -258,14 +238,13 @@ enum rc ddb_create_tables(const struct ddb_options *o, struct err *e)
 
 static struct str schema_name(const json_t *described, const char *key_type)
 {
-	const json_t *schema = json_object_get(described, "KeySchema");
-	json_t       *key;
+	const json_t *schema = json_object_get(described, "KeySchema"), *key;
 	struct str    type, name;
-	size_t        i;
 
-	json_array_foreach(schema, i, key) if (json_get_text(key, "KeyType", &type) &&
-	                                       str_eq(type, str_from(key_type)) &&
-	                                       json_get_text(key, "AttributeName", &name)) return name;
+	for (size_t i = 0; (key = json_array_get(schema, i)); i++)
+		if (json_get_text(key, "KeyType", &type) && str_eq(type, str_from(key_type)) &&
+		    json_get_text(key, "AttributeName", &name))
+			return name;
 	return STR("(none)");
 }
 
@@ -302,10 +281,10 @@ static void compare_indexes(const struct table *t, const json_t *described, stru
 
 static enum rc check_table(const struct ddb_options *o, const struct table *t, struct buf *ret, struct err *e)
 {
-	CLEANUP(json_freep) json_t *described = NULL;
-	struct arena                a = { 0 };
-	char                        what[300];
-	enum rc                     rc = describe(o, t->name, &a, &described, e);
+	CLEANUP(json_freep) json_t      *described = NULL;
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	char                             what[300];
+	enum rc                          rc = describe(o, t->name, &a, &described, e);
 
 	(void)snprintf(what, sizeof(what), "table %s", t->name); /* a cut name is a name */
 	if (rc == RC_NOT_FOUND) {
@@ -315,19 +294,17 @@ static enum rc check_table(const struct ddb_options *o, const struct table *t, s
 		compare_schema(ret, what, described, "PK", "SK");
 		compare_indexes(t, described, ret);
 	}
-	arena_fini(&a);
 	return rc;
 }
 
 enum rc ddb_check_tables(const struct ddb_options *o, struct buf *ret, struct err *e)
 {
-	struct table pool = pool_table(o), kernel = kernel_table(o), tenant = tenant_table(o);
-	enum rc      rc = check_table(o, &pool, ret, e);
+	struct table tables[TABLES_MAX];
+	size_t       count = list_tables(o, tables);
+	enum rc      rc = RC_OK;
 
-	if (!rc)
-		rc = check_table(o, &kernel, ret, e);
-	if (!rc && o->tenant_table)
-		rc = check_table(o, &tenant, ret, e);
+	for (size_t i = 0; !rc && i < count; i++)
+		rc = check_table(o, &tables[i], ret, e);
 	if (rc)
 		return rc;
 	return ret->n ? err_set(e, RC_CORRUPT, "the tables differ from what is needed") : RC_OK;

@@ -12,8 +12,9 @@
  * A record that is certainly new is put without a look before, if it is not there. When it is, running the function
  * again would only meet it again, so that is the answer. [note_taken()]
  *
- * Existing items are updated, never replaced: attributes that we do not know stay. The exception is the documents' table of tenants, which other
- * programs only read: its items are made anew from the record whenever that changes. [write_items()]
+ * Existing items are updated, never replaced: attributes that we do not know stay. The exception is the documents'
+ * table of tenants, which other programs only read: its items are rewritten whenever the record changes.
+ * [write_items()]
  */
 #include <assert.h>
 
@@ -56,8 +57,7 @@ static void open_action(struct writer *w, const char *kind, const char *table)
 
 static void close_action(struct writer *w)
 {
-	json_close_object(&w->o);
-	json_close_object(&w->o);
+	JSON_PUT(&w->o, member_end(), member_end());
 }
 
 static bool is_write(const struct session_entry *entry)
@@ -106,9 +106,8 @@ static void add_guard(struct buf *text, const struct session_entry *entry, int f
 static void put_condition(struct writer *w, const struct session_entry *entry)
 {
 	uint64_t                     guarded = guarded_fields(entry);
-	CLEANUP(buf_fini) struct buf text;
+	CLEANUP(buf_fini) struct buf text = BUF(8192);
 
-	buf_init(&text, 8192);
 	if (!entry->before)
 		buf_add_text(&text, "attribute_not_exists(PK)");
 	else if (is_foreign(entry))
@@ -168,10 +167,8 @@ static void put_names_and_values(struct writer *w, const struct session_entry *e
 static void put_update_expression(struct writer *w, const struct session_entry *entry, uint64_t changed)
 {
 	const struct record_type    *type = entry->type;
-	CLEANUP(buf_fini) struct buf text, removed;
+	CLEANUP(buf_fini) struct buf text = BUF(8192), removed = BUF(8192);
 
-	buf_init(&text, 8192);
-	buf_init(&removed, 8192);
 	buf_add_text(&text, "SET #v = :nv");
 	for (int f = 0; f < type->field_count; f++)
 		if (changed >> f & 1 && is_written(entry, f))
@@ -186,8 +183,7 @@ static void put_update_expression(struct writer *w, const struct session_entry *
 		else if (own)
 			buf_addf(&removed, "%s%s, %s", removed.n ? ", " : " REMOVE ", own->hash, own->sort);
 	}
-	if (removed.n)
-		buf_add(&text, removed.p, removed.n);
+	buf_add_str(&text, buf_str(&removed));
 	assert(!text.is_full && !removed.is_full);
 	json_put_str(&w->o, "UpdateExpression", buf_str(&text));
 }
@@ -285,15 +281,13 @@ static void put_map(struct json_out *o, const char *name, struct str text)
 	CLEANUP(json_freep) json_t *members = NULL;
 	const char                 *key;
 	json_t                     *value;
-	struct err                  e = { 0 };
 
-	if (json_parse(text, &members, &e))
+	if (json_parse(text, &members, NULL))
 		return; /* it was ours, and is only shown */
 	JSON_PUT(o, member_object(name), member_object("M"));
 	json_object_foreach(members, key, value) if (json_is_string(value))
 	        ddb_put_text(o, key, str_of(json_string_value(value), json_string_length(value)));
-	json_close_object(o);
-	json_close_object(o);
+	JSON_PUT(o, member_end(), member_end());
 }
 
 static void put_attribute(struct json_out *o, const struct item_attribute *a)
@@ -392,12 +386,10 @@ enum rc ddb_apply(struct session *s, struct err *e)
 		return RC_OK; /* everything is as it was */
 	buf_init(&w->body, DDB_BODY_MAX);
 	json_out_init(&w->o, &w->body);
-	json_open_object(&w->o);
 	id_uuid(token); /* makes a repeated request harmless */
-	JSON_PUT(&w->o, member_word("ClientRequestToken", token), member_list("TransactItems"));
+	JSON_PUT(&w->o, member_object(NULL), member_word("ClientRequestToken", token), member_list("TransactItems"));
 	write_all(w);
-	json_close_array(&w->o);
-	json_close_object(&w->o);
+	JSON_PUT(&w->o, member_list_end(), member_end());
 	if (w->body.is_full)
 		rc = err_set(e, RC_TOO_LARGE, "a transaction of more than %d bytes", DDB_BODY_MAX);
 	else

@@ -21,10 +21,10 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/id.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "net/aws.h"
 #include "store/dynamodb/ddb_private.h"
@@ -35,44 +35,36 @@ enum { TRIES_MAX = 24, BREAKER_THRESHOLD = 5, BREAKER_OPEN_MS = 500, FEW_CALLS =
 
 static enum rc ask_breaker(struct ddb_store *d, uint64_t *ret_ticket, struct err *e)
 {
-	bool is_allowed;
-
-	pthread_mutex_lock(&d->breaker_lock);
-	is_allowed = breaker_allows(&d->breaker, (struct wall){ mono_now().ms }, ret_ticket);
-	pthread_mutex_unlock(&d->breaker_lock);
-	return is_allowed
-	               ? RC_OK
-	               : err_set(e, RC_UNAVAILABLE, "DynamoDB did not answer a moment ago; it is not asked again yet");
+	LOCKED(&d->breaker_lock);
+	if (breaker_allows(&d->breaker, (struct wall){ mono_now().ms }, ret_ticket))
+		return RC_OK;
+	return err_set(e, RC_UNAVAILABLE, "DynamoDB did not answer a moment ago; it is not asked again yet");
 }
 
 static void tell_breaker(struct ddb_store *d, uint64_t ticket, bool is_ok)
 {
-	pthread_mutex_lock(&d->breaker_lock);
+	LOCKED(&d->breaker_lock);
 	breaker_note(&d->breaker, ticket, is_ok, (struct wall){ mono_now().ms });
-	pthread_mutex_unlock(&d->breaker_lock);
 }
 
-/* A key has had its share for now. */
+/* A partition key has used up its share for now. */
 static bool is_throttle(struct str code)
 {
 	return str_eq(code, STR("ThrottlingError")) || str_eq(code, STR("ProvisionedThroughputExceeded")) ||
 	       str_eq(code, STR("RequestLimitExceeded"));
 }
 
-/* Cancelled for that and nothing else: the same request will do, with the same token. */
+/* Cancelled for throttling alone: the same request can be repeated, with the same token. */
 static bool is_throttled(const struct aws_reply *answer)
 {
 	CLEANUP(json_freep) json_t *reply = NULL;
-	const json_t               *reasons;
-	json_t                     *reason;
-	size_t                      i;
+	const json_t               *reasons, *reason;
 	int                         throttles = 0;
 
 	if (!str_eq(answer->error_type, STR("TransactionCanceledException")) || json_parse(answer->body, &reply, NULL))
 		return false;
 	reasons = json_object_get(reply, "CancellationReasons");
-	json_array_foreach(reasons, i, reason)
-	{
+	for (size_t i = 0; (reason = json_array_get(reasons, i)); i++) {
 		struct str code;
 
 		if (!json_get_text(reason, "Code", &code) || str_eq(code, STR("None")))
@@ -87,13 +79,10 @@ static bool is_throttled(const struct aws_reply *answer)
 /* Why a transaction was cancelled: only conditions and other transactions are worth another run. */
 static enum rc read_cancellation(const json_t *reply, const struct aws_reply *answer, struct err *e)
 {
-	const json_t *reasons = json_object_get(reply, "CancellationReasons");
-	json_t       *reason;
-	size_t        i;
+	const json_t *reasons = json_object_get(reply, "CancellationReasons"), *reason;
 	bool          is_conflict = false;
 
-	json_array_foreach(reasons, i, reason)
-	{
+	for (size_t i = 0; (reason = json_array_get(reasons, i)); i++) {
 		struct str code;
 
 		if (!json_get_text(reason, "Code", &code) || str_eq(code, STR("None")) || is_throttle(code))
@@ -142,17 +131,17 @@ static long time_for_call(struct ddb_session *session)
 enum rc ddb_call(struct ddb_session *session, const char *operation, const struct buf *body, struct arena *a,
                  json_t **ret, struct err *e)
 {
-	struct ddb_store  *d = session->store;
-	struct aws_request req = { .type = STR("application/x-amz-json-1.0"),
-		                   .body = buf_str(body),
-		                   .total_ms = time_for_call(session),
-		                   .is_patient = true,
-		                   .is_slow = is_throttled };
-	struct aws_reply   answer;
-	char               target[64];
-	json_t            *reply = NULL;
-	uint64_t           ticket;
-	enum rc            rc = ask_breaker(d, &ticket, e);
+	struct ddb_store           *d = session->store;
+	struct aws_request          req = { .type = STR("application/x-amz-json-1.0"),
+		                            .body = buf_str(body),
+		                            .total_ms = time_for_call(session),
+		                            .is_patient = true,
+		                            .is_slow = is_throttled };
+	CLEANUP(json_freep) json_t *reply = NULL;
+	struct aws_reply            answer;
+	char                        target[64];
+	uint64_t                    ticket;
+	enum rc                     rc = ask_breaker(d, &ticket, e);
 
 	if (rc)
 		return rc;
@@ -170,19 +159,13 @@ enum rc ddb_call(struct ddb_session *session, const char *operation, const struc
 	}
 	if (rc)
 		return rc;
-	rc = json_parse(answer.body, &reply, NULL);
-	if (rc)
+	if (json_parse(answer.body, &reply, NULL))
 		return err_set(e, RC_UNAVAILABLE, "DynamoDB's answer to %s cannot be understood", operation);
-	if (answer.status != 200) {
+	if (answer.status != 200)
 		rc = read_refusal(d, reply, &answer, e);
-		if (rc == RC_CONFLICT)
-			*ret = reply;
-		else
-			json_decref(reply);
-		return rc;
-	}
-	*ret = reply;
-	return RC_OK;
+	if (!rc || rc == RC_CONFLICT)
+		*ret = TAKE(reply);
+	return rc;
 }
 
 /* --- transactions --- */
@@ -203,9 +186,9 @@ static void wait_a_little(const struct ddb_store *d, struct mono end, int tries)
 	nanosleep(&t, NULL);
 }
 
-/* Records are read one after the other, and somebody may have changed the second together with the first in between:
- * then a function sees what never was, and may find that a thing contradicts itself. A commit would notice; a
- * refusal has none. So it counts when the function says the same again. */
+/* Records are read one after the other, and somebody may change both in between: then a function sees a state that
+ * never existed, and may find a contradiction in it. A commit would notice; a refusal has none, so it counts only when
+ * the function says the same again. */
 static bool is_doubtful(const struct session *s, const struct txn *t, const struct err *before)
 {
 	int reads = 0;
@@ -216,7 +199,7 @@ static bool is_doubtful(const struct session *s, const struct txn *t, const stru
 	       !(before->rc == t->rc && strcmp(before->msg, t->e.msg) == 0);
 }
 
-/* The store itself cannot serve. What a function says has a code of its own, such as CLAIMS_PAUSED. */
+/* The store itself cannot serve; a function's own refusal has a code, such as CLAIMS_PAUSED. */
 static bool is_away(const struct txn *t)
 {
 	return t->rc == RC_UNAVAILABLE && !t->e.code;

@@ -1,9 +1,6 @@
 /* dynamodb.h - the back end for many nodes: records are items, a transaction is one conditional write. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/attr.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "store/record.h"
@@ -39,5 +36,5 @@ MUST_CHECK enum rc ddb_create_tables(const struct ddb_options *o, struct err *e)
 struct buf;
 MUST_CHECK enum rc ddb_check_tables(const struct ddb_options *o, struct buf *ret, struct err *e);
 
-/* See to it that every record in a unique index has its marker: records of others come without. */
+/* Make sure that every record in a unique index has its marker: other programs write records without one. */
 MUST_CHECK enum rc ddb_adopt(struct store *s, struct err *e);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * defect.c - the deliberate mistakes that need memory: what is put off to a transaction of its own. Empty in the
- * product.
+ * defect.c - the deliberate mistakes of kernel/defect.h that need memory: they put something off to a later transaction.
  *
- * What is put off waits in this process: a crash loses it, and a transaction that fails has put it off all the same.
+ * What is put off is kept in this process only: a crash loses it, and it stays when its transaction fails.
  */
 #include "kernel/defect.h"
 
-#ifdef LEASEHOLD_DEFECTS
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -99,4 +97,3 @@ void defect_forget(struct kernel *k)
 {
 	end_all(k, false);
 }
-#endif
