@@ -34,16 +34,11 @@ struct str instance_subject(struct session *s, struct str id)
 enum rc instance_emit(struct session *s, const char *type, const struct instance *i, struct str actor,
                       struct str request_id, struct str detail, struct err *e)
 {
-	struct event event = { .type = str_from(type),
-		               .subject = instance_subject(s, i->id),
-		               .actor = utf8_line(session_arena(s), actor, ACTOR_SHOWN_MAX),
-		               .request_id = request_id,
-		               .detail = detail };
-
-	return session_emit(s, &event, e);
+	return session_tell(s, type, instance_subject(s, i->id), utf8_line(session_arena(s), actor, ACTOR_SHOWN_MAX),
+	                    request_id, detail, e);
 }
 
-/* The tenant's instance with this id; without an id its last, without a tenant whosever it is. */
+/* The tenant's instance with this id. Without an id: its last one. Without a tenant: anybody's. */
 static enum rc load(struct session *s, struct instance_call *c, struct instance *ret, struct err *e)
 {
 	struct tenant_slot slot;
@@ -169,7 +164,7 @@ static enum rc find_repeat(struct session *s, struct instance_call *c, struct st
 		return RC_OK;
 	if (once.body != c->body)
 		return err_set_code(e, RC_CONFLICT, "CONFLICT",
-		                    "this Idempotency-Key was used for another request: take a new one");
+		                    "this Idempotency-Key was used for another request: use a new one");
 	if ((rc = session_get(s, &instance_type, once.instance, &c->instance, e)))
 		return rc;
 	return session_get(s, &operation_type, once.operation, &c->operation, e);
@@ -188,7 +183,7 @@ static void note_once(struct session *s, const struct instance_call *c, struct s
 		session_put(s, &once_type, &once);
 }
 
-/* The last one of the tenant decides: none, gone, failed before it ever ran, or in the way. */
+/* The tenant's last instance decides. There may be none, or it is gone, failed before it ever ran, or is in the way. */
 static enum rc look_for_another(struct session *s, const struct instance_call *c, struct tenant_slot *ret_slot,
                                 struct instance *ret, struct err *e)
 {
@@ -498,7 +493,7 @@ static bool has_status(const void *record, const void *arg)
 	return str_eq(str_from(instance_status(((const struct instance *)record)->state)), *(const struct str *)arg);
 }
 
-/* A page that is full may be the last: then it says so. */
+/* A full page may be the last one; then there is no cursor. */
 static enum rc query_page(struct session *s, struct query q, struct page *ret, struct err *e)
 {
 	struct page after;

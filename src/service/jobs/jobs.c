@@ -29,7 +29,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/event.h"
-#include "service/jobs/instance_jobs.h"
+#include "service/instance/instances.h"
 #include "service/jobs/job_schedule.h"
 #include "service/lease/lease_passes.h"
 #include "service/reconcile/reconcile.h"
@@ -67,8 +67,8 @@ static const struct {
 	[JOB_LEASE_PURGE] = { "job/lease-purge", pass_purge_leases, "lease_purge", NOT_MEASURED },
 	[JOB_ACCOUNT_DRIFT] = { "job/account-drift", pass_find_drift, "account_drift", NOT_MEASURED },
 	[JOB_RECONCILE] = { "job/reconcile", pass_reconcile, "reconcile", NOT_MEASURED },
-	[JOB_INSTANCE_WATCH] = { "job/instance-watch", job_watch_instances, "instance_watch", NOT_MEASURED },
-	[JOB_INSTANCE_ORPHANS] = { "job/instance-orphans", job_find_orphan_resources, "instance_orphans",
+	[JOB_INSTANCE_WATCH] = { "job/instance-watch", pass_watch_instances, "instance_watch", NOT_MEASURED },
+	[JOB_INSTANCE_ORPHANS] = { "job/instance-orphans", pass_find_orphan_resources, "instance_orphans",
 	                           NOT_MEASURED },
 	[JOB_COST_REFRESH] = { "job/cost-refresh", pass_refresh_run, "cost_refresh", NOT_MEASURED },
 	[JOB_DIRECTORY_REFRESH] = { "job/directory-refresh", pass_refresh_run, "directory_refresh", NOT_MEASURED },
