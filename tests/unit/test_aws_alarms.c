@@ -6,7 +6,7 @@
 #include "kernel_rig.h"
 #include "lease_rig.h"
 #include "service/alarms/alarms.h"
-#include "service/record/aws_lease_records.h"
+#include "service/record/aws_records.h"
 #include "store/session.h"
 
 #define MINUTE INT64_C(60000)

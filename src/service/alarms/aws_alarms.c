@@ -6,7 +6,7 @@
  */
 #include "service/alarms/alarms.h"
 
-#include "service/record/aws_lease_records.h"
+#include "service/record/aws_records.h"
 
 #define DAY_MS INT64_C(86400000)
 
