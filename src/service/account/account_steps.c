@@ -2,9 +2,9 @@
 /*
  * account_steps.c - what the saga that follows an account does outside: revoke, move, grant, issue credentials.
  *
- * In this order nobody ever has access to an account in an OU where he should have none: access ends before a move and
- * begins after it. Temporary credentials, where the operator wants them, begin after the grant and end before it is
- * revoked. We give them a name and never see them.
+ * In this order nobody ever has access to an account in the wrong OU: access ends before a move and begins after it.
+ * Temporary credentials, if configured, are issued after the grant and withdrawn before it is revoked. We only know
+ * their name.
  *
  * Always true:
  *   1. An account is moved only from where the record says it is; otherwise somebody else has moved it, and that is for
@@ -17,7 +17,6 @@
  */
 #include "service/account/account_steps.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "service/account/account_ous.h"
 #include "service/record/lease_records.h"

@@ -11,14 +11,13 @@
  *   3. A hold closes by its own id, at its own time: an old timer closes nothing else.                      [on_due()]
  *   4. A cleanup that is not followed by a rest leaves a closed hold that says why.                      [hold_rest()]
  *
- * What fails closes nothing: an account whose release went wrong rests on, the timer's delivery is tried again, and the
- * reconciler finds who is overdue.
+ * A failure closes nothing: the account stays in cooldown, the timer's delivery is tried again, and the reconciler finds
+ * what is overdue.
  *
  * Not here: how long a hold is (domain/hold.c), moving an account (account_follow.c; guard.c for those of others).
  */
 #include "service/hold/holds.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "domain/lease.h"

@@ -11,7 +11,6 @@
  *   2. Going back never deletes what belongs to another instance. [remove_own()]
  *   3. No data set of one that was active is deleted before there is an archive of it. [archive_all(), delete_part()]
  */
-#include "base/arena.h"
 #include "base/json.h"
 #include "kernel/defect.h"
 #include "service/instance/instance_private.h"

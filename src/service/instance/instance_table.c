@@ -13,7 +13,6 @@
 
 #include <assert.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "domain/instance.h"

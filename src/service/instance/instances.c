@@ -13,7 +13,6 @@
  * Not here: what the sagas do (instance_kinds.c, instance_steps.c), what follows from their ends (instance_end.c).
  */
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "kernel/defect.h"

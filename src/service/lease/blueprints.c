@@ -10,7 +10,6 @@
  */
 #include "service/lease/blueprints.h"
 
-#include "base/arena.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "domain/lease.h"

@@ -8,7 +8,6 @@
  */
 #include "service/lease/lease_private.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "kernel/event.h"

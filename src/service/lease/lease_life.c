@@ -17,7 +17,6 @@
  */
 #include <assert.h>
 
-#include "base/arena.h"
 #include "domain/account.h"
 #include "kernel/defect.h"
 #include "kernel/timer.h"

@@ -8,7 +8,6 @@
  *
  * After a crash nothing is half approved: the claim, the lease and the saga are stored together, or none of them.
  */
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "service/pool/accounts.h"

@@ -14,7 +14,6 @@
 
 #include <assert.h>
 
-#include "base/arena.h"
 #include "domain/approval.h"
 #include "service/lease/lease_private.h"
 #include "service/record/lease_records.h"

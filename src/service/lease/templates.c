@@ -5,7 +5,6 @@
  * A template is replaced as a whole. Leases have copied its values, so no change affects them. Each change is an event
  * with the subject "template/UUID".
  */
-#include "base/arena.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "kernel/event.h"

@@ -2,17 +2,17 @@
 /*
  * people.c - the directory learns from sign-ins.
  *
- * A sign-in provider tells who somebody is while he signs in, and never again. So that he can be lent something, be
- * assigned to and be notified afterwards, and on other nodes, what it said is kept: one record a person, and all of
- * them in memory, where the directory answers from.
+ * A sign-in provider says who somebody is only during the sign-in. What it said is kept, so that the person can be lent
+ * something, be assigned to and be notified later, and on other nodes: one record a person, all of them also in memory,
+ * from which the directory answers.
  *
  * Always true:
- *   1. The source that goes first wins: who is in the users file has the roles that are written there. [find()]
- *   2. Nobody is in the directory through his password alone: when the users file drops him, he is gone. [is_vouched()]
+ *   1. The first source wins: people in the users file have the roles that are written there. [find()]
+ *   2. Nobody is in the directory by password alone: whoever is removed from the users file is gone. [is_vouched()]
  *   3. Of two versions of a person the newer is in memory, in whatever order they come. [people_note()]
  *
- * Other nodes read what has changed since they looked last, a little overlapping, because clocks differ. A removed
- * person stays as a record without roles, so that they learn of it.
+ * Other nodes read what has changed since their last look, with some overlap, because clocks differ. A removed person
+ * stays as a record without roles, so that they learn of it.
  *
  * Not here: what a token is worth (providers/identity/), who may do what (http/api/rights.c).
  */
@@ -171,7 +171,7 @@ static void add_sign_in(const struct people *p, struct directory_entry *entry, s
 	}
 }
 
-/* Two lists in the order of emails become one; who is in both is told by the source that goes first. */
+/* Merges two lists in the order of emails; the first source describes whoever is in both. */
 static size_t list(struct identity *i, unsigned roles, struct str after, struct arena *a, struct directory_entry *ret,
                    size_t max)
 {

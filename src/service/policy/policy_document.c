@@ -2,10 +2,9 @@
 /*
  * policy_document.c - the table of keys, and how a document is read by it.
  *
- * Reading never stops at the first mistake: what is wrong with each key is added to the list with its dotted path and
- * what would be right, and the next key is read. A text that is not YAML is one problem, "input". Where a truth
- * value is wanted, the words yes, no, on and off are one too, for the YAML that people learned first; everywhere else
- * they are text.
+ * Reading does not stop at the first mistake: each problem is listed with its dotted path and what would be right. A text
+ * that is not YAML is one problem, "input". Where a truth value is expected, yes, no, on and off are accepted too, as in
+ * older YAML; everywhere else they are text.
  *
  * Always true: after a reading without problems every key of the document has a value within its row's limits.
  *
@@ -151,9 +150,9 @@ static bool is_url(struct str s, bool is_https)
 	struct str rest = s, host;
 
 	if (str_starts_with(s, STR("https://")))
-		rest = str_of(s.p + 8, s.n - 8);
+		rest = str_skip(s, 8);
 	else if (!is_https && str_starts_with(s, STR("http://")))
-		rest = str_of(s.p + 7, s.n - 7);
+		rest = str_skip(s, 7);
 	else
 		return false;
 	for (size_t i = 0; i < rest.n; i++)

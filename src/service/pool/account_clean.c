@@ -10,9 +10,9 @@
  *                             |                                        -> failed:    again after a wait, or given up
  *                             no: wait for its turn
  *
- * The queue's call asks the cleaner (start or check) and decides nothing; settling decides, in the transaction that
- * removes the delivery. A process that dies in between asks again: a run is started with a key that names account,
- * cleanup and attempt, so it is the same run.
+ * The queue's call only asks the cleaner (start or check); settling decides, in the transaction that removes the
+ * delivery. A process that dies in between asks again; the key of a run names account, cleanup and attempt, so it is the
+ * same run.
  *
  * Always true:
  *   1. A cleanup ends with AccountCleanupSucceeded or AccountCleanupFailed, at the latest after CLEAN_LIMIT_MS.

@@ -8,10 +8,8 @@
  *
  * Always true:
  *   1. Nothing is concluded from an incomplete listing.                                             [reconcile_run()]
- *   2. A repair is decided in the transaction that makes it; the comparison only says where to look. [native_heal(),
- *      rearm()]
- *   3. Nothing here makes an account free. A hold whose time is over is given its timer back, and the timer does the
- *      rest.
+ *   2. A repair is decided in the transaction that makes it; the comparison only says where to look. [rearm()]
+ *   3. Nothing here makes an account free. An overdue hold gets its timer back, and the timer does the rest.
  *   4. The facts say what the last complete pass has found, at most DISCREPANCIES_MAX.                [keep_facts()]
  *
  * A crash in between leaves what was healed healed; the next pass finds the rest.
@@ -200,7 +198,7 @@ static enum rc check_accounts(struct pass_state *p, struct err *e)
 
 /* --- events --- */
 
-/* A trail that has never spoken is nobody's, unless somebody relies on it. */
+/* A trail that has never spoken counts as absent, unless the records rely on it. */
 static enum rc read_trail(struct session *s, void *arg, struct err *e)
 {
 	struct pass_state *p = arg;
