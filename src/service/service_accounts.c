@@ -169,7 +169,7 @@ static void give_key(struct session *s, struct service_account_call *call)
 	call->key = str_format(session_arena(s), SERVICE_KEY_PREFIX "%.*s_%s", STR_ARG(call->account.name), secret);
 }
 
-/* --- checking --- */
+/* --- the calls --- */
 
 static enum rc check_new(const struct service_account_call *call, struct err *e)
 {
@@ -185,8 +185,6 @@ static enum rc check_new(const struct service_account_call *call, struct err *e)
 		return err_set(e, RC_INVALID, "scopes: must be at least one of read, approve, pool-admin, cost");
 	return RC_OK;
 }
-
-/* --- the calls --- */
 
 /* Store the call's account, and say so. */
 static enum rc save(struct session *s, struct service_account_call *call, const char *type, struct err *e)

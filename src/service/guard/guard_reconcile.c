@@ -39,11 +39,10 @@ enum { VIEWS_PAGE = 50, SEEN_AT_ONCE = 40, HOLDS_LOOKED_AT = 32, LENT_WAIT_MS = 
 
 static enum said said_by(struct str status)
 {
-	if (str_eq(status, STR("Available")))
-		return SAID_FREE;
-	if (str_eq(status, STR("Quarantine")))
-		return SAID_LOCKED;
-	return guard_is_leased(status) ? SAID_LENT : SAID_ELSE;
+	return str_eq(status, STR("Available"))    ? SAID_FREE
+	       : str_eq(status, STR("Quarantine")) ? SAID_LOCKED
+	       : guard_is_leased(status)           ? SAID_LENT
+	                                           : SAID_ELSE;
 }
 
 static enum rc read_seen(struct session *s, const char *prefix, struct str account, struct fact *ret, struct err *e)

@@ -197,9 +197,8 @@ static enum rc free_native(struct session *s, struct account *a, struct str acto
 		return rc;
 	if (a->status != ACCOUNT_COOLDOWN || a->open_holds > 0 || is_handed_over)
 		return account_save(s, a, actor, e);
-	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)))
-		return rc;
-	if ((rc = statement_finalise(s, a->id, a->cleaned_ms, e))) /* what the last lease cost is known by now */
+	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)) ||
+	    (rc = statement_finalise(s, a->id, a->cleaned_ms, e))) /* what the last lease cost is known by now */
 		return rc;
 	return account_save(s, a, actor, e);
 }
@@ -210,9 +209,7 @@ enum rc hold_free_account(struct session *s, struct str account, struct str acto
 	bool           is_there;
 	enum rc        rc = session_find(s, &account_type, account, &a, &is_there, e);
 
-	if (rc || !is_there)
-		return rc;
-	return free_native(s, &a, actor, e);
+	return rc || !is_there ? rc : free_native(s, &a, actor, e);
 }
 
 /* --- closing --- */
@@ -391,12 +388,9 @@ struct queue hold_queue(void)
 enum rc hold_list(struct session *s, void *arg, struct err *e)
 {
 	struct hold_list *l = arg;
-	struct query      q = { .type = &hold_type,
-		                .index = HOLD_OPEN_ONES,
-		                .hash = value_int(1),
-		                .limit = l->limit,
-		                .cursor = l->cursor };
+	struct query      q = query_of(&hold_type, HOLD_OPEN_ONES, value_int(1), l->limit);
 
+	q.cursor = l->cursor;
 	if (l->account.n) {
 		q.index = HOLD_BY_ACCOUNT;
 		q.hash = value_text(l->account);

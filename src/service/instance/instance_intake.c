@@ -6,8 +6,6 @@
  * A command is accepted once, whatever id the queue gave the message: tenant, type and correlation id identify it. The
  * commands of one tenant run in order.
  */
-#include <stdlib.h>
-
 #include "base/arena.h"
 #include "base/json.h"
 #include "service/instance/instances.h"
@@ -17,7 +15,6 @@ enum { TYPE_MAX = 40 }; /* with the longest tenant it is an id of at most 128 by
 static enum rc read_command(const json_t *command, struct arena *a, struct intake_record *ret, struct err *e)
 {
 	struct str type, tenant, correlation;
-	char      *text;
 
 	if (!json_is_object(command))
 		return err_set(e, RC_INVALID, "a command must be an object with eventType, tenantId and correlationId");
@@ -33,14 +30,12 @@ static enum rc read_command(const json_t *command, struct arena *a, struct intak
 		               INSTANCE_KEY_MAX);
 	ret->id = str_format(a, "%.*s|%.*s|%016llx", STR_ARG(tenant), STR_ARG(type),
 	                     (unsigned long long)str_hash(correlation, 0));
-	text = json_dumps(command, JSON_COMPACT);
 	ret->event = (struct event){ .type = str_format(a, INSTANCE_COMMANDS ":%.*s", STR_ARG(type)),
 		                     .source = STR(INSTANCE_COMMANDS),
 		                     .subject = str_format(a, "tenant/%.*s", STR_ARG(tenant)),
 		                     .actor = STR("inbox/" INSTANCE_COMMANDS),
 		                     .detail = JSON_OF(a, member_str("id", ret->id), member_str("detail-type", type),
-		                                       member_raw("detail", str_from(text))) };
-	free(text);
+		                                       member_raw("detail", json_dump(a, command))) };
 	return ret->event.detail.n > DETAIL_MAX
 	               ? err_set(e, RC_INVALID, "the command has more than %d bytes", DETAIL_MAX)
 	               : RC_OK;

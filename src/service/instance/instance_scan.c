@@ -178,14 +178,6 @@ static void note(struct scanning *sc, struct str tenant, struct str instance, un
 	json_close_array(&sc->out);
 }
 
-static void note_missing(struct scanning *sc, const struct instance *i, unsigned kinds)
-{
-	if (++sc->ret->missing > FINDINGS_SHOWN)
-		return;
-	note(sc, i->tenant, i->id, kinds);
-	JSON_PUT(&sc->out, member_word("finding", "missing"), member_end());
-}
-
 static void note_orphan(struct scanning *sc, const struct holding *h, enum orphan_verdict verdict)
 {
 	if (++sc->ret->orphans > FINDINGS_SHOWN)
@@ -223,8 +215,10 @@ static enum rc compare_page(const struct page *page, struct arena *a, void *arg,
 			continue;
 		if (h)
 			h->is_known = true;
-		if (missing)
-			note_missing(sc, i, missing);
+		if (missing && ++sc->ret->missing <= FINDINGS_SHOWN) {
+			note(sc, i->tenant, i->id, missing);
+			JSON_PUT(&sc->out, member_word("finding", "missing"), member_end());
+		}
 	}
 	return RC_OK;
 }

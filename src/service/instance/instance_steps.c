@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "kernel/defect.h"
 #include "service/instance/instance_private.h"
+#include "store/walk.h"
 
 struct step {
 	struct instance_world  *world;
@@ -39,16 +40,6 @@ typedef enum rc step_fn(struct step *st, struct err *e);
 
 /* --- the frame of each call --- */
 
-static enum rc read_instance(struct session *s, void *arg, struct err *e)
-{
-	struct step *st = arg;
-	bool         is_there;
-	enum rc      rc = session_find(s, &instance_type, st->job.instance, &st->instance, &is_there, e);
-
-	st->is_stale = !is_there || !str_eq(st->instance.operation, st->call->saga->id);
-	return rc;
-}
-
 static struct instance_spec spec_of(const struct instance *i)
 {
 	struct instance_spec spec = { .tenant = i->tenant,
@@ -73,13 +64,16 @@ static enum instance_resource resource_named(const char *name)
 
 static enum rc look(struct saga_call *c, struct step *ret, struct err *e)
 {
+	bool    is_there;
 	enum rc rc;
 
 	*ret = (struct step){ .world = c->world, .call = c, .arena = c->arena };
 	ret->driver = ret->world->driver;
 	if ((rc = instance_job_read(c->saga->input, c->arena, &ret->job, e)) ||
-	    (rc = store_read(ret->world->store, read_instance, ret, c->arena, e)))
+	    (rc = store_find(ret->world->store, &instance_type, ret->job.instance, c->arena, &ret->instance, &is_there,
+	                     e)))
 		return rc;
+	ret->is_stale = !is_there || !str_eq(ret->instance.operation, c->saga->id);
 	ret->spec = spec_of(&ret->instance);
 	ret->kind = resource_named(instance_step_name(ret->job.op, (size_t)c->saga->step));
 	return RC_OK;

@@ -169,19 +169,6 @@ static enum rc find_repeat(struct session *s, struct instance_call *c, struct st
 	return session_get(s, &operation_type, once.operation, &c->operation, e);
 }
 
-static void note_once(struct session *s, const struct instance_call *c, struct str key)
-{
-	struct once once = { .key = key,
-		             .body = c->body,
-		             .instance = c->instance.id,
-		             .operation = c->operation.id,
-		             .lot = 1,
-		             .at_ms = session_now(s).ms };
-
-	if (c->once.n)
-		session_put(s, &once_type, &once);
-}
-
 /* The tenant's last instance decides. There may be none, or it is gone, failed before it ever ran, or is in the way. */
 static enum rc look_for_another(struct session *s, const struct instance_call *c, struct tenant_slot *ret_slot,
                                 struct instance *ret, struct err *e)
@@ -232,6 +219,7 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 	struct tenant_slot    slot;
 	struct instance       i;
 	struct instance_job   job;
+	struct once           once;
 	struct str            key;
 	bool                  is_new;
 	enum rc               rc;
@@ -253,9 +241,12 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 	slot.instance = i.id;
 	session_put(s, &tenant_slot_type, &slot);
 	job = job_of(c, &i, OP_CREATE);
-	if ((rc = begin(s, c, &i, &job, e)))
+	if ((rc = begin(s, c, &i, &job, e)) || !c->once.n)
 		return rc;
-	note_once(s, c, key);
+	once = (struct once){
+		.key = key, .body = c->body, .instance = i.id, .operation = i.operation, .lot = 1, .at_ms = now_ms
+	};
+	session_put(s, &once_type, &once);
 	return RC_OK;
 }
 
@@ -531,13 +522,10 @@ enum rc instance_list(struct session *s, void *arg, struct err *e)
 enum rc backup_list(struct session *s, void *arg, struct err *e)
 {
 	struct backup_list *l = arg;
-	struct query        q = { .type = &backup_type,
-		                  .index = BACKUP_BY_INSTANCE,
-		                  .hash = value_text(l->instance),
-		                  .is_descending = true,
-		                  .limit = l->limit,
-		                  .cursor = l->cursor };
+	struct query        q = query_of(&backup_type, BACKUP_BY_INSTANCE, value_text(l->instance), l->limit);
 
+	q.is_descending = true;
+	q.cursor = l->cursor;
 	return query_page(s, q, &l->page, e);
 }
 

@@ -73,14 +73,9 @@ enum rc lease_line_join(struct session *s, struct lease *l, struct str approver,
 
 /* --- serve --- */
 
-static enum rc tell_line(struct session *s, const char *type, struct err *e)
-{
-	return session_tell(s, type, STR("line"), line_actor.name, STR(""), STR("{}"), e);
-}
-
 enum rc line_poke(struct session *s, struct err *e)
 {
-	return tell_line(s, EVENT_ACCOUNT_FREED, e);
+	return session_tell(s, EVENT_ACCOUNT_FREED, STR("line"), line_actor.name, STR(""), STR("{}"), e);
 }
 
 /* An index may be behind: what it names is read again. */
@@ -137,7 +132,7 @@ static enum rc on_line_moved(struct session *s, const struct delivery *d, void *
 		if (rc || !is_served)
 			return rc;
 	}
-	return tell_line(s, EVENT_LINE_MOVED, e);
+	return session_tell(s, EVENT_LINE_MOVED, STR("line"), line_actor.name, STR(""), STR("{}"), e);
 }
 
 const struct queue line_queue = { .name = LINE_QUEUE, .handle = on_line_moved, .tries = 5 };

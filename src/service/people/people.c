@@ -102,12 +102,15 @@ static struct entry *add_entry(struct people *p, size_t at)
 	return p->entries[at] = mem_new(struct entry);
 }
 
-static void note(struct people *p, const struct person *person)
+void people_note(struct people *p, const struct person *person)
 {
+	struct entry *entry;
 	bool          is_there;
-	size_t        at = place_of(p, person->email, &is_there);
-	struct entry *entry = is_there ? p->entries[at] : p->count < PEOPLE_MAX ? add_entry(p, at) : NULL;
+	size_t        at;
 
+	LOCKED(&p->lock);
+	at = place_of(p, person->email, &is_there);
+	entry = is_there ? p->entries[at] : p->count < PEOPLE_MAX ? add_entry(p, at) : NULL;
 	if (entry && entry->person.version < person->version) {
 		struct arena fresh = { 0 };
 
@@ -115,12 +118,6 @@ static void note(struct people *p, const struct person *person)
 		arena_fini(&entry->arena);
 		entry->arena = fresh;
 	}
-}
-
-void people_note(struct people *p, const struct person *person)
-{
-	LOCKED(&p->lock);
-	note(p, person);
 }
 
 /* --- the directory --- */
@@ -270,14 +267,12 @@ enum rc people_load(struct people *p, struct err *e)
 	struct catch_up          c = { .people = p, .from_ms = p->loaded_ms - OVERLAP_MS, .latest_ms = p->loaded_ms };
 
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
-		struct query q = { .type = &person_type,
-			           .index = BY_CHANGE,
-			           .hash = value_text(str_from(sources[i])),
-			           .is_descending = true,
-			           .limit = PAGE };
+		struct query q = query_of(&person_type, BY_CHANGE, value_text(str_from(sources[i])), PAGE);
 		struct err   cause = { 0 };
-		enum rc      rc = store_read_pages(p->store, &q, note_page, &c, &cause);
+		enum rc      rc;
 
+		q.is_descending = true;
+		rc = store_read_pages(p->store, &q, note_page, &c, &cause);
 		if (rc && rc != RC_EXHAUSTED)
 			return err_set(e, rc, "the people who have signed in cannot be read: %s", cause.msg);
 	}

@@ -294,7 +294,7 @@ static const struct policy_key *find_key(enum document_kind kind, const char *se
 	return NULL;
 }
 
-/* "a, b, c": what may stand in a section, or at the top. */
+/* "a, b, c": the names in a section, or at the top. */
 static const char *known_names(struct arena *a, enum document_kind kind, const char *section)
 {
 	struct str  all = STR("");

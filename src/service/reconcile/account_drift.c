@@ -30,6 +30,7 @@
 #include "service/account/account_ous.h"
 #include "service/pool/accounts.h"
 #include "service/record/lease_records.h"
+#include "store/walk.h"
 
 #define ACTOR       "drift-monitor"
 #define MOVED_ACTOR "account-moved"
@@ -260,13 +261,6 @@ struct sighting {
 	bool              is_ours;
 };
 
-static enum rc see_account(struct session *s, void *arg, struct err *e)
-{
-	struct sighting *x = arg;
-
-	return session_find(s, &account_type, x->event.account, &x->account, &x->is_ours, e);
-}
-
 static enum rc look(struct call *c, struct err *e)
 {
 	struct account_moved *m = c->arg;
@@ -278,7 +272,8 @@ static enum rc look(struct call *c, struct err *e)
 	if (rc)
 		return err_set(e, rc, "%s: %s", move_problem_names[problem.kind], problem.details);
 	c->result = x;
-	if ((rc = store_read(m->store, see_account, x, c->arena, e)) || !x->is_ours || x->account.is_following ||
+	if ((rc = store_find(m->store, &account_type, x->event.account, c->arena, &x->account, &x->is_ours, e)) ||
+	    !x->is_ours || x->account.is_following ||
 	    (rc = account_ous_find(m->ous, wanted_ou(&x->account), c->arena, &expected, e)) ||
 	    str_eq(x->event.destination, expected))
 		return rc;

@@ -181,7 +181,7 @@ static enum rc check_accounts(struct pass_state *p, struct err *e)
 	enum rc              rc;
 
 	do {
-		struct arena a = { 0 };
+		CLEANUP(arena_fini) struct arena a = { 0 };
 
 		rc = records->ops->list(records, &p->listing, &views, &a, e);
 		if (!rc && views.unreadable.n && !p->unreadable.n)
@@ -191,7 +191,6 @@ static enum rc check_accounts(struct pass_state *p, struct err *e)
 		if (!rc)
 			rc = pass_go_on(p->pass, e);
 		views.cursor = rc ? STR("") : str_dup(&p->report->arena, views.next);
-		arena_fini(&a);
 	} while (!rc && views.cursor.n);
 	return rc;
 }
@@ -304,13 +303,12 @@ static enum rc count_demand(const struct pass_state *p, int64_t *ret, struct err
 
 	*ret = 0;
 	for (int i = 0; !rc && i < DEMAND_PAGES && (i == 0 || l.cursor.n); i++) {
-		struct arena a = { 0 };
+		CLEANUP(arena_fini) struct arena a = { 0 };
 
 		if (!(rc = store_read(p->pass->store, event_list, &l, &a, e))) {
 			*ret += (int64_t)l.count;
 			l.cursor = str_dup(&p->report->arena, l.next);
 		}
-		arena_fini(&a);
 	}
 	return rc;
 }
