@@ -1,8 +1,7 @@
 /* gauges.h - those metrics that nobody feeds: they are counted, or read from elsewhere, when somebody wants to see them. */
 #pragma once
 
-#include <stdint.h>
-
+#include "base/str.h"
 #include "kernel/alarm/alarm.h"
 #include "kernel/queue.h"
 #include "kernel/saga.h"

@@ -39,9 +39,8 @@ static enum rc count_leases(struct session *s, struct overview *o, struct err *e
 	    (rc = session_count_each(s, &account_type, ACCOUNT_BY_STATUS, ACCOUNT_STATUS_COUNT, o->accounts, e)) ||
 	    (rc = session_count(s, &lease_type, LEASE_IN_LINE, value_int(1), &o->leases_in_line, e)))
 		return rc;
-	o->leases[LEASE_PENDING_APPROVAL] -=
-	        o->leases_in_line; /* they are decided; counts of indexes may differ by a moment */
-	if (o->leases[LEASE_PENDING_APPROVAL] < 0)
+	o->leases[LEASE_PENDING_APPROVAL] -= o->leases_in_line; /* these are decided */
+	if (o->leases[LEASE_PENDING_APPROVAL] < 0)              /* counts of indexes may differ by a moment */
 		o->leases[LEASE_PENDING_APPROVAL] = 0;
 	o->spend = o->budget = 0;
 	o->is_partial = false;

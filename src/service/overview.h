@@ -1,9 +1,7 @@
 /* overview.h - everything at a glance, counted from stored records in one read. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/str.h"
 #include "domain/account.h"
 #include "domain/instance.h"
 #include "domain/lease.h"

@@ -3,26 +3,24 @@
  * service_accounts.c - keys for programs.
  *
  * A key is "lsk_NAME_SECRET". The secret has 256 random bits, so its plain SHA-256 is as good as any slow hash; only
- * that is stored. When a key is changed the old one stays good for a while (the overlap), so that whoever holds it has
- * time.
+ * that is stored. After a rotation the old key stays valid for a while (the overlap).
  *
  * Always true:
- *   1. A secret is told once, to the caller of create or rotate. No record and no event has it. [give_key()]
- *   2. What a key may do is a row of `rights`; what is in no row it may not, least of all become Admin everywhere.
+ *   1. A secret is shown once, to the caller of create or rotate. No record and no event has it. [give_key()]
+ *   2. What a key may do is a row of `rights`; what is in no row is not allowed.
  *   3. A revoked account stays as a record without hashes, so that every node learns of it and the name keeps its
  *      history.
- *   4. Hashes are compared without telling by time how much was right, also when there is no such name.
- *      [keyring_find()]
+ *   4. The time that a comparison takes does not tell how much of a hash was right. [keyring_find()]
  *
- * The keyring holds what this node knows. Its own changes are there before they are answered; those of other nodes come
- * with the next keyring_load().
+ * The keyring is what this node knows. It has its own changes before they are answered; those of other nodes come with
+ * the next keyring_load().
  */
 #include "service/service_accounts.h"
-#include "base/arena.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
@@ -171,7 +169,7 @@ static void give_key(struct session *s, struct service_account_call *call)
 	call->key = str_format(session_arena(s), SERVICE_KEY_PREFIX "%.*s_%s", STR_ARG(call->account.name), secret);
 }
 
-/* --- checking --- */
+/* --- the calls --- */
 
 static enum rc check_new(const struct service_account_call *call, struct err *e)
 {
@@ -187,8 +185,6 @@ static enum rc check_new(const struct service_account_call *call, struct err *e)
 		return err_set(e, RC_INVALID, "scopes: must be at least one of read, approve, pool-admin, cost");
 	return RC_OK;
 }
-
-/* --- the calls --- */
 
 /* Store the call's account, and say so. */
 static enum rc save(struct session *s, struct service_account_call *call, const char *type, struct err *e)

@@ -74,6 +74,6 @@ MUST_CHECK enum rc keyring_load(struct keyring *k, struct store *store, struct e
 /* This one has changed here. Of two versions the newer stays, whichever comes last. */
 void keyring_note(struct keyring *k, const struct service_account *account);
 
-/* Whose key is this? RC_UNKNOWN: nobody's. */
+/* The account of this key. RC_UNKNOWN: there is none. */
 MUST_CHECK enum rc keyring_find(struct keyring *k, struct str key, int64_t now_ms, struct arena *a,
                                 struct service_account *ret, struct err *e);

@@ -14,7 +14,6 @@
 #include "service/lease/leases.h"
 #include "service/people/people.h"
 #include "service/record/aws_records.h"
-#include "service/record/aws_lease_records.h"
 #include "service/record/lease_records.h"
 #include "service/broker/records.h"
 #include "service/service_accounts.h"
@@ -29,7 +28,6 @@ const struct record_type *const service_types[] = {
 	&hold_type, &account_holds_type, &guard_mark_type,
 	&instance_type, &tenant_slot_type, &operation_type, &backup_type, &once_type, &instance_scan_type,
 	AWS_TYPES,
-	AWS_LEASE_TYPES,
 };
 /* clang-format on */
 const size_t service_type_count = ARRAY_LEN(service_types);

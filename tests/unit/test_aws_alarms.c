@@ -6,7 +6,7 @@
 #include "kernel_rig.h"
 #include "lease_rig.h"
 #include "service/alarms/alarms.h"
-#include "service/record/aws_lease_records.h"
+#include "service/record/aws_records.h"
 #include "store/session.h"
 
 #define MINUTE INT64_C(60000)
@@ -95,7 +95,7 @@ TEST(a_directory_that_is_not_read_is_told_after_half_an_hour_and_pages_after_a_d
 	CASE("a day is a page");
 	r.clock.test_ms += DAY;
 	CHECK(look(&r, alarm_directory_unread, true).severity == ALARM_PAGE);
-	CHECK(mentions(look(&r, alarm_directory_unread, true).evidence, "nobody signs in"));
+	CHECK(mentions(look(&r, alarm_directory_unread, true).evidence, "nobody can sign in"));
 	CASE("read again");
 	head.read_ms = r.clock.test_ms;
 	rig_run(&r, put_directory, &head);
@@ -120,7 +120,7 @@ TEST(costs_that_are_not_asked_for_are_told_after_a_day)
 	r.clock.test_ms += 26 * HOUR;
 	CHECK(look(&r, alarm_costs_late, true).count == 0);
 	r.clock.test_ms += 1;
-	CHECK(mentions(look(&r, alarm_costs_late, true).evidence, "was not asked since"));
+	CHECK(mentions(look(&r, alarm_costs_late, true).evidence, "was last asked at"));
 	CHECK(look(&r, alarm_costs_late, false).count == 0);
 	rig_close(&r);
 }

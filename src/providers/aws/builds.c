@@ -19,7 +19,7 @@
 
 #include "base/lock.h"
 #include "base/mem.h"
-#include "service/record/aws_lease_records.h"
+#include "service/record/aws_records.h"
 
 enum {
 	IDS_MAX = 100, /* in a question */

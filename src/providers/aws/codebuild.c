@@ -25,7 +25,7 @@
 #include "domain/ports/cloud.h"
 #include "providers/aws/builds.h"
 #include "providers/aws/call.h"
-#include "service/record/aws_lease_records.h"
+#include "service/record/aws_records.h"
 #include "store/session.h"
 #include "store/store.h"
 

@@ -31,7 +31,7 @@
 #include "base/utf8.h"
 #include "domain/ports/cloud.h"
 #include "providers/aws/costs_question.h"
-#include "service/record/aws_lease_records.h"
+#include "service/record/aws_records.h"
 #include "store/session.h"
 #include "store/store.h"
 #include "store/walk.h"

@@ -22,7 +22,7 @@
 #include "domain/ports/cloud.h"
 #include "net/aws.h"
 #include "providers/aws/call.h"
-#include "service/record/aws_lease_records.h"
+#include "service/record/aws_records.h"
 #include "store/session.h"
 #include "store/store.h"
 #include "store/walk.h"

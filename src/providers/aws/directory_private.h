@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "domain/ports/identity.h"
 #include "providers/aws/directory.h"
-#include "service/record/aws_lease_records.h"
+#include "service/record/aws_records.h"
 
 enum { DIRECTORY_PEOPLE_MAX = 100000, DIRECTORY_UNKNOWN_MAX = 256 };
 

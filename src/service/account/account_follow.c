@@ -2,20 +2,18 @@
 /*
  * account_follow.c - when the saga that follows an account starts, and what follows from its end.
  *
- * An account's record says where it should be and who should have access; placed_ou and granted say what is so for
- * certain. While they differ, a saga is under way. It takes the target with it as it was at its start; when the target
- * has changed at its end, the next one starts in the same commit.
+ * An account's record says where it should be and who should have access; placed_ou and granted say what is certain.
+ * While they differ, a saga is under way, with the target as it was at its start. If the target has changed when it
+ * ends, the next one starts in the same commit.
  *
  * Always true:
  *   1. One saga at a time follows an account, the one with follow_number. The end of any other changes nothing.
  *      [on_end()]
- *   2. placed_ou and granted change only at the end of a saga that is done. (And when a scan has seen where it really
- *      is.)
- *   3. A saga that fails leads to quarantine, which is reached from anywhere; the one to Quarantine or Exit that fails
- *      stays parked, and nothing starts by itself after it. So there is no loop. [note_failure()]
+ *   2. placed_ou and granted change only at the end of a saga that is done, or when a scan has seen where it is.
+ *   3. A saga that fails leads to quarantine, which is reached from anywhere; if the one to Quarantine or Exit fails, it
+ *      stays parked, and nothing starts after it. So there is no loop. [note_failure()]
  *
- * is_following with a saga that is over (parked because its end was refused, or unknown to this program) does not keep
- * the next one from starting.
+ * is_following with a saga that is over (parked, or unknown to this program) does not prevent the next one.
  *
  * Not here: what the steps do (account_steps.c), who sets which target (accounts.c).
  */

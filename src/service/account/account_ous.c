@@ -2,9 +2,8 @@
 /*
  * account_ous.c - which OU is called what, and which one an account is in.
  *
- * OUs hardly ever change, and listing them is slow and throttled, so the ids of the pool's OUs are kept in memory. Only
- * a complete list is kept. Nobody waits for the lock while the organisation is asked: two who find nothing both ask,
- * and store the same.
+ * OUs hardly ever change, and listing them is slow and throttled, so the ids of the pool's OUs are kept in memory, if
+ * the list is complete. The lock is not held while the organisation is asked: two callers may ask, and store the same.
  */
 #include "service/account/account_ous.h"
 
@@ -12,7 +11,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "domain/account.h"
@@ -193,7 +191,6 @@ enum rc account_ous_move(struct account_ous *o, struct str account, struct ou_pa
 	if (rc == RC_NOT_FOUND)
 		account_ous_forget(o);
 	if (rc == RC_LIMITED)
-		rc_ignore(store_run(o->store, note_throttled, NULL, NULL,
-		                    NULL)); /* the move's own failure is what counts */
+		rc_ignore(store_run(o->store, note_throttled, NULL, NULL, NULL)); /* the move's failure counts */
 	return account_look_again(rc, e);
 }

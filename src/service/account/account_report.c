@@ -2,9 +2,8 @@
 /*
  * account_report.c - keeps what runs of the cleaner report, within limits.
  *
- * The last run of a cleanup that went well has nothing left to remove; what people want to know was removed by those
- * before it. So the removed resources of one cleanup add up, and a new cleanup begins with none. A list that is full
- * keeps its beginning; the counts are always right.
+ * The last run of a successful cleanup has nothing left to remove; what people want to know was removed by the runs
+ * before it. So the removed resources of one cleanup add up. A full list keeps its beginning; counts are always right.
  */
 #include "service/account/account_report.h"
 

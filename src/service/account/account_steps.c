@@ -2,9 +2,9 @@
 /*
  * account_steps.c - what the saga that follows an account does outside: revoke, move, grant, issue credentials.
  *
- * In this order nobody ever has access to an account in an OU where he should have none: access ends before a move and
- * begins after it. Temporary credentials, where the operator wants them, begin after the grant and end before it is
- * revoked. We give them a name and never see them.
+ * In this order nobody ever has access to an account in the wrong OU: access ends before a move and begins after it.
+ * Temporary credentials, if configured, are issued after the grant and withdrawn before it is revoked. We only know
+ * their name.
  *
  * Always true:
  *   1. An account is moved only from where the record says it is; otherwise somebody else has moved it, and that is for
@@ -17,11 +17,10 @@
  */
 #include "service/account/account_steps.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "service/account/account_ous.h"
 #include "service/record/lease_records.h"
-#include "store/store.h"
+#include "store/walk.h"
 
 enum { TRIES = 30, BACKOFF_MAX_MS = 120000, WANTED_MAX = 3 };
 
@@ -86,27 +85,21 @@ struct step {
 	bool                  is_stale;    /* another saga follows the account by now, or it is gone */
 };
 
-static enum rc see_if_stale(struct session *s, void *arg, struct err *e)
-{
-	struct step   *step = arg;
-	struct account account;
-	bool           is_there;
-	enum rc        rc = session_find(s, &account_type, step->target.account, &account, &is_there, e);
-
-	step->is_stale = !is_there || account.follow_number != step->target.number;
-	return rc;
-}
-
 static enum rc begin(struct saga_call *c, struct step *ret, struct err *e)
 {
 	struct account_world *w = c->world;
+	struct account        account;
+	bool                  is_there;
 	enum rc               rc;
 
 	*ret = (struct step){ .world = w, .arena = c->arena, .access = w->options.cloud.access };
-	rc = account_target_read(c->saga->input, c->arena, &ret->target, e);
-	if (!rc && ret->target.holder.n)
+	if ((rc = account_target_read(c->saga->input, c->arena, &ret->target, e)) ||
+	    (rc = store_find(w->options.store, &account_type, ret->target.account, c->arena, &account, &is_there, e)))
+		return rc;
+	ret->is_stale = !is_there || account.follow_number != ret->target.number;
+	if (ret->target.holder.n)
 		ret->credentials = w->options.cloud.credentials;
-	return rc ? rc : store_read(w->options.store, see_if_stale, ret, c->arena, e);
+	return RC_OK;
 }
 
 /* The same for an act, which must not happen late. */

@@ -1,10 +1,7 @@
 /* account_steps.h - the steps of the saga that follows an account, and its input; for account_follow.c alone. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/str.h"
 #include "service/account/account_follow.h"
 
 struct arena;

@@ -3,16 +3,15 @@
  * account_alarms.c - the alarms of lending accounts, read from the records of accounts, leases and holds, and from what
  * the reconciler has found.
  *
- * As in alarm_rules.c, an evidence names times, not ages. An account is in CleanUp since its cleanup began, or, while
- * that waits for its turn, since the account was last touched; a cleanup that is over its limits ends in quarantine by
- * itself, so who is still there an hour later is forgotten. Of a pool with more accounts in one status than
- * QUERY_LIMIT_MAX, those that were cleaned longest ago are looked at.
+ * As in alarm_rules.c, evidence names times, not ages. An account is in CleanUp since its cleanup began or, while that
+ * waits for its turn, since the account was last changed. A cleanup over its limits ends in quarantine, so an account
+ * that is still there an hour later was forgotten. Of more than QUERY_LIMIT_MAX accounts in one status, those that were
+ * cleaned longest ago are looked at.
  *
- * What the reconciler finds is a fact until a pass no longer finds it. So an alarm about what was put right at
- * once is raised all the same, and cleared a quarter of an hour later: somebody should know that it happened.
+ * What the reconciler finds is a fact until a pass no longer finds it. So an alarm about something that was repaired at
+ * once is still raised, and cleared a quarter of an hour later: somebody should know that it happened.
  */
 #include "service/alarms/alarms.h"
-#include "base/clock.h"
 
 #include "domain/account.h"
 #include "domain/discrepancy.h"

@@ -2,11 +2,11 @@
 /*
  * alarms.c - the table of alarms, and those of the broker, read from the pool and from the records of the jobs.
  *
- * A hold time keeps from telling what passes by itself. It is 0 where the condition has its own time in it, or does not
- * go away without somebody's doing. The runbook's section has the name of the rule.
+ * A hold time suppresses what passes without help. It is 0 where the condition includes a time of its own, or does not
+ * go away until somebody acts. The runbook's section has the name of the rule.
  *
- * A job that is paused does what it was told: it is neither failing nor silent. A record without an interval is not of
- * a scheduled job; only its failures in a row count. As in alarm_rules.c, an evidence names times, not ages.
+ * A paused job is neither failing nor silent. A record without an interval is not a scheduled job's; only its failures
+ * in a row count. As in alarm_rules.c, evidence names times, not ages.
  */
 #include "service/alarms/alarms.h"
 
@@ -80,11 +80,9 @@ static enum rc was_ever_filled(struct session *s, bool *ret, struct err *e)
 
 	*ret = false;
 	for (size_t i = 0; !rc && !*ret && i < ARRAY_LEN(types); i++) {
-		struct query q = { .type = types[i], .index = QUERY_ALL, .limit = 1 };
-		struct page  page;
+		struct records all = { .query = query_of(types[i], QUERY_ALL, value_int(0), 1) };
 
-		rc = session_query(s, &q, &page, e);
-		*ret = !rc && page.count > 0;
+		*ret = session_next(s, &all, &rc, e) != NULL;
 	}
 	return rc;
 }
@@ -112,15 +110,14 @@ enum rc alarm_pool_low(struct session *s, void *arg, struct findings *ret, struc
 enum rc alarm_deletion_failed(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
 	struct query          q = query_of(&sandbox_type, SANDBOX_BY_STATUS, value_int(SANDBOX_DELETION_FAILED), 1);
+	struct records        all = { .query = q };
 	const struct sandbox *first;
-	struct page           page;
 	int64_t               count;
 	enum rc               rc = session_count(s, q.type, q.index, q.hash, &count, e);
 
 	(void)arg;
-	if (rc || count == 0 || (rc = session_query(s, &q, &page, e)) || page.count == 0)
+	if (rc || count == 0 || !(first = session_next(s, &all, &rc, e)))
 		return rc;
-	first = page_record(&page, &sandbox_type, 0);
 	findings_add(ret, STR(""), ALARM_WARNING, count,
 	             "deletions of %lld sandbox%s given up, such as %.*s after %lld tries: %.*s", (long long)count,
 	             count == 1 ? " was" : "es were", STR_ARG(first->sandbox_id),
@@ -131,17 +128,14 @@ enum rc alarm_deletion_failed(struct session *s, void *arg, struct findings *ret
 enum rc alarm_still_listed(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
 	struct fact fact;
-	bool        is_there;
-	enum rc     rc = session_find(s, &fact_type, STR(FACT_STILL_LISTED), &fact, &is_there, e);
+	enum rc     rc = session_find_or_new(s, &fact_type, STR(FACT_STILL_LISTED), &fact, e);
 
 	(void)arg;
-	if (rc)
-		return rc;
-	if (is_there && fact.value > 0)
+	if (!rc && fact.value > 0)
 		findings_add(ret, STR(""), ALARM_WARNING, fact.value,
 		             "the vendor still lists %lld sandbox%s that we removed hours ago, such as %.*s",
 		             (long long)fact.value, fact.value == 1 ? "" : "es", STR_ARG(fact.text));
-	return RC_OK;
+	return rc;
 }
 
 /* --- jobs --- */

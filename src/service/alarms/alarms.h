@@ -2,10 +2,7 @@
  * where the runbook has it. The argument of the rules is a struct broker_alarm_context. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/str.h"
 #include "kernel/alarm/alarm.h"
 
 struct broker_settings;
@@ -18,7 +15,7 @@ struct broker_alarm_context {
 	bool    has_aws;            /* accounts of AWS are lent: else all about its costs and people is off */
 	int64_t accounts_low_water; /* an alarm when fewer accounts are free; 0: never */
 
-	const struct hold_rules *rules; /* NULL: nobody rests */
+	const struct hold_rules *rules; /* NULL: there is no cooldown */
 };
 
 /* For alarm_check(). */
@@ -27,8 +24,7 @@ extern const size_t            service_alarm_count;
 
 /* --- the pool of sandboxes and its jobs (alarms.c) --- */
 
-alarm_rule_fn
-        alarm_pool_low; /* fewer are free than low_water; page: none is. Off while low_water is 0, and without a pool */
+alarm_rule_fn alarm_pool_low; /* fewer are free than low_water; page: none. Off if low_water is 0, or without a pool */
 alarm_rule_fn alarm_deletion_failed; /* deletions that nobody tries again until an operator says so */
 alarm_rule_fn alarm_still_listed;    /* the vendor lists what was removed more than two hours ago */
 alarm_rule_fn alarm_job_failing;     /* three failures in a row, or a failure that two intervals have not mended */
@@ -54,8 +50,7 @@ alarm_rule_fn alarm_accounts_runway; /* the free ones are used up before the nex
 /* --- what is read from AWS (aws_alarms.c) --- */
 
 alarm_rule_fn alarm_costs_late; /* Cost Explorer was not asked for a day, or an account's costs are five days behind */
-alarm_rule_fn
-        alarm_directory_unread; /* Identity Center could not be read for half an hour; page: for a day, nobody signs in */
+alarm_rule_fn alarm_directory_unread; /* Identity Center was not read for half an hour; page: a day, nobody signs in */
 
 /* --- tenants' instances (instance_alarms.c) --- */
 

@@ -6,11 +6,12 @@
  */
 #include "service/alarms/alarms.h"
 
-#include "service/record/aws_lease_records.h"
+#include "service/record/aws_records.h"
+
+#define DAY_MS INT64_C(86400000)
 
 enum {
 	MINUTE_MS = 60000,
-	DAY_MS = 86400000,
 	UNASKED_MS = 26 * 60 * MINUTE_MS, /* the longest interval, and some */
 	BEHIND_DAYS = 5, /* it is a day until a day may be complete, and the data are up to three days late */
 	YOUNG_DAYS = 6,  /* of an account that is asked for since then, nothing needs to be complete */
@@ -18,27 +19,20 @@ enum {
 	UNREAD_MS = 30 * MINUTE_MS,
 };
 
-static int64_t days_ms(int64_t days)
-{
-	return days * DAY_MS;
-}
-
 /* Accounts whose costs are far behind. */
 static enum rc find_behind(struct session *s, struct findings *ret, struct err *e)
 {
-	struct records all = {
-		.query = { .type = &aws_cost_account_type, .index = QUERY_ALL, .limit = QUERY_LIMIT_MAX },
-		.pages_max = 1
-	};
+	struct records all = { .query = query_of(&aws_cost_account_type, QUERY_ALL, value_int(0), QUERY_LIMIT_MAX),
+		               .pages_max = 1 };
 	const struct aws_cost_account *account;
 	int64_t                        now_ms = session_now(s).ms, count = 0, oldest_ms = INT64_MAX;
 	struct str                     which = STR("");
 	enum rc                        rc;
 
 	while ((account = session_next(s, &all, &rc, e))) {
-		if (account->asked_ms < now_ms - days_ms(KEEP_DAYS) ||
-		    account->first_ms > now_ms - days_ms(YOUNG_DAYS) ||
-		    account->complete_ms >= now_ms - days_ms(BEHIND_DAYS))
+		if (account->asked_ms < now_ms - KEEP_DAYS * DAY_MS ||
+		    account->first_ms > now_ms - YOUNG_DAYS * DAY_MS ||
+		    account->complete_ms >= now_ms - BEHIND_DAYS * DAY_MS)
 			continue;
 		count++;
 		if (account->complete_ms < oldest_ms) {
@@ -63,12 +57,11 @@ enum rc alarm_costs_late(struct session *s, void *arg, struct findings *ret, str
 
 	if (!context->has_aws)
 		return RC_OK;
-	rc = session_find(s, &aws_cost_book_type, STR(AWS_COST_BOOK), &book, &is_there, e);
-	if (rc)
+	if ((rc = session_find(s, &aws_cost_book_type, STR(AWS_COST_BOOK), &book, &is_there, e)))
 		return rc;
-	if (is_there && book.refreshed_ms && session_now(s).ms - book.refreshed_ms > UNASKED_MS)
+	if (book.refreshed_ms && session_now(s).ms - book.refreshed_ms > UNASKED_MS)
 		findings_add(ret, STR("refresh"), ALARM_WARNING, book.refreshed_ms,
-		             "Cost Explorer was not asked since %s: budgets are watched with old figures",
+		             "Cost Explorer was last asked at %s: budgets are watched with old figures",
 		             alarm_time(s, book.refreshed_ms));
 	return find_behind(s, ret, e);
 }
@@ -83,14 +76,13 @@ enum rc alarm_directory_unread(struct session *s, void *arg, struct findings *re
 
 	if (!context->has_aws)
 		return RC_OK;
-	rc = session_find(s, &aws_directory_type, STR(AWS_DIRECTORY), &head, &is_there, e);
-	if (rc || !is_there)
+	if ((rc = session_find(s, &aws_directory_type, STR(AWS_DIRECTORY), &head, &is_there, e)) || !is_there)
 		return rc;
 	age_ms = session_now(s).ms - head.read_ms;
 	if (age_ms > UNREAD_MS)
 		findings_add(ret, STR(""), age_ms > DAY_MS ? ALARM_PAGE : ALARM_WARNING, head.read_ms,
 		             "Identity Center was read last at %s; %s", alarm_time(s, head.read_ms),
-		             age_ms > DAY_MS ? "nobody signs in any more" : "people are those of then");
+		             age_ms > DAY_MS ? "nobody can sign in any more" : "people are as they were then");
 	if (head.missing.n)
 		findings_add(ret, STR("groups"), ALARM_WARNING, head.read_ms, "Identity Center does not have: %.*s",
 		             STR_ARG(head.missing));

@@ -13,13 +13,10 @@
 
 enum { LOOKED = 200, WARN_MS = 15 * 60000, PAGE_MS = 20 * 60000, BELOW_MS = 5 * 60000 };
 
-static enum rc read_state(struct session *s, enum instance_state state, struct page *ret, struct err *e)
+static struct records in_state(int state)
 {
-	struct query q = {
-		.type = &instance_type, .index = INSTANCE_BY_STATE, .hash = value_int(state), .limit = LOOKED
-	};
-
-	return session_query(s, &q, ret, e);
+	return (struct records){ .query = query_of(&instance_type, INSTANCE_BY_STATE, value_int(state), LOOKED),
+		                 .pages_max = 1 };
 }
 
 /* The code and the message of a stored error. */
@@ -36,13 +33,13 @@ static struct str words_of(struct session *s, struct str error)
 
 enum rc alarm_instance_failed(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
-	struct page page;
-	enum rc     rc = read_state(s, INSTANCE_FAILED, &page, e);
+	struct records         all = in_state(INSTANCE_FAILED);
+	const struct instance *i;
+	enum rc                rc;
 
 	(void)arg;
-	for (size_t n = 0; !rc && n < page.count; n++) {
-		const struct instance *i = page_record(&page, &instance_type, n);
-		struct str             why = words_of(s, i->last_error);
+	while ((i = session_next(s, &all, &rc, e))) {
+		struct str why = words_of(s, i->last_error);
 
 		findings_add(ret, i->tenant, ALARM_PAGE, i->updated_ms,
 		             "instance %.*s of tenant %.*s has failed since %s: %.*s", STR_ARG(i->id),
@@ -58,12 +55,11 @@ enum rc alarm_instance_slow(struct session *s, void *arg, struct findings *ret, 
 
 	(void)arg;
 	for (int state = INSTANCE_PENDING_PROVISIONING; !rc && state <= INSTANCE_CONFIGURING_WORDPRESS; state++) {
-		struct page page;
+		struct records         all = in_state(state);
+		const struct instance *i;
 
-		rc = read_state(s, (enum instance_state)state, &page, e);
-		for (size_t n = 0; !rc && n < page.count; n++) {
-			const struct instance *i = page_record(&page, &instance_type, n);
-			int64_t                age = now_ms - i->started_ms;
+		while ((i = session_next(s, &all, &rc, e))) {
+			int64_t age = now_ms - i->started_ms;
 
 			if (age > kernel_span_ms(kernel_of(s), WARN_MS))
 				findings_add(ret, i->tenant,
@@ -79,33 +75,31 @@ enum rc alarm_instance_slow(struct session *s, void *arg, struct findings *ret, 
 
 enum rc alarm_instance_below(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
-	struct page page;
-	enum rc     rc = read_state(s, INSTANCE_ACTIVE, &page, e);
+	struct records         all = in_state(INSTANCE_ACTIVE);
+	const struct instance *i;
+	enum rc                rc;
 
 	(void)arg;
-	for (size_t n = 0; !rc && n < page.count; n++) {
-		const struct instance *i = page_record(&page, &instance_type, n);
-
+	while ((i = session_next(s, &all, &rc, e)))
 		if (i->below_since_ms &&
 		    session_now(s).ms - i->below_since_ms >= kernel_span_ms(kernel_of(s), BELOW_MS))
 			findings_add(ret, i->tenant, ALARM_PAGE, i->running_count,
 			             "instance %.*s of tenant %.*s has run %lld of %lld tasks since %s", STR_ARG(i->id),
 			             STR_ARG(i->tenant), (long long)i->running_count, (long long)i->desired_count,
 			             alarm_time(s, i->below_since_ms));
-	}
 	return rc;
 }
 
-/* It goes on by itself; but something keeps it. */
+/* It is tried again without anybody's help, but something prevents it. */
 enum rc alarm_instance_removal(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
-	struct page page;
-	enum rc     rc = read_state(s, INSTANCE_PENDING_DEPROVISIONING, &page, e);
+	struct records         all = in_state(INSTANCE_PENDING_DEPROVISIONING);
+	const struct instance *i;
+	enum rc                rc;
 
 	(void)arg;
-	for (size_t n = 0; !rc && n < page.count; n++) {
-		const struct instance *i = page_record(&page, &instance_type, n);
-		struct str             why = words_of(s, i->last_error);
+	while ((i = session_next(s, &all, &rc, e))) {
+		struct str why = words_of(s, i->last_error);
 
 		if (i->last_error.n && !i->operation.n)
 			findings_add(ret, i->tenant, ALARM_WARNING, i->updated_ms,

@@ -2,15 +2,14 @@
 /*
  * claims_pause.c - the switch that stops lending sandboxes.
  *
- * After a backup was restored, or a damaged log was cut off, sandboxes that are in use look free. So both
- * set the switch, and nothing is lent until an operator has set those aside. Kept as a fact of the kernel. A track
- * that holds a sandbox still gets its own, and giving back works: only new claims are refused. [broker_claim()]
+ * After a backup was restored, or a damaged log was cut off, sandboxes that are in use look free. So both set the
+ * switch, and nothing is lent until an operator has set those aside. It is a fact of the kernel. A track that holds a
+ * sandbox still gets its own, and giving back works: only new claims are refused. [broker_claim()]
  *
- * Other nodes notice a change with their pulse, some seconds later.
+ * Other nodes notice a change some seconds later.
  */
 #include "service/broker/claims_pause.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "kernel/event.h"
 
@@ -47,14 +46,9 @@ enum rc claims_pause_set(struct session *s, void *arg, struct err *e)
 	if (rc)
 		return rc;
 	if ((fact.value != 0) != p->is_paused) {
-		struct event event = { .type = p->is_paused ? STR("ClaimsPaused") : STR("ClaimsResumed"),
-			               .subject = STR("pool/sandboxes"),
-			               .actor = p->by.name,
-			               .request_id = p->by.request_id,
-			               .detail = JSON_OF(session_arena(s), member_str("reason", p->reason)) };
-
 		save(s, &fact, p->is_paused, p->reason);
-		rc = session_emit(s, &event, e);
+		rc = session_tell(s, p->is_paused ? "ClaimsPaused" : "ClaimsResumed", STR("pool/sandboxes"), p->by.name,
+		                  p->by.request_id, JSON_OF(session_arena(s), member_str("reason", p->reason)), e);
 	}
 	p->reason = fact.text;
 	p->since_ms = fact.since_ms;
@@ -74,13 +68,11 @@ enum rc claims_pause_mark(struct session *s, void *arg, struct err *e)
 
 enum rc claims_switch_refresh(struct claims_switch *w, struct store *store, struct err *e)
 {
-	struct arena        a = { 0 };
 	struct claims_pause p = { 0 };
-	enum rc             rc = store_read(store, claims_pause_get, &p, &a, e);
+	enum rc             rc = store_read(store, claims_pause_get, &p, NULL, e);
 
 	if (!rc)
 		atomic_store(&w->is_paused, p.is_paused);
-	arena_fini(&a);
 	return rc;
 }
 

@@ -10,7 +10,7 @@
 #include "store/session.h"
 #include "store/store.h"
 
-/* What this process knows of it, for the way of every claim: the stored switch is not read there. */
+/* What this process knows of it, for every claim: the stored switch is not read there. */
 struct claims_switch {
 	atomic_bool is_paused;
 };
@@ -23,7 +23,7 @@ struct claims_pause {
 	struct str   reason; /* of the pause; ERROR_MAX at most */
 	struct actor by;     /* of a change */
 
-	bool    is_paused; /* the answer, or what it shall be */
+	bool    is_paused; /* the answer, or what it should be */
 	int64_t since_ms;
 };
 txn_fn claims_pause_get;

@@ -11,7 +11,6 @@
  */
 #include "service/broker/passes.h"
 
-#include "base/arena.h"
 #include "kernel/event.h"
 #include "kernel/saga.h"
 #include "service/broker/records.h"

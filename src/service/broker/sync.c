@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/mem.h"
 #include "kernel/alarm/node.h"
 #include "service/broker/passes.h"
 #include "service/broker/records.h"
@@ -41,7 +40,7 @@ struct listed {
 };
 
 struct id_list {
-	struct str *ids; /* copies in the sync's arena */
+	struct str *ids; /* in the sync's arena */
 	size_t      count, room;
 };
 
@@ -84,8 +83,12 @@ static struct listed *find_listed(struct sync *y, struct str id)
 static void id_list_add(struct sync *y, struct id_list *l, struct str id)
 {
 	if (l->count == l->room) {
+		struct str *old = l->ids;
+
 		l->room = l->room ? l->room * 2 : 64;
-		l->ids = mem_resize(l->ids, l->room * sizeof(*l->ids));
+		l->ids = arena_alloc(&y->arena, l->room * sizeof(*l->ids));
+		if (l->count)
+			memcpy(l->ids, old, l->count * sizeof(*old));
 	}
 	l->ids[l->count++] = str_dup(&y->arena, id);
 }
@@ -102,7 +105,7 @@ static enum rc fetch_listing(struct sync *y, struct err *e)
 		return err_set(
 		        e, RC_UNAVAILABLE,
 		        "the CSP listed no sandbox at all: taken as a fault of the listing, nothing was changed");
-	y->listed = mem_new_array(struct listed, count);
+	y->listed = arena_alloc(&y->arena, count * sizeof(*y->listed));
 	y->listed_count = count;
 	for (size_t i = 0; i < count; i++)
 		y->listed[i].account = &accounts[i];
@@ -357,11 +360,6 @@ enum rc pass_sync(const struct pass *p, struct pass_result *ret, struct err *e)
 	pass_count(ret, "added", y.added, METRIC__COUNT);
 	pass_count(ret, "restored", y.restored, METRIC__COUNT);
 	pass_count(ret, "marked_stale", y.marked_stale, METRIC_SYNC_STALE);
-	free(y.listed);
-	free(y.missing.ids);
-	free(y.found_tombstones.ids);
-	free(y.missed_tombstones.ids);
-	free(y.old_tombstones.ids);
 	arena_fini(&y.arena);
 	arena_fini(&y.work);
 	return rc;

@@ -2,19 +2,18 @@
 /*
  * cost_report.c - the cost report of a month: by group, as upstream has it, or by owner, template, lease or day.
  *
- * Reported are leases that are Active or Frozen, and those that have ended unless they never began. Of each, the days
- * of the month whose midnight (UTC) is in the lease: from its start up to, but not including, the moment of its end, or
- * now. So the rest of the first day is left out and all of the last day is in, as upstream does it; the statement of a
- * lease (statement.c) is the exact figure. What the account spent on these days counts for the group that the lease has
- * now.
+ * The report has leases that are Active or Frozen, and ended ones unless they never began. Of each, it counts the days
+ * of the month whose midnight (UTC) is in the lease: from its start up to, but not including, its end, or now. So the
+ * rest of the first day is left out and all of the last day is in, as upstream does it; the statement of a lease
+ * (statement.c) is the exact figure. What the account spent on these days counts for the lease's present group.
  *
- * Those in use are read by their status and asked for. Those that have ended have left a share in each of their months
- * (statement.c): so the report costs what is in its month, however many leases have ended before and since, and misses
- * none whose record is gone. A share whose statement is final says itself what it costs.
+ * Leases in use are read by status, and their costs are asked for. Ended ones have left a share in each of their months
+ * (statement.c): so a report reads only what is in its month, however many leases have ended, and misses none whose
+ * record is gone. A share whose statement is final has its cost.
  *
- * Always true: each lease counts once, also while it changes its status under our hands. Those in use are read again
- * until nothing new is found, for one may be thawed behind our back; shares are read after them, and a lease that ends
- * leaves its shares in the same commit. Sums are exact; only the table is rounded.
+ * Always true: each lease counts once, even if its status changes meanwhile. Leases in use are read again until nothing
+ * new is found, because one may be unfrozen between two reads; shares are read after them, and a lease that ends leaves
+ * its shares in the same commit. Sums are exact; only the table is rounded.
  */
 #include "service/cost/cost_report.h"
 
@@ -168,7 +167,7 @@ static int by_group(const void *a, const void *b)
 	return str_cmp(x->group, y->group);
 }
 
-void csv_add_cell(struct buf *b, struct str text)
+static void add_cell(struct buf *b, struct str text)
 {
 	bool is_formula = text.n && strchr("=+-@|%\t\r", text.p[0]) && text.p[0];
 	bool is_quoted = false;
@@ -183,6 +182,14 @@ void csv_add_cell(struct buf *b, struct str text)
 		buf_add_char(b, text.p[i]);
 	}
 	buf_add_text(b, is_quoted ? "\"" : "");
+}
+
+void csv_add_cells(struct buf *b, const struct str *cells, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		add_cell(b, cells[i]);
+		buf_add_char(b, ',');
+	}
 }
 
 void csv_add_dollars(struct buf *b, int64_t micro_usd)
@@ -213,8 +220,9 @@ static void write_csv(struct cost_report *r, enum cost_report_by by, struct buf 
 {
 	qsort(r->sums, r->count, sizeof(r->sums[0]), by_group);
 	for (size_t i = 0; i < r->count; i++) {
-		csv_add_cell(b, or_none(r->sums[i].group, by == COST_BY_GROUP ? NO_GROUP : "Unknown"));
-		buf_add_char(b, ',');
+		struct str group = or_none(r->sums[i].group, by == COST_BY_GROUP ? NO_GROUP : "Unknown");
+
+		csv_add_cells(b, &group, 1);
 		csv_add_days(b, r->month.from_ms, r->month.to_ms);
 		csv_add_dollars(b, r->sums[i].micro_usd);
 		buf_add_text(b, ",USD\n");
@@ -223,7 +231,7 @@ static void write_csv(struct cost_report *r, enum cost_report_by by, struct buf 
 
 /* --- asking --- */
 
-/* Leases in use, as much of each as the report needs, by uuid; texts in the report's arena. */
+/* Leases in use, by uuid; texts in the report's arena. */
 struct live {
 	struct lease *leases;
 	size_t        count, capacity;
@@ -257,10 +265,7 @@ static void write_lease(struct buf *b, const struct item *item)
 	const struct str cells[] = { item->uuid, or_none(item->owner, "Unknown"), or_none(item->template, "Unknown"),
 		                     or_none(item->group, NO_GROUP), item->account_id };
 
-	for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
-		csv_add_cell(b, cells[i]);
-		buf_add_char(b, ',');
-	}
+	csv_add_cells(b, cells, ARRAY_LEN(cells));
 	csv_add_days(b, item->from_ms, item->to_ms);
 	csv_add_dollars(b, item->micro_usd);
 	buf_add_char(b, ',');
@@ -346,18 +351,7 @@ static enum rc add_live(const struct page *page, struct arena *a, void *arg, str
 			live->capacity = live->capacity ? 2 * live->capacity : PAGE;
 			live->leases = mem_resize(live->leases, live->capacity * sizeof(live->leases[0]));
 		}
-		live->leases[live->count++] = (struct lease){ .uuid = str_dup(m->r->arena, l->uuid),
-			                                      .status = l->status,
-			                                      .user_email = str_dup(m->r->arena, l->user_email),
-			                                      .template_name = str_dup(m->r->arena, l->template_name),
-			                                      .account_id = str_dup(m->r->arena, l->account_id),
-			                                      .cost_group = str_dup(m->r->arena, l->cost_group),
-			                                      .start_ms = l->start_ms,
-			                                      .expires_ms = l->expires_ms,
-			                                      .cost = l->cost,
-			                                      .cost_at_ms = l->cost_at_ms,
-			                                      .rate_from_ms = l->rate_from_ms,
-			                                      .rate_from_cost = l->rate_from_cost };
+		record_copy(&lease_type, &live->leases[live->count++], l, m->r->arena);
 	}
 	return live->count > REPORT_LEASES_MAX
 	               ? err_set(e, RC_TOO_LARGE, "more than %d leases are in use", REPORT_LEASES_MAX)

@@ -21,7 +21,7 @@ struct cost_month {
 /* "2026-10". False when it is anything else, or before 1970. */
 MUST_CHECK bool cost_month_parse(struct str text, struct cost_month *ret);
 
-/* The one that was over last at this time. */
+/* The last one that was over at this time. */
 void cost_month_before(struct wall now, struct cost_month *ret);
 
 /* The one that has this moment. */
@@ -60,8 +60,8 @@ struct cost_report {
 /* RC_TOO_LARGE: too many groups, or more dollars than can be counted. */
 MUST_CHECK enum rc cost_report_add(struct cost_report *r, struct str group, int64_t micro_usd, struct err *e);
 
-/* A text as a cell: what a spreadsheet would compute begins with an apostrophe; quoted where needed. */
-void csv_add_cell(struct buf *b, struct str text);
+/* Texts as cells, with a comma behind each: quoted where needed; what a spreadsheet would compute gets an apostrophe. */
+void csv_add_cells(struct buf *b, const struct str *cells, size_t count);
 
 /* The first day and the last of [from, to), and a comma behind each. */
 void csv_add_days(struct buf *b, int64_t from_ms, int64_t to_ms);

@@ -2,14 +2,13 @@
 /*
  * reports.c - the queue that makes statements and the monthly cost report.
  *
- * Two kinds of events come here. StatementDue, which its timer says, asks what the account spent, by service and day,
- * and writes it down; the one timer of a statement is then set for what comes next, at last for its removal.
- * CostReportDue makes the report of a month and tells that it can be fetched; the table itself is not kept, because it
- * is made anew, with later figures, whenever somebody asks for it.
+ * StatementDue, from a timer, asks what the account spent, by service and day, and stores it; the statement's timer is
+ * then set for what comes next, finally for its removal. CostReportDue makes the report of a month and tells that it can
+ * be fetched; the table is not stored, because it is made again, with later figures, whenever somebody asks for it.
  *
- * Asking the cloud happens between two transactions [call_reports()], all effects in the one that removes the delivery
- * [settle_reports()]. What fails on its last try is told as failed, and the next timer is armed all the same: a
- * statement is always removed in the end, and a month without a report has a next one.
+ * The cloud is asked between two transactions [call_reports()]; all effects are in the one that removes the delivery
+ * [settle_reports()]. What fails on its last try is reported as failed, and the next timer is armed anyway: a statement
+ * is always removed in the end, and a month without a report is followed by the next.
  */
 #include "base/arena.h"
 #include "base/attr.h"
@@ -180,8 +179,7 @@ static enum rc note_statement(struct session *s, const struct call *c, struct er
 	struct reports        *r = c->arg;
 	enum statement_state   wanted;
 	struct statement       st;
-	bool                   is_same;
-	bool                   is_there;
+	bool                   is_same, is_there;
 	enum rc                rc;
 
 	if (!f->is_there)
@@ -215,9 +213,10 @@ static enum rc arm_report(struct session *s, const struct cost_month *month, str
 	struct timer timer = { .name = STR(COST_REPORT_TIMER),
 		               .type = STR(EVENT_COST_REPORT_DUE),
 		               .subject = STR("report/costs"),
+		               .detail = str_format(session_arena(s), "{\"reportMonth\":\"%04d-%02d\"}", month->year,
+		                                    month->month),
 		               .due_ms = cost_month_due_ms(month) };
 
-	timer.detail = str_format(session_arena(s), "{\"reportMonth\":\"%04d-%02d\"}", month->year, month->month);
 	return session_arm(s, &timer, e);
 }
 

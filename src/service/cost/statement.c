@@ -2,22 +2,22 @@
 /*
  * statement.c - what one lease cost: the record, its window, and how it grows from pending to final.
  *
- * What a cloud knows of its costs comes a day late and more, so the last figure that the monitor saw is not the last
- * word. The transaction that ends a lease opens its statement, with all that is needed later. It is made once after a
- * day (provisional) and again when the account's rest is over or, when nobody tells, after some days (final). It is
- * looked at twice more, after ten and forty days; if it says something else by then, it is amended; its hash tells.
+ * A cloud's costs arrive a day late or more, so the last figure that the monitor saw is not final. The transaction that
+ * ends a lease opens its statement, with all that is needed later. It is made after a day (provisional) and again when
+ * the account's cooldown is over or, if nothing reports that, after some days (final). It is checked twice more, after
+ * ten and forty days, and amended if its hash differs.
  *
- * The window has eight hours of padding on both sides, rounded to days, for costs that are booked early or late. It
- * begins before the lease's start and ends after its end or, when a rest tells when the account was clean, after that.
- * Two leases that follow each other on one account have disjoint windows for certain when 40 hours are between them.
- *
- * Always true: a final statement has all figures of its window, or the cloud has not told them for
- * STATEMENT_PATIENCE_MS.
+ * The window has eight hours of padding on both sides, rounded to days, for costs that are booked early or late. It ends
+ * after the lease's end or, when a cooldown says when the account was clean, after that. The windows of two leases of
+ * one account never overlap when 40 hours are between them.
  *
  * The cost report of a month must find the leases of that month, not all that ever ended, and must not miss those whose
- * records are gone. So each lease leaves a share in every month in which it has a midnight, in the transaction that
- * ends it. The keys follow from the lease's times: shares are found again without an index. Always true: the shares of
- * a statement are at most COST_SHARES_MAX, have disjoint days, and live exactly as long as it does.
+ * records are gone. So the transaction that ends a lease leaves a share in every month in which it has a midnight. The
+ * keys follow from the lease's times, so shares are found again without an index.
+ *
+ * Always true:
+ *   1. A final statement has all figures of its window, or they have been missing for STATEMENT_PATIENCE_MS.
+ *   2. A statement has at most COST_SHARES_MAX shares, with disjoint days, which live exactly as long as it does.
  *
  * Not here: asking for the figures (statement_figures.c), the queue and its timers (reports.c).
  */
@@ -174,15 +174,10 @@ void statement_write_json(const struct statement *st, struct json_out *o)
 static void add_csv_row(const struct statement *st, const json_t *row, struct buf *b)
 {
 	char       text[ISO_TIME_SIZE];
-	struct str service = STR("");
+	struct str cells[] = { st->uuid, st->account_id, STR("") };
 
-	(void)json_get_text(row, "service", &service); /* written by us */
-	csv_add_cell(b, st->uuid);
-	buf_add_char(b, ',');
-	csv_add_cell(b, st->account_id);
-	buf_add_char(b, ',');
-	csv_add_cell(b, service);
-	buf_add_char(b, ',');
+	(void)json_get_text(row, "service", &cells[2]); /* written by us */
+	csv_add_cells(b, cells, ARRAY_LEN(cells));
 	csv_add_days(b, st->from_ms, st->to_ms);
 	buf_addf(b, "%.6f,USD,%s,", json_number_value(json_object_get(row, "usd")), statement_state_names[st->state]);
 	buf_add_text(b, st->complete_until_ms ? iso_time(st->complete_until_ms / 1000, text).p : "");

@@ -3,8 +3,8 @@
  *
  * Wiring:
  *
- *     queues[n] = reports_queue(&reports); routes: { "StatementDue", REPORTS_QUEUE }, { "CostReportDue",
- *     REPORTS_QUEUE } store_run(store, reports_arm, ...); once at the start: the timer of the monthly report */
+ *     queues[n] = reports_queue(&reports);         routes: REPORTS_EVENTS to REPORTS_QUEUE
+ *     store_run(store, reports_arm, ...);          once at the start: the timer of the monthly report */
 #pragma once
 
 #include "base/err.h"

@@ -109,7 +109,6 @@ static void add_row(struct buf *b, struct str row)
 
 static struct str end_rows(struct buf *b, struct arena *a)
 {
-
 	buf_add_text(b, b->n ? "]" : "[]");
 	return buf_take(b, a);
 }

@@ -2,12 +2,11 @@
 /*
  * explain_account.c - an account in words: what its status means, what holds it, whether the organisation agrees.
  *
- * Two things are told before anything else, because who asks is most likely here for them: a hold that should have
- * ended and has not, and an account whose record and OU differ while nothing moves it. The OU is the one where it last
- * was for certain; where it really is now, only the job account-drift knows, which looks.
+ * Two things come first, because most people ask because of them: a hold that should have ended and has not, and an
+ * account whose record and OU differ while nothing moves it. The OU is the last one that is certain; only the job
+ * account-drift asks where the account is now.
  *
- * A hold with a due time ends by its timer. One whose timer is gone, or whose time is over, is a problem, and what will
- * put it right is said with it: this is what somebody with a stuck account comes for.
+ * A hold whose timer is gone, or whose time is over, is a problem, and the answer says what will repair it.
  */
 #include "base/arena.h"
 #include "base/utf8.h"

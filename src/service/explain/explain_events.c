@@ -3,16 +3,14 @@
  * explain_events.c - events in words: one row for each type.
  *
  * A row is a sentence with members of the detail in braces: {reason}, {reason.type} of an object in it, {due@} as a
- * time. What stands in brackets is left out when a member in it is missing. An empty row is an event that only keeps
- * things going, such as a timer's: it is not told. A type that has no row is told by its name, so a new event is never
- * hidden.
+ * time. What is in brackets is left out when one of its members is missing. An event with an empty row, such as a
+ * timer's, is not shown. A type without a row is shown by its name, so a new event is never hidden.
  *
  * Details were written by us, but events from outside come into the log too: whatever a detail has, the outcome is one
  * line of a limited length.
  */
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"

@@ -52,7 +52,7 @@ static bool find(struct situation *x, struct lease *ret)
 
 static bool read_view(struct situation *x, struct view *v)
 {
-	struct lease_call call = { 0 };
+	struct lease_call call;
 	struct str        owner = x->ask->owner_email;
 
 	if (!find(x, &v->l))
@@ -64,9 +64,7 @@ static bool read_view(struct situation *x, struct view *v)
 	x->id = v->l.uuid;
 	v->long_id = lease_id(&v->l, x->a);
 	x->who = str_format(x->a, "Lease %.*s of %.*s", STR_ARG(v->l.uuid), STR_ARG(v->l.user_email)).p;
-	call.uuid = v->l.uuid;
-	call.owner_email = v->l.user_email;
-	call.policy = x->ask->policy;
+	call = (struct lease_call){ .policy = x->ask->policy, .owner_email = v->l.user_email, .uuid = v->l.uuid };
 	if (v->l.queued_ms && (x->rc = lease_get(x->s, &call, x->e)))
 		return false;
 	v->position = call.position;

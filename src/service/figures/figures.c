@@ -2,15 +2,14 @@
 /*
  * figures.c - gauges from indexes, counters and durations from the log of events.
  *
- * What happens to leases and accounts is an event already, told by whichever node did it. So nothing is counted where
- * it happens: every node reads the log, a row of `counted` for each type, and all nodes tell the same figures. A
- * dashboard takes the largest of them, not the sum.
+ * Whatever happens to leases and accounts is already an event. So nothing is counted where it happens: every node reads
+ * the log, by a row of `counted` for each type, and all nodes have the same figures. A dashboard takes the largest of
+ * them, not the sum.
  *
- * Always true: an event is counted once by each node, for reading changes nothing: what a read found is added after it.
- * [apply()]
+ * Always true: each node counts an event once, because what a read found is added only after the read. [apply()]
  *
- * After a restart counters begin anew, as Prometheus expects. Of more than LOOK events of a type the rest comes with
- * the next refresh.
+ * After a restart counters start from 0, as Prometheus expects. At most LOOK events of a type are counted in a refresh;
+ * the next one counts the rest.
  */
 #include "service/figures/figures.h"
 
@@ -135,20 +134,15 @@ static enum rc find_beginning(struct session *s, enum span span, const struct ev
                               struct err *e)
 {
 	struct str     id = event->subject;
-	struct account account;
-	struct lease   lease;
+	struct account account = { .clean_started_ms = 0 };
+	struct lease   lease = { .created_ms = 0 };
 	bool           is_there;
 	enum rc        rc;
 
 	(void)str_cut(&id, '/');
-	*ret_ms = 0;
-	if (span == SINCE_REQUEST) {
-		rc = session_find(s, &lease_type, id, &lease, &is_there, e);
-		*ret_ms = !rc && is_there ? lease.created_ms : 0;
-	} else {
-		rc = session_find(s, &account_type, id, &account, &is_there, e);
-		*ret_ms = !rc && is_there ? account.clean_started_ms : 0;
-	}
+	rc = span == SINCE_REQUEST ? session_find(s, &lease_type, id, &lease, &is_there, e)
+	                           : session_find(s, &account_type, id, &account, &is_there, e);
+	*ret_ms = span == SINCE_REQUEST ? lease.created_ms : account.clean_started_ms;
 	return rc;
 }
 

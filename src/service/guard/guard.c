@@ -12,14 +12,14 @@
  *   1. The holds, with their release timers, are stored before anything is moved: no account is in Quarantine by us
  *      without a time at which it leaves it.                                                                  [hold()]
  *   2. An event is decided once; one that is older than what was seen already changes nothing.             [see_own()]
- *   3. What cannot be seen is an error, and the event comes again; only the tag then counts as absent, and the account
- *      is held.                                                                                               [look()]
+ *   3. A look that fails is an error, and the event comes again; only a tag then counts as absent, and the account is
+ *      held.                                                                                                  [look()]
  *   4. An account leaves Quarantine by its last open hold alone.                                          [end_hold()]
  *
- * Between the other system's move and ours the account can be lent; a guard beside it cannot help that. Should it
- * happen, we see the lease, leave the account alone and say so.
+ * Between the other system's move and ours the account can be lent; a guard cannot prevent that. We then see the lease,
+ * leave the account alone and report it.
  *
- * An event that cannot be read is a dead letter at once; one that cannot be looked into is tried for about an hour.
+ * An event that cannot be read is a dead letter at once; one that cannot be checked outside is tried for about an hour.
  *
  * Not here: the rules (domain/guard.c), what is done outside (guard_steps.c), what follows from it (guard_saga.c).
  */
@@ -108,8 +108,8 @@ static void see_tag(struct guard *g, struct arena *a, struct sight *ret)
 		}
 }
 
-/* An answer from outside that makes no sense may make sense later, when somebody has mended a setting: only an event
- * that makes none is given up at once. */
+/* An answer from outside that makes no sense may be due to a wrong setting: it is tried again. Only an event that makes
+ * no sense is given up at once. */
 static enum rc outside(enum rc rc, struct err *e)
 {
 	if (rc != RC_INVALID && rc != RC_CORRUPT)
@@ -306,8 +306,8 @@ static enum rc open_by_rules(struct decision *d, struct str *ret_first, struct e
 	return RC_OK;
 }
 
-/* No rest is configured: an account that comes from its cleanup has none; one that was found in Quarantine stays
- * there until a person says otherwise, for a comparison makes nothing free. */
+/* No cooldown is configured: an account that comes from its cleanup has none. One that was found in Quarantine stays
+ * there until a person releases it: a comparison makes nothing free. */
 static enum rc hold_without_rules(struct decision *d, struct str *ret_id, struct err *e)
 {
 	struct hold h = new_hold(d);
@@ -397,7 +397,7 @@ static enum rc eject(struct decision *d, struct err *e)
 	return rc ? rc : tell_outcome(d, h.id, STR(""), e);
 }
 
-/* Our holds end in their time, but this one keeps the account where the other system has put it. */
+/* Our other holds end in their time; this one keeps the account where the other system has put it. */
 static enum rc lock(struct decision *d, struct err *e)
 {
 	struct hold h = new_hold(d);

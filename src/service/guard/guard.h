@@ -22,8 +22,7 @@ struct guard;
 #define EVENT_GUARD_PREFIX  "guard:"    /* and the action: guard:QUARANTINE_START */
 #define EVENT_GUARD_RETRY   "GuardRetryDue"
 #define EVENT_GUARD_CONFIRM "GuardConfirmDue"
-#define EVENT_GUARD_UNTOLD \
-	"GuardMoveUntold" /* the reconciler's, of a move that no event told of, which is the detail */
+#define EVENT_GUARD_UNTOLD  "GuardMoveUntold" /* the reconciler's; the detail is a move whose event was lost */
 
 /* What the two queues hear. */
 #define GUARD_EVENTS     "cloudtrail:MoveAccount*," EVENT_GUARD_UNTOLD "," EVENT_GUARD_RETRY "," EVENT_GUARD_CONFIRM

@@ -2,12 +2,11 @@
 /*
  * guard_log.c - the guard's own account of what it does: events, log lines, counts.
  *
- * The event is in the commit of what it tells about; the line and the count follow by a queue. So a line is never about
- * something that was not done, and may be there twice after a conflict, with the same event id. The names of actions
- * and fields are those that operators of the tool before us have in their searches.
+ * The event is in the commit of what it tells about; a queue then writes the line and the count. So a line is never
+ * about something that was not done, but may be there twice after a conflict, with the same event id. Actions and fields
+ * have the names that operators of the previous tool use in their searches.
  *
- * Events of the organisation's audit trail are in the log, each under its account; what follows from a move is for the
- * services that own accounts. Here they are only counted, because silence is what such trails fail with.
+ * Events of the organisation's audit trail are only counted here, because such trails fail by going silent.
  */
 #include <assert.h>
 
@@ -35,17 +34,7 @@ enum rc guard_tell(struct session *s, const char *action, struct str account, co
 }
 
 /* What somebody should look at. */
-static enum log_level level_of(struct str action)
-{
-	static const struct str loud[] = { STR_INIT("HANDLER_ERROR"), STR_INIT("QUARANTINE_FLAGGED"),
-		                           STR_INIT("TAG_CHECK_FAILED"), STR_INIT("TAG_REMOVAL_FAILED"),
-		                           STR_INIT("QUARANTINE_CORRECTED") };
-
-	for (size_t i = 0; i < ARRAY_LEN(loud); i++)
-		if (str_eq(action, loud[i]))
-			return LOG_WARNING;
-	return LOG_INFO;
-}
+#define LOUD "HANDLER_ERROR QUARANTINE_FLAGGED TAG_CHECK_FAILED TAG_REMOVAL_FAILED QUARANTINE_CORRECTED"
 
 enum rc guard_write_line(struct session *s, const struct delivery *d, void *arg, struct err *e)
 {
@@ -66,7 +55,7 @@ enum rc guard_write_line(struct session *s, const struct delivery *d, void *arg,
 	}
 	fields[count++] = LOG_STR("event", d->event.id);
 	action = str_dup(session_arena(s), action);
-	log_write(level_of(action), "guard", fields, count, "%s", action.p);
+	log_write(str_is_word_of(action, LOUD) ? LOG_WARNING : LOG_INFO, "guard", fields, count, "%s", action.p);
 	if (metrics)
 		metrics_add(metrics, METRIC_GUARD, action.p, 1);
 	return RC_OK;

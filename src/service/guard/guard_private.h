@@ -1,9 +1,8 @@
 /* guard_private.h - the inside of the guard, shared by the files guard*.c; nobody else includes this. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/json.h"
+#include "base/str.h"
 #include "service/account/account_ous.h"
 #include "service/guard/guard.h"
 #include "service/hold/holds.h"

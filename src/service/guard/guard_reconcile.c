@@ -2,21 +2,19 @@
 /*
  * guard_reconcile.c - what another system's account table says of its accounts, for the reconciler.
  *
- * A guard depends on events, and events are lost. So each pass notes which accounts it has seen in CleanUp, and which
- * lent: one that is Available later, without a hold or a record of why there is none since, came out of a cleanup
- * without anybody telling. The guard is told of that move as CloudTrail would have told it: it then decides as always,
- * with all its rules, and the event that comes after all is old.
+ * A guard depends on events, and events get lost. So each pass stores which accounts it saw in CleanUp, and which lent.
+ * If one is Available later, without a hold or a record of why there is none, the event of its move was lost. The guard
+ * is told of that move as CloudTrail would have told it, and decides as always; should the event still come, it is old.
  *
  * Always true:
  *   1. A repair looks again where the account is and what the table says, and judges again in the transaction that
  *      decides it. [mend()]
- *   2. That transaction stores holds, timers, sagas and events; what is done outside follows from them by the guard's
- *      own ways.
+ *   2. That transaction only stores holds, timers, sagas and events; the guard's sagas do what is done outside.
  *   3. The same missed move is told once: its id is made of the account and of when it was last seen before it.
  *      [tell_guard()]
  *
- * A cleanup that begins and ends between two passes is seen by the lease before it; as the account may have been moved
- * by hand instead, and the event of that be under way, it is waited for a while. [see_exit()]
+ * A cleanup that begins and ends between two passes is recognised by the lease before it. The account may also have been
+ * moved by hand, and that event may be under way, so the pass waits for a while. [see_exit()]
  *
  * Not here: what is wrong (domain/discrepancy.c).
  */
@@ -41,11 +39,10 @@ enum { VIEWS_PAGE = 50, SEEN_AT_ONCE = 40, HOLDS_LOOKED_AT = 32, LENT_WAIT_MS = 
 
 static enum said said_by(struct str status)
 {
-	if (str_eq(status, STR("Available")))
-		return SAID_FREE;
-	if (str_eq(status, STR("Quarantine")))
-		return SAID_LOCKED;
-	return guard_is_leased(status) ? SAID_LENT : SAID_ELSE;
+	return str_eq(status, STR("Available"))    ? SAID_FREE
+	       : str_eq(status, STR("Quarantine")) ? SAID_LOCKED
+	       : guard_is_leased(status)           ? SAID_LENT
+	                                           : SAID_ELSE;
 }
 
 static enum rc read_seen(struct session *s, const char *prefix, struct str account, struct fact *ret, struct err *e)

@@ -16,7 +16,6 @@
  *
  * Not here: what the steps do (guard_steps.c), what is decided about a move (guard.c).
  */
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "service/account/account_follow.h"

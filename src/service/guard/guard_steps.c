@@ -3,10 +3,9 @@
  * guard_steps.c - what the guard's sagas do outside.
  *
  * Always true:
- *   1. An account is moved after it was seen where it is, and the move counts when it was seen where it should be:
- *      success is never inferred from the absence of an error, and "already there" is success. [bring()]
- *   2. It is moved from one place only: an account that is anywhere else was moved by somebody else, and is left there.
- *      [bring()]
+ *   1. An account is located before and after a move: success is never inferred from the absence of an error, and
+ *      "already there" is success. [bring(), move()]
+ *   2. It is moved from one place only: if it is elsewhere, somebody else has moved it, and it is left there. [bring()]
  *   3. The table is written after the move, and only if its status is the one that was read: what the other system
  *      wrote meanwhile is read again, and a lease is never written over. [hold_note()]
  *   4. Every act can be repeated, so no step has a check or an undo of its own.
@@ -14,7 +13,6 @@
  *
  * Not here: when sagas start, and what follows from their ends (guard_saga.c).
  */
-#include "base/arena.h"
 #include "domain/guard.h"
 #include "kernel/saga.h"
 #include "service/guard/guard_private.h"
@@ -59,8 +57,7 @@ static enum rc begin(struct saga_call *c, struct step *ret, struct err *e)
 	    (rc = store_read(ret->guard->options.store, see_records, ret, c->arena, e)))
 		return rc;
 	if (ret->is_stale)
-		return err_set(e, RC_CONFLICT, "account %.*s is not this saga's any longer",
-		               STR_ARG(ret->task.account));
+		return err_set(e, RC_CONFLICT, "another saga has taken over account %.*s", STR_ARG(ret->task.account));
 	return RC_OK;
 }
 
@@ -266,7 +263,7 @@ static enum rc eject_move(struct saga_call *c, struct err *e)
 	return begin_with_move(c, to_exit, e);
 }
 
-/* After the move: an account that is not where we bring it may be lent, and then the access is its tenant's. */
+/* After the move: an account that is elsewhere may be lent, and then the access belongs to its lease. */
 static enum rc eject_revoke(struct saga_call *c, struct err *e)
 {
 	struct cloud_assignment *list;

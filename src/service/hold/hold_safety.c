@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hold_safety.c - what stands against our removal.
+ * hold_safety.c - whether this program can be removed safely.
  *
- * Everything that somebody else would have to finish: accounts that rest, moves under way, events that have come and
- * were not handled. Counted from what is stored, so the answer is the same on every node. Of more than PAGES_MAX pages
- * of open holds the kinds are counted for the first ones, and the number of all is right.
+ * Counts what somebody else would have to finish: accounts in cooldown, moves under way, events that were not handled.
+ * It is counted from what is stored, so every node gives the same answer. Beyond PAGES_MAX pages of open holds, only
+ * their number is counted, not their kinds.
  */
-
 #include "service/hold/holds.h"
 
 #include "base/attr.h"

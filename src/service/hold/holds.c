@@ -11,14 +11,13 @@
  *   3. A hold closes by its own id, at its own time: an old timer closes nothing else.                      [on_due()]
  *   4. A cleanup that is not followed by a rest leaves a closed hold that says why.                      [hold_rest()]
  *
- * What fails closes nothing: an account whose release went wrong rests on, the timer's delivery is tried again, and the
- * reconciler finds who is overdue.
+ * A failure closes nothing: the account stays in cooldown, the timer's delivery is tried again, and the reconciler finds
+ * what is overdue.
  *
  * Not here: how long a hold is (domain/hold.c), moving an account (account_follow.c; guard.c for those of others).
  */
 #include "service/hold/holds.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "domain/lease.h"
@@ -198,9 +197,8 @@ static enum rc free_native(struct session *s, struct account *a, struct str acto
 		return rc;
 	if (a->status != ACCOUNT_COOLDOWN || a->open_holds > 0 || is_handed_over)
 		return account_save(s, a, actor, e);
-	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)))
-		return rc;
-	if ((rc = statement_finalise(s, a->id, a->cleaned_ms, e))) /* what the last lease cost is known by now */
+	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)) ||
+	    (rc = statement_finalise(s, a->id, a->cleaned_ms, e))) /* what the last lease cost is known by now */
 		return rc;
 	return account_save(s, a, actor, e);
 }
@@ -211,9 +209,7 @@ enum rc hold_free_account(struct session *s, struct str account, struct str acto
 	bool           is_there;
 	enum rc        rc = session_find(s, &account_type, account, &a, &is_there, e);
 
-	if (rc || !is_there)
-		return rc;
-	return free_native(s, &a, actor, e);
+	return rc || !is_there ? rc : free_native(s, &a, actor, e);
 }
 
 /* --- closing --- */
@@ -392,12 +388,9 @@ struct queue hold_queue(void)
 enum rc hold_list(struct session *s, void *arg, struct err *e)
 {
 	struct hold_list *l = arg;
-	struct query      q = { .type = &hold_type,
-		                .index = HOLD_OPEN_ONES,
-		                .hash = value_int(1),
-		                .limit = l->limit,
-		                .cursor = l->cursor };
+	struct query      q = query_of(&hold_type, HOLD_OPEN_ONES, value_int(1), l->limit);
 
+	q.cursor = l->cursor;
 	if (l->account.n) {
 		q.index = HOLD_BY_ACCOUNT;
 		q.hash = value_text(l->account);

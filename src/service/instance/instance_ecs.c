@@ -2,9 +2,9 @@
 /*
  * instance_ecs.c - events of the container service.
  *
- * An event is a hint, not the truth: before a state follows from it the tasks are counted. It is about the tenant of its
- * tag bbws:tenant-id; without that, about the instance whose workers have the name of its service. One that is older than
- * the last is passed over. [instance_call_ecs(), instance_settle_ecs()]
+ * An event is a hint, not the truth: the tasks are counted before a state follows from it. It is about the tenant in its
+ * tag bbws:tenant-id or, without that tag, about the instance whose workers have the name of its service. An event that
+ * is older than the last one is ignored. [instance_call_ecs(), instance_settle_ecs()]
  */
 #include "base/arena.h"
 #include "base/json.h"
@@ -38,7 +38,7 @@ static struct str service_of(const json_t *event, struct arena *a)
 	struct str    arn = STR(""), name = STR("");
 
 	if (json_get_text(detail, "group", &name) && str_starts_with(name, STR("service:")))
-		return str_dup(a, str_of(name.p + 8, name.n - 8));
+		return str_dup(a, str_skip(name, 8));
 	if (json_is_string(json_array_get(resources, 0)))
 		arn = str_from(json_string_value(json_array_get(resources, 0)));
 	while (memchr(arn.p ? arn.p : "", '/', arn.n))
@@ -90,13 +90,13 @@ static enum rc find_by_name(struct session *s, struct ecs_call *c, struct err *e
 	return rc;
 }
 
-/* Those that were shortened have a hash of it: then all that are live are looked at. */
+/* A name that was shortened has a hash of it: then all live instances are looked at. */
 static enum rc find_instance(struct session *s, void *arg, struct err *e)
 {
-	struct ecs_call *c = arg;
-	struct query     q = { .type = &instance_type, .index = QUERY_ALL, .limit = QUERY_LIMIT_MAX };
-	struct page      page;
-	enum rc          rc;
+	struct ecs_call       *c = arg;
+	struct records         all = { .query = query_of(&instance_type, QUERY_ALL, value_int(0), QUERY_LIMIT_MAX) };
+	const struct instance *i;
+	enum rc                rc;
 
 	c->is_known = false;
 	if (c->tenant.n)
@@ -105,20 +105,12 @@ static enum rc find_instance(struct session *s, void *arg, struct err *e)
 		return RC_OK;
 	if ((rc = find_by_name(s, c, e)) || c->is_known)
 		return rc;
-	do {
-		if ((rc = session_query(s, &q, &page, e)))
-			return rc;
-		for (size_t n = 0; n < page.count && !c->is_known; n++) {
-			const struct instance *i = page_record(&page, &instance_type, n);
-
-			c->is_known = instance_state_is_live(i->state) &&
-			              is_its_service(i, c->service, session_arena(s));
-			if (c->is_known)
-				c->instance = *i;
-		}
-		q.cursor = page.next;
-	} while (page.next.n && !c->is_known);
-	return RC_OK;
+	while (!c->is_known && (i = session_next(s, &all, &rc, e))) {
+		c->is_known = instance_state_is_live(i->state) && is_its_service(i, c->service, session_arena(s));
+		if (c->is_known)
+			c->instance = *i;
+	}
+	return rc;
 }
 
 static enum rc read_ecs(const struct delivery *d, struct arena *a, struct ecs_call *ret, struct err *e)
@@ -150,7 +142,7 @@ static enum rc read_ecs(const struct delivery *d, struct arena *a, struct ecs_ca
 
 /* --- what comes of it --- */
 
-/* An unknown service is not ours: nothing comes of it. */
+/* An unknown service is not ours, and its events are ignored. */
 enum rc instance_call_ecs(struct call *call, struct err *e)
 {
 	struct ecs_call *c = arena_alloc(call->arena, sizeof(*c));
@@ -170,15 +162,14 @@ static void set_ecs_error(struct session *s, struct instance *i, const struct ec
 	                               session_now(s).ms);
 }
 
-/* The contract's section 7. Sagas see to SUSPENDING, RESUMING and SCALING themselves. */
+/* The contract's section 7. SUSPENDING, RESUMING and SCALING are left to their sagas. */
 static enum rc judge(struct session *s, struct instance *i, const struct ecs_call *c, struct err *e)
 {
 	struct str name = c->event.name;
 	int64_t    now_ms = session_now(s).ms;
 
-	if (str_starts_with(name, STR("SERVICE_")) &&
-	    str_starts_with(str_of(name.p + 8, name.n - 8), STR("DEPLOYMENT_")))
-		name = str_of(name.p + 8, name.n - 8);
+	if (str_starts_with(name, STR("SERVICE_DEPLOYMENT_")))
+		name = str_skip(name, strlen("SERVICE_"));
 	if (str_eq(name, STR("SERVICE_STEADY_STATE"))) {
 		bool is_whole = c->tasks.running == i->desired_count && c->tasks.is_healthy;
 

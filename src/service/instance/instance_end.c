@@ -5,13 +5,12 @@
  *
  * Always true:
  *   1. The end of a saga that was taken over changes nothing. [instance_on_end()]
- *   2. A completion is told once for an operation: when it ends, or when it is parked; not again when a person has it
- *      go on. [end_operation()]
- *   3. What a parked saga may have left is named in the instance's lastError, and the saga stays its operation.
+ *   2. A completion is told once for an operation: when it ends or is parked; not again when a person resumes it.
+ *      [end_operation()]
+ *   3. The instance's lastError lists what a parked saga may have left, and the saga stays its operation.
  *      [note_failure()]
- *   4. No event has a secret in it: of a resource it names the id.
+ *   4. No event contains a secret; resources are named by id.
  */
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "kernel/event.h"
@@ -163,11 +162,6 @@ static enum rc arm_removal(struct session *s, const struct instance *i, struct e
 
 /* --- archives --- */
 
-static struct str archive_timer(struct session *s, struct str id)
-{
-	return str_format(session_arena(s), "instance-archive/%.*s", STR_ARG(id));
-}
-
 enum rc instance_keep_backup(struct session *s, struct backup *b, int64_t archive_ms, struct err *e)
 {
 	struct backup old;
@@ -186,7 +180,7 @@ enum rc instance_keep_backup(struct session *s, struct backup *b, int64_t archiv
 	old.until_ms = session_now(s).ms + archive_ms;
 	session_put(s, &backup_type, &old);
 	*b = old;
-	timer = (struct timer){ .name = archive_timer(s, b->id),
+	timer = (struct timer){ .name = str_format(session_arena(s), "instance-archive/%.*s", STR_ARG(b->id)),
 		                .due_ms = b->until_ms,
 		                .type = STR(EVENT_ARCHIVE_DUE),
 		                .subject = instance_subject(s, b->instance),
@@ -227,8 +221,7 @@ static enum rc end_operation(struct session *s, const struct instance *i, const 
 	return was_told ? RC_OK : instance_tell_end(s, i, &o, e);
 }
 
-/* A person had a parked creation go on, and now nothing is left; or a size that could not be changed has come about
- * after all. */
+/* A person resumed a parked creation, and now nothing is left; or a change of size succeeded after all. */
 static enum rc end_late(struct session *s, struct instance *i, const struct saga *saga, const struct instance_job *job,
                         struct err *e)
 {

@@ -1,35 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * instance_intake.c - commands for instances as they come in: bare, a list, or wrapped by a queue; also in the envelope
- * of EventBridge.
+ * instance_intake.c - commands for instances as they arrive: bare, in a list, wrapped by a queue, or in the envelope of
+ * EventBridge.
  *
- * A command is taken once: it is known by tenant, type and correlation id, whatever the queue's own id of the message
- * is. Commands of one tenant are done in their order.
+ * A command is accepted once, whatever id the queue gave the message: tenant, type and correlation id identify it. The
+ * commands of one tenant run in order.
  */
-#include <stdlib.h>
-
 #include "base/arena.h"
 #include "base/json.h"
 #include "service/instance/instances.h"
 
 enum { TYPE_MAX = 40 }; /* with the longest tenant it is an id of at most 128 bytes */
 
-static bool is_type(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (!(s.p[i] >= 'A' && s.p[i] <= 'Z') && s.p[i] != '_')
-			return false;
-	return s.n > 0 && s.n <= TYPE_MAX;
-}
-
 static enum rc read_command(const json_t *command, struct arena *a, struct intake_record *ret, struct err *e)
 {
 	struct str type, tenant, correlation;
-	char      *text;
 
 	if (!json_is_object(command))
 		return err_set(e, RC_INVALID, "a command must be an object with eventType, tenantId and correlationId");
-	if (!json_take_text(command, "eventType", a, &type) || !is_type(type))
+	if (!json_take_text(command, "eventType", a, &type) || !type.n || type.n > TYPE_MAX || !str_is_of(type, "A-Z_"))
 		return err_set(e, RC_INVALID, "eventType: is required, such as START_CLUSTER_CREATION");
 	if (!json_take_text(command, "tenantId", a, &tenant) || !tenant_id_is_ok(tenant))
 		return err_set(e, RC_INVALID,
@@ -41,14 +30,12 @@ static enum rc read_command(const json_t *command, struct arena *a, struct intak
 		               INSTANCE_KEY_MAX);
 	ret->id = str_format(a, "%.*s|%.*s|%016llx", STR_ARG(tenant), STR_ARG(type),
 	                     (unsigned long long)str_hash(correlation, 0));
-	text = json_dumps(command, JSON_COMPACT);
 	ret->event = (struct event){ .type = str_format(a, INSTANCE_COMMANDS ":%.*s", STR_ARG(type)),
 		                     .source = STR(INSTANCE_COMMANDS),
 		                     .subject = str_format(a, "tenant/%.*s", STR_ARG(tenant)),
 		                     .actor = STR("inbox/" INSTANCE_COMMANDS),
 		                     .detail = JSON_OF(a, member_str("id", ret->id), member_str("detail-type", type),
-		                                       member_raw("detail", str_from(text))) };
-	free(text);
+		                                       member_raw("detail", json_dump(a, command))) };
 	return ret->event.detail.n > DETAIL_MAX
 	               ? err_set(e, RC_INVALID, "the command has more than %d bytes", DETAIL_MAX)
 	               : RC_OK;
@@ -87,7 +74,7 @@ enum rc instance_intake(struct str body, struct arena *a, struct intake_record *
 	list = json_is_array(parsed) ? parsed : json_object_get(parsed, "Records");
 	count = json_is_array(list) ? json_array_size(list) : 1;
 	if (count < 1 || count > INTAKE_RECORDS_MAX)
-		return err_set(e, RC_INVALID, "there are %zu commands in the body; right are 1 to %d", count,
+		return err_set(e, RC_INVALID, "there are %zu commands in the body; there must be 1 to %d", count,
 		               INTAKE_RECORDS_MAX);
 	*ret = arena_alloc(a, count * sizeof(**ret));
 	*ret_count = count;

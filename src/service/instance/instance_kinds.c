@@ -10,7 +10,6 @@
  * then both data sets are archived; only then anything is deleted, and each deletion is checked. A step that does not
  * succeed ends the saga; the next one goes through the same steps, and finds done what is done.
  */
-#include "base/arena.h"
 #include "base/json.h"
 #include "service/instance/instance_private.h"
 

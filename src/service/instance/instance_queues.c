@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * instance_queues.c - what comes to instances by itself: commands of the inbox, archives whose time is over, removals to
- * be tried again; and the figures of what has ended. Events of the container service are in instance_ecs.c.
+ * instance_queues.c - the queues of instances: commands of the inbox, archives that have expired, removals to be tried
+ * again, and figures of what has ended. Events of the container service are in instance_ecs.c.
  *
- * A command that the state does not allow is answered with a completion that says FAILED, for its sender waits for one;
- * while an operation is under way it is tried again until that has ended. What makes no sense is a dead letter at once.
+ * A command that the state does not allow is answered with a completion that says FAILED, because its sender waits for
+ * one. While an operation is under way it is tried again. What makes no sense is a dead letter at once.
  */
 #include "base/arena.h"
 #include "base/json.h"
@@ -74,23 +74,21 @@ static enum rc read_command(const struct command *command, const json_t *detail,
 	return p.count ? err_set(e, RC_INVALID, "%.*s", STR_ARG(p.items[0].message)) : RC_OK;
 }
 
-/* Nobody waits for a command that cannot be done but its sender. */
+/* The sender of a command waits for its completion, also of one that is refused. */
 static enum rc tell_refusal(struct session *s, const struct instance_call *c, enum instance_op op,
                             const struct err *why, struct err *e)
 {
 	struct arena *a = session_arena(s);
 	struct str    error = instance_error(a, err_code(why), str_from(why->msg), STR(""), STR(""), session_now(s).ms);
-	struct event  event = { .type = str_from(instance_op_events[op]),
-		                .subject = str_format(a, "tenant/%.*s", STR_ARG(c->tenant)),
-		                .actor = STR("instances"),
-		                .detail = JSON_OF(a, member_word("eventType", instance_op_events[op]),
-		                                  member_str("tenantId", c->tenant),
-		                                  member_time("timestamp", session_now(s).ms),
-		                                  member_word("status", "FAILED"), member_raw("resources", STR("{}")),
-		                                  member_if_any(member_str("correlationId", c->correlation_id)),
-		                                  member_raw("error", error)) };
 
-	return session_emit(s, &event, e);
+	return session_tell(s, instance_op_events[op], str_format(a, "tenant/%.*s", STR_ARG(c->tenant)),
+	                    STR("instances"), STR(""),
+	                    JSON_OF(a, member_word("eventType", instance_op_events[op]),
+	                            member_str("tenantId", c->tenant), member_time("timestamp", session_now(s).ms),
+	                            member_word("status", "FAILED"), member_raw("resources", STR("{}")),
+	                            member_if_any(member_str("correlationId", c->correlation_id)),
+	                            member_raw("error", error)),
+	                    e);
 }
 
 static enum rc handle_command(struct session *s, const struct delivery *d, void *arg, struct err *e)
@@ -118,7 +116,7 @@ static enum rc handle_command(struct session *s, const struct delivery *d, void 
 	return err_set(e, rc, "%s", why.msg);
 }
 
-/* --- archives whose time is over --- */
+/* --- archives that have expired --- */
 
 struct archive_call {
 	struct instance_world *world;
@@ -145,7 +143,7 @@ static enum rc settle_archive(struct session *s, const struct call *call, struct
 {
 	const struct archive_call *c = call->result;
 	struct backup              b;
-	struct instance            i = { .id = c->backup };
+	struct instance            i = { 0 };
 	bool                       is_there;
 	enum rc                    rc = session_find(s, &backup_type, c->backup, &b, &is_there, e);
 
@@ -184,18 +182,13 @@ static enum rc handle_removal(struct session *s, const struct delivery *d, void 
 
 /* --- figures --- */
 
-/* It had begun: what was refused or cancelled before is not rolled back. */
-static bool has_step(const json_t *detail)
-{
-	return json_is_string(json_object_get(json_object_get(detail, "error"), "step"));
-}
-
 static enum rc handle_figures(struct session *s, const struct delivery *d, void *arg, struct err *e)
 {
 	const struct instance_world *w = arg;
 	CLEANUP(json_freep) json_t  *detail = NULL;
 	struct str                   status;
 	int64_t                      ms;
+	bool                         is_good, has_begun;
 	char                         labels[80];
 
 	(void)s;
@@ -203,16 +196,17 @@ static enum rc handle_figures(struct session *s, const struct delivery *d, void 
 		return RC_OK; /* no figure is worth a dead letter */
 	if (!json_get_text(detail, "status", &status) || !json_get_number(detail, "durationMs", 0, &ms))
 		return RC_OK;
+	is_good = str_eq(status, STR("SUCCESS"));
+	has_begun = json_is_string(
+	        json_object_get(json_object_get(detail, "error"), "step")); /* else nothing to undo */
 	for (int op = 0; op < OP_COUNT; op++) {
-		bool is_good = str_eq(status, STR("SUCCESS"));
-
 		if (!str_eq(d->event.type, str_from(instance_op_events[op])))
 			continue;
 		snprintf(labels, sizeof(labels), "%s,%s", instance_op_names[op], is_good ? "success" : "failure");
 		metrics_add(w->metrics, METRIC_INSTANCE_OPERATIONS, labels, 1);
 		if (is_good)
 			metrics_observe(w->metrics, METRIC_INSTANCE_DURATION, instance_op_names[op], (double)ms / 1000);
-		if (!is_good && op == OP_CREATE && has_step(detail))
+		if (!is_good && op == OP_CREATE && has_begun)
 			metrics_add(w->metrics, METRIC_INSTANCE_ROLLBACKS, "", 1);
 	}
 	return RC_OK;
@@ -221,28 +215,26 @@ static enum rc handle_figures(struct session *s, const struct delivery *d, void 
 void instance_queues(struct instance_world *w, struct queue ret[INSTANCE_QUEUES],
                      const char *ret_events[INSTANCE_QUEUES])
 {
-	ret[0] = (struct queue){ .name = INSTANCE_COMMANDS_QUEUE,
-		                 .handle = handle_command,
-		                 .arg = w,
-		                 .buries_nonsense = true,
-		                 .tries = COMMAND_TRIES };
-	ret[1] = (struct queue){ .name = INSTANCE_ECS_QUEUE,
-		                 .call = instance_call_ecs,
-		                 .settle = instance_settle_ecs,
-		                 .arg = w,
-		                 .buries_nonsense = true,
-		                 .tries = 10 };
-	ret[2] = (struct queue){ .name = INSTANCE_ARCHIVES_QUEUE,
-		                 .call = call_archive,
-		                 .settle = settle_archive,
-		                 .arg = w,
-		                 .tries = ARCHIVE_TRIES,
-		                 .backoff_max_ms = HOUR_MS };
-	ret[3] = (struct queue){ .name = INSTANCE_REMOVALS_QUEUE, .handle = handle_removal, .arg = w, .tries = 10 };
-	ret[4] = (struct queue){ .name = INSTANCE_FIGURES_QUEUE, .handle = handle_figures, .arg = w, .is_heard = true };
-	ret_events[0] = INSTANCE_COMMAND_EVENTS;
-	ret_events[1] = INSTANCE_ECS_EVENTS;
-	ret_events[2] = EVENT_ARCHIVE_DUE;
-	ret_events[3] = EVENT_REMOVAL_DUE;
-	ret_events[4] = INSTANCE_COMPLETE_EVENTS;
+	static const struct {
+		const char  *events;
+		struct queue queue;
+	} rows[INSTANCE_QUEUES] = {
+		{ INSTANCE_COMMAND_EVENTS,
+		  { INSTANCE_COMMANDS_QUEUE, .handle = handle_command, .buries_nonsense = true,
+		    .tries = COMMAND_TRIES } },
+		{ INSTANCE_ECS_EVENTS,
+		  { INSTANCE_ECS_QUEUE, .call = instance_call_ecs, .settle = instance_settle_ecs,
+		    .buries_nonsense = true, .tries = 10 } },
+		{ EVENT_ARCHIVE_DUE,
+		  { INSTANCE_ARCHIVES_QUEUE, .call = call_archive, .settle = settle_archive, .tries = ARCHIVE_TRIES,
+		    .backoff_max_ms = HOUR_MS } },
+		{ EVENT_REMOVAL_DUE, { INSTANCE_REMOVALS_QUEUE, .handle = handle_removal, .tries = 10 } },
+		{ INSTANCE_COMPLETE_EVENTS, { INSTANCE_FIGURES_QUEUE, .handle = handle_figures, .is_heard = true } },
+	};
+
+	for (size_t i = 0; i < INSTANCE_QUEUES; i++) {
+		ret[i] = rows[i].queue;
+		ret[i].arg = w;
+		ret_events[i] = rows[i].events;
+	}
 }

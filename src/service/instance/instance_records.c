@@ -3,7 +3,6 @@
 #include "service/instance/instance_records.h"
 
 #include "base/attr.h"
-#include "service/instance/instance_table.h"
 #include "store/record_rows.h"
 
 enum { UTF8_MAX = 4, BY_MAX = 160, EVENT_MAX = 512, ONCE_MAX = TENANT_ID_MAX + 1 + INSTANCE_KEY_MAX };

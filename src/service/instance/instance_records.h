@@ -104,3 +104,6 @@ struct instance_scan_result {
 };
 enum { SCAN_FINDINGS_MAX = 16384 };
 extern const struct record_type instance_scan_type;
+
+/* Instances as the document's table {env}-tenant-resources has them: of a struct instance. (instance_table.c) */
+record_items_fn instance_items;

@@ -3,15 +3,15 @@
  * instance_scan.c - the records of instances compared with what there really is: how many tasks run, and which
  * resources are whose.
  *
- * A resource of no live instance is an orphan. A pass names it; only a person's call removes it. Even then it is not
- * deleted where it is found, for it might be a new instance's by then: the tenant gets a record of it, FAILED, and that
- * record is removed as any other is: the tenant can have no other instance meanwhile, and what may be data is archived
- * before. [adopt()] An instance at rest without one of its resources is only named: what to do about that is for a person.
+ * A resource of no live instance is an orphan. A pass only reports it; a person's call removes it. Even then it is not
+ * deleted where it is found, because it might belong to a new instance by then: the tenant gets a FAILED record for it,
+ * which is removed like any other. Meanwhile the tenant can have no other instance, and data is archived first. [adopt()]
+ * An instance at rest that lacks a resource is only reported: a person decides what to do.
  *
  * Always true, of what is removed [judge()]:
- *   1. An earlier scan has seen all its kinds an hour ago, so nothing of it is younger than that, whatever a driver
- *      knows of ages. What a scan has no room to keep is new to the next one.
- *   2. Data go without an archive only if the call says so, and only where no archive can be made.
+ *   1. A scan saw all its kinds an hour ago or earlier, so nothing of it is younger, whatever a driver knows of ages.
+ *      What a scan has no room to keep is new to the next one.
+ *   2. Data is removed without an archive only if the call says so, and only where no archive can be made.
  */
 #include <stdlib.h>
 
@@ -89,10 +89,8 @@ static enum rc watch_page(const struct page *page, struct arena *a, void *arg, s
 enum rc instance_watch(const struct instance_world *world, struct instance_watch *ret, struct err *e)
 {
 	struct watching w = { .world = world, .ret = ret };
-	struct query    q = {
-		   .type = &instance_type, .index = INSTANCE_BY_STATE, .hash = value_int(INSTANCE_ACTIVE), .limit = PAGE
-	};
-	enum rc rc;
+	struct query    q = query_of(&instance_type, INSTANCE_BY_STATE, value_int(INSTANCE_ACTIVE), PAGE);
+	enum rc         rc;
 
 	*ret = (struct instance_watch){ 0 };
 	rc = store_read_pages(world->store, &q, watch_page, &w, e);
@@ -100,6 +98,17 @@ enum rc instance_watch(const struct instance_world *world, struct instance_watch
 		metrics_set(world->metrics, METRIC_INSTANCES_BELOW, (double)ret->below);
 		metrics_set(world->metrics, METRIC_INSTANCES_ACTIVE, (double)ret->active);
 	}
+	return rc;
+}
+
+enum rc pass_watch_instances(const struct pass *p, struct pass_result *ret, struct err *e)
+{
+	struct instance_watch w = { 0 };
+	enum rc               rc = instance_watch(p->instances, &w, e);
+
+	pass_count(ret, "looked", w.looked, METRIC__COUNT);
+	pass_count(ret, "below", w.below, METRIC__COUNT);
+	pass_count(ret, "failed", w.failed, METRIC__COUNT);
 	return rc;
 }
 
@@ -169,14 +178,6 @@ static void note(struct scanning *sc, struct str tenant, struct str instance, un
 	json_close_array(&sc->out);
 }
 
-static void note_missing(struct scanning *sc, const struct instance *i, unsigned kinds)
-{
-	if (++sc->ret->missing > FINDINGS_SHOWN)
-		return;
-	note(sc, i->tenant, i->id, kinds);
-	JSON_PUT(&sc->out, member_word("finding", "missing"), member_end());
-}
-
 static void note_orphan(struct scanning *sc, const struct holding *h, enum orphan_verdict verdict)
 {
 	if (++sc->ret->orphans > FINDINGS_SHOWN)
@@ -214,8 +215,10 @@ static enum rc compare_page(const struct page *page, struct arena *a, void *arg,
 			continue;
 		if (h)
 			h->is_known = true;
-		if (missing)
-			note_missing(sc, i, missing);
+		if (missing && ++sc->ret->missing <= FINDINGS_SHOWN) {
+			note(sc, i->tenant, i->id, missing);
+			JSON_PUT(&sc->out, member_word("finding", "missing"), member_end());
+		}
 	}
 	return RC_OK;
 }
@@ -236,7 +239,7 @@ static bool names_kind(const json_t *resources, int kind)
 	return false;
 }
 
-/* Since when it was there with all that it has now; now: it is new, or something has come to it. */
+/* Since when it has had all of these kinds; now, if it is new or has more than it had. */
 static int64_t find_since(const struct scanning *sc, const struct holding *h)
 {
 	const json_t *item;
@@ -284,8 +287,8 @@ static enum orphan_verdict judge(const struct scanning *sc, const struct holding
 	return ORPHAN_REMOVABLE;
 }
 
-/* A record of what nobody has, so that it can be removed as anything else is. The tenant may have got an instance
- * since: then it is that one's. */
+/* A record for the orphans, so that they are removed as an instance is. If the tenant has a new instance by now, they
+ * belong to that. */
 static enum rc adopt(struct session *s, void *arg, struct err *e)
 {
 	struct scanning     *sc = arg;
@@ -360,19 +363,15 @@ static enum rc keep_result(struct session *s, void *arg, struct err *e)
 
 static enum rc prune_keys(struct session *s, void *arg, struct err *e)
 {
-	size_t      *removed = arg;
-	struct query q = { .type = &once_type,
-		           .index = ONCE_BY_AGE,
-		           .hash = value_int(1),
-		           .has_sort_max = true,
-		           .sort_max = session_now(s).ms - ONCE_KEPT_DAYS * (int64_t)DAY_MS,
-		           .limit = PRUNED };
-	struct page  page;
-	enum rc      rc = session_query(s, &q, &page, e);
+	size_t            *removed = arg;
+	int64_t            oldest_ms = session_now(s).ms - ONCE_KEPT_DAYS * (int64_t)DAY_MS;
+	struct records     old = { .query = query_until(&once_type, ONCE_BY_AGE, value_int(1), oldest_ms, PRUNED),
+		                   .pages_max = 1 };
+	const struct once *once;
+	enum rc            rc;
 
-	*removed = rc ? 0 : page.count;
-	for (size_t n = 0; !rc && n < page.count; n++)
-		session_delete(s, &once_type, record_key(&once_type, page_record(&page, &once_type, n)));
+	for (*removed = 0; (once = session_next(s, &old, &rc, e)); ++*removed)
+		session_delete(s, &once_type, once->key);
 	return rc;
 }
 
@@ -412,5 +411,16 @@ enum rc instance_scan(const struct instance_world *w, enum instance_scan_mode mo
 	do
 		rc = rc ? rc : store_run(w->store, prune_keys, &removed, a, e);
 	while (!rc && removed == PRUNED);
+	return rc;
+}
+
+enum rc pass_find_orphan_resources(const struct pass *p, struct pass_result *ret, struct err *e)
+{
+	struct instance_scan_result      r = { 0 };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	enum rc                          rc = instance_scan(p->instances, SCAN_KEEPS, STR(""), &a, &r, e);
+
+	pass_count(ret, "orphans", r.orphans, METRIC__COUNT);
+	pass_count(ret, "missing", r.missing, METRIC__COUNT);
 	return rc;
 }

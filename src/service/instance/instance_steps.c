@@ -3,18 +3,18 @@
  * instance_steps.c - what the steps of instances' sagas do outside, with the driver. Which steps a saga has, in which
  * order and with which limits, is in instance_kinds.c.
  *
- * What a step has made is looked at again, and its id is in the record, before the next one begins. Going back takes away
- * what the record or the driver has, also what an earlier try has left.
+ * What a step made is checked, and its id is in the record, before the next one begins. Going back removes what the
+ * record or the driver has, including what an earlier try left.
  *
  * Always true:
  *   1. A saga that is not the instance's operation any more does nothing. [act(), undo()]
- *   2. What is another instance's is never deleted on the way back. [remove_own()]
+ *   2. Going back never deletes what belongs to another instance. [remove_own()]
  *   3. No data set of one that was active is deleted before there is an archive of it. [archive_all(), delete_part()]
  */
-#include "base/arena.h"
 #include "base/json.h"
 #include "kernel/defect.h"
 #include "service/instance/instance_private.h"
+#include "store/walk.h"
 
 struct step {
 	struct instance_world  *world;
@@ -40,16 +40,6 @@ typedef enum rc step_fn(struct step *st, struct err *e);
 
 /* --- the frame of each call --- */
 
-static enum rc read_instance(struct session *s, void *arg, struct err *e)
-{
-	struct step *st = arg;
-	bool         is_there;
-	enum rc      rc = session_find(s, &instance_type, st->job.instance, &st->instance, &is_there, e);
-
-	st->is_stale = !is_there || !str_eq(st->instance.operation, st->call->saga->id);
-	return rc;
-}
-
 static struct instance_spec spec_of(const struct instance *i)
 {
 	struct instance_spec spec = { .tenant = i->tenant,
@@ -74,13 +64,16 @@ static enum instance_resource resource_named(const char *name)
 
 static enum rc look(struct saga_call *c, struct step *ret, struct err *e)
 {
+	bool    is_there;
 	enum rc rc;
 
 	*ret = (struct step){ .world = c->world, .call = c, .arena = c->arena };
 	ret->driver = ret->world->driver;
 	if ((rc = instance_job_read(c->saga->input, c->arena, &ret->job, e)) ||
-	    (rc = store_read(ret->world->store, read_instance, ret, c->arena, e)))
+	    (rc = store_find(ret->world->store, &instance_type, ret->job.instance, c->arena, &ret->instance, &is_there,
+	                     e)))
 		return rc;
+	ret->is_stale = !is_there || !str_eq(ret->instance.operation, c->saga->id);
 	ret->spec = spec_of(&ret->instance);
 	ret->kind = resource_named(instance_step_name(ret->job.op, (size_t)c->saga->step));
 	return RC_OK;
@@ -99,7 +92,7 @@ static enum rc act(struct saga_call *c, step_fn *run, struct err *e)
 	return run(&st, e);
 }
 
-/* Nothing is to be taken back by who was taken over. */
+/* An operation that was taken over has nothing to undo. */
 static enum rc undo(struct saga_call *c, step_fn *run, struct err *e)
 {
 	struct step st;
@@ -113,7 +106,7 @@ static enum rc undo(struct saga_call *c, step_fn *run, struct err *e)
 struct record_change {
 	struct step          *step;
 	enum instance_trigger on; /* INSTANCE_TRIGGER_COUNT: the state stays */
-	bool                  sets_outputs, has_lost_operation;
+	bool                  sets_outputs;
 	struct str            outputs;
 	int64_t               running; /* -1: as it was */
 	struct backup        *backup;
@@ -216,8 +209,8 @@ static enum rc create_part(struct step *st, struct err *e)
 	          : note_outputs(st, trigger_after(st->kind), outputs, e);
 }
 
-/* On the way back: what is there and not in the record may be another instance's, left behind by an accident. Whose it is, the driver says; else who
- * makes it again hears it. */
+/* When going back: what is there but not in the record may be another instance's. The driver says whose it is; if it
+ * does not, creating it again tells. */
 static enum rc is_own(struct step *st, enum instance_resource kind, struct str outputs, bool *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *o = NULL;
@@ -263,7 +256,7 @@ static enum rc remove_part(struct step *st, struct err *e)
 
 STEP(begin_creation, advance(st, INSTANCE_ON_BEGIN, e))
 
-/* The last of going back: what an earlier try has left, which this one has not come to, goes too. */
+/* The last undo also removes what an earlier try left and this one has not reached. */
 static enum rc remove_rest(struct step *st, struct err *e)
 {
 	enum rc rc = RC_OK;
@@ -278,7 +271,7 @@ static enum rc remove_rest(struct step *st, struct err *e)
 	return rc;
 }
 
-/* Of a removal, and of parking: for good. */
+/* For removals and parking: for good. */
 static enum rc delete_part(struct step *st, struct err *e)
 {
 	enum rc rc;
@@ -316,7 +309,7 @@ static enum rc count_tasks(struct step *st, int64_t wanted, enum instance_trigge
 	return save(st, (struct record_change){ .on = on, .running = tasks.running }, e);
 }
 
-/* What the container service has given up does not become stable by waiting. */
+/* Waiting does not help once the container service has given up. */
 static enum rc wait_stable(struct step *st, struct err *e)
 {
 	bool is_new = st->job.op == OP_CREATE;
@@ -330,7 +323,7 @@ STEP(wait_drained, count_tasks(st, 0, INSTANCE_TRIGGER_COUNT, e))
 STEP(start_tasks, st->driver->ops->scale(st->driver, st->job.tenant, st->instance.desired_count, e))
 STEP(start_again, st->driver->ops->scale(st->driver, st->job.tenant, st->job.count_before, e))
 
-/* Where there are no workers there is nothing to stop. */
+/* Without workers there is nothing to stop. */
 static enum rc stop_tasks(struct step *st, struct err *e)
 {
 	enum rc rc = st->driver->ops->scale(st->driver, st->job.tenant, 0, e);
@@ -343,7 +336,7 @@ static enum rc stop_tasks(struct step *st, struct err *e)
 
 /* --- the route --- */
 
-/* Of a removal it may be gone. */
+/* During a removal it may be gone already. */
 static enum rc set_route(struct step *st, enum instance_route to, struct err *e)
 {
 	enum rc rc = st->driver->ops->set_route(st->driver, st->job.tenant, to, e);
@@ -359,7 +352,7 @@ STEP(close_route, set_route(st, ROUTE_CLOSED, e))
 STEP(suspend_route, set_route(st, ROUTE_SUSPENDED, e))
 STEP(park_route, set_route(st, ROUTE_PARKED, e))
 
-/* One request through the rule, which only we can pass. */
+/* One request through the rule that only we can pass. */
 static enum rc check_health(struct step *st, struct err *e)
 {
 	enum rc rc = verify(st, INSTANCE_ROUTE, true, e);
@@ -392,7 +385,7 @@ static enum rc archive_as(struct step *st, struct str name, enum backup_kind kin
 STEP(archive_by_hand, archive_as(st, st->job.backup, BACKUP_BY_HAND, e))
 STEP(archive_before_restore, archive_as(st, st->job.safety, BACKUP_BEFORE_RESTORE, e))
 
-/* One that never was active has nothing of the tenant in it. */
+/* One that was never active has no data of the tenant. */
 static enum rc archive_all(struct step *st, struct err *e)
 {
 	if (!st->instance.has_data || st->instance.archive.n || HAS_DEFECT(NO_ARCHIVE))

@@ -5,16 +5,14 @@
  * Always true:
  *   1. A tenant has one live instance at most: its slot names it, and is read by whoever makes another.
  *      [instance_create()]
- *   2. One operation at a time: an instance names its own; who finds one under way is refused. Only of one that FAILED
- *      it may be a saga that is parked with
- *      leftovers; the next command takes over, and that saga, when it goes on, finds that it is not the instance's any
- *      more. [take_over()]
+ *   2. One operation at a time: an instance names its own, and a command that finds one under way is refused. The
+ *      operation of a FAILED one may be a saga that is parked with leftovers: the next command takes over, and the
+ *      steps of that saga do nothing from then on. [take_over()]
  *   3. The same Idempotency-Key gets the same answer for 30 days. [find_repeat()]
  *
  * Not here: what the sagas do (instance_kinds.c, instance_steps.c), what follows from their ends (instance_end.c).
  */
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "kernel/defect.h"
@@ -35,16 +33,11 @@ struct str instance_subject(struct session *s, struct str id)
 enum rc instance_emit(struct session *s, const char *type, const struct instance *i, struct str actor,
                       struct str request_id, struct str detail, struct err *e)
 {
-	struct event event = { .type = str_from(type),
-		               .subject = instance_subject(s, i->id),
-		               .actor = utf8_line(session_arena(s), actor, ACTOR_SHOWN_MAX),
-		               .request_id = request_id,
-		               .detail = detail };
-
-	return session_emit(s, &event, e);
+	return session_tell(s, type, instance_subject(s, i->id), utf8_line(session_arena(s), actor, ACTOR_SHOWN_MAX),
+	                    request_id, detail, e);
 }
 
-/* The tenant's instance with this id; without an id its last, without a tenant whosever it is. */
+/* The tenant's instance with this id. Without an id: its last one. Without a tenant: anybody's. */
 static enum rc load(struct session *s, struct instance_call *c, struct instance *ret, struct err *e)
 {
 	struct tenant_slot slot;
@@ -62,26 +55,11 @@ static enum rc load(struct session *s, struct instance_call *c, struct instance 
 	return rc;
 }
 
-/* Of one that FAILED the operation may be a saga that is parked: that one is nobody's business but a person's. */
+/* The operation of one that FAILED may be a parked saga, which is not in the way of a command. */
 static enum rc see_if_busy(struct session *s, const struct instance *i, bool *ret, struct err *e)
 {
-	struct saga saga;
-	bool        is_there;
-	enum rc     rc;
-
 	*ret = i->operation.n > 0;
-	if (!*ret || i->state != INSTANCE_FAILED)
-		return RC_OK;
-	rc = session_find(s, &saga_type, i->operation, &saga, &is_there, e);
-	*ret = is_there && (saga.state == SAGA_RUNNING || saga.state == SAGA_UNDOING);
-	return rc;
-}
-
-static enum rc refuse(struct instance_call *c, const struct instance *i, enum instance_op op, enum rc rc)
-{
-	c->refused = i->state;
-	c->requested = op;
-	return rc;
+	return *ret && i->state == INSTANCE_FAILED ? saga_is_under_way(s, i->operation, ret, e) : RC_OK;
 }
 
 static struct str new_id(struct session *s, const char *prefix)
@@ -92,8 +70,7 @@ static struct str new_id(struct session *s, const char *prefix)
 	return str_format(session_arena(s), "%s%s", prefix, id);
 }
 
-/* A saga that is parked with what a rollback left behind has nothing to do any more; and a creation that nobody has
- * begun is over. */
+/* A saga that is parked with leftovers has nothing more to do, and a creation that has not begun is cancelled. */
 static enum rc take_over(struct session *s, const struct instance_call *c, const struct instance *i, struct err *e)
 {
 	struct saga_action retry = { .id = i->operation,
@@ -145,11 +122,10 @@ static enum rc begin(struct session *s, struct instance_call *c, struct instance
 	i->requested_by = actor;
 	i->updated_ms = c->operation.started_ms;
 	session_add(s, &operation_type, &c->operation);
-	session_put(s, &instance_type, i);
+	(i->version ? session_put : session_add)(s, &instance_type, i);
 	c->instance = *i;
-	rc = session_start(s, instance_kind_name(job->op), c->operation.id, instance_subject(s, i->id),
-	                   instance_job_write(job, a), actor, e);
-	if (rc)
+	if ((rc = session_start(s, instance_kind_name(job->op), c->operation.id, instance_subject(s, i->id),
+	                        instance_job_write(job, a), actor, e)))
 		return rc;
 	return instance_emit(s, EVENT_INSTANCE_STARTED, i, actor, c->request_id,
 	                     JSON_OF(a, member_str("instanceId", i->id), member_str("tenantId", i->tenant),
@@ -171,33 +147,6 @@ static struct instance_job job_of(const struct instance_call *c, const struct in
 		                      .archive_ms = c->world->archive_ms };
 }
 
-/* Read it, see that nothing is under way, and move it along the table; for INSTANCE_TRIGGER_COUNT it stays where it
- * is, in one of these states. */
-static enum rc enter(struct session *s, struct instance_call *c, enum instance_op op, enum instance_trigger on,
-                     uint32_t states, struct instance *ret, struct err *e)
-{
-	bool    is_busy;
-	enum rc rc = load(s, c, ret, e);
-
-	if (rc || (rc = see_if_busy(s, ret, &is_busy, e)))
-		return rc;
-	if (is_busy && !(op == OP_DELETE && ret->state == INSTANCE_PENDING_PROVISIONING))
-		return refuse(
-		        c, ret, op,
-		        err_set_code(
-		                e, RC_UNFIT, "OPERATION_IN_PROGRESS",
-		                "instance %.*s is %s, operation %.*s is in progress: wait until it has ended, then try again",
-		                STR_ARG(ret->id), instance_state_name(ret->state), STR_ARG(ret->operation)));
-	if (on < INSTANCE_TRIGGER_COUNT)
-		return refuse(c, ret, op, instance_apply(ret, on, session_now(s).ms, e));
-	if (!(states & UINT32_C(1) << ret->state))
-		return refuse(c, ret, op,
-		              err_set_code(e, RC_UNFIT, "INVALID_STATUS_TRANSITION",
-		                           "instance %.*s is %s: %s is not possible", STR_ARG(ret->id),
-		                           instance_state_name(ret->state), instance_op_names[op]));
-	return RC_OK;
-}
-
 /* --- create --- */
 
 static enum rc find_repeat(struct session *s, struct instance_call *c, struct str *ret_key, struct err *e)
@@ -214,87 +163,63 @@ static enum rc find_repeat(struct session *s, struct instance_call *c, struct st
 		return RC_OK;
 	if (once.body != c->body)
 		return err_set_code(e, RC_CONFLICT, "CONFLICT",
-		                    "this Idempotency-Key was used for another request: take a new one");
+		                    "this Idempotency-Key was used for another request: use a new one");
 	if ((rc = session_get(s, &instance_type, once.instance, &c->instance, e)))
 		return rc;
 	return session_get(s, &operation_type, once.operation, &c->operation, e);
 }
 
-static void note_once(struct session *s, const struct instance_call *c, struct str key)
+/* The tenant's last instance decides. There may be none, or it is gone, failed before it ever ran, or is in the way. */
+static enum rc look_for_another(struct session *s, const struct instance_call *c, struct tenant_slot *ret_slot,
+                                struct instance *ret, struct err *e)
 {
-	struct once once = { .key = key,
-		             .body = c->body,
-		             .instance = c->instance.id,
-		             .operation = c->operation.id,
-		             .lot = 1,
-		             .at_ms = session_now(s).ms };
-
-	if (c->once.n)
-		session_put(s, &once_type, &once);
-}
-
-/* The last one of the tenant decides: none, gone, failed before it ever ran, or in the way. */
-static enum rc look_for_another(struct session *s, struct instance_call *c, struct instance *ret, struct err *e)
-{
-	struct tenant_slot slot = { .tenant = c->tenant };
-	bool               is_there;
-	enum rc            rc = session_find(s, &tenant_slot_type, c->tenant, &slot, &is_there, e);
+	enum rc rc = session_find_or_new(s, &tenant_slot_type, c->tenant, ret_slot, e);
 
 	*ret = (struct instance){ .state = INSTANCE_NONE };
-	if (rc || !is_there)
+	if (rc || !ret_slot->instance.n || (rc = session_get(s, &instance_type, ret_slot->instance, ret, e)))
 		return rc;
-	if ((rc = session_get(s, &instance_type, slot.instance, ret, e)))
-		return rc;
-	if (!instance_state_is_live(ret->state)) {
-		*ret = (struct instance){ .state = INSTANCE_NONE };
-		return RC_OK;
-	}
-	if (HAS_DEFECT(SECOND_INSTANCE)) {
+	if (!instance_state_is_live(ret->state) || HAS_DEFECT(SECOND_INSTANCE)) {
 		*ret = (struct instance){ .state = INSTANCE_NONE };
 		return RC_OK;
 	}
 	if (ret->state == INSTANCE_FAILED && !ret->has_data)
 		return RC_OK; /* a rollback is over when it is FAILED */
-	return err_set_code(e, RC_CONFLICT, "CONFLICT", "tenant %.*s has instance %.*s already, which is %s%s",
+	return err_set_code(e, RC_CONFLICT, "CONFLICT", "tenant %.*s already has instance %.*s, which is %s%s",
 	                    STR_ARG(c->tenant), STR_ARG(ret->id), instance_state_name(ret->state),
 	                    ret->state == INSTANCE_FAILED ? ", with data in it: recover or delete it" : "");
 }
 
-static void take_slot(struct session *s, const struct instance *i)
+static enum rc set_version(const struct instance_call *c, struct instance *i, struct err *e)
 {
-	struct tenant_slot slot = { .tenant = i->tenant };
+	const char *versions = c->world->driver->ops->versions;
 
-	rc_ignore(session_get(s, &tenant_slot_type, i->tenant, &slot, NULL)); /* read before: its version */
-	slot.tenant = i->tenant;
-	slot.instance = i->id;
-	session_put(s, &tenant_slot_type, &slot);
+	i->wordpress_version = instance_version(c->want.wordpress_version, versions);
+	if (i->wordpress_version.n)
+		return RC_OK;
+	return err_set(e, RC_INVALID, "configuration.wordpressVersion: there is no WordPress %.*s here; there are: %s",
+	               STR_ARG(c->want.wordpress_version), versions);
 }
 
-static enum rc fill(struct instance_call *c, struct instance *i, struct err *e)
+static enum rc fill(const struct instance_call *c, struct instance *i, struct err *e)
 {
-	struct str version = instance_version(c->want.wordpress_version, c->world->driver->ops->versions);
-
-	if (!version.n)
-		return err_set(e, RC_INVALID,
-		               "configuration.wordpressVersion: there is no WordPress %.*s here; there are: %s",
-		               STR_ARG(c->want.wordpress_version), c->world->driver->ops->versions);
 	i->tenant = c->tenant;
 	i->organization = c->want.organization;
 	i->contact_email = c->want.contact_email;
 	i->opportunity_id = c->want.opportunity_id;
 	i->tier = c->want.tier < 0 ? TIER_STANDARD : (enum instance_tier)c->want.tier;
-	i->wordpress_version = version;
-	i->deployment = DEPLOYMENT_NONE; /* of a try before */
+	i->deployment = DEPLOYMENT_NONE; /* of an earlier try */
 	i->desired_count = c->want.desired_count ? c->want.desired_count : INSTANCE_COUNT_MIN;
-	return RC_OK;
+	return set_version(c, i, e);
 }
 
 enum rc instance_create(struct session *s, void *arg, struct err *e)
 {
 	struct instance_call *c = arg;
 	int64_t               now_ms = session_now(s).ms;
+	struct tenant_slot    slot;
 	struct instance       i;
 	struct instance_job   job;
+	struct once           once;
 	struct str            key;
 	bool                  is_new;
 	enum rc               rc;
@@ -302,7 +227,7 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 	c->is_repeat = false;
 	if ((rc = find_repeat(s, c, &key, e)) || c->is_repeat)
 		return rc;
-	if ((rc = look_for_another(s, c, &i, e)) || (rc = fill(c, &i, e)))
+	if ((rc = look_for_another(s, c, &slot, &i, e)) || (rc = fill(c, &i, e)))
 		return rc;
 	is_new = i.state == INSTANCE_NONE;
 	if (is_new) {
@@ -313,18 +238,15 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 		return rc;
 	i.started_ms = now_ms;
 	i.last_error = STR("");
-	take_slot(s, &i);
-	if (is_new) { /* it certainly is: read what is not there, so that the store knows */
-		struct instance none;
-		bool            is_there;
-
-		if ((rc = session_find(s, &instance_type, i.id, &none, &is_there, e)))
-			return rc;
-	}
+	slot.instance = i.id;
+	session_put(s, &tenant_slot_type, &slot);
 	job = job_of(c, &i, OP_CREATE);
-	if ((rc = begin(s, c, &i, &job, e)))
+	if ((rc = begin(s, c, &i, &job, e)) || !c->once.n)
 		return rc;
-	note_once(s, c, key);
+	once = (struct once){
+		.key = key, .body = c->body, .instance = i.id, .operation = i.operation, .lot = 1, .at_ms = now_ms
+	};
+	session_put(s, &once_type, &once);
 	return RC_OK;
 }
 
@@ -337,45 +259,170 @@ enum {
 	IN_FAILED = 1 << INSTANCE_FAILED
 };
 
-static enum rc begin_op(struct session *s, struct instance_call *c, enum instance_op op, enum instance_trigger on,
-                        uint32_t states, struct err *e)
+struct str instance_removal_timer(struct session *s, struct str id)
 {
-	struct instance     i;
-	struct instance_job job;
-	enum rc             rc = enter(s, c, op, on, states, &i, e);
-
-	if (rc)
-		return rc;
-	if (c->want.reason.n)
-		i.reason = c->want.reason;
-	job = job_of(c, &i, op);
-	return begin(s, c, &i, &job, e);
+	return str_format(session_arena(s), "instance-removal/%.*s", STR_ARG(id));
 }
 
-enum rc instance_scale(struct session *s, void *arg, struct err *e)
-{
-	struct instance_call *c = arg;
-	struct instance       i;
+/* One command, from here to its saga. */
+struct command {
+	struct session       *s;
+	struct instance_call *call;
+	struct instance       instance;
 	struct instance_job   job;
-	enum rc               rc = enter(s, c, OP_SCALE, INSTANCE_ON_SCALE, 0, &i, e);
+};
+
+static enum rc prepare_scale(struct command *x, struct err *e)
+{
+	struct instance *i = &x->instance;
+
+	x->job.count = x->call->want.desired_count;
+	if (i->desired_count == x->job.count)
+		return err_set_code(e, RC_CONFLICT, "CONFLICT", "instance %.*s already has %lld tasks", STR_ARG(i->id),
+		                    (long long)i->desired_count);
+	i->previous_count = i->desired_count;
+	i->desired_count = x->job.count;
+	return RC_OK;
+}
+
+/* It stays FAILED until everything was found to be there and to answer. */
+static enum rc prepare_recover(struct command *x, struct err *e)
+{
+	if (x->instance.has_data)
+		return RC_OK;
+	return err_set_code(e, RC_UNFIT, "INVALID_STATUS_TRANSITION",
+	                    "instance %.*s was never active: create it again, or delete it", STR_ARG(x->instance.id));
+}
+
+static enum rc prepare_update(struct command *x, struct err *e)
+{
+	const struct instance_want *want = &x->call->want;
+	struct instance            *i = &x->instance;
+
+	x->job.version_before = i->wordpress_version;
+	x->job.tier_before = i->tier;
+	i->tier = want->tier < 0 ? i->tier : (enum instance_tier)want->tier;
+	i->contact_email = want->contact_email.n ? want->contact_email : i->contact_email;
+	i->deployment = DEPLOYMENT_IN_PROGRESS;
+	return want->wordpress_version.n ? set_version(x->call, i, e) : RC_OK;
+}
+
+static struct str add_backup(const struct command *x, enum backup_kind kind)
+{
+	struct backup b = { .id = new_id(x->s, "bkp-"),
+		            .instance = x->instance.id,
+		            .tenant = x->instance.tenant,
+		            .kind = kind,
+		            .created_ms = session_now(x->s).ms };
+
+	session_add(x->s, &backup_type, &b);
+	return b.id;
+}
+
+static enum rc prepare_backup(struct command *x, struct err *e)
+{
+	(void)e;
+	x->job.backup = add_backup(x, BACKUP_BY_HAND);
+	return RC_OK;
+}
+
+/* What is there now is archived first, so that restoring the wrong backup can be undone. */
+static enum rc prepare_restore(struct command *x, struct err *e)
+{
+	struct str    id = x->call->want.backup_id;
+	struct backup from;
+	bool          is_there;
+	enum rc       rc = session_find(x->s, &backup_type, id, &from, &is_there, e);
 
 	if (rc)
 		return rc;
-	if (i.desired_count == c->want.desired_count)
-		return err_set_code(e, RC_CONFLICT, "CONFLICT", "instance %.*s has %lld tasks already", STR_ARG(i.id),
-		                    (long long)i.desired_count);
-	job = job_of(c, &i, OP_SCALE);
-	job.count = c->want.desired_count;
-	i.previous_count = i.desired_count;
-	i.desired_count = c->want.desired_count;
-	return begin(s, c, &i, &job, e);
+	if (!is_there || !str_eq(from.tenant, x->instance.tenant) || from.state != BACKUP_KEPT)
+		return err_set_code(e, RC_NOT_FOUND, "BACKUP_NOT_FOUND", "instance %.*s has no backup %.*s",
+		                    STR_ARG(x->instance.id), STR_ARG(id));
+	x->job.backup = from.id;
+	x->job.safety = add_backup(x, BACKUP_BEFORE_RESTORE);
+	return RC_OK;
 }
 
-TXN(instance_suspend, begin_op(s, arg, OP_SUSPEND, INSTANCE_ON_SUSPEND, 0, e))
-TXN(instance_resume, begin_op(s, arg, OP_RESUME, INSTANCE_ON_RESUME, 0, e))
-TXN(instance_park, begin_op(s, arg, OP_PARK, INSTANCE_ON_PARK, 0, e))
-TXN(instance_unpark, begin_op(s, arg, OP_UNPARK, INSTANCE_ON_UNPARK, 0, e))
-TXN(instance_rotate, begin_op(s, arg, OP_ROTATE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE, e))
+static enum rc prepare_delete(struct command *x, struct err *e)
+{
+	x->job.backup = str_format(session_arena(x->s), "final-%.*s", STR_ARG(x->instance.id));
+	return session_disarm(x->s, instance_removal_timer(x->s, x->instance.id), e);
+}
+
+static const struct {
+	enum instance_trigger on;     /* INSTANCE_TRIGGER_COUNT: it stays in its state, */
+	uint32_t              states; /* which is one of these */
+	bool                  keeps_reason;
+	enum rc (*prepare)(struct command *x, struct err *e); /* adds to instance and job; NULL: nothing */
+} commands[OP_COUNT] = {
+	[OP_SCALE] = { INSTANCE_ON_SCALE, 0, false, prepare_scale },
+	[OP_SUSPEND] = { INSTANCE_ON_SUSPEND, 0, true, NULL },
+	[OP_RESUME] = { INSTANCE_ON_RESUME, 0, true, NULL },
+	[OP_PARK] = { INSTANCE_ON_PARK, 0, true, NULL },
+	[OP_UNPARK] = { INSTANCE_ON_UNPARK, 0, true, NULL },
+	[OP_UPDATE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE, false, prepare_update },
+	[OP_BACKUP] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED | IN_PARKED, false, prepare_backup },
+	[OP_RESTORE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED, false, prepare_restore },
+	[OP_ROTATE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE, true, NULL },
+	[OP_RECOVER] = { INSTANCE_TRIGGER_COUNT, IN_FAILED, false, prepare_recover },
+	[OP_DELETE] = { INSTANCE_ON_DELETE, 0, true, prepare_delete },
+};
+
+/* If nothing is under way, move it along the domain's table, or see that it is in one of the states. */
+static enum rc enter(struct session *s, enum instance_op op, struct instance *i, struct err *e)
+{
+	bool    is_busy;
+	enum rc rc = see_if_busy(s, i, &is_busy, e);
+
+	if (rc)
+		return rc;
+	if (is_busy && !(op == OP_DELETE && i->state == INSTANCE_PENDING_PROVISIONING))
+		return err_set_code(
+		        e, RC_UNFIT, "OPERATION_IN_PROGRESS",
+		        "instance %.*s is %s, operation %.*s is in progress: wait until it has ended, then try again",
+		        STR_ARG(i->id), instance_state_name(i->state), STR_ARG(i->operation));
+	if (commands[op].on < INSTANCE_TRIGGER_COUNT)
+		return instance_apply(i, commands[op].on, session_now(s).ms, e);
+	if (!(commands[op].states & UINT32_C(1) << i->state))
+		return err_set_code(e, RC_UNFIT, "INVALID_STATUS_TRANSITION", "instance %.*s is %s: %s is not possible",
+		                    STR_ARG(i->id), instance_state_name(i->state), instance_op_names[op]);
+	return RC_OK;
+}
+
+static enum rc run_command(struct session *s, struct instance_call *c, enum instance_op op, struct err *e)
+{
+	struct command   x = { .s = s, .call = c };
+	struct instance *i = &x.instance;
+	bool             goes_on; /* a removal that failed */
+	enum rc          rc = load(s, c, i, e);
+
+	if (rc)
+		return rc;
+	c->refused = i->state;
+	c->requested = op;
+	goes_on = op == OP_DELETE && i->state == INSTANCE_PENDING_DEPROVISIONING && !i->operation.n;
+	if (!goes_on && (rc = enter(s, op, i, e)))
+		return rc;
+	x.job = job_of(c, i, op);
+	if (commands[op].keeps_reason && c->want.reason.n)
+		i->reason = c->want.reason;
+	if (commands[op].prepare && (rc = commands[op].prepare(&x, e)))
+		return rc;
+	return begin(s, c, i, &x.job, e);
+}
+
+TXN(instance_scale, run_command(s, arg, OP_SCALE, e))
+TXN(instance_suspend, run_command(s, arg, OP_SUSPEND, e))
+TXN(instance_resume, run_command(s, arg, OP_RESUME, e))
+TXN(instance_park, run_command(s, arg, OP_PARK, e))
+TXN(instance_unpark, run_command(s, arg, OP_UNPARK, e))
+TXN(instance_update, run_command(s, arg, OP_UPDATE, e))
+TXN(instance_backup, run_command(s, arg, OP_BACKUP, e))
+TXN(instance_restore, run_command(s, arg, OP_RESTORE, e))
+TXN(instance_rotate, run_command(s, arg, OP_ROTATE, e))
+TXN(instance_recover, run_command(s, arg, OP_RECOVER, e))
+TXN(instance_delete, run_command(s, arg, OP_DELETE, e))
 
 txn_fn *instance_action(struct str word)
 {
@@ -392,125 +439,6 @@ txn_fn *instance_action(struct str word)
 		if (str_eq(word, str_from(actions[i].word)))
 			return actions[i].run;
 	return NULL;
-}
-
-/* It stays FAILED until everything was found to be there and to answer. */
-enum rc instance_recover(struct session *s, void *arg, struct err *e)
-{
-	struct instance_call *c = arg;
-	struct instance       i;
-	struct instance_job   job;
-	enum rc               rc = enter(s, c, OP_RECOVER, INSTANCE_TRIGGER_COUNT, IN_FAILED, &i, e);
-
-	if (rc)
-		return rc;
-	if (!i.has_data)
-		return refuse(c, &i, OP_RECOVER,
-		              err_set_code(e, RC_UNFIT, "INVALID_STATUS_TRANSITION",
-		                           "instance %.*s was never active: create it again, or delete it",
-		                           STR_ARG(i.id)));
-	job = job_of(c, &i, OP_RECOVER);
-	return begin(s, c, &i, &job, e);
-}
-
-enum rc instance_update(struct session *s, void *arg, struct err *e)
-{
-	struct instance_call *c = arg;
-	struct instance       i;
-	struct instance_job   job;
-	struct str            version;
-	enum rc               rc = enter(s, c, OP_UPDATE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE, &i, e);
-
-	if (rc)
-		return rc;
-	job = job_of(c, &i, OP_UPDATE);
-	job.version_before = i.wordpress_version;
-	job.tier_before = i.tier;
-	version = c->want.wordpress_version.n
-	                  ? instance_version(c->want.wordpress_version, c->world->driver->ops->versions)
-	                  : i.wordpress_version;
-	if (!version.n)
-		return err_set(e, RC_INVALID,
-		               "configuration.wordpressVersion: there is no WordPress %.*s here; there are: %s",
-		               STR_ARG(c->want.wordpress_version), c->world->driver->ops->versions);
-	i.wordpress_version = version;
-	i.tier = c->want.tier < 0 ? i.tier : (enum instance_tier)c->want.tier;
-	i.contact_email = c->want.contact_email.n ? c->want.contact_email : i.contact_email;
-	i.deployment = DEPLOYMENT_IN_PROGRESS;
-	return begin(s, c, &i, &job, e);
-}
-
-static void add_backup(struct session *s, const struct instance *i, struct str id, enum backup_kind kind)
-{
-	struct backup b = {
-		.id = id, .instance = i->id, .tenant = i->tenant, .kind = kind, .created_ms = session_now(s).ms
-	};
-
-	session_add(s, &backup_type, &b);
-}
-
-enum rc instance_backup(struct session *s, void *arg, struct err *e)
-{
-	struct instance_call *c = arg;
-	struct instance       i;
-	struct instance_job   job;
-	enum rc rc = enter(s, c, OP_BACKUP, INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED | IN_PARKED, &i, e);
-
-	if (rc)
-		return rc;
-	job = job_of(c, &i, OP_BACKUP);
-	job.backup = new_id(s, "bkp-");
-	add_backup(s, &i, job.backup, BACKUP_BY_HAND);
-	return begin(s, c, &i, &job, e);
-}
-
-/* What is there now is archived before, so that a restore of the wrong one can be taken back. */
-enum rc instance_restore(struct session *s, void *arg, struct err *e)
-{
-	struct instance_call *c = arg;
-	struct instance       i;
-	struct instance_job   job;
-	struct backup         from;
-	bool                  is_there;
-	enum rc               rc = enter(s, c, OP_RESTORE, INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED, &i, e);
-
-	if (rc || (rc = session_find(s, &backup_type, c->want.backup_id, &from, &is_there, e)))
-		return rc;
-	if (!is_there || !str_eq(from.tenant, i.tenant) || from.state != BACKUP_KEPT)
-		return err_set_code(e, RC_NOT_FOUND, "BACKUP_NOT_FOUND", "instance %.*s has no backup %.*s",
-		                    STR_ARG(i.id), STR_ARG(c->want.backup_id));
-	job = job_of(c, &i, OP_RESTORE);
-	job.backup = from.id;
-	job.safety = new_id(s, "bkp-");
-	add_backup(s, &i, job.safety, BACKUP_BEFORE_RESTORE);
-	return begin(s, c, &i, &job, e);
-}
-
-struct str instance_removal_timer(struct session *s, struct str id)
-{
-	return str_format(session_arena(s), "instance-removal/%.*s", STR_ARG(id));
-}
-
-/* One whose removal failed is PENDING_DEPROVISIONING with no operation: the same command has it go on. */
-enum rc instance_delete(struct session *s, void *arg, struct err *e)
-{
-	struct instance_call *c = arg;
-	struct instance       i;
-	struct instance_job   job;
-	enum rc               rc = load(s, c, &i, e);
-
-	if (rc)
-		return rc;
-	if ((i.state != INSTANCE_PENDING_DEPROVISIONING || i.operation.n) &&
-	    (rc = enter(s, c, OP_DELETE, INSTANCE_ON_DELETE, 0, &i, e)))
-		return rc;
-	if (c->want.reason.n)
-		i.reason = c->want.reason;
-	job = job_of(c, &i, OP_DELETE);
-	job.backup = str_format(session_arena(s), "final-%.*s", STR_ARG(i.id));
-	if ((rc = session_disarm(s, instance_removal_timer(s, i.id), e)))
-		return rc;
-	return begin(s, c, &i, &job, e);
 }
 
 /* --- reading --- */
@@ -555,7 +483,7 @@ static bool has_status(const void *record, const void *arg)
 	return str_eq(str_from(instance_status(((const struct instance *)record)->state)), *(const struct str *)arg);
 }
 
-/* A page that is full may be the last: then it says so. */
+/* A full page may be the last one; then there is no cursor. */
 static enum rc query_page(struct session *s, struct query q, struct page *ret, struct err *e)
 {
 	struct page after;
@@ -594,13 +522,10 @@ enum rc instance_list(struct session *s, void *arg, struct err *e)
 enum rc backup_list(struct session *s, void *arg, struct err *e)
 {
 	struct backup_list *l = arg;
-	struct query        q = { .type = &backup_type,
-		                  .index = BACKUP_BY_INSTANCE,
-		                  .hash = value_text(l->instance),
-		                  .is_descending = true,
-		                  .limit = l->limit,
-		                  .cursor = l->cursor };
+	struct query        q = query_of(&backup_type, BACKUP_BY_INSTANCE, value_text(l->instance), l->limit);
 
+	q.is_descending = true;
+	q.cursor = l->cursor;
 	return query_page(s, q, &l->page, e);
 }
 

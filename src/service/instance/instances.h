@@ -1,20 +1,18 @@
 /* instances.h - what can be done with tenants' instances: transaction functions, each with its argument, and the sagas,
  * queues and passes behind them.
  *
- * A command is one transaction: it changes the record by the domain's table, notes the operation, and starts the saga
- * that does it outside. The end of the saga changes the record again, and tells of it once. The driver is not known
- * here; all that is done with it is in instance_steps.c. */
+ * A command is one transaction: it changes the record by the domain's table, stores the operation, and starts the saga
+ * that does the work outside. The end of the saga changes the record again, and emits one event. Only instance_steps.c
+ * knows the driver. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/str.h"
 #include "domain/instance.h"
 #include "kernel/edge/intake.h"
 #include "kernel/queue.h"
 #include "kernel/saga.h"
 #include "service/instance/instance_records.h"
+#include "service/pass/pass.h"
 #include "store/session.h"
 #include "store/store.h"
 
@@ -33,7 +31,6 @@ struct metrics;
 #define INSTANCE_COMPLETE_EVENTS "CLUSTER_*"
 #define INSTANCE_COMMANDS        "instances" /* the inbox */
 #define INSTANCE_ECS             "ecs"
-#define INSTANCE_TIMER_EVENTS    EVENT_REMOVAL_DUE
 #define INSTANCE_COMMAND_EVENTS  INSTANCE_COMMANDS ":*"
 #define INSTANCE_COMMANDS_QUEUE  "instance-commands"
 #define INSTANCE_ECS_QUEUE       "instance-ecs"
@@ -42,7 +39,7 @@ struct metrics;
 #define INSTANCE_FIGURES_QUEUE   "instance-figures"
 #define INSTANCE_ECS_EVENTS      INSTANCE_ECS ":*"
 
-enum { INSTANCE_QUEUES = 5, INSTANCE_SUBJECT_MAX = 80, ONCE_KEPT_DAYS = 30 };
+enum { INSTANCE_QUEUES = 5, ONCE_KEPT_DAYS = 30 };
 
 /* Where instances are made. What it points to stays the caller's. */
 struct instance_world {
@@ -164,6 +161,7 @@ struct instance_watch {
 	int64_t active, looked, below, failed;
 };
 MUST_CHECK enum rc instance_watch(const struct instance_world *w, struct instance_watch *ret, struct err *e);
+pass_fn            pass_watch_instances; /* counts: looked at, with too few tasks, could not be asked */
 
 /* What becomes of an orphan: a tenant's resources that are no live instance's. */
 #define ORPHAN_VERDICTS(X)              \
@@ -180,9 +178,10 @@ enum orphan_verdict {
 };
 extern const char *const orphan_verdict_names[ORPHAN_VERDICT_COUNT];
 
-/* Compare what the driver holds with the records. SCAN_KEEPS keeps what it found, for the alarm, and for how long it has
- * been so. SCAN_REMOVES also removes orphans that were seen an hour ago, with an archive; SCAN_REMOVES_UNARCHIVED those too
- * whose data cannot be archived. */
+/* Compare what the driver holds with the records. SCAN_KEEPS stores what it found, for the alarm and for the next scan.
+ * SCAN_REMOVES also removes orphans that were seen an hour ago, with an archive; SCAN_REMOVES_UNARCHIVED also those whose
+ * data cannot be archived. */
 enum instance_scan_mode { SCAN_LOOKS, SCAN_KEEPS, SCAN_REMOVES, SCAN_REMOVES_UNARCHIVED };
 MUST_CHECK enum rc instance_scan(const struct instance_world *w, enum instance_scan_mode mode, struct str actor,
                                  struct arena *a, struct instance_scan_result *ret, struct err *e);
+pass_fn            pass_find_orphan_resources; /* keeps what it found; counts: orphans, missing */

@@ -3,9 +3,9 @@
  * job_schedule.c - when jobs are due: their timers, requests and pauses.
  *
  * A scheduled job has a timer "job/NAME". When it fires, the event JobDue goes into the queue of the jobs; a request
- * goes there too, as JobRequested. Both have the subject "job/NAME", so all of one job stand in one lane: one pass at
- * a time on all nodes, in turn. The next timer is armed by the transaction that takes the delivery of the last pass
- * away (settle()), or by a resume; being one-shot it catches up once, however long nobody was there.
+ * goes there too, as JobRequested. Both have the subject "job/NAME", so all of one job share a lane: one pass at a time
+ * on all nodes, in order. The next timer is armed by the transaction that removes the delivery of the last pass
+ * (settle()), or by a resume. It is one-shot, so it catches up once, however long nothing ran.
  *
  * Always true: a job that is not paused has an armed timer, or something in its lane. [jobs_arm(), job_pause(),
  * settle()]
@@ -58,7 +58,7 @@ static enum rc arm(struct session *s, enum job_id id, int64_t due_ms, struct err
 	return session_arm(s, &timer, e);
 }
 
-/* So many nodes and jobs that began together do not stay together. */
+/* So that nodes and jobs that started together drift apart. */
 static int64_t with_jitter(struct session *s, int64_t ms)
 {
 	int64_t part = ms / JITTER_PART;
@@ -66,7 +66,7 @@ static int64_t with_jitter(struct session *s, int64_t ms)
 	return ms - part + kernel_backoff(kernel_of(s), 2 * part, 2 * part, 0);
 }
 
-/* Where time is scaled, a pass every few milliseconds would be nothing but noise. */
+/* Where time is scaled, a pass every few milliseconds would only be noise. */
 static int64_t at_least_real(struct session *s, int64_t ms)
 {
 	int64_t least_ms = kernel_span_ms(kernel_of(s), ms < REAL_PAUSE_MS ? ms : REAL_PAUSE_MS);
@@ -81,7 +81,7 @@ enum rc job_arm_next(struct session *s, enum job_id id, const struct job_record 
 
 	if (record->is_paused || !record->interval_sec)
 		return RC_OK;
-	/* After a failure sooner, twice as late each time, up to the interval. */
+	/* Sooner after a failure: the wait doubles each time, up to the interval. */
 	if (record->failures && (int64_t)FAILED_RETRY_SEC << doublings < pause_sec)
 		pause_sec = (int64_t)FAILED_RETRY_SEC << doublings;
 	return arm(s, id, session_now(s).ms + with_jitter(s, at_least_real(s, pause_sec * 1000)), e);
@@ -171,7 +171,7 @@ enum rc job_terms(const struct event *event, struct job_request *ret, struct err
 	return RC_OK;
 }
 
-/* Would the pass at the head of the lane serve somebody without terms of his own? */
+/* Does the pass at the head of the lane serve a request without terms of its own? */
 static enum rc is_joinable(struct session *s, const struct job_request *r, const struct lane *lane, bool *ret,
                            struct err *e)
 {
@@ -190,7 +190,7 @@ static enum rc is_joinable(struct session *s, const struct job_request *r, const
 		return RC_OK;
 	}
 	rc = session_find_or_new(s, &job_type, str_from(jobs_name(r->id)), &record, e);
-	*ret = !rc && !record.is_paused; /* a paused one passes it over */
+	*ret = !rc && !record.is_paused; /* a paused job skips it */
 	return rc;
 }
 
@@ -258,8 +258,7 @@ static enum rc look(struct session *s, const struct jobs *j, enum job_id id, str
 enum rc job_list(struct session *s, void *arg, struct err *e)
 {
 	struct job_list *l = arg;
-
-	enum rc rc = RC_OK;
+	enum rc          rc = RC_OK;
 
 	l->count = 0;
 	for (int id = 0; !rc && id < JOB_SCHEDULED; id++)
@@ -270,18 +269,16 @@ enum rc job_list(struct session *s, void *arg, struct err *e)
 
 static enum rc change_pause(struct session *s, const struct job_pause *p, struct job_record *record, struct err *e)
 {
-	struct event event = { .type = p->is_paused ? STR(EVENT_JOB_PAUSED) : STR(EVENT_JOB_RESUMED),
-		               .subject = jobs_subject(p->id),
-		               .actor = p->actor,
-		               .request_id = p->request_id,
-		               .detail = str_format(session_arena(s), "{\"job\":\"%s\"}", jobs_name(p->id)) };
-	enum rc      rc;
+	struct str subject = jobs_subject(p->id);
+	enum rc    rc;
 
 	record->is_paused = p->is_paused;
 	record->interval_sec = jobs_interval_sec(p->jobs, p->id);
 	session_put(s, &job_type, record);
-	rc = p->is_paused ? session_disarm(s, event.subject, e) : arm(s, p->id, overdue_ms(s, record), e);
-	return rc ? rc : session_emit(s, &event, e);
+	if ((rc = p->is_paused ? session_disarm(s, subject, e) : arm(s, p->id, overdue_ms(s, record), e)))
+		return rc;
+	return session_tell(s, p->is_paused ? EVENT_JOB_PAUSED : EVENT_JOB_RESUMED, subject, p->actor, p->request_id,
+	                    str_format(session_arena(s), "{\"job\":\"%s\"}", jobs_name(p->id)), e);
 }
 
 enum rc job_pause(struct session *s, void *arg, struct err *e)

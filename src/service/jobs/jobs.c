@@ -2,16 +2,16 @@
 /*
  * jobs.c - runs the passes that are due.
  *
- * When a job is due is stored (see job_schedule.c); the kernel's queue hands it to one node at a time, with a claim
- * that runs out when the node is silent. Here the pass is run between two transactions: one that notes its beginning,
- * and the one that takes the delivery away, keeps how it went and arms the next timer. A pass that fails has been
- * run: the delivery is done with. A pass that was stopped, because this node ends or has lost its claim, has not: the
- * delivery stays, and the job is run again, here or elsewhere.
+ * When a job is due is stored (see job_schedule.c). The kernel's queue hands it to one node at a time, with a claim that
+ * expires when the node is silent. Here the pass runs between two transactions: one that stores its beginning, and one
+ * that removes the delivery, stores the outcome and arms the next timer. A pass that fails has run: its delivery is
+ * done. A pass that was stopped, because this node ends or has lost its claim, has not: the delivery stays, and the job
+ * is run again, here or on another node.
  *
- * What is known only in this process: the passes under way here (a table by job), who waits for a result, and the
- * last few results. One mutex guards it, held for moments, never while the store is asked. A thread, the heart,
- * extends the claims of passes that wait for the vendor, stops scheduled ones that are paused, and looks whether
- * another node has run what somebody here waits for.
+ * Only this process knows the passes under way here (a table by job), who waits for a result, and the last few results.
+ * One mutex guards these, held for moments and never while the store is asked. A thread, the heart, extends the claims
+ * of passes that wait for the vendor, stops scheduled ones that are paused, and looks whether another node has run what
+ * somebody here waits for.
  */
 #include "service/jobs/jobs.h"
 
@@ -29,7 +29,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/event.h"
-#include "service/jobs/instance_jobs.h"
+#include "service/instance/instances.h"
 #include "service/jobs/job_schedule.h"
 #include "service/lease/lease_passes.h"
 #include "service/reconcile/reconcile.h"
@@ -37,13 +37,13 @@
 
 enum {
 	DEFAULT_STALE_HOURS = 24,
-	SLICE_MS = 100, /* a pass that waits looks so often whether it shall stop */
+	SLICE_MS = 100, /* how often a waiting pass looks whether it should stop */
 	POLL_MS = 500,  /* for results of other nodes: */
 	ENDS_LOOKED_AT = 50,
 	ENDS_SINCE_MS = 30 * 60000, /* longer than anybody waits, and than clocks differ */
 	BEATS_PER_LEASE = 3,
 	RESULTS_KEPT = 32,
-	TRIES = INT32_MAX, /* given up, it would have neither a timer nor a place in its lane */
+	TRIES = INT32_MAX, /* a job given up would have neither a timer nor a place in its lane */
 	RETRY_MS = 500,
 };
 
@@ -67,8 +67,8 @@ static const struct {
 	[JOB_LEASE_PURGE] = { "job/lease-purge", pass_purge_leases, "lease_purge", NOT_MEASURED },
 	[JOB_ACCOUNT_DRIFT] = { "job/account-drift", pass_find_drift, "account_drift", NOT_MEASURED },
 	[JOB_RECONCILE] = { "job/reconcile", pass_reconcile, "reconcile", NOT_MEASURED },
-	[JOB_INSTANCE_WATCH] = { "job/instance-watch", job_watch_instances, "instance_watch", NOT_MEASURED },
-	[JOB_INSTANCE_ORPHANS] = { "job/instance-orphans", job_find_orphan_resources, "instance_orphans",
+	[JOB_INSTANCE_WATCH] = { "job/instance-watch", pass_watch_instances, "instance_watch", NOT_MEASURED },
+	[JOB_INSTANCE_ORPHANS] = { "job/instance-orphans", pass_find_orphan_resources, "instance_orphans",
 	                           NOT_MEASURED },
 	[JOB_COST_REFRESH] = { "job/cost-refresh", pass_refresh_run, "cost_refresh", NOT_MEASURED },
 	[JOB_DIRECTORY_REFRESH] = { "job/directory-refresh", pass_refresh_run, "directory_refresh", NOT_MEASURED },
@@ -96,7 +96,7 @@ struct run {
 	bool               is_asking;  /* somebody asks the kernel whether it may go on; one at a time */
 	bool               is_stopped; /* and it said no */
 	bool               is_paused;  /* an operator has paused the job */
-	bool               was_told;   /* the pass has heard that it shall stop, not because of a pause */
+	bool               was_told;   /* the pass was asked to stop, not because of a pause */
 	bool               is_skipped; /* nothing was run */
 	int64_t            started_ms, finished_ms;
 	struct outcome     outcome;
@@ -168,15 +168,6 @@ static void wait_until(struct jobs *j, int64_t mono_ms)
 
 /* --- who waits for a result --- */
 
-static void answer(struct job_ask *ask, const struct outcome *o)
-{
-	ask->rc = o->rc;
-	ask->e = o->e;
-	ask->duration_ms = o->duration_ms;
-	memcpy(ask->result, o->result, sizeof(ask->result));
-	ask->done(ask);
-}
-
 /* With the lock held: take those who wait for this event (NULL: all) off the list. */
 static struct job_ask *take_asks(struct jobs *j, const char *event_id)
 {
@@ -199,10 +190,14 @@ static struct job_ask *take_asks(struct jobs *j, const char *event_id)
 static void answer_all(struct job_ask *asks, const struct outcome *o)
 {
 	while (asks) {
-		struct job_ask *next = asks->next;
+		struct job_ask *ask = asks;
 
-		answer(asks, o);
-		asks = next;
+		asks = ask->next;
+		ask->rc = o->rc;
+		ask->e = o->e;
+		ask->duration_ms = o->duration_ms;
+		memcpy(ask->result, o->result, sizeof(ask->result));
+		ask->done(ask);
 	}
 }
 
@@ -211,6 +206,7 @@ void jobs_expect(struct jobs *j, struct job_ask *ask)
 	const struct outcome *known = NULL;
 	struct outcome        copy;
 
+	ask->next = NULL;
 	pthread_mutex_lock(&j->lock);
 	for (size_t i = 0; !known && i < RESULTS_KEPT; i++)
 		if (strcmp(j->results[i].event_id, ask->event_id) == 0)
@@ -224,7 +220,7 @@ void jobs_expect(struct jobs *j, struct job_ask *ask)
 	}
 	pthread_mutex_unlock(&j->lock);
 	if (known)
-		answer(ask, &copy);
+		answer_all(ask, &copy);
 }
 
 bool jobs_forget(struct jobs *j, struct job_ask *ask)
@@ -431,7 +427,7 @@ static enum rc run_call(struct call *c, struct err *e)
 		return RC_OK;
 	}
 	if (!enter(r))
-		return err_set(e, RC_UNAVAILABLE, "%s is under way here already", jobs_name(id));
+		return err_set(e, RC_UNAVAILABLE, "%s is already under way here", jobs_name(id));
 	run_pass(r);
 	leave(r);
 	if (r->was_told)

@@ -2,16 +2,14 @@
 /*
  * blueprints.c - the records of blueprints, and who may still need one.
  *
- * Each change is one transaction with its event (BlueprintCreated, BlueprintChanged, BlueprintDeleted). A template
- * keeps the id of its blueprint, so a blueprint that one names is not deleted; there are few templates, and all are
- * looked at. A template that is stored at the same moment reads the blueprint in its own transaction: one of the two is
- * run again.
+ * Each change is one transaction with its event (BlueprintCreated, BlueprintChanged, BlueprintDeleted). A blueprint that
+ * a template names is not deleted; there are few templates, and all are looked at. A template that is stored at the same
+ * moment reads the blueprint in its own transaction: one of the two is run again.
  *
- * Not here: deploying. No provider of stack sets exists; blueprints are kept for those who have one.
+ * Not here: deploying. There is no provider of stack sets; blueprints are kept for those who have one.
  */
 #include "service/lease/blueprints.h"
 
-#include "base/arena.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "domain/lease.h"
@@ -58,10 +56,10 @@ bool blueprint_name_is_ok(struct str name)
 
 /* --- the calls --- */
 
-static enum rc tell(struct session *s, const struct blueprint_call *call, const char *type, const struct blueprint *b,
-                    struct err *e)
+static enum rc tell(struct session *s, const struct blueprint_call *call, const char *type, struct err *e)
 {
-	struct arena *a = session_arena(s);
+	const struct blueprint *b = &call->blueprint;
+	struct arena           *a = session_arena(s);
 
 	return session_tell(s, type, str_format(a, "blueprint/%.*s", STR_ARG(b->id)), call->by.email,
 	                    call->by.request_id,
@@ -80,16 +78,16 @@ enum rc blueprint_get(struct session *s, void *arg, struct err *e)
 enum rc blueprint_create(struct session *s, void *arg, struct err *e)
 {
 	struct blueprint_call *call = arg;
-	struct blueprint       b = call->fields;
+	struct blueprint      *b = &call->blueprint;
 	char                   id[ID_UUID_SIZE];
 
 	id_uuid(id);
-	b.id = str_dup(session_arena(s), str_from(id));
-	b.created_by = call->by.email;
-	b.created_ms = b.edited_ms = session_now(s).ms;
-	session_add(s, &blueprint_type, &b);
-	call->blueprint = b;
-	return tell(s, call, "BlueprintCreated", &b, e);
+	*b = call->fields;
+	b->id = str_dup(session_arena(s), str_from(id));
+	b->created_by = call->by.email;
+	b->created_ms = b->edited_ms = session_now(s).ms;
+	session_add(s, &blueprint_type, b);
+	return tell(s, call, "BlueprintCreated", e);
 }
 
 static void apply_fields(const struct blueprint_call *call, struct blueprint *b)
@@ -115,16 +113,14 @@ static void apply_fields(const struct blueprint_call *call, struct blueprint *b)
 enum rc blueprint_change(struct session *s, void *arg, struct err *e)
 {
 	struct blueprint_call *call = arg;
-	struct blueprint       b;
-	enum rc                rc = session_get(s, &blueprint_type, call->id, &b, e);
+	enum rc                rc = blueprint_get(s, call, e);
 
 	if (rc)
 		return rc;
-	apply_fields(call, &b);
-	b.edited_ms = session_now(s).ms;
-	session_put(s, &blueprint_type, &b);
-	call->blueprint = b;
-	return tell(s, call, "BlueprintChanged", &b, e);
+	apply_fields(call, &call->blueprint);
+	call->blueprint.edited_ms = session_now(s).ms;
+	session_put(s, &blueprint_type, &call->blueprint);
+	return tell(s, call, "BlueprintChanged", e);
 }
 
 /* RC_CONFLICT with its name when a template has the blueprint. */
@@ -144,13 +140,12 @@ static enum rc check_unused(struct session *s, struct str id, struct err *e)
 enum rc blueprint_delete(struct session *s, void *arg, struct err *e)
 {
 	struct blueprint_call *call = arg;
-	enum rc                rc;
+	enum rc                rc = blueprint_get(s, call, e);
 
-	if ((rc = session_get(s, &blueprint_type, call->id, &call->blueprint, e)) ||
-	    (rc = check_unused(s, call->id, e)))
+	if (rc || (rc = check_unused(s, call->id, e)))
 		return rc;
 	session_delete(s, &blueprint_type, call->id);
-	return tell(s, call, "BlueprintDeleted", &call->blueprint, e);
+	return tell(s, call, "BlueprintDeleted", e);
 }
 
 enum rc blueprint_list(struct session *s, void *arg, struct err *e)

@@ -3,13 +3,11 @@
  * lease_events.c - the events of leases.
  *
  * Type names and what each detail says are rows of LEASE_NEWS_TABLE. Details are those of the contract; where the seed
- * document has a field of another name for the same fact, both are there. Dollars and hours are numbers without noise,
- * times are ISO 8601 with Z. What a lease does not have (no budget, no end) is left out of the detail rather than told
- * as zero.
+ * document has another name for the same fact, both are there. Dollars and hours are numbers without noise, times are
+ * ISO 8601 with Z. What a lease does not have (a budget, an end) is left out, not told as zero.
  */
 #include "service/lease/lease_private.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "kernel/event.h"
@@ -31,8 +29,7 @@ static struct json_member hours(const char *name, int64_t ms)
 	return member_micro(name, (ms * 10 + 18) / 36);
 }
 
-/* Of a whole lease, rounded as the contract has it, unless that would be nothing; for one that has no end it is left
- * out. */
+/* Of a whole lease: whole hours as in the contract, or less when that would be 0; left out when it has no end. */
 static struct json_member hours_of(const struct lease *l)
 {
 	static const char name[] = "leaseDurationInHours";
@@ -135,7 +132,7 @@ struct str reason_of_comment(struct arena *a, const char *type, struct str comme
 	return JSON_OF(a, member_word("type", type), member_str("comment", utf8_line(a, comment, REASON_MAX)));
 }
 
-/* What is known, and with what is not billed yet when that decided. */
+/* The known spend, and the estimate if that decided. */
 static struct str reason_of_spend(struct arena *a, const struct lease_watch *w, struct json_member threshold)
 {
 	return JSON_OF(a, member_word("type", "BudgetExceeded"), threshold,

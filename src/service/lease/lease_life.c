@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease_life.c - what happens to every lease, whoever asks for it: it is counted, timed, given an account, frozen,
- * refused and ended.
+ * lease_life.c - what happens to every lease, whoever asks for it: counted, timed, given an account, frozen, refused,
+ * ended.
  *
  * Always true:
  *   1. lessee.live is the number of the owner's live leases: it changes in the transaction that makes a lease, refuses
@@ -10,14 +10,13 @@
  *      also "lease-moment/UUID". One that has ended has neither. [lease_arm()]
  *   3. A lease ends once: the record, its event, its statement and the request to clean its account are one commit.
  *      [lease_finish()]
- *   4. Whoever is in line is served before somebody who was approved after him. [lease_grant()]
+ *   4. Whoever is in line is served before somebody who was approved later. [lease_grant()]
  *
  * Not here: the decisions (domain/lease.c), who asks (leases.c, lease_review.c, lease_watch_job.c), accounts
  * (accounts.c).
  */
 #include <assert.h>
 
-#include "base/arena.h"
 #include "domain/account.h"
 #include "kernel/defect.h"
 #include "kernel/timer.h"
@@ -113,8 +112,7 @@ enum rc lease_arm(struct session *s, const struct lease *l, struct err *e)
 {
 	int64_t moment_ms = lease_next_moment_ms(l, session_now(s));
 	bool    has_end = moment_ms != 0;
-	enum rc rc = set_timer(s, l, "expiry", has_end ? l->expires_ms + 1 : 0,
-	                       e); /* expired is when its end is past */
+	enum rc rc = set_timer(s, l, "expiry", has_end ? l->expires_ms + 1 : 0, e); /* it expires after its end */
 
 	return rc ? rc : set_timer(s, l, "moment", has_end && moment_ms <= l->expires_ms ? moment_ms : 0, e);
 }
@@ -138,11 +136,10 @@ enum rc lease_has_account(struct session *s, const struct lease *l, bool *ret, s
 
 enum rc lease_finish(struct session *s, struct lease *l, const struct lease_ending *end, struct err *e)
 {
-	struct lease before = *l;
-	enum rc      rc;
+	enum rc rc;
 
 	if (lease_group(l->status) == LEASE_GROUP_MONITORED && end->clean_reason.n && !HAS_DEFECT(NO_TAKE_BACK) &&
-	    (rc = account_change(s, &before, ACCOUNT_ON_TAKE_BACK, end->clean_reason, end->by->name, e)))
+	    (rc = account_change(s, l, ACCOUNT_ON_TAKE_BACK, end->clean_reason, end->by->name, e)))
 		return rc;
 	if ((rc = lease_apply(l, end->event, session_now(s), e)))
 		return rc;

@@ -2,19 +2,18 @@
 /*
  * lease_line.c - who waits for an account, and who is next.
  *
- * An approved lease that finds no free account stays PendingApproval with queued_ms, its place. There is nothing else:
- * the line is an index over these leases, so it survives everything that leases survive.
+ * An approved lease that finds no free account stays PendingApproval with queued_ms, its place. The line is only an
+ * index over these leases, so it survives everything that leases survive.
  *
  * Always true:
  *   1. First come, first served: places are handed out in the order of commits, also when the clock stands still or
  *      goes back [lease_line_join()]; only the first is ever given an account [line_serve()].
- *   2. Nobody waits while an account is free: a free account tells the queue "line" [line_poke()], and so does every
- *      newcomer. So it does not matter which of two that do not see each other commits first.
+ *   2. Nobody waits while an account is free: a free account wakes the queue "line" [line_poke()], and so does every
+ *      newcomer. So of two that do not see each other, it does not matter which commits first.
  *
- * An estimate is the time at which as many accounts will have come back as there are people before and at this place:
- * leases end at the latest at their end, a cleanup takes about CLEANUP_MS, and then accounts rest; those that rest now
- * have their time. With more leases than ESTIMATE_LEASES it looks at so many of them, and is then rather too late than
- * too early.
+ * An estimate is the time at which enough accounts will have come back: leases end at their end at the latest, a cleanup
+ * takes about CLEANUP_MS, and then accounts rest; those in cooldown now have a known end. Of more than ESTIMATE_LEASES
+ * leases it looks at that many, and is then too late rather than too early.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -40,7 +39,7 @@ static const struct actor line_actor = { STR_INIT("line"), STR_INIT("") };
 
 static struct query line_query(size_t limit)
 {
-	return (struct query){ .type = &lease_type, .index = LEASE_IN_LINE, .hash = value_int(1), .limit = limit };
+	return query_of(&lease_type, LEASE_IN_LINE, value_int(1), limit);
 }
 
 /* --- join --- */
@@ -74,14 +73,9 @@ enum rc lease_line_join(struct session *s, struct lease *l, struct str approver,
 
 /* --- serve --- */
 
-static enum rc tell_line(struct session *s, const char *type, struct err *e)
-{
-	return session_tell(s, type, STR("line"), line_actor.name, STR(""), STR("{}"), e);
-}
-
 enum rc line_poke(struct session *s, struct err *e)
 {
-	return tell_line(s, EVENT_ACCOUNT_FREED, e);
+	return session_tell(s, EVENT_ACCOUNT_FREED, STR("line"), line_actor.name, STR(""), STR("{}"), e);
 }
 
 /* An index may be behind: what it names is read again. */
@@ -116,10 +110,8 @@ enum rc line_serve(struct session *s, void *arg, struct err *e)
 		err_clear(e);
 		return RC_OK;
 	}
-	if (rc)
-		return rc;
 	approver = l.queued_by;
-	if ((rc = lease_apply(&l, LEASE_ON_APPROVE, session_now(s), e)))
+	if (rc || (rc = lease_apply(&l, LEASE_ON_APPROVE, session_now(s), e)))
 		return rc;
 	l.account_id = account.id;
 	l.approved_by = approver;
@@ -128,7 +120,7 @@ enum rc line_serve(struct session *s, void *arg, struct err *e)
 	return lease_tell(s, NEWS_LEASE_CLAIMED, &l, NULL, &line_actor, e);
 }
 
-/* As many as one transaction holds; when that was not the end of it, another one follows. */
+/* As many as fit into one transaction; if there may be more, another one follows. */
 static enum rc on_line_moved(struct session *s, const struct delivery *d, void *arg, struct err *e)
 {
 	(void)d;
@@ -140,7 +132,7 @@ static enum rc on_line_moved(struct session *s, const struct delivery *d, void *
 		if (rc || !is_served)
 			return rc;
 	}
-	return tell_line(s, EVENT_LINE_MOVED, e);
+	return session_tell(s, EVENT_LINE_MOVED, STR("line"), line_actor.name, STR(""), STR("{}"), e);
 }
 
 const struct queue line_queue = { .name = LINE_QUEUE, .handle = on_line_moved, .tries = 5 };
@@ -148,13 +140,13 @@ const struct queue line_queue = { .name = LINE_QUEUE, .handle = on_line_moved, .
 enum rc line_expire(struct session *s, void *arg, struct err *e)
 {
 	struct line_expire *x = arg;
-	struct records      old = { .query = line_query(EXPIRE_BATCH), .pages_max = 1 };
+	struct records      old = { .query = query_until(&lease_type, LEASE_IN_LINE, value_int(1), x->before_ms - 1,
+		                                         EXPIRE_BATCH),
+		                    .pages_max = 1 };
 	const struct lease *seen;
 	enum rc             rc = RC_OK;
 
 	x->expired = 0;
-	old.query.has_sort_max = true;
-	old.query.sort_max = x->before_ms - 1;
 	while (!rc && (seen = session_next(s, &old, &rc, e))) {
 		struct lease l;
 
@@ -170,11 +162,10 @@ enum rc line_expire(struct session *s, void *arg, struct err *e)
 
 static enum rc count_before(struct session *s, const struct lease *l, int64_t *ret, struct err *e)
 {
-	struct records line = { .query = line_query(QUERY_LIMIT_MAX) };
+	struct records line = { .query = query_until(&lease_type, LEASE_IN_LINE, value_int(1), l->queued_ms - 1,
+		                                     QUERY_LIMIT_MAX) };
 	enum rc        rc;
 
-	line.query.has_sort_max = true;
-	line.query.sort_max = l->queued_ms - 1;
 	for (*ret = 0; session_next(s, &line, &rc, e); ++*ret)
 		;
 	return rc;

@@ -1,12 +1,10 @@
 /* lease_passes.h - the background work about leases, one pass at a time; they need pass.leases. Worker threads. */
 #pragma once
 
-#include "base/err.h"
 #include "service/pass/pass.h"
-#include "store/walk.h"
 
-/* Asks what each Active or Frozen lease has cost and does what follows. An account whose cost cannot be had keeps
- * its last figure, with the age of that; the first other failure is reported when all have been seen. */
+/* Asks what each Active or Frozen lease has cost, and acts on it. An account whose cost is not available keeps its last
+ * figure and its age; the first other failure is reported when all have been seen. */
 pass_fn pass_watch_leases;
 
 /* Removes denied and ended leases whose time to live is over. */
@@ -15,5 +13,5 @@ pass_fn pass_purge_leases;
 /* Ends leases that have lost their account, takes back accounts that have lost their lease. */
 pass_fn pass_find_orphans;
 
-/* Denies those who have been in line for too long, and serves the line, should it have been forgotten. */
+/* Denies those who have been in line for too long, and serves the line in case nothing else did. */
 pass_fn pass_tend_line;

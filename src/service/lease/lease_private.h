@@ -19,7 +19,7 @@ enum {
 	TELLS_ACCOUNT = 1 << 3,       /* accountId */
 	TELLS_AWS_ACCOUNT = 1 << 4,   /* awsAccountId, as the seed has it */
 	TELLS_REQUEST = 1 << 5,       /* requiresManualApproval, comments, templateId, templateName */
-	TELLS_APPROVER = 1 << 6,      /* approvedBy, and why, if he said so */
+	TELLS_APPROVER = 1 << 6,      /* approvedBy, and the reason if there is one */
 	TELLS_QUEUED_BY = 1 << 7,     /* the same of one in line */
 	TELLS_DENIER = 1 << 8,        /* deniedBy, reason as text */
 	TELLS_FREEZE_REASON = 1 << 9, /* reason: the object */
@@ -35,7 +35,7 @@ enum {
 	TELLS_VALUES = 1 << 19,   /* all that a manager can change */
 };
 
-/* Ours are QUEUED, CLAIMED, WITHDRAWN, EDITED and PROJECTION_ALERT; the others are the contract's. */
+/* QUEUED, CLAIMED, WITHDRAWN, EDITED and PROJECTION_ALERT are ours; the others are the contract's. */
 #define LEASE_NEWS_TABLE(X)                                                                                            \
 	X(REQUESTED, "LeaseRequested", TELLS_KEY | TELLS_USER | TELLS_REQUEST)                                         \
 	X(QUEUED, "LeaseQueued", TELLS_KEY | TELLS_USER | TELLS_QUEUED_BY)                                             \
@@ -91,10 +91,15 @@ MUST_CHECK enum rc lease_load(struct session *s, struct str uuid, struct lease *
 struct lease_call;
 MUST_CHECK enum rc lease_load_called(struct session *s, struct lease_call *c, struct err *e);
 
+/* A template that this caller (NULL: anybody) may see. RC_NOT_FOUND. */
+struct lease_template;
+MUST_CHECK enum rc template_load(struct session *s, const struct caller *by, struct str uuid,
+                                 struct lease_template *ret, struct err *e);
+
 /* Put it, with what follows from other fields. It must have been read in this session. */
 void lease_store(struct session *s, struct lease *l);
 
-/* One more live lease of its owner. RC_CONFLICT: he would have more than max. */
+/* One more live lease of its owner. RC_CONFLICT: that would be more than max. */
 MUST_CHECK enum rc lessee_add(struct session *s, const struct lease *l, int64_t max, struct err *e);
 
 /* Both timers as the lease needs them now: armed, set anew, or cancelled. Two actions. */
@@ -108,7 +113,7 @@ MUST_CHECK enum rc lease_has_account(struct session *s, const struct lease *l, b
 struct lease_ending {
 	enum lease_event    event;
 	struct str          reason_json;
-	struct str          clean_reason; /* empty: somebody else sees to the account */
+	struct str          clean_reason; /* empty: the account is somebody else's business */
 	const struct actor *by;
 };
 MUST_CHECK enum rc lease_finish(struct session *s, struct lease *l, const struct lease_ending *end, struct err *e);
@@ -136,7 +141,7 @@ MUST_CHECK enum rc line_is_empty(struct session *s, bool *ret, struct err *e);
 MUST_CHECK enum rc lease_line_join(struct session *s, struct lease *l, struct str approver, const struct actor *by,
                                    struct err *e);
 
-/* Its place from 1 on (0: not in line) and when its turn may come (0: unknown), when accounts rest so long. */
+/* Its place, from 1 (0: not in line), and when its turn may come (0: unknown) if accounts rest for rest_ms. */
 MUST_CHECK enum rc line_place(struct session *s, const struct lease *l, int64_t rest_ms, int64_t *ret_position,
                               int64_t *ret_estimate_ms, struct err *e);
 

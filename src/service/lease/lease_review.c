@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease_review.c - from a request to a lease that can be used: approve, deny, withdraw, and what the account says to
- * it.
+ * lease_review.c - from a request to a usable lease: approve, deny, withdraw, and the account's answer.
  *
  * An approval claims an account in its own transaction, or joins the line; the lease is Provisioning until access
- * works. Then the account's saga tells us [on_ready()], or that it will never work [on_failed()]. Both leave alone what
- * is not, or no longer, the lease of that account: it may have been ended meanwhile.
+ * works. The account's saga then reports that it does [on_ready()], or that it never will [on_failed()]. Both ignore a
+ * lease that does not have the account, or no longer: it may have ended meanwhile.
  *
- * After a crash nothing is half approved: either the claim, the lease and the saga are stored, or none of them.
+ * After a crash nothing is half approved: the claim, the lease and the saga are stored together, or none of them.
  */
-#include "base/arena.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "service/pool/accounts.h"
@@ -95,7 +93,6 @@ static enum rc on_ready(struct session *s, const struct account *account, struct
 {
 	struct arena *a = session_arena(s);
 	struct lease  l;
-	struct str    key, detail;
 	bool          is_there;
 	enum rc       rc = load_of_account(s, account, &l, &is_there, e);
 
@@ -103,10 +100,11 @@ static enum rc on_ready(struct session *s, const struct account *account, struct
 	    (rc = lease_apply(&l, LEASE_ON_PUBLISH, session_now(s), e)))
 		return rc;
 	lease_store(s, &l);
-	key = JSON_OF(a, member_str("userEmail", l.user_email), member_str("uuid", l.uuid));
-	detail = JSON_OF(a, member_str("accountId", l.account_id), member_raw("leaseId", key));
 	if ((rc = lease_arm(s, &l, e)) ||
-	    (rc = account_emit(s, "AccountProvisioned", l.account_id, follower.name, STR(""), detail, e)))
+	    (rc = account_emit(s, "AccountProvisioned", l.account_id, follower.name, STR(""),
+	                       JSON_OF(a, member_str("accountId", l.account_id), member_object("leaseId"),
+	                               member_str("userEmail", l.user_email), member_str("uuid", l.uuid), member_end()),
+	                       e)))
 		return rc;
 	return lease_tell(s, NEWS_LEASE_APPROVED, &l, NULL, &follower, e);
 }
@@ -123,7 +121,7 @@ static enum rc on_failed(struct session *s, const struct account *account, struc
 	    (rc = lease_tell(s, NEWS_LEASE_PROVISIONING_FAILED, &l, &fact, &follower, e)))
 		return rc;
 	if (!str_eq(l.approved_by, STR(AUTO_APPROVED))) {
-		/* Approved by a person, who is asked again, for the owner did nothing wrong. */
+		/* Approved by a person, who is asked again: the owner did nothing wrong. */
 		if (!(rc = lease_apply(&l, LEASE_ON_RESET, session_now(s), e)))
 			lease_store(s, &l);
 		return rc;

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease_sweep.c - the passes that put right what nobody asked for: old leases, leases and accounts that have lost each
- * other, the line.
+ * lease_sweep.c - the passes that tidy up: old leases, leases and accounts that have lost each other, the line.
  *
- * Each walks over a snapshot, page by page, and looks again in the transaction that changes something. None of them is
- * needed for a lease to go its way; what they find was left by a restore from a backup, a deleted record or a mistake
- * of ours.
+ * Each walks over a snapshot, page by page, and looks again in the transaction that changes something. No lease depends
+ * on them; what they find was left by a restore from a backup, a deleted record or a mistake of ours.
  *
- * The purge looks only at leases that are older than the time to live, so that it does not grow with what has just
- * ended. A lease that ended under a shorter time to live than today's is removed by today's.
+ * The purge reads only leases that are older than the time to live, so it does not grow with what has just ended. A
+ * lease that ended under a shorter time to live than today's is removed by today's.
  */
-
 #include "base/arena.h"
 #include "domain/account.h"
 #include "service/pool/accounts.h"
@@ -40,7 +37,7 @@ struct sweep {
 	int64_t                   changed;
 };
 
-/* What a page has shown to be worth a closer look. */
+/* Records of a page that need a closer look. */
 struct suspects {
 	const struct page        *page;
 	const struct record_type *type;
@@ -100,11 +97,8 @@ enum rc pass_purge_leases(const struct pass *p, struct pass_result *ret, struct 
 		                            LEASE_PROVISIONING_FAILED };
 	const struct policy *policy = p->leases->policy(p->leases->policy_arg);
 	struct sweep         old = { .changed = 0 };
-	struct query         q = { .type = &lease_type,
-		                   .index = LEASE_BY_STATUS,
-		                   .limit = SWEEP_PAGE,
-		                   .has_sort_max = true,
-		                   .sort_max = clock_now(p->clock).ms - policy->ttl_days * DAY_SEC * 1000 };
+	int64_t              oldest_ms = clock_now(p->clock).ms - policy->ttl_days * DAY_SEC * 1000;
+	struct query         q = query_until(&lease_type, LEASE_BY_STATUS, value_int(0), oldest_ms, SWEEP_PAGE);
 	enum rc              rc = lease_walk(p, q, statuses, ARRAY_LEN(statuses), purge_page, &old, e);
 
 	pass_count(ret, "removed", old.changed, METRIC__COUNT);
@@ -185,7 +179,7 @@ static enum rc find_suspects(struct session *s, void *arg, struct err *e)
 	return RC_OK;
 }
 
-/* A look at all of a page, then one transaction for each that has lost the other. */
+/* Look at the whole page, then one transaction for each that has lost the other. */
 static enum rc sweep_page(const struct pass *p, const struct page *page, struct arena *a, void *arg, struct err *e)
 {
 	struct sweep    *sweep = arg;
@@ -207,8 +201,8 @@ enum rc pass_find_orphans(const struct pass *p, struct pass_result *ret, struct 
 	static const int statuses[] = { LEASE_PROVISIONING, LEASE_ACTIVE, LEASE_FROZEN };
 	static const int lent[] = { ACCOUNT_ACTIVE, ACCOUNT_FROZEN };
 	struct sweep     leases = { &lease_type, 0 }, accounts = { &account_type, 0 };
-	struct query     all_leases = { .type = &lease_type, .index = LEASE_BY_STATUS, .limit = SWEEP_PAGE };
-	struct query     all_accounts = { .type = &account_type, .index = ACCOUNT_BY_STATUS, .limit = SWEEP_PAGE };
+	struct query     all_leases = query_of(&lease_type, LEASE_BY_STATUS, value_int(0), SWEEP_PAGE);
+	struct query     all_accounts = query_of(&account_type, ACCOUNT_BY_STATUS, value_int(0), SWEEP_PAGE);
 	enum rc          rc = lease_walk(p, all_leases, statuses, ARRAY_LEN(statuses), sweep_page, &leases, e);
 
 	if (!rc)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease_watch_job.c - time and money: what follows when a lease reaches a threshold, its end or its budget.
+ * lease_watch_job.c - time and money: what happens when a lease reaches a threshold, its end or its budget.
  *
- * Two ways lead to the same rule (domain/lease_watch.c): a timer of the lease, exact to the second, with the cost that
- * is known; and the monitor's pass, which asks for the cost of every lease that is in use.
+ * Two ways lead to the same rule (domain/lease_watch.c): a timer of the lease, exact to the second, with the known cost;
+ * and the monitor's pass, which asks for the cost of every lease in use.
  *
  * Always true:
  *   1. The lease is read again in the transaction that decides; what was read before served only to ask for its cost.
- *      So a change that came in between is never overwritten, and one that has ended is left alone. [watch_again()]
- *   2. What is told and what makes that it is not told again are one commit: each crossing is told once. [act()]
+ *      So a change in between is never overwritten, and a lease that has ended is left alone. [watch_again()]
+ *   2. An alert and the mark that it was sent are one commit: each crossing is told once. [act()]
  *   3. A figure never becomes older: one that is complete up to an earlier time than the known one is not used.
  *
- * The pass asks for a page of costs without a transaction, then stores all figures that lead to nothing in one
- * transaction, and each that leads to something in one of its own.
+ * The pass asks for a page of costs without a transaction, then stores all figures without consequences in one
+ * transaction, and each of the others in one of its own.
  */
 #include <assert.h>
 
@@ -160,7 +160,7 @@ struct watch_sums {
 	enum rc rc; /* the first failure */
 };
 
-/* Since midnight before its start: days are what costs are known for. */
+/* From the midnight before its start: costs are known by day. */
 static void ask_cost(const struct pass *p, const struct lease *l, struct watched *item)
 {
 	struct costs *costs = p->leases->cloud.costs;

@@ -1,41 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leases.c - what people do with leases: ask, look, freeze, unfreeze, change, end.
+ * leases.c - what people do with leases: request, show, freeze, unfreeze, change, end.
  *
- * Each function is one transaction: it loads, has the domain decide, stores, and tells. Who may call it is decided in
- * http/; two things are decided here nevertheless, because they need the template: a private one does not exist for who
- * is only a user, and nobody assigns anything to himself. What one wants for oneself is a request, also a manager's:
- * the rules decide about it, and where they ask for a person, that is somebody else unless the policy allows
- * self-approval. [decide()]
+ * Each function is one transaction: it loads, lets the domain decide, stores, and emits events. Who may call it is
+ * decided in http/, except for two things that need the template: plain users do not see private templates, and nobody
+ * assigns a lease to himself. A lease for oneself is a request, also for a manager: the rules decide, and where they ask
+ * for a person, that is somebody else unless the policy allows self-approval. [decide()]
  *
- * Not here: reviews (lease_review.c), the line (lease_line.c), what the clock and the costs do (lease_watch_job.c).
+ * Not here: reviews (lease_review.c), the line (lease_line.c), what time and costs do (lease_watch_job.c).
  */
 #include "service/pool/accounts.h"
 #include "service/lease/leases.h"
 
 #include <assert.h>
 
-#include "base/arena.h"
 #include "domain/approval.h"
 #include "service/lease/lease_private.h"
 #include "service/record/lease_records.h"
 
 /* --- ask --- */
 
-static enum rc load_template(struct session *s, const struct lease_request *r, struct lease_template *ret,
-                             struct err *e)
-{
-	bool    is_there;
-	enum rc rc = session_find(s, &template_type, r->template_uuid, ret, &is_there, e);
-
-	if (is_there && ret->visibility == TEMPLATE_PRIVATE && caller_is_only_user(&r->by))
-		is_there = false;
-	if (!rc && !is_there)
-		return err_set(e, RC_NOT_FOUND, "there is no lease template %.*s", STR_ARG(r->template_uuid));
-	return rc;
-}
-
-/* The lease has the template's values as they are now; what becomes of the template later does not touch it. */
+/* The lease copies the template's values; later changes of the template do not affect it. */
 static struct lease make_lease(struct session *s, const struct lease_request *r, const struct lease_template *t)
 {
 	int64_t now_ms = session_now(s).ms;
@@ -90,7 +75,7 @@ static enum approval_verdict decide(const struct lease_request *r, const struct 
 
 	if (is_assigned && !caller_is(&r->by, r->owner_email))
 		return APPROVAL_APPROVE;
-	(void)evaluate(r->approval, &question, t, NULL, &answer); /* whoever decides */
+	(void)evaluate(r->approval, &question, t, NULL, &answer); /* by rules or by the template */
 	*ret_rule = answer.rule;
 	if (answer.verdict == APPROVAL_ASK && is_assigned && r->policy->allows_self_approval)
 		return APPROVAL_APPROVE;
@@ -140,7 +125,7 @@ enum rc lease_request(struct session *s, void *arg, struct err *e)
 
 	if (caller_is_only_user(&r->by) && !caller_is(&r->by, r->owner_email))
 		return err_set(e, RC_DENIED, "only a manager or an admin can request a lease for someone else");
-	if ((rc = load_template(s, r, &template, e)))
+	if ((rc = template_load(s, &r->by, r->template_uuid, &template, e)))
 		return rc;
 	r->lease = make_lease(s, r, &template);
 	if ((rc = lessee_add(s, &r->lease, r->policy->leases_per_user, e)) || (rc = begin(s, r, &template, e)))
@@ -176,8 +161,7 @@ static bool is_wanted(const struct lease_list *l, const struct lease *lease)
 	}
 }
 
-/* What the query brings besides is left out of the page, which may then be short: of one owner, of those that wait
- * for approval, or of those that end soon. */
+/* Drops what the query returned beside the wanted leases; the page may then be short. */
 static void keep_wanted(struct lease_list *l)
 {
 	size_t kept = 0;
@@ -193,7 +177,7 @@ static void keep_wanted(struct lease_list *l)
 
 #define IN_LINE_MARK "line:"
 
-/* Provisioning are those with that status and then, behind a cursor that is marked, those in line. */
+/* Provisioning are those with that status and then, with a marked cursor, those in line. */
 static enum rc list_by_status(struct session *s, struct query q, struct lease_list *l, struct err *e)
 {
 	bool    is_marked = str_starts_with(q.cursor, STR(IN_LINE_MARK));
@@ -206,7 +190,7 @@ static enum rc list_by_status(struct session *s, struct query q, struct lease_li
 		q.hash = value_int(1);
 	}
 	if (is_marked)
-		q.cursor = str_of(q.cursor.p + strlen(IN_LINE_MARK), q.cursor.n - strlen(IN_LINE_MARK));
+		q.cursor = str_skip(q.cursor, strlen(IN_LINE_MARK));
 	rc = session_query(s, &q, &l->page, e);
 	if (!rc && l->status == LEASE_PROVISIONING && (is_marked ? l->page.next.n > 0 : l->page.next.n == 0))
 		l->page.next = str_format(session_arena(s), IN_LINE_MARK "%.*s", STR_ARG(l->page.next));
@@ -270,7 +254,7 @@ enum rc lease_terminate(struct session *s, void *arg, struct err *e)
 		                    .by = &by };
 	enum rc             rc = lease_load_called(s, c, e);
 
-	if (!rc && c->lease.queued_ms) /* it has no account to clean: its place in line ends */
+	if (!rc && c->lease.queued_ms) /* it has no account: it only leaves the line */
 		return lease_refuse(s, &c->lease, LEASE_ON_WITHDRAW, c->by.email, c->reason, &by, e);
 	return rc ? rc : lease_finish(s, &c->lease, &end, e);
 }
@@ -290,7 +274,7 @@ static void merge(struct lease *l, const struct lease_edit *edit, struct wall no
 	if (edit->sets_expiry)
 		l->expires_ms = edit->expires_ms;
 	if (edit->sets_expiry && !edit->expires_ms && l->status == LEASE_PROVISIONING)
-		l->duration_ms = 0; /* it has no end yet: only so it will not get one when it begins */
+		l->duration_ms = 0; /* it gets its end when it begins: now it will not */
 	l->edited_ms = now.ms;
 }
 

@@ -1,14 +1,10 @@
 /* leases.h - what people can do with leases and templates: transaction functions, each with its argument.
  *
- * Who may do it is decided before (http/); what may be done is the domain's. Each change is one transaction for
- * records, events and timers; what must happen outside follows by a saga that the same transaction starts (see
- * account_follow.h). */
+ * Who may do it is decided before (http/), what may be done by the domain. Each change is one transaction for records,
+ * events and timers; what must happen outside is done by a saga that this transaction starts (see account_follow.h). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/str.h"
 #include "domain/account.h"
 #include "domain/approval.h"
 #include "domain/ports/caller.h"
@@ -24,10 +20,10 @@
 
 /* --- leases --- */
 
-/* Ask for a lease, for oneself or (assigned) for another. Approved at once when the template or the assignment says
- * so: then an account is claimed, or, when none is free, the lease waits in line (queued_ms). RC_NOT_FOUND: no such
- * template, or a private one that the caller may not see; RC_CONFLICT: the owner has as many as he may; RC_DENIED:
- * for somebody else, or a rule denies it. */
+/* Request a lease, for oneself or (assigned) for another. Approved at once when the template or the assignment says so:
+ * then an account is claimed or, when none is free, the lease waits in line (queued_ms). RC_NOT_FOUND: no such template,
+ * or a private one that the caller may not see; RC_CONFLICT: the owner has the maximum; RC_DENIED: for somebody else, or
+ * a rule denies it. */
 struct lease_request {
 	struct caller        by;
 	const struct policy *policy;
@@ -42,7 +38,7 @@ struct lease_request {
 };
 txn_fn lease_request;
 
-/* What would be decided about such a request, and why; nothing is asked for. Read-only. RC_NOT_FOUND: no such
+/* What would be decided about such a request, and why; nothing is requested. Read-only. RC_NOT_FOUND: no such
  * template, or a private one that the owner may not see. */
 struct lease_explain {
 	struct str                    template_name;          /* or its uuid */
@@ -86,8 +82,8 @@ struct lease_edit {
 };
 txn_fn lease_edit;
 
-/* What can be asked for besides the statuses: those that wait in line, which are among the Provisioning ones too, and
- * those whose owner withdrew them, which are among the ApprovalDenied ones too. */
+/* What can be listed besides the statuses: leases in line, which are also among the Provisioning ones, and withdrawn
+ * ones, which are also among the ApprovalDenied ones. */
 enum { LEASES_IN_LINE = LEASE_STATUS_COUNT, LEASES_WITHDRAWN };
 
 /* A page, the newest first; of one owner (email) or all, of one shown status or all. Read-only. */
@@ -106,12 +102,11 @@ txn_fn lease_list;
 /* --- templates --- */
 
 struct template_call {
-	struct caller        by;
-	const struct policy *policy;
-	struct str           uuid; /* get also takes a name; of a new one, empty: one is made */
-	struct lease_template
-	        fields; /* put: all of them but uuid; created_ms is kept when it is set, created_by always */
-	bool    is_new;
+	struct caller         by;
+	const struct policy  *policy;
+	struct str            uuid;   /* get also takes a name; of a new one, empty: one is made */
+	struct lease_template fields; /* put: all but uuid; created_ms is kept when it is set, created_by always */
+	bool                  is_new;
 
 	struct lease_template template; /* the answer */
 	struct problems problems;       /* put: RC_INVALID */
@@ -141,7 +136,7 @@ struct line_expire {
 };
 txn_fn line_expire;
 
-/* What accounts have leases do: for the table of hooks. */
+/* What leases do when something happens to their account: for the table of hooks. */
 extern const struct account_hooks lease_account_hooks;
 
 #define EVENT_LEASE_TIMER_DUE "LeaseTimerDue"

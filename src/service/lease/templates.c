@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * templates.c - what leases are made from: look, make, replace, remove.
+ * templates.c - what leases are requested from: show, create, replace, delete.
  *
- * A template is replaced as a whole. Leases have copied its values, so no change here touches one of them. Each change
- * is an event with subject "template/UUID".
+ * A template is replaced as a whole. Leases have copied its values, so no change affects them. Each change is an event
+ * with the subject "template/UUID".
  */
-#include "base/arena.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "kernel/event.h"
@@ -18,12 +17,18 @@ static enum rc is_missing(struct str uuid, struct err *e)
 	return err_set(e, RC_NOT_FOUND, "there is no lease template %.*s", STR_ARG(uuid));
 }
 
-static enum rc load(struct session *s, struct template_call *c, struct err *e)
+static bool is_hidden(const struct lease_template *t, const struct caller *by)
+{
+	return by && t->visibility == TEMPLATE_PRIVATE && caller_is_only_user(by);
+}
+
+enum rc template_load(struct session *s, const struct caller *by, struct str uuid, struct lease_template *ret,
+                      struct err *e)
 {
 	bool    is_there;
-	enum rc rc = session_find(s, &template_type, c->uuid, &c->template, &is_there, e);
+	enum rc rc = session_find(s, &template_type, uuid, ret, &is_there, e);
 
-	return rc || is_there ? rc : is_missing(c->uuid, e);
+	return rc || (is_there && !is_hidden(ret, by)) ? rc : is_missing(uuid, e);
 }
 
 /* The oldest one that has it. */
@@ -33,21 +38,17 @@ static enum rc load_by_name(struct session *s, struct template_call *c, struct e
 	enum rc        rc;
 	const struct lease_template *first = session_next(s, &all, &rc, e);
 
-	if (!rc && !first)
-		return is_missing(c->uuid, e);
-	if (!rc)
-		c->template = *first;
-	return rc;
+	if (rc || !first || is_hidden(first, &c->by))
+		return rc ? rc : is_missing(c->uuid, e);
+	c->template = *first;
+	return RC_OK;
 }
 
 enum rc template_get(struct session *s, void *arg, struct err *e)
 {
 	struct template_call *c = arg;
-	enum rc               rc = uuid_is_ok(c->uuid) ? load(s, c, e) : load_by_name(s, c, e);
 
-	if (!rc && c->template.visibility == TEMPLATE_PRIVATE && caller_is_only_user(&c->by))
-		return is_missing(c->uuid, e);
-	return rc;
+	return uuid_is_ok(c->uuid) ? template_load(s, &c->by, c->uuid, &c->template, e) : load_by_name(s, c, e);
 }
 
 static enum rc tell(struct session *s, const char *type, const struct template_call *c, struct err *e)
@@ -78,11 +79,10 @@ static void make(struct session *s, struct template_call *c)
 static enum rc replace(struct session *s, struct template_call *c, struct err *e)
 {
 	struct lease_template old;
-	enum rc               rc = load(s, c, e);
+	enum rc               rc = template_load(s, NULL, c->uuid, &old, e);
 
 	if (rc)
 		return rc;
-	old = c->template;
 	c->template = c->fields;
 	c->template.uuid = old.uuid;
 	c->template.version = old.version;

@@ -1,11 +1,10 @@
 /* pass.h - one run of a job: what it needs, what it is told, what it did. Blocks: worker threads. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/metrics.h"
+#include "base/str.h"
 #include "domain/ports/caller.h"
 #include "domain/ports/cloud.h"
 #include "domain/sandbox.h"
@@ -23,7 +22,7 @@ struct store;
 struct lease_world {
 	struct cloud cloud;         /* costs and organisation are used */
 	bool         projects;      /* the monitor: projected spend may alert */
-	int64_t      line_limit_ms; /* the line: longer than this nobody waits; 0: for ever */
+	int64_t      line_limit_ms; /* the line: nobody waits longer than this; 0: for ever */
 
 	const struct hold_rules *rules; /* how long accounts rest */
 
@@ -54,7 +53,7 @@ struct pass {
 	const struct clock           *clock;
 	const struct broker_settings *settings;
 	struct actor                  by;        /* for the events */
-	struct metrics               *metrics;   /* for what is no count of the result; NULL: nobody asks */
+	struct metrics               *metrics;   /* for what the result does not count; may be NULL */
 	const struct lease_world     *leases;    /* passes about leases; NULL: there are none */
 	const struct reconcile_world *reconcile; /* NULL: there is no pool of accounts */
 	const struct instance_world  *instances; /* NULL: there are none */
@@ -65,7 +64,7 @@ struct pass {
 	int64_t            stale_hours; /* stale removal: not younger than this */
 	enum sandbox_state status;      /* bulk delete: which */
 
-	/* Wait between two deletions. False: stop now. NULL: there is nothing to wait for, and it never stops. */
+	/* Wait between two deletions. False: stop now. NULL: never wait, never stop. */
 	bool (*wait)(void *arg, int64_t ms);
 	void *wait_arg;
 };
@@ -87,18 +86,18 @@ typedef enum rc pass_fn(const struct pass *p, struct pass_result *ret, struct er
 /* Runs what the job refreshes. */
 pass_fn pass_refresh_run;
 
-/* For the passes themselves: add a count to the result. */
+/* --- for the passes themselves --- */
+
 void pass_count(struct pass_result *r, const char *name, int64_t value, enum metric metric);
 
-/* For the passes themselves: wait so long. False: stop now. */
+/* False: stop now. */
 bool pass_wait(const struct pass *p, int64_t ms);
 
-/* For the passes themselves, between two groups: RC_UNAVAILABLE when it shall stop (the server ends, another node
- * has taken over). NULL is asked by nobody. */
+/* Between two groups: RC_UNAVAILABLE when it should stop (the server ends, another node has taken over). NULL: never. */
 MUST_CHECK enum rc pass_go_on(const struct pass *p, struct err *e);
 
-/* For the passes themselves: each page of the query, read on a snapshot, or each record of it; ends when it shall
- * stop. The page lives during the visit, which may run transactions in the arena. */
+/* Each page of the query, read on a snapshot, or each of its records; ends when it should stop. The page lives during
+ * the visit, which may run transactions in the arena. */
 typedef enum rc pass_page_fn(const struct pass *p, const struct page *page, struct arena *a, void *arg, struct err *e);
 MUST_CHECK enum rc pass_walk(const struct pass *p, const struct query *q, pass_page_fn *visit, void *arg,
                              struct err *e);

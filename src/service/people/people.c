@@ -2,17 +2,17 @@
 /*
  * people.c - the directory learns from sign-ins.
  *
- * A sign-in provider tells who somebody is while he signs in, and never again. So that he can be lent something, be
- * assigned to and be notified afterwards, and on other nodes, what it said is kept: one record a person, and all of
- * them in memory, where the directory answers from.
+ * A sign-in provider says who somebody is only during the sign-in. What it said is kept, so that the person can be lent
+ * something, be assigned to and be notified later, and on other nodes: one record a person, all of them also in memory,
+ * from which the directory answers.
  *
  * Always true:
- *   1. The source that goes first wins: who is in the users file has the roles that are written there. [find()]
- *   2. Nobody is in the directory through his password alone: when the users file drops him, he is gone. [is_vouched()]
+ *   1. The first source wins: people in the users file have the roles that are written there. [find()]
+ *   2. Nobody is in the directory by password alone: whoever is removed from the users file is gone. [is_vouched()]
  *   3. Of two versions of a person the newer is in memory, in whatever order they come. [people_note()]
  *
- * Other nodes read what has changed since they looked last, a little overlapping, because clocks differ. A removed
- * person stays as a record without roles, so that they learn of it.
+ * Other nodes read what has changed since their last look, with some overlap, because clocks differ. A removed person
+ * stays as a record without roles, so that they learn of it.
  *
  * Not here: what a token is worth (providers/identity/), who may do what (http/api/rights.c).
  */
@@ -102,12 +102,15 @@ static struct entry *add_entry(struct people *p, size_t at)
 	return p->entries[at] = mem_new(struct entry);
 }
 
-static void note(struct people *p, const struct person *person)
+void people_note(struct people *p, const struct person *person)
 {
+	struct entry *entry;
 	bool          is_there;
-	size_t        at = place_of(p, person->email, &is_there);
-	struct entry *entry = is_there ? p->entries[at] : p->count < PEOPLE_MAX ? add_entry(p, at) : NULL;
+	size_t        at;
 
+	LOCKED(&p->lock);
+	at = place_of(p, person->email, &is_there);
+	entry = is_there ? p->entries[at] : p->count < PEOPLE_MAX ? add_entry(p, at) : NULL;
 	if (entry && entry->person.version < person->version) {
 		struct arena fresh = { 0 };
 
@@ -115,12 +118,6 @@ static void note(struct people *p, const struct person *person)
 		arena_fini(&entry->arena);
 		entry->arena = fresh;
 	}
-}
-
-void people_note(struct people *p, const struct person *person)
-{
-	LOCKED(&p->lock);
-	note(p, person);
 }
 
 /* --- the directory --- */
@@ -171,7 +168,7 @@ static void add_sign_in(const struct people *p, struct directory_entry *entry, s
 	}
 }
 
-/* Two lists in the order of emails become one; who is in both is told by the source that goes first. */
+/* Merges two lists in the order of emails; the first source describes whoever is in both. */
 static size_t list(struct identity *i, unsigned roles, struct str after, struct arena *a, struct directory_entry *ret,
                    size_t max)
 {
@@ -270,14 +267,12 @@ enum rc people_load(struct people *p, struct err *e)
 	struct catch_up          c = { .people = p, .from_ms = p->loaded_ms - OVERLAP_MS, .latest_ms = p->loaded_ms };
 
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
-		struct query q = { .type = &person_type,
-			           .index = BY_CHANGE,
-			           .hash = value_text(str_from(sources[i])),
-			           .is_descending = true,
-			           .limit = PAGE };
+		struct query q = query_of(&person_type, BY_CHANGE, value_text(str_from(sources[i])), PAGE);
 		struct err   cause = { 0 };
-		enum rc      rc = store_read_pages(p->store, &q, note_page, &c, &cause);
+		enum rc      rc;
 
+		q.is_descending = true;
+		rc = store_read_pages(p->store, &q, note_page, &c, &cause);
 		if (rc && rc != RC_EXHAUSTED)
 			return err_set(e, rc, "the people who have signed in cannot be read: %s", cause.msg);
 	}

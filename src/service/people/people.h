@@ -28,16 +28,16 @@ struct people   *people_new(struct store *store, struct identity *next);
 void             people_free(struct people *p);
 struct identity *people_identity(struct people *p);
 
-/* The source that goes first knows everybody: who is not there is nobody, whatever a sign-in provider said of him once. Before it is asked. */
+/* The first source knows everybody: nobody else is in the directory, whatever a provider once said. Call it first. */
 void people_believe_next(struct people *p);
 
 /* Catch up with what other nodes have seen. At the start, and now and then. Blocks. */
 MUST_CHECK enum rc people_load(struct people *p, struct err *e);
 
-/* This person has just signed in; is_vouched: a provider said so, and nobody else knows him. Blocks. */
+/* This person has just signed in; is_vouched: only a provider says so. Blocks. */
 MUST_CHECK enum rc people_sign_in(struct people *p, const struct caller *c, bool is_vouched, struct err *e);
 
-/* Forget somebody, until he signs in again; told as an event. RC_NOT_FOUND; RC_CONFLICT: another source has him. */
+/* Forget a person until the next sign-in; emits an event. RC_NOT_FOUND; RC_CONFLICT: in another source. */
 struct person_removal {
 	struct people *people;
 	struct str     email;

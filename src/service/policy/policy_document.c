@@ -2,10 +2,9 @@
 /*
  * policy_document.c - the table of keys, and how a document is read by it.
  *
- * Reading never stops at the first mistake: what is wrong with each key is added to the list with its dotted path and
- * what would be right, and the next key is read. A text that is not YAML is one problem, "input". Where a truth
- * value is wanted, the words yes, no, on and off are one too, for the YAML that people learned first; everywhere else
- * they are text.
+ * Reading does not stop at the first mistake: each problem is listed with its dotted path and what would be right. A text
+ * that is not YAML is one problem, "input". Where a truth value is expected, yes, no, on and off are accepted too, as in
+ * older YAML; everywhere else they are text.
  *
  * Always true: after a reading without problems every key of the document has a value within its row's limits.
  *
@@ -43,65 +42,59 @@ enum {
 
 const char *const document_names[DOCUMENT_KIND_COUNT] = { "global", "reporting", "approval" };
 
-#define AT(member)             offsetof(struct policy, member), 0
-#define LIST_AT(member, count) offsetof(struct policy, member), offsetof(struct policy, count)
 /* clang-format off */
+#define AT(member) offsetof(struct policy, member)
+#define KEY(section, name, kind, member, most, text) \
+	{ DOCUMENT_GLOBAL, section, name, kind, AT(member), 0, most, 0, text, 0 }
+#define FLAG(section, name, member, text)         KEY(section, name, KEY_BOOL, member, 0, text)
+#define NUMBER(section, name, member, most, text) KEY(section, name, KEY_INT, member, most, text)
 const struct policy_key policy_keys[] = {
-	{ DOCUMENT_GLOBAL, NULL, "termsOfService", KEY_TEXT, AT(terms_of_service), TERMS_MAX, 0,
-	  "What people agree to when they ask for a lease; Markdown." },
-	{ DOCUMENT_GLOBAL, NULL, "maintenanceMode", KEY_BOOL, AT(is_maintenance), 0, 0,
-	  "While true, only admins get in." },
-	{ DOCUMENT_GLOBAL, NULL, "isbManagedRegions", KEY_LIST, LIST_AT(regions, region_count), REGION_MAX, REGIONS_MAX,
+	KEY(NULL, "termsOfService", KEY_TEXT, terms_of_service, TERMS_MAX,
+	  "What people agree to when they ask for a lease; Markdown."),
+	FLAG(NULL, "maintenanceMode", is_maintenance, "While true, only admins get in."),
+	{ DOCUMENT_GLOBAL, NULL, "isbManagedRegions", KEY_LIST, AT(regions), AT(region_count), REGION_MAX, REGIONS_MAX,
 	  "The regions that are watched and cleaned, as the web UI shows them; at least one.", 1 },
 
-	{ DOCUMENT_GLOBAL, "leases", "requireMaxBudget", KEY_BOOL, AT(requires_budget), 0, 0,
-	  "Every lease must have a budget." },
-	{ DOCUMENT_GLOBAL, "leases", "maxBudget", KEY_INT, AT(budget_max_usd), DOLLARS_MAX, 0,
-	  "The largest budget of a lease, in dollars; holds whether or not one is required." },
-	{ DOCUMENT_GLOBAL, "leases", "requireMaxDuration", KEY_BOOL, AT(requires_duration), 0, 0,
-	  "Every lease must have an end." },
-	{ DOCUMENT_GLOBAL, "leases", "maxDurationHours", KEY_INT, AT(duration_max_hours), HOURS_MAX, 0,
-	  "The longest time of a lease; holds whether or not an end is required." },
-	{ DOCUMENT_GLOBAL, "leases", "maxLeasesPerUser", KEY_INT, AT(leases_per_user), USER_LEASES_MAX, 0,
-	  "How many leases a person may have at once, those that wait for approval included." },
-	{ DOCUMENT_GLOBAL, "leases", "allowSelfApproval", KEY_BOOL, AT(allows_self_approval), 0, 0,
-	  "While true, managers and admins may approve their own requests, unless a rule denies them." },
-	{ DOCUMENT_GLOBAL, "leases", "onProjectedOverrun", KEY_OVERRUN, AT(on_projected_overrun), WORD_MAX, 0,
+	FLAG("leases", "requireMaxBudget", requires_budget, "Every lease must have a budget."),
+	NUMBER("leases", "maxBudget", budget_max_usd, DOLLARS_MAX,
+	  "The largest budget of a lease, in dollars; holds whether or not one is required."),
+	FLAG("leases", "requireMaxDuration", requires_duration, "Every lease must have an end."),
+	NUMBER("leases", "maxDurationHours", duration_max_hours, HOURS_MAX,
+	  "The longest time of a lease; holds whether or not an end is required."),
+	NUMBER("leases", "maxLeasesPerUser", leases_per_user, USER_LEASES_MAX,
+	  "How many leases a person may have at once, including those that wait for approval."),
+	FLAG("leases", "allowSelfApproval", allows_self_approval,
+	  "While true, managers and admins may approve their own requests, unless a rule denies them."),
+	KEY("leases", "onProjectedOverrun", KEY_OVERRUN, on_projected_overrun, WORD_MAX,
 	  "When a lease will pass its budget by its end at its present rate: alert, freeze or end. Bills come 8 to 24 "
-	  "hours late." },
-	{ DOCUMENT_GLOBAL, "leases", "onEstimatedOverrun", KEY_OVERRUN, AT(on_estimated_overrun), WORD_MAX, 0,
-	  "When it has probably passed it already, with what is not billed yet: alert, freeze or end." },
-	{ DOCUMENT_GLOBAL, "leases", "ttl", KEY_INT, AT(ttl_days), DAYS_MAX, 0,
-	  "Days after which the record of an ended lease is removed." },
+	  "hours late."),
+	KEY("leases", "onEstimatedOverrun", KEY_OVERRUN, on_estimated_overrun, WORD_MAX,
+	  "When it has probably passed it already, with what is not billed yet: alert, freeze or end."),
+	NUMBER("leases", "ttl", ttl_days, DAYS_MAX, "Days after which the record of an ended lease is removed."),
 
-	{ DOCUMENT_GLOBAL, "cleanup", "numberOfFailedAttemptsToCancelCleanup", KEY_INT,
-	  AT(clean_failures_max), ATTEMPTS_MAX, 0, "After so many failures, in all, the account goes to quarantine." },
-	{ DOCUMENT_GLOBAL, "cleanup", "waitBeforeRetryFailedAttemptSeconds", KEY_INT,
-	  AT(clean_retry_wait_sec), WAIT_MAX_SEC, 0, "The wait after a failure." },
-	{ DOCUMENT_GLOBAL, "cleanup", "numberOfSuccessfulAttemptsToFinishCleanup", KEY_INT,
-	  AT(clean_successes), ATTEMPTS_MAX, 0, "After so many successes in a row the account counts as clean." },
-	{ DOCUMENT_GLOBAL, "cleanup", "waitBeforeRerunSuccessfulAttemptSeconds", KEY_INT,
-	  AT(clean_rerun_wait_sec), WAIT_MAX_SEC, 0, "The wait between two of them." },
+	NUMBER("cleanup", "numberOfFailedAttemptsToCancelCleanup", clean_failures_max, ATTEMPTS_MAX,
+	  "After this many failures in all, the account goes to quarantine."),
+	NUMBER("cleanup", "waitBeforeRetryFailedAttemptSeconds", clean_retry_wait_sec, WAIT_MAX_SEC,
+	  "The wait after a failure."),
+	NUMBER("cleanup", "numberOfSuccessfulAttemptsToFinishCleanup", clean_successes, ATTEMPTS_MAX,
+	  "After this many successes in a row, the account counts as clean."),
+	NUMBER("cleanup", "waitBeforeRerunSuccessfulAttemptSeconds", clean_rerun_wait_sec, WAIT_MAX_SEC,
+	  "The wait between two successes."),
 
-	{ DOCUMENT_GLOBAL, "auth", "idpSignInUrl", KEY_URL, AT(idp_sign_in_url), URL_MAX, 0,
-	  "Where the identity provider signs people in; empty: our own page." },
-	{ DOCUMENT_GLOBAL, "auth", "idpSignOutUrl", KEY_URL, AT(idp_sign_out_url), URL_MAX, 0,
-	  "Where it signs them out." },
-	{ DOCUMENT_GLOBAL, "auth", "idpAudience", KEY_LINE, AT(idp_audience), AUDIENCE_MAX, 0,
-	  "What the provider calls us." },
-	{ DOCUMENT_GLOBAL, "auth", "webAppUrl", KEY_URL, AT(web_app_url), URL_MAX, 0,
-	  "Where the web UI is; links in mails begin with it." },
-	{ DOCUMENT_GLOBAL, "auth", "awsAccessPortalUrl", KEY_HTTPS, AT(access_portal_url), URL_MAX, 0,
-	  "Where people enter their account; https, as the web UI wants it." },
-	{ DOCUMENT_GLOBAL, "auth", "sessionDurationInMinutes", KEY_INT, AT(session_minutes), SESSION_MAX_MIN, 0,
-	  "How long a sign-in lasts." },
+	KEY("auth", "idpSignInUrl", KEY_URL, idp_sign_in_url, URL_MAX,
+	  "Where the identity provider signs people in; empty: our own page."),
+	KEY("auth", "idpSignOutUrl", KEY_URL, idp_sign_out_url, URL_MAX, "Where it signs them out."),
+	KEY("auth", "idpAudience", KEY_LINE, idp_audience, AUDIENCE_MAX, "What the provider calls us."),
+	KEY("auth", "webAppUrl", KEY_URL, web_app_url, URL_MAX, "Where the web UI is; links in mails begin with it."),
+	KEY("auth", "awsAccessPortalUrl", KEY_HTTPS, access_portal_url, URL_MAX,
+	  "Where people enter their account; https, as the web UI wants it."),
+	NUMBER("auth", "sessionDurationInMinutes", session_minutes, SESSION_MAX_MIN, "How long a sign-in lasts."),
 
-	{ DOCUMENT_GLOBAL, "notification", "emailFrom", KEY_EMAIL, AT(mail_from), EMAIL_MAX, 0,
-	  "The sender of mails; empty: no mail." },
+	KEY("notification", "emailFrom", KEY_EMAIL, mail_from, EMAIL_MAX, "The sender of mails; empty: no mail."),
 
-	{ DOCUMENT_REPORTING, NULL, "costReportGroups", KEY_LIST, LIST_AT(cost_groups, cost_group_count),
-	  COST_GROUP_MAX, COST_GROUPS_MAX, "Who costs are reported by: teams, projects, cost centres." },
-	{ DOCUMENT_REPORTING, NULL, "requireCostReportGroup", KEY_BOOL, AT(requires_cost_group), 0, 0,
+	{ DOCUMENT_REPORTING, NULL, "costReportGroups", KEY_LIST, AT(cost_groups), AT(cost_group_count),
+	  COST_GROUP_MAX, COST_GROUPS_MAX, "What costs are reported by: teams, projects, cost centres." },
+	{ DOCUMENT_REPORTING, NULL, "requireCostReportGroup", KEY_BOOL, AT(requires_cost_group), 0, 0, 0,
 	  "Every lease must have one of them." },
 };
 /* clang-format on */
@@ -157,9 +150,9 @@ static bool is_url(struct str s, bool is_https)
 	struct str rest = s, host;
 
 	if (str_starts_with(s, STR("https://")))
-		rest = str_of(s.p + 8, s.n - 8);
+		rest = str_skip(s, 8);
 	else if (!is_https && str_starts_with(s, STR("http://")))
-		rest = str_of(s.p + 7, s.n - 7);
+		rest = str_skip(s, 7);
 	else
 		return false;
 	for (size_t i = 0; i < rest.n; i++)
@@ -301,7 +294,7 @@ static const struct policy_key *find_key(enum document_kind kind, const char *se
 	return NULL;
 }
 
-/* "a, b, c": what may stand in a section, or at the top. */
+/* "a, b, c": the names in a section, or at the top. */
 static const char *known_names(struct arena *a, enum document_kind kind, const char *section)
 {
 	struct str  all = STR("");

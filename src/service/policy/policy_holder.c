@@ -2,14 +2,13 @@
 /*
  * policy_holder.c - the policy in force in this process.
  *
- * Readers are many and must not wait, writers are a person now and then. So a policy never changes: a new one is made
- * beside it and takes its place, and the old one stays where it is for POLICY_VALID_MS, for those who are still reading
- * it. A generation has the texts of all documents, because each of its policies is read from all.
+ * There are many readers, which must not wait, and few writers. So a policy never changes: a new one takes its place,
+ * and the old one stays for POLICY_VALID_MS, for those who are still reading it. A generation has the texts of all
+ * documents, because its policy is read from all of them.
  *
- * Always true: versions only grow; a text that cannot be read changes nothing, or, when there was none before it that
- * could, leads to the careful choice, so that nobody is lent anything under rules that nobody made [lock_down()]: of
- * the global document, the defaults in maintenance; of the approval rules, that a person is asked about every request.
- * There are never more than POLICY_GENERATIONS_MAX generations.
+ * Always true: versions only grow, and there are at most POLICY_GENERATIONS_MAX generations. A text that cannot be read
+ * changes nothing. If none before it could be read, the careful choice is in force, so that nothing is lent under rules
+ * that nobody made [lock_down()]: the defaults in maintenance, or a person is asked about every request.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -144,7 +143,7 @@ static void put_in_place(struct policy_holder *h, struct generation *next)
 	atomic_store(&h->current, next);
 }
 
-/* There is a document, but we cannot read it, and none before it was in force: an admin may come in and mend it. */
+/* A document cannot be read, and none before it was in force: an admin can still sign in and correct it. */
 static void lock_down(struct policy_holder *h, enum document_kind kind)
 {
 	struct generation *current = atomic_load(&h->current), *next;
@@ -193,11 +192,8 @@ static enum rc read_documents(struct session *s, void *arg, struct err *e)
 	struct document *documents = arg;
 
 	for (int i = 0; i < DOCUMENT_KIND_COUNT; i++) {
-		bool    is_there;
-		enum rc rc;
+		enum rc rc = session_find_or_new(s, &document_type, str_from(document_names[i]), &documents[i], e);
 
-		documents[i] = (struct document){ 0 };
-		rc = session_find(s, &document_type, str_from(document_names[i]), &documents[i], &is_there, e);
 		if (rc)
 			return rc;
 	}

@@ -2,17 +2,15 @@
 /*
  * policy_store.c - transactions on the operator's documents.
  *
- * The text is kept as it was given, comments included; what it says is read from it whenever it is needed. Whoever
- * changes a document names the version that he has read, so that of two who edit at the same time the second is told.
- * Each change is an event in the same commit: who, from which version to which, and which keys; these events are the
- * history.
+ * The text is stored as it was given, with its comments, and read whenever it is needed. A change names the version that
+ * it is based on, so of two people who edit at the same time the second is refused. Each change is an event in the same
+ * commit: who, which versions, which keys; these events are the history.
  *
- * Always true: what is stored was without problems when it was stored. A later program may see that differently: then
- * document_get() tells the problems beside the text, so that it can be put right.
+ * Always true: what is stored had no problems when it was stored. If a later program finds some, document_get() returns
+ * them beside the text.
  */
 #include "service/policy/policy_store.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "kernel/event.h"

@@ -4,9 +4,8 @@
  * A document that nobody has written has version 0 and says the defaults. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/err.h"
+#include "base/str.h"
 #include "domain/policy.h"
 #include "service/record/lease_records.h"
 #include "service/policy/policy_document.h"

@@ -2,14 +2,12 @@
 /*
  * policy_write.c - a policy as YAML for people, as JSON for programs, and what differs between two.
  *
- * Always true: what policy_write_yaml() writes, policy_read() reads back as the same policy, whatever characters its
- * texts have. Texts of several lines are blocks when every character in them may stand there as it is; otherwise they
- * are quoted [is_block()].
+ * Always true: policy_read() reads what policy_write_yaml() wrote as the same policy, whatever characters its texts have.
+ * Texts of several lines are blocks if none of their characters needs quotes [is_block()].
  *
- * The document of approval rules is a list, not a table of keys. Its changes are told rule by rule, found by id; a rule
- * that only has another place among the others has not changed, but the order has, and that can decide.
+ * Approval rules are a list, not a table of keys. Their changes are told rule by rule, by id. A rule that only moved has
+ * not changed, but the order has, and that can decide.
  */
-
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"

@@ -10,9 +10,9 @@
  *                             |                                        -> failed:    again after a wait, or given up
  *                             no: wait for its turn
  *
- * The queue's call asks the cleaner (start or check) and decides nothing; settling decides, in the transaction that
- * removes the delivery. A process that dies in between asks again: a run is started with a key that names account,
- * cleanup and attempt, so it is the same run.
+ * The queue's call only asks the cleaner (start or check); settling decides, in the transaction that removes the
+ * delivery. A process that dies in between asks again; the key of a run names account, cleanup and attempt, so it is the
+ * same run.
  *
  * Always true:
  *   1. A cleanup ends with AccountCleanupSucceeded or AccountCleanupFailed, at the latest after CLEAN_LIMIT_MS.
@@ -37,7 +37,7 @@
 #include "service/pool/account_slots.h"
 #include "service/hold/holds.h"
 #include "service/record/lease_records.h"
-#include "store/store.h"
+#include "store/walk.h"
 
 #define SOURCE "account-cleaner" /* also the actor */
 
@@ -178,51 +178,37 @@ static enum rc begin(struct session *s, const struct account_clean_options *o, s
 
 /* --- asking the cleaner: on a worker, without a transaction --- */
 
-struct look {
-	struct str   id;
-	struct stage stage;
-	bool         is_present;
-};
-
-static enum rc look(struct session *s, void *arg, struct err *e)
-{
-	struct look   *l = arg;
-	struct account a;
-	bool           is_there;
-	enum rc        rc = session_find(s, &account_type, l->id, &a, &is_there, e);
-
-	l->is_present = is_there && is_present(&a, &l->stage);
-	return rc;
-}
-
-static enum rc ask(struct call *c, const struct look *l, struct answer *ret, struct err *e)
+static enum rc ask(struct call *c, struct str id, const struct stage *st, struct answer *ret, struct err *e)
 {
 	const struct account_clean_options *o = c->arg;
-	const struct stage                 *st = &l->stage;
 	struct str                          key;
 
 	if (st->run.n)
 		return o->cleaner->ops->check(o->cleaner, st->run, c->arena, &ret->run, e);
-	key = str_format(c->arena, "%.*s/%.*s/%lld", STR_ARG(l->id), STR_ARG(st->cleanup), (long long)st->attempt);
-	return o->cleaner->ops->start(o->cleaner, l->id, key, c->arena, &ret->run_id, e);
+	key = str_format(c->arena, "%.*s/%.*s/%lld", STR_ARG(id), STR_ARG(st->cleanup), (long long)st->attempt);
+	return o->cleaner->ops->start(o->cleaner, id, key, c->arena, &ret->run_id, e);
 }
 
 static enum rc call(struct call *c, struct err *e)
 {
 	const struct account_clean_options *o = c->arg;
 	const struct event                 *event = &c->delivery->event;
-	struct look                         l = { .id = id_of(event), .stage = read_stage(event, c->arena) };
+	struct stage                        stage = read_stage(event, c->arena);
+	struct str                          id = id_of(event);
 	struct answer                      *answer = arena_alloc(c->arena, sizeof(*answer));
 	struct err                          why = { 0 };
+	struct account                      a;
+	bool                                is_there;
 	enum rc                             rc;
 
 	c->result = answer;
-	if (!l.stage.cleanup.n)
+	if (!stage.cleanup.n)
 		return RC_OK;
-	if ((rc = store_read(o->store, look, &l, c->arena, e)) || !l.is_present)
+	if ((rc = store_find(o->store, &account_type, id, c->arena, &a, &is_there, e)) || !is_there ||
+	    !is_present(&a, &stage))
 		return rc;
 	answer->was_asked = true;
-	answer->rc = ask(c, &l, answer, &why);
+	answer->rc = ask(c, id, &stage, answer, &why);
 	answer->words = answer->rc ? str_dup(c->arena, str_from(why.msg[0] ? why.msg : rc_text(answer->rc)))
 	                           : answer->run.text;
 	return RC_OK;

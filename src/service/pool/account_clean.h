@@ -13,7 +13,6 @@
 #include "domain/policy.h"
 #include "kernel/queue.h"
 #include "service/account/account_follow.h"
-#include "store/session.h"
 
 #define CLEANUP_QUEUE     "cleanup"
 #define EVENT_CLEANUP_DUE "CleanupDue" /* ours: a cleanup's next stage */

@@ -2,16 +2,13 @@
 /*
  * account_slots.c - the slots for cleanups: one record that names the accounts that have one.
  *
- * It is changed only when a cleanup begins or ends. A slot whose account is not being cleaned any more (ejected,
- * quarantined meanwhile) is found out when there is no other: the list is a memory, the accounts' records are the
- * truth.
+ * It changes only when a cleanup begins or ends. The accounts' records are the truth: a slot whose account is no longer
+ * being cleaned (ejected, quarantined) is taken back when no other is free.
  *
- * Whose turn it is: the account whose last cleanup is the longest ago. Each that goes first has a younger one
- * afterwards, so everyone's turn comes.
+ * The next account is the one whose last cleanup is the longest ago, so everyone's turn comes.
  */
 #include "service/pool/account_slots.h"
 
-#include "base/buf.h"
 #include "domain/account.h"
 #include "kernel/records.h"
 #include "service/pool/account_clean.h"
@@ -43,14 +40,10 @@ static enum rc load(struct session *s, struct slots *ret, struct err *e)
 
 static void store(struct session *s, struct slots *slots)
 {
-	CLEANUP(buf_fini) struct buf b = BUF(ERROR_MAX);
-
-	for (size_t i = 0; i < slots->count; i++) {
-		if (i)
-			buf_add_char(&b, ' ');
-		buf_add_str(&b, slots->ids[i]);
-	}
-	slots->fact.text = str_dup(session_arena(s), buf_str(&b));
+	slots->fact.text = STR("");
+	for (size_t i = 0; i < slots->count; i++)
+		slots->fact.text = str_format(session_arena(s), "%.*s%s%.*s", STR_ARG(slots->fact.text), i ? " " : "",
+		                              STR_ARG(slots->ids[i]));
 	slots->fact.value = (int64_t)slots->count;
 	slots->fact.since_ms = slots->fact.at_ms = session_now(s).ms;
 	session_put(s, &fact_type, &slots->fact);

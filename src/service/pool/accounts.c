@@ -2,8 +2,8 @@
 /*
  * accounts.c - the accounts of the pool: load, decide, save.
  *
- * Every function here runs inside the store and may be run again; the rules are the domain's. account_save() stores the
- * account and has the world follow, so each change is records, events and the start of a saga in one commit.
+ * Every function here is a transaction and may be run again; the rules are the domain's. account_save() stores the
+ * account and starts the saga that follows it, so each change is one commit.
  *
  * Always true:
  *   1. What is lent was free and settled: Available, and nothing under way that could still move it. [account_lend()]

@@ -2,17 +2,16 @@
 /*
  * account_drift.c - accounts of our own that are not where they should be: found by a scan, or told by CloudTrail.
  *
- * The scan lists the pool's OUs first, all of them, and then goes through our records. What differs once may be a move
- * that the two listings saw at different moments: it is only noted. What differs in the next pass too is told as
- * AccountDriftDetected, and the handler quarantines the account from where it is, or forgets it when it is in none of
- * the OUs. An account in the pool that we do not know is told of at once, except in Entry and Exit, where such accounts
- * belong. Where the OU is right but a saga failed after the move, another one is started: one in each pass, so an
- * outage that has ended leaves nothing behind.
+ * The scan lists all of the pool's OUs, and then goes through our records. A first difference may be a move between the
+ * two listings: it is only stored. If the next pass finds it too, it emits AccountDriftDetected, and the handler
+ * quarantines the account from where it is, or forgets it when it is in none of the OUs. An unknown account in the pool
+ * is reported at once, except in Entry and Exit, where such accounts belong. Where the OU is right but a saga failed
+ * after the move, each pass starts another one, so an outage that has ended leaves nothing behind.
  *
- * CloudTrail tells of a move within seconds, and until the next scan an account could be lent that is not where it
- * should be. So an event about an account that should be elsewhere is looked into: where is it really? Who has left the
- * pool is for the scan to judge. It is told as AccountDriftDetected too, in the commit that locks it away, so the
- * handler finds nothing left to do.
+ * Until the next scan an account could be lent that is not where it should be, and CloudTrail tells of a move within
+ * seconds. So an event about an account that should be elsewhere has us ask where it is; accounts that have left the
+ * pool are left to the scan. AccountDriftDetected is then in the commit that locks the account away, so the handler
+ * finds nothing left to do.
  *
  * Always true:
  *   1. Nothing is concluded from an incomplete listing.                                             [pass_find_drift()]
@@ -31,6 +30,7 @@
 #include "service/account/account_ous.h"
 #include "service/pool/accounts.h"
 #include "service/record/lease_records.h"
+#include "store/walk.h"
 
 #define ACTOR       "drift-monitor"
 #define MOVED_ACTOR "account-moved"
@@ -261,13 +261,6 @@ struct sighting {
 	bool              is_ours;
 };
 
-static enum rc see_account(struct session *s, void *arg, struct err *e)
-{
-	struct sighting *x = arg;
-
-	return session_find(s, &account_type, x->event.account, &x->account, &x->is_ours, e);
-}
-
 static enum rc look(struct call *c, struct err *e)
 {
 	struct account_moved *m = c->arg;
@@ -279,7 +272,8 @@ static enum rc look(struct call *c, struct err *e)
 	if (rc)
 		return err_set(e, rc, "%s: %s", move_problem_names[problem.kind], problem.details);
 	c->result = x;
-	if ((rc = store_read(m->store, see_account, x, c->arena, e)) || !x->is_ours || x->account.is_following ||
+	if ((rc = store_find(m->store, &account_type, x->event.account, c->arena, &x->account, &x->is_ours, e)) ||
+	    !x->is_ours || x->account.is_following ||
 	    (rc = account_ous_find(m->ous, wanted_ou(&x->account), c->arena, &expected, e)) ||
 	    str_eq(x->event.destination, expected))
 		return rc;

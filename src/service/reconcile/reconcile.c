@@ -8,10 +8,8 @@
  *
  * Always true:
  *   1. Nothing is concluded from an incomplete listing.                                             [reconcile_run()]
- *   2. A repair is decided in the transaction that makes it; the comparison only says where to look. [native_heal(),
- *      rearm()]
- *   3. Nothing here makes an account free. A hold whose time is over is given its timer back, and the timer does the
- *      rest.
+ *   2. A repair is decided in the transaction that makes it; the comparison only says where to look. [rearm()]
+ *   3. Nothing here makes an account free. An overdue hold gets its timer back, and the timer does the rest.
  *   4. The facts say what the last complete pass has found, at most DISCREPANCIES_MAX.                [keep_facts()]
  *
  * A crash in between leaves what was healed healed; the next pass finds the rest.
@@ -183,7 +181,7 @@ static enum rc check_accounts(struct pass_state *p, struct err *e)
 	enum rc              rc;
 
 	do {
-		struct arena a = { 0 };
+		CLEANUP(arena_fini) struct arena a = { 0 };
 
 		rc = records->ops->list(records, &p->listing, &views, &a, e);
 		if (!rc && views.unreadable.n && !p->unreadable.n)
@@ -193,14 +191,13 @@ static enum rc check_accounts(struct pass_state *p, struct err *e)
 		if (!rc)
 			rc = pass_go_on(p->pass, e);
 		views.cursor = rc ? STR("") : str_dup(&p->report->arena, views.next);
-		arena_fini(&a);
 	} while (!rc && views.cursor.n);
 	return rc;
 }
 
 /* --- events --- */
 
-/* A trail that has never spoken is nobody's, unless somebody relies on it. */
+/* A trail that has never spoken counts as absent, unless the records rely on it. */
 static enum rc read_trail(struct session *s, void *arg, struct err *e)
 {
 	struct pass_state *p = arg;
@@ -306,13 +303,12 @@ static enum rc count_demand(const struct pass_state *p, int64_t *ret, struct err
 
 	*ret = 0;
 	for (int i = 0; !rc && i < DEMAND_PAGES && (i == 0 || l.cursor.n); i++) {
-		struct arena a = { 0 };
+		CLEANUP(arena_fini) struct arena a = { 0 };
 
 		if (!(rc = store_read(p->pass->store, event_list, &l, &a, e))) {
 			*ret += (int64_t)l.count;
 			l.cursor = str_dup(&p->report->arena, l.next);
 		}
-		arena_fini(&a);
 	}
 	return rc;
 }

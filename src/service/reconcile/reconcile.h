@@ -10,7 +10,6 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/discrepancy.h"

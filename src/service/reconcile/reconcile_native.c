@@ -25,20 +25,11 @@ enum { VIEWS_PAGE = 50, HOLDS_LOOKED_AT = 32 };
 
 /* --- look --- */
 
-static enum said said_by(enum account_status status)
-{
-	switch (status) {
-	case ACCOUNT_AVAILABLE: return SAID_FREE;
-	case ACCOUNT_COOLDOWN: return SAID_RESTING;
-	case ACCOUNT_QUARANTINE: return SAID_LOCKED;
-	case ACCOUNT_ACTIVE:
-	case ACCOUNT_FROZEN: return SAID_LENT;
-	case ACCOUNT_CLEANUP:
-	case ACCOUNT_EXIT:
-	case ACCOUNT_STATUS_COUNT: break;
-	}
-	return SAID_ELSE;
-}
+static const enum said said_by[ACCOUNT_STATUS_COUNT] = {
+	[ACCOUNT_AVAILABLE] = SAID_FREE, [ACCOUNT_COOLDOWN] = SAID_RESTING, [ACCOUNT_QUARANTINE] = SAID_LOCKED,
+	[ACCOUNT_ACTIVE] = SAID_LENT,    [ACCOUNT_FROZEN] = SAID_LENT,      [ACCOUNT_CLEANUP] = SAID_ELSE,
+	[ACCOUNT_EXIT] = SAID_ELSE,
+};
 
 /* Is what followed the last cleanup on file? A person's own hold says nothing about that. */
 static enum rc look_at_history(struct session *s, const struct account *a, struct pool_view *v, struct err *e)
@@ -64,7 +55,7 @@ static enum rc look(struct session *s, const struct account *a, int64_t started_
 	enum rc      rc;
 
 	*ret = (struct pool_view){ .id = a->id,
-		                   .said = said_by(a->status),
+		                   .said = said_by[a->status],
 		                   .status = str_from(account_status_names[a->status]),
 		                   .expected_ou = str_from(account_ou_names[a->status]),
 		                   .is_busy = a->is_following || a->edited_ms >= started_ms,
