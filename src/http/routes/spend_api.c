@@ -81,7 +81,7 @@ void handle_lease_spend(struct request *r)
 	if (!rights_own_lease(r, &w->call.owner_email, &w->call.uuid))
 		return;
 	if (!o->cloud || !o->cloud->costs) {
-		request_refuse(r, RC_UNAVAILABLE, "there is no cloud here that could tell costs");
+		request_refuse(r, RC_UNAVAILABLE, "there is no cloud here to ask for costs");
 		return;
 	}
 	w->call.by = r->by;
