@@ -1126,7 +1126,7 @@ TEST(watching_goes_on_where_it_was_when_the_connection_ends)
 	             "2027-01-15 08:00:00 UTC  T1                        s                             \n"
 	             "2027-01-15 08:00:00 UTC  T3                        s                             \n"
 	             "2027-01-15 08:00:00 UTC  T4                        s                             \n") == 0);
-	CHECK(strstr(r.err, "making it again"));
+	CHECK(strstr(r.err, "reconnecting"));
 	close_run(&r);
 }
 
@@ -1483,14 +1483,14 @@ TEST(a_part_of_a_uuid_names_a_lease_only_when_no_other_has_it)
 		{ "3f2a",
 		  { PAGE_OF(THE_LEASE("Active", "") "," OTHER) },
 		  CLI_EXIT_USAGE,
-		  "several leases start with this id" },
+		  "several leases start or end with this" },
 		{ "3f2a9", { PAGE_OF(THE_LEASE("Active", "") "," OTHER) }, CLI_EXIT_OK, "" },
 		{ LEASE_UUID, { PAGE_OF(OTHER "," THE_LEASE("Active", "")) }, CLI_EXIT_OK, "" },
 		{ "3f2a",
 		  { SUCCESS("{\"result\":[" OTHER "],\"nextPageIdentifier\":\"n\"}"),
 		    PAGE_OF(THE_LEASE("Active", "")) },
 		  CLI_EXIT_USAGE,
-		  "several leases start with this id" },
+		  "several leases start or end with this" },
 		{ "00000001", { PAGE_OF(THE_LEASE("Active", "") "," OTHER) }, CLI_EXIT_OK, "" },
 		{ "9999", { PAGE_OF(OTHER) }, CLI_EXIT_NOT_FOUND, "leasehold lease list --all" },
 	};
