@@ -127,7 +127,7 @@ static const struct column lease_details[] = {
 };
 
 static const struct column forecast_details[] = {
-	{ "At", "at", .cell = cell_second }, { "Needed", "need" }, { "Free now", "available" },
+	{ "At", "at", .cell = cell_time }, { "Needed", "need" }, { "Free now", "available" },
 	{ "Waiting in line", "waiting" }, { "End before then", "ending" },
 	{ "Waiting for deletion", "pending_deletion" }, { "New in the last day", "added_last_day" },
 	{ "New by then", "expected_refill" },
@@ -184,8 +184,8 @@ static const struct column instance_details[] = {
 static const struct column statement_details[] = {
 	{ "Lease", "lease" }, { "Owner", "user_email" }, { "Account", "account_id" },
 	{ "Cost group", "cost_group" }, { "State", "state" },
-	{ "Lease began", "lease_started_at", .cell = cell_second },
-	{ "Lease ended", "lease_ended_at", .cell = cell_second }, { "Counted from", "from", .cell = cell_time },
+	{ "Lease began", "lease_started_at", .cell = cell_time },
+	{ "Lease ended", "lease_ended_at", .cell = cell_time }, { "Counted from", "from", .cell = cell_time },
 	{ "Counted until", "to", .cell = cell_time }, { "Total (USD)", "total_usd", .cell = cell_dollars },
 	{ "Estimate (USD)", "estimated_usd", .cell = cell_dollars },
 	{ "Budget (USD)", "budget_usd", .cell = cell_dollars },

@@ -17,10 +17,9 @@
 #include "http/api/blocking.h"
 #include "http/api/body.h"
 #include "http/api/lease_form.h"
-#include "http/api/rights.h"
 #include "http/api/view.h"
-#include "service/record/lease_records.h"
 #include "service/pool/accounts.h"
+#include "service/record/lease_records.h"
 
 enum { ACCOUNTS_MOST = 2000, ACCOUNT_SCHEMA = 1, ACCOUNT_NAME_MOST = 50 };
 

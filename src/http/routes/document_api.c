@@ -295,18 +295,16 @@ static enum rc read_amount(json_t *body, const char *name, double most, int64_t 
 static enum rc read_question(struct request *r, struct lease_explain *x, struct err *e)
 {
 	CLEANUP(json_freep) json_t *body = NULL;
-	struct str template, email;
 	enum rc rc = ops_read_object(r, "like {\"template\": \"Project\", \"userEmail\": \"ann@example.org\"}",
 	                             "template, userEmail, maxSpend, hours", &body, e);
 
 	if (rc)
 		return rc;
-	if (!json_get_text(body, "template", &template) || !template.n || template.n > TEMPLATE_TEXT_MAX)
+	if (!json_take_text(body, "template", &r->call->arena, &x->template_name) || !x->template_name.n ||
+	    x->template_name.n > TEMPLATE_TEXT_MAX)
 		return err_set(e, RC_INVALID, "template: must be the name or the uuid of a template");
-	if (!json_get_text(body, "userEmail", &email) || !email_is_ok(email))
+	if (!json_take_text(body, "userEmail", &r->call->arena, &x->owner.email) || !email_is_ok(x->owner.email))
 		return err_set(e, RC_INVALID, "userEmail: must be an email address");
-	x->template_name = str_dup(&r->call->arena, template);
-	x->owner.email = str_dup(&r->call->arena, email);
 	if ((rc = read_amount(body, "maxSpend", USD_MOST, LEASE_USD, &x->max_spend, e)))
 		return rc;
 	return read_amount(body, "hours", HOURS_MOST, LEASE_HOUR_MS, &x->duration_ms, e);
