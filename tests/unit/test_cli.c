@@ -1807,7 +1807,7 @@ TEST(help_of_one_command_shows_its_use)
 		{ "sandbox claim -h", "leasehold sandbox claim --track lab-42", CLI_EXIT_OK },
 		{ "help store backup", "usage: leasehold store backup --to TARGET", CLI_EXIT_OK },
 		{ "help store backup", "TARGET is the file to write", CLI_EXIT_OK },
-		{ "help store copy", "STORE and TARGET are stores", CLI_EXIT_OK },
+		{ "help store copy", "SOURCE and TARGET are sqlite:DIR", CLI_EXIT_OK },
 		{ "help job run", "NAME: sync, cleanup, expiry, stale-removal, event-retention, lease-monitor,",
 		  CLI_EXIT_OK },
 		{ "help completion", "SHELL: bash or zsh\n", CLI_EXIT_OK },
