@@ -2,8 +2,8 @@
 /*
  * run_instance.c - what the "instance" commands do beyond their rows in calls.c.
  *
- * An instance is named by its id, or by its tenant, which means that tenant's newest. The server answers once the command
- * is stored; with --wait the client waits for its end, and the progress names the step.
+ * An instance is named by its id, or by its tenant, which means that tenant's newest. The server answers once the
+ * command is stored; with --wait the client waits for its end, and the progress names the step.
  */
 #include "cli/commands/run.h"
 

@@ -6,8 +6,8 @@
  * so that "job run" means the same however long it takes; a run that failed has the exit code of the 503 that a short
  * one would have been answered with.
  *
- * The server replays some of a queue's letters at a time. "--all" repeats that until as many were replayed as there were
- * at first: what dies again in the meantime is not replayed a second time.
+ * The server replays some of a queue's letters at a time. "--all" repeats that until as many were replayed as there
+ * were at first: what dies again in the meantime is not replayed a second time.
  *
  * "event watch" follows the server's stream of events (text/event-stream). When the connection ends, it reconnects and
  * continues after the last event seen; the server sends an id at the beginning, so this works before the first event

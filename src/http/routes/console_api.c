@@ -7,7 +7,7 @@
  * does, so browsers keep them for good.
  *
  * Always true:
- *   1. Only clients that accept text/html get a page where there is nothing else: programs get 404. [console_is_wanted()]
+ *   1. Only clients that accept text/html get a page where nothing else is: programs get 404. [console_is_wanted()]
  *   2. Nothing below /api or the base path is a page, so that a mistyped call is an error.          [is_page()]
  *   3. A page can load nothing from elsewhere and run nothing but its own files. [page_headers, answer.c]
  *

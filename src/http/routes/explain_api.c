@@ -34,8 +34,7 @@ static void submit(struct request *r, struct str kind, struct str owner_email, s
 {
 	struct explain *x = NEW_OF(r, struct explain);
 
-	*x = (struct explain){ .kind = kind, .id = id, .owner_email = owner_email, .by = by };
-	x->route = rights_route;
+	*x = (struct explain){ .kind = kind, .id = id, .owner_email = owner_email, .by = by, .route = rights_route };
 	x->base_path = r->api->options.base_path;
 	x->policy = r->api->options.policy ? rights_policy(r) : NULL;
 	r->arg = x;

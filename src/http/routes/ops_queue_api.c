@@ -133,10 +133,9 @@ HANDLER(dead_show, ops_show(r, "dead letter", sizeof(struct dead), offsetof(stru
 
 static void submit_dead(struct request *r, txn_fn *run, bool has_reason, const char *done)
 {
-	struct dead_call *c = arena_alloc(&r->call->arena, sizeof(*c));
+	struct dead_call *c = NEW_OF(r, struct dead_call);
 
-	c->actor = r->actor;
-	c->request_id = str_from(r->id);
+	*c = (struct dead_call){ .actor = r->actor, .request_id = str_from(r->id) };
 	r->done = done;
 	r->shown = &c->dead;
 	if (request_is_good(r, ops_read_id(r, "dead letter", &c->id, &r->e) ||

@@ -89,8 +89,7 @@ static void submit(struct request *r, enum rc (*read)(struct request *r, struct 
 {
 	struct service_account_call *c = NEW_OF(r, struct service_account_call);
 
-	c->actor = r->actor;
-	c->request_id = str_from(r->id);
+	*c = (struct service_account_call){ .actor = r->actor, .request_id = str_from(r->id) };
 	if (request_is_good(r, read(r, c, &r->e)))
 		view_submit(r, run, c, WRITES, status, put_call);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_api.c - the routes of the simulated cloud: look at it, disturb it, do in it what outsiders do. For development
+ * sim_api.c - the routes of the simulated cloud: look at it, break it, change it as outsiders would. For development
  * only: without a simulated world there is nothing at these paths.
  *
- * A call of the world blocks, so a thread does it. Every call answers with the world as it is afterwards.
+ * Calls to the world block, so a thread makes them. Every call answers with the world as it is afterwards.
  *
- * Bodies are strict: members that are not known, of the wrong type or out of range are all named in one reply.
+ * Bodies are strict: one reply names all members that are unknown, of the wrong type or out of range.
  */
 #include <math.h>
 

@@ -72,11 +72,10 @@ enum { NAMES_ONE = 1, HAS_FIELDS = 2 };
 
 static void submit(struct request *r, unsigned reads, txn_fn *run, enum view_access access, int status, put_fn *put)
 {
-	struct webhook_call *c = arena_alloc(&r->call->arena, sizeof(*c));
+	struct webhook_call *c = NEW_OF(r, struct webhook_call);
 
-	c->actor = r->actor;
+	*c = (struct webhook_call){ .actor = r->actor, .request_id = str_from(r->id) };
 	c->allows_private = r->api->options.webhooks_may_be_private;
-	c->request_id = str_from(r->id);
 	r->shown = &c->webhook;
 	if (request_is_good(r, (reads & NAMES_ONE && ops_read_id(r, "webhook", &c->id, &r->e)) ||
 	                               (reads & HAS_FIELDS && read_fields(r, c, &r->e))))
