@@ -95,7 +95,7 @@ def test_an_account_whose_cleanup_failed_says_what_brings_it_back(pool, ops):
     ("moon/1", 400, "right are account, lease, sandbox and instance"),
     ("account/12", 400, "12 digits"),
     ("sandbox/%20", 400, "not a sandbox id"),
-    ("sandbox/" + "x" * 600, 404, "so long"),
+    ("sandbox/" + "x" * 600, 404, "too long"),
 ])
 def test_what_is_not_there_is_said(ops, path, status, part):
     reply = ops.get("/v1/ops/explain/" + path)

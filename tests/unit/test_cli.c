@@ -1126,7 +1126,7 @@ TEST(watching_goes_on_where_it_was_when_the_connection_ends)
 	             "2027-01-15 08:00:00 UTC  T1                        s                             \n"
 	             "2027-01-15 08:00:00 UTC  T3                        s                             \n"
 	             "2027-01-15 08:00:00 UTC  T4                        s                             \n") == 0);
-	CHECK(strstr(r.err, "making it again"));
+	CHECK(strstr(r.err, "reconnecting"));
 	close_run(&r);
 }
 
@@ -1483,14 +1483,14 @@ TEST(a_part_of_a_uuid_names_a_lease_only_when_no_other_has_it)
 		{ "3f2a",
 		  { PAGE_OF(THE_LEASE("Active", "") "," OTHER) },
 		  CLI_EXIT_USAGE,
-		  "several leases start with this id" },
+		  "several leases start or end with this" },
 		{ "3f2a9", { PAGE_OF(THE_LEASE("Active", "") "," OTHER) }, CLI_EXIT_OK, "" },
 		{ LEASE_UUID, { PAGE_OF(OTHER "," THE_LEASE("Active", "")) }, CLI_EXIT_OK, "" },
 		{ "3f2a",
 		  { SUCCESS("{\"result\":[" OTHER "],\"nextPageIdentifier\":\"n\"}"),
 		    PAGE_OF(THE_LEASE("Active", "")) },
 		  CLI_EXIT_USAGE,
-		  "several leases start with this id" },
+		  "several leases start or end with this" },
 		{ "00000001", { PAGE_OF(THE_LEASE("Active", "") "," OTHER) }, CLI_EXIT_OK, "" },
 		{ "9999", { PAGE_OF(OTHER) }, CLI_EXIT_NOT_FOUND, "leasehold lease list --all" },
 	};
@@ -1631,8 +1631,8 @@ TEST(mistakes_about_leases_send_nothing)
 		{ "lease show 3f2", "4 or more characters" },
 		{ "lease show not-hex!", "see: leasehold lease list" },
 		{ "lease deny 3f2a", "--reason TEXT is needed" },
-		{ "lease extend 3f2a", "give --hours N or --until TIME, one of them" },
-		{ "lease extend 3f2a --hours 1 --until 2", "give --hours N or --until TIME, one of them" },
+		{ "lease extend 3f2a", "give either --hours N or --until TIME" },
+		{ "lease extend 3f2a --hours 1 --until 2", "give either --hours N or --until TIME" },
 		{ "lease extend 3f2a --hours 0", "--hours must be a number from 1 to" },
 		{ "lease extend 3f2a --until tomorrow", "--until must be a time such as" },
 		{ "lease extend 3f2a --until 2020-01-01T00:00:00Z", "leasehold lease terminate" },
@@ -1807,7 +1807,7 @@ TEST(help_of_one_command_shows_its_use)
 		{ "sandbox claim -h", "leasehold sandbox claim --track lab-42", CLI_EXIT_OK },
 		{ "help store backup", "usage: leasehold store backup --to TARGET", CLI_EXIT_OK },
 		{ "help store backup", "TARGET is the file to write", CLI_EXIT_OK },
-		{ "help store copy", "STORE and TARGET are stores", CLI_EXIT_OK },
+		{ "help store copy", "SOURCE and TARGET are sqlite:DIR", CLI_EXIT_OK },
 		{ "help job run", "NAME: sync, cleanup, expiry, stale-removal, event-retention, lease-monitor,",
 		  CLI_EXIT_OK },
 		{ "help completion", "SHELL: bash or zsh\n", CLI_EXIT_OK },

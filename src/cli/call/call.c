@@ -2,7 +2,7 @@
 /*
  * call.c - runs the rows of calls.c: puts the request together, sends it, shows the answer. Knows no command.
  *
- * A list is asked for page by page. A page can be empty although more follow (the server reads a number of records,
+ * A list is fetched page by page. A page can be empty although more follow (the server reads a number of records,
  * whether they match or not): then the next one is fetched, until there is something to show.
  */
 #include "cli/call/call.h"
@@ -16,7 +16,7 @@
 
 enum { PAGE_MAX = 100, PAGE_DEFAULT = 50, PAGES_MAX = 10000 };
 
-/* Its path; *ret_id is what replaced the first braces, a second operand replaces others. "{lease}" asks the server. */
+/* Its path; *ret_id is what replaced the first braces, a second operand replaces the others. "{lease}" is looked up. */
 static int call_path(struct remote *remote, const struct call *c, struct str *ret, struct str *ret_id)
 {
 	struct str id = str_from(remote->args->operands[0]);
@@ -36,14 +36,13 @@ static int prepare(struct remote *remote, const struct call *c, struct remote_re
 	struct str  path, track;
 	int         code;
 
-	*req = (struct remote_request){ .method = c->method,
-		                        .scope = c->scope,
-		                        .headers = { c->header },
-		                        .accept = c->accept,
-		                        .waiting_for = c->waiting_for };
+	*req = (struct remote_request){
+		.method = c->method, .scope = c->scope, .accept = c->accept, .waiting_for = c->waiting_for
+	};
 	if (wrong)
 		return remote_misused(remote, wrong);
 	if ((c->body && compose_body(remote, c->body, &req->body, &e)) ||
+	    compose_headers(remote, c->headers, req->headers, &e) ||
 	    (c->scope == REMOTE_TRACK && remote_track(remote, &track, &e)))
 		return remote_fail(remote, &e);
 	if (c->scope == REMOTE_TRACK)
@@ -98,6 +97,8 @@ static int show(struct remote *remote, const struct call *c, const struct answer
 		print_data(remote, c, answer->data);
 	if (c->note && !remote->is_json)
 		print_note(remote, remote->io->err, c->note);
+	if (c->verdict && !json_is_true(json_object_get(answer->data, c->verdict)))
+		return CLI_EXIT_FOUND;
 	return c->exit_code ? c->exit_code(answer->data) : CLI_EXIT_OK;
 }
 
@@ -118,8 +119,12 @@ void call_pages_end(struct call_pages *p)
 
 bool call_next(struct remote *remote, struct call_pages *p, json_t **ret)
 {
-	bool                  is_api = p->list->scope == REMOTE_PERSON, has_pages = p->list->has_pages || is_api;
-	struct remote_request req = { .method = "GET", .scope = p->list->scope, .waiting_for = p->list->waiting_for };
+	const struct call    *list = p->list;
+	bool                  is_api = list->scope == REMOTE_PERSON, has_pages = list->has_pages || is_api;
+	struct remote_request req = { .method = list->method ? list->method : "GET",
+		                      .scope = list->scope,
+		                      .body = p->body,
+		                      .waiting_for = list->waiting_for };
 	struct str            next = STR("");
 	struct err            e = { 0 };
 
@@ -127,18 +132,18 @@ bool call_next(struct remote *remote, struct call_pages *p, json_t **ret)
 		return false;
 	answer_free(&p->answer);
 	p->answer.json = NULL;
-	if (compose_query(remote, p->path, p->list->query, is_api, has_pages ? p->limit : 0, p->cursor, &req.path, &e))
+	if (compose_query(remote, p->path, list->query, is_api, has_pages ? p->limit : 0, p->cursor, &req.path, &e))
 		p->code = remote_fail(remote, &e);
 	else if ((p->code = remote_call(remote, &req, &p->answer)) == CLI_EXIT_OK && has_pages &&
 	         (!json_get_text(p->answer.data, is_api ? "nextPageIdentifier" : "cursor", &next) ||
 	          (next.n && str_eq(next, p->cursor))))
 		p->code = remote_failed(remote, RC_CORRUPT, "the server's answer has no usable cursor");
 	p->cursor = str_dup(&remote->arena, next);
-	*ret = json_object_get(p->answer.data, p->list->items);
+	*ret = json_object_get(p->answer.data, list->items);
 	return p->code == CLI_EXIT_OK;
 }
 
-/* Adds to all those that are shown. */
+/* Adds the items that are shown. */
 static void add_items(const struct remote *remote, const struct call *list, json_t *items, json_t *all)
 {
 	const char *const *v = remote->args->values;

@@ -9,8 +9,11 @@
 #include "cli/call/remote.h"
 #include "cli/call/compose.h"
 
-/* Each returns the exit code, and has said why when it is not 0. */
-typedef int call_run_fn(struct remote *remote);
+/* Those that return an int return the exit code; call_run_fn and call_finish_fn have said why when it is not 0. */
+typedef int  call_run_fn(struct remote *remote);
+typedef void call_print_fn(struct remote *remote, json_t *data);
+typedef int  call_finish_fn(struct remote *remote, const struct answer *answer);
+typedef int  call_exit_fn(const json_t *data);
 
 struct call {
 	call_run_fn *run; /* does it instead of the rest of the row */
@@ -19,27 +22,28 @@ struct call {
 	enum remote_scope           scope;
 	const char                 *method;
 	const char                 *path; /* "{}": the first operand; "{lease}": the id of the lease that it means */
-	const struct compose_field *query, *body;
-	const char                 *header, *accept, *waiting_for; /* as of struct remote_request */
-	const char *(*check)(const struct cli_args *args);         /* what is wrong with it; NULL: nothing */
+	const struct compose_field *query, *body, *headers;
+	const char                 *accept, *waiting_for;  /* as in struct remote_request */
+	const char *(*check)(const struct cli_args *args); /* what is wrong with the command line; NULL: nothing */
 
 	/* A list. */
 	const char *items;                      /* the answer's member that has them; of a list only */
-	bool        has_pages;                  /* --limit and --all are for these; under /api all have */
-	bool        takes_empty_page;           /* as an answer, although more may follow */
+	bool        has_pages;                  /* it takes --limit and --all; under /api all lists do */
+	bool        takes_empty_page;           /* an empty page is an answer, although more may follow */
 	bool (*is_routine)(const json_t *item); /* left out of a table, unless --all or a filter is given */
-	int64_t page_most;                      /* what the server takes as a limit; 0: 100 */
+	int64_t page_most;                      /* the largest limit that the server accepts; 0: 100 */
 
 	bool is_stream; /* the body is printed as it comes, and nothing else */
 
 	/* What people see of the answer. With --json it is printed as it came. */
-	const struct column *columns;                       /* of the table, or lines of details; NULL: all members */
-	void (*print)(struct remote *remote, json_t *data); /* below the details, or instead of all members */
-	const char *note;     /* printed afterwards on standard error; "{}" is the first operand */
-	const char *result;   /* printed instead of all members, in the same way */
-	int         shown_by; /* a command that is run to show it; 0: none */
-	int (*finish)(struct remote *remote, const struct answer *answer); /* does all that instead */
-	int (*exit_code)(const json_t *data);                              /* NULL: 0 */
+	const struct column *columns;   /* of the table, or lines of details; NULL: all members */
+	call_print_fn       *print;     /* below the details, or instead of all members */
+	const char          *note;      /* printed afterwards on standard error; "{}" is the first operand */
+	const char          *result;    /* printed instead of all members, in the same way */
+	int                  shown_by;  /* a command that is run to show it; 0: none */
+	call_finish_fn      *finish;    /* does all that instead */
+	const char          *verdict;   /* a member: the exit code is CLI_EXIT_FOUND unless it is true */
+	call_exit_fn        *exit_code; /* where it depends on more than that */
 };
 
 /* By command; rows of commands that call no server are empty. In calls.c. */
@@ -54,16 +58,17 @@ struct call call_row(const struct remote *remote);
 /* Print an answer as this command does. Returns CLI_EXIT_OK. */
 int call_print(struct remote *remote, enum cli_command_id command, const struct answer *answer);
 
-/* A list, page by page. Set the first three, leave the rest zero; CLEANUP(answer_free) is for its answer. */
+/* A list, page by page. Set the first four, leave the rest zero; for CLEANUP(call_pages_end). */
 struct call_pages {
 	const struct call *list;
 	struct str         path;
 	int64_t            limit; /* of each page */
+	struct str         body;  /* of each request; empty: none */
 
 	struct answer answer; /* the page */
 	struct str    cursor; /* where the next one begins; empty at the end */
 	int           count;  /* pages so far */
-	int           code;   /* not 0: what went wrong, which was told */
+	int           code;   /* not 0: it failed, and the reason was printed */
 };
 
 /* The next page; the one before is gone. False: there is none, or it failed. *ret has the items. */
@@ -82,11 +87,14 @@ struct lease_caller {
 /* Ask the server. When it cannot tell, the email is empty: the next call says why. */
 int lease_caller(struct remote *remote, struct lease_caller *ret);
 
-/* Is there no operator's token, and no admin's, but somebody else's? They are told less, on other routes. */
+/* Is the only token that of someone who is neither an operator nor an admin? They see less, on other routes. */
 bool lease_is_mere_person(struct remote *remote);
 
 /* All leases that the caller may see, or those of one person. */
 struct call_pages lease_pages(struct remote *remote, struct str user);
 
-/* The API's id of the lease that was typed as an id, or as the beginning of a uuid. */
+/* Does the uuid begin or end with this part? */
+bool lease_fits(struct str uuid, struct str part);
+
+/* The API's id of the lease that was typed as an id, or as the beginning or end of a uuid. */
 int lease_find(struct remote *remote, struct str typed, struct str *ret_id);

@@ -151,17 +151,10 @@ struct str cell_duration(struct remote *remote, const json_t *item, const char *
 
 struct str cell_time(struct remote *remote, const json_t *item, const char *member)
 {
-	struct str text;
-	int64_t    sec;
+	int64_t sec;
 
-	if (!json_get_text(item, member, &text) || !iso_time_parse(text, &sec))
-		return STR("");
-	return show_time(&remote->arena, sec, clock_now(remote->io->clock));
-}
-
-struct str cell_second(struct remote *remote, const json_t *item, const char *member)
-{
-	return show_time(&remote->arena, member_number(item, member), clock_now(remote->io->clock));
+	return read_seconds(item, member, &sec) ? show_time(&remote->arena, sec, clock_now(remote->io->clock))
+	                                        : STR("");
 }
 
 struct str cell_dollars(struct remote *remote, const json_t *item, const char *member)

@@ -37,8 +37,7 @@ cell_fn cell_age;        /* how long ago: Unix seconds, or a time as text */
 cell_fn cell_due;        /* "in 3m", "3m ago" */
 cell_fn cell_seconds;    /* a duration in seconds: "3m" */
 cell_fn cell_duration;   /* the same: "3 min"; empty for 0 */
-cell_fn cell_time;       /* ISO 8601: "2026-11-15 18:03:43 (in 3 h 59 min)" */
-cell_fn cell_second;     /* the same of Unix seconds; empty for 0 */
+cell_fn cell_time;       /* "2026-11-15 18:03:43 (in 3 h 59 min)" of the same; empty for 0 */
 cell_fn cell_dollars;    /* "12.50" */
 cell_fn cell_hours;      /* hours as a number: "1 d 2 h" */
 cell_fn cell_thresholds; /* "at 40.00 ALERT, at 2 h before the end FREEZE_ACCOUNT" */

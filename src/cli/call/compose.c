@@ -66,12 +66,9 @@ static enum rc read_value(struct remote *remote, const struct compose_field *f, 
 		ret->is_given = true;
 		return settings_read_file(remote->io, remote->args->operands[0], &remote->arena, &ret->text, e);
 	case VALUE_OPERAND:
-		ret->is_given = remote->args->operand_count > 0;
-		ret->text = str_from(remote->args->operands[0]);
-		return RC_OK;
 	case VALUE_SECOND:
-		ret->is_given = remote->args->operand_count > 1;
-		ret->text = str_from(remote->args->operands[1]);
+		ret->is_given = remote->args->operand_count > (f->value == VALUE_SECOND);
+		ret->text = str_from(remote->args->operands[f->value == VALUE_SECOND]);
 		return RC_OK;
 	default: break;
 	}
@@ -145,25 +142,42 @@ enum rc compose_query(struct remote *remote, struct str path, const struct compo
 	return rc;
 }
 
-/* --- bodies --- */
+/* --- headers and bodies --- */
+
+enum rc compose_headers(struct remote *remote, const struct compose_field *fields, const char **ret, struct err *e)
+{
+	enum rc      rc = RC_OK;
+	struct value v;
+
+	for (const struct compose_field *f = fields; f && f->name && !rc; f++)
+		if (!(rc = read_value(remote, f, &v, e)) && v.is_given)
+			*ret++ = str_format(&remote->arena, "%s: %.*s", f->name, STR_ARG(v.text)).p;
+	return rc;
+}
 
 enum rc compose_body(struct remote *remote, const struct compose_field *fields, struct str *ret, struct err *e)
 {
 	enum rc         rc = RC_OK;
 	struct buf      b = BUF(BODY_MAX);
 	struct json_out out = JSON_OUT(&b);
+	struct str      within = STR(""); /* the object that is open */
 
 	json_open_object(&out);
 	for (const struct compose_field *f = fields; f->name && !rc; f++) {
+		struct str   name = str_from(f->name), owner = strchr(f->name, '.') ? str_cut(&name, '.') : STR("");
 		struct value v;
 
 		if ((rc = read_value(remote, f, &v, e)) || !v.is_given)
 			continue;
-		if (v.is_json)
-			json_put_raw(&out, f->name, v.text);
-		else
-			json_put_str(&out, f->name, v.text);
+		if (within.n && !str_eq(owner, within))
+			json_close_object(&out);
+		if (owner.n && !str_eq(owner, within))
+			json_put_object(&out, str_dup(&remote->arena, owner).p);
+		within = owner;
+		JSON_PUT(&out, v.is_json ? member_raw(name.p, v.text) : member_str(name.p, v.text));
 	}
+	if (within.n)
+		json_close_object(&out);
 	json_close_object(&out);
 	if (!rc && b.is_full)
 		rc = err_set(e, RC_INVALID, "the options together have more than %d bytes", BODY_MAX);

@@ -25,9 +25,9 @@ enum compose_value {
 	VALUE_SECOND      /* the second */
 };
 
-/* A parameter of the query or a member of the body. Arrays of these end with a field without a name. */
+/* A parameter of the query, a member of the body or a header. Arrays of these end with a field without a name. */
 struct compose_field {
-	const char        *name;
+	const char        *name; /* "configuration.tier": a member of an object in the body; its members are adjacent */
 	enum compose_value value;
 	enum cli_option_id option;
 	const char        *text;
@@ -41,6 +41,10 @@ struct str compose_path(struct remote *remote, const char *pattern, struct str i
  * unless they are 0 and empty. Lists under /api have other names for these two. */
 MUST_CHECK enum rc compose_query(struct remote *remote, struct str path, const struct compose_field *fields,
                                  bool is_api, int64_t limit, struct str cursor, struct str *ret, struct err *e);
+
+/* Header lines of the fields that are given, into an array that has room for all and ends with NULL. */
+MUST_CHECK enum rc compose_headers(struct remote *remote, const struct compose_field *fields, const char **ret,
+                                   struct err *e);
 
 /* An object of the fields that are given; empty when none is. */
 MUST_CHECK enum rc compose_body(struct remote *remote, const struct compose_field *fields, struct str *ret,

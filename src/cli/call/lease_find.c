@@ -2,13 +2,12 @@
 /*
  * lease_find.c - from what somebody typed to the id that the API wants.
  *
- * That id is long, because it has the owner in it, so people use the uuid or a part of it: its end, which lists show
- * because a uuid begins with its time and many begin alike, or its beginning. The server does not look leases up by
- * those: the list is gone through, all of it, because a part that fits two leases must not end the wrong one. For those
- * who see only their own leases, only these are asked for.
+ * That id is long, because it contains the owner, so people use the uuid or a part of it: its beginning, or its end,
+ * which lists show because many uuids begin alike (with the time). The server does not look leases up by those, so the
+ * whole list is searched: a part that fits two leases must not end the wrong one. People who see only their own leases
+ * ask for those only.
  */
 
-#include <ctype.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -49,25 +48,10 @@ bool lease_is_mere_person(struct remote *remote)
 	return str_starts_with(token, STR("eyJ")) && lease_caller(remote, &caller) == CLI_EXIT_OK && !caller.is_admin;
 }
 
-struct search {
-	struct str part;
-	struct str id; /* of the last that fits */
-	size_t     count;
-};
-
-/* False: that is enough. */
-static bool look_at(struct remote *remote, const json_t *lease, struct search *s)
+bool lease_fits(struct str uuid, struct str part)
 {
-	struct str uuid, id;
-
-	if (!json_get_text(lease, "uuid", &uuid) || !json_get_text(lease, "leaseId", &id) || !id.n ||
-	    uuid.n < s->part.n ||
-	    (!str_eq_nocase(str_of(uuid.p, s->part.n), s->part) &&
-	     !str_eq_nocase(str_of(uuid.p + uuid.n - s->part.n, s->part.n), s->part)))
-		return true;
-	s->id = str_dup(&remote->arena, id);
-	s->count++;
-	return s->part.n < UUID_LENGTH && s->count < 2;
+	return part.n <= uuid.n && (str_eq_nocase(str_of(uuid.p, part.n), part) ||
+	                            str_eq_nocase(str_of(uuid.p + uuid.n - part.n, part.n), part));
 }
 
 struct call_pages lease_pages(struct remote *remote, struct str user)
@@ -86,42 +70,45 @@ struct call_pages lease_pages(struct remote *remote, struct str user)
 	return p;
 }
 
-static int search_all(struct remote *remote, struct search *s)
+/* The id of the last lease that fits, and how many do; two are enough. */
+static int search(struct remote *remote, struct str part, struct str *ret_id, size_t *ret_count)
 {
 	CLEANUP(call_pages_end) struct call_pages pages = lease_pages(remote, STR(""));
+	struct str                                uuid, id;
 	json_t                                   *leases;
 
 	while (call_next(remote, &pages, &leases))
-		for (size_t i = 0; i < json_array_size(leases); i++)
-			if (!look_at(remote, json_array_get(leases, i), s))
+		for (size_t i = 0; i < json_array_size(leases); i++) {
+			const json_t *lease = json_array_get(leases, i);
+
+			if (!json_get_text(lease, "uuid", &uuid) || !json_get_text(lease, "leaseId", &id) || !id.n ||
+			    !lease_fits(uuid, part))
+				continue;
+			*ret_id = str_dup(&remote->arena, id);
+			if (++*ret_count == 2 || part.n == UUID_LENGTH)
 				return CLI_EXIT_OK;
+		}
 	return pages.code;
 }
 
 int lease_find(struct remote *remote, struct str typed, struct str *ret_id)
 {
-	struct search s = { .part = typed };
-	bool          is_part = typed.n >= PART_MIN && typed.n <= UUID_LENGTH;
-	int           code;
+	size_t count = 0;
+	int    code;
 
 	*ret_id = typed;
-	for (size_t i = 0; i < typed.n; i++)
-		is_part = is_part && (isxdigit((unsigned char)typed.p[i]) || typed.p[i] == '-');
 	if (str_starts_with(typed, STR("eyJ"))) /* base64 of "{\"": the API's own */
 		return CLI_EXIT_OK;
-	if (!is_part)
+	if (typed.n < PART_MIN || typed.n > UUID_LENGTH || !str_is_of(typed, "0-9a-fA-F-"))
 		return remote_misused(remote,
 		                      "ID must be a lease's uuid, 4 or more characters of its beginning or end, or its "
 		                      "long id; see: leasehold lease list");
-	code = search_all(remote, &s);
-	if (code != CLI_EXIT_OK)
+	code = search(remote, typed, ret_id, &count);
+	if (code != CLI_EXIT_OK || count == 1)
 		return code;
-	*ret_id = s.id;
-	if (s.count == 1)
-		return CLI_EXIT_OK;
-	if (s.count > 1)
-		return remote_misused(remote, "several leases start with this id, or end with it: use the last 8 "
-		                              "characters, as 'leasehold lease list' shows them");
+	if (count > 1)
+		return remote_misused(remote, "several leases start or end with this: use the last 8 characters, as "
+		                              "'leasehold lease list' shows them");
 	fprintf(remote->io->err, "leasehold: %s: no lease you can see starts or ends with %.*s\n",
 	        remote->args->command->name, STR_ARG(typed));
 	fprintf(remote->io->err, "List them all: leasehold lease list --all\n");

@@ -2,10 +2,10 @@
 /*
  * remote.c - talks to the server and explains what went wrong.
  *
- * Every error message has a second line where there is something to do about it. A token is looked for in this order:
+ * Every error message has a second line if there is something to do about it. A token is looked for in this order:
  * --token-file, the environment (LEASEHOLD_TOKEN, then the one for the scope), the client file (the same two). It never
  * comes from an argument, where other users of the machine could see it, and is never printed. A session token in
- * LEASEHOLD_TOKEN is good under /api only, so it does not stand in the way of a track's or an operator's.
+ * LEASEHOLD_TOKEN works under /api only, so a track's or an operator's token takes precedence elsewhere.
  */
 #include "cli/call/remote.h"
 
@@ -23,7 +23,7 @@
 enum { ANSWER_MAX = 16 << 20, TOKEN_MAX = 4096, MESSAGE_MAX = 4096 };
 enum { CONNECT_TIMEOUT_MS = 5000, TOTAL_TIMEOUT_MS = 30000, IDLE_TIMEOUT_MS = 60000, SESSION_SEC = 3600 };
 
-/* The address with /v1 when it names no path. People's requests go beside that, or behind the path that was given. */
+/* The address, with /v1 if it has no path. Requests of people go to /api beside that. */
 static enum rc find_base(struct remote *remote, struct err *e)
 {
 	struct str  address = str_from(remote->args->values[CLI_OPTION_ADDRESS]), root;
@@ -74,11 +74,7 @@ void remote_close(struct remote *remote)
 
 static enum rc check_token(struct str token, const char *origin, struct err *e)
 {
-	bool is_visible = token.n > 0 && token.n <= TOKEN_MAX;
-
-	for (size_t i = 0; i < token.n; i++)
-		is_visible = is_visible && token.p[i] > ' ' && token.p[i] < 0x7f;
-	if (!is_visible)
+	if (!token.n || token.n > TOKEN_MAX || !str_is_of(token, "!-~"))
 		return err_set(e, RC_INVALID, "the token in %s must be 1 to %d visible ASCII characters", origin,
 		               TOKEN_MAX);
 	return RC_OK;
@@ -259,14 +255,14 @@ static void advise_unreachable(const struct remote *remote, const char *why)
 	else if (is_tls && spoke_plainly)
 		fprintf(to, "The server answers, but not in HTTPS: try http://%.*s\n", STR_ARG(place));
 	else if (strstr(why, "certificate"))
-		fprintf(to, "If the certificate is of an authority of your own, name that with --ca FILE.\n");
+		fprintf(to, "If the certificate is from your own authority, name it with --ca FILE.\n");
 	else if (remote->settings.dev_path)
 		fprintf(to,
 		        "Is the development server still running? Its address comes from %s; start it with: make run\n",
 		        remote->settings.dev_path);
 	else if (remote->settings.unused_dev_path)
 		fprintf(to,
-		        "A token was named without an address, so the development server's file %s was not used; set "
+		        "A token was given without an address, so the development server's file %s was not used; set "
 		        "LEASEHOLD_ADDRESS to the address in it.\n",
 		        remote->settings.unused_dev_path);
 	else
@@ -327,7 +323,7 @@ static const struct cli_note advices[] = {
 	{ "FORBIDDEN", "Tracks and operators have different tokens: claim and give-back need BROKER_API_TOKEN, "
 	               "the rest BROKER_ADMIN_TOKEN." },
 	{ "NOT_SANDBOX_OWNER", "Only the track that holds it may do this. Check --track." },
-	{ "ALLOCATION_EXPIRED", "It will be deleted without you. Claim a new one." },
+	{ "ALLOCATION_EXPIRED", "It will be deleted by itself. Claim a new one." },
 	{ "NO_SANDBOXES_AVAILABLE", "Wait in line with --wait SECONDS, or try again later." },
 	{ "SANDBOX_NOT_FOUND", "List them: leasehold sandbox list" },
 	{ "JOB_NOT_FOUND", "List them: leasehold job list" },
@@ -511,7 +507,7 @@ int remote_print_stream(struct remote *remote, const struct remote_request *req)
 	struct err         e = { 0 };
 	enum rc            rc;
 
-	io.is_err_terminal = io.is_err_terminal && !io.is_out_terminal; /* else what comes is to be seen itself */
+	io.is_err_terminal = io.is_err_terminal && !io.is_out_terminal; /* the output itself shows progress there */
 	progress_start(&progress, &io, req->waiting_for ? req->waiting_for : "waiting for the server");
 	rc = remote_stream(remote, req, print_bytes, remote, &reply, &e);
 	progress_stop(&progress);

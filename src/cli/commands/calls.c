@@ -34,7 +34,7 @@ enum { HOLD_HOURS_MAX = 87600, STALE_HOURS_MAX = 8760, OVERLAP_MINUTES_MAX = 432
 
 #define GIVEN_REASON FIELDS(FILLED("reason", REASON))
 #define BY_STATUS FIELDS(TEXT("status", STATUS))
-/* What can be said with every change of a hold: until when, why and who. */
+/* What can be given with every change of a hold: until when, why and who. */
 #define HOLD_FIELDS NUMBER("hours", HOURS, 1, HOLD_HOURS_MAX, 0), TIME("due_at", UNTIL), TEXT("reason", REASON), \
 	TEXT("by", EMAIL)
 #define WEBHOOK_FIELDS FIELDS(TEXT("url", URL), TEXT("filter", FILTER), TEXT("description", DESCRIPTION), \
@@ -67,8 +67,17 @@ static const char *check_webhook_change(const struct cli_args *args)
 static const char *check_doctor(const struct cli_args *args)
 {
 	return args->values[CLI_OPTION_WITHOUT_ARCHIVE] && !args->values[CLI_OPTION_FIX]
-	               ? "--without-archive is for --fix: alone it changes nothing"
+	               ? "--without-archive works only together with --fix"
 	               : NULL;
+}
+
+static const char *check_instance_update(const struct cli_args *args)
+{
+	const char *const *v = args->values;
+
+	return v[CLI_OPTION_TIER] || v[CLI_OPTION_WORDPRESS] || v[CLI_OPTION_EMAIL]
+	               ? NULL
+	               : "nothing to change: give --tier, --wordpress or --email";
 }
 
 static int run_doctor(struct remote *remote)
@@ -118,7 +127,7 @@ static const struct column lease_details[] = {
 };
 
 static const struct column forecast_details[] = {
-	{ "At", "at", .cell = cell_second }, { "Needed", "need" }, { "Free now", "available" },
+	{ "At", "at", .cell = cell_time }, { "Needed", "need" }, { "Free now", "available" },
 	{ "Waiting in line", "waiting" }, { "End before then", "ending" },
 	{ "Waiting for deletion", "pending_deletion" }, { "New in the last day", "added_last_day" },
 	{ "New by then", "expected_refill" },
@@ -175,8 +184,8 @@ static const struct column instance_details[] = {
 static const struct column statement_details[] = {
 	{ "Lease", "lease" }, { "Owner", "user_email" }, { "Account", "account_id" },
 	{ "Cost group", "cost_group" }, { "State", "state" },
-	{ "Lease began", "lease_started_at", .cell = cell_second },
-	{ "Lease ended", "lease_ended_at", .cell = cell_second }, { "Counted from", "from", .cell = cell_time },
+	{ "Lease began", "lease_started_at", .cell = cell_time },
+	{ "Lease ended", "lease_ended_at", .cell = cell_time }, { "Counted from", "from", .cell = cell_time },
 	{ "Counted until", "to", .cell = cell_time }, { "Total (USD)", "total_usd", .cell = cell_dollars },
 	{ "Estimate (USD)", "estimated_usd", .cell = cell_dollars },
 	{ "Budget (USD)", "budget_usd", .cell = cell_dollars },
@@ -212,8 +221,8 @@ const struct call calls[CLI_COMMAND__COUNT] = {
 	ROW(DEMO) = { .run = run_demo },
 	ROW(EXPLAIN) = { .run = run_explain, GET(ADMIN, ""), .print = print_explanation },
 	ROW(DOCTOR_AWS) = { GET(ADMIN, "/ops/doctor/aws"), .query = FIELDS(WORD("paid", PAID, "true")),
-		.waiting_for = "the answers of AWS", .print = print_aws_probe, .exit_code = exit_code_of_aws_probe },
-	ROW(DOCTOR) = { .run = run_doctor, GET(ADMIN, "/ops/doctor"), .waiting_for = "the comparison",
+		.waiting_for = "waiting for AWS", .print = print_aws_probe, .verdict = "ok" },
+	ROW(DOCTOR) = { .run = run_doctor, GET(ADMIN, "/ops/doctor"), .waiting_for = "comparing",
 		.query = FIELDS(WORD("without_archive", WITHOUT_ARCHIVE, "true")), .check = check_doctor,
 		.print = print_doctor, .exit_code = exit_code_of_doctor },
 
@@ -311,8 +320,14 @@ const struct call calls[CLI_COMMAND__COUNT] = {
 			{ "TASKS", NULL, 5, cell_instance_tasks }, { "TIER", "tier", 12 },
 			{ "CHANGED", "updatedAt", 8, cell_age }, { "INSTANCE", "instanceId", 41 }) },
 	ROW(INSTANCE_SHOW) = { GET(TENANT, "/-/instances/{}"), .columns = instance_details },
-	ROW(INSTANCE_CREATE) = { .run = run_instance_create },
-	ROW(INSTANCE_UPDATE) = { .run = run_instance_update },
+	ROW(INSTANCE_CREATE) = { POST(TENANT, "/{}/instances"), .finish = finish_instance,
+		.body = FIELDS(TEXT("organizationName", ORGANIZATION), TEXT("contactEmail", EMAIL), TEXT("tier", TIER),
+			TEXT("configuration.wordpressVersion", WORDPRESS),
+			NUMBER("configuration.desiredCount", COUNT, 2, 10, 0)),
+		.headers = FIELDS(TEXT("Idempotency-Key", KEY)) },
+	ROW(INSTANCE_UPDATE) = { CALL(TENANT, "PUT", "/-/instances/{}"), .finish = finish_instance,
+		.body = FIELDS(TEXT("contactEmail", EMAIL), TEXT("tier", TIER),
+			TEXT("configuration.wordpressVersion", WORDPRESS)), .check = check_instance_update },
 	ROW(INSTANCE_EXPLAIN) = { GET(ADMIN, "/ops/explain/instance/{}"), .print = print_explanation },
 	ROW(INSTANCE_SUSPEND) = { INSTANCE_ACTION("suspend") },
 	ROW(INSTANCE_RESUME) = { INSTANCE_ACTION("resume") },
@@ -335,7 +350,7 @@ const struct call calls[CLI_COMMAND__COUNT] = {
 		.query = FIELDS(TIME("startTime", SINCE), TIME("endTime", UNTIL), NUMBER("limit", LIMIT, 1, 1000, 0)),
 		COLUMNS({ "TIME", "timestamp" }, { "TASK", "taskId" }, { "LINE", "message" }) },
 	ROW(INSTANCE_SECRET) = { POST(TENANT, "/-/instances/{}/secret"),
-		.note = "That it was shown is in the log of events." },
+		.note = "The event log records that it was shown." },
 	ROW(INSTANCE_PERSON_ADD) = { POST(TENANT, "/-/instances/{}/people"),
 		.body = FIELDS({ .name = "email", .value = VALUE_SECOND }, TEXT("name", NAME)),
 		.note = "The password is for the first sign-in within a week, and is not shown again." },
@@ -357,19 +372,20 @@ const struct call calls[CLI_COMMAND__COUNT] = {
 		.columns = hold_details },
 	ROW(HOLD_BYPASS) = { POST(ADMIN, "/ops/holds/bypass"), .body = FIELDS(OPERAND("account"), HOLD_FIELDS),
 		.note = "The account's next cleanup is not followed by a cooldown; the one after it is." },
-	ROW(HOLD_DRAIN) = { .run = run_hold_drain, POST(ADMIN, "/ops/holds/drain"),
+	ROW(HOLD_DRAIN) = { .run = run_hold_drain, POST(ADMIN, "/ops/holds/drain"), .items = "holds", .has_pages = true,
 		.body = FIELDS(OPERAND("mode"), TEXT("reason", REASON), TEXT("by", EMAIL),
 			LITERAL("apply", YES, "true")),
 		COLUMNS({ "ACCOUNT", "account_id" }, { "REASON", "reason" }, { "DUE", "due_at", .cell = cell_hold_due },
 			{ "SCHEDULE", "schedule" }) },
 	ROW(HOLD_SAFE_TO_REMOVE) = { GET(ADMIN, "/ops/holds/safe-to-remove"), .print = print_removal,
-		.exit_code = exit_code_of_removal },
+		.verdict = "safe" },
 
 	ROW(JOB_LIST) = { LIST(ADMIN, "/admin/jobs", "jobs"),
 		COLUMNS({ "NAME", "name" }, { "STATE", NULL, .cell = cell_job_state },
 			{ "EVERY", "interval_sec", .cell = cell_duration }, { "LAST END", "last_finished_at" },
 			{ "OUTCOME", "last_outcome" }, { "NEXT RUN", "next_run_at" }, { "ERROR", "last_error" }) },
 	ROW(JOB_RUN) = { .run = run_job_run, POST(ADMIN, "/admin/jobs/{}/run"),
+		.headers = FIELDS(WORD("Prefer", ASYNC, "respond-async")),
 		.waiting_for = "waiting for the end of the run", .finish = finish_job },
 	ROW(JOB_PAUSE) = { POST(ADMIN, "/admin/jobs/{}/pause") },
 	ROW(JOB_RESUME) = { POST(ADMIN, "/admin/jobs/{}/resume") },

@@ -42,13 +42,7 @@ static int load_leases(struct remote *remote, json_t *ret)
 	return pages.code;
 }
 
-static bool has_end(struct str uuid, struct str part)
-{
-	return str_eq_nocase(str_of(uuid.p, part.n), part) ||
-	       str_eq_nocase(str_of(uuid.p + uuid.n - part.n, part.n), part);
-}
-
-/* The one that begins or ends so. */
+/* The one whose uuid begins or ends with what was typed. */
 static int choose_typed(struct many *m, struct str typed)
 {
 	struct choice *c = CONTAINER_OF(m, struct choice, many);
@@ -62,7 +56,7 @@ static int choose_typed(struct many *m, struct str typed)
 			found = one;
 			break;
 		}
-		if (typed.n < PREFIX_MIN || typed.n > uuid.n || !has_end(uuid, typed))
+		if (typed.n < PREFIX_MIN || !lease_fits(uuid, typed))
 			continue;
 		if (found)
 			return remote_failed(m->remote, RC_INVALID,

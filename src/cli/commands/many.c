@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* many.c - one command for many things. */
+/* many.c - one command for many things: each is a call of its own. */
 #include "cli/commands/run.h"
 
 #include <errno.h>

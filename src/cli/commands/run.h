@@ -10,7 +10,6 @@ call_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sand
         run_sandbox_retry_deletion, run_sandbox_bulk_delete;
 call_run_fn run_lease_many, run_lease_request, run_lease_list, run_lease_extend, run_wait_lease, run_wait_account;
 call_run_fn run_template_create, run_template_change, run_template_delete;
-call_run_fn run_instance_create, run_instance_update;
 call_run_fn run_hold_drain, run_job_run, run_event_watch, run_dlq_replay, run_dlq_drop, run_alarm_show;
 call_run_fn run_policy_document, run_policy_set, run_policy_edit;
 call_run_fn run_report_costs;
@@ -21,30 +20,31 @@ cli_local_fn run_token_issue, run_token_hash_password;
 
 extern const struct compose_field event_filters[];
 
-/* Show a lease to which something was done, or with --wait what becomes of it: that it can be used; that it is over. */
-int finish_lease_request(struct remote *remote, const struct answer *answer);
-int finish_lease(struct remote *remote, const struct answer *answer);
-int finish_lease_end(struct remote *remote, const struct answer *answer);
+/* Show a lease after a change; with --wait, once it can be used, or once its account is clean. */
+call_finish_fn finish_lease_request, finish_lease, finish_lease_end;
 
-/* Say what was accepted, or with --wait what becomes of it. */
-int finish_instance(struct remote *remote, const struct answer *answer);
+call_finish_fn finish_instance; /* says what was accepted; with --wait, waits for the end of the operation */
+call_finish_fn finish_job;      /* waits for the end of the run when the server answered before it */
 
-/* When the server has answered before the end of the run of a job, follow it to its end. */
-int finish_job(struct remote *remote, const struct answer *answer);
+call_print_fn print_explanation, print_policy_document, print_policy_check, print_policy_explanation;
+call_print_fn print_aws_probe, print_doctor, print_saga;
+call_print_fn print_account_report; /* what the last cleanup removed and left */
+call_print_fn print_removal;        /* is it safe to remove the service? */
+call_print_fn print_statement_rows; /* the cost of each service */
+call_print_fn print_spend_rows;     /* and of each day */
 
-void print_explanation(struct remote *remote, json_t *document);
-void print_policy_document(struct remote *remote, json_t *document);
-void print_policy_check(struct remote *remote, json_t *document);
-int  exit_code_of_policy_check(const json_t *document);
-void print_policy_explanation(struct remote *remote, json_t *answer);
+call_exit_fn exit_code_of_policy_check, exit_code_of_doctor;
+call_exit_fn exit_code_of_forecast; /* 7: not enough */
+
+void print_paused_claims(struct remote *remote); /* only when they are paused */
 
 cell_fn cell_lease_status;       /* InLine while it waits for an account; Withdrawn when its owner did that */
-cell_fn cell_lease_forecast;     /* what it comes to at its end; of an ended one, how sure its cost is */
+cell_fn cell_lease_forecast;     /* its projected cost; whether the cost of an ended one is final */
 cell_fn cell_lease_spent;        /* "12.50/50.00"; without a budget "12.50" */
-cell_fn cell_lease_coming_end;   /* of one that goes on */
+cell_fn cell_lease_coming_end;   /* only of a lease that has not ended */
 cell_fn cell_lease_line;         /* "place 3, about 2026-11-15 18:03:43 (in 12 min)" */
-cell_fn cell_account_rest;       /* until when it rests; empty when it does not */
-cell_fn cell_account_report;     /* how many resources it removed, and what became of the others */
+cell_fn cell_account_rest;       /* when its cooldown ends; empty when it is not in cooldown */
+cell_fn cell_account_report;     /* how many resources were removed, could not be, or were kept */
 cell_fn cell_hold_due;           /* when it is due, or who ends it */
 cell_fn cell_hold_end;           /* the same, of a closed one its state */
 cell_fn cell_hold_person;        /* who ends an open one without a due time */
@@ -58,19 +58,6 @@ cell_fn cell_policy_keys;
 
 bool is_routine_event(const json_t *event); /* a job that went well, a timer that fired */
 
-void print_account_report(struct remote *remote, json_t *account); /* what the last cleanup removed and left */
-void print_paused_claims(struct remote *remote);                   /* when they are */
-int  exit_code_of_forecast(const json_t *forecast);                /* 7: not enough */
-void print_aws_probe(struct remote *remote, json_t *document);
-int  exit_code_of_aws_probe(const json_t *document);
-void print_doctor(struct remote *remote, json_t *document);
-int  exit_code_of_doctor(const json_t *document);
-void print_removal(struct remote *remote, json_t *document); /* is it safe to remove the service? */
-int  exit_code_of_removal(const json_t *document);
-void print_statement_rows(struct remote *remote, json_t *statement); /* the cost of each service */
-void print_spend_rows(struct remote *remote, json_t *spend);         /* and of each day */
-void print_saga(struct remote *remote, json_t *saga);
-
 /* --- one command for many things (many.c): each is a call of its own, so it can be interrupted and run again --- */
 
 struct many {
@@ -80,35 +67,35 @@ struct many {
 	size_t             done, refused;
 };
 
-/* One of them. A refusal (unknown, in another state, not allowed) is printed on standard error with the label and does
+/* Send one. A refusal (unknown, in another state, not allowed) is printed on standard error with the label and does
  * not stop the others; an unreachable server does. Returns the exit code. */
 int many_send(struct many *m, struct str id, struct str label);
 
-/* Every line of a file that is not empty, trimmed; "-" is standard input. Stops at the first code that is not 0.
- * Without a function each line is an id to send. */
+/* Call each() with every non-empty line of a file, trimmed; "-" is standard input. Stops at the first code that is not
+ * 0. Without a function each line is an id to send. */
 typedef int many_fn(struct many *m, struct str line);
 int         many_lines(struct many *m, const char *file, many_fn *each);
 
 /* "12 approved, 1 not". Returns the exit code. */
 int many_end(const struct many *m, int code, const char *did);
 
-/* 0 when it was agreed to do that ("end 30 leases"), by --yes or by whoever sits at the terminal. */
+/* 0 when that ("end 30 leases") is confirmed, by --yes or at the terminal. */
 int many_agreed(const struct remote *remote, struct str what);
 
 /* --- what the commands about sandboxes share --- */
 
-/* Claim until there is an answer other than "none free" or the time is up. Operators claim for a track, too. */
+/* Claim until the answer is not "none free" or the time is up. Operators claim for a track, too. */
 MUST_CHECK enum rc claim_sandbox(struct remote *remote, enum remote_scope scope, struct str track, int64_t wait_sec,
                                  struct fetch_reply *ret, struct err *e);
 
 /* None was free. */
 bool sandbox_is_out_of_stock(const struct fetch_reply *reply);
 
-/* The id of the sandbox that was typed as its id, its beginning, a name, an external id or the track that holds it;
- * what was typed when nothing fits, so that the server says so. For operators. */
+/* The id of the sandbox that was typed as its id, the beginning of that, a name, an external id or the track that holds
+ * it. When nothing fits it is what was typed, so that the server reports it. For operators. */
 int sandbox_find(struct remote *remote, struct str typed, struct str *ret_id);
 
-/* A whole class: claim for, give back of, everybody in the file. */
+/* For every track in the file of a class. */
 int class_claim(struct remote *remote, const char *file);
 int class_give_back(struct remote *remote, const char *file);
 
@@ -119,7 +106,7 @@ enum wait_outcome { WAIT_ON, WAIT_DONE, WAIT_FAILED };
 struct wait {
 	struct str        path;
 	enum remote_scope scope; /* whose path that is */
-	/* *ret_text: what is being waited for, or why it cannot happen any more. Lives in the remote's arena. */
+	/* *ret_text: what is being waited for, or why it can no longer happen. Lives in the remote's arena. */
 	enum wait_outcome (*judge)(struct remote *remote, const json_t *item, struct str goal, struct str *ret_text);
 	struct str  goal;     /* for the judge */
 	const char *advice;   /* when the time is up */
@@ -129,13 +116,12 @@ struct wait {
 	struct str shown;                /* the last text */
 };
 
-/* For as long as --wait or --timeout says, a day without them. Returns the exit code: 0 done, 1 it cannot happen any
- * more, 3 the time is up, others as of any call. */
+/* Waits as long as --wait or --timeout says, by default a day. Returns the exit code: 0 done, 1 it can no longer
+ * happen, 3 the time is up, others as for any call. */
 int wait_run(struct remote *remote, struct wait *w);
 
-/* Poll the lease until it has this status, or has ended with another, for as long as --wait or --timeout says; then
- * print it. */
+/* Wait until the lease has this status, or has ended with another; then print it. */
 int lease_wait(struct remote *remote, struct str id, struct str status);
 
-/* Poll the account of a lease that has ended until it is clean, for as long as --wait says. For admins. */
+/* Wait until the account of a lease that has ended is clean. For admins. */
 int lease_wait_for_return(struct remote *remote, struct str account_id, struct str uuid);

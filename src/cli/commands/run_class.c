@@ -91,17 +91,12 @@ static const struct column list_columns[] = {
 
 static void print_csv_cell(FILE *out, struct str text, bool is_last)
 {
-	bool is_plain = !memchr(text.p, ',', text.n) && !memchr(text.p, '"', text.n);
+	const char *quote = memchr(text.p, ',', text.n) || memchr(text.p, '"', text.n) ? "\"" : "";
 
-	if (is_plain)
-		fprintf(out, "%.*s", STR_ARG(text));
-	else
-		fputc('"', out);
-	for (size_t i = 0; !is_plain && i < text.n; i++)
+	fputs(quote, out);
+	for (size_t i = 0; i < text.n; i++)
 		fprintf(out, text.p[i] == '"' ? "\"\"" : "%c", text.p[i]);
-	if (!is_plain)
-		fputc('"', out);
-	fputs(is_last ? "\n" : ",", out);
+	fprintf(out, "%s%c", quote, is_last ? '\n' : ',');
 }
 
 static void print_csv(struct remote *remote, const json_t *list)
@@ -137,7 +132,7 @@ static void print_list(struct remote *remote, json_t *list)
 
 /* --- claiming --- */
 
-/* What the student has goes to the list; *got is whether that is a sandbox. */
+/* Adds the student to the list; *got is whether they have a sandbox. */
 static int claim_one(struct remote *remote, const struct student *one, int64_t wait_sec, json_t *list, bool *got)
 {
 	CLEANUP(answer_free) struct answer answer = { .json = NULL };

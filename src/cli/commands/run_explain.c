@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_explain.c - "explain": one thing in words.
+ * run_explain.c - "explain": the state of one thing in words.
  *
  * The server does the explaining; here it is laid out for a terminal. Times are in UTC, as in the server's sentences.
- * Without an operator's token a lease is explained as its owner or a manager may see it, an account as a manager may.
+ * Without an operator's token, leases are explained as owners and managers may see them, accounts as managers may.
  */
 #include "cli/commands/run.h"
 
@@ -119,7 +119,7 @@ void print_explanation(struct remote *remote, json_t *document)
 
 int run_explain(struct remote *remote)
 {
-	bool        has_kind = remote->args->operand_count > 1;
+	bool        has_kind = remote->args->operand_count > 1, is_lease;
 	struct str  id = str_from(remote->args->operands[has_kind]);
 	const char *kind = has_kind ? remote->args->operands[0] : "sandbox";
 	struct call row = call_row(remote);
@@ -133,14 +133,12 @@ int run_explain(struct remote *remote)
 	else if (!has_kind && str_starts_with(id, STR("inst-")))
 		kind = "instance";
 	row.path = compose_path(remote, str_format(&remote->arena, "/ops/explain/%s/{}", kind).p, id).p;
-	if (strcmp(kind, "lease") == 0 && lease_is_mere_person(remote)) {
-		if ((code = lease_find(remote, id, &id)) != CLI_EXIT_OK)
+	is_lease = strcmp(kind, "lease") == 0;
+	if ((is_lease || strcmp(kind, "account") == 0) && lease_is_mere_person(remote)) {
+		if (is_lease && (code = lease_find(remote, id, &id)) != CLI_EXIT_OK)
 			return code;
 		row.scope = REMOTE_PERSON;
-		row.path = compose_path(remote, "/leases/{}/explain", id).p;
-	} else if (strcmp(kind, "account") == 0 && lease_is_mere_person(remote)) {
-		row.scope = REMOTE_PERSON;
-		row.path = compose_path(remote, "/accounts/{}/explain", id).p;
+		row.path = compose_path(remote, is_lease ? "/leases/{}/explain" : "/accounts/{}/explain", id).p;
 	}
 	return call_run(remote, &row);
 }

@@ -2,8 +2,8 @@
 /*
  * run_instance.c - what the "instance" commands do beyond their rows in calls.c.
  *
- * An instance is meant by its id, or by its tenant: then it is that one's last. A command is answered when it is
- * stored; with --wait it is followed to its end, and the progress names the step.
+ * An instance is named by its id, or by its tenant, which means that tenant's newest. The server answers once the
+ * command is stored; with --wait the client waits for its end, and the progress names the step.
  */
 #include "cli/commands/run.h"
 
@@ -12,11 +12,9 @@
 
 #include "base/json.h"
 
-enum { COUNT_MIN = 2, COUNT_MAX = 10 };
-
 /* --- waiting --- */
 
-/* "create, step 3 of 10: secret; waits for: ..." */
+/* "create, step 3 of 10: secret; waiting for: ..." */
 static enum wait_outcome judge(struct remote *remote, const json_t *operation, struct str goal, struct str *ret_text)
 {
 	struct str state = cell_text(remote, operation, "state"), what = cell_text(remote, operation, "operation");
@@ -37,8 +35,8 @@ static enum wait_outcome judge(struct remote *remote, const json_t *operation, s
 	    !json_get_number(operation, "stepCount", 0, &count))
 		number = count = 0;
 	*ret_text = str_format(&remote->arena, "%.*s, %sstep %" PRId64 " of %" PRId64 ": %.*s%s%.*s", STR_ARG(what),
-	                       json_is_true(json_object_get(operation, "goesBack")) ? "going back from " : "", number,
-	                       count, STR_ARG(step), waits.n ? "; waits: " : "", STR_ARG(waits));
+	                       json_is_true(json_object_get(operation, "goesBack")) ? "undoing " : "", number, count,
+	                       STR_ARG(step), waits.n ? "; waiting for: " : "", STR_ARG(waits));
 	return WAIT_ON;
 }
 
@@ -71,68 +69,8 @@ int finish_instance(struct remote *remote, const struct answer *answer)
 	}
 	fprintf(remote->io->out, "Instance %.*s is %.*s: %.*s (operation %.*s).\n", STR_ARG(id), STR_ARG(status),
 	        STR_ARG(message), STR_ARG(operation));
-	fprintf(remote->io->err, "To see how far it is: leasehold instance show %.*s; --wait waits for it.\n",
-	        STR_ARG(id));
+	fprintf(remote->io->err, "To see its progress: leasehold instance show %.*s (or use --wait)\n", STR_ARG(id));
 	return CLI_EXIT_OK;
-}
-
-/* --- create and update: members below members --- */
-
-static void set_text(json_t *object, const char *name, const char *text)
-{
-	if (text)
-		(void)json_object_set_new(object, name, json_string(text)); /* fails only when memory is gone */
-}
-
-static enum rc compose(struct remote *remote, bool is_new, struct str *ret, struct err *e)
-{
-	const char *const          *v = remote->args->values;
-	CLEANUP(json_freep) json_t *body = json_object();
-	json_t                     *configuration = json_object();
-	int64_t                     count = 0;
-	enum rc                     rc = option_number(remote, CLI_OPTION_COUNT, COUNT_MIN, COUNT_MAX, 0, &count, e);
-
-	set_text(body, "organizationName", is_new ? v[CLI_OPTION_ORGANIZATION] : NULL);
-	set_text(body, "contactEmail", v[CLI_OPTION_EMAIL]);
-	set_text(body, "tier", v[CLI_OPTION_TIER]);
-	set_text(configuration, "wordpressVersion", v[CLI_OPTION_WORDPRESS]);
-	if (count)
-		(void)json_object_set_new(configuration, "desiredCount", json_integer(count)); /* as above */
-	if (json_object_size(configuration))
-		(void)json_object_set(body, "configuration", configuration); /* as above */
-	json_decref(configuration);
-	*ret = json_dump(&remote->arena, body);
-	return rc;
-}
-
-static int send(struct remote *remote, const char *method, struct str path, bool is_new)
-{
-	struct remote_request              req = { .method = method, .path = path, .scope = REMOTE_TENANT };
-	CLEANUP(answer_free) struct answer answer = { .json = NULL };
-	struct err                         e = { 0 };
-	int                                code;
-
-	if (compose(remote, is_new, &req.body, &e))
-		return remote_fail(remote, &e);
-	if (remote->args->values[CLI_OPTION_KEY])
-		req.headers[0] =
-		        str_format(&remote->arena, "Idempotency-Key: %s", remote->args->values[CLI_OPTION_KEY]).p;
-	code = remote_call(remote, &req, &answer);
-	return code == CLI_EXIT_OK ? finish_instance(remote, &answer) : code;
-}
-
-int run_instance_create(struct remote *remote)
-{
-	return send(remote, "POST", compose_path(remote, "/{}/instances", str_from(remote->args->operands[0])), true);
-}
-
-int run_instance_update(struct remote *remote)
-{
-	const char *const *v = remote->args->values;
-
-	if (!v[CLI_OPTION_TIER] && !v[CLI_OPTION_WORDPRESS] && !v[CLI_OPTION_EMAIL])
-		return remote_misused(remote, "nothing to change: give --tier, --wordpress or --email");
-	return send(remote, "PUT", compose_path(remote, "/-/instances/{}", str_from(remote->args->operands[0])), false);
 }
 
 /* --- cells --- */
@@ -168,6 +106,6 @@ struct str cell_instance_operation(struct remote *remote, const json_t *item, co
 	if (json_is_object(operation))
 		(void)judge(remote, operation, STR(""), &text);
 	return json_is_true(json_object_get(operation, "parked"))
-	               ? str_format(&remote->arena, "%.*s; parked: it waits for a person", STR_ARG(text))
+	               ? str_format(&remote->arena, "%.*s; parked until someone acts", STR_ARG(text))
 	               : text;
 }

@@ -70,8 +70,7 @@ static int find_template(struct remote *remote, struct str named, struct str *re
 	int                                code;
 
 	*ret = named;
-	if (named.n == UUID_LENGTH && named.p[8] == '-' && named.p[13] == '-' && named.p[18] == '-' &&
-	    named.p[23] == '-')
+	if (named.n == UUID_LENGTH && str_is_of(named, "0-9a-fA-F-"))
 		return CLI_EXIT_OK;
 	code = remote_get(remote, REMOTE_PERSON, compose_path(remote, "/leaseTemplates/{}", named), &answer);
 	if (code == CLI_EXIT_OK)
@@ -102,7 +101,7 @@ int run_lease_request(struct remote *remote)
 
 /* --- after a change --- */
 
-/* The account of a lease that has just ended, until it is clean; then the lease once more. Only admins see accounts. */
+/* Wait until the account of a lease that has just ended is clean, then show the lease. Only admins see accounts. */
 static int wait_for_return(struct remote *remote, struct str id)
 {
 	CLEANUP(answer_free) struct answer answer = { .json = NULL };
@@ -153,7 +152,7 @@ int finish_lease_end(struct remote *remote, const struct answer *answer)
 
 /* --- more time --- */
 
-/* --until, as ISO 8601 or Unix seconds; must be to come. */
+/* --until, as ISO 8601 or Unix seconds; must be in the future. */
 static int read_until(const struct remote *remote, int64_t *ret)
 {
 	struct str typed = str_trim(str_from(remote->args->values[CLI_OPTION_UNTIL]));
@@ -175,7 +174,7 @@ static int find_later_end(struct remote *remote, struct str id, int64_t hours, i
 	if (code != CLI_EXIT_OK)
 		return code;
 	if (!json_get_text(answer.data, "expirationDate", &end) || !iso_time_parse(end, ret))
-		return remote_misused(remote, "the lease has no end to which hours could be added: give --until TIME");
+		return remote_misused(remote, "the lease has no end to add hours to: give --until TIME");
 	*ret += hours * HOUR_SEC;
 	return CLI_EXIT_OK;
 }
@@ -191,7 +190,7 @@ int run_lease_extend(struct remote *remote)
 	int                  code;
 
 	if (!remote->args->values[CLI_OPTION_HOURS] == !remote->args->values[CLI_OPTION_UNTIL])
-		return remote_misused(remote, "give --hours N or --until TIME, one of them");
+		return remote_misused(remote, "give either --hours N or --until TIME");
 	if (option_number(remote, CLI_OPTION_HOURS, 1, HOURS_MOST, 0, &hours, &e))
 		return remote_fail(remote, &e);
 	if ((!hours && (code = read_until(remote, &end)) != CLI_EXIT_OK) ||

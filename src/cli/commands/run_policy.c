@@ -2,9 +2,8 @@
 /*
  * run_policy.c - the "policy" commands: the operator's documents on the command line.
  *
- * A document is text, so show prints it as it is, fit to be kept in a file and given back to set. What is not the text
- * (its version, who wrote it) goes to standard error. An edit that is refused is not lost: the file stays, and its name
- * is printed.
+ * "show" prints a document as it is, so that it can be kept in a file and given back to "set". Its version and who
+ * wrote it go to standard error. An edit that is refused is not lost: the file stays, and its name is printed.
  */
 #include "cli/commands/run.h"
 
@@ -40,8 +39,7 @@ static int find_path(const struct remote *remote, const char **ret)
 {
 	static const char *const names[] = { "global", "reporting", "approval" };
 	static const char *const paths[] = { "/ops/policy", "/ops/reporting", "/ops/policy/approval" };
-
-	int i = str_word(str_from(name_of(remote)), names, ARRAY_LEN(names));
+	int                      i = str_word(str_from(name_of(remote)), names, ARRAY_LEN(names));
 
 	if (i == ARRAY_LEN(names))
 		return remote_failed(remote, RC_INVALID,
@@ -95,7 +93,7 @@ static void print_changes(struct remote *remote, const json_t *changes)
 	size_t  i;
 
 	if (json_array_size(changes) == 0)
-		fputs("nothing changes but the text\n", remote->io->out);
+		fputs("only the text changes, no value\n", remote->io->out);
 	json_array_foreach(changes, i, item)
 	{
 		struct str key = line_of(remote, item, "key"), from = line_of(remote, item, "from");
@@ -138,7 +136,7 @@ void print_policy_check(struct remote *remote, json_t *document)
 
 /* --- set --- */
 
-/* Put a text in the place of that version. Of a refusal tell every problem; of a success, what changed. */
+/* Replace that version with a text. Prints what changed or, if it is refused, every problem. */
 static int put_document(struct remote *remote, const char *path, struct str text, int64_t version)
 {
 	CLEANUP(json_freep) json_t *body = json_pack("{s:s%,s:I}", "document", text.p, text.n, "version", version);
@@ -221,10 +219,9 @@ static enum rc run_editor(struct remote *remote, const char *path, struct err *e
 		return err_set(e, RC_INVALID, "the editor cannot be started; set EDITOR");
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return err_set(e, RC_INVALID, "the editor was lost: %s", strerror(errno));
+			return err_set(e, RC_INVALID, "waiting for the editor failed: %s", strerror(errno));
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return err_set(e, RC_INVALID,
-		               "the editor failed, nothing was changed; set EDITOR to one that is there");
+		return err_set(e, RC_INVALID, "the editor failed, nothing was changed; set EDITOR to one that works");
 	return RC_OK;
 }
 
@@ -268,7 +265,7 @@ int run_policy_edit(struct remote *remote)
 
 /* --- explain --- */
 
-/* "approve, by the rule small", then a line for each rule that was looked at. */
+/* "approve, by the rule small", then a line for each rule that was tried. */
 void print_policy_explanation(struct remote *remote, json_t *answer)
 {
 	struct str decision = line_of(remote, answer, "decision"), by = line_of(remote, answer, "decided_by");

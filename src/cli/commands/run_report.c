@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_report.c - what other systems take from us, as CSV too: "report costs", and "hold drain" before the service is
+ * run_report.c - what other systems take from us, also as CSV: "report costs", and "hold drain" before the service is
  * removed.
  *
- * The report of a month is CSV: so it stays in a pipe or a file. On a terminal it is a table, with --json a list of
- * objects. A quoted field may have commas and doubled quotes in it, but no line ends.
+ * The report of a month is CSV, and stays that in a pipe or a file. On a terminal it is a table, with --json a list of
+ * objects. A quoted field may contain commas and doubled quotes, but no line ends.
  *
- * The server drains holds a page at a time; the command asks until there is none left. What is handed over is printed
- * as it is closed, so that a run that breaks off has shown all that another system has to take.
+ * The server drains one page of holds at a time; the command repeats that until none is left. What is handed over is
+ * printed as it is closed, so that an interrupted run has shown everything that another system has to take.
  */
 
 #include "cli/commands/run.h"
@@ -18,11 +18,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-enum { PAGE = 100, PAGES_MAX = 10000 };
+enum { PAGE = 100 };
 
 /* --- report costs --- */
 
-/* The fields of a line by the names in the first. */
+/* The fields of a line, by the names in the first line. */
 static json_t *read_line(struct remote *remote, struct str line, struct str names)
 {
 	json_t *row = json_object();
@@ -91,7 +91,7 @@ static int by_cost(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The dearest first. */
+/* The most expensive first. */
 static void sort_by_cost(struct remote *remote, json_t *rows)
 {
 	size_t   count = json_array_size(rows);
@@ -155,14 +155,7 @@ int run_report_costs(struct remote *remote)
 
 /* --- hold drain --- */
 
-struct drain {
-	bool       is_csv;
-	struct str cursor;
-	json_t    *all; /* holds so far; yours */
-	int64_t    done, refused;
-};
-
-/* Nothing in these can have a comma or a quotation mark: ids, names and times of ours. */
+/* None of these fields can contain a comma or a quotation mark: they are ids, names and times of ours. */
 static void print_csv(const struct remote *remote, const json_t *hold)
 {
 	char       made[ISO_TIME_SIZE], due[ISO_TIME_SIZE];
@@ -177,59 +170,37 @@ static void print_csv(const struct remote *remote, const json_t *hold)
 		        STR_ARG(schedule), STR_ARG(reason), STR_ARG(made_text), STR_ARG(due_text));
 }
 
-static int drain_page(struct remote *remote, const struct call *row, struct drain *d)
-{
-	struct remote_request              req = { .method = row->method, .scope = row->scope };
-	CLEANUP(answer_free) struct answer answer = { .json = NULL };
-	json_t                            *holds;
-	int64_t                            done = 0, refused = 0;
-	struct str                         cursor;
-	struct err                         e = { 0 };
-	int                                code;
-
-	if (compose_body(remote, row->body, &req.body, &e) ||
-	    compose_query(remote, str_from(row->path), NULL, false, PAGE, d->cursor, &req.path, &e))
-		return remote_fail(remote, &e);
-	if ((code = remote_call(remote, &req, &answer)) != CLI_EXIT_OK)
-		return code;
-	holds = json_object_get(answer.json, "holds");
-	if (!json_get_number(answer.json, "done", 0, &done) || !json_get_number(answer.json, "refused", 0, &refused) ||
-	    !json_get_text(answer.json, "cursor", &cursor))
-		cursor = STR("");
-	if (remote->is_json)
-		remote_print_json(remote, &answer.reply);
-	for (size_t i = 0; d->is_csv && i < json_array_size(holds); i++)
-		print_csv(remote, json_array_get(holds, i));
-	(void)json_array_extend(d->all, holds); /* fails only for what is no list */
-	d->done += done;
-	d->refused += refused;
-	d->cursor = str_dup(&remote->arena, cursor);
-	return CLI_EXIT_OK;
-}
-
 int run_hold_drain(struct remote *remote)
 {
-	struct drain d = { .is_csv = remote->args->values[CLI_OPTION_CSV] && !remote->is_json };
-	bool         applies = remote->args->values[CLI_OPTION_YES] != NULL;
-	struct call  row = call_row(remote);
-	struct err   e = { 0 };
-	struct str   reason;
-	int          code, pages = 0;
+	bool                                      is_csv = remote->args->values[CLI_OPTION_CSV] && !remote->is_json;
+	bool                                      applies = remote->args->values[CLI_OPTION_YES] != NULL;
+	struct call                               row = call_row(remote);
+	CLEANUP(call_pages_end) struct call_pages pages = { &row, str_from(row.path), PAGE };
+	CLEANUP(json_freep) json_t               *all = json_array();
+	struct err                                e = { 0 };
+	struct str                                reason;
+	json_t                                   *holds;
+	int64_t                                   done = 0, refused = 0;
 
-	if (applies && option_needed(remote, CLI_OPTION_REASON, &reason, &e))
-		return remote_misused(remote, e.msg);
-	d.all = json_array();
-	if (d.is_csv)
+	if ((applies && option_needed(remote, CLI_OPTION_REASON, &reason, &e)) ||
+	    compose_body(remote, row.body, &pages.body, &e))
+		return remote_fail(remote, &e);
+	if (is_csv)
 		fprintf(remote->io->out, "account,hold,schedule,reason,created,due\n");
-	do {
-		code = drain_page(remote, &row, &d);
-	} while (code == CLI_EXIT_OK && d.cursor.n && ++pages < PAGES_MAX);
-	if (!d.is_csv && !remote->is_json && json_array_size(d.all))
-		cells_print_items(remote, row.columns, d.all, remote->is_coloured);
+	while (call_next(remote, &pages, &holds)) {
+		if (remote->is_json)
+			remote_print_json(remote, &pages.answer.reply);
+		for (size_t i = 0; is_csv && i < json_array_size(holds); i++)
+			print_csv(remote, json_array_get(holds, i));
+		(void)json_array_extend(all, holds); /* fails only for what is no list */
+		done += member_number(pages.answer.json, "done");
+		refused += member_number(pages.answer.json, "refused");
+	}
+	if (!is_csv && !remote->is_json && json_array_size(all))
+		cells_print_items(remote, row.columns, all, remote->is_coloured);
 	if (applies)
-		fprintf(remote->io->err, "%" PRId64 " closed, %" PRId64 " refused\n", d.done, d.refused);
+		fprintf(remote->io->err, "%" PRId64 " closed, %" PRId64 " refused\n", done, refused);
 	else
-		fprintf(remote->io->err, "%zu holds; nothing was changed, --yes does it\n", json_array_size(d.all));
-	json_decref(d.all);
-	return code == CLI_EXIT_OK && d.refused ? CLI_EXIT_REFUSED : code;
+		fprintf(remote->io->err, "%zu holds; nothing was changed: add --yes to do it\n", json_array_size(all));
+	return pages.code == CLI_EXIT_OK && refused ? CLI_EXIT_REFUSED : pages.code;
 }

@@ -2,8 +2,8 @@
 /*
  * run_sandbox.c - the "sandbox" commands.
  *
- * A claim that waits is one request for as long as the server holds it, because a second one would start at the end of
- * the line. When the server holds it for less than was asked, the claim is repeated until the time is up.
+ * A claim that waits is one request for as long as the server holds it, because a second one would go to the end of the
+ * line. When the server holds it for less time than --wait says, the claim is repeated until the time is up.
  */
 #include "cli/term/progress.h"
 #include "cli/commands/run.h"
@@ -24,30 +24,27 @@ bool sandbox_is_out_of_stock(const struct fetch_reply *reply)
 enum rc claim_sandbox(struct remote *remote, enum remote_scope scope, struct str track, int64_t wait_sec,
                       struct fetch_reply *ret, struct err *e)
 {
-	const char *const *values = remote->args->values;
-	const struct {
-		const char *name;
-		struct str  value;
-	} headers[] = { { "X-Track-ID", track },
-		        { "Idempotency-Key", str_from(values[CLI_OPTION_KEY]) },
-		        { "X-Sandbox-Name-Prefix", str_from(values[CLI_OPTION_PREFIX]) },
-		        { "X-Instruqt-Track-ID", str_from(values[CLI_OPTION_LAB]) } };
-	struct remote_request req = { .method = "POST",
-		                      .path = scope == REMOTE_TRACK ? STR("/allocate") : STR("/admin/allocate"),
-		                      .scope = scope,
-		                      .waiting_for = "waiting for a free sandbox (Ctrl-C leaves the line)" };
-	int64_t               deadline = mono_now().ms + wait_sec * 1000, left = wait_sec * 1000, sent, pause;
-	size_t                n = 0;
-	enum rc               rc;
+	static const struct compose_field headers[] = { { "Idempotency-Key", VALUE_FILLED, CLI_OPTION_KEY },
+		                                        { "X-Sandbox-Name-Prefix", VALUE_FILLED, CLI_OPTION_PREFIX },
+		                                        { "X-Instruqt-Track-ID", VALUE_FILLED, CLI_OPTION_LAB },
+		                                        { .name = NULL } };
+	struct remote_request             req = { .method = "POST",
+		                                  .path = scope == REMOTE_TRACK ? STR("/allocate") : STR("/admin/allocate"),
+		                                  .scope = scope,
+		                                  .waiting_for = "waiting for a free sandbox (Ctrl-C leaves the line)" };
+	int64_t deadline = mono_now().ms + wait_sec * 1000, left = wait_sec * 1000, sent, pause;
+	size_t  used = 1;
+	enum rc rc = compose_headers(remote, headers, &req.headers[1], e);
 
-	for (size_t i = 0; i < ARRAY_LEN(headers); i++)
-		if (headers[i].value.n)
-			req.headers[n++] =
-			        str_format(&remote->arena, "%s: %.*s", headers[i].name, STR_ARG(headers[i].value)).p;
+	if (rc)
+		return rc;
+	req.headers[0] = str_format(&remote->arena, "X-Track-ID: %.*s", STR_ARG(track)).p;
+	while (req.headers[used])
+		used++;
 	do {
 		req.wait_sec = (left + 999) / 1000;
 		if (req.wait_sec)
-			req.headers[n] = str_format(&remote->arena, "Prefer: wait=%" PRId64, req.wait_sec).p;
+			req.headers[used] = str_format(&remote->arena, "Prefer: wait=%" PRId64, req.wait_sec).p;
 		sent = mono_now().ms;
 		if ((rc = remote_send(remote, &req, ret, e)))
 			return rc;
@@ -103,7 +100,7 @@ static bool wants_track_view(struct remote *remote)
 	       remote_token(remote, REMOTE_TRACK, &token, &no_track) == RC_OK;
 }
 
-/* How well a sandbox fits what was typed: 3 is its id, 0 not at all. */
+/* How well a sandbox fits what was typed: 3 means its id, 0 not at all. */
 static int fits(struct remote *remote, const json_t *one, struct str typed)
 {
 	struct str id = cell_text(remote, one, "sandbox_id");
@@ -146,7 +143,7 @@ int sandbox_find(struct remote *remote, struct str typed, struct str *ret_id)
 	return pages.code;
 }
 
-/* By its id; and only when there is none, by what else it may be. */
+/* By its id; only when there is none, by its name and so on. */
 static int show_found(struct remote *remote, struct call *row)
 {
 	struct str                         typed = str_from(remote->args->operands[0]), id;
@@ -193,8 +190,8 @@ int run_sandbox_give_back(struct remote *remote)
 
 /* --- quarantine --- */
 
-/* Those that are set aside are not on the list any more, so the first page is always the next one. */
-static int set_aside_available(struct many *m)
+/* Those that are quarantined are no longer on the list, so the first page is always the next one. */
+static int quarantine_available(struct many *m)
 {
 	size_t before;
 	int    code;
@@ -229,7 +226,7 @@ int run_sandbox_quarantine(struct remote *remote)
 		return call_run(remote, &row);
 	if (compose_body(remote, row.body, &m.body, &e))
 		return remote_fail(remote, &e);
-	return many_end(&m, file ? many_lines(&m, file, NULL) : set_aside_available(&m), "quarantined");
+	return many_end(&m, file ? many_lines(&m, file, NULL) : quarantine_available(&m), "quarantined");
 }
 
 /* --- deletion --- */

@@ -2,7 +2,7 @@
 /*
  * run_token.c - the "token" commands, which work without a server.
  *
- * A token is made here with the server's own secret, so whoever can run "token issue" is an administrator already.
+ * A token is made here with the server's own secret, so anyone who can run "token issue" is already an administrator.
  * Secrets and passwords come from a file, the environment or standard input, never from an argument, where other users
  * of the machine could see them.
  */
@@ -89,18 +89,16 @@ int run_token_issue(const struct cli_io *io, const struct cli_args *args)
 	struct jwt_session               session = { .roles = 0 };
 	struct err                       e = { 0 };
 	struct str                       secret;
-	int                              code = CLI_EXIT_OK;
 
 	if (read_session(io, args, &session, &e) || find_secret(io, args, &a, &secret, &e))
-		code = fail(io, &e);
-	else
-		fprintf(io->out, "%s\n", jwt_issue(&session, secret, &a).p);
-	return code;
+		return fail(io, &e);
+	fprintf(io->out, "%s\n", jwt_issue(&session, secret, &a).p);
+	return CLI_EXIT_OK;
 }
 
 /* --- token hash-password --- */
 
-/* At a terminal, without the echo of what is typed where that can be had. */
+/* At a terminal, without echo if possible. */
 static bool read_line(const struct cli_io *io, char line[LINE_ROOM])
 {
 	struct termios before, quiet;

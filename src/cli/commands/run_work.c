@@ -2,16 +2,16 @@
 /*
  * run_work.c - what the kernel does: runs of jobs, dead letters, events as they happen.
  *
- * The server answers a run that takes long before its end (202). Without --async the client then looks at the job until
- * it is over, so that "job run" means the same however long it takes; a run that failed has the exit code of the 503
- * that a short one would have answered.
+ * The server answers a long run before its end (202). Without --async the client then polls the job until it is over,
+ * so that "job run" means the same however long it takes; a run that failed has the exit code of the 503 that a short
+ * one would have been answered with.
  *
- * The server replays a part of a queue's letters at a time. "--all" asks until as many were replayed as there were at
- * first: what dies again in the meantime is not replayed a second time.
+ * The server replays some of a queue's letters at a time. "--all" repeats that until as many were replayed as there
+ * were at first: what dies again in the meantime is not replayed a second time.
  *
- * "event watch" follows the server's stream of events (text/event-stream). When the connection ends, it is made again
- * and goes on after the last event seen; the server sends an id at the beginning, so that this holds before the first
- * event too. Only a server that has never answered, that refuses, or that stays away for PATIENCE_MS ends it.
+ * "event watch" follows the server's stream of events (text/event-stream). When the connection ends, it reconnects and
+ * continues after the last event seen; the server sends an id at the beginning, so this works before the first event
+ * too. It ends only when the server has never answered, refuses, or stays away for PATIENCE_MS.
  */
 #include "cli/term/progress.h"
 #include "cli/commands/run.h"
@@ -54,7 +54,7 @@ static int show_end(struct remote *remote, json_t *job, struct answer *answer)
 	return CLI_EXIT_UNREACHABLE;
 }
 
-/* Look at the job until it has ended, with a line on the terminal that is gone before anything else is printed. */
+/* Poll the job until it has ended, with a line on the terminal that is removed before anything else is printed. */
 static int wait_for_end(struct remote *remote, struct str name)
 {
 	int64_t started = mono_now().ms;
@@ -69,33 +69,23 @@ static int wait_for_end(struct remote *remote, struct str name)
 		if (!job || !json_is_true(json_object_get(job, "running")))
 			return job ? show_end(remote, job, &answer) : CLI_EXIT_NOT_FOUND;
 		if (remote->io->is_err_terminal)
-			fprintf(remote->io->err, "\rthe job runs ... %" PRId64 " s", (mono_now().ms - started) / 1000);
+			fprintf(remote->io->err, "\rthe job is running ... %" PRId64 " s",
+			        (mono_now().ms - started) / 1000);
 		fflush(remote->io->err);
 		progress_pause(remote->io->poll_ms);
 		if (remote->io->is_err_terminal)
 			fputs("\r\033[K", remote->io->err);
 	}
-	return remote_failed(remote, RC_TIMEOUT, "job %.*s still runs after an hour; see: leasehold job list",
+	return remote_failed(remote, RC_TIMEOUT, "job %.*s is still running after an hour; see: leasehold job list",
 	                     STR_ARG(name));
-}
-
-static void tell_joined(struct remote *remote, const struct answer *answer)
-{
-	if (json_is_true(json_object_get(answer->json, "joined")))
-		fputs("The job was already running or about to run: this is that run, not another one.\n",
-		      remote->io->err);
-}
-
-static int finish_started(struct remote *remote, const struct answer *answer)
-{
-	tell_joined(remote, answer);
-	return call_print(remote, CLI_COMMAND_JOB_RUN, answer);
 }
 
 int finish_job(struct remote *remote, const struct answer *answer)
 {
-	tell_joined(remote, answer);
-	if (answer->reply.status != 202)
+	if (json_is_true(json_object_get(answer->json, "joined")))
+		fputs("The job was already running or about to run: this is that run, not another one.\n",
+		      remote->io->err);
+	if (answer->reply.status != 202 || remote->args->values[CLI_OPTION_ASYNC])
 		return call_print(remote, CLI_COMMAND_JOB_RUN, answer);
 	return wait_for_end(remote, answer->id.n ? answer->id : STR("stale-removal"));
 }
@@ -110,10 +100,6 @@ int run_job_run(struct remote *remote)
 		return remote_failed(remote, RC_INVALID, "--force is for sync only, not for %s", name);
 	if (values[CLI_OPTION_FORCE])
 		row.path = "/admin/sync?force=true";
-	if (values[CLI_OPTION_ASYNC]) {
-		row.header = "Prefer: respond-async";
-		row.finish = finish_started;
-	}
 	return call_run(remote, &row);
 }
 
@@ -168,7 +154,7 @@ int run_dlq_replay(struct remote *remote)
 	return call_run(remote, &row);
 }
 
-/* Each page anew from the beginning: those that were dropped are gone from it. */
+/* Always the first page: those that were dropped are no longer on it. */
 static int drop_all(struct remote *remote)
 {
 	static const struct compose_field of_queue[] = { { "queue", VALUE_TEXT, CLI_OPTION_QUEUE }, { .name = NULL } };
@@ -223,7 +209,7 @@ int run_dlq_drop(struct remote *remote)
 
 /* --- alarms --- */
 
-/* The runbook's section of this rule, a paragraph a line, without Markdown's marks; empty when there is none. */
+/* The runbook's section for this rule, one line per paragraph, without Markdown's marks; empty when there is none. */
 static struct str runbook_section(struct remote *remote, struct str rule)
 {
 	struct remote_request req = { .method = "GET", .path = STR("/assets/runbook.md"), .scope = REMOTE_ADMIN };
@@ -298,11 +284,11 @@ int run_alarm_show(struct remote *remote)
 struct watch {
 	struct remote *remote;
 	struct arena   arena;                                          /* of one event */
-	struct buf     line;                                           /* the one under way */
-	char           last_id[EVENT_ID_ROOM], next_id[EVENT_ID_ROOM]; /* of what is whole; of what is under way */
-	bool           is_answered; /* the connection under way has brought something */
+	struct buf     line;                                           /* what has come of the current one */
+	char           last_id[EVENT_ID_ROOM], next_id[EVENT_ID_ROOM]; /* of the last whole event; of the current one */
+	bool           is_answered;                                    /* this connection has brought something */
 	int64_t        shown, limit;
-	struct err     e; /* what came was no stream of events */
+	struct err     e; /* what came is not a stream of events */
 };
 
 static bool take_event(struct watch *w, struct str json)
@@ -411,7 +397,7 @@ static int watch(struct watch *w)
 		if (w->is_answered) {
 			has_answered = true;
 			heard_ms = mono_now().ms;
-			fprintf(remote->io->err, "The connection has ended; making it again.\n");
+			fprintf(remote->io->err, "The connection has ended; reconnecting.\n");
 		}
 		if (!has_answered || !may_retry || mono_now().ms - heard_ms > PATIENCE_MS)
 			return rc ? remote_fail(remote, &e) : remote_refused(remote, &reply);

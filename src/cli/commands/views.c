@@ -26,7 +26,6 @@ struct str cell_lease_spent(struct remote *remote, const json_t *lease, const ch
 	return str_format(&remote->arena, "%.*s/%.*s", STR_ARG(spent), STR_ARG(budget));
 }
 
-/* What it comes to at its end; how sure the cost of an ended one is. */
 struct str cell_lease_forecast(struct remote *remote, const json_t *lease, const char *member)
 {
 	struct str state = cell_text(remote, lease, "costState");
@@ -160,11 +159,6 @@ void print_removal(struct remote *remote, json_t *document)
 	}
 }
 
-int exit_code_of_removal(const json_t *document)
-{
-	return json_is_true(json_object_get(document, "safe")) ? CLI_EXIT_OK : CLI_EXIT_FOUND;
-}
-
 /* --- doctor --- */
 
 /* Not a finding of the comparison, but what somebody who runs it wants to know first. */
@@ -241,11 +235,6 @@ void print_aws_probe(struct remote *remote, json_t *document)
 		fprintf(remote->io->out, "nothing failed\n");
 }
 
-int exit_code_of_aws_probe(const json_t *document)
-{
-	return json_is_true(json_object_get(document, "ok")) ? CLI_EXIT_OK : CLI_EXIT_FOUND;
-}
-
 /* --- jobs, queues, sagas --- */
 
 struct str cell_job_state(struct remote *remote, const json_t *job, const char *member)
@@ -292,12 +281,9 @@ void print_saga(struct remote *remote, json_t *saga)
 
 /* --- statements --- */
 
-void print_statement_rows(struct remote *remote, json_t *statement)
+static void print_costs(struct remote *remote, const json_t *rows, const char *heading, const char *member)
 {
-	static const struct column columns[] = { { "SERVICE", "service" },
-		                                 { "COST", "usd", .cell = cell_dollars },
-		                                 { NULL } };
-	const json_t              *rows = json_object_get(statement, "rows");
+	struct column columns[] = { { heading, member }, { "COST", "usd", .cell = cell_dollars }, { NULL } };
 
 	if (!json_array_size(rows))
 		return;
@@ -305,18 +291,15 @@ void print_statement_rows(struct remote *remote, json_t *statement)
 	cells_print_items(remote, columns, rows, remote->is_coloured);
 }
 
+void print_statement_rows(struct remote *remote, json_t *statement)
+{
+	print_costs(remote, json_object_get(statement, "rows"), "SERVICE", "service");
+}
+
 void print_spend_rows(struct remote *remote, json_t *spend)
 {
-	static const struct column columns[] = { { "DAY (UTC)", "from" },
-		                                 { "COST", "usd", .cell = cell_dollars },
-		                                 { NULL } };
-	const json_t              *days = json_object_get(spend, "days");
-
 	print_statement_rows(remote, spend);
-	if (!json_array_size(days))
-		return;
-	fputc('\n', remote->io->out);
-	cells_print_items(remote, columns, days, remote->is_coloured);
+	print_costs(remote, json_object_get(spend, "days"), "DAY (UTC)", "from");
 }
 
 /* --- documents --- */

@@ -247,7 +247,7 @@ static const struct cli_note signals[] = {
 	{ "SIGTERM, SIGINT",
 	  "The server finishes the requests in progress and exits. A second signal does not wait for that." },
 	{ "SIGHUP",
-	  "The server reads the tokens of the configuration file, those that Secrets Manager keeps, and the certificates again." },
+	  "The server reads the tokens (in the configuration file or Secrets Manager) and the certificates again." },
 	{ NULL, NULL },
 };
 

@@ -2,13 +2,13 @@
 /*
  * blocking.c - what a handler leaves to a thread.
  *
- *   1. The request is held: its arena, texts and connection's memory stay until it is answered, also when the client
- *      has left.
+ *   1. The request is held: its arena, texts and connection's memory stay until it is answered, even if the client
+ *      leaves.
  *   2. It is counted as in flight, so the server does not end before it is answered.               [api_hold()]
- *   3. A kind has as many threads as its row says, and none can have those of another.             [start_waiting()]
- *   4. One whose client left before its turn is not run; its answer goes nowhere.
+ *   3. A kind has as many threads as its row says, and never uses another's.                       [start_waiting()]
+ *   4. If the client leaves before its turn, run() is not called, and the answer goes nowhere.
  *
- * An error of run() is told without a code of its own: that of a cloud is for its callers, ours are a closed list.
+ * The code of run()'s error is left out of the reply: clouds have codes of their own, ours are a closed list.
  */
 #include "http/api/blocking.h"
 
@@ -106,9 +106,7 @@ static void start_waiting(struct api *a, enum blocking_kind kind)
 
 static void on_gone(struct http_call *call)
 {
-	struct blocking *b = ((struct request *)call->user)->arg;
-
-	b->is_gone = true;
+	((struct blocking *)((struct request *)call->user)->arg)->is_gone = true;
 }
 
 bool blocking_is_full(const struct api *a, enum blocking_kind kind)

@@ -4,8 +4,8 @@
  *
  * Amounts and hours are numbers without noise; times are ISO 8601 in UTC with a Z. A lease shows the members that its
  * status has and leaves out the others; of those, nothing is null. Beside the known members it shows what else is
- * known: who approved or denied it and why, who ended it, since when it waits in line, up to when its cost is complete, what is
- * probably spent beyond that, and how final the cost of an ended one is.
+ * known: who approved or denied it and why, who ended it, since when it waits in line, up to when its cost is complete,
+ * what is probably spent beyond that, and how final the cost of an ended one is.
  *
  * Thresholds come in two forms: {"dollarsSpent", "action"} and {"hoursRemaining", "action"}; or {"percentage"} and
  * {"remainingHours"}, whose action may be left out and is ALERT then. They are kept in the first.

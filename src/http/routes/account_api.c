@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account_api.c - the routes of accounts, all for admins: the pool, its members, and the accounts that wait in Entry to
- * become some.
+ * account_api.c - the routes of accounts: the pool, its accounts, and those in the OU Entry that could be registered.
  *
- * Calls of the organisation block, so a thread makes them. Registering asks the organisation first (is it in Entry?
- * what is it called?), then stores: what the organisation says counts, not what the client sends beside the id.
+ * Calls to the organisation block, so a thread makes them. Registering asks the organisation first (is it in Entry?
+ * what is its name?), then stores: what the organisation says counts, not what the client sends beside the id.
  *
- * An account that is on its way out of the pool is no longer shown, as if it were gone already; `leasehold saga` shows
- * how far it is.
+ * An account that is leaving the pool is no longer shown; `leasehold saga` shows its progress.
  */
 #include "base/json.h"
 #include "domain/account.h"
@@ -17,10 +15,9 @@
 #include "http/api/blocking.h"
 #include "http/api/body.h"
 #include "http/api/lease_form.h"
-#include "http/api/rights.h"
 #include "http/api/view.h"
-#include "service/record/lease_records.h"
 #include "service/pool/accounts.h"
+#include "service/record/lease_records.h"
 
 enum { ACCOUNTS_MOST = 2000, ACCOUNT_SCHEMA = 1, ACCOUNT_NAME_MOST = 50 };
 
@@ -56,7 +53,7 @@ static void put_account(struct json_out *o, struct request *r, const void *thing
 	form_put_meta(o, a->created_ms, a->edited_ms, ACCOUNT_SCHEMA);
 }
 
-/* One a line becomes one an element. */
+/* Each line becomes an element. */
 static void put_lines(struct json_out *o, const char *name, struct str lines)
 {
 	json_put_array(o, name);
@@ -86,7 +83,7 @@ static void put_call(struct json_out *o, struct request *r, const void *thing)
 
 /* --- the list --- */
 
-/* A status as it is shown, so Quarantine has the resting ones too; or a phase, which is more exact. */
+/* A status as it is shown, so Quarantine includes accounts in cooldown; or a phase, which is more exact. */
 static enum rc read_filter(struct request *r, struct listing *v, struct err *e)
 {
 	struct account_list *l = v->list;
@@ -202,7 +199,7 @@ struct account_work {
 	struct account_call  call;
 	struct cloud_account found;
 
-	/* listing Entry: from the item with this number of the organisation's page on */
+	/* listing Entry: from this item of the organisation's page */
 	struct str                cursor;
 	size_t                    skip, limit;
 	struct cloud_account_page page;
@@ -259,7 +256,7 @@ static bool read_registration(struct request *r, struct account_call *c)
 	return body_is_good(&body);
 }
 
-/* It must be in Entry; otherwise it is not where it should be, a conflict. */
+/* It must be in Entry: anywhere else is a conflict. */
 static enum rc describe(struct request *r, void *arg, struct err *e)
 {
 	struct account_work *w = arg;
@@ -342,7 +339,7 @@ static void put_unregistered(struct json_out *o, struct request *r, const void *
 		         member_end());
 	}
 	json_close_array(o);
-	/* "NUMBER CURSOR": where in which page of the organisation it goes on. */
+	/* "NUMBER CURSOR": the next item, and the organisation's page that has it. */
 	if (i < w->page.count)
 		next = str_format(&r->call->arena, "%zu %.*s", i, STR_ARG(w->cursor));
 	else if (w->page.next.n)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admit.c - every request comes in here and passes these doors, in this order: is there such a path (404), such a
- * method (405), who is it (401), may he (403), not too often (429), no unknown query parameter and no body that nobody
- * would read (400); then its handler.
+ * admit.c - every request passes these checks, in this order, before its handler runs: the path exists (404), with this
+ * method (405), the caller is known (401) and allowed (403), not too often (429), no unknown query parameter and no
+ * body that nobody would read (400).
  *
- * Who is known is limited as himself, wherever he calls from; who is refused is limited by his address. So nobody can
- * use up what belongs to somebody else, also not from behind the same proxy. [limit_rate(), limit_refused()]
+ * A known caller is limited by identity, from any address; a refused one by address. So nobody can use up someone
+ * else's share, not even from behind the same proxy. [limit_rate(), limit_refused()]
  *
- * Whoever is not known learns nothing but that. Tokens are compared without telling by time how much of them was right.
+ * An unknown caller learns nothing else. Comparing a token takes the same time however much of it is right.
  */
 #include <assert.h>
 #include <string.h>
@@ -107,8 +107,7 @@ static struct str shown_path(struct request *r)
 	return str_of(shown, path.n);
 }
 
-/* What may have been meant: without the slash at the end, with the base path in front. Empty: that is nothing
- * either. */
+/* What was probably meant: without the slash at the end, or with the base path in front. Empty: neither exists. */
 static struct str guess_path(struct request *r, struct str path)
 {
 	struct str guess;
@@ -149,7 +148,7 @@ static enum rc find_route(struct request *r, struct err *e)
 	if (!api_split_path(req->path, segments, &count))
 		return fail_path(r, e);
 	if (str_starts_with(req->path, STR("/api/auth/")) && !segments[count - 1].n)
-		count--; /* a slash too many, which the original passes over */
+		count--; /* a slash too many, which the original ignores */
 	for (size_t i = 0; i < api_route_count; i++) {
 		if (!is_path_match(&r->api->matchers[i], segments, count))
 			continue;
@@ -173,11 +172,11 @@ static enum rc find_route(struct request *r, struct err *e)
 
 /* Who sends the request. */
 struct sender {
-	uint64_t   number; /* another for each token */
-	struct str email;  /* a person with a session; empty: a token of ours */
+	uint64_t   number; /* different for each token */
+	struct str email;  /* of a person's session; empty: one of our tokens */
 };
 
-/* A token that is none of ours may be a person's session: an admin may do what admin tokens may. */
+/* A token that is not one of ours may be a person's session: admins may do what admin tokens may. */
 static enum rc authenticate_person(const struct api *a, struct str token, enum scope scope, struct arena *arena,
                                    struct sender *ret, struct err *e)
 {
@@ -268,18 +267,18 @@ static enum rc limit_rate(struct request *r, struct str who, uint64_t caller, st
 	return take_rate(r, who, caller, "requests a second", &r->rate_remaining, e);
 }
 
-/* He is not let in; *e says why, until it is one too many from this address. */
+/* A refused caller: *e says why, unless there were too many refusals from this address. */
 static enum rc limit_refused(struct request *r, enum rc rc, struct err *e)
 {
-	int64_t untold;
+	int64_t ignored;
 
 	return take_rate(r, http_client_key(r->call), REFUSED_CALLERS, "refused requests a second from this address",
-	                 &untold, e)
+	                 &ignored, e)
 	               ? RC_LIMITED
 	               : rc;
 }
 
-/* A query parameter that the route does not have is a mistake to be told, not to be passed over. */
+/* An unknown query parameter is a mistake, which is reported rather than ignored. */
 static enum rc check_query_names(struct request *r, struct err *e)
 {
 	struct str rest = r->call->req.query;
@@ -314,8 +313,8 @@ static bool is_empty_body(struct str body)
 	return n == 0 || (seen[0] == '{' && seen[1] == '}');
 }
 
-/* Under /api query parameters that nobody knows and bodies that nobody reads are passed over, as clients expect it.
- * The ways to sign in have limits of their own, see auth_api.c. */
+/* Under /api unknown query parameters and unread bodies are ignored, as clients expect. Sign-in has limits of its own,
+ * see auth_api.c. */
 static enum rc admit_session(struct request *r, struct err *e)
 {
 	struct str who;
@@ -342,7 +341,7 @@ static enum rc admit(struct request *r, struct err *e)
 	if (r->route->scope != SCOPE_PUBLIC && r->route->scope != SCOPE_PROBE) {
 		if ((rc = authenticate(r->api, &r->call->req, r->route->scope, &r->call->arena, &sender, e))) {
 			if (rc == RC_UNKNOWN && !is_for_tenant(r))
-				e->code = NULL; /* what is wrong with a token is told only there */
+				e->code = NULL; /* only tenants' routes say what is wrong with a token */
 			return limit_refused(r, rc, e);
 		}
 		r->actor = sender.email.n ? utf8_line(&r->call->arena, sender.email, ACTOR_MAX) : STR("admin");
@@ -359,13 +358,12 @@ static enum rc admit(struct request *r, struct err *e)
 	if ((rc = check_query_names(r, e)))
 		return rc;
 	if (is_empty_body(r->call->req.body) || spec_find_body(r->route))
-		return RC_OK; /* otherwise whoever sends a body expects it to matter */
+		return RC_OK; /* otherwise the sender of a body would expect it to matter */
 	return err_set(e, RC_INVALID,
 	               "this call takes no body; send none, or {}; parameters go into the query or into headers");
 }
 
-/* With a code for everything else, only probes are served. Answers with the route's name: the request may be gone
- * afterwards. */
+/* With a code in otherwise, only probes are served. Returns the route's name: the request may be gone afterwards. */
 static const char *serve(struct request *r, enum rc otherwise, const char *why)
 {
 	struct err  e = { 0 };
@@ -395,7 +393,7 @@ static const char *serve(struct request *r, enum rc otherwise, const char *why)
 	return what;
 }
 
-/* Those who call for tenants follow a request by an id of their own: it is taken where it is a word of this form. */
+/* Callers of tenants' routes may send a request id of their own: it is used if it has this form. */
 static void take_request_id(struct request *r)
 {
 	struct str id = http_header(&r->call->req, STR("X-Request-ID"), NULL);
@@ -404,7 +402,7 @@ static void take_request_id(struct request *r)
 		snprintf(r->id, sizeof(r->id), "%.*s", STR_ARG(id));
 }
 
-/* Measured, as all that is done on the loop. */
+/* Measured, like all work on the loop. */
 static void serve_call(struct http_call *call, struct api *a, enum rc otherwise, const char *why)
 {
 	struct loop_span span = loop_span_begin(&a->watch);
@@ -452,7 +450,7 @@ bool request_is_still_allowed(const struct request *r)
 	return is_known_to(r->api, &r->call->req, r->route->scope);
 }
 
-/* Bodies are small or none; who is known may send what the route takes. */
+/* Bodies are small; only known callers may send as much as the route takes. */
 size_t api_body_limit(const struct http_request *head, void *arg)
 {
 	const struct api *a = arg;

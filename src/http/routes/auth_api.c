@@ -10,17 +10,15 @@
  * has its state, nonce and verifier in a signed cookie that is good for TRIP_SEC. No session is kept on the server.
  *
  * Always true:
- *   1. Nothing that a request says decides where it is redirected to: that is the web app, our own page, or the
- *      provider.
- *   2. A wrong password and an unknown email have one answer after one time; failures are limited before the password
- *      is looked at, by name and address together and by address. A name that fails from everywhere is not closed, for
- *      its owner knows the password: each address has fewer attempts at it then. [take_attempt(), give_attempt()]
+ *   1. A request never decides where it is redirected to: that is the web app, our own page, or the provider.
+ *   2. A wrong password and an unknown email get the same answer after the same time; failures are limited before the
+ *      password is checked, by name and address together and by address. A name that fails from everywhere is not
+ *      locked, because its owner knows the password: each address then gets fewer attempts at it.
+ *      [take_attempt(), give_attempt()]
  *   3. No more requests than blocking.h says have a thread for a hash or a provider: a hash takes 64 MiB.
  *
  * Not here: passwords (providers/identity/users_file.c), what a provider's token is worth (providers/identity/oidc.c).
  */
-#include <ctype.h>
-
 #include "base/json.h"
 #include "base/log.h"
 #include "domain/policy.h"
@@ -41,6 +39,7 @@ enum {
 	TRIP_SEC = 600,
 	PASSWORD_BYTES_MAX = 256,
 	CODE_MAX = 2048,
+	ERROR_CODE_MAX = 41,
 	PAIR_PAUSE = 30,    /* seconds until one of PAIR_BURST attempts is given back */
 	STRICT_PAUSE = 300, /* the same for one of STRICT_BURST */
 	EITHER_PAUSE = 5,   /* the same for a name or an address alone */
@@ -52,8 +51,10 @@ enum {
 #define HTML        "text/html; charset=utf-8"
 
 /* Something that takes long: done by a thread, answered on the loop. */
+enum auth_act { CHECK_PASSWORD, BEGIN_TRIP, END_TRIP, SIGN_OUT };
 struct auth_work {
 	struct auth       *auth;
+	enum auth_act      act;
 	struct str         email, password, code;
 	uint64_t           by_name, by_address; /* as its limits count a password's attempt */
 	struct signin_trip trip;
@@ -80,7 +81,7 @@ static void reply_message(struct request *r, int status, const char *message, st
 	reply_send(r, status);
 }
 
-/* False: it has been answered. A reload can find no secret while a worker is busy. */
+/* False: it has been answered. A reload may have taken the secret away while a worker was busy. */
 static bool is_set_up(struct request *r)
 {
 	if (auth_is_set_up(r->api->options.auth))
@@ -123,6 +124,34 @@ static struct auth_work *auth_work_new(struct request *r)
 static bool is_busy(const struct request *r)
 {
 	return blocking_is_full(r->api, BLOCKING_SIGNIN);
+}
+
+static enum rc work(struct request *r, void *arg, struct err *e)
+{
+	struct auth_work       *w = arg;
+	struct password_book   *book = w->auth->o.passwords;
+	struct signin_provider *p = w->auth->o.provider;
+	struct arena           *a = &r->call->arena;
+	struct err              why = { 0 };
+
+	(void)e;
+	switch (w->act) {
+	case CHECK_PASSWORD: w->rc = book->ops->check(book, w->email, w->password, a, &w->caller, &w->e); break;
+	case BEGIN_TRIP: w->rc = p->ops->begin(p, &w->trip, a, &w->url, &w->e); break;
+	case END_TRIP: w->rc = p->ops->finish(p, &w->trip, w->code, a, &w->caller, &w->e); break;
+	case SIGN_OUT: w->rc = p->ops->sign_out(p, a, &w->url, &w->e); break;
+	}
+	/* Someone who cannot be remembered now is signed in all the same; the next sign-in makes up for it. */
+	if (!w->rc && (w->act == CHECK_PASSWORD || w->act == END_TRIP) &&
+	    people_sign_in(w->auth->o.people, &w->caller, w->act == END_TRIP, &why))
+		log_write(LOG_WARNING, "auth", NULL, 0, "a sign-in could not be remembered: %s", why.msg);
+	return RC_OK;
+}
+
+static void start(struct request *r, struct auth_work *w, enum auth_act act, void (*answer)(struct request *r))
+{
+	w->act = act;
+	blocking_start(r, BLOCKING_SIGNIN, work, answer, w);
 }
 
 /* What a provider's failure looks like to a browser. */
@@ -170,12 +199,10 @@ static void show_page(struct request *r, int status, struct str message, struct 
 	struct auth                 *a = r->api->options.auth;
 	struct arena                *arena = &r->call->arena;
 	struct str                   cookie = find_cookie(r, FORM_COOKIE);
-	bool                         is_ours = cookie.n == ID_TOKEN_SIZE - 1;
 	CLEANUP(buf_fini) struct buf b = BUF(PAGE_MAX);
 
-	for (size_t i = 0; is_ours && i < cookie.n; i++)
-		is_ours = isalnum((unsigned char)cookie.p[i]) || cookie.p[i] == '-' || cookie.p[i] == '_';
-	if (!is_ours) /* the browser's own, when it has one: two pages that are open at once both work */
+	/* A browser that has a cookie of ours keeps it, so that two pages that are open at once both work. */
+	if (cookie.n != ID_TOKEN_SIZE - 1 || !str_is_of(cookie, "a-zA-Z0-9_-"))
 		cookie = random_text(arena);
 	set_cookie(r, FORM_COOKIE, cookie, FORM_SEC, "Strict");
 	request_header(r, "Content-Security-Policy", "%s", signin_page_policy(a->o.web_app_url, arena).p);
@@ -263,26 +290,6 @@ static void give_attempt(struct auth_work *w)
 	ratelimit_give(a->by_either, w->by_name, slow_now(EITHER_PAUSE));
 }
 
-/* Whoever cannot be remembered just now is signed in all the same; the next sign-in makes up for it. */
-static enum rc remember(struct auth_work *w, bool is_vouched)
-{
-	struct err e = { 0 };
-
-	if (!w->rc && people_sign_in(w->auth->o.people, &w->caller, is_vouched, &e))
-		log_write(LOG_WARNING, "auth", NULL, 0, "a sign-in could not be remembered: %s", e.msg);
-	return RC_OK;
-}
-
-static enum rc act_password(struct request *r, void *arg, struct err *e)
-{
-	struct auth_work     *w = arg;
-	struct password_book *book = w->auth->o.passwords;
-
-	(void)e;
-	w->rc = book->ops->check(book, w->email, w->password, &r->call->arena, &w->caller, &w->e);
-	return remember(w, false);
-}
-
 static void answer_password(struct request *r)
 {
 	struct auth_work *w = r->arg;
@@ -333,7 +340,7 @@ void handle_auth_signin(struct request *r)
 		show_page(r, 429, STR("Too many attempts. Please wait a while and try again."), w->email);
 		return;
 	}
-	blocking_start(r, BLOCKING_SIGNIN, act_password, answer_password, w);
+	start(r, w, CHECK_PASSWORD, answer_password);
 }
 
 /* --- the provider --- */
@@ -365,16 +372,6 @@ static bool unpack_trip(struct auth *a, struct str cookie, struct arena *arena, 
 	       str_to_int(until, 0, INT64_MAX, &sec) && wall_sec(clock_now(a->o.clock)) < sec;
 }
 
-static enum rc act_begin(struct request *r, void *arg, struct err *e)
-{
-	struct auth_work       *w = arg;
-	struct signin_provider *p = w->auth->o.provider;
-
-	(void)e;
-	w->rc = p->ops->begin(p, &w->trip, &r->call->arena, &w->url, &w->e);
-	return RC_OK;
-}
-
 static void answer_begin(struct request *r)
 {
 	struct auth_work *w = r->arg;
@@ -402,17 +399,7 @@ void handle_auth_login(struct request *r)
 	else if (is_busy(r))
 		reply_message(r, 503, "too many people are signing in; try again in a moment", STR(""));
 	else
-		blocking_start(r, BLOCKING_SIGNIN, act_begin, answer_begin, w);
-}
-
-static enum rc act_finish(struct request *r, void *arg, struct err *e)
-{
-	struct auth_work       *w = arg;
-	struct signin_provider *p = w->auth->o.provider;
-
-	(void)e;
-	w->rc = p->ops->finish(p, &w->trip, w->code, &r->call->arena, &w->caller, &w->e);
-	return remember(w, true);
+		start(r, w, BEGIN_TRIP, answer_begin);
 }
 
 static void answer_finish(struct request *r)
@@ -429,7 +416,7 @@ static void answer_finish(struct request *r)
 		finish_signin(r, &w->caller);
 }
 
-/* Codes that the provider does not know are failures of this address. */
+/* A code that the provider does not know counts as a failure of this address. */
 static void finish_trip(struct request *r, struct auth_work *w)
 {
 	int64_t wait;
@@ -440,16 +427,7 @@ static void finish_trip(struct request *r, struct auth_work *w)
 		reply_message(r, 429, "too many sign-ins failed from this address; wait a while", STR(""));
 		return;
 	}
-	blocking_start(r, BLOCKING_SIGNIN, act_finish, answer_finish, w);
-}
-
-/* Only what RFC 6749 calls an error code; anything else a request could put there is not repeated. */
-static struct str shown_error(struct str error)
-{
-	for (size_t i = 0; i < error.n; i++)
-		if (!((error.p[i] >= 'a' && error.p[i] <= 'z') || error.p[i] == '_') || i > 40)
-			return STR("unknown");
-	return error;
+	start(r, w, END_TRIP, answer_finish);
 }
 
 void handle_auth_callback(struct request *r)
@@ -472,12 +450,13 @@ void handle_auth_callback(struct request *r)
 	set_cookie(r, TRIP_COOKIE, STR(""), 0, "Lax");
 	if (!unpack_trip(a, find_cookie(r, TRIP_COOKIE), &r->call->arena, &w->trip) ||
 	    !str_eq_secret(state, w->trip.state)) {
-		reply_message(r, 400, "this sign-in was not begun here, or too long ago; begin again", STR("state"));
+		reply_message(r, 400, "this sign-in did not start here, or has expired; start again", STR("state"));
 		return;
 	}
+	if (error.n > ERROR_CODE_MAX || !str_is_of(error, "a-z_"))
+		error = STR("unknown"); /* only what RFC 6749 calls an error code is repeated to the browser */
 	if (error.n || !w->code.n)
-		reply_message(r, 400, "the provider did not sign you in",
-		              error.n ? shown_error(error) : STR("no code"));
+		reply_message(r, 400, "the provider did not sign you in", error.n ? error : STR("no code"));
 	else if (is_busy(r))
 		reply_message(r, 503, "too many people are signing in; try again in a moment", STR(""));
 	else
@@ -486,17 +465,7 @@ void handle_auth_callback(struct request *r)
 
 /* --- sign out --- */
 
-static enum rc act_sign_out(struct request *r, void *arg, struct err *e)
-{
-	struct auth_work       *w = arg;
-	struct signin_provider *p = w->auth->o.provider;
-
-	(void)e;
-	w->rc = p->ops->sign_out(p, &r->call->arena, &w->url, &w->e);
-	return RC_OK;
-}
-
-/* A provider that does not answer keeps nobody signed in here: the token is the browser's, and it has dropped it. */
+/* When the provider does not answer, the browser is signed out here all the same: it has dropped its token. */
 static void answer_sign_out(struct request *r)
 {
 	struct auth_work *w = r->arg;
@@ -511,7 +480,7 @@ void handle_auth_logout(struct request *r)
 	if (!is_set_up(r))
 		return;
 	if (r->api->options.auth->o.provider && !is_busy(r))
-		blocking_start(r, BLOCKING_SIGNIN, act_sign_out, answer_sign_out, auth_work_new(r));
+		start(r, auth_work_new(r), SIGN_OUT, answer_sign_out);
 	else
 		redirect(r, STR(AUTH_PATH "/signin"));
 }

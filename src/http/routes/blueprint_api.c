@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blueprint_api.c - the routes of blueprints: records that can be made, changed and removed.
+ * blueprint_api.c - the routes of blueprints: records that can be created, changed and removed.
  *
- * A blueprint is shown with its one stack set and with its deployments, of which there are none: no provider deploys
- * stack sets, and the list of those that one could choose is empty. The regions of a stack set and the set itself
- * cannot be changed.
+ * A blueprint is shown with its one stack set and its deployments, of which there are none: no provider deploys stack
+ * sets, and the list of stack sets to choose from is empty. The stack set and its regions cannot be changed.
  */
-#include <ctype.h>
-
 #include "base/json.h"
 #include "domain/lease.h"
 #include "http/api/api.h"
 #include "http/api/body.h"
 #include "http/api/lease_form.h"
-#include "http/api/rights.h"
 #include "http/api/view.h"
 #include "service/lease/blueprints.h"
 
@@ -94,11 +90,7 @@ void handle_blueprint_stack_sets(struct request *r)
 
 static bool is_tag_text(struct str text, size_t least, size_t most)
 {
-	for (size_t i = 0; i < text.n; i++)
-		if (!((unsigned char)text.p[i] >= 0x80 || isalnum((unsigned char)text.p[i]) ||
-		      (text.p[i] && strchr(" _.:/=+-@", text.p[i]))))
-			return false;
-	return text.n >= least && text.n <= most;
+	return text.n >= least && text.n <= most && str_is_of(text, " _.:/=+@a-zA-Z0-9\x80-\xff-");
 }
 
 static bool read_tags(const struct part *at, struct str *ret)
@@ -179,36 +171,28 @@ static void read_options(const struct part *at, struct blueprint_call *c)
 	b->failure_mode = (enum failure_mode)mode;
 }
 
-static const char name_rule[] = "must be a letter, then letters, digits and hyphens, at most 50 in all";
-
 #define CHANGE_WORDS                                                                                                   \
 	"name tags deploymentTimeoutMinutes regionConcurrencyType maxConcurrentPercentage failureTolerancePercentage " \
 	"concurrencyMode"
 
-static bool read_new(struct request *r, struct blueprint_call *c)
+enum body_kind { NO_BODY, NEW, CHANGE };
+
+static bool read_body(struct request *r, struct blueprint_call *c, bool is_new)
 {
 	CLEANUP(body_close) struct body body;
 
-	if (!body_open(r, "stackSetId regions " CHANGE_WORDS, &body))
+	if (!body_open(r, is_new ? "stackSetId regions " CHANGE_WORDS : CHANGE_WORDS, &body))
 		return false;
-	c->fields.timeout_minutes = TIMEOUT_DEFAULT;
-	c->fields.concurrent_percent = 100;
-	(void)part_checked(&body.whole, "name", REQUIRED, blueprint_name_is_ok, name_rule,
-	                   &c->fields.name); /* problems are in the body */
-	(void)part_text(&body.whole, "stackSetId", REQUIRED, 1, BLUEPRINT_STACK_SET_MOST, &c->fields.stack_set_id);
-	read_regions(&body.whole, &c->fields.regions);
-	read_options(&body.whole, c);
-	return body_is_good(&body);
-}
-
-static bool read_change(struct request *r, struct blueprint_call *c)
-{
-	CLEANUP(body_close) struct body body;
-
-	if (!body_open(r, CHANGE_WORDS, &body))
-		return false;
-	c->sets_name = part_checked(&body.whole, "name", OPTIONAL, blueprint_name_is_ok, name_rule, &c->fields.name) ==
-	               GIVEN;
+	c->sets_name = part_checked(&body.whole, "name", is_new ? REQUIRED : OPTIONAL, blueprint_name_is_ok,
+	                            "must be a letter, then letters, digits and hyphens, at most 50 in all",
+	                            &c->fields.name) == GIVEN;
+	if (is_new) {
+		c->fields.timeout_minutes = TIMEOUT_DEFAULT;
+		c->fields.concurrent_percent = 100;
+		(void)part_text(&body.whole, "stackSetId", REQUIRED, 1, BLUEPRINT_STACK_SET_MOST,
+		                &c->fields.stack_set_id); /* problems are in the body */
+		read_regions(&body.whole, &c->fields.regions);
+	}
 	read_options(&body.whole, c);
 	return body_is_good(&body);
 }
@@ -221,9 +205,9 @@ static void put_removed(struct json_out *o, struct request *r, const void *thing
 	JSON_PUT(o, member_word("message", "the blueprint is removed"), member_str("blueprintId", r->params[0]));
 }
 
-/* read: the body; NULL: there is none. The path names one, except when it is made. */
-static void submit(struct request *r, bool (*read)(struct request *r, struct blueprint_call *c), txn_fn *run,
-                   enum view_access access, int status, put_fn *put)
+/* The path names the blueprint, unless it is new. */
+static void submit(struct request *r, enum body_kind kind, txn_fn *run, enum view_access access, int status,
+                   put_fn *put)
 {
 	struct blueprint_call *c = NEW_OF(r, struct blueprint_call);
 	struct problems        p = { .arena = &r->call->arena };
@@ -231,15 +215,15 @@ static void submit(struct request *r, bool (*read)(struct request *r, struct blu
 	c->by = r->by;
 	c->id = r->params[0];
 	r->shown = &c->blueprint;
-	if (read != read_new && !uuid_is_ok(c->id)) {
+	if (kind != NEW && !uuid_is_ok(c->id)) {
 		problems_add(&p, "blueprintId", "must be a uuid");
 		request_fail_all(r, 400, &p);
-	} else if (!read || read(r, c)) {
+	} else if (kind == NO_BODY || read_body(r, c, kind == NEW)) {
 		view_submit(r, run, c, access, status, put);
 	}
 }
 
-HANDLER(blueprint_create, submit(r, read_new, blueprint_create, WRITES, 201, put_blueprint))
-HANDLER(blueprint_show, submit(r, NULL, blueprint_get, READS, 200, put_parts))
-HANDLER(blueprint_change, submit(r, read_change, blueprint_change, WRITES, 200, put_parts))
-HANDLER(blueprint_remove, submit(r, NULL, blueprint_delete, WRITES, 200, put_removed))
+HANDLER(blueprint_create, submit(r, NEW, blueprint_create, WRITES, 201, put_blueprint))
+HANDLER(blueprint_show, submit(r, NO_BODY, blueprint_get, READS, 200, put_parts))
+HANDLER(blueprint_change, submit(r, CHANGE, blueprint_change, WRITES, 200, put_parts))
+HANDLER(blueprint_remove, submit(r, NO_BODY, blueprint_delete, WRITES, 200, put_removed))

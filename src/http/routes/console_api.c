@@ -2,17 +2,16 @@
 /*
  * console_api.c - serves the web console: files that are part of the program.
  *
- * index.html is served at "/" and at every path that the console may have invented (its own router reads it there); it
- * is asked for again each time, and answered 304 when it is still the same. The other files are below /assets/VERSION/,
- * which changes with every change of any of them, so browsers keep them for good.
+ * index.html is served at "/" and at every path that may belong to the console's own router; browsers ask for it each
+ * time, and get 304 while it is the same. The other files are below /assets/VERSION/, which changes when any of them
+ * does, so browsers keep them for good.
  *
  * Always true:
- *   1. Only who accepts text/html gets a page where there is nothing else: programs keep their 404.
- *      [console_is_wanted()]
- *   2. Nothing below /api or the base path is a page, so that a mistyped call is told so.           [is_page()]
+ *   1. Only clients that accept text/html get a page where nothing else is: programs get 404. [console_is_wanted()]
+ *   2. Nothing below /api or the base path is a page, so that a mistyped call is an error.          [is_page()]
  *   3. A page can load nothing from elsewhere and run nothing but its own files. [page_headers, answer.c]
  *
- * Not here: who may do what. The files are public; what they show comes from the API, which asks.
+ * Not here: who may do what. The files are public; what they show comes from the API, which checks.
  */
 #include "http/routes/console_api.h"
 
@@ -38,12 +37,8 @@ static bool is_listed(struct str list, struct str word)
 		struct str params = str_cut(&list, ',');
 		struct str name = str_trim(str_cut(&params, ';'));
 
-		if (str_eq_nocase(name, word)) {
-			struct str q = str_trim(params);
-
-			return !str_eq(q, STR("q=0")) && !str_eq(q, STR("q=0.0")) && !str_eq(q, STR("q=0.00")) &&
-			       !str_eq(q, STR("q=0.000"));
-		}
+		if (str_eq_nocase(name, word))
+			return !str_is_word_of(str_trim(params), "q=0 q=0.0 q=0.00 q=0.000");
 	}
 	return false;
 }
@@ -100,9 +95,9 @@ static const struct console_file *find_asset(struct str path)
 
 	if (!str_starts_with(path, STR(ASSETS)))
 		return NULL;
-	rest = str_of(path.p + strlen(ASSETS), path.n - strlen(ASSETS));
+	rest = str_skip(path, strlen(ASSETS));
 	if (!str_eq(str_cut(&rest, '/'), str_from(console_version)))
-		return NULL; /* of another version: whoever asks must load the page again */
+		return NULL; /* of another version: the browser must load the page again */
 	return str_eq(rest, STR("index.html")) ? NULL : find_file(rest);
 }
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor_api.c - the comparison of the reconciler, on demand.
+ * doctor_api.c - the reconciler's comparison, on demand; and whether AWS gives us the permissions that we need.
  *
- * It also looks for resources of instances that nobody has, and for instances that lack one.
+ * It also looks for resources that no instance has, and for instances that lack one.
  *
- * Of AWS it asks, on demand too, whether we may do there what we need.
- *
- * GET looks and changes nothing; POST puts right what can be put right safely, removes what no instance has, and keeps what
- * it found for the alarms, as the job does. It asks the organisation, so a thread does it.
+ * GET changes nothing; POST repairs what can be repaired safely, removes what no instance has, and keeps what it found
+ * for the alarms, as the job does. Both ask the organisation, so a thread runs them.
  */
 #include <stdlib.h>
 
@@ -48,21 +46,21 @@ static enum rc compare(struct request *r, void *arg, struct err *e)
 	return rc;
 }
 
-/* What --fix does about an orphan, where it does not just remove it. */
+/* Why --fix does not just remove these resources. */
 static struct str obstacle(struct arena *a, struct str verdict, int64_t since_ms)
 {
 	char at[ISO_TIME_SIZE];
 
 	if (str_eq(verdict, str_from(orphan_verdict_names[ORPHAN_YOUNG])))
-		return str_format(a, "; seen first at %s, and not removed within an hour",
+		return str_format(a, "; first seen at %s, and not removed in the hour after that",
 		                  iso_time(since_ms / 1000, at).p);
 	if (str_eq(verdict, str_from(orphan_verdict_names[ORPHAN_UNARCHIVABLE])))
-		return STR("; its data cannot be archived without storage, database and secret: put back what is "
+		return STR("; its data cannot be archived without storage, database and secret: restore what is "
 		           "missing, or remove it with --without-archive");
 	return STR("");
 }
 
-/* One for each tenant: what it has without an instance, or what its instance lacks. */
+/* One finding per tenant: resources without an instance, or what its instance lacks. */
 static void put_tenant(struct json_out *o, struct arena *a, json_t *item)
 {
 	json_t    *resources = json_object_get(item, "resources");
@@ -72,7 +70,7 @@ static void put_tenant(struct json_out *o, struct arena *a, json_t *item)
 
 	if (!json_get_text(item, "tenantId", &tenant) || !json_get_text(item, "finding", &finding) ||
 	    !json_get_text(item, "verdict", &verdict) || !json_get_number(item, "since", 0, &since_ms))
-		return; /* ours: it is there */
+		return; /* never: we wrote it */
 	is_orphan = str_eq(finding, STR("orphan"));
 	is_removed = str_eq(verdict, str_from(orphan_verdict_names[ORPHAN_REMOVED]));
 	for (size_t n = 0; n < json_array_size(resources); n++)
@@ -143,13 +141,10 @@ static void start(struct request *r, enum instance_scan_mode mode)
 
 static void start_fix(struct request *r)
 {
-	struct err e = { 0 };
-	int        without;
+	int without;
 
-	if (ops_read_word(r, "without_archive", (const char *const[]){ "false", "true" }, 2, "true or false", &without,
-	                  &e))
-		request_fail(r, &e);
-	else
+	if (request_is_good(r, ops_read_word(r, "without_archive", (const char *const[]){ "false", "true" }, 2,
+	                                     "true or false", &without, &r->e)))
 		start(r, without == 1 ? SCAN_REMOVES_UNARCHIVED : SCAN_REMOVES);
 }
 
@@ -192,14 +187,12 @@ static void reply_probe(struct request *r)
 
 static void start_probe(struct request *r)
 {
-	struct probing *p = arena_alloc(&r->call->arena, sizeof(*p));
-	struct err      e = { 0 };
+	struct probing *p = NEW_OF(r, struct probing);
 	int             paid;
 
-	if (ops_read_word(r, "paid", (const char *const[]){ "false", "true" }, 2, "true or false", &paid, &e)) {
-		request_fail(r, &e);
+	if (!request_is_good(r, ops_read_word(r, "paid", (const char *const[]){ "false", "true" }, 2, "true or false",
+	                                      &paid, &r->e)))
 		return;
-	}
 	*p = (struct probing){ .probe = r->api->options.probe, .is_paid = paid == 1 };
 	if (p->probe)
 		blocking_start(r, BLOCKING_DOCTOR, ask_cloud, reply_probe, p);

@@ -3,13 +3,13 @@
  * document_api.c - the routes of the operator's documents: the global configuration, the one of reports, the approval
  * rules.
  *
- * A body is either {"document": text, "version": n} or the text itself with the version in If-Match, as the ETag of
- * every reply has it. JSON that has a member "document" is the first, for no document has a key of that name. A
- * document with problems is refused with all of them in the error's "problems". After a change the policy in force on
- * this node is the new one before the reply is sent.
+ * A body is either {"document": text, "version": n} or the text itself with the version in If-Match, as in the ETag of
+ * every reply. JSON with a member "document" is the first kind, because no document has a key of that name. A document
+ * with problems is refused with all of them in the error's "problems". After a change, the new policy is in force on
+ * this node before the reply is sent.
  *
- * What would be decided about a request comes from the rules in force on this node and from the directory of people, as
- * with a real one.
+ * An explanation of a decision uses the rules in force on this node and the directory of people, as a real request
+ * does.
  *
  * Not here: what the keys are and what they may hold (service/policy/policy_document.c).
  */
@@ -70,7 +70,7 @@ static struct json_out begin_reply(struct request *r, const struct document_call
 	return o;
 }
 
-/* As every error, and what is wrong one by one. */
+/* Like any error, with a list of everything that is wrong. */
 static void refuse_document(struct request *r, const struct document_call *c)
 {
 	struct json_out o;
@@ -159,8 +159,11 @@ static struct document_work *work_new(struct request *r, enum document_kind kind
 static void reply_document(struct request *r)
 {
 	const struct document_call *c = r->arg;
-	struct json_out             o = begin_reply(r, c);
+	struct json_out             o;
 
+	if (request_failed(r))
+		return;
+	o = begin_reply(r, c);
 	JSON_PUT(&o, member_text("edited_by", c->document.edited_by), member_sec("edited_at", c->document.edited_ms),
 	         member_str("text", c->document.text), member_object("values"));
 	policy_write_json(c->kind, &c->policy, &o);
@@ -170,15 +173,9 @@ static void reply_document(struct request *r)
 	reply_send(r, 200);
 }
 
-static void on_shown(struct request *r)
-{
-	if (!request_failed(r))
-		reply_document(r);
-}
-
 static void show(struct request *r, enum document_kind kind)
 {
-	request_submit(r, document_get, work_new(r, kind), true, on_shown);
+	request_submit(r, document_get, work_new(r, kind), true, reply_document);
 }
 
 static void on_checked(struct request *r)
@@ -205,7 +202,7 @@ static void check(struct request *r, enum document_kind kind)
 	blocking_start(r, BLOCKING_DOCUMENT, read_body, submit_check, work_new(r, kind));
 }
 
-/* In force here at once; other nodes see it at their next refresh. */
+/* In force here immediately; other nodes see it at their next refresh. */
 static enum rc take_over(struct request *r, void *arg, struct err *e)
 {
 	const struct document_call *c = arg;
@@ -241,7 +238,7 @@ static void submit_put(struct request *r)
 		request_submit(r, document_put, r->arg, false, on_put);
 	else
 		request_refuse(r, RC_INVALID,
-		               "say which version you have read: \"version\" in the body, or the header If-Match");
+		               "say which version you read: \"version\" in the body, or the header If-Match");
 }
 
 static void put(struct request *r, enum document_kind kind)
@@ -279,7 +276,7 @@ static void history(struct request *r, enum document_kind kind)
 	                &(struct listing){ "edits", ops_list_name(r, "history", &l->subject, 1), .put = put_edit });
 }
 
-/* --- what would be decided about a request for a lease, and why, without asking for one --- */
+/* --- what the rules would decide about a lease request, and why --- */
 
 /* A number above 0; not given, it stays as it is. */
 static enum rc read_amount(json_t *body, const char *name, double most, int64_t unit, int64_t *ret, struct err *e)
@@ -298,18 +295,16 @@ static enum rc read_amount(json_t *body, const char *name, double most, int64_t 
 static enum rc read_question(struct request *r, struct lease_explain *x, struct err *e)
 {
 	CLEANUP(json_freep) json_t *body = NULL;
-	struct str template, email;
 	enum rc rc = ops_read_object(r, "like {\"template\": \"Project\", \"userEmail\": \"ann@example.org\"}",
 	                             "template, userEmail, maxSpend, hours", &body, e);
 
 	if (rc)
 		return rc;
-	if (!json_get_text(body, "template", &template) || !template.n || template.n > TEMPLATE_TEXT_MAX)
+	if (!json_take_text(body, "template", &r->call->arena, &x->template_name) || !x->template_name.n ||
+	    x->template_name.n > TEMPLATE_TEXT_MAX)
 		return err_set(e, RC_INVALID, "template: must be the name or the uuid of a template");
-	if (!json_get_text(body, "userEmail", &email) || !email_is_ok(email))
+	if (!json_take_text(body, "userEmail", &r->call->arena, &x->owner.email) || !email_is_ok(x->owner.email))
 		return err_set(e, RC_INVALID, "userEmail: must be an email address");
-	x->template_name = str_dup(&r->call->arena, template);
-	x->owner.email = str_dup(&r->call->arena, email);
 	if ((rc = read_amount(body, "maxSpend", USD_MOST, LEASE_USD, &x->max_spend, e)))
 		return rc;
 	return read_amount(body, "hours", HOURS_MOST, LEASE_HOUR_MS, &x->duration_ms, e);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explain_api.c - the routes that explain: for operators any thing, for people their leases, for managers accounts too.
+ * explain_api.c - the routes that explain: operators anything, people their leases, managers accounts too.
  *
- * Who is only a user reaches no lease but his own, and is told nothing of the server's insides; that is
- * service/explain/explain.c's part.
+ * Someone with only the role User reaches only their own leases, and hears nothing about the server's internals:
+ * service/explain/explain.c sees to that.
  */
 #include "base/json.h"
 #include "domain/lease.h"
@@ -12,7 +12,7 @@
 #include "http/api/rights.h"
 #include "service/explain/explain.h"
 
-/* Under /api, where somebody asks, in the envelope. */
+/* In the envelope under /api, where a person asks. */
 static void on_explained(struct request *r)
 {
 	const struct explain *x = r->arg;
@@ -29,45 +29,28 @@ static void on_explained(struct request *r)
 	reply_send(r, 200);
 }
 
-static struct explain *explain_new(struct request *r)
+/* by: NULL for an operator. */
+static void submit(struct request *r, struct str kind, struct str owner_email, struct str id, const struct caller *by)
 {
 	struct explain *x = NEW_OF(r, struct explain);
 
-	x->route = rights_route;
+	*x = (struct explain){ .kind = kind, .id = id, .owner_email = owner_email, .by = by, .route = rights_route };
 	x->base_path = r->api->options.base_path;
 	x->policy = r->api->options.policy ? rights_policy(r) : NULL;
 	r->arg = x;
-	return x;
-}
-
-void handle_explain(struct request *r)
-{
-	struct explain *x = explain_new(r);
-
-	x->kind = r->params[0];
-	x->id = r->params[1];
-	if (!x->id.n || x->id.n > LEASE_ID_MAX)
-		request_refuse(r, RC_NOT_FOUND, "no id is empty or so long");
+	if (!id.n || id.n > LEASE_ID_MAX)
+		request_refuse(r, RC_NOT_FOUND, "there is no such id: it is empty or too long");
 	else
 		request_submit(r, explain, x, true, on_explained);
 }
 
-void handle_account_explain(struct request *r)
-{
-	struct explain *x = explain_new(r);
-
-	x->kind = STR("account");
-	x->id = r->params[0];
-	x->by = &r->by;
-	request_submit(r, explain, x, true, on_explained);
-}
+HANDLER(explain, submit(r, r->params[0], STR(""), r->params[1], NULL))
+HANDLER(account_explain, submit(r, STR("account"), STR(""), r->params[0], &r->by))
 
 void handle_lease_explain(struct request *r)
 {
-	struct explain *x = explain_new(r);
+	struct str owner_email, uuid;
 
-	x->kind = STR("lease");
-	x->by = &r->by;
-	if (rights_own_lease(r, &x->owner_email, &x->id))
-		request_submit(r, explain, x, true, on_explained);
+	if (rights_own_lease(r, &owner_email, &uuid))
+		submit(r, STR("lease"), owner_email, uuid, &r->by);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hold_api.c - the operators' routes of holds: why accounts are not lent yet, and what a person may do about it.
+ * hold_api.c - the operators' routes of holds: why accounts are not lent yet, and what a person can do about it.
  *
- * A token says only that somebody is an operator. Whoever changes something may say in `by` who he is; it is kept
- * behind "admin/".
+ * A token says only that the caller is an operator. `by` may say who makes a change; it is stored as "admin/BY".
  *
  * Draining is many transactions: one that reads a page, then one for each hold, so that one that cannot be closed does
- * not keep the others. A call does one page and says where the next one begins. Without "apply" it only lists.
+ * not stop the others. A call does one page and says where the next one begins. Without "apply" it only lists.
  *
  * Not here: what a hold is and when it ends (service/hold/holds.c).
  */
@@ -74,15 +73,12 @@ static enum rc read_words(struct request *r, const json_t *body, struct hold_cal
 
 static enum rc read_account(struct request *r, const json_t *body, struct hold_call *c, struct err *e)
 {
-	struct str account;
-
-	if (!json_get_text(body, "account", &account) || !account_id_is_ok(account))
+	if (!json_take_text(body, "account", &r->call->arena, &c->account) || !account_id_is_ok(c->account))
 		return err_set(e, RC_INVALID, "account must be a text of 12 digits");
-	c->account = str_dup(&r->call->arena, account);
 	return RC_OK;
 }
 
-/* due_at, or hours from now on; 0: neither was given. */
+/* due_at, or hours from now; 0: neither is given. */
 static enum rc read_due(struct request *r, const json_t *body, int64_t *ret_ms, struct err *e)
 {
 	const json_t *due = json_object_get(body, "due_at");
@@ -139,7 +135,7 @@ static void put_bypass(struct json_out *o, struct request *r, const void *thing)
 
 enum { HAS_ACCOUNT = 1, HAS_DUE = 2 };
 
-/* What somebody may do: to a hold that the path names, or to an account that the body, which has these words, names. */
+/* A change to the hold in the path, or to the account in the body, which may have these members. */
 static void act(struct request *r, const char *words, unsigned has, txn_fn *run, int status, put_fn *put)
 {
 	CLEANUP(json_freep) json_t *body = NULL;
@@ -174,11 +170,11 @@ static void put_safety(struct json_out *o, struct request *r, const void *thing)
 		const char *advice;
 	} against[] = {
 		{ "holds that end by themselves", s->timed, "wait for the last one, or drain" },
-		{ "holds until a person closes them", s->by_person, "release or cancel them" },
+		{ "holds without an end", s->by_person, "release or cancel them" },
 		{ "accounts in quarantine", s->locked, "clean them again or eject them" },
 		{ "holds that are being moved", s->moving, "wait" },
-		{ "long operations", s->sagas, "wait, or see saga list" },
-		{ "subjects with events that are not handled", s->waiting, "wait, or see queue list" },
+		{ "operations in progress", s->sagas, "wait, or see saga list" },
+		{ "subjects with undelivered events", s->waiting, "wait, or see queue list" },
 		{ "dead letters", s->dead, "replay or drop them" },
 	};
 
@@ -207,7 +203,7 @@ struct drain {
 	int64_t          done, refused;
 };
 
-/* A release is for those that end by themselves; what locks an account away is never another system's. */
+/* Only holds that end by themselves are released; a quarantine is never handed over. */
 static bool is_for(const struct drain *d, const struct hold *h)
 {
 	return !h->locks && (d->hands_over || h->due_ms);
@@ -219,7 +215,7 @@ static bool is_left_out(const struct listing *v, const struct request *r, const 
 	return !is_for(v->list, hold);
 }
 
-/* The holds as they were. */
+/* Shows the holds as they were before. */
 static void reply_drain(struct request *r)
 {
 	struct drain   *d = r->arg;

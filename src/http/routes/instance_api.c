@@ -7,7 +7,7 @@
  * operation to look at. What the state does not allow is 422, with what it would allow. The tenant "-" is any: so an
  * operator who knows an instance, or only a tenant, need not know the other.
  *
- * Not here: what asks the driver itself (instance_look.c, instance_people.c).
+ * Not here: what asks the driver itself (instance_look.c).
  */
 #include "base/json.h"
 #include "http/api/urlform.h"
@@ -44,31 +44,13 @@ struct instance_call *instance_enter(struct request *r, bool needs_id)
 		c->tenant = c->id;
 		c->id = STR("");
 	}
-	if (c->tenant.n && !tenant_id_is_ok(c->tenant)) {
-		request_refuse(r, RC_INVALID, "the tenant must be 3 to %d of a to z, 0 to 9 and -, the first not -",
-		               TENANT_ID_MAX);
-		return NULL;
-	}
-	if (c->id.n > INSTANCE_ID_MAX) {
-		request_refuse(r, RC_NOT_FOUND, "no instance has an id of %zu bytes", c->id.n);
-		return NULL;
-	}
-	return c;
-}
-
-void instance_first(struct request *r, txn_fn *run, bool is_read_only, void (*then)(struct request *r))
-{
-	struct instance_call *c = instance_enter(r, true);
-
-	if (!c)
-		return;
-	r->arg = c;
-	request_submit(r, run, c, is_read_only, then);
-}
-
-static bool is_over_scale(const struct instance_problems *p)
-{
-	return p->count == 1 && str_eq(str_from(p->items[0].code), STR("SCALE_LIMIT_EXCEEDED"));
+	if (c->tenant.n && !tenant_id_is_ok(c->tenant))
+		rc_ignore(err_set(&r->e, RC_INVALID,
+		                  "the tenant must be 3 to %d of a to z, 0 to 9 and -, the first not -",
+		                  TENANT_ID_MAX));
+	else if (c->id.n > INSTANCE_ID_MAX)
+		rc_ignore(err_set(&r->e, RC_NOT_FOUND, "no instance has an id of %zu bytes", c->id.n));
+	return request_is_good(r, r->e.rc) ? c : NULL;
 }
 
 /* For all that is wrong with a body or a query. */
@@ -76,7 +58,6 @@ static void refuse(struct request *r, const struct instance_problems *p)
 {
 	CLEANUP(buf_fini) struct buf b = BUF(8192);
 	struct json_out              o = JSON_OUT(&b);
-	struct err                   e = { 0 };
 
 	JSON_PUT(&o, member_object(NULL), member_list("errors"));
 	for (size_t i = 0; i < p->count; i++)
@@ -85,24 +66,22 @@ static void refuse(struct request *r, const struct instance_problems *p)
 		         member_end());
 	JSON_PUT(&o, member_list_end(), member_end());
 	r->details = b.is_full ? STR("") : str_dup(&r->call->arena, buf_str(&b));
-	if (is_over_scale(p))
-		rc_ignore(err_set_code(&e, RC_UNFIT, "SCALE_LIMIT_EXCEEDED", "%.*s", STR_ARG(p->items[0].message)));
+	if (p->count == 1 && strcmp(p->items[0].code, "SCALE_LIMIT_EXCEEDED") == 0)
+		rc_ignore(err_set_code(&r->e, RC_UNFIT, "SCALE_LIMIT_EXCEEDED", "%.*s", STR_ARG(p->items[0].message)));
 	else
-		rc_ignore(err_set(&e, RC_INVALID, "%.*s%s", STR_ARG(p->items[0].message),
+		rc_ignore(err_set(&r->e, RC_INVALID, "%.*s%s", STR_ARG(p->items[0].message),
 		                  p->count > 1 ? "; details.errors has more" : ""));
-	request_fail(r, &e);
+	request_fail(r, &r->e);
 }
 
 bool instance_read_body(struct request *r, struct instance_call *c, enum instance_body kind)
 {
 	CLEANUP(json_freep) json_t *body = NULL;
 	struct instance_problems    p = { .arena = &r->call->arena };
-	struct err                  e = { 0 };
 
-	if (r->call->req.body.n && request_json(r, &body, &e)) {
-		e.code = e.rc == RC_INVALID ? "INVALID_JSON" : e.code;
-		request_fail(r, &e);
-		return false;
+	if (r->call->req.body.n && request_json(r, &body, &r->e)) {
+		r->e.code = r->e.rc == RC_INVALID ? "INVALID_JSON" : r->e.code;
+		return request_is_good(r, true);
 	}
 	if (!body && kind == BODY_DELETE)
 		return true;
@@ -197,7 +176,7 @@ void handle_instance_operation(struct request *r)
 
 	if (!c)
 		return;
-	g = arena_alloc(&r->call->arena, sizeof(*g));
+	g = NEW_OF(r, struct operation_get);
 	*g = (struct operation_get){ .tenant = c->tenant, .instance = c->id, .id = r->params[2] };
 	if (g->id.n > INSTANCE_OPERATION_MAX)
 		request_refuse(r, RC_NOT_FOUND, "no operation has an id of %zu bytes", g->id.n);
@@ -253,18 +232,22 @@ static void reply_page(struct request *r)
 	reply_send(r, 200);
 }
 
-static enum rc read_paging(struct request *r, struct paging *p, size_t *ret_limit, struct str *ret_cursor,
-                           struct err *e)
+/* Read which page is wanted, into the list's own limit and cursor; then the list. */
+static void submit_page(struct request *r, const struct paging *row, txn_fn *run, void *list, size_t *limit,
+                        struct str *cursor)
 {
-	enum rc rc;
+	struct paging *p = NEW_OF(r, struct paging);
 
-	if ((rc = request_query_int(r, "pageSize", 1, PAGE_MOST, PAGE_DEFAULT, &p->size, e)) ||
-	    (rc = request_query(r, "startAt", &p->start, e)))
-		return rc;
-	if (p->start.n && !cursor_unwrap(&r->call->arena, p->name, p->start, ret_cursor))
-		return err_set(e, RC_INVALID, "startAt was not made by this list, or with other filters");
-	*ret_limit = (size_t)p->size;
-	return RC_OK;
+	*p = *row;
+	r->arg = p;
+	if (!request_is_good(r, request_query_int(r, "pageSize", 1, PAGE_MOST, PAGE_DEFAULT, &p->size, &r->e) ||
+	                                request_query(r, "startAt", &p->start, &r->e) ||
+	                                (p->start.n && !cursor_unwrap(&r->call->arena, p->name, p->start, cursor) &&
+	                                 err_set(&r->e, RC_INVALID,
+	                                         "startAt was not made by this list, or with other filters"))))
+		return;
+	*limit = (size_t)p->size;
+	request_submit_page(r, run, list, reply_page);
 }
 
 static enum rc read_status(struct request *r, struct str *ret, struct err *e)
@@ -283,53 +266,44 @@ static enum rc read_status(struct request *r, struct str *ret, struct err *e)
 
 void handle_instance_list(struct request *r)
 {
+	struct instance_list *l = NEW_OF(r, struct instance_list);
+	struct paging         p = { .type = &instance_type, .put = instance_put_listed, .query = "", .page = &l->page };
 	struct instance_call *c = instance_enter(r, false);
-	struct instance_list *l;
-	struct paging        *p;
-	struct err            e = { 0 };
 
-	if (!c)
+	if (!c || !request_is_good(r, read_status(r, &l->status, &r->e)))
 		return;
-	l = arena_alloc(&r->call->arena, sizeof(*l));
-	p = arena_alloc(&r->call->arena, sizeof(*p));
 	l->tenant = c->tenant;
-	if (read_status(r, &l->status, &e)) {
-		request_fail(r, &e);
-		return;
-	}
-	*p = (struct paging){ .page = &l->page, .type = &instance_type, .put = instance_put_listed };
-	p->name = ops_list_name(r, "instances", (struct str[]){ l->tenant, l->status }, 2);
-	p->query = l->status.n ? str_format(&r->call->arena, "&status=%.*s", STR_ARG(l->status)).p : "";
-	r->arg = p;
-	if (read_paging(r, p, &l->limit, &l->cursor, &e))
-		request_fail(r, &e);
-	else
-		request_submit_page(r, instance_list, l, reply_page);
+	p.name = ops_list_name(r, "instances", (struct str[]){ l->tenant, l->status }, 2);
+	if (l->status.n)
+		p.query = str_format(&r->call->arena, "&status=%.*s", STR_ARG(l->status)).p;
+	submit_page(r, &p, instance_list, l, &l->limit, &l->cursor);
 }
 
 static void list_backups(struct request *r)
 {
-	struct instance_call *c = r->arg;
-	struct backup_list   *l;
-	struct paging        *p;
-	struct err            e = { 0 };
+	const struct instance_call *c = r->arg;
+	struct paging               p = { .type = &backup_type, .put = instance_put_backup, .query = "" };
+	struct backup_list         *l;
 
 	if (request_failed(r))
 		return;
-	l = arena_alloc(&r->call->arena, sizeof(*l));
-	p = arena_alloc(&r->call->arena, sizeof(*p));
+	l = NEW_OF(r, struct backup_list);
 	l->instance = c->instance.id;
-	*p = (struct paging){ .page = &l->page, .type = &backup_type, .put = instance_put_backup, .query = "" };
-	p->name = ops_list_name(r, "backups", &l->instance, 1);
-	r->arg = p;
-	if (read_paging(r, p, &l->limit, &l->cursor, &e))
-		request_fail(r, &e);
-	else
-		request_submit_page(r, backup_list, l, reply_page);
+	p.page = &l->page;
+	p.name = ops_list_name(r, "backups", &l->instance, 1);
+	submit_page(r, &p, backup_list, l, &l->limit, &l->cursor);
 }
 
-/* Of the tenant's own instance only: it is read before. */
-HANDLER(instance_backups, instance_first(r, instance_get, true, list_backups))
+/* The instance is read first: a tenant sees the archives of its own only. */
+void handle_instance_backups(struct request *r)
+{
+	struct instance_call *c = instance_enter(r, true);
+
+	if (!c)
+		return;
+	r->arg = c;
+	request_submit(r, instance_get, c, true, list_backups);
+}
 
 /* --- for operators --- */
 

@@ -9,12 +9,6 @@
 
 #include "base/json.h"
 
-/* Null when empty. */
-static void put_json(struct json_out *o, const char *name, struct str json)
-{
-	json_put_raw(o, name, json.n ? json : STR("null"));
-}
-
 /* --- links --- */
 
 static void put_link(struct json_out *o, const char *name, struct str href)
@@ -84,9 +78,8 @@ void instance_put_operation(struct json_out *o, struct request *r, const void *t
 
 	JSON_PUT(o, member_str("instanceId", i.id), member_str("tenantId", i.tenant));
 	put_progress(o, &g->operation, &g->saga);
-	json_put_text(o, "reason", g->operation.reason);
-	put_json(o, "error", g->operation.error);
-	JSON_PUT(o, member_text("backupId", g->operation.backup), member_text("requestedBy", g->operation.requested_by),
+	JSON_PUT(o, member_text("reason", g->operation.reason), member_raw("error", g->operation.error),
+	         member_text("backupId", g->operation.backup), member_text("requestedBy", g->operation.requested_by),
 	         member_text("correlationId", g->operation.correlation_id),
 	         member_at("endedAt", g->operation.ended_ms));
 	put_links(o, &i, g->operation.id, false, &r->call->arena);
@@ -113,15 +106,6 @@ void instance_put_listed(struct json_out *o, struct request *r, const void *thin
 	put_links(o, i, i->operation, false, &r->call->arena);
 }
 
-static void put_resources(struct json_out *o, const struct instance *i)
-{
-	json_put_object(o, "resources");
-	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
-		if (i->outputs[kind].n)
-			json_put_raw(o, instance_resource_names[kind], i->outputs[kind]);
-	json_close_object(o);
-}
-
 /* The host of http://HOST:PORT/... */
 static struct str domain_of(struct str url)
 {
@@ -131,26 +115,6 @@ static struct str domain_of(struct str url)
 	(void)str_cut(&url, '/');
 	host = str_cut(&url, '/');
 	return str_cut(&host, ':');
-}
-
-static void put_tags(struct json_out *o, const struct instance *i)
-{
-	JSON_PUT(o, member_object("tags"), member_str("bbws:tenant-id", i->tenant),
-	         member_str("bbws:managed-by", STR("leasehold")));
-	if (i->opportunity_id.n)
-		json_put_str(o, "bbws:opportunity", i->opportunity_id);
-	json_close_object(o);
-}
-
-static void put_operation_under_way(struct json_out *o, const struct instance_call *c)
-{
-	if (!c->instance.operation.n || !c->operation.id.n) {
-		json_put_null(o, "operation");
-		return;
-	}
-	json_put_object(o, "operation");
-	put_progress(o, &c->operation, &c->saga);
-	json_close_object(o);
 }
 
 void instance_put_details(struct json_out *o, struct request *r, const void *thing)
@@ -164,18 +128,26 @@ void instance_put_details(struct json_out *o, struct request *r, const void *thi
 	         member_str("wordpressVersion", i->wordpress_version),
 	         member_text("phpVersion", str_from(c->world->driver->ops->php)), member_end(),
 	         member_int("runningCount", i->running_count),
-	         member_word("deploymentStatus", instance_deployment_names[i->deployment]));
-	put_resources(o, i);
-	JSON_PUT(o, member_text("endpoint", i->endpoint), member_text("domain", domain_of(i->endpoint)));
-	put_tags(o, i);
-	JSON_PUT(o, member_text("reason", i->reason));
-	put_json(o, "lastError", i->last_error);
-	put_operation_under_way(o, c);
+	         member_word("deploymentStatus", instance_deployment_names[i->deployment]), member_object("resources"));
+	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
+		if (i->outputs[kind].n)
+			json_put_raw(o, instance_resource_names[kind], i->outputs[kind]);
+	JSON_PUT(o, member_end(), member_text("endpoint", i->endpoint), member_text("domain", domain_of(i->endpoint)),
+	         member_object("tags"), member_str("bbws:tenant-id", i->tenant),
+	         member_word("bbws:managed-by", "leasehold"),
+	         member_if_any(member_str("bbws:opportunity", i->opportunity_id)), member_end(),
+	         member_text("reason", i->reason), member_raw("lastError", i->last_error));
+	if (i->operation.n && c->operation.id.n) {
+		json_put_object(o, "operation");
+		put_progress(o, &c->operation, &c->saga);
+		json_close_object(o);
+	} else {
+		json_put_null(o, "operation");
+	}
 	instance_put_allowed(o, "allowedTransitions", i->state);
 	JSON_PUT(o, member_text("archiveId", i->archive), member_at("archivedUntil", i->archive_until_ms),
-	         member_at("belowDesiredSince", i->below_since_ms));
-	put_json(o, "lastEcsEvent", i->last_ecs_event);
-	JSON_PUT(o, member_at("createdAt", i->created_ms), member_at("updatedAt", i->updated_ms),
+	         member_at("belowDesiredSince", i->below_since_ms), member_raw("lastEcsEvent", i->last_ecs_event),
+	         member_at("createdAt", i->created_ms), member_at("updatedAt", i->updated_ms),
 	         member_at("activatedAt", i->activated_ms), member_at("removedAt", i->removed_ms),
 	         member_text("requestedBy", i->requested_by), member_text("correlationId", i->correlation_id),
 	         member_int("version", (int64_t)i->version));
@@ -213,17 +185,13 @@ void instance_put_accepted(struct json_out *o, struct request *r, const void *th
 	         member_str("status", op == OP_CREATE ? STR("PROVISIONING") : str_from(instance_status(i->state))),
 	         member_word("operation", instance_op_names[op]), member_str("operationId", c->operation.id),
 	         member_word("message", accepted[op].message), member_word("requestId", r->id),
-	         member_int("estimatedCompletionMinutes", accepted[op].minutes));
-	if (c->want.action.n)
-		json_put_str(o, "action", c->want.action);
-	if (op == OP_SCALE)
-		json_put_int(o, "previousCount", i->previous_count);
-	if (op == OP_SCALE || op == OP_RESUME || op == OP_UNPARK || op == OP_CREATE)
-		json_put_int(o, "desiredCount", i->desired_count);
-	if (op == OP_DELETE)
-		json_put_int(o, "dataRetentionDays", c->world->archive_ms / 86400000);
-	if (c->operation.backup.n && op != OP_DELETE)
-		json_put_str(o, "backupId", c->operation.backup);
+	         member_int("estimatedCompletionMinutes", accepted[op].minutes),
+	         member_if_any(member_str("action", c->want.action)),
+	         member_if(op == OP_SCALE, member_int("previousCount", i->previous_count)),
+	         member_if(op == OP_SCALE || op == OP_RESUME || op == OP_UNPARK || op == OP_CREATE,
+	                   member_int("desiredCount", i->desired_count)),
+	         member_if(op == OP_DELETE, member_int("dataRetentionDays", c->world->archive_ms / 86400000)),
+	         member_if(op != OP_DELETE, member_if_any(member_str("backupId", c->operation.backup))));
 	put_links(o, i, c->operation.id, false, &r->call->arena);
 }
 
@@ -231,14 +199,13 @@ void instance_put_backup(struct json_out *o, struct request *r, const void *thin
 {
 	CLEANUP(json_freep) json_t *outputs = NULL;
 	const struct backup        *b = thing;
-	int64_t                     bytes;
+	int64_t                     bytes = 0;
+	bool                        is_known = b->outputs.n && !json_parse(b->outputs, &outputs, NULL) &&
+	                json_get_number(outputs, "bytes", 0, &bytes);
 
 	(void)r;
 	JSON_PUT(o, member_str("backupId", b->id), member_word("kind", backup_kind_names[b->kind]),
 	         member_word("state", backup_state_names[b->state]), member_at("createdAt", b->created_ms),
-	         member_at("keptUntil", b->until_ms));
-	if (b->outputs.n && !json_parse(b->outputs, &outputs, NULL) && json_get_number(outputs, "bytes", 0, &bytes))
-		json_put_int(o, "bytes", bytes);
-	else
-		json_put_null(o, "bytes");
+	         member_at("keptUntil", b->until_ms),
+	         is_known ? member_int("bytes", bytes) : member_raw("bytes", STR("")));
 }

@@ -10,9 +10,6 @@
 /* What all handlers of instances begin with: are there any here, whose, which? NULL: it has been answered. */
 struct instance_call *instance_enter(struct request *r, bool needs_id);
 
-/* That, then this transaction of the struct instance_call, which is r->arg in then(). */
-void instance_first(struct request *r, txn_fn *run, bool is_read_only, void (*then)(struct request *r));
-
 /* The body, which may be left out where nothing in it is required. False: it has been answered. */
 bool instance_read_body(struct request *r, struct instance_call *c, enum instance_body kind);
 

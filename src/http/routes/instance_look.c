@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * instance_look.c - the routes of instances that ask the driver: what runs, what it logged, the administrator's
- * password.
+ * password, and the people in the identity pool.
  *
- * First the record is read (the password: and an event written that it is shown), then a thread asks the driver, then
- * the loop answers. What runs is told from the record when the driver cannot be asked; then nobody knows how healthy it
- * is.
+ * First the record is read (for the password, the event that it is shown is stored), then a thread asks the driver,
+ * then the loop answers. When the driver does not answer, the status comes from the record, and its health is unknown.
+ * A change to the people is stored as an event before it is answered. A person's password is in that answer and
+ * nowhere else.
  */
 #include "base/json.h"
+#include "domain/lease.h"
 #include "http/api/blocking.h"
 #include "http/routes/instance_form.h"
 
@@ -15,38 +17,50 @@ enum { LINES_DEFAULT = 100, LINES_SKIPPED_MAX = 100000 };
 
 struct look {
 	struct instance_call *call;
-	blocking_fn          *run;
+	blocking_fn          *ask;
 	void (*answer)(struct request *r);
+
 	struct instance_tasks tasks;
 	bool                  is_unknown; /* the driver could not be asked */
 
 	int64_t                   from_ms, to_ms, limit;
-	int64_t                   skip; /* so many of the newest were on the page before */
+	int64_t                   skip; /* how many of the newest lines were on the page before */
 	struct instance_log_line *lines;
-	size_t                    count;
+	struct instance_person   *people;
+	size_t                    count; /* of the lines, or of the people */
 
-	struct str user, password;
+	struct str         user, password;
+	bool               is_new, was_there;
+	struct person_note note;
 };
 
-/* The second half of each: the record is there. */
-static void ask(struct request *r, const struct look *look)
+/* NULL: it has been answered. */
+static struct look *look_new(struct request *r)
 {
-	struct look *l;
+	struct look *l = NEW_OF(r, struct look);
 
-	if (request_failed(r))
-		return;
-	l = NEW_OF(r, struct look);
-	*l = *look;
-	l->call = r->arg;
-	blocking_start(r, BLOCKING_INSTANCE, l->run, l->answer, l);
+	l->call = instance_enter(r, true);
+	return l->call ? l : NULL;
 }
 
-/* Without the driver's own code: ours are a closed list. */
-static enum rc told(enum rc rc, struct err *e)
+static void on_read(struct request *r)
 {
-	if (rc && e)
-		e->code = NULL;
-	return rc;
+	struct look *l = r->arg;
+
+	if (!request_failed(r))
+		blocking_start(r, BLOCKING_INSTANCE, l->ask, l->answer, l);
+}
+
+/* Run a transaction with the call, then have a thread ask the driver, then answer. */
+static void start(struct request *r, struct look *l, txn_fn *run, bool is_read_only, blocking_fn *ask,
+                  void (*answer)(struct request *r))
+{
+	if (!l)
+		return;
+	l->ask = ask;
+	l->answer = answer;
+	r->arg = l;
+	request_submit(r, run, l->call, is_read_only, on_read);
 }
 
 static struct instance_driver *driver_of(const struct look *l)
@@ -84,17 +98,11 @@ static void put_tasks(struct json_out *o, const struct look *l)
 	json_close_array(o);
 }
 
-static struct str health_of(const struct look *l)
-{
-	if (l->is_unknown)
-		return STR("UNKNOWN");
-	return l->tasks.is_healthy && l->tasks.running == l->tasks.desired ? STR("HEALTHY") : STR("UNHEALTHY");
-}
-
 static void answer_status(struct request *r)
 {
 	const struct look     *l = r->arg;
 	const struct instance *i = &l->call->instance;
+	bool                   is_healthy = l->tasks.is_healthy && l->tasks.running == l->tasks.desired;
 	struct json_out        o = reply_begin(r);
 
 	JSON_PUT(&o, member_str("instanceId", i->id), member_str("tenantId", i->tenant),
@@ -104,19 +112,16 @@ static void answer_status(struct request *r)
 	         member_int("runningCount", l->is_unknown ? i->running_count : l->tasks.running),
 	         member_int("pendingCount", l->is_unknown ? 0 : l->tasks.pending),
 	         member_word("deploymentStatus", instance_deployment_names[i->deployment]),
-	         member_str("healthStatus", health_of(l)));
+	         member_word("healthStatus", l->is_unknown ? "UNKNOWN"
+	                                     : is_healthy  ? "HEALTHY"
+	                                                   : "UNHEALTHY"));
 	put_tasks(&o, l);
 	json_put_time(&o, "lastUpdated", i->updated_ms);
 	instance_put_status_links(&o, i, &r->call->arena);
 	reply_send(r, 200);
 }
 
-static void ask_status(struct request *r)
-{
-	ask(r, &(struct look){ .run = count_tasks, .answer = answer_status });
-}
-
-HANDLER(instance_status, instance_first(r, instance_get, true, ask_status))
+HANDLER(instance_status, start(r, look_new(r), instance_get, true, count_tasks, answer_status))
 
 /* --- what it logged --- */
 
@@ -129,11 +134,11 @@ static enum rc read_logs(struct request *r, void *arg, struct err *e)
 
 	if (!rc)
 		l->count -= l->count < (size_t)l->skip ? l->count : (size_t)l->skip;
-	return told(rc, e);
+	return rc;
 }
 
-/* The next page goes on at the time of the oldest line of this one, without those that were shown of that time: many
- * lines can have the same. */
+/* The next page begins at the time of the oldest line of this one, and leaves out the lines of that time that were
+ * shown already: many lines can have the same. */
 static struct str next_lines(const struct look *l, struct arena *a)
 {
 	int64_t at_ms = l->lines[0].at_ms, shown = at_ms + 1 == l->to_ms ? l->skip : 0;
@@ -190,34 +195,22 @@ static enum rc read_range(struct request *r, struct look *l, struct err *e)
 	return RC_OK;
 }
 
-static void ask_logs(struct request *r)
-{
-	struct look l = { .run = read_logs, .answer = answer_logs };
-
-	rc_ignore(read_range(r, &l, NULL)); /* it was good before */
-	ask(r, &l);
-}
-
 void handle_instance_logs(struct request *r)
 {
-	struct instance_call *c = instance_enter(r, true);
-	struct look           l = { 0 };
+	struct look *l = look_new(r);
 
-	if (!c)
-		return;
-	r->arg = c;
-	if (request_is_good(r, read_range(r, &l, &r->e)))
-		request_submit(r, instance_get, c, true, ask_logs);
+	if (l && request_is_good(r, read_range(r, l, &r->e)))
+		start(r, l, instance_get, true, read_logs, answer_logs);
 }
 
-/* --- the password --- */
+/* --- the administrator's password --- */
 
 static enum rc get_secret(struct request *r, void *arg, struct err *e)
 {
 	struct look            *l = arg;
 	struct instance_driver *d = driver_of(l);
 
-	return told(d->ops->get_secret(d, l->call->instance.tenant, &r->call->arena, &l->user, &l->password, e), e);
+	return d->ops->get_secret(d, l->call->instance.tenant, &r->call->arena, &l->user, &l->password, e);
 }
 
 static void answer_secret(struct request *r)
@@ -232,9 +225,133 @@ static void answer_secret(struct request *r)
 	reply_send(r, 200);
 }
 
-static void ask_secret(struct request *r)
+HANDLER(instance_secret, start(r, look_new(r), instance_note_secret, false, get_secret, answer_secret))
+
+/* --- the people --- */
+
+static struct json_out begin_people(struct request *r, const struct look *l)
 {
-	ask(r, &(struct look){ .run = get_secret, .answer = answer_secret });
+	struct json_out o = reply_begin(r);
+
+	JSON_PUT(&o, member_str("instanceId", l->call->instance.id), member_str("tenantId", l->call->instance.tenant));
+	return o;
 }
 
-HANDLER(instance_secret, instance_first(r, instance_note_secret, false, ask_secret))
+static enum rc list_people(struct request *r, void *arg, struct err *e)
+{
+	struct look            *l = arg;
+	struct instance_driver *d = driver_of(l);
+
+	return d->ops->people(d, l->call->instance.tenant, &r->call->arena, &l->people, &l->count, e);
+}
+
+static void answer_people(struct request *r)
+{
+	const struct look *l = r->arg;
+	struct json_out    o = begin_people(r, l);
+
+	json_put_array(&o, "items");
+	for (size_t i = 0; i < l->count; i++)
+		JSON_PUT(&o, member_object(NULL), member_str("email", l->people[i].email),
+		         member_text("name", l->people[i].name), member_at("addedAt", l->people[i].added_ms),
+		         member_end());
+	JSON_PUT(&o, member_list_end(), member_int("count", (int64_t)l->count));
+	reply_send(r, 200);
+}
+
+HANDLER(instance_people, start(r, look_new(r), instance_find_pool, true, list_people, answer_people))
+
+/* Store the event, then answer. */
+static void tell(struct request *r, const char *event, void (*answer)(struct request *r))
+{
+	struct look *l = r->arg;
+
+	l->note = (struct person_note){ l->call, event, l->call->want.email };
+	request_submit(r, instance_note_person, &l->note, false, answer);
+}
+
+static enum rc add_person(struct request *r, void *arg, struct err *e)
+{
+	struct look                *l = arg;
+	struct instance_driver     *d = driver_of(l);
+	const struct instance_want *want = &l->call->want;
+
+	return d->ops->add_person(d, l->call->instance.tenant, want->email, want->name, &r->call->arena, &l->is_new,
+	                          &l->password, e);
+}
+
+static void answer_added(struct request *r)
+{
+	const struct look *l = r->arg;
+	struct json_out    o;
+
+	if (request_failed(r))
+		return;
+	request_header(r, "Cache-Control", "no-store");
+	o = begin_people(r, l);
+	JSON_PUT(&o, member_str("email", l->call->want.email), member_text("name", l->call->want.name),
+	         member_bool("isNew", l->is_new), member_str("password", l->password),
+	         member_text("endpoint", l->call->instance.endpoint));
+	reply_send(r, l->is_new ? 201 : 200);
+}
+
+static void tell_added(struct request *r)
+{
+	const struct look *l = r->arg;
+
+	tell(r, l->is_new ? EVENT_PERSON_ADDED : EVENT_PERSON_PASSWORD, answer_added);
+}
+
+void handle_instance_person_add(struct request *r)
+{
+	struct look *l = look_new(r);
+
+	if (l && instance_read_body(r, l->call, BODY_PERSON))
+		start(r, l, instance_enter_pool, true, add_person, tell_added);
+}
+
+static enum rc remove_person(struct request *r, void *arg, struct err *e)
+{
+	struct look            *l = arg;
+	struct instance_driver *d = driver_of(l);
+
+	(void)r;
+	return d->ops->remove_person(d, l->call->instance.tenant, l->call->want.email, &l->was_there, e);
+}
+
+static void answer_removed(struct request *r)
+{
+	const struct look *l = r->arg;
+	struct json_out    o;
+
+	if (request_failed(r))
+		return;
+	o = begin_people(r, l);
+	json_put_str(&o, "email", l->call->want.email);
+	reply_send(r, 200);
+}
+
+static void tell_removed(struct request *r)
+{
+	const struct look *l = r->arg;
+
+	if (l->was_there)
+		tell(r, EVENT_PERSON_REMOVED, answer_removed);
+	else
+		(void)request_is_good(r, err_set_code(&r->e, RC_NOT_FOUND, "PERSON_NOT_FOUND",
+		                                      "%.*s is not in the identity pool of tenant %.*s",
+		                                      STR_ARG(l->call->want.email), STR_ARG(l->call->instance.tenant)));
+}
+
+void handle_instance_person_remove(struct request *r)
+{
+	struct look *l = look_new(r);
+
+	if (!l)
+		return;
+	l->call->want.email = r->params[2];
+	if (email_is_ok(l->call->want.email))
+		start(r, l, instance_enter_pool, true, remove_person, tell_removed);
+	else
+		request_refuse(r, RC_INVALID, "a person is named by an email address, such as ann@acme.example");
+}

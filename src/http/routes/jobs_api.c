@@ -2,10 +2,9 @@
 /*
  * jobs_api.c - the routes that run, pause and show jobs.
  *
- * A call that runs a job writes down that it shall be run, then waits for the end of the pass, but not longer than
- * API_JOB_WAIT_MS: then it is answered 202, and the pass goes on, whatever becomes of this process. What waits
- * (struct job_call) is told on the loop; it is freed when it was told, or has been answered before and is no longer
- * expected to be.
+ * A call that runs a job stores that it is to run, then waits for the end of the pass, for at most API_JOB_WAIT_MS:
+ * then it is answered 202, and the pass continues, even if this process ends. A struct job_call is freed on the loop,
+ * when the pass is over or when nobody expects its end any more.
  */
 #include <stdlib.h>
 
@@ -104,7 +103,7 @@ static void on_gone(struct http_call *call)
 {
 	struct job_call *c = ((struct request *)call->user)->arg;
 
-	uv_timer_start(&c->timer, on_too_long, 0, 0); /* an answer into the void; the pass goes on */
+	uv_timer_start(&c->timer, on_too_long, 0, 0); /* nobody reads the answer; the pass continues */
 }
 
 static void wait_for_end(struct job_call *c)
@@ -223,7 +222,7 @@ void handle_jobs(struct request *r)
 	view_submit(r, job_list, l, READS, 200, put_jobs);
 }
 
-/* RC_NOT_FOUND names those there are: "sync, cleanup and expiry". */
+/* The error for an unknown one names all jobs: "sync, cleanup and expiry". */
 static bool find_job(struct request *r, enum job_id *ret)
 {
 	struct jobs *j = r->api->options.jobs;
@@ -262,14 +261,12 @@ static void put_paused(struct json_out *o, struct request *r, const void *thing)
 
 static void set_paused(struct request *r, bool is_paused)
 {
-	struct job_pause *p = arena_alloc(&r->call->arena, sizeof(*p));
+	struct job_pause *p = NEW_OF(r, struct job_pause);
 
+	*p = (struct job_pause){ .jobs = r->api->options.jobs, .is_paused = is_paused, .actor = r->actor };
+	p->request_id = str_of(r->id, ID_UUID_SIZE - 1);
 	if (!find_job(r, &p->id))
 		return;
-	p->jobs = r->api->options.jobs;
-	p->is_paused = is_paused;
-	p->actor = r->actor;
-	p->request_id = str_of(r->id, ID_UUID_SIZE - 1);
 	view_submit(r, job_pause, p, WRITES, 200, put_paused);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease_api.c - the routes of leases: ask, look, change, review, freeze, unfreeze, end, withdraw.
+ * lease_api.c - the routes of leases: request, show, change, review, freeze, unfreeze, end, withdraw.
  *
- * A handler has two halves: it reads who asks and what for and submits a transaction of service/lease/leases.h; the
- * other half answers. The lease id names the owner, and the transactions refuse one whose owner is another, so whether
- * a lease is the caller's own is known before anything is read.
+ * A handler reads the request and submits a transaction of service/lease/leases.h; another function answers. The lease
+ * id names the owner, and the transactions refuse a lease of another owner, so whether a lease is the caller's own is
+ * known before anything is read.
  *
  * Always true:
- *   1. Who is only a user reaches no lease but his own, and asks only for himself.           [rights_own_only()]
- *   2. A user who names himself in a request asks like anybody else: only managers and admins assign. [lease_request()]
+ *   1. With only the role User, people reach only their own leases and request only for themselves. [rights_own_only()]
+ *   2. Only managers and admins assign: users who name themselves in a request just make a request. [lease_request()]
  */
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void put_lease(struct json_out *o, struct request *r, const void *thing)
 	form_put_lease(o, thing, &r->call->arena);
 }
 
-/* {leaseId, status}: for those who want to see that something came of it. */
+/* {leaseId, status}: what became of the lease. */
 static void put_state(struct json_out *o, struct request *r, const void *thing)
 {
 	const struct lease *l = thing;
@@ -119,7 +119,7 @@ static bool read_request(struct request *r, struct lease_request *q, struct str 
 	return body_is_good(&body);
 }
 
-/* One that waits for its approval shows what it has not yet: clients of the original know it so. */
+/* A pending lease shows members that it does not have yet: clients of the original expect them. */
 static void put_requested(struct json_out *o, struct request *r, const void *thing)
 {
 	const struct lease_request *q = thing;
@@ -188,7 +188,7 @@ static bool read_change(struct request *r, struct lease_change *c)
 	return body_is_good(&body);
 }
 
-/* Shares of the budget need the lease's own budget when the call has none: read in the same transaction. */
+/* Percentages need the lease's own budget if the call has none: it is read in the same transaction. */
 static enum rc change_lease(struct session *s, void *arg, struct err *e)
 {
 	struct lease_change *c = arg;
@@ -328,5 +328,5 @@ void handle_lease_withdraw(struct request *r)
 	if (c && caller_is(&c->by, c->owner_email))
 		view_submit(r, lease_withdraw, c, WRITES, 200, put_state);
 	else if (c)
-		request_refuse(r, RC_DENIED, "only its owner withdraws a request; a manager denies it");
+		request_refuse(r, RC_DENIED, "only its owner can withdraw a request; a manager can deny it");
 }

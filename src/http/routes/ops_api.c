@@ -2,8 +2,8 @@
 /*
  * ops_api.c - the operators' routes of timers, sagas, alarms, nodes and jobs.
  *
- * What comes in is checked here, decided in kernel/, written as JSON here. Whatever changes something is audited by the
- * function that does it, under the name of who did it and the request's id.
+ * Requests are checked here, decided in kernel/, and answered as JSON here. The function that makes a change stores the
+ * event, with the actor and the request's id.
  */
 #include "base/json.h"
 #include "base/steady.h"
@@ -49,10 +49,9 @@ static void put_whole_timer(struct json_out *o, struct request *r, const void *t
 
 static void submit_timer(struct request *r, txn_fn *run, enum view_access access, const char *done)
 {
-	struct timer_call *c = arena_alloc(&r->call->arena, sizeof(*c));
+	struct timer_call *c = NEW_OF(r, struct timer_call);
 
-	c->actor = r->actor;
-	c->request_id = str_from(r->id);
+	*c = (struct timer_call){ .actor = r->actor, .request_id = str_from(r->id) };
 	r->done = done;
 	r->shown = &c->timer;
 	if (request_is_good(r, ops_read_id(r, "timer", &c->name, &r->e)))
@@ -77,7 +76,7 @@ static const char *mark_word(char mark)
 	}
 }
 
-/* A saga of a kind that this program does not have (any more) still has its marks. */
+/* A saga of a kind that this program does not have (any more) has no names for its steps. */
 static struct str step_name(const struct saga_kind *kind, struct arena *a, size_t i)
 {
 	return kind && i < kind->step_count ? str_from(kind->steps[i].name) : str_format(a, "step %zu", i + 1);
@@ -142,14 +141,13 @@ HANDLER(saga_show, ops_show(r, "saga", sizeof(struct saga), offsetof(struct saga
 
 static void submit_action(struct request *r, txn_fn *run, bool has_reason)
 {
-	struct saga_action *order = arena_alloc(&r->call->arena, sizeof(*order));
+	struct saga_action *c = NEW_OF(r, struct saga_action);
 
-	order->actor = r->actor;
-	order->request_id = str_from(r->id);
-	r->shown = &order->saga;
-	if (request_is_good(r, ops_read_id(r, "saga", &order->id, &r->e) ||
-	                               (has_reason && ops_read_reason(r, true, &order->reason, &r->e))))
-		view_submit(r, run, order, WRITES, 200, put_whole_saga);
+	*c = (struct saga_action){ .actor = r->actor, .request_id = str_from(r->id) };
+	r->shown = &c->saga;
+	if (request_is_good(r, ops_read_id(r, "saga", &c->id, &r->e) ||
+	                               (has_reason && ops_read_reason(r, true, &c->reason, &r->e))))
+		view_submit(r, run, c, WRITES, 200, put_whole_saga);
 }
 
 HANDLER(saga_retry, submit_action(r, saga_retry, false))
@@ -228,14 +226,13 @@ static void on_accepted(struct request *r)
 	handle_clock_show(r);
 }
 
-/* Told before it is done, by the time that was until now. */
+/* The event is stored first, with the time that was in use until now. */
 void handle_clock_accept(struct request *r)
 {
 	const struct clock  *clock = kernel_options(r->api->options.kernel)->clock;
-	struct clock_action *o = arena_alloc(&r->call->arena, sizeof(*o));
+	struct clock_action *o = NEW_OF(r, struct clock_action);
 
-	o->actor = r->actor;
-	o->request_id = str_from(r->id);
+	*o = (struct clock_action){ .actor = r->actor, .request_id = str_from(r->id) };
 	(void)clock_now(clock);
 	o->differs_ms = clock->steady ? steady_differs_ms(clock->steady) : 0;
 	r->arg = o;

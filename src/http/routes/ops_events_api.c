@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops_events_api.c - the routes of the log of events: a page of it, one event, all of it, and what comes.
+ * ops_events_api.c - the routes of the event log: a page of it, one event, all of it, and new events as they happen.
  *
- * They share their filters: type, subject, actor, since and until, as far as each has them (see routes.def). The two
- * replies that last are ops_stream.c's.
+ * They share their filters: type, subject, actor, since and until, where routes.def has them. ops_stream.c sends the
+ * two replies that last.
  */
 #include "base/json.h"
 #include "http/api/ops.h"
@@ -32,7 +32,7 @@ static enum rc read_filter(struct request *r, struct event_list *l, struct err *
 
 /* --- a page --- */
 
-/* A list that is read in several looks. */
+/* A list that is read in several transactions. */
 struct search {
 	struct event_list *all, look;
 	struct listing     listing;
@@ -41,7 +41,7 @@ struct search {
 
 static void look(struct request *r);
 
-/* The transaction in which what was found is written down. */
+/* An empty transaction: the answer is written at its end, off the loop. */
 static enum rc read_no_more(struct session *s, void *arg, struct err *e)
 {
 	(void)s;
@@ -111,19 +111,16 @@ void handle_event_list(struct request *r)
 	static const char *const orders[] = { "newest", "oldest" };
 	struct event_list       *l = NEW_OF(r, struct event_list);
 	struct listing           v = { "events", .put = put_event };
-	struct str               filters[4];
+	struct str               times;
 	int                      order;
 
 	if (!request_is_good(r, read_filter(r, l, &r->e) ||
 	                                ops_read_word(r, "order", orders, 2, "newest or oldest", &order, &r->e)))
 		return;
 	l->is_newest_first = order != 1;
-	filters[0] = l->type;
-	filters[1] = l->subject;
-	filters[2] = l->actor;
-	filters[3] = str_format(&r->call->arena, "%lld-%lld-%d", (long long)l->since_ms, (long long)l->until_ms,
-	                        l->is_newest_first);
-	v.name = ops_list_name(r, "events", filters, ARRAY_LEN(filters));
+	times = str_format(&r->call->arena, "%lld-%lld-%d", (long long)l->since_ms, (long long)l->until_ms,
+	                   l->is_newest_first);
+	v.name = ops_list_name(r, "events", (struct str[]){ l->type, l->subject, l->actor, times }, 4);
 	ops_list_events(r, l, &v);
 }
 
@@ -131,7 +128,7 @@ void handle_event_list(struct request *r)
 
 HANDLER(event_show, ops_show(r, "event", sizeof(struct event), offsetof(struct event, id), event_get, put_event))
 
-/* --- all, and what comes --- */
+/* --- all, and new ones as they happen --- */
 
 void handle_event_export(struct request *r)
 {
@@ -141,21 +138,18 @@ void handle_event_export(struct request *r)
 		streams_export(r, &l);
 }
 
-/* A browser that comes back sends the header; the query is for those who cannot. */
+/* A browser that reconnects sends the header; the query is for clients that cannot. */
 static enum rc read_last_id(struct request *r, struct str *ret, struct err *e)
 {
 	struct str id = request_header_value(r, STR("Last-Event-ID"));
 	enum rc    rc = request_query(r, "last_event_id", ret, e);
-	size_t     good = 0;
 
 	if (rc)
 		return rc;
 	if (id.n)
 		*ret = id;
-	while (good < ret->n && ret->p[good] && strchr("0123456789abcdef-", ret->p[good]))
-		good++;
-	if (ret->n && (good != ret->n || ret->n != EVENT_ID_LENGTH))
-		return err_set(e, RC_INVALID, "Last-Event-ID must be the id of an event, as the stream tells it");
+	if (ret->n && (ret->n != EVENT_ID_LENGTH || !str_is_of(*ret, "0-9a-f-")))
+		return err_set(e, RC_INVALID, "Last-Event-ID must be the id of an event, as in the stream");
 	return RC_OK;
 }
 

@@ -3,7 +3,7 @@
  * ops_queue_api.c - the routes of queues and dead letters.
  *
  * Replaying all letters of a queue is many transactions: one that reads a page of ids, then one for each letter, so
- * that a letter that cannot be replayed does not keep the others. A call does one page; its answer says how many are
+ * that a letter that cannot be replayed does not stop the others. A call does one page; its answer says how many are
  * left, and the caller decides whether to call again.
  */
 #include "base/json.h"
@@ -23,12 +23,11 @@ static void put_queues(struct json_out *o, struct request *r, const void *thing)
 
 	json_put_array(o, "queues");
 	for (const struct queue *q = k->queues; q < k->queues + k->queue_count; q++, c++) {
-		JSON_PUT(o, member_object(NULL), member_word("name", q->name), member_int("lanes", c->lanes));
-		if (c->oldest_ms)
-			json_put_int(o, "oldest_age_sec", now_ms > c->oldest_ms ? (now_ms - c->oldest_ms) / 1000 : 0);
-		else
-			json_put_null(o, "oldest_age_sec");
-		JSON_PUT(o, member_int("failing", c->failing), member_int("dead", c->dead),
+		int64_t age_sec = now_ms > c->oldest_ms ? (now_ms - c->oldest_ms) / 1000 : 0;
+
+		JSON_PUT(o, member_object(NULL), member_word("name", q->name), member_int("lanes", c->lanes),
+		         c->oldest_ms ? member_int("oldest_age_sec", age_sec) : member_raw("oldest_age_sec", STR("")),
+		         member_int("failing", c->failing), member_int("dead", c->dead),
 		         member_int("tries", queue_tries(q)),
 		         member_int("visibility_sec", queue_visibility_ms(q) / 1000), member_end());
 	}
@@ -43,7 +42,7 @@ void handle_queue_list(struct request *r)
 	view_submit(r, queue_counts, c, READS, 200, put_queues);
 }
 
-/* RC_NOT_FOUND that names those there are. */
+/* RC_NOT_FOUND, with the names of all queues. */
 static enum rc check_queue(struct request *r, struct str name, struct err *e)
 {
 	const struct kernel_options *k = kernel_options(r->api->options.kernel);
@@ -86,21 +85,16 @@ HANDLER(queue_lanes, view_list(r, &lanes))
 
 /* --- dead letters --- */
 
-/* What happened, so that a list says more than whom it was about; empty when it is not found where event_write_json()
- * puts it, among the first members. A type has no character that needs an escape. */
+/* The event's type, so that a list says what happened; empty when it is not where event_write_json() puts it, among
+ * the first members. A type has no character that needs an escape. */
 static struct str type_of(struct str event)
 {
 	static const struct str name = STR_INIT("\"detail-type\":\"");
-	struct str              type = STR("");
+	size_t                  within = event.n < TYPE_AT_MAX ? event.n : TYPE_AT_MAX;
+	const char             *at = within ? memmem(event.p, within, name.p, name.n) : NULL;
+	struct str              rest = at ? str_skip(event, (size_t)(at - event.p) + name.n) : STR("");
+	struct str              type = str_cut(&rest, '"');
 
-	for (size_t at = 0; !type.n && at < TYPE_AT_MAX && at + name.n < event.n; at++) {
-		struct str rest = str_of(event.p + at, event.n - at);
-
-		if (!str_starts_with(rest, name))
-			continue;
-		rest = str_of(rest.p + name.n, rest.n - name.n);
-		type = str_cut(&rest, '"');
-	}
 	return type.n <= EVENT_TYPE_MAX ? type : STR("");
 }
 
@@ -139,10 +133,9 @@ HANDLER(dead_show, ops_show(r, "dead letter", sizeof(struct dead), offsetof(stru
 
 static void submit_dead(struct request *r, txn_fn *run, bool has_reason, const char *done)
 {
-	struct dead_call *c = arena_alloc(&r->call->arena, sizeof(*c));
+	struct dead_call *c = NEW_OF(r, struct dead_call);
 
-	c->actor = r->actor;
-	c->request_id = str_from(r->id);
+	*c = (struct dead_call){ .actor = r->actor, .request_id = str_from(r->id) };
 	r->done = done;
 	r->shown = &c->dead;
 	if (request_is_good(r, ops_read_id(r, "dead letter", &c->id, &r->e) ||
@@ -186,7 +179,7 @@ static void on_one_replayed(struct request *r)
 
 	if (!r->txn.rc)
 		all->replayed++;
-	if (rc_is_retryable(r->txn.rc)) { /* the store fails: what was replayed stays so */
+	if (rc_is_retryable(r->txn.rc)) { /* the store fails: what was replayed stays replayed */
 		arena_fini(&all->letter);
 		request_fail(r, &r->txn.e);
 		return;

@@ -2,9 +2,9 @@
 /*
  * overview_api.c - GET ops/overview: what a screen shows that is always on.
  *
- * Counted figures are of the store; claims and the waiting line are of this process, because that is where they are
- * known. Many may watch, and counting costs: an answer is kept and given to everybody who asks within
- * OVERVIEW_FRESH_MS, or longer where counting reads everything.
+ * Counts come from the store; claims and the line are those of this process, which alone knows them. Many may watch,
+ * and counting is expensive: an answer is kept and given to everyone who asks within OVERVIEW_FRESH_MS, or longer where
+ * counting reads everything.
  */
 #include "base/clock.h"
 #include "http/api/line.h"
@@ -30,25 +30,22 @@ static void put_counts(struct json_out *o, const char *name, const char *const *
 	json_close_object(o);
 }
 
-/* Who waits, and the claims of the last minute. */
+/* How many wait, and the claims of the last minute. */
 static void put_line(struct json_out *o, const struct api *a, int64_t now_ms)
 {
 	int64_t             step = now_ms / CLAIM_STATS_STEP_MS - MINUTE_STEPS + 1, waiting = line_count(a->line);
 	int64_t             estimate = waiting ? claim_stats_estimate_sec(&a->claims, waiting, now_ms) : 0;
 	struct claim_counts c = claim_stats_sum(&a->claims, step, MINUTE_STEPS);
 
-	JSON_PUT(o, member_object("line"), member_int("waiting", waiting));
-	if (estimate < 0)
-		json_put_null(o, "estimate_sec");
-	else
-		json_put_int(o, "estimate_sec", estimate);
-	JSON_PUT(o, member_end(), member_object("claims"), member_int("per_minute", (int64_t)c.granted + c.refused));
+	JSON_PUT(o, member_object("line"), member_int("waiting", waiting),
+	         estimate < 0 ? member_raw("estimate_sec", STR("")) : member_int("estimate_sec", estimate),
+	         member_end(), member_object("claims"), member_int("per_minute", (int64_t)c.granted + c.refused));
 	put_ms(o, "p99_ms", claim_stats_p99_ms(&c));
 	JSON_PUT(o, member_bool("paused", atomic_load(&a->options.lending->is_paused)), member_end());
 }
 
-/* By the minute, but fine at first, so that there is something to see soon after the start. Ended steps only: the
- * one that runs would look like a fall. */
+/* By the minute, but in finer steps at first, so that there is something to see soon after the start. Only steps that
+ * are over: the current one would look like a drop. */
 static void put_series(struct json_out *o, const struct claim_stats *t, int64_t now_ms)
 {
 	int64_t now_step = now_ms / CLAIM_STATS_STEP_MS, known = now_step - t->first_step;
@@ -69,7 +66,7 @@ static void put_series(struct json_out *o, const struct claim_stats *t, int64_t 
 	json_close_array(o);
 }
 
-/* By the coarse status: the seven steps of provisioning are one. */
+/* By status: the seven states of provisioning are one. */
 static void put_instances(struct json_out *o, const int64_t *counts)
 {
 	int64_t provisioning = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_api.c - the routes for those who watch: alive, ready, metrics, what is this.
+ * probe_api.c - the routes for monitoring: alive, ready, metrics, what is this.
  *
- * Readiness tells whether the last commit succeeded. A node that is not ready gets no traffic and so would never commit
- * again; therefore, while the store is unwell, the question itself tries a small write.
+ * Readiness means that the last commit succeeded. A node that is not ready gets no traffic, so it would never commit
+ * again; therefore, while the store is unwell, the readiness check itself tries a small write.
  */
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -32,7 +32,7 @@ static void reply_ready(struct request *r, const struct err *e)
 	bool            is_paused = atomic_load(&r->api->options.lending->is_paused);
 	struct json_out o = reply_begin(r);
 
-	/* Paused claims are no reason to send nobody here: those who hold a sandbox are served, and operators. */
+	/* A node with paused claims is ready: it serves operators, and tracks that hold a sandbox. */
 	JSON_PUT(&o, member_word("status", e->rc ? "not_ready" : "ready"),
 	         member_sec("timestamp", clock_now(&clock_real).ms), member_object("checks"),
 	         member_word("store", e->rc ? e->msg : "ok"), member_word("claims", is_paused ? "paused" : "ok"),
@@ -138,7 +138,7 @@ void handle_metrics(struct request *r)
 
 HANDLER(openapi, request_reply_as(r, 200, "application/json", r->api->options.openapi))
 
-/* Browsers get the console, with a token in the query when they come from a sign-in. Programs get where to read on. */
+/* Browsers get the console, with a token in the query after a sign-in. Programs learn where the description is. */
 void handle_root(struct request *r)
 {
 	struct json_out o;

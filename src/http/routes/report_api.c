@@ -2,7 +2,7 @@
 /*
  * report_api.c - the routes of reports: the costs of a month, and what one lease cost.
  *
- * The costs of a month are asked for and added up while the caller waits, by a thread, for the cloud's answers block.
+ * A thread asks the cloud for the costs of a month and adds them up while the caller waits: the calls block.
  */
 #include "base/buf.h"
 #include "base/json.h"
@@ -40,37 +40,25 @@ static void reply_report(struct request *r)
 	request_reply_taken(r, 200, "text/csv; charset=utf-8", &w->csv);
 }
 
-static enum rc read_by(struct request *r, enum cost_report_by *ret, struct err *e)
-{
-	struct str text;
-	enum rc    rc = request_query(r, "by", &text, e);
-	int        by = text.n ? str_word(text, cost_report_by_names, COST_BY_COUNT) : COST_BY_GROUP;
-
-	if (!rc && by == COST_BY_COUNT)
-		rc = err_set(e, RC_INVALID,
-		             "query parameter by must be group, owner, template, lease or day, not '%.*s'",
-		             STR_ARG(text));
-	*ret = (enum cost_report_by)by;
-	return rc;
-}
-
 void handle_report_costs(struct request *r)
 {
 	const struct api_options *o = &r->api->options;
-	struct report_work       *w = arena_alloc(&r->call->arena, sizeof(*w));
+	struct report_work       *w = NEW_OF(r, struct report_work);
 	struct str                month;
+	int                       by;
 
 	if (!request_is_good(r,
 	                     request_query(r, "month", &month, &r->e) ||
 	                             (!cost_month_parse(month, &w->call.month) &&
-	                              err_set(&r->e, RC_INVALID,
-	                                      "query parameter month must be yyyy-MM, such as 2026-10, not '%.*s'",
+	                              err_set(&r->e, RC_INVALID, "month must be yyyy-MM, such as 2026-10, not '%.*s'",
 	                                      STR_ARG(month))) ||
-	                             read_by(r, &w->call.by, &r->e) ||
+	                             ops_read_word(r, "by", cost_report_by_names, COST_BY_COUNT,
+	                                           "group, owner, template, lease or day", &by, &r->e) ||
 	                             request_query(r, "group", &w->call.group, &r->e) ||
 	                             ((!o->cloud || !o->cloud->costs) &&
-	                              err_set(&r->e, RC_UNAVAILABLE, "there is no cloud here that could tell costs"))))
+	                              err_set(&r->e, RC_UNAVAILABLE, "there is no cloud here to ask for costs"))))
 		return;
+	w->call.by = by < 0 ? COST_BY_GROUP : (enum cost_report_by)by;
 	w->call.store = o->store;
 	w->call.costs = o->cloud->costs;
 	w->call.now = (struct wall){ ops_now_ms(r) };
@@ -90,15 +78,11 @@ struct statement_view {
 
 static enum rc read_format(struct request *r, bool *ret_is_csv, struct err *e)
 {
-	struct str text;
-	enum rc    rc = request_query(r, "format", &text, e);
+	int     format;
+	enum rc rc = ops_read_word(r, "format", (const char *const[]){ "json", "csv" }, 2, "json or csv", &format, e);
 
-	if (rc)
-		return rc;
-	*ret_is_csv = str_eq(text, STR("csv"));
-	if (text.n && !*ret_is_csv && !str_eq(text, STR("json")))
-		return err_set(e, RC_INVALID, "query parameter format must be json or csv, not '%.*s'", STR_ARG(text));
-	return RC_OK;
+	*ret_is_csv = format == 1;
+	return rc;
 }
 
 static void put_statement(struct json_out *o, struct request *r, const void *thing)

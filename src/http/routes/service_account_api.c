@@ -2,8 +2,8 @@
 /*
  * service_account_api.c - the operators' routes of service accounts: the programs that have a key for /api.
  *
- * A key is in the reply to the call that makes it, and nowhere else. This node's keyring has a change before it is
- * answered.
+ * A key is in the reply to the call that creates it, and nowhere else. This node's keyring has a change before the
+ * reply is sent.
  */
 #include "base/json.h"
 #include "http/api/auth.h"
@@ -27,19 +27,19 @@ static void put_account(struct json_out *o, struct request *r, const void *thing
 static enum rc read_new(struct request *r, struct service_account_call *c, struct err *e)
 {
 	CLEANUP(json_freep) json_t *body = NULL;
-	struct str                  name, description, scopes;
+	struct str                  scopes;
 	enum rc                     rc = ops_read_object(r, "like {\"name\": \"portal\", \"scopes\": \"read,approve\"}",
 	                                                 "name scopes description", &body, e);
 
 	if (rc)
 		return rc;
-	if (!json_get_text(body, "name", &name) || !json_get_text(body, "description", &description))
+	if (!json_take_text(body, "name", &r->call->arena, &c->name) ||
+	    !json_take_text(body, "description", &r->call->arena, &c->description))
 		return err_set(e, RC_INVALID, "name and description must be texts");
 	if (!json_get_text(body, "scopes", &scopes) || !service_scopes_parse(scopes, &c->scopes))
-		return err_set(e, RC_INVALID,
-		               "scopes: must be some of read, approve, pool-admin, cost, with commas between them");
-	c->name = str_dup(&r->call->arena, name);
-	c->description = str_dup(&r->call->arena, description);
+		return err_set(
+		        e, RC_INVALID,
+		        "scopes: must be one or more of read, approve, pool-admin and cost, separated by commas");
 	return RC_OK;
 }
 
@@ -87,14 +87,10 @@ static void put_call(struct json_out *o, struct request *r, const void *thing)
 static void submit(struct request *r, enum rc (*read)(struct request *r, struct service_account_call *c, struct err *e),
                    txn_fn *run, int status)
 {
-	struct service_account_call *c = arena_alloc(&r->call->arena, sizeof(*c));
-	struct err                   e = { 0 };
+	struct service_account_call *c = NEW_OF(r, struct service_account_call);
 
-	c->actor = r->actor;
-	c->request_id = str_from(r->id);
-	if (read(r, c, &e))
-		request_fail(r, &e);
-	else
+	*c = (struct service_account_call){ .actor = r->actor, .request_id = str_from(r->id) };
+	if (request_is_good(r, read(r, c, &r->e)))
 		view_submit(r, run, c, WRITES, status, put_call);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_api.c - the routes of the simulated cloud: look at it, disturb it, do in it what outsiders do. For development
+ * sim_api.c - the routes of the simulated cloud: look at it, break it, change it as outsiders would. For development
  * only: without a simulated world there is nothing at these paths.
  *
- * A call of the world blocks, so a thread does it. Every call answers with the world as it is afterwards.
+ * Calls to the world block, so a thread makes them. Every call answers with the world as it is afterwards.
  *
- * Bodies are strict: members that are not known, of the wrong type or out of range are all named in one reply.
+ * Bodies are strict: one reply names all members that are unknown, of the wrong type or out of range.
  */
 #include <math.h>
 
@@ -19,9 +19,11 @@
 
 enum { WORLD_BYTES_MAX = 8 * 1024 * 1024, SECONDS_MAX = 31 * 86400, NAME_SHOWN = 40 };
 
+enum sim_act { LOOK, SET_FAULTS, ADD_ACCOUNTS, MOVE_ACCOUNT, SET_RATE };
+
 struct sim_work {
 	struct world *world;
-	enum rc (*act)(struct sim_work *w, struct err *e); /* NULL: only look */
+	enum sim_act  act;
 
 	struct str         account_id, from, to;
 	int64_t            count, micro_usd;
@@ -32,12 +34,26 @@ struct sim_work {
 
 /* --- running it --- */
 
-/* The cloud's own code is for its callers; ours are a closed list: so it goes into the message. */
+static enum rc act(struct sim_work *w, struct err *e)
+{
+	const struct world_ops *ops = w->world->ops;
+
+	switch (w->act) {
+	case LOOK: break;
+	case SET_FAULTS: ops->set_rules(w->world, &w->rules); break;
+	case ADD_ACCOUNTS: return ops->add_accounts(w->world, w->count, e);
+	case MOVE_ACCOUNT: return ops->move(w->world, w->account_id, w->from, w->to, e);
+	case SET_RATE: return ops->set_rate(w->world, w->account_id, w->micro_usd, e);
+	}
+	return RC_OK;
+}
+
+/* The cloud's error code goes into the message: ours are a closed list. */
 static enum rc run(struct request *r, void *arg, struct err *e)
 {
 	struct sim_work *w = arg;
 	struct err       cause = { 0 };
-	enum rc          rc = w->act ? w->act(w, &cause) : RC_OK;
+	enum rc          rc = act(w, &cause);
 
 	(void)r;
 	buf_init(&w->shown, WORLD_BYTES_MAX);
@@ -172,13 +188,6 @@ static void read_rules(struct request *r, const json_t *body, struct sim_work *w
 	w->rules.count = json_array_size(list);
 }
 
-static enum rc act_rules(struct sim_work *w, struct err *e)
-{
-	(void)e;
-	w->world->ops->set_rules(w->world, &w->rules);
-	return RC_OK;
-}
-
 /* --- accounts --- */
 
 static void read_count(struct request *r, const json_t *body, struct sim_work *w, struct mistakes *p)
@@ -187,20 +196,10 @@ static void read_count(struct request *r, const json_t *body, struct sim_work *w
 	w->count = read_number(p, body, "", "count", 1, WORLD_ADD_MAX, -1);
 }
 
-static enum rc act_add(struct sim_work *w, struct err *e)
-{
-	return w->world->ops->add_accounts(w->world, w->count, e);
-}
-
 static void read_move(struct request *r, const json_t *body, struct sim_work *w, struct mistakes *p)
 {
 	w->from = read_text(p, r, body, "from");
 	w->to = read_text(p, r, body, "to");
-}
-
-static enum rc act_move(struct sim_work *w, struct err *e)
-{
-	return w->world->ops->move(w->world, w->account_id, w->from, w->to, e);
 }
 
 static void read_rate(struct request *r, const json_t *body, struct sim_work *w, struct mistakes *p)
@@ -214,30 +213,33 @@ static void read_rate(struct request *r, const json_t *body, struct sim_work *w,
 		w->micro_usd = llround(json_number_value(usd) * 1e6);
 }
 
-static enum rc act_rate(struct sim_work *w, struct err *e)
-{
-	return w->world->ops->set_rate(w->world, w->account_id, w->micro_usd, e);
-}
-
 /* --- routes --- */
 
-/* What a call does, and what its body must be: an object with no members but these. */
-struct sim_act {
+/* The body of a call: an object with no members but these. */
+struct sim_body {
 	const char *must, *words;
 	void (*read)(struct request *r, const json_t *body, struct sim_work *w, struct mistakes *p);
-	enum rc (*act)(struct sim_work *w, struct err *e);
 };
 
-static enum rc read_body(struct request *r, const struct sim_act *a, struct sim_work *w, struct err *e)
+/* clang-format off */
+static const struct sim_body bodies[] = {
+	[SET_FAULTS] = { "like {\"faults\": [{\"fault\": \"throttle\", \"per_mille\": 100}]}", "faults", read_rules },
+	[ADD_ACCOUNTS] = { "like {\"count\": 10}", "count", read_count },
+	[MOVE_ACCOUNT] = { "like {\"from\": \"Active\", \"to\": \"Exit\"}", "from to", read_move },
+	[SET_RATE] = { "like {\"usd_per_hour\": 1.25}", "usd_per_hour", read_rate },
+};
+/* clang-format on */
+
+static enum rc read_body(struct request *r, const struct sim_body *b, struct sim_work *w, struct err *e)
 {
 	CLEANUP(json_freep) json_t *body = NULL;
 	struct mistakes             p = { .used = 0 };
-	enum rc                     rc = ops_read_object(r, a->must, NULL, &body, e);
+	enum rc                     rc = ops_read_object(r, b->must, NULL, &body, e);
 
 	if (rc)
 		return rc;
-	check_members(&p, body, "", a->words);
-	a->read(r, body, w, &p);
+	check_members(&p, body, "", b->words);
+	b->read(r, body, w, &p);
 	if (!p.used)
 		return RC_OK;
 	if (p.left_out)
@@ -245,29 +247,22 @@ static enum rc read_body(struct request *r, const struct sim_act *a, struct sim_
 	return err_set(e, RC_INVALID, "%s", p.e.msg);
 }
 
-static void serve(struct request *r, const struct sim_act *a)
+static void serve(struct request *r, enum sim_act act)
 {
 	struct sim_work *w = NEW_OF(r, struct sim_work);
 
 	w->world = r->api->options.world;
 	w->account_id = r->params[0];
-	w->act = a->act;
+	w->act = act;
 	if (request_is_good(r, (!w->world &&
 	                        err_set(&r->e, RC_NOT_FOUND,
 	                                "there is no simulated cloud here: it is for development (serve --dev)")) ||
-	                               (a->read && read_body(r, a, w, &r->e))))
+	                               (bodies[act].read && read_body(r, &bodies[act], w, &r->e))))
 		blocking_start(r, BLOCKING_SIM, run, answer, w);
 }
 
-static const struct sim_act look = { 0 };
-static const struct sim_act faults = { "like {\"faults\": [{\"fault\": \"throttle\", \"per_mille\": 100}]}", "faults",
-	                               read_rules, act_rules };
-static const struct sim_act add = { "like {\"count\": 10}", "count", read_count, act_add };
-static const struct sim_act move = { "like {\"from\": \"Active\", \"to\": \"Exit\"}", "from to", read_move, act_move };
-static const struct sim_act rate = { "like {\"usd_per_hour\": 1.25}", "usd_per_hour", read_rate, act_rate };
-
-HANDLER(sim_show, serve(r, &look))
-HANDLER(sim_faults, serve(r, &faults))
-HANDLER(sim_add, serve(r, &add))
-HANDLER(sim_move, serve(r, &move))
-HANDLER(sim_rate, serve(r, &rate))
+HANDLER(sim_show, serve(r, LOOK))
+HANDLER(sim_faults, serve(r, SET_FAULTS))
+HANDLER(sim_add, serve(r, ADD_ACCOUNTS))
+HANDLER(sim_move, serve(r, MOVE_ACCOUNT))
+HANDLER(sim_rate, serve(r, SET_RATE))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spend_api.c - what a running lease has spent so far, by service and by day: the statement of a lease that has not ended.
+ * spend_api.c - what a running lease has spent so far, by service and by day: the statement of a lease that has not
+ * ended.
  *
- * The cloud is asked while the caller waits, by a thread, for its answers block. Days are whole: the first one begins at the midnight before
- * the lease, as the figures of the monitor do.
+ * A thread asks the cloud while the caller waits: the calls block. Days are whole: the first one begins at the midnight
+ * before the lease, as in the monitor's figures.
  */
 #include "base/json.h"
 #include "domain/lease.h"
@@ -78,12 +79,10 @@ void handle_lease_spend(struct request *r)
 	const struct api_options *o = &r->api->options;
 	struct spend_work        *w = NEW_OF(r, struct spend_work);
 
-	if (!rights_own_lease(r, &w->call.owner_email, &w->call.uuid))
+	if (!rights_own_lease(r, &w->call.owner_email, &w->call.uuid) ||
+	    !request_is_good(r, (!o->cloud || !o->cloud->costs) &&
+	                                err_set(&r->e, RC_UNAVAILABLE, "there is no cloud here to ask for costs")))
 		return;
-	if (!o->cloud || !o->cloud->costs) {
-		request_refuse(r, RC_UNAVAILABLE, "there is no cloud here that could tell costs");
-		return;
-	}
 	w->call.by = r->by;
 	w->call.policy = rights_policy(r);
 	w->store = o->store;

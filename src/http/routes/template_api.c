@@ -2,9 +2,9 @@
 /*
  * template_api.c - the routes of lease templates.
  *
- * Who is only a user sees no private template: it is left out of lists, whose pages may be short for it, and there is
- * no such one when he names it. A blueprint that would not be deployed cannot be attached. A replacement may have its
- * name, which is passed over: web pages from before there were blueprints send back all that they were given.
+ * Someone with only the role User sees no private templates: lists leave them out, so a page may be short, and asking
+ * for one by name finds nothing. A blueprint cannot be attached, because none is deployed here. A replacement may have
+ * the blueprint's name, which is ignored: older web pages send back everything they were given.
  */
 #include "base/json.h"
 #include "domain/lease_template.h"
@@ -34,12 +34,10 @@ static void put_template(struct json_out *o, struct request *r, const void *thin
 	         member_bool("requiresApproval", t->requires_approval), member_str("createdBy", t->created_by),
 	         member_word("visibility", template_visibility_names[t->visibility]),
 	         member_if_any(member_str("costReportGroup", t->cost_group)),
-	         member_text("blueprintId", t->blueprint_id));
-	if (t->blueprint_id.n)
-		json_put_str(o, "blueprintName", t->blueprint_name);
-	else
-		json_put_null(o, "blueprintName");
-	JSON_PUT(o, member_if_any(member_micro("maxSpend", t->max_spend)),
+	         member_text("blueprintId", t->blueprint_id),
+	         t->blueprint_id.n ? member_str("blueprintName", t->blueprint_name)
+	                           : member_raw("blueprintName", STR("")),
+	         member_if_any(member_micro("maxSpend", t->max_spend)),
 	         member_if_any(member_raw("budgetThresholds", t->budget_thresholds)),
 	         member_hours("leaseDurationInHours", t->duration_ms),
 	         member_if_any(member_raw("durationThresholds", t->duration_thresholds)));
@@ -131,7 +129,7 @@ static bool read_template(struct request *r, struct template_call *c)
 	                   "must be null: no blueprint is deployed here", &t->blueprint_id);
 	t->visibility = (enum template_visibility)visibility;
 	t->created_by = c->by.email;
-	if (!c->is_new) /* clients send it back; who made the template stays who made it */
+	if (!c->is_new) /* clients send it back; it does not change */
 		(void)part_checked(&body.whole, "createdBy", REQUIRED, email_is_ok, "must be an email address",
 		                   &ignored);
 	read_budget(&body.whole, t);

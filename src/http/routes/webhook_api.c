@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * webhook_api.c - the routes of webhooks: who is told by HTTP.
+ * webhook_api.c - the routes of webhooks: who is told of events by HTTP.
  *
- * The secret is in the reply to the call that makes the webhook, and nowhere else. What fields may hold is checked by
- * kernel/edge/webhook.c; here only that they are of the right type and that no other is there. After a change the
- * kernel on this node is told at once whether there is anybody to be told; other nodes find out by themselves.
+ * The secret is in the reply to the call that creates the webhook, and nowhere else. kernel/edge/webhook.c checks what
+ * fields may hold; here only their types are checked, and that there are no others. After a change the kernel on this
+ * node learns at once whether there are any webhooks; other nodes find out by themselves.
  */
 #include "base/json.h"
 #include "http/api/ops.h"
@@ -22,39 +22,25 @@ static void put_webhook(struct json_out *o, struct request *r, const void *thing
 
 /* --- reading a body --- */
 
-static enum rc read_text(const json_t *body, struct request *r, const char *name, struct str *ret, struct err *e)
-{
-	struct str text;
-
-	if (!json_get_text(body, name, &text))
-		return err_set(e, RC_INVALID, "%s must be a text", name);
-	*ret = str_dup(&r->call->arena, text);
-	return RC_OK;
-}
-
 static enum rc read_fields(struct request *r, struct webhook_call *c, struct err *e)
 {
+	const struct {
+		const char *name;
+		struct str *to;
+	} texts[] = { { "url", &c->fields.url },
+		      { "filter", &c->fields.filter },
+		      { "secret", &c->fields.secret },
+		      { "description", &c->fields.description } };
 	CLEANUP(json_freep) json_t *body = NULL;
 	const json_t               *paused;
-	const char                 *name;
-	json_t                     *value;
-	enum rc rc = ops_read_object(r, "{\"url\": \"https://...\", \"filter\": \"Alarm*\", ...}", NULL, &body, e);
+	enum rc                     rc = ops_read_object(r, "{\"url\": \"https://...\", \"filter\": \"Alarm*\", ...}",
+	                                                 "url, filter, secret, description, paused", &body, e);
 
 	if (rc)
 		return rc;
-	json_object_foreach(body, name, value)
-	{
-		if (!ops_is_word("url filter secret description paused", name))
-			return err_set(
-			        e, RC_INVALID,
-			        "a webhook has no member '%.40s'; it has url, filter, secret, description and paused",
-			        name);
-	}
-	if ((rc = read_text(body, r, "url", &c->fields.url, e)) ||
-	    (rc = read_text(body, r, "filter", &c->fields.filter, e)) ||
-	    (rc = read_text(body, r, "secret", &c->fields.secret, e)) ||
-	    (rc = read_text(body, r, "description", &c->fields.description, e)))
-		return rc;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (!json_take_text(body, texts[i].name, &r->call->arena, texts[i].to))
+			return err_set(e, RC_INVALID, "%s must be a text", texts[i].name);
 	paused = json_object_get(body, "paused");
 	c->sets_paused = paused && !json_is_null(paused);
 	if (c->sets_paused && !json_is_boolean(paused))
@@ -86,11 +72,10 @@ enum { NAMES_ONE = 1, HAS_FIELDS = 2 };
 
 static void submit(struct request *r, unsigned reads, txn_fn *run, enum view_access access, int status, put_fn *put)
 {
-	struct webhook_call *c = arena_alloc(&r->call->arena, sizeof(*c));
+	struct webhook_call *c = NEW_OF(r, struct webhook_call);
 
-	c->actor = r->actor;
+	*c = (struct webhook_call){ .actor = r->actor, .request_id = str_from(r->id) };
 	c->allows_private = r->api->options.webhooks_may_be_private;
-	c->request_id = str_from(r->id);
 	r->shown = &c->webhook;
 	if (request_is_good(r, (reads & NAMES_ONE && ops_read_id(r, "webhook", &c->id, &r->e)) ||
 	                               (reads & HAS_FIELDS && read_fields(r, c, &r->e))))

@@ -59,23 +59,22 @@ static const struct {
 	const char *text;
 } statuses[] = {
 	{ 200, "Done." },
-	{ 201, "Newly claimed, or made." },
-	{ 202, "Taken in, or it goes on; GET admin/jobs shows the end of a job." },
+	{ 201, "Newly claimed, or created." },
+	{ 202, "Accepted, or still running; GET admin/jobs shows how a job ended." },
 	{ 302, "Go to the address in the Location header." },
-	{ 400,
-	  "A parameter is missing, malformed, out of range or not known; or there is a body where none is taken." },
-	{ 401, "No token, or not a known one." },
+	{ 400, "A parameter is missing, malformed, out of range or unknown; or there is a body where none is taken." },
+	{ 401, "No token, or an unknown one." },
 	{ 403, "The token or the track may not do this." },
-	{ 404, "There is no such thing." },
-	{ 405, "Not with this method; the Allow header names the right ones." },
+	{ 404, "Not found." },
+	{ 405, "Wrong method; the Allow header lists the right ones." },
 	{ 409, "The state does not allow it, or no sandbox is free." },
 	{ 413, "The body is larger than this call takes: 4096 bytes, webhooks 16384, documents 262144, "
 	       "the inbox 1048576 with a valid token." },
 	{ 415, "The body is missing, is not JSON, or says that it is something else." },
-	{ 422, "Understood, but not as things are: the state does not allow it, or something is under way." },
+	{ 422, "Understood, but not possible now: the state does not allow it, or an operation is in progress." },
 	{ 429, "Too many requests; Retry-After says when to try again." },
 	{ 500, "Something went wrong here; the log has the details under the request_id." },
-	{ 503, "Cannot be served now; the message says why." },
+	{ 503, "Not available now; the message says why." },
 };
 
 /* The word with this number, or an empty one. */

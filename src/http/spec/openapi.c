@@ -30,7 +30,7 @@ static struct json_member ref(struct writer *w, const char *kind, struct str nam
 
 /* --- schemas --- */
 
-/* Its "type": one name, or with null a list of two. */
+/* Its "type": one name; if it may be null, a list of two. */
 static struct json_member type(struct writer *w, const char *name, bool is_nullable)
 {
 	return is_nullable ? member_raw("type", str_format(w->arena, "[\"%s\",\"null\"]", name))
@@ -208,7 +208,7 @@ static void mark_errors(bool *is_used)
 	}
 }
 
-/* With a status that a client may wait out comes when to try again. */
+/* Where waiting may help, Retry-After says for how long. */
 static void put_error_replies(struct writer *w)
 {
 	bool is_used[600 - ERROR_STATUS_FROM] = { false };
@@ -341,23 +341,18 @@ struct str openapi_text(struct str base_path, struct arena *a)
 
 static const char intro[] =
         "# The API\n\n"
-        "Every route, in one table. Parameters, bodies and replies are in the OpenAPI 3.1 document, "
-        "which every server\n"
-        "serves:\n\n"
+        "Every route, in one table. Every server serves its parameters, bodies and replies as OpenAPI 3.1:\n\n"
         "    curl http://127.0.0.1:8080/v1/openapi.json\n\n"
-        "What the calls do is in [broker.md](broker.md) and [lease-api.md](lease-api.md). "
-        "This page is made by `make docs`:\n"
+        "What the calls do is in [broker.md](broker.md) and [lease-api.md](lease-api.md). `make docs` makes this page:\n"
         "change `src/http/api/routes.def`, not the page.\n\n"
-        "`{base}` is `API_BASE_PATH`, `/v1` by default. Whoever calls sends `Authorization: Bearer TOKEN`:\n\n"
-        "| who | which token |\n"
-        "|---|---|\n"
+        "`{base}` is `API_BASE_PATH`, `/v1` by default. Callers send `Authorization: Bearer TOKEN`:\n\n"
+        "| who | which token |\n|---|---|\n"
         "| anybody | none |\n"
         "| track | one of `BROKER_API_TOKEN` |\n"
         "| operator | one of `BROKER_ADMIN_TOKEN`, or that of an admin's sign-in |\n"
         "| sender | one of `LEASEHOLD_INBOX_TOKENS`, or an operator's |\n"
         "| person | that of a sign-in, or a service account's key; the role decides, see [sign-in.md](sign-in.md) |\n\n"
-        "| method | path | who | what |\n"
-        "|---|---|---|---|\n";
+        "| method | path | who | what |\n|---|---|---|---|\n";
 
 void apidoc_write(struct buf *b)
 {
