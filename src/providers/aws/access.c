@@ -102,27 +102,14 @@ struct set_list {
 	size_t       count;
 };
 
-static struct str make_sets(void *arg, struct str token, struct arena *a)
-{
-	const struct set_list *l = arg;
-
-	return JSON_OF(a, member_str("InstanceArn", l->instance), member_int("MaxResults", 100),
-	               member_if_any(member_str("NextToken", token)));
-}
-
-static enum rc take_sets(void *arg, const json_t *page, struct err *e)
+static enum rc take_set(void *arg, const json_t *item, struct err *e)
 {
 	struct set_list *l = arg;
-	const json_t    *item;
-	size_t           i;
 
-	json_array_foreach(json_object_get(page, "PermissionSets"), i, item)
-	{
-		if (l->count == SETS_MAX)
-			return err_set(e, RC_TOO_LARGE, "Identity Center has more than %d permission sets", SETS_MAX);
-		if (json_is_string(item))
-			l->arns[l->count++] = str_dup(&l->arena, str_from(json_string_value(item)));
-	}
+	if (l->count == SETS_MAX)
+		return err_set(e, RC_TOO_LARGE, "Identity Center has more than %d permission sets", SETS_MAX);
+	if (json_is_string(item))
+		l->arns[l->count++] = str_dup(&l->arena, str_from(json_string_value(item)));
 	return RC_OK;
 }
 
@@ -155,7 +142,7 @@ static enum rc find_sets(struct aws_access *x, struct set_list *l, struct err *e
 		if (rc == RC_NOT_FOUND) /* deleted meanwhile */
 			continue;
 		if (rc)
-			return err_set_code(e, rc, why.code, "%s", why.msg);
+			return err_pass(e, rc, &why);
 		(void)json_get_text(json_object_get(reply, "PermissionSet"), "Name", &name);
 		number = set_number(x, name);
 		if (number == AWS_PERMISSION_SETS || x->arns[number].n)
@@ -169,14 +156,16 @@ static enum rc find_sets(struct aws_access *x, struct set_list *l, struct err *e
 static enum rc read_names(struct aws_access *x, struct str instance, struct err *e)
 {
 	struct set_list   l = { .instance = instance, .arns = mem_new_array(struct str, SETS_MAX) };
-	struct aws_paging paging = {
-		.op = &list_sets, .token = "NextToken", .make = make_sets, .each = take_sets, .arg = &l
-	};
-	enum rc rc;
+	struct str        body = JSON_OF(&l.arena, member_str("InstanceArn", instance), member_int("MaxResults", 100));
+	struct aws_paging paging = { .call = { .op = &list_sets, .body = body },
+		                     .token = "NextToken",
+		                     .list = "PermissionSets",
+		                     .each = take_set,
+		                     .arg = &l };
+	enum rc           rc;
 
 	arena_reset(&x->names);
-	for (int i = 0; i < AWS_PERMISSION_SETS; i++)
-		x->arns[i] = STR("");
+	memset(x->arns, 0, sizeof(x->arns));
 	x->named_ms = 0;
 	rc = aws_pages(x->caller, &paging, e);
 	if (!rc && !(rc = find_sets(x, &l, e)))
@@ -204,10 +193,9 @@ static enum rc find_set(struct aws_access *x, int number, struct str instance, s
 
 static void forget_names(struct aws_access *x)
 {
-	pthread_mutex_lock(&x->naming);
-	x->named_ms = 0;
-	pthread_mutex_unlock(&x->naming);
 	aws_directory_forget_groups(x->o.directory);
+	LOCKED(&x->naming);
+	x->named_ms = 0;
 }
 
 /* An id instead of a name, as list() shows whom the directory does not know. */
@@ -255,15 +243,6 @@ struct listing {
 	size_t                   count, room;
 };
 
-static struct str make_assignments(void *arg, struct str token, struct arena *a)
-{
-	const struct listing *l = arg;
-
-	return JSON_OF(a, member_str("InstanceArn", l->ids.instance), member_str("AccountId", l->ids.account),
-	               member_str("PermissionSetArn", l->ids.set), member_int("MaxResults", 100),
-	               member_if_any(member_str("NextToken", token)));
-}
-
 static struct str name_of(struct aws_access *x, enum cloud_principal kind, struct str id, struct arena *a)
 {
 	struct str name;
@@ -286,32 +265,31 @@ static void add_assignment(struct listing *l, enum cloud_principal kind, struct 
 		                                          name_of(l->x, kind, id, l->arena), l->set_name };
 }
 
-static enum rc take_assignments(void *arg, const json_t *page, struct err *e)
+static enum rc take_assignment(void *arg, const json_t *item, struct err *e)
 {
 	struct listing *l = arg;
-	const json_t   *item;
 	struct str      id, kind;
-	size_t          i;
 
-	json_array_foreach(json_object_get(page, "AccountAssignments"), i, item)
-	{
-		if (!json_get_text(item, "PrincipalId", &id) || !json_get_text(item, "PrincipalType", &kind) || !id.n)
-			return err_set(e, RC_CORRUPT, "ListAccountAssignments: an assignment of nobody");
-		if (l->ids.principal.n)
-			l->has_principal = l->has_principal || str_eq(l->ids.principal, id);
-		else
-			add_assignment(l, str_eq(kind, STR("GROUP")) ? CLOUD_GROUP : CLOUD_USER, id);
-	}
+	if (!json_get_text(item, "PrincipalId", &id) || !json_get_text(item, "PrincipalType", &kind) || !id.n)
+		return err_set(e, RC_CORRUPT, "ListAccountAssignments: an assignment without a principal");
+	if (l->ids.principal.n)
+		l->has_principal = l->has_principal || str_eq(l->ids.principal, id);
+	else
+		add_assignment(l, str_eq(kind, STR("GROUP")) ? CLOUD_GROUP : CLOUD_USER, id);
 	return RC_OK;
 }
 
 static enum rc list_set(struct listing *l, struct err *e)
 {
-	struct aws_paging paging = { .op = &list_assignments,
-		                     .token = "NextToken",
-		                     .make = make_assignments,
-		                     .each = take_assignments,
-		                     .arg = l };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       body = JSON_OF(&a, member_str("InstanceArn", l->ids.instance),
+	                                                member_str("AccountId", l->ids.account), member_str("PermissionSetArn", l->ids.set),
+	                                                member_int("MaxResults", 100));
+	struct aws_paging                paging = { .call = { .op = &list_assignments, .body = body },
+		                                    .token = "NextToken",
+		                                    .list = "AccountAssignments",
+		                                    .each = take_assignment,
+		                                    .arg = l };
 
 	return aws_pages(l->x->caller, &paging, e);
 }
@@ -427,7 +405,7 @@ static enum rc follow(struct aws_access *x, const struct ids *ids, const struct 
 		if (!rc && ((rc = read_status(reply, ch, a, &request, &is_over, e)) || is_over))
 			return rc;
 		if (rc && rc != RC_UNAVAILABLE && rc != RC_LIMITED)
-			return err_set_code(e, rc == RC_NOT_FOUND ? RC_TIMEOUT : rc, why.code, "%s", why.msg);
+			return err_pass(e, rc == RC_NOT_FOUND ? RC_TIMEOUT : rc, &why);
 	}
 	return err_set(e, RC_TIMEOUT, "%s has no end after %ld s", ch->ask->name, waited_ms / 1000);
 }
@@ -465,7 +443,7 @@ static enum rc apply(struct aws_access *x, const struct cloud_assignment *as, co
 			rc = ask(x, ids, ch, a, &why);
 		}
 	}
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_pass(e, rc, &why);
 }
 
 static enum rc grant_here(struct aws_access *x, const struct cloud_assignment *as, struct ids *ids, struct arena *a,
@@ -473,18 +451,15 @@ static enum rc grant_here(struct aws_access *x, const struct cloud_assignment *a
 {
 	struct err why = { 0 };
 	bool       is_there;
-	enum rc    rc = look(x, ids, &is_there, &why);
+	enum rc    rc = err_forgive(e, look(x, ids, &is_there, e),
+	                            RC_NOT_FOUND); /* an old id of the set: apply() sees it */
 
-	if (rc == RC_NOT_FOUND) { /* the set, by an id that is an old one: apply() finds out */
-		err_clear(&why);
-		rc = RC_OK;
-	}
 	if (rc || is_there)
-		return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+		return rc;
 	rc = apply(x, as, &creation, ids, a, &why);
 	if (rc == RC_TIMEOUT && look(x, ids, &is_there, NULL) == RC_OK && is_there)
 		return RC_OK;
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_pass(e, rc, &why);
 }
 
 static enum rc revoke_here(struct aws_access *x, const struct cloud_assignment *as, struct ids *ids, struct arena *a,
@@ -497,25 +472,24 @@ static enum rc revoke_here(struct aws_access *x, const struct cloud_assignment *
 	if ((rc == RC_NOT_FOUND || rc == RC_TIMEOUT || rc == RC_CONFLICT) && look(x, ids, &is_there, NULL) == RC_OK &&
 	    !is_there)
 		return RC_OK;
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_pass(e, rc, &why);
 }
 
 static enum rc change_one(struct access *base, const struct cloud_assignment *as, bool is_grant, struct err *e)
 {
 	struct aws_access               *x = CONTAINER_OF(base, struct aws_access, base);
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct err                       why = { 0 };
 	struct ids                       ids;
 	int                              place = 0;
-	enum rc                          rc = name_ids(x, as, &a, &ids, &why);
+	enum rc                          rc = name_ids(x, as, &a, &ids, e);
 
-	if (rc == RC_NOT_FOUND && !is_grant)
-		return RC_OK; /* neither a set nor a person that is not there has anything */
-	if (!rc && !(rc = enter(x, as->account_id, &place, &why))) {
-		rc = is_grant ? grant_here(x, as, &ids, &a, &why) : revoke_here(x, as, &ids, &a, &why);
-		leave(x, place);
-	}
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	if (rc == RC_NOT_FOUND && !is_grant) /* neither a set nor a person that is not there has anything */
+		return err_forgive(e, rc, RC_NOT_FOUND);
+	if (rc || (rc = enter(x, as->account_id, &place, e)))
+		return rc;
+	rc = is_grant ? grant_here(x, as, &ids, &a, e) : revoke_here(x, as, &ids, &a, e);
+	leave(x, place);
+	return rc;
 }
 
 static enum rc grant(struct access *base, const struct cloud_assignment *as, struct err *e)
@@ -536,10 +510,12 @@ static enum rc list(struct access *base, struct str account_id, struct arena *a,
 	struct aws_access  *x = CONTAINER_OF(base, struct aws_access, base);
 	struct listing      l = { .x = x, .arena = a };
 	struct aws_instance instance;
-	enum rc             rc = aws_centre_get(x->o.centre, &instance, e);
+	enum rc             rc;
 
-	if (!rc && !str_is_digits(account_id, 12))
-		rc = err_set(e, RC_INVALID, "an account id must have 12 digits, not '%.*s'", STR_ARG(account_id));
+	if (!str_is_digits(account_id, 12))
+		return err_set(e, RC_INVALID, "an account id must have 12 digits, not '%.*s'", STR_ARG(account_id));
+	if ((rc = aws_centre_get(x->o.centre, &instance, e)))
+		return rc;
 	l.ids = (struct ids){ .instance = instance.arn, .account = account_id };
 	for (int i = 0; !rc && i < AWS_PERMISSION_SETS; i++) {
 		if (!x->o.sets[i].n || (rc = find_set(x, i, instance.arn, a, &l.ids.set, e)) || !l.ids.set.n)

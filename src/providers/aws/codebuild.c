@@ -215,12 +215,10 @@ static enum rc ask_build(struct aws_codebuild *b, const struct aws_build *build,
 	struct err                  why = { 0 };
 	enum rc                     rc = aws_do(b->o.caller, &start_build, make_build(b, build, a), a, &reply, &why);
 
-	if (rc == RC_TIMEOUT) { /* it may have been started */
-		if (find_build(b, build->key, a, ret, NULL) == RC_OK && ret->n)
-			return RC_OK;
-	}
+	if (rc == RC_TIMEOUT && find_build(b, build->key, a, ret, NULL) == RC_OK && ret->n)
+		return RC_OK; /* it was started */
 	if (rc)
-		return err_set_code(e, rc, why.code, "%s", why.msg);
+		return err_pass(e, rc, &why);
 	if (!json_take_text(json_object_get(reply, "build"), "id", a, ret) || !ret->n)
 		return err_set(e, RC_TIMEOUT, "StartBuild: the answer has no id");
 	return RC_OK;

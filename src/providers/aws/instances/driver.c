@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "providers/aws/instances/content.h"
 #include "providers/aws/instances/cognito.h"
@@ -129,7 +130,7 @@ enum rc site_make_once(struct site *s, enum instance_resource kind, site_find_fn
 			made = ret->is_there ? RC_OK : made == RC_CONFLICT ? RC_UNAVAILABLE : made;
 		}
 		if (made)
-			return err_set_code(e, made, why.code, "%s", why.msg);
+			return err_pass(e, made, &why);
 	}
 	if (!str_eq(ret->key, s->spec->instance))
 		return err_set(e, RC_CONFLICT, "tenant %.*s has the %s of %s%.*s", STR_ARG(s->tenant),
@@ -144,7 +145,6 @@ bool site_wait(struct site *s, long ms)
 {
 	struct aws_instances *x = s->x;
 	struct timespec       until;
-	bool                  may_go_on;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += ms / 1000;
@@ -153,12 +153,10 @@ bool site_wait(struct site *s, long ms)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
-	pthread_mutex_lock(&x->lock);
+	LOCKED(&x->lock);
 	while (!x->is_stopped && pthread_cond_timedwait(&x->changed, &x->lock, &until) == 0)
 		;
-	may_go_on = !x->is_stopped;
-	pthread_mutex_unlock(&x->lock);
-	return may_go_on;
+	return !x->is_stopped;
 }
 
 enum rc site_wait_for(struct site *s, enum rc (*is_done)(struct site *s, bool *ret, struct err *e), const char *what,
@@ -233,14 +231,11 @@ static enum rc check(struct instance_driver *d, struct str tenant, enum instance
 static enum rc change(struct instance_driver *d, struct str tenant, const struct instance_spec *spec, site_fn *run,
                       struct err *e)
 {
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, spec, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, spec, &a, e);
 
-	if (!rc)
-		rc = run(&s, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : run(&s, e);
 }
 
 static enum rc delete_resource(struct instance_driver *d, struct str tenant, enum instance_resource kind, struct err *e)
@@ -252,14 +247,11 @@ static enum rc delete_resource(struct instance_driver *d, struct str tenant, enu
 
 static enum rc scale(struct instance_driver *d, struct str tenant, int64_t desired, struct err *e)
 {
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, NULL, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
 
-	if (!rc)
-		rc = ecs_scale(&s, desired, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : ecs_scale(&s, desired, e);
 }
 
 static enum rc tasks(struct instance_driver *d, struct str tenant, struct arena *a, struct instance_tasks *ret,
@@ -273,14 +265,11 @@ static enum rc tasks(struct instance_driver *d, struct str tenant, struct arena 
 
 static enum rc set_route(struct instance_driver *d, struct str tenant, enum instance_route to, struct err *e)
 {
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, NULL, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
 
-	if (!rc)
-		rc = alb_set(&s, to, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : alb_set(&s, to, e);
 }
 
 static enum rc configure(struct instance_driver *d, const struct instance_spec *spec, struct err *e)
@@ -297,27 +286,22 @@ static enum rc archive(struct instance_driver *d, struct str tenant, struct str 
 	return rc ? rc : content_archive(&s, name, ret_outputs, e);
 }
 
-static enum rc with_name(struct instance_driver *d, struct str tenant, struct str name,
-                         enum rc (*run)(struct site *s, struct str name, struct err *e), struct err *e)
-{
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, NULL, &a, e);
-
-	if (!rc)
-		rc = run(&s, name, e);
-	arena_fini(&a);
-	return rc;
-}
-
 static enum rc restore(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	return with_name(d, tenant, name, content_restore, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
+
+	return rc ? rc : content_restore(&s, name, e);
 }
 
 static enum rc drop_archive(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	return with_name(d, tenant, name, content_drop, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
+
+	return rc ? rc : content_drop(&s, name, e);
 }
 
 static enum rc rotate(struct instance_driver *d, struct str tenant, struct err *e)
@@ -355,14 +339,11 @@ static enum rc people(struct instance_driver *d, struct str tenant, struct arena
 static enum rc remove_person(struct instance_driver *d, struct str tenant, struct str email, bool *ret_was_there,
                              struct err *e)
 {
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, NULL, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
 
-	if (!rc)
-		rc = people_remove(&s, email, ret_was_there, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : people_remove(&s, email, ret_was_there, e);
 }
 
 static enum rc logs(struct instance_driver *d, struct str tenant, int64_t from_ms, int64_t to_ms, size_t max,
@@ -434,10 +415,9 @@ void aws_instances_stop(struct instance_driver *d)
 {
 	struct aws_instances *x = of(d);
 
-	pthread_mutex_lock(&x->lock);
+	LOCKED(&x->lock);
 	x->is_stopped = true;
 	pthread_cond_broadcast(&x->changed);
-	pthread_mutex_unlock(&x->lock);
 }
 
 void aws_instances_close(struct instance_driver *d)

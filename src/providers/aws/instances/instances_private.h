@@ -68,7 +68,7 @@ MUST_CHECK enum rc site_init(struct site *s, struct instance_driver *d, struct s
 /* The same for each try of making the same thing for the same instance. */
 struct str site_token(const struct site *s, const char *what);
 
-/* One call within SITE_CALL_MS. */
+/* One call within SITE_CALL_MS; ret may be NULL. */
 MUST_CHECK enum rc site_do(struct site *s, const struct aws_op *op, struct str body, json_t **ret, struct err *e);
 
 /* The four tags, in the two ways in which JSON services want them; more: one more tag, or NULL. */

@@ -25,18 +25,12 @@ static struct str mark_of(const struct site *s, const struct task_order *o)
 	return str_format(s->a, "leasehold-%s-%.*s", o->what, SITE_TOKEN_SIZE - 1, hash_hex(s->a, &hash).p);
 }
 
-static struct str cluster_and(const struct site *s, struct json_member a, struct json_member b)
-{
-	return JSON_OF(s->a, member_str("cluster", s->x->o.cluster), a, b);
-}
-
 /* --- finding it --- */
 
 static enum rc describe(struct site *s, struct str arns_json, json_t **ret, struct err *e)
 {
 	return site_do(s, &describe_tasks,
-	               cluster_and(s, member_raw("tasks", arns_json), member_if(false, (struct json_member){ 0 })), ret,
-	               e);
+	               JSON_OF(s->a, member_str("cluster", s->x->o.cluster), member_raw("tasks", arns_json)), ret, e);
 }
 
 /* -1: it has not ended. -2: it has ended, and its container never ran. */
@@ -70,8 +64,9 @@ static enum rc find_task(struct site *s, const struct task_order *o, bool is_ove
 
 	*ret = STR("");
 	rc = site_do(s, &list_tasks,
-	             cluster_and(s, member_str("family", family_name(s, o->family)),
-	                         member_word("desiredStatus", is_over ? "STOPPED" : "RUNNING")),
+	             JSON_OF(s->a, member_str("cluster", s->x->o.cluster),
+	                     member_str("family", family_name(s, o->family)),
+	                     member_word("desiredStatus", is_over ? "STOPPED" : "RUNNING")),
 	             &list, e);
 	arns = json_object_get(list, "taskArns");
 	if (rc || !json_array_size(arns) || (rc = describe(s, json_dump(s->a, arns), &tasks, e)))
@@ -126,7 +121,7 @@ static enum rc start(struct site *s, const struct task_order *o, struct str *ret
 	if (rc == RC_TIMEOUT && !find_task(s, o, false, ret, NULL) && ret->n)
 		return RC_OK;
 	if (rc)
-		return err_set_code(e, rc, lost.code, "%s", lost.msg);
+		return err_pass(e, rc, &lost);
 	if (!json_take_text(json_array_get(json_object_get(made, "tasks"), 0), "taskArn", s->a, ret) || !ret->n) {
 		json_take_text(json_array_get(json_object_get(made, "failures"), 0), "reason", s->a, &why);
 		return err_set(e, RC_UNAVAILABLE, "the task '%s' did not start: %.*s", o->what, STR_ARG(why));
