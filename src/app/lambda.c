@@ -138,9 +138,9 @@ static enum rc start(struct function *f, struct err *e)
 	f->p.metrics = metrics_new();
 	f->p.clock = clock_real;
 	id_uuid(f->p.node);
-	if ((rc = open_store(f, e)) || (rc = aws_parts_new(&f->p, e)) || (rc = guard_parts_new(&f->p, e)) ||
-	    (rc = messages_new(&f->p, e)))
+	if ((rc = open_store(f, e)) || (rc = aws_parts_new(&f->p, e)) || (rc = guard_parts_new(&f->p, e)))
 		return rc;
+	messages_new(&f->p);
 	make_jobs(f);
 	return wiring_open(&f->p, &f->wiring, e);
 }

@@ -471,8 +471,10 @@ static enum rc start(struct server *s, struct err *e)
 	    (rc = aws_parts_new(&s->p, e)) ||
 	    (rc = signin_open(s->p.config, s->p.store.store, aws_parts_directory(s->p.aws), &s->p.signin, e)) ||
 	    (lease_parts_is_wanted(c) && (rc = lease_parts_new(&s->p, e))) ||
-	    (guard_parts_is_wanted(c) && (rc = guard_parts_new(&s->p, e))) || (rc = instance_parts_new(&s->p, e)) ||
-	    (rc = messages_new(&s->p, e)) || (rc = aws_parts_probe(s->p.aws, e)))
+	    (guard_parts_is_wanted(c) && (rc = guard_parts_new(&s->p, e))) || (rc = instance_parts_new(&s->p, e)))
+		return rc;
+	messages_new(&s->p);
+	if ((rc = aws_parts_probe(s->p.aws, e)))
 		return rc;
 	make_jobs(s);
 	is_alone = s->p.store.kind == APP_SQLITE;

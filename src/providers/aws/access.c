@@ -17,10 +17,10 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -254,13 +254,7 @@ static struct str name_of(struct aws_access *x, enum cloud_principal kind, struc
 
 static void add_assignment(struct listing *l, enum cloud_principal kind, struct str id)
 {
-	if (l->count == l->room) {
-		struct cloud_assignment *more = arena_alloc(l->arena, (l->room = 2 * l->room + 8) * sizeof(*more));
-
-		if (l->count)
-			memcpy(more, l->items, l->count * sizeof(*more));
-		l->items = more;
-	}
+	l->items = arena_grow(l->arena, l->items, l->count, &l->room, sizeof(*l->items));
 	l->items[l->count++] = (struct cloud_assignment){ str_dup(l->arena, l->ids.account), kind,
 		                                          name_of(l->x, kind, id, l->arena), l->set_name };
 }
@@ -350,16 +344,12 @@ void aws_access_stop(struct aws_access *x)
 /* False: it was stopped. */
 static bool wait_ms(struct aws_access *x, long ms)
 {
-	struct timespec until;
+	int64_t until_ms = mono_now().ms + ms;
 
-	if (x->o.wait) {
+	if (x->o.wait)
 		x->o.wait(x->o.wait_arg, ms);
-		ms = 0;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
 	LOCKED(&x->lock);
-	while (ms && !x->is_stopped && pthread_cond_timedwait(&x->is_changed, &x->lock, &until) == 0)
+	while (!x->o.wait && !x->is_stopped && cond_wait_until(&x->is_changed, &x->lock, until_ms))
 		;
 	return !x->is_stopped;
 }
@@ -539,17 +529,13 @@ static const struct access_ops ops = { grant, revoke, list };
 struct aws_access *aws_access_new(const struct aws_access_options *o)
 {
 	struct aws_access *x = mem_new(struct aws_access);
-	pthread_condattr_t attr;
 
 	x->base.ops = &ops;
 	x->o = *o;
 	x->caller = aws_centre_caller(o->centre);
 	pthread_mutex_init(&x->naming, NULL);
 	pthread_mutex_init(&x->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&x->is_changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&x->is_changed);
 	return x;
 }
 

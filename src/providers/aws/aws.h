@@ -39,8 +39,8 @@ struct aws_cloud_options {
 };
 
 /* Nothing is called yet. */
-MUST_CHECK enum rc aws_cloud_open(const struct aws_cloud_options *o, struct aws_cloud **ret, struct err *e);
-void               aws_cloud_close(struct aws_cloud *c);
+struct aws_cloud *aws_cloud_new(const struct aws_cloud_options *o);
+void              aws_cloud_free(struct aws_cloud *c);
 
 /* Ports that are not there are NULL. */
 struct cloud aws_cloud_ports(struct aws_cloud *c);

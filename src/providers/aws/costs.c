@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -334,13 +335,7 @@ static void add_due(struct due_list *l, struct due due, struct arena *a)
 {
 	if (l->count == ACCOUNTS_MAX)
 		return;
-	if (l->count == l->room) {
-		struct due *more = arena_alloc(a, (l->room = 2 * l->room + 256) * sizeof(*more));
-
-		if (l->count)
-			memcpy(more, l->items, l->count * sizeof(*more));
-		l->items = more;
-	}
+	l->items = arena_grow(a, l->items, l->count, &l->room, sizeof(*l->items));
 	due.id = str_dup(a, due.id);
 	l->items[l->count++] = due;
 }
@@ -666,13 +661,7 @@ static enum rc bill_add(struct cloud_bill *bill, size_t *room, const struct aws_
 			return err_set(e, RC_CORRUPT, "the costs are more than can be counted");
 		if (!(micro = cost_micro(*units) - before))
 			continue;
-		if (bill->count == *room) {
-			struct cloud_cost *more = arena_alloc(a, (*room = 2 * *room + 64) * sizeof(*more));
-
-			if (bill->count)
-				memcpy(more, bill->items, bill->count * sizeof(*more));
-			bill->items = more;
-		}
+		bill->items = arena_grow(a, bill->items, bill->count, room, sizeof(*bill->items));
 		bill->items[bill->count++] = (struct cloud_cost){ str_dup(a, str_from(service)), day->day_ms, micro };
 	}
 	return RC_OK;

@@ -20,8 +20,7 @@ enum { AWS_GROUP_USER, AWS_GROUP_MANAGER, AWS_GROUP_ADMIN, AWS_GROUPS };
 
 enum {
 	AWS_DIRECTORY_REFRESH_SEC = 300,
-	AWS_DIRECTORY_ALARM_MS = 30 * 60000, /* unreadable for so long: an alarm */
-	AWS_DIRECTORY_STALE_MS = 86400000,   /* and for so long: nobody signs in any more */
+	AWS_DIRECTORY_STALE_MS = 86400000, /* if it was unreadable for this long, nobody signs in any more */
 };
 
 /* Copied; what it points to is borrowed. */

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
@@ -82,7 +83,7 @@ static enum rc check_spec(const struct local *l, const struct instance_spec *spe
 	return RC_OK;
 }
 
-/* Takes away all of it, then strikes it out. */
+/* Removes all of it, then strikes it out. */
 static enum rc unmake(struct local *l, struct site *s, enum instance_resource kind, struct err *e)
 {
 	enum rc rc = kind == INSTANCE_DATABASE ? site_set_installed(l, s, false, e) : RC_OK;
@@ -131,20 +132,6 @@ static enum rc claim(struct local *l, struct site *s, const struct instance_spec
 	return site_save(l, s, e);
 }
 
-static enum rc start_tasks(struct local *l, struct site *s, int64_t desired, struct err *e)
-{
-	enum rc rc;
-
-	if (s->desired == desired)
-		return RC_OK;
-	pthread_mutex_lock(&l->mutex);
-	s->desired = desired;
-	pthread_mutex_unlock(&l->mutex);
-	rc = site_save(l, s, e);
-	supervise_kick(l);
-	return rc;
-}
-
 static enum rc local_create(struct instance_driver *d, const struct instance_spec *spec, enum instance_resource kind,
                             struct arena *a, struct str *ret_outputs, struct err *e)
 {
@@ -159,7 +146,7 @@ static enum rc local_create(struct instance_driver *d, const struct instance_spe
 	if (!(rc = claim(l, s, spec, kind, e)) && (rc = resources[kind].make(l, s, spec, e)) && is_new)
 		rc_ignore(unmake(l, s, kind, NULL)); /* what stays is in the list */
 	if (!rc && kind == INSTANCE_WORKERS)
-		rc = start_tasks(l, s, spec->desired_count, e);
+		rc = site_scale(l, s, spec->desired_count, e);
 	if (!rc)
 		*ret_outputs = outputs_of(l, s, kind, a);
 	site_leave(s);
@@ -175,12 +162,8 @@ static enum rc local_check(struct instance_driver *d, struct str tenant, enum in
 
 	*ret_exists = false;
 	*ret_outputs = STR("");
-	if (rc == RC_NOT_FOUND) {
-		err_clear(e);
-		return RC_OK;
-	}
 	if (rc)
-		return rc;
+		return err_forgive(e, rc, RC_NOT_FOUND);
 	if (s->instance[kind][0] && !(rc = resources[kind].check(l, s, ret_exists, e)) && *ret_exists)
 		*ret_outputs = outputs_of(l, s, kind, a);
 	site_leave(s);
@@ -193,16 +176,12 @@ static enum rc local_delete(struct instance_driver *d, struct str tenant, enum i
 	struct site  *s;
 	enum rc       rc = site_enter(l, tenant, false, &s, e);
 
-	if (rc == RC_NOT_FOUND) {
-		err_clear(e);
-		return RC_OK;
-	}
 	if (rc)
-		return rc;
+		return err_forgive(e, rc, RC_NOT_FOUND);
 	if (s->instance[kind][0])
 		rc = unmake(l, s, kind, e);
 	site_leave(s);
-	return rc ? err_wrap(e, rc, "%s of tenant %.*s", instance_resource_names[kind], STR_ARG(tenant)) : RC_OK;
+	return err_wrap(e, rc, "%s of tenant %.*s", instance_resource_names[kind], STR_ARG(tenant));
 }
 
 static enum rc local_set_route(struct instance_driver *d, struct str tenant, enum instance_route to, struct err *e)
@@ -244,7 +223,7 @@ static enum rc local_list(struct instance_driver *d, struct arena *a, struct ins
 	size_t        count = 0, n = 0;
 
 	(void)e;
-	pthread_mutex_lock(&l->mutex);
+	LOCKED(&l->mutex);
 	for (struct site *s = l->sites; s; s = s->next)
 		count++;
 	*ret = arena_alloc(a, (count * INSTANCE_RESOURCE_COUNT + 1) * sizeof(**ret));
@@ -254,7 +233,6 @@ static enum rc local_list(struct instance_driver *d, struct arena *a, struct ins
 				(*ret)[n++] = (struct instance_thing){ .tenant = str_dup(a, str_from(s->tenant)),
 					                               .instance = str_dup(a, str_from(s->instance[i])),
 					                               .kind = (enum instance_resource)i };
-	pthread_mutex_unlock(&l->mutex);
 	*ret_count = n;
 	return RC_OK;
 }
@@ -382,8 +360,7 @@ static enum rc make_folders(struct local *l, struct err *e)
 	enum rc                          rc = RC_OK;
 
 	for (size_t i = 0; !rc && i < ARRAY_LEN(rows); i++)
-		rc = folder_make(local_path(l, &a, "%s", rows[i].name).p,
-		                 (struct file_owner){ (uid_t)-1, (gid_t)-1, rows[i].mode }, e);
+		rc = folder_make(local_path(l, &a, "%s", rows[i].name).p, FILE_OF_US(rows[i].mode), e);
 	return rc;
 }
 
@@ -509,18 +486,14 @@ static enum rc start(struct local *l, const struct local_options *o, struct err 
 
 enum rc local_open(const struct local_options *o, struct local **ret, struct err *e)
 {
-	struct local      *l = mem_new(struct local);
-	pthread_condattr_t by_mono;
-	enum rc            rc;
+	struct local *l = mem_new(struct local);
+	enum rc       rc;
 
 	l->ops = local_ops;
 	l->driver.ops = &l->ops;
 	l->lock = -1;
 	l->database.pidfd = l->router_child.pidfd = l->identity.pidfd = -1;
-	pthread_condattr_init(&by_mono);
-	pthread_condattr_setclock(&by_mono, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->changed, &by_mono);
-	pthread_condattr_destroy(&by_mono);
+	cond_init(&l->changed);
 	pthread_mutex_init(&l->mutex, NULL);
 	pthread_mutex_init(&l->route_mutex, NULL);
 	pthread_mutex_init(&l->uid_mutex, NULL);

@@ -109,12 +109,10 @@ enum rc secret_read(struct local *l, const struct site *s, struct arena *a, stru
 	unsigned long long n;
 	enum rc            rc = file_read(path.p, SECRET_MAX, a, &box, e);
 
-	if (rc == RC_NOT_FOUND) {
+	if (rc == RC_NOT_FOUND)
 		err_clear(e);
-		return err_set(e, RC_NOT_FOUND, "tenant %s has no secret", s->tenant);
-	}
 	if (rc)
-		return rc;
+		return rc == RC_NOT_FOUND ? err_set(e, rc, "tenant %s has no secret", s->tenant) : rc;
 	if (box.n < NONCE + TAG)
 		return err_set(e, RC_CORRUPT, "%s is not a secret", path.p);
 	text = arena_alloc(a, box.n);
@@ -177,13 +175,10 @@ enum rc secret_check(struct local *l, struct site *s, bool *ret, struct err *e)
 	struct site_secret               secret;
 	enum rc                          rc = secret_read(l, s, &a, &secret, e);
 
-	if (rc == RC_NOT_FOUND) {
-		err_clear(e);
-		rc = RC_OK;
-	} else if (!rc && s->instance[INSTANCE_DATABASE][0] && !(rc = database_start(l, e))) {
+	if (rc)
+		return err_forgive(e, rc, RC_NOT_FOUND);
+	*ret = !s->instance[INSTANCE_DATABASE][0];
+	if (!*ret && !(rc = database_start(l, e)))
 		*ret = database_run_as(l, s, STR("SELECT 1;\n"), &a, NULL) == RC_OK;
-	} else if (!rc) {
-		*ret = true;
-	}
 	return rc;
 }

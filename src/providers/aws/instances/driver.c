@@ -12,7 +12,6 @@
  */
 #include <sodium.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -144,17 +143,10 @@ enum rc site_make_once(struct site *s, enum instance_resource kind, site_find_fn
 bool site_wait(struct site *s, long ms)
 {
 	struct aws_instances *x = s->x;
-	struct timespec       until;
+	int64_t               until_ms = mono_now().ms + ms;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
 	LOCKED(&x->lock);
-	while (!x->is_stopped && pthread_cond_timedwait(&x->changed, &x->lock, &until) == 0)
+	while (!x->is_stopped && cond_wait_until(&x->changed, &x->lock, until_ms))
 		;
 	return !x->is_stopped;
 }
@@ -391,7 +383,6 @@ static const struct instance_driver_ops driver_ops = {
 enum rc aws_instances_open(const struct aws_instances_options *o, struct instance_driver **ret, struct err *e)
 {
 	struct aws_instances *x;
-	pthread_condattr_t    by_mono;
 	enum rc rc = sodium_init() < 0 ? err_set(e, RC_INTERNAL, "libsodium cannot be used") : sql_begin(e);
 
 	if (rc)
@@ -402,10 +393,7 @@ enum rc aws_instances_open(const struct aws_instances_options *o, struct instanc
 	x->ops.versions = o->versions;
 	x->driver.ops = &x->ops;
 	x->caller = aws_caller_of(o->callers, AWS_OWN);
-	pthread_condattr_init(&by_mono);
-	pthread_condattr_setclock(&by_mono, CLOCK_MONOTONIC);
-	pthread_cond_init(&x->changed, &by_mono);
-	pthread_condattr_destroy(&by_mono);
+	cond_init(&x->changed);
 	pthread_mutex_init(&x->lock, NULL);
 	*ret = &x->driver;
 	return RC_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* logs.c - what a tenant's tasks say, from CloudWatch Logs; and everything there is of all tenants, by its tags. */
+#include "base/grow.h"
 #include "providers/aws/instances/content.h"
 #include "providers/aws/instances/tasks.h"
 
@@ -84,13 +85,7 @@ static void add(struct things *t, struct str tenant, struct str key, enum instan
 	for (size_t i = 0; i < t->count; i++)
 		if (t->items[i].kind == kind && str_eq(t->items[i].tenant, tenant) && str_eq(t->items[i].instance, key))
 			return; /* a rule and its target group are one route */
-	if (t->count == t->room) {
-		struct instance_thing *more = arena_alloc(t->s->a, (t->room = 2 * t->room + 64) * sizeof(*more));
-
-		if (t->count)
-			memcpy(more, t->items, t->count * sizeof(*more));
-		t->items = more;
-	}
+	t->items = arena_grow(t->s->a, t->items, t->count, &t->room, sizeof(*t->items));
 	t->items[t->count++] = (struct instance_thing){ tenant, key, kind };
 }
 

@@ -22,7 +22,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -107,18 +106,16 @@ void poller_look(struct poller *p, struct poller_state *ret)
 /* Between one half and all of 1 s, 2 s, 4 s ... 60 s; ends at once when it is stopped. */
 static void rest(struct poller *p)
 {
-	unsigned        doublings = p->failures > 1 ? p->failures - 1 : 0;
-	int64_t         most_ms = (int64_t)REST_MS << (doublings < DOUBLINGS_MAX ? doublings : DOUBLINGS_MAX);
-	int64_t         until_ms;
-	struct timespec until;
+	unsigned doublings = p->failures > 1 ? p->failures - 1 : 0;
+	int64_t  most_ms = (int64_t)REST_MS << (doublings < DOUBLINGS_MAX ? doublings : DOUBLINGS_MAX);
+	int64_t  until_ms;
 
 	if (most_ms > REST_MAX_MS)
 		most_ms = REST_MAX_MS;
 	until_ms = mono_now().ms + most_ms / 2 + (int64_t)(id_fast_random() % (uint64_t)(most_ms / 2 + 1));
-	until = (struct timespec){ .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
 	LOCKED(&p->lock);
-	while (!p->is_stopping && mono_now().ms < until_ms)
-		pthread_cond_timedwait(&p->is_changed, &p->lock, &until);
+	while (!p->is_stopping && cond_wait_until(&p->is_changed, &p->lock, until_ms))
+		;
 }
 
 /* --- one batch --- */
@@ -235,15 +232,11 @@ static void *poll_loop(void *arg)
 
 struct poller *poller_start(const struct poller_options *o)
 {
-	struct poller     *p = mem_new(struct poller);
-	pthread_condattr_t attr;
+	struct poller *p = mem_new(struct poller);
 
 	p->o = *o;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->is_changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&p->is_changed);
 	mem_must(pthread_create(&p->thread, NULL, poll_loop, p) == 0, "a thread");
 	return p;
 }
