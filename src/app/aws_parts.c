@@ -2,8 +2,8 @@
 /*
  * aws_parts.c - from the settings to AWS: the callers of the chain of roles, their pace, the cloud.
  *
- * What AWS refuses is noted by whoever meets it, in memory, and stated as a fact with each beat, so that an alarm tells
- * of it: on this node while it happens, and for DENIED_MS after. Throttles are counted in the store, for all nodes.
+ * Refused calls are noted in memory and stated as facts with each beat, so that there is an alarm: on this node while it
+ * happens, and for DENIED_MS after. Throttles are counted in the store, for all nodes.
  */
 #include "app/aws_parts.h"
 
@@ -305,7 +305,7 @@ enum rc aws_parts_new(struct parts *p, struct err *e)
 	x->p = p;
 	pthread_mutex_init(&x->lock, NULL);
 	if (!aws_parts_is_wanted(p->config) && !messages_is_wanted(p->config) && !instance_parts_is_aws(p->config))
-		return RC_OK; /* whatever the environment says about AWS is nothing to us */
+		return RC_OK; /* what the environment says about AWS does not concern us */
 	if ((rc = open_callers(x, p->config, e)))
 		return rc;
 	if (aws_parts_is_wanted(p->config)) {

@@ -54,7 +54,7 @@ void messages_check(const struct config *c, bool is_dev, struct buf *problems);
 void messages_new(struct parts *p);
 void messages_free(struct messages *m);
 
-/* From now on queues are read; stop: no more, messages_end() waits for that. */
+/* Queues are read from now on; stop ends that, and messages_end() waits for it. */
 void messages_start(struct messages *m);
 void messages_stop(struct messages *m);
 void messages_end(struct messages *m);

@@ -2,16 +2,16 @@
 /*
  * access.c - assignments of Identity Center: grant, revoke, list.
  *
- * AWS changes an assignment in the background: a change is asked for, and its status is asked for until it has an end. It refuses a second
- * change of the same thing meanwhile, so an account has one change at a time here, and there are OUTSTANDING_MAX in all.
+ * AWS changes an assignment in the background: we request a change, then poll its status until it has ended. Meanwhile AWS refuses a second
+ * change of the same thing, so each account has one change at a time here, and there are at most OUTSTANDING_MAX in all.
  *
  * Always true:
- *   1. A grant looks first: what is there is not made again. When the answer was lost, or there was no end in time, it looks again, and the
- *      next try begins with a look.                                                                             [grant()]
- *   2. A revoke of what is not there is done. It does not look first: a grant that is under way is not in the list yet.   [revoke()]
+ *   1. A grant looks first: an assignment that exists is not made again. If the answer was lost, or the change did not end in time, it
+ *      looks again; so does the next try.                                                                       [grant_here()]
+ *   2. Revoking what is not there succeeds. It does not look first: a grant that is under way is not in the list yet.  [revoke_here()]
  *   3. Permission sets that are not ours are never read, shown or changed.
  *
- * Sessions that are open live on for up to twelve hours after a revoke: where they must end, a policy of the OU ends them.
+ * Open sessions go on for up to twelve hours after a revoke; where they must end, a policy of the OU ends them.
  */
 #include "providers/aws/access.h"
 
@@ -34,7 +34,7 @@ enum {
 	OUTSTANDING_MAX = 5,
 	POLL_MS = 120000, /* in all */
 	NAMES_MS = 3600000,
-	NAMES_AGAIN_MS = 60000, /* a set that was not there is not looked for more often */
+	NAMES_AGAIN_MS = 60000, /* a missing set is looked for again after this */
 	SETS_MAX = 2000,
 	REASON_MAX = 200,
 };
@@ -321,7 +321,7 @@ static enum rc enter(struct aws_access *x, struct str account, int *ret, struct 
 	while (!x->is_stopped && is_busy(x, account, ret))
 		pthread_cond_wait(&x->is_changed, &x->lock);
 	if (x->is_stopped)
-		rc = err_set(e, RC_UNAVAILABLE, "the server ends");
+		rc = err_set(e, RC_UNAVAILABLE, "the server is stopping");
 	else
 		x->busy[*ret] = account;
 	return rc;
@@ -374,7 +374,7 @@ static enum rc read_status(const json_t *reply, const struct change *ch, struct 
 	return err_set(e, RC_CONFLICT, "%s failed: %.*s", ch->ask->name, STR_ARG(reason));
 }
 
-/* Until it is over. What the look itself suffers is tried again. */
+/* Polls until it is over. A poll that fails for a passing reason is repeated. */
 static enum rc follow(struct aws_access *x, const struct ids *ids, const struct change *ch, struct str request,
                       struct arena *a, struct err *e)
 {
@@ -397,7 +397,7 @@ static enum rc follow(struct aws_access *x, const struct ids *ids, const struct 
 		if (rc && rc != RC_UNAVAILABLE && rc != RC_LIMITED)
 			return err_pass(e, rc == RC_NOT_FOUND ? RC_TIMEOUT : rc, &why);
 	}
-	return err_set(e, RC_TIMEOUT, "%s has no end after %ld s", ch->ask->name, waited_ms / 1000);
+	return err_set(e, RC_TIMEOUT, "%s has not ended after %ld s", ch->ask->name, waited_ms / 1000);
 }
 
 static enum rc ask(struct aws_access *x, const struct ids *ids, const struct change *ch, struct arena *a, struct err *e)
@@ -417,7 +417,7 @@ static enum rc ask(struct aws_access *x, const struct ids *ids, const struct cha
 	return follow(x, ids, ch, request, a, e);
 }
 
-/* With the account to ourselves. Ids that are kept may be old ones: when AWS does not know one of them, all are read again, once. */
+/* With the account to ourselves. Cached ids may be stale: if AWS does not know one of them, all are read again, once. */
 static enum rc apply(struct aws_access *x, const struct cloud_assignment *as, const struct change *ch, struct ids *ids,
                      struct arena *a, struct err *e)
 {

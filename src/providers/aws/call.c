@@ -3,10 +3,10 @@
  * call.c - one call to AWS, from a row: request, attempts, answer, and what its failure means.
  *
  * Always true:
- *   1. A write that may have happened is RC_TIMEOUT, whatever its last attempt was told: after an attempt without an
- *      answer, "it is there already" may be our own doing. Who called looks first.                  [judge()]
- *   2. RC_UNAVAILABLE and RC_LIMITED mean: did not happen.
- *   3. A code that no row knows is RC_INTERNAL with the code in the text: never success, never tried for ever.
+ *   1. A write that may have happened is RC_TIMEOUT, whatever the answer to its last attempt: after an attempt without
+ *      an answer, "it is there already" may be our own doing. The caller has to look first.         [judge()]
+ *   2. RC_UNAVAILABLE and RC_LIMITED mean: it did not happen.
+ *   3. A code that no row knows is RC_INTERNAL with the code in the text: never success, never retried forever.
  *   4. Every call is one line of the log at level DEBUG, with neither its request nor its answer.
  */
 #include "providers/aws/call.h"
@@ -215,7 +215,7 @@ static enum rc finish(struct aws_caller *c, const struct aws_op *op, enum rc rc,
 		return judge(c, op, reply, e);
 	if (!read_answer(op->service, reply->body, ret ? ret : &unwanted, &unreadable))
 		return RC_OK;
-	/* A write has happened, but what came of it has to be looked up. */
+	/* A write has happened, but its outcome has to be looked up. */
 	return err_set(e, op->writes ? RC_TIMEOUT : RC_CORRUPT, "%s: an answer that cannot be read%s%s", op->permission,
 	               op->is_secret ? "" : ": ", op->is_secret ? "" : unreadable.msg);
 }

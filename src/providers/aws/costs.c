@@ -2,16 +2,16 @@
 /*
  * costs.c - what accounts cost, from Cost Explorer.
  *
- * A page of Cost Explorer costs a cent, and its figures change a few times a day. So it is asked rarely, for all accounts together, and what it
- * says is stored by account and day: an answer of the port is read from there. A day's record has the services in it.
+ * A page of Cost Explorer costs a cent, and its figures change a few times a day. So we ask rarely, for all accounts together, and store the
+ * answer by account and day, with the services of each day; the port answers from there.
  *
  * Always true:
  *   1. Amounts are exact (1e-10) until an answer is rounded, once. Its items add up to its sum.                    [bill_add()]
- *   2. What is stored of a question is stored after all its pages were read: a question that fails changes nothing.  [ask_for()]
- *   3. An account's record says from which day on all is stored; it is written behind the days.                      [apply()]
- *   4. A day whose sum has changed is not complete any more, until two refreshes at least 8 h apart agree again.     [note_day()]
- *   5. No more pages are read in an hour than struct cost_budget has. What waits for the next hour, or for Cost Explorer to come back, is
- *      answered with what is stored, and says until when that is complete.                                          [find_days()]
+ *   2. An answer is stored after all its pages were read: a question that fails changes nothing.                     [ask_for()]
+ *   3. An account's record says from which day on everything is stored; it is written after the days.                [apply()]
+ *   4. A day whose sum has changed is incomplete again, until two refreshes at least 8 h apart agree.                [note_day()]
+ *   5. No more pages are read in an hour than struct cost_budget has. While an account waits for the next hour, or for Cost Explorer to come
+ *      back, the answer is what is stored, and says until when that is complete.                                    [find_days()]
  *
  * A process that dies in the middle of a refresh has stored some accounts; the next one asks for the others.
  *

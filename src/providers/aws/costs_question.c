@@ -185,5 +185,5 @@ enum rc cost_question_ask(struct cost_question *q, struct err *e)
 	if (rc != RC_CONFLICT)
 		return rc;
 	err_clear(e);
-	return err_set(e, RC_UNAVAILABLE, "the figures changed twice while their pages were read");
+	return err_set(e, RC_UNAVAILABLE, "the figures changed twice while the pages were read");
 }

@@ -2,8 +2,8 @@
 /*
  * credentials.c - temporary credentials, from STS into Secrets Manager, for one person's eyes.
  *
- * They are those of a role in the lent account, for an hour, and are made anew before they end. They are in our memory for the time between
- * two calls. The secret's policy lets it be read from the account itself alone, in a session of the permission set that the person has.
+ * They belong to a role in the lent account, last an hour, and are replaced before they expire. They are in our memory only between two
+ * calls. The secret's policy lets it be read only from the account itself, in a session of the person's permission set.
  *
  * Always true:
  *   1. No credentials are in a record, a message or the log: the calls that carry them are secret.
@@ -190,7 +190,7 @@ static enum rc put_secret(struct aws_credential_store *c, const struct aws_secre
 	return replace_value(c, s, token, value, a, e);
 }
 
-/* From a session of the person's permission set in the account that the secret is about, and by nobody else there. */
+/* Readable from a session of the person's permission set in the account that the secret is about, and by nobody else there. */
 static struct str make_policy(const struct aws_credential_store *c, const struct aws_secret *s, struct arena *a)
 {
 	struct str role = str_format(a, "arn:*:iam::%.*s:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_%.*s_*",

@@ -2,12 +2,12 @@
 /*
  * directory_read.c - reads the identity store: who is in our groups, and who they are.
  *
- * A refresh lists the members of the groups, describes those who are new (once a day everybody; many of them by ListUsers), and stores who
- * has changed, then the record that says so. Nobody is described for the sake of his roles: those come from the lists.
+ * A refresh lists the members of the groups, describes those who are new (once a day everybody; many of them by ListUsers), stores those
+ * who have changed, and then the record that says so. Roles need no description: they come from the lists.
  *
  * Always true:
- *   1. Nothing is stored before all was read: a refresh that fails changes nothing.                 [aws_directory_refresh()]
- *   2. Who has left is kept for LEFT_DAYS without roles.                                            [store_leaver()]
+ *   1. Nothing is stored before everything was read: a refresh that fails changes nothing.          [refresh()]
+ *   2. Somebody who has left is kept for LEFT_DAYS without roles.                                   [store_all()]
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -299,7 +299,7 @@ static enum rc describe(struct reading *r, struct str id, json_t **ret, struct e
 	return aws_do(caller_of(r->d), &describe_user, body, &r->arena, ret, e);
 }
 
-/* One who is gone in between is left undescribed, and not stored. */
+/* Somebody who is deleted in between stays undescribed, and is not stored. */
 static enum rc describe_each(struct reading *r, const struct directory_copy *known, struct err *e)
 {
 	enum rc rc = RC_OK;
@@ -373,7 +373,7 @@ static enum rc flush(struct aws_directory *d, struct storing *st, int64_t *chang
 	return rc;
 }
 
-/* Everybody who is in a group, as he is now; and those who are not any more. */
+/* Everybody in a group as they are now, and those who have left. */
 static enum rc store_all(struct reading *r, const struct directory_copy *known, struct aws_directory_record *head,
                          int64_t *changed, struct err *e)
 {
@@ -485,7 +485,7 @@ static enum rc take_group(void *arg, const json_t *item, struct err *e)
 	return RC_OK;
 }
 
-/* His id, his groups, his names; then he is stored as a refresh would store him. */
+/* The id, the groups, the names; then the person is stored as by a refresh. */
 static enum rc look_up(struct reading *r, struct str email, struct err *e)
 {
 	CLEANUP(json_freep) json_t *reply = NULL;

@@ -3,17 +3,17 @@
  * organisation.c - the organisation port on AWS Organizations.
  *
  * Always true:
- *   1. A move is asked for only after a look at where the account is: AWS would take a move to where it is already,
- *      and one from a wrong place, for different failures than the port promises.                   [do_move()]
- *   2. A move whose request may have been carried out without an answer is decided by another look, never by the error
- *      that a repetition met.                                                                       [look_after()]
- *   3. What we moved a moment ago is not believed to be where it was: AWS's lists lag behind. Such an answer is asked
- *      for again, up to STALE_ASKS times.                                                           [find_place()]
- *   4. AWS's page tokens, which may have 100,000 characters, stay here; a cursor is the short name of one. One that is
- *      forgotten, since others came after it, is RC_INVALID: begin again.
+ *   1. Before a move we look where the account is: a move to where it is already, or from the wrong place, fails at AWS
+ *      in other ways than the port promises.                                                        [do_move()]
+ *   2. If the answer to a move was lost, another look decides what happened, never the error of a repeated request.
+ *                                                                                                   [look_after()]
+ *   3. AWS's lists lag behind: if an account that we just moved seems to be where it was, we ask again, up to
+ *      STALE_ASKS times.                                                                            [find_place()]
+ *   4. AWS's page tokens, which may have 100,000 characters, stay here; a cursor is the short name of one. Only the
+ *      newest CURSORS_KEPT are kept; an older one is RC_INVALID: begin again.
  *
- * OUs: the root, the sandbox OU and what is right below it; the rest of the tree is none of our business. They are kept
- * for OUS_KEPT_MS, and forgotten when AWS does not know one of them any more.
+ * OUs: the root, the sandbox OU and those directly below it; the rest of the tree does not matter. They are cached for
+ * OUS_KEPT_MS, and forgotten when AWS no longer knows one of them.
  */
 #include "providers/aws/organisation.h"
 
@@ -126,10 +126,10 @@ static bool fits(struct str text, size_t most)
 
 static enum rc unreadable(const struct aws_op *op, struct err *e)
 {
-	return err_set(e, RC_CORRUPT, "%s: an answer without what was asked for", op->permission);
+	return err_set(e, RC_CORRUPT, "%s: the answer lacks what was asked for", op->permission);
 }
 
-/* What AWS does not know any more may be an OU that was kept. */
+/* What AWS does not know any more may be a cached OU. */
 static enum rc forget_if_gone(struct aws_organisation *o, enum rc rc)
 {
 	if (rc != RC_NOT_FOUND)
@@ -320,7 +320,7 @@ static void note_move(struct aws_organisation *o, struct str account, struct str
 	(void)snprintf(m->from, sizeof(m->from), "%.*s", STR_ARG(from));
 }
 
-/* Was it moved away from there by us, a moment ago? Only its newest move counts: it may have been moved back. */
+/* Did we move it away from there a moment ago? Only its newest move counts: it may have been moved back. */
 static bool is_stale(struct aws_organisation *o, struct str account, struct str place)
 {
 	const struct moved *newest = NULL;
@@ -528,7 +528,7 @@ static enum rc describe(struct organisation *port, struct str account_id, struct
 	if (!read_account(account, a, ret))
 		return unreadable(&aws_describe_account, e);
 	if (!is_active(account))
-		return err_set(e, RC_CONFLICT, "account %.*s is not active: AWS has suspended or closes it",
+		return err_set(e, RC_CONFLICT, "account %.*s is not active: AWS has suspended it or is closing it",
 		               STR_ARG(account_id));
 	return find_place(o, account_id, LOOK_MS, a, &ret->parent_id, e);
 }

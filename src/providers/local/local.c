@@ -75,8 +75,8 @@ static enum rc check_spec(const struct local *l, const struct instance_spec *spe
 		return err_set(e, RC_INVALID, "an instance's id has 1 to %d bytes", TENANT_MAX);
 	if (v.n && !str_eq(v, STR("latest")) && !str_eq(v, l->wordpress) && !str_eq(v, short_version))
 		return err_set_code(e, RC_INVALID, "VERSION_NOT_OFFERED",
-		                    "WordPress %.*s is not here; this machine has %.*s", (int)(v.n < 20 ? v.n : 20),
-		                    v.p, STR_ARG(l->wordpress));
+		                    "WordPress %.*s is not installed; this machine has %.*s",
+		                    (int)(v.n < 20 ? v.n : 20), v.p, STR_ARG(l->wordpress));
 	if (spec->desired_count < 0 || spec->desired_count > INSTANCE_TASKS_MAX)
 		return err_set(e, RC_INVALID, "%lld tasks are too many or too few: 0 to %d",
 		               (long long)spec->desired_count, INSTANCE_TASKS_MAX);
@@ -96,7 +96,7 @@ static enum rc unmake(struct local *l, struct site *s, enum instance_resource ki
 	return site_save(l, s, e);
 }
 
-/* One that is whole stays whose it is; what was begun for another instance and never was whole makes room. */
+/* A complete resource stays with its instance; one that was begun for another instance and never completed makes room. */
 static enum rc make_room(struct local *l, struct site *s, enum instance_resource kind, struct err *e)
 {
 	bool    exists = false;
@@ -400,7 +400,7 @@ static bool has_any(const struct local *l, enum instance_resource kind)
 	return false;
 }
 
-/* Takes over children of the process before; those of sites that are no more end here. */
+/* Takes over children of the process before; kills those whose sites no longer exist. */
 static void adopt(struct local *l)
 {
 	const struct {
@@ -432,7 +432,7 @@ static void adopt(struct local *l)
 	}
 }
 
-/* With sites there are, all servers run. */
+/* The servers that the sites need. */
 static enum rc start_servers(struct local *l, struct err *e)
 {
 	enum rc rc = RC_OK;

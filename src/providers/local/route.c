@@ -5,7 +5,7 @@
  * Ten sockets are named for each tenant, whatever the number of tasks: nginx passes over those that are not there, so scaling needs no reload. It
  * counts no failures of them; supervise.c decides who serves. Buffers take whole pages, so that a reload cuts none short.
  *
- * A link that a tenant makes does not lead nginx, which may read files of all, to those of another: it follows links to the link's owner's files only.
+ * nginx may read the files of all tenants, but a tenant's link cannot lead it to those of another: it follows a link only to files of the link's owner.
  *
  * A reload is over when nginx answers with the number of the new settings, on a socket of its own that nobody else can reach.
  */
@@ -164,7 +164,7 @@ static bool are_leaving(struct str workers, struct arena *a)
 	return true;
 }
 
-/* Over when new processes answer and, where it matters, the old ones take nobody any more: nginx tells them a tenth of a second later. */
+/* Over when new processes answer and, where it matters, the old ones accept no connections: nginx tells them a tenth of a second later. */
 static enum rc reload(struct local *l, bool waits_for_old, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };

@@ -121,9 +121,10 @@ enum rc secret_read(struct local *l, const struct site *s, struct arena *a, stru
 	                                               strlen(s->tenant), (const unsigned char *)box.p,
 	                                               l->master_key) != 0 ||
 	    !parse(str_of((const char *)text, n), a, ret))
-		return err_set(e, RC_CORRUPT,
-		               "%s does not open with this master.key: it was changed, or is of another tenant or key",
-		               path.p);
+		return err_set(
+		        e, RC_CORRUPT,
+		        "%s does not open with this master.key: it was changed, or belongs to another tenant or key",
+		        path.p);
 	return RC_OK;
 }
 
@@ -137,7 +138,7 @@ static struct str new_token(struct arena *a)
 	return str_from(token);
 }
 
-/* Stored first, then told to the database: a password that nobody has is never in force. */
+/* Stored first, then set in the database: no password is ever in force that is not stored. */
 enum rc secret_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };

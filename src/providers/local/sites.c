@@ -260,7 +260,8 @@ static enum rc check_tenant(struct str tenant, struct err *e)
 {
 	if (is_tenant(tenant))
 		return RC_OK;
-	return err_set(e, RC_INVALID, "'%.*s' is no id of a tenant: 3 to %d of a-z, 0-9 and -, the first no -",
+	return err_set(e, RC_INVALID,
+	               "'%.*s' is no id of a tenant: it must have 3 to %d of a-z, 0-9 and -, and not begin with -",
 	               (int)(tenant.n < 80 ? tenant.n : 80), tenant.p ? tenant.p : "", TENANT_MAX);
 }
 

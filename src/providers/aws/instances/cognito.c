@@ -2,8 +2,8 @@
 /*
  * cognito.c - a tenant's identity pool of Cognito, with the client that its site uses and the domain of its sign-in pages.
  *
- * Cognito knows no token that makes a creation safe to repeat, and two pools may have the same name: so pools are looked for by name first, and removing
- * goes on until none of the name is left. So it is with a pool's clients. A pool with a domain cannot be deleted.
+ * Cognito has no token that makes a creation safe to repeat, and two pools may have the same name: so pools are first looked for by name, and removal
+ * goes on until no pool of that name is left. The same goes for a pool's clients. A pool with a domain cannot be deleted.
  */
 #include "providers/aws/instances/cognito.h"
 
@@ -137,7 +137,7 @@ static enum rc find_client(struct site *s, struct str pool, struct str skip, str
 
 /* --- made --- */
 
-/* A second attempt would make a second one: after a reply that was lost, who calls looks first. */
+/* A second attempt would make a second one: after a lost reply, the caller looks first. */
 static enum rc do_once(struct site *s, const struct aws_op *op, struct str body, json_t **ret, struct err *e)
 {
 	return aws_do_call(s->x->caller,

@@ -2,12 +2,12 @@
 /*
  * driver.c - opens and closes the driver; what its resources have in common.
  *
- * Nothing is kept here: what there is of a tenant is found by its name, and whose it is by its tag leasehold:key, the instance's id. So any node can
- * go on where another has stopped.
+ * Nothing is kept here: a tenant's resources are found by name, and their tag leasehold:key, the instance's id, says whose they are. So any node
+ * can go on where another has stopped.
  *
  * Always true:
  *   1. What carries another instance's key is never taken over.                                [site_make_once()]
- *   2. After a reply that was lost, what is there is looked at before anything is made again.  [site_make_once()]
+ *   2. After a lost reply we look what is there before anything is made again.                 [site_make_once()]
  *   3. No answer of the driver, and no error, has a secret in it, but for get_secret.
  */
 #include <sodium.h>
@@ -39,10 +39,10 @@ enum rc site_init(struct site *s, struct instance_driver *d, struct str tenant, 
 	struct hash hash;
 
 	if (!tenant_id_is_ok(tenant))
-		return err_set(e, RC_INVALID, "'%.*s' is no tenant's id", STR_ARG(tenant));
+		return err_set(e, RC_INVALID, "'%.*s' is not the id of a tenant", STR_ARG(tenant));
 	if (spec &&
 	    (!spec->instance.n || spec->instance.n > INSTANCE_ID_MAX || !str_is_of(spec->instance, "a-zA-Z0-9_-")))
-		return err_set(e, RC_INVALID, "'%.*s' is no instance's id", STR_ARG(spec->instance));
+		return err_set(e, RC_INVALID, "'%.*s' is not the id of an instance", STR_ARG(spec->instance));
 	*s = (struct site){ .x = of(d), .a = a, .tenant = tenant, .spec = spec };
 	instance_short_name(tenant, s->t);
 	hash_sha256(tenant, &hash);
@@ -63,7 +63,7 @@ enum rc site_do(struct site *s, const struct aws_op *op, struct str body, json_t
 	return aws_do_within(s->x->caller, op, SITE_CALL_MS, body, s->a, ret, e);
 }
 
-/* Tenants, instances and the environment are of letters, digits and dashes: nothing to escape. */
+/* Tenants, instances and the environment have only letters, digits and dashes: nothing to escape. */
 static struct str write_tags(const struct site *s, const char *before, const char *between, const char *after,
                              const char *more, struct str text)
 {
@@ -160,7 +160,7 @@ enum rc site_wait_for(struct site *s, enum rc (*is_done)(struct site *s, bool *r
 
 	while (!(rc = is_done(s, &done, e)) && !done && mono_now().ms - began.ms < SITE_WAIT_MS)
 		if (!site_wait(s, SITE_POLL_MS))
-			return err_set(e, RC_UNAVAILABLE, "%s: the program stops", what);
+			return err_set(e, RC_UNAVAILABLE, "%s: the program is stopping", what);
 	if (!rc && !done)
 		return err_set(e, RC_UNAVAILABLE, "%s: not yet, after %d s", what, SITE_WAIT_MS / 1000);
 	return rc;

@@ -73,7 +73,7 @@ static struct str about(struct site *s, struct str pool, struct str email, struc
 }
 #define NO_MEMBER ((struct json_member){ 0 })
 
-/* Without a name for who gave none: the list says so then. */
+/* The name is left out if there is none. */
 static struct str attributes_of(struct site *s, struct str email, struct str name)
 {
 	struct str list = JSON_OF(s->a, member_list("l"), member_object(NULL), member_word("Name", "email"),
@@ -112,7 +112,7 @@ static enum rc give_password(struct site *s, struct str pool, struct str email, 
 	               NULL, e);
 }
 
-/* An addition whose answer was lost is told from one that did not happen by giving him the password again: whom nobody knows was not added. */
+/* If the answer to an addition was lost, setting the password again tells whether it happened: it fails for a user who was not added. */
 enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_is_new, struct str *ret_password,
                    struct err *e)
 {
@@ -144,8 +144,8 @@ enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_
 	return RC_OK;
 }
 
-/* The pool lets him in no more; a task ends the sessions that he has in the site. That is started for who is gone already too: a try before may have
- * ended between the two. */
+/* Removes the user from the pool; a task then ends the user's sessions in the site. The task is also started for a user who is gone already: an earlier
+ * try may have stopped between the two. */
 enum rc people_remove(struct site *s, struct str email, bool *ret_was_there, struct err *e)
 {
 	struct str        pool, id, body;

@@ -2,8 +2,8 @@
 /*
  * tasks.c - see tasks.h.
  *
- * A task of its own carries in startedBy what it does: so one whose start was not answered is found, and not started again beside it. What it does is
- * safe to repeat (deploy/aws/site/leasehold-task).
+ * Such a task carries in startedBy what it does: so one whose start was not answered is found, and no second one is started. What it does is safe to
+ * repeat (deploy/aws/site/leasehold-task).
  */
 #include "providers/aws/instances/tasks.h"
 
@@ -142,7 +142,7 @@ static enum rc look(struct site *s, const struct task_order *o, struct str arn, 
 	if (rc)
 		return rc;
 	if (!(task = json_array_get(json_object_get(got, "tasks"), 0)))
-		return err_set(e, RC_UNAVAILABLE, "the task '%s' is not to be seen", o->what);
+		return err_set(e, RC_UNAVAILABLE, "the task '%s' cannot be found", o->what);
 	code = exit_code(task);
 	*ret_is_over = code != STILL_RUNS;
 	json_get_text(task, "stoppedReason", &why);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vault.c - what a tenant's tasks must know and nobody else: three secrets of Secrets Manager.
+ * vault.c - what only a tenant's tasks may know: three secrets in Secrets Manager.
  *
  *   bbws/ENV/tenant-NAME/db        the database's user and its password
  *   bbws/ENV/tenant-NAME/wp-admin  the site's administrator
  *   bbws/ENV/tenant-NAME/signin    how the site asks the identity pool; written by content.c
  *
- * The database's user gets the password that the secret has, each time: so it does not matter at which of both a try before has ended.
+ * Each try gives the database's user the password that is in the secret: so it does not matter where an earlier try has stopped.
  */
 #include "base/id.h"
 #include "providers/aws/instances/instances_private.h"
@@ -86,7 +86,7 @@ static enum rc drop(struct site *s, enum site_secret which, struct err *e)
 
 /* --- made --- */
 
-/* One that somebody has put into its recovery window stands in the way of its name. */
+/* A secret in its recovery window still occupies its name. */
 static enum rc create(struct site *s, enum site_secret which, struct str value, struct found *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *made = NULL;

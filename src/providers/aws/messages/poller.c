@@ -10,8 +10,8 @@
  *   2. A message that makes no sense is left to the queue, which puts it among its dead letters after some receives;
  *      its neighbours are taken.
  *   3. While the store fails nothing is deleted, and nothing is asked for. [take_all()]
- *   4. Nobody spins: a queue that is gone, that refuses us or that answers nothing at once is asked again after a
- *      wait, longer each time. [rest()]
+ *   4. There is no busy loop: a queue that is gone, that refuses us, or that answers at once with nothing is asked
+ *      again after a wait, longer each time. [rest()]
  *   5. poller_stop() ends a long poll: the thread is watched (fetch_watch()).
  *
  * The commit is the hand-over, so a message is ours for milliseconds. Only when storing a batch takes more than a
@@ -58,7 +58,7 @@ static bool may_go_on(void *arg)
 	return !p->is_stopping;
 }
 
-/* --- how it does --- */
+/* --- whether it works --- */
 
 static void log_once(const struct poller *p, enum log_level level, const char *what, const char *why)
 {
@@ -81,7 +81,7 @@ static void note_failure(struct poller *p, const struct err *e)
 	pthread_mutex_unlock(&p->lock);
 	p->failures++;
 	if (is_new)
-		log_once(p, LOG_WARNING, "the queue cannot be read; it is tried again and again", e->msg);
+		log_once(p, LOG_WARNING, "the queue cannot be read; we keep trying", e->msg);
 }
 
 static void note_success(struct poller *p)
@@ -120,15 +120,15 @@ static void rest(struct poller *p)
 
 /* --- one batch --- */
 
-/* One who may not ask goes by what is usual. */
+/* If we may not ask, SQS's default has to do. */
 static void learn_visibility(struct poller *p, struct arena *a)
 {
 	if (!p->visibility_sec && sqs_visibility(&p->o.queue, a, &p->visibility_sec, NULL) == RC_DENIED)
 		p->visibility_sec = VISIBILITY_SEC;
 }
 
-/* The store takes long: those that wait for it must not be given to another node meanwhile. Failing is no harm: they
- * come again, and are known. */
+/* If the store is slow, the messages that wait for it must not go to another node meanwhile. If this fails, no harm is
+ * done: they come again, and are known. */
 static void keep_rest(struct poller *p, const struct sqs_message *rest, size_t count, int64_t *since_ms,
                       struct arena *a)
 {
