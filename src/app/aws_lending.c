@@ -5,8 +5,8 @@
 #include "app/aws_parts.h"
 #include "app/config/config.h"
 #include "app/parts.h"
-#include "base/arena.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/metrics.h"
 #include "providers/aws/costs.h"
 #include "providers/aws/credentials.h"
@@ -32,16 +32,12 @@ static enum rc add_accounts(const struct page *page, struct arena *ignored, void
 	(void)ignored;
 	if (p->count + page->count > POOL_MAX)
 		return err_set(e, RC_TOO_LARGE, "there are more than %d accounts", POOL_MAX);
-	if (p->count + page->count > p->room) {
-		struct str *more = arena_alloc(p->arena, (p->room = 2 * p->room + page->count) * sizeof(*more));
+	for (size_t i = 0; i < page->count; i++) {
+		const struct account *account = page_record(page, &account_type, i);
 
-		if (p->count)
-			memcpy(more, p->ids, p->count * sizeof(*more));
-		p->ids = more;
+		p->ids = arena_grow(p->arena, p->ids, p->count, &p->room, sizeof(*p->ids));
+		p->ids[p->count++] = str_dup(p->arena, account->id);
 	}
-	for (size_t i = 0; i < page->count; i++)
-		p->ids[p->count++] = str_dup(p->arena,
-		                             ((const struct account *)page_record(page, &account_type, i))->id);
 	return RC_OK;
 }
 

@@ -2,8 +2,8 @@
 /*
  * aws_parts.c - from the settings to AWS: the callers of the chain of roles, their pace, the cloud.
  *
- * What AWS refuses is noted by whoever meets it, in memory, and stated as a fact with each beat, so that an alarm tells
- * of it: on this node while it happens, and for DENIED_MS after. Throttles are counted in the store, for all nodes.
+ * Refused calls are noted in memory and stated as facts with each beat, so that there is an alarm: on this node while it
+ * happens, and for DENIED_MS after. Throttles are counted in the store, for all nodes.
  */
 #include "app/aws_parts.h"
 
@@ -198,11 +198,6 @@ static enum rc open_callers(struct aws_parts *x, const struct config *c, struct 
 	return aws_callers_new(&s, &x->callers, e);
 }
 
-static const char *region_of(struct str url, struct arena *a)
-{
-	return sqs_region(url, a);
-}
-
 static void open_probe(struct aws_parts *x, const struct config *c)
 {
 	static const enum setting queues[AWS_PROBE_QUEUES] = { CONFIG_GUARD_QUEUE, CONFIG_ECS_QUEUE,
@@ -216,7 +211,7 @@ static void open_probe(struct aws_parts *x, const struct config *c)
 		                        .bus = config_str(c, CONFIG_EVENT_BUS),
 		                        .topic = config_str(c, CONFIG_SNS_TOPIC),
 		                        .sends_mail = config_number(c, CONFIG_MAILER) == MAIL_BY_SES,
-		                        .region_of = region_of };
+		                        .region_of = sqs_region };
 
 	if (x->cloud) {
 		o.cloud = &x->options;
@@ -310,13 +305,12 @@ enum rc aws_parts_new(struct parts *p, struct err *e)
 	x->p = p;
 	pthread_mutex_init(&x->lock, NULL);
 	if (!aws_parts_is_wanted(p->config) && !messages_is_wanted(p->config) && !instance_parts_is_aws(p->config))
-		return RC_OK; /* whatever the environment says about AWS is nothing to us */
+		return RC_OK; /* what the environment says about AWS does not concern us */
 	if ((rc = open_callers(x, p->config, e)))
 		return rc;
 	if (aws_parts_is_wanted(p->config)) {
 		read_options(x, p->config);
-		if ((rc = aws_cloud_open(&x->options, &x->cloud, e)))
-			return rc;
+		x->cloud = aws_cloud_new(&x->options);
 		x->ports = aws_cloud_ports(x->cloud);
 	}
 	if (x->cloud || instance_parts_is_aws(p->config))
@@ -329,7 +323,7 @@ void aws_parts_free(struct aws_parts *x)
 	if (!x)
 		return;
 	aws_probe_free(x->probe);
-	aws_cloud_close(x->cloud);
+	aws_cloud_free(x->cloud);
 	aws_callers_free(x->callers);
 	pthread_mutex_destroy(&x->lock);
 	arena_fini(&x->arena);

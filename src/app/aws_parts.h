@@ -57,12 +57,12 @@ void               aws_parts_free(struct aws_parts *x);
 /* Who the people are; NULL: others know. */
 struct aws_directory *aws_parts_directory(struct aws_parts *x);
 
-/* Endpoints that are not AWS's own are told, once, at the start. */
+/* Logs endpoints that are not AWS's own, once, at the start. */
 void aws_parts_warn(const struct config *c);
 
-/* Ask for every permission. RC_DENIED: something that is needed is refused or not there; then all rows are on standard
- * error. What is not needed raises an alarm. AWS that does not answer keeps nobody from starting: it may be back before
- * it is needed. Blocks. */
+/* Try every permission. RC_DENIED: something that is needed is refused or missing; all rows are then on standard error.
+ * Anything else that is refused raises an alarm. If AWS does not answer, the server starts all the same: AWS may be back
+ * before it is needed. Blocks. */
 MUST_CHECK enum rc aws_parts_probe(struct aws_parts *x, struct err *e);
 
 /* For the pulse, with each beat: what is refused, and what is throttled too often. */

@@ -2,8 +2,7 @@
 /*
  * instance_parts.c - tenants' instances, put together on the driver that the settings name.
  *
- * A driver is a row of the table: who writes another adds one, with the function that opens it and the one that closes
- * it.
+ * Each driver is a row of the table, with the functions that open and close it.
  */
 #include "app/instance_parts.h"
 #include "app/aws_parts.h"

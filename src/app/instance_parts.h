@@ -34,6 +34,6 @@ void instance_parts_check(const struct config *c, struct buf *problems);
 /* Fills p->instances; NULL: there are none. */
 MUST_CHECK enum rc instance_parts_new(struct parts *p, struct err *e);
 
-/* Whoever waits for AWS stops waiting: before the threads that call are joined. NULL is fine. */
+/* Ends every wait for AWS. Call it before the calling threads are joined. NULL is fine. */
 void instance_parts_stop(struct instance_parts *p);
 void instance_parts_free(struct instance_parts *p);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lambda.c - the guard as a function: asked, done, answered, frozen.
+ * lambda.c - the guard as a function: invoked, done, answered, frozen.
  *
- * What it is asked is told by its shape: a batch of SQS, the bell of a hold that is due, or {"leasehold": "tick"}.
- * Whichever it is, what came is stored first; then everything that is due is done on this thread (kernel/drain.c),
- * until nothing is or the time is nearly up; only then it is answered, for afterwards the process stands still, and
- * what it has begun with it. What is left, the next one takes up: a tick comes every five minutes.
+ * The payload's shape says what it is: a batch of SQS, the bell of a hold that is due, or {"leasehold": "tick"}. In each
+ * case, what came is stored first; then everything that is due is done on this thread (kernel/drain.c), until nothing is
+ * left or the time is nearly up; only then comes the answer, because afterwards the process is frozen, with whatever it
+ * has begun. The next invocation takes up what is left: a tick comes every five minutes.
  *
  * Always true:
  *   1. A message of a batch counts as good once it is committed, and only then; those that are not are named, and
@@ -138,9 +138,9 @@ static enum rc start(struct function *f, struct err *e)
 	f->p.metrics = metrics_new();
 	f->p.clock = clock_real;
 	id_uuid(f->p.node);
-	if ((rc = open_store(f, e)) || (rc = aws_parts_new(&f->p, e)) || (rc = guard_parts_new(&f->p, e)) ||
-	    (rc = messages_new(&f->p, e)))
+	if ((rc = open_store(f, e)) || (rc = aws_parts_new(&f->p, e)) || (rc = guard_parts_new(&f->p, e)))
 		return rc;
+	messages_new(&f->p);
 	make_jobs(f);
 	return wiring_open(&f->p, &f->wiring, e);
 }

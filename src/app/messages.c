@@ -17,11 +17,13 @@
 #include "app/instance_parts.h"
 #include "app/parts.h"
 #include "base/buf.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "kernel/alarm/node.h"
 #include "providers/aws/call.h"
+#include "providers/aws/messages/sink.h"
 #include "providers/notify/message.h"
 #include "service/hold/holds.h"
 #include "service/instance/instances.h"
@@ -193,14 +195,7 @@ static enum rc add_due(const struct page *page, struct arena *a, void *arg, stru
 
 		if (h->state != HOLD_OPEN || !h->due_ms)
 			continue;
-		if (list->count == list->room) {
-			struct bell_due *old = list->items;
-
-			list->room = list->room ? list->room * 2 : HOLDS_PAGE;
-			list->items = arena_alloc(list->arena, list->room * sizeof(*list->items));
-			if (old)
-				memcpy(list->items, old, list->count * sizeof(*old));
-		}
+		list->items = arena_grow(list->arena, list->items, list->count, &list->room, sizeof(*list->items));
 		list->items[list->count++] = due_of(h, list->arena);
 	}
 	return RC_OK;
@@ -241,7 +236,7 @@ static void open_sinks(struct messages *m, const struct config *c)
 	if (bus.bus.n)
 		m->bus = bus_new(&bus);
 	if (topic.n)
-		m->topic = (struct topic){ own, topic, topic_region(topic, &m->arena) };
+		m->topic = (struct topic){ own, topic, arn_region(topic, &m->arena) };
 	if (config_number(c, CONFIG_MAILER) == MAIL_BY_SES)
 		m->ses = ses_new(own, config_str(c, CONFIG_MAIL_FROM));
 	if (tenant.n)
@@ -272,19 +267,17 @@ static void open_inboxes(struct messages *m, const struct config *c)
 	}
 }
 
-enum rc messages_new(struct parts *p, struct err *e)
+void messages_new(struct parts *p)
 {
 	const struct config *c = p->config;
 	struct messages     *m = p->messages = mem_new(struct messages);
 
-	(void)e;
 	m->p = p;
 	m->callers = p->aws->callers;
 	open_sinks(m, c);
 	open_inboxes(m, c);
 	m->has_emf = config_number(c, CONFIG_METRICS_EMF);
 	m->emf = (struct emf){ .metrics = p->metrics, .has_guard = p->guard, .has_instances = p->instances };
-	return RC_OK;
 }
 
 void messages_free(struct messages *m)

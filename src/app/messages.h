@@ -50,12 +50,11 @@ bool messages_is_wanted(const struct config *c);
 /* What is wrong with the settings, one problem a line. */
 void messages_check(const struct config *c, bool is_dev, struct buf *problems);
 
-/* Fills p->messages, also when it fails: half-built is fine for messages_free(). After the pools and the instances.
- * Nothing is called yet. */
-MUST_CHECK enum rc messages_new(struct parts *p, struct err *e);
-void               messages_free(struct messages *m);
+/* Fills p->messages. After the pools and the instances. Nothing is called yet. */
+void messages_new(struct parts *p);
+void messages_free(struct messages *m);
 
-/* From now on queues are read; stop: no more, messages_end() waits for that. */
+/* Queues are read from now on; stop ends that, and messages_end() waits for it. */
 void messages_start(struct messages *m);
 void messages_stop(struct messages *m);
 void messages_end(struct messages *m);

@@ -6,10 +6,10 @@
 struct buf;
 struct config;
 
-/* Put the values in the places of their references ("secretsmanager:NAME[#key]"), also of those that were read before, and check
- * them again. Settings without one stay, and without any nobody is called. What cannot be read is a problem, one a line, and its
- * setting stays as it is. Blocks. */
+/* Replace references ("secretsmanager:NAME[#key]") by their values, also where that was done before, and check the settings again.
+ * Without any reference, AWS is not called. A value that cannot be read is a problem, one a line, and its setting stays as it is.
+ * Blocks. */
 void secrets_read(struct config *c, struct buf *problems);
 
-/* Was any of them read so? */
+/* Does any setting have its value from there? */
 bool secrets_any(const struct config *c);

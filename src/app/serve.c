@@ -3,13 +3,13 @@
  * serve.c - the only place that sees everything.
  *
  * Start: folder, lock, store, vendor, kernel, api, sockets, jobs. A step that fails says why and undoes nothing: the
- * process ends. Stop (SIGTERM, SIGINT): no new connections, the waiting line is sent home, requests under way are
+ * process ends. Stop (SIGTERM, SIGINT): no new connections, waiting claims are turned away, requests under way are
  * answered, jobs end at their next wait, the store commits what it has, and the process ends with 0. A second signal
  * does not wait for clients; later ones change nothing. SIGHUP: reload.c.
  *
  * Threads: this one (the loop), the store's own (writer and reader, or workers), those of the kernel (wiring.c). The
- * simulated vendor has a store of its own. DynamoDB may be away at the start: then the pulse begins the work once it is
- * back.
+ * simulated vendor has a store of its own. DynamoDB may be unreachable at the start: then the pulse begins the work once
+ * it is back.
  */
 #include "app/serve.h"
 
@@ -477,8 +477,10 @@ static enum rc start(struct server *s, struct err *e)
 	    (rc = aws_parts_new(&s->p, e)) ||
 	    (rc = signin_open(s->p.config, s->p.store.store, aws_parts_directory(s->p.aws), &s->p.signin, e)) ||
 	    (lease_parts_is_wanted(c) && (rc = lease_parts_new(&s->p, e))) ||
-	    (guard_parts_is_wanted(c) && (rc = guard_parts_new(&s->p, e))) || (rc = instance_parts_new(&s->p, e)) ||
-	    (rc = messages_new(&s->p, e)) || (rc = aws_parts_probe(s->p.aws, e)))
+	    (guard_parts_is_wanted(c) && (rc = guard_parts_new(&s->p, e))) || (rc = instance_parts_new(&s->p, e)))
+		return rc;
+	messages_new(&s->p);
+	if ((rc = aws_parts_probe(s->p.aws, e)))
 		return rc;
 	make_jobs(s);
 	is_alone = s->p.store.kind == APP_SQLITE;

@@ -94,6 +94,7 @@ void signin_check(const struct config *c, struct buf *problems)
 
 	if (read_secrets(c, &secrets, &e))
 		buf_addf(problems, "%s\n", e.msg);
+	err_clear(&e);
 	if (config_text(c, CONFIG_USERS_FILE) &&
 	    identity_users_file_open(config_text(c, CONFIG_USERS_FILE), &users, &e))
 		buf_addf(problems, "%s\n", e.msg);

@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "app/aws_parts.h"
 #include "app/config/config.h"
@@ -251,12 +250,10 @@ static void bring_events(struct wiring *w)
 /* False: stop. */
 static bool wait_tick(struct wiring *w)
 {
-	struct timespec until;
+	int64_t until_ms = mono_now().ms + TICK_MS;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += TICK_MS / 1000;
 	LOCKED(&w->lock);
-	while (!w->is_stopping && pthread_cond_timedwait(&w->is_changed, &w->lock, &until) == 0)
+	while (!w->is_stopping && cond_wait_until(&w->is_changed, &w->lock, until_ms))
 		;
 	return !w->is_stopping;
 }
@@ -340,7 +337,6 @@ void wiring_start(struct wiring *w, struct api *api, bool (*begin)(void *arg), v
 	struct pump_options options = { .kernel = w->kernel,
 		                        .workers = (unsigned)config_number(w->p->config, CONFIG_WORKERS) + JOB_COUNT,
 		                        .poll_ms = config_number(w->p->config, CONFIG_POLL) };
-	pthread_condattr_t  attr;
 
 	w->begin = begin;
 	w->begin_arg = arg;
@@ -348,10 +344,7 @@ void wiring_start(struct wiring *w, struct api *api, bool (*begin)(void *arg), v
 	w->pump = pump_start(&options);
 	kernel_on_news(w->kernel, poke_pump, w->pump);
 	kernel_on_events(w->kernel, poke_streams, api->streams);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->is_changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&w->is_changed);
 	messages_start(w->p->messages); /* the pulse looks at what it starts */
 	if (pthread_create(&w->pulse, NULL, pulse_loop, w))
 		mem_out("a thread");

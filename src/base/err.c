@@ -57,6 +57,19 @@ void err_clear(struct err *e)
 		*e = (struct err){ 0 };
 }
 
+enum rc err_forgive(struct err *e, enum rc rc, enum rc forgiven)
+{
+	if (rc != forgiven)
+		return rc;
+	err_clear(e);
+	return RC_OK;
+}
+
+enum rc err_pass(struct err *e, enum rc rc, const struct err *cause)
+{
+	return rc ? err_set_code(e, rc, cause->code, "%s", cause->msg) : RC_OK;
+}
+
 int rc_http_status(enum rc rc)
 {
 	assert(rc < RC__COUNT);

@@ -105,6 +105,12 @@ def test_wrong_mail_settings_are_refused_at_the_start(tmp_path):
     assert "LEASEHOLD_MAIL_TO" in text
 
 
+def test_each_problem_of_sign_in_has_its_own_reason(tmp_path):
+    text = refused(tmp_path, **TOKENS, LEASEHOLD_JWT_SECRET="short", LEASEHOLD_USERS_FILE="/nonexistent/users")
+    assert "LEASEHOLD_JWT_SECRET: must have at least 32 bytes" in text
+    assert "users file /nonexistent/users: cannot be opened" in text
+
+
 def test_config_has_the_same_problems_but_only_notes_missing_tokens(tmp_path):
     got = run("config", env={"LEASEHOLD_LISTEN": "localhost"})
     assert got.returncode == 2

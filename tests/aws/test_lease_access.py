@@ -56,7 +56,7 @@ def test_c22_a_grant_that_fails_says_why(front, tool):
 def test_c22_a_grant_without_an_end_is_found_by_the_next_try(front, tool):
     front.do("sso-admin", "pace", looks=-1, seconds=36000)
     answer = give(tool)
-    assert answer["rc"] == TIMEOUT and "has no end after 121 s" in answer["error"]
+    assert answer["rc"] == TIMEOUT and "has not ended after 121 s" in answer["error"]
     assert tool.do("clock")["waits"] == 26  # 1, 2, 3, 5 s, then 5 s each
     front.do("sso-admin", "finish")
     assert give(tool)["rc"] == OK

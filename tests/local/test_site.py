@@ -188,7 +188,7 @@ def test_what_is_missing_or_wrong_is_said(driver, tenant):
         ("scale", {"tenant": tenant, "desired": 3}, 404, "nothing of tenant"),
         ("route", {"tenant": tenant, "to": OPEN}, 404, "nothing of tenant"),
         ("secret", {"tenant": tenant}, 404, "nothing of tenant"),
-        ("archive", {"tenant": "tenant-shared", "name": "../x"}, 400, "an archive is named"),
+        ("archive", {"tenant": "tenant-shared", "name": "../x"}, 400, "an archive's name must have"),
     ):
         with pytest.raises(Refused, match=why) as refused:
             driver.call(do, **kw)

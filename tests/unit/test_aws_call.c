@@ -466,12 +466,6 @@ struct walk {
 	int pages, things;
 };
 
-static struct str ask_page(void *arg, struct str token, struct arena *a)
-{
-	(void)arg;
-	return JSON_OF(a, member_if_any(member_str("NextToken", token)));
-}
-
 static enum rc count_page(void *arg, const json_t *page, struct err *e)
 {
 	struct walk *w = arg;
@@ -484,7 +478,7 @@ static enum rc count_page(void *arg, const json_t *page, struct err *e)
 
 static enum rc walk_pages(struct fixture *f, struct walk *w)
 {
-	struct aws_paging p = { .op = &list, .token = "NextToken", .make = ask_page, .each = count_page, .arg = w };
+	struct aws_paging p = { .call = { .op = &list }, .token = "NextToken", .each = count_page, .arg = w };
 
 	*w = (struct walk){ 0 };
 	f->calls = 0;
@@ -509,6 +503,72 @@ TEST(pages_are_read_to_their_end)
 	CHECK(walk_pages(&f, &w) == RC_CORRUPT && strstr(f.e.msg, "same again"));
 	f.script[2].body = "{\"NextToken\":7}";
 	CHECK(walk_pages(&f, &w) == RC_CORRUPT);
+	tear_down(&f);
+}
+
+static enum rc count_item(void *arg, const json_t *item, struct err *e)
+{
+	int *count = arg;
+
+	(void)e;
+	CHECK(json_is_object(item));
+	++*count;
+	return RC_OK;
+}
+
+TEST(the_next_page_is_asked_for_as_each_kind_of_service_wants_it)
+{
+	struct aws_op      rules = { .service = &aws_services[AWS_LOAD_BALANCING], .name = "R", .permission = "elb:R" };
+	struct aws_op      points = { .service = &aws_services[AWS_EFS],
+		                      .name = "P",
+		                      .permission = "efs:P",
+		                      .method = "GET",
+		                      .path = "/points" };
+	struct aws_paging  p = { .token = "NextToken", .list = "Things", .each = count_item };
+	struct fixture     f;
+	struct aws_caller *own;
+	int                count = 0;
+	bool               is_over = false;
+
+	set_up(&f);
+	open_callers(&f);
+	own = aws_caller_of(f.callers, AWS_OWN);
+	p.arg = &count;
+	f.script[0].body = "{\"Things\":[{},{}],\"NextToken\":\"a \\\"b\"}";
+	f.script[1] = (struct fake_reply){ .status = 200, .body = "{\"Things\":[{}]}" };
+	f.script_count = 2;
+	p.call = (struct aws_call){ .op = &list, .body = STR("{\"A\":1}") };
+	CHECK(aws_pages(own, &p, &f.e) == RC_OK && count == 3);
+	CHECK(strcmp(f.body, "{\"A\":1,\"NextToken\":\"a \\\"b\"}") == 0);
+	f.calls = 0;
+	p.call = (struct aws_call){ .op = &points, .query = AWS_PAIRS(&f.arena, { "Id", STR("x") }) };
+	CHECK(aws_pages(own, &p, &f.e) == RC_OK && strcmp(f.target, "/points?Id=x&NextToken=a%20%22b") == 0);
+	f.calls = 0;
+	p.is_over = &is_over;
+	is_over = true;
+	CHECK(aws_pages(own, &p, &f.e) == RC_OK && f.calls == 1);
+	f.calls = 0;
+	f.script[0].body = "<R><RResult><Things><member><a>1</a></member></Things><Next>m&amp;</Next></RResult></R>";
+	f.script[1].body = "<R><RResult><Things/></RResult></R>";
+	p = (struct aws_paging){ .call = { .op = &rules },
+		                 .token = "Next",
+		                 .asked_token = "Marker",
+		                 .list = "Things",
+		                 .each = count_item,
+		                 .arg = &count };
+	CHECK(aws_pages(own, &p, &f.e) == RC_OK && strstr(f.body, "&Marker=m%26"));
+	tear_down(&f);
+}
+
+TEST(an_answer_that_does_not_matter_is_not_kept_but_must_be_readable)
+{
+	struct fixture f;
+
+	set_up(&f);
+	open_callers(&f);
+	CHECK(aws_do(aws_caller_of(f.callers, AWS_OWN), &list, STR(""), &f.arena, NULL, &f.e) == RC_OK);
+	f.script[0].body = "{";
+	CHECK(aws_do(aws_caller_of(f.callers, AWS_OWN), &list, STR(""), &f.arena, NULL, &f.e) == RC_CORRUPT);
 	tear_down(&f);
 }
 

@@ -98,6 +98,19 @@ TEST(the_first_cause_of_a_failure_wins)
 	CHECK(rc_http_status(e.rc) == 409);
 }
 
+TEST(a_failure_is_forgiven_or_passed_on_with_its_cause)
+{
+	struct err cause = { 0 }, e = { 0 };
+
+	(void)err_set_code(&cause, RC_NOT_FOUND, "NoSuchThing", "lease %d", 7);
+	CHECK(err_pass(&e, RC_OK, &cause) == RC_OK && !e.rc);
+	CHECK(err_pass(&e, RC_TIMEOUT, &cause) == RC_TIMEOUT && e.rc == RC_TIMEOUT);
+	CHECK(strcmp(e.msg, "lease 7") == 0 && strcmp(err_code(&e), "NoSuchThing") == 0);
+	CHECK(err_forgive(&e, RC_TIMEOUT, RC_NOT_FOUND) == RC_TIMEOUT && e.rc == RC_TIMEOUT);
+	CHECK(err_forgive(&e, RC_TIMEOUT, RC_TIMEOUT) == RC_OK && !e.rc && !e.msg[0]);
+	CHECK(err_forgive(NULL, RC_NOT_FOUND, RC_NOT_FOUND) == RC_OK);
+}
+
 TEST(times_are_read_and_written_as_iso_8601)
 {
 	static const struct {

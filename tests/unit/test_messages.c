@@ -12,6 +12,7 @@
 #include "providers/aws/messages/bell.h"
 #include "providers/aws/messages/bus.h"
 #include "providers/aws/messages/emf.h"
+#include "providers/aws/messages/sink.h"
 #include "providers/aws/messages/sqs.h"
 #include "providers/aws/messages/topic.h"
 
@@ -190,8 +191,8 @@ TEST(the_subject_of_a_topic_is_short_and_ascii)
 	                               "e\n"),
 	                           &a),
 	             STR("Alarm ? gr??e?")));
-	CHECK(str_eq(str_from(topic_region(STR("arn:aws:sns:eu-west-1:123456789012:alerts"), &a)), STR("eu-west-1")));
-	CHECK(topic_region(STR("nonsense"), &a) == NULL);
+	CHECK(str_eq(str_from(arn_region(STR("arn:aws:sns:eu-west-1:123456789012:alerts"), &a)), STR("eu-west-1")));
+	CHECK(arn_region(STR("nonsense"), &a) == NULL);
 	arena_fini(&a);
 }
 

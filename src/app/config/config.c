@@ -120,8 +120,11 @@ const char *config_nearest(struct str name)
 		return NULL;
 	for (int id = 0; id < CONFIG_COUNT; id++) {
 		struct str known = str_from(config_table[id].name);
-		size_t     far = known.n < NAME_MIN ? nearest : str_distance(name, known);
+		size_t     longer = known.n > name.n ? known.n - name.n : name.n - known.n, far;
 
+		if (known.n < NAME_MIN || longer >= nearest)
+			continue; /* it cannot be nearer; the distance takes its time */
+		far = str_distance(name, known);
 		if (far > 0 && far < nearest) {
 			nearest = far;
 			found = known.p;

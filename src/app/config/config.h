@@ -49,7 +49,7 @@ int64_t     config_number(const struct config *c, enum setting id);
 const char *config_name(enum setting id);
 const char *config_origin_name(enum config_origin origin); /* "environment" */
 
-/* Variables that are not ours but look like a setting of the broker with a slip of the pen: one line each. */
+/* Variables that are not ours but look like a misspelled setting of the broker: one line each. */
 void config_near_misses(const char *const *environment, struct buf *notes);
 
 /* The setting that differs from name by one or two characters; NULL when there is none. */

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "net/aws.h"
 
@@ -133,16 +133,6 @@ static struct str thresholds(const json_t *item, const char *name, struct arena 
 	return json_array_size(list) ? json_dump(a, list) : STR("");
 }
 
-static bool find_name(const char *const *names, int count, struct str wanted, int *ret)
-{
-	for (int i = 0; i < count; i++)
-		if (str_eq(wanted, str_from(names[i]))) {
-			*ret = i;
-			return true;
-		}
-	return false;
-}
-
 /* --- both --- */
 
 struct reading {
@@ -152,19 +142,6 @@ struct reading {
 	struct arena      *arena;
 };
 
-static void *make_room(void *items, size_t count, size_t *room, size_t size, struct arena *a)
-{
-	void *more;
-
-	if (count < *room)
-		return items;
-	*room = *room ? *room * 2 : 64;
-	more = arena_alloc(a, *room * size);
-	if (count)
-		memcpy(more, items, count * size);
-	return more;
-}
-
 static void take_account(const json_t *item, void *arg)
 {
 	struct reading     *r = arg;
@@ -173,9 +150,9 @@ static void take_account(const json_t *item, void *arg)
 	struct isb_account *made;
 	struct account     *to;
 	struct str          status = text(item, "status", a);
-	int                 known = ACCOUNT_QUARANTINE;
+	int                 known = str_word(status, account_status_names, ACCOUNT_STATUS_COUNT);
 
-	r->t->accounts = make_room(r->t->accounts, r->t->account_count, &r->room, sizeof(*made), a);
+	r->t->accounts = arena_grow(a, r->t->accounts, r->t->account_count, &r->room, sizeof(*made));
 	made = &r->t->accounts[r->t->account_count++];
 	*made = (struct isb_account){ .account = { .id = text(item, "awsAccountId", a),
 		                                   .name = text(item, "name", a),
@@ -187,12 +164,12 @@ static void take_account(const json_t *item, void *arg)
 	to->cleaned_ms = to->rested_ms = to->edited_ms;
 	if (!str_is_digits(to->id, ACCOUNT_ID_MAX))
 		made->why = STR("awsAccountId must be 12 digits");
-	else if (!find_name(account_status_names, ACCOUNT_STATUS_COUNT, status, &known) || known > ACCOUNT_FROZEN)
+	else if (known > ACCOUNT_FROZEN)
 		made->why = str_format(a, "its status '%.*s' is not known here", STR_ARG(status));
 	else if (known == ACCOUNT_CLEANUP)
 		made->why = STR("it is being cleaned: run this again when it is Available or in Quarantine");
-	to->status = (enum account_status)known;
-	if (known == ACCOUNT_QUARANTINE)
+	to->status = known < ACCOUNT_STATUS_COUNT ? (enum account_status)known : ACCOUNT_QUARANTINE;
+	if (to->status == ACCOUNT_QUARANTINE)
 		to->reason = STR("was in quarantine at Innovation Sandbox");
 }
 
@@ -204,9 +181,9 @@ static void take_lease(const json_t *item, void *arg)
 	struct isb_lease *made;
 	struct lease     *to;
 	struct str        status = text(item, "status", a);
-	int               known = LEASE_EJECTED;
+	int               known = str_word(status, lease_status_names, LEASE_STATUS_COUNT);
 
-	r->t->leases = make_room(r->t->leases, r->t->lease_count, &r->room, sizeof(*made), a);
+	r->t->leases = arena_grow(a, r->t->leases, r->t->lease_count, &r->room, sizeof(*made));
 	made = &r->t->leases[r->t->lease_count++];
 	*made = (struct isb_lease){ .lease = { .uuid = text(item, "uuid", a),
 		                               .user_email = text(item, "userEmail", a),
@@ -232,7 +209,7 @@ static void take_lease(const json_t *item, void *arg)
 		                               .edited_ms = moment(meta, "lastEditTime") } };
 	to = &made->lease;
 	to->user_key = str_lower(a, to->user_email);
-	if (!find_name(lease_status_names, LEASE_STATUS_COUNT, status, &known)) {
+	if (known == LEASE_STATUS_COUNT) {
 		made->why = str_format(a, "its status '%.*s' is not known here", STR_ARG(status));
 		return;
 	}

@@ -53,6 +53,6 @@ struct ddb_options app_ddb_options(const struct config *c, struct app_store *s);
 /* Another address of DynamoDB: the setting, else AWS's own variables. NULL: the region's. RC_INVALID: a variable makes no sense. */
 MUST_CHECK enum rc app_ddb_endpoint(const struct config *c, struct arena *a, const char **ret, struct err *e);
 
-/* Who we are for AWS, by the environment; and that. */
+/* Our own credentials at AWS, from the environment; and a variable of it. */
 struct aws_identity *app_identity(void);
 const char          *app_env(const char *name);

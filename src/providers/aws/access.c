@@ -2,25 +2,25 @@
 /*
  * access.c - assignments of Identity Center: grant, revoke, list.
  *
- * AWS changes an assignment in the background: a change is asked for, and its status is asked for until it has an end. It refuses a second
- * change of the same thing meanwhile, so an account has one change at a time here, and there are OUTSTANDING_MAX in all.
+ * AWS changes an assignment in the background: we request a change, then poll its status until it has ended. Meanwhile AWS refuses a second
+ * change of the same thing, so each account has one change at a time here, and there are at most OUTSTANDING_MAX in all.
  *
  * Always true:
- *   1. A grant looks first: what is there is not made again. When the answer was lost, or there was no end in time, it looks again, and the
- *      next try begins with a look.                                                                             [grant()]
- *   2. A revoke of what is not there is done. It does not look first: a grant that is under way is not in the list yet.   [revoke()]
+ *   1. A grant looks first: an assignment that exists is not made again. If the answer was lost, or the change did not end in time, it
+ *      looks again; so does the next try.                                                                       [grant_here()]
+ *   2. Revoking what is not there succeeds. It does not look first: a grant that is under way is not in the list yet.  [revoke_here()]
  *   3. Permission sets that are not ours are never read, shown or changed.
  *
- * Sessions that are open live on for up to twelve hours after a revoke: where they must end, a policy of the OU ends them.
+ * Open sessions go on for up to twelve hours after a revoke; where they must end, a policy of the OU ends them.
  */
 #include "providers/aws/access.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -34,7 +34,7 @@ enum {
 	OUTSTANDING_MAX = 5,
 	POLL_MS = 120000, /* in all */
 	NAMES_MS = 3600000,
-	NAMES_AGAIN_MS = 60000, /* a set that was not there is not looked for more often */
+	NAMES_AGAIN_MS = 60000, /* a missing set is looked for again after this */
 	SETS_MAX = 2000,
 	REASON_MAX = 200,
 };
@@ -102,27 +102,14 @@ struct set_list {
 	size_t       count;
 };
 
-static struct str make_sets(void *arg, struct str token, struct arena *a)
-{
-	const struct set_list *l = arg;
-
-	return JSON_OF(a, member_str("InstanceArn", l->instance), member_int("MaxResults", 100),
-	               member_if_any(member_str("NextToken", token)));
-}
-
-static enum rc take_sets(void *arg, const json_t *page, struct err *e)
+static enum rc take_set(void *arg, const json_t *item, struct err *e)
 {
 	struct set_list *l = arg;
-	const json_t    *item;
-	size_t           i;
 
-	json_array_foreach(json_object_get(page, "PermissionSets"), i, item)
-	{
-		if (l->count == SETS_MAX)
-			return err_set(e, RC_TOO_LARGE, "Identity Center has more than %d permission sets", SETS_MAX);
-		if (json_is_string(item))
-			l->arns[l->count++] = str_dup(&l->arena, str_from(json_string_value(item)));
-	}
+	if (l->count == SETS_MAX)
+		return err_set(e, RC_TOO_LARGE, "Identity Center has more than %d permission sets", SETS_MAX);
+	if (json_is_string(item))
+		l->arns[l->count++] = str_dup(&l->arena, str_from(json_string_value(item)));
 	return RC_OK;
 }
 
@@ -155,7 +142,7 @@ static enum rc find_sets(struct aws_access *x, struct set_list *l, struct err *e
 		if (rc == RC_NOT_FOUND) /* deleted meanwhile */
 			continue;
 		if (rc)
-			return err_set_code(e, rc, why.code, "%s", why.msg);
+			return err_pass(e, rc, &why);
 		(void)json_get_text(json_object_get(reply, "PermissionSet"), "Name", &name);
 		number = set_number(x, name);
 		if (number == AWS_PERMISSION_SETS || x->arns[number].n)
@@ -169,14 +156,16 @@ static enum rc find_sets(struct aws_access *x, struct set_list *l, struct err *e
 static enum rc read_names(struct aws_access *x, struct str instance, struct err *e)
 {
 	struct set_list   l = { .instance = instance, .arns = mem_new_array(struct str, SETS_MAX) };
-	struct aws_paging paging = {
-		.op = &list_sets, .token = "NextToken", .make = make_sets, .each = take_sets, .arg = &l
-	};
-	enum rc rc;
+	struct str        body = JSON_OF(&l.arena, member_str("InstanceArn", instance), member_int("MaxResults", 100));
+	struct aws_paging paging = { .call = { .op = &list_sets, .body = body },
+		                     .token = "NextToken",
+		                     .list = "PermissionSets",
+		                     .each = take_set,
+		                     .arg = &l };
+	enum rc           rc;
 
 	arena_reset(&x->names);
-	for (int i = 0; i < AWS_PERMISSION_SETS; i++)
-		x->arns[i] = STR("");
+	memset(x->arns, 0, sizeof(x->arns));
 	x->named_ms = 0;
 	rc = aws_pages(x->caller, &paging, e);
 	if (!rc && !(rc = find_sets(x, &l, e)))
@@ -204,10 +193,9 @@ static enum rc find_set(struct aws_access *x, int number, struct str instance, s
 
 static void forget_names(struct aws_access *x)
 {
-	pthread_mutex_lock(&x->naming);
-	x->named_ms = 0;
-	pthread_mutex_unlock(&x->naming);
 	aws_directory_forget_groups(x->o.directory);
+	LOCKED(&x->naming);
+	x->named_ms = 0;
 }
 
 /* An id instead of a name, as list() shows whom the directory does not know. */
@@ -255,15 +243,6 @@ struct listing {
 	size_t                   count, room;
 };
 
-static struct str make_assignments(void *arg, struct str token, struct arena *a)
-{
-	const struct listing *l = arg;
-
-	return JSON_OF(a, member_str("InstanceArn", l->ids.instance), member_str("AccountId", l->ids.account),
-	               member_str("PermissionSetArn", l->ids.set), member_int("MaxResults", 100),
-	               member_if_any(member_str("NextToken", token)));
-}
-
 static struct str name_of(struct aws_access *x, enum cloud_principal kind, struct str id, struct arena *a)
 {
 	struct str name;
@@ -275,43 +254,36 @@ static struct str name_of(struct aws_access *x, enum cloud_principal kind, struc
 
 static void add_assignment(struct listing *l, enum cloud_principal kind, struct str id)
 {
-	if (l->count == l->room) {
-		struct cloud_assignment *more = arena_alloc(l->arena, (l->room = 2 * l->room + 8) * sizeof(*more));
-
-		if (l->count)
-			memcpy(more, l->items, l->count * sizeof(*more));
-		l->items = more;
-	}
+	l->items = arena_grow(l->arena, l->items, l->count, &l->room, sizeof(*l->items));
 	l->items[l->count++] = (struct cloud_assignment){ str_dup(l->arena, l->ids.account), kind,
 		                                          name_of(l->x, kind, id, l->arena), l->set_name };
 }
 
-static enum rc take_assignments(void *arg, const json_t *page, struct err *e)
+static enum rc take_assignment(void *arg, const json_t *item, struct err *e)
 {
 	struct listing *l = arg;
-	const json_t   *item;
 	struct str      id, kind;
-	size_t          i;
 
-	json_array_foreach(json_object_get(page, "AccountAssignments"), i, item)
-	{
-		if (!json_get_text(item, "PrincipalId", &id) || !json_get_text(item, "PrincipalType", &kind) || !id.n)
-			return err_set(e, RC_CORRUPT, "ListAccountAssignments: an assignment of nobody");
-		if (l->ids.principal.n)
-			l->has_principal = l->has_principal || str_eq(l->ids.principal, id);
-		else
-			add_assignment(l, str_eq(kind, STR("GROUP")) ? CLOUD_GROUP : CLOUD_USER, id);
-	}
+	if (!json_get_text(item, "PrincipalId", &id) || !json_get_text(item, "PrincipalType", &kind) || !id.n)
+		return err_set(e, RC_CORRUPT, "ListAccountAssignments: an assignment without a principal");
+	if (l->ids.principal.n)
+		l->has_principal = l->has_principal || str_eq(l->ids.principal, id);
+	else
+		add_assignment(l, str_eq(kind, STR("GROUP")) ? CLOUD_GROUP : CLOUD_USER, id);
 	return RC_OK;
 }
 
 static enum rc list_set(struct listing *l, struct err *e)
 {
-	struct aws_paging paging = { .op = &list_assignments,
-		                     .token = "NextToken",
-		                     .make = make_assignments,
-		                     .each = take_assignments,
-		                     .arg = l };
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct str                       body = JSON_OF(&a, member_str("InstanceArn", l->ids.instance),
+	                                                member_str("AccountId", l->ids.account), member_str("PermissionSetArn", l->ids.set),
+	                                                member_int("MaxResults", 100));
+	struct aws_paging                paging = { .call = { .op = &list_assignments, .body = body },
+		                                    .token = "NextToken",
+		                                    .list = "AccountAssignments",
+		                                    .each = take_assignment,
+		                                    .arg = l };
 
 	return aws_pages(l->x->caller, &paging, e);
 }
@@ -349,7 +321,7 @@ static enum rc enter(struct aws_access *x, struct str account, int *ret, struct 
 	while (!x->is_stopped && is_busy(x, account, ret))
 		pthread_cond_wait(&x->is_changed, &x->lock);
 	if (x->is_stopped)
-		rc = err_set(e, RC_UNAVAILABLE, "the server ends");
+		rc = err_set(e, RC_UNAVAILABLE, "the server is stopping");
 	else
 		x->busy[*ret] = account;
 	return rc;
@@ -372,16 +344,12 @@ void aws_access_stop(struct aws_access *x)
 /* False: it was stopped. */
 static bool wait_ms(struct aws_access *x, long ms)
 {
-	struct timespec until;
+	int64_t until_ms = mono_now().ms + ms;
 
-	if (x->o.wait) {
+	if (x->o.wait)
 		x->o.wait(x->o.wait_arg, ms);
-		ms = 0;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
 	LOCKED(&x->lock);
-	while (ms && !x->is_stopped && pthread_cond_timedwait(&x->is_changed, &x->lock, &until) == 0)
+	while (!x->o.wait && !x->is_stopped && cond_wait_until(&x->is_changed, &x->lock, until_ms))
 		;
 	return !x->is_stopped;
 }
@@ -406,7 +374,7 @@ static enum rc read_status(const json_t *reply, const struct change *ch, struct 
 	return err_set(e, RC_CONFLICT, "%s failed: %.*s", ch->ask->name, STR_ARG(reason));
 }
 
-/* Until it is over. What the look itself suffers is tried again. */
+/* Polls until it is over. A poll that fails for a passing reason is repeated. */
 static enum rc follow(struct aws_access *x, const struct ids *ids, const struct change *ch, struct str request,
                       struct arena *a, struct err *e)
 {
@@ -427,9 +395,9 @@ static enum rc follow(struct aws_access *x, const struct ids *ids, const struct 
 		if (!rc && ((rc = read_status(reply, ch, a, &request, &is_over, e)) || is_over))
 			return rc;
 		if (rc && rc != RC_UNAVAILABLE && rc != RC_LIMITED)
-			return err_set_code(e, rc == RC_NOT_FOUND ? RC_TIMEOUT : rc, why.code, "%s", why.msg);
+			return err_pass(e, rc == RC_NOT_FOUND ? RC_TIMEOUT : rc, &why);
 	}
-	return err_set(e, RC_TIMEOUT, "%s has no end after %ld s", ch->ask->name, waited_ms / 1000);
+	return err_set(e, RC_TIMEOUT, "%s has not ended after %ld s", ch->ask->name, waited_ms / 1000);
 }
 
 static enum rc ask(struct aws_access *x, const struct ids *ids, const struct change *ch, struct arena *a, struct err *e)
@@ -449,7 +417,7 @@ static enum rc ask(struct aws_access *x, const struct ids *ids, const struct cha
 	return follow(x, ids, ch, request, a, e);
 }
 
-/* With the account to ourselves. Ids that are kept may be old ones: when AWS does not know one of them, all are read again, once. */
+/* With the account to ourselves. Cached ids may be stale: if AWS does not know one of them, all are read again, once. */
 static enum rc apply(struct aws_access *x, const struct cloud_assignment *as, const struct change *ch, struct ids *ids,
                      struct arena *a, struct err *e)
 {
@@ -465,7 +433,7 @@ static enum rc apply(struct aws_access *x, const struct cloud_assignment *as, co
 			rc = ask(x, ids, ch, a, &why);
 		}
 	}
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_pass(e, rc, &why);
 }
 
 static enum rc grant_here(struct aws_access *x, const struct cloud_assignment *as, struct ids *ids, struct arena *a,
@@ -473,18 +441,15 @@ static enum rc grant_here(struct aws_access *x, const struct cloud_assignment *a
 {
 	struct err why = { 0 };
 	bool       is_there;
-	enum rc    rc = look(x, ids, &is_there, &why);
+	enum rc    rc = err_forgive(e, look(x, ids, &is_there, e),
+	                            RC_NOT_FOUND); /* an old id of the set: apply() sees it */
 
-	if (rc == RC_NOT_FOUND) { /* the set, by an id that is an old one: apply() finds out */
-		err_clear(&why);
-		rc = RC_OK;
-	}
 	if (rc || is_there)
-		return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+		return rc;
 	rc = apply(x, as, &creation, ids, a, &why);
 	if (rc == RC_TIMEOUT && look(x, ids, &is_there, NULL) == RC_OK && is_there)
 		return RC_OK;
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_pass(e, rc, &why);
 }
 
 static enum rc revoke_here(struct aws_access *x, const struct cloud_assignment *as, struct ids *ids, struct arena *a,
@@ -497,25 +462,24 @@ static enum rc revoke_here(struct aws_access *x, const struct cloud_assignment *
 	if ((rc == RC_NOT_FOUND || rc == RC_TIMEOUT || rc == RC_CONFLICT) && look(x, ids, &is_there, NULL) == RC_OK &&
 	    !is_there)
 		return RC_OK;
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_pass(e, rc, &why);
 }
 
 static enum rc change_one(struct access *base, const struct cloud_assignment *as, bool is_grant, struct err *e)
 {
 	struct aws_access               *x = CONTAINER_OF(base, struct aws_access, base);
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct err                       why = { 0 };
 	struct ids                       ids;
 	int                              place = 0;
-	enum rc                          rc = name_ids(x, as, &a, &ids, &why);
+	enum rc                          rc = name_ids(x, as, &a, &ids, e);
 
-	if (rc == RC_NOT_FOUND && !is_grant)
-		return RC_OK; /* neither a set nor a person that is not there has anything */
-	if (!rc && !(rc = enter(x, as->account_id, &place, &why))) {
-		rc = is_grant ? grant_here(x, as, &ids, &a, &why) : revoke_here(x, as, &ids, &a, &why);
-		leave(x, place);
-	}
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	if (rc == RC_NOT_FOUND && !is_grant) /* neither a set nor a person that is not there has anything */
+		return err_forgive(e, rc, RC_NOT_FOUND);
+	if (rc || (rc = enter(x, as->account_id, &place, e)))
+		return rc;
+	rc = is_grant ? grant_here(x, as, &ids, &a, e) : revoke_here(x, as, &ids, &a, e);
+	leave(x, place);
+	return rc;
 }
 
 static enum rc grant(struct access *base, const struct cloud_assignment *as, struct err *e)
@@ -536,10 +500,12 @@ static enum rc list(struct access *base, struct str account_id, struct arena *a,
 	struct aws_access  *x = CONTAINER_OF(base, struct aws_access, base);
 	struct listing      l = { .x = x, .arena = a };
 	struct aws_instance instance;
-	enum rc             rc = aws_centre_get(x->o.centre, &instance, e);
+	enum rc             rc;
 
-	if (!rc && !str_is_digits(account_id, 12))
-		rc = err_set(e, RC_INVALID, "an account id must have 12 digits, not '%.*s'", STR_ARG(account_id));
+	if (!str_is_digits(account_id, 12))
+		return err_set(e, RC_INVALID, "an account id must have 12 digits, not '%.*s'", STR_ARG(account_id));
+	if ((rc = aws_centre_get(x->o.centre, &instance, e)))
+		return rc;
 	l.ids = (struct ids){ .instance = instance.arn, .account = account_id };
 	for (int i = 0; !rc && i < AWS_PERMISSION_SETS; i++) {
 		if (!x->o.sets[i].n || (rc = find_set(x, i, instance.arn, a, &l.ids.set, e)) || !l.ids.set.n)
@@ -563,17 +529,13 @@ static const struct access_ops ops = { grant, revoke, list };
 struct aws_access *aws_access_new(const struct aws_access_options *o)
 {
 	struct aws_access *x = mem_new(struct aws_access);
-	pthread_condattr_t attr;
 
 	x->base.ops = &ops;
 	x->o = *o;
 	x->caller = aws_centre_caller(o->centre);
 	pthread_mutex_init(&x->naming, NULL);
 	pthread_mutex_init(&x->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&x->is_changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&x->is_changed);
 	return x;
 }
 

@@ -34,5 +34,5 @@ struct aws_access *aws_access_new(const struct aws_access_options *o);
 void               aws_access_free(struct aws_access *x);
 struct access     *aws_access_port(struct aws_access *x);
 
-/* Whoever waits for an assignment stops waiting, with RC_TIMEOUT: before the threads that call are joined. */
+/* Ends every wait for an assignment with RC_TIMEOUT. Call it before the calling threads are joined. */
 void aws_access_stop(struct aws_access *x);

@@ -39,16 +39,16 @@ struct aws_cloud_options {
 };
 
 /* Nothing is called yet. */
-MUST_CHECK enum rc aws_cloud_open(const struct aws_cloud_options *o, struct aws_cloud **ret, struct err *e);
-void               aws_cloud_close(struct aws_cloud *c);
+struct aws_cloud *aws_cloud_new(const struct aws_cloud_options *o);
+void              aws_cloud_free(struct aws_cloud *c);
 
 /* Ports that are not there are NULL. */
 struct cloud aws_cloud_ports(struct aws_cloud *c);
 
-/* What has to be refreshed by one node, see their headers; NULL: not there. */
+/* What one node has to refresh, see their headers; NULL: not there. */
 struct aws_directory        *aws_cloud_directory(struct aws_cloud *c);
 struct aws_costs            *aws_cloud_costs(struct aws_cloud *c);
 struct aws_credential_store *aws_cloud_credentials(struct aws_cloud *c);
 
-/* Whoever waits for AWS to end something stops waiting: before the threads that call are joined. NULL is fine. */
+/* Ends every wait for AWS. Call it before the calling threads are joined. NULL is fine. */
 void aws_cloud_stop(struct aws_cloud *c);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * builds.c - one question for all builds that are waited for.
+ * builds.c - one query for all builds that are waited for.
  *
- * Each account that is being emptied looks after its own build, every half minute. CodeBuild answers for a hundred in one call: so whoever asks,
- * asks for the others too, and each of those finds its answer here when it comes to ask within FRESH_MS, and makes no call.
+ * Each account that is being emptied checks its own build every half minute. CodeBuild answers for a hundred in one call: so each check asks
+ * for the others too, and those that come within FRESH_MS find their answer here and make no call.
  *
  * Always true:
- *   1. An answer is given once: who asks again wants to know anew.                     [aws_builds_take()]
- *   2. A build that nobody has asked for in WAITED_MS is not waited for any more.        [aws_builds_ids()]
+ *   1. An answer is given once: whoever asks again wants fresh news.                   [aws_builds_take()]
+ *   2. A build that nobody has asked for in WAITED_MS is no longer waited for.           [aws_builds_ids()]
  *
- * All of it is in memory: after a start each build is asked for by itself once.
+ * All of it is in memory: after a start each build is asked for on its own once.
  */
 #include "providers/aws/builds.h"
 

@@ -3,10 +3,10 @@
  * call.c - one call to AWS, from a row: request, attempts, answer, and what its failure means.
  *
  * Always true:
- *   1. A write that may have happened is RC_TIMEOUT, whatever its last attempt was told: after an attempt without an
- *      answer, "it is there already" may be our own doing. Who called looks first.                  [judge()]
- *   2. RC_UNAVAILABLE and RC_LIMITED mean: did not happen.
- *   3. A code that no row knows is RC_INTERNAL with the code in the text: never success, never tried for ever.
+ *   1. A write that may have happened is RC_TIMEOUT, whatever the answer to its last attempt: after an attempt without
+ *      an answer, "it is there already" may be our own doing. The caller has to look first.         [judge()]
+ *   2. RC_UNAVAILABLE and RC_LIMITED mean: it did not happen.
+ *   3. A code that no row knows is RC_INTERNAL with the code in the text: never success, never retried forever.
  *   4. Every call is one line of the log at level DEBUG, with neither its request nor its answer.
  */
 #include "providers/aws/call.h"
@@ -26,20 +26,16 @@ enum { FORM_MAX = 1 << 20, PATH_MAX_BYTES = 8192, TIME_MAX_SEC = 1 << 30 };
 
 /* --- the request --- */
 
-static void add_pair(struct buf *b, const char *name, struct str value)
-{
-	if (!value.p)
-		return;
-	buf_addf(b, "%s%s=", b->n ? "&" : "", name);
-	fetch_escape(b, value);
-}
-
 struct str aws_pairs(struct arena *a, const struct aws_pair *pairs, size_t count)
 {
 	struct buf b = BUF(FORM_MAX);
 
-	for (size_t i = 0; i < count; i++)
-		add_pair(&b, pairs[i].name, pairs[i].value);
+	for (size_t i = 0; i < count; i++) {
+		if (!pairs[i].value.p)
+			continue;
+		buf_addf(&b, "%s%s=", b.n ? "&" : "", pairs[i].name);
+		fetch_escape(&b, pairs[i].value);
+	}
 	return buf_take(&b, a);
 }
 
@@ -210,15 +206,16 @@ static void log_call(const struct aws_caller *c, const struct aws_op *op, const 
 static enum rc finish(struct aws_caller *c, const struct aws_op *op, enum rc rc, const struct aws_reply *reply,
                       const struct err *why, json_t **ret, struct err *e)
 {
-	struct err unreadable = { 0 };
+	CLEANUP(json_freep) json_t *unwanted = NULL;
+	struct err                  unreadable = { 0 };
 
 	if (rc)
 		return judge_silence(c, op, rc, reply, why, e);
 	if (reply->status < 200 || reply->status > 299)
 		return judge(c, op, reply, e);
-	if (!read_answer(op->service, reply->body, ret, &unreadable))
+	if (!read_answer(op->service, reply->body, ret ? ret : &unwanted, &unreadable))
 		return RC_OK;
-	/* A write has happened, but what came of it has to be looked up. */
+	/* A write has happened, but its outcome has to be looked up. */
 	return err_set(e, op->writes ? RC_TIMEOUT : RC_CORRUPT, "%s: an answer that cannot be read%s%s", op->permission,
 	               op->is_secret ? "" : ": ", op->is_secret ? "" : unreadable.msg);
 }
@@ -267,24 +264,54 @@ enum rc aws_do(struct aws_caller *c, const struct aws_op *op, struct str body, s
 
 /* --- pages --- */
 
+/* The request for the page of this token; empty: the first. */
+static struct aws_call page_call(const struct aws_paging *p, struct str token, struct arena *a)
+{
+	enum aws_protocol protocol = p->call.op->service->protocol;
+	struct aws_call   call = p->call;
+	const char       *name = p->asked_token ? p->asked_token : p->token;
+	struct str       *to = protocol == AWS_REST_JSON ? &call.query : &call.body;
+
+	if (!token.n)
+		return call;
+	if (protocol == AWS_REST_JSON || protocol == AWS_QUERY) {
+		struct str pair = AWS_PAIRS(a, { name, token });
+
+		*to = str_format(a, "%.*s%s%.*s", STR_ARG(*to), to->n ? "&" : "", STR_ARG(pair));
+	} else {
+		struct str last = str_skip(JSON_OF(a, member_str(name, token)), 1), first = to->n ? *to : STR("{}");
+
+		first.n--; /* its bracket; the last one closes both */
+		*to = str_format(a, "%.*s%s%.*s", STR_ARG(first), first.n > 1 ? "," : "", STR_ARG(last));
+	}
+	return call;
+}
+
+static enum rc take_items(const struct aws_paging *p, const json_t *page, struct err *e)
+{
+	const json_t *list = json_object_get(page, p->list ? p->list : "");
+	enum rc       rc = p->list ? RC_OK : p->each(p->arg, page, e);
+
+	for (size_t i = 0; !rc && i < json_array_size(list); i++)
+		rc = p->each(p->arg, json_array_get(list, i), e);
+	return rc;
+}
+
 static enum rc take_page(struct aws_caller *c, const struct aws_paging *p, struct arena *a, struct str *token,
                          struct arena *token_arena, struct err *e)
 {
 	CLEANUP(json_freep) json_t *page = NULL;
-	struct aws_call             call = { .op = p->op,
-		                             .body = p->make(p->arg, *token, a),
-		                             .region = p->region,
-		                             .ms = p->ms,
-		                             .attempt_ms = p->attempt_ms };
+	struct aws_call             call = page_call(p, *token, a);
+	const char                 *permission = call.op->permission;
 	struct str                  next;
 	enum rc                     rc = aws_do_call(c, &call, a, &page, e);
 
-	if (rc || (rc = p->each(p->arg, page, e)))
+	if (rc || (rc = take_items(p, page, e)))
 		return rc;
 	if (!json_get_text(page, p->token, &next))
-		return err_set(e, RC_CORRUPT, "%s: a token of the next page that is no text", p->op->permission);
+		return err_set(e, RC_CORRUPT, "%s: the token of the next page is not text", permission);
 	if (next.n && str_eq(next, *token))
-		return err_set(e, RC_CORRUPT, "%s: the next page is the same again", p->op->permission);
+		return err_set(e, RC_CORRUPT, "%s: the next page is the same again", permission);
 	arena_reset(token_arena);
 	*token = str_dup(token_arena, next);
 	return RC_OK;
@@ -300,9 +327,9 @@ enum rc aws_pages(struct aws_caller *c, const struct aws_paging *p, struct err *
 	do {
 		arena_reset(&a);
 		rc = take_page(c, p, &a, &token, &token_arena, e);
-	} while (!rc && token.n && ++pages < AWS_PAGES_MAX);
-	if (!rc && token.n)
-		rc = err_set(e, RC_CORRUPT, "%s: more than %d pages", p->op->permission, AWS_PAGES_MAX);
+	} while (!rc && token.n && !(p->is_over && *p->is_over) && ++pages < AWS_PAGES_MAX);
+	if (pages == AWS_PAGES_MAX)
+		rc = err_set(e, RC_CORRUPT, "%s: more than %d pages", p->call.op->permission, AWS_PAGES_MAX);
 	return rc;
 }
 

@@ -99,9 +99,9 @@ struct aws_call {
 enum { AWS_CALL_MS = 30000, AWS_PAGES_MAX = 1000 };
 
 /* RC_OK: *ret is the answer as a JSON object (XML: objects of texts, <member> lists as arrays, what is inside
- * ...Result), yours to json_decref(); an answer without a body is {}. Failures have the service's code in err.code
- * where a row of errors or the common ones know it, and in the text always:
- *   the row's rc    the service said so, and no attempt before it went unanswered
+ * ...Result), yours to json_decref(); an answer without a body is {}. ret may be NULL: the answer does not matter.
+ * Failures have the service's code in err.code if a row of errors or the common ones know it, and in the text always:
+ *   the row's rc    the service said so, and every attempt before it was answered
  *   RC_TIMEOUT      a write that may have happened: an attempt went unanswered or got 5xx, whatever was said afterwards.
  *                   Look first
  *   RC_UNAVAILABLE  a read that was not answered, or no connection: did not happen
@@ -109,7 +109,7 @@ enum { AWS_CALL_MS = 30000, AWS_PAGES_MAX = 1000 };
  *   RC_DENIED       AccessDenied and the like; a hop of the chain was refused (the text names its ARN)
  *   RC_CORRUPT      an answer that cannot be read
  *   RC_INVALID      ValidationException and the like: never works
- *   RC_INTERNAL     a code that nobody knows */
+ *   RC_INTERNAL     a code that no row knows */
 MUST_CHECK enum rc aws_do(struct aws_caller *c, const struct aws_op *op, struct str body, struct arena *a, json_t **ret,
                           struct err *e);
 MUST_CHECK enum rc aws_do_within(struct aws_caller *c, const struct aws_op *op, long ms, struct str body,
@@ -128,17 +128,16 @@ struct str aws_pairs(struct arena *a, const struct aws_pair *pairs, size_t count
 	aws_pairs((a), (const struct aws_pair[]){ __VA_ARGS__ }, \
 	          sizeof((const struct aws_pair[]){ __VA_ARGS__ }) / sizeof(struct aws_pair))
 
-/* All pages. make: the request for the page of this token (empty: the first). each: one page; what it wants to keep it
- * copies. Both get arg. token: name of the next token in the answer ("NextToken"): an empty page with a token is not
- * the end; no token, null or "" is. RC_CORRUPT: more than AWS_PAGES_MAX, or the same token twice. */
+/* All pages of a list. An empty page with a token is not the end; no token, null or "" is. RC_CORRUPT: more than
+ * AWS_PAGES_MAX, or the same token twice. */
 struct aws_paging {
-	const struct aws_op *op;
-	const char          *token;
-	struct str (*make)(void *arg, struct str token, struct arena *a);
-	enum rc (*each)(void *arg, const json_t *page, struct err *e);
+	struct aws_call call;        /* for the first page; its times are those of each page */
+	const char     *token;       /* what the next page is asked for with, and what answers call it: "NextToken" */
+	const char     *asked_token; /* what requests call it; NULL: the same */
+	const char     *list;        /* the member of the answer with the items; NULL: each gets whole pages */
+	enum rc (*each)(void *arg, const json_t *item, struct err *e); /* copies what it wants to keep */
 	void       *arg;
-	const char *region;
-	long        ms, attempt_ms; /* of each page */
+	const bool *is_over; /* set by each: no more pages are needed; NULL: all are */
 };
 MUST_CHECK enum rc aws_pages(struct aws_caller *c, const struct aws_paging *p, struct err *e);
 

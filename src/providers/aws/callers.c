@@ -3,12 +3,11 @@
  * callers.c - the chain of roles: our own credentials, then the intermediate role, then the one that a service is
  * called with.
  *
- * A caller is credentials and a region. Its credentials are asked for at its first call and renewed in time by
- * aws_identity.c; those of a role come from STS, called with the credentials of the hop before it. So a refused hop is
- * found by the call that needs it, and its error names the role.
+ * A caller is credentials and a region. aws_identity.c gets its credentials at the first call and renews them in
+ * time; those of a role come from STS, called with the credentials of the hop before it. So a refused hop shows up in
+ * the call that needs it, and the error names the role.
  *
- * Nothing of it is stored. A hop whose ARN is not set is left out: then its caller has the credentials of the hop
- * before it.
+ * Nothing is stored. A hop whose ARN is not set is skipped: its caller has the credentials of the hop before it.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -55,33 +55,20 @@ struct search {
 	size_t              count;
 };
 
-static struct str make_request(void *arg, struct str token, struct arena *a)
-{
-	(void)arg;
-	return JSON_OF(a, member_int("MaxResults", 100), member_if_any(member_str("NextToken", token)));
-}
-
-/* Those that fit what the settings say. */
-static enum rc take_page(void *arg, const json_t *page, struct err *e)
+/* Counts those that fit the settings. */
+static enum rc take_instance(void *arg, const json_t *item, struct err *e)
 {
 	struct search             *s = arg;
 	const struct aws_instance *known = &s->centre->instance;
-	const json_t              *item;
-	size_t                     i;
+	struct aws_instance        x;
 
-	json_array_foreach(json_object_get(page, "Instances"), i, item)
-	{
-		struct aws_instance x;
-
-		if (!json_take_text(item, "InstanceArn", &s->arena, &x.arn) ||
-		    !json_take_text(item, "IdentityStoreId", &s->arena, &x.store_id) || !x.arn.n || !x.store_id.n)
-			return err_set(e, RC_CORRUPT, "ListInstances: an instance without its ARN or store");
-		if ((known->arn.n && !str_eq(known->arn, x.arn)) ||
-		    (known->store_id.n && !str_eq(known->store_id, x.store_id)))
-			continue;
-		s->found = x;
-		s->count++;
-	}
+	if (!json_take_text(item, "InstanceArn", &s->arena, &x.arn) ||
+	    !json_take_text(item, "IdentityStoreId", &s->arena, &x.store_id) || !x.arn.n || !x.store_id.n)
+		return err_set(e, RC_CORRUPT, "ListInstances: an instance without its ARN or store");
+	if ((known->arn.n && !str_eq(known->arn, x.arn)) || (known->store_id.n && !str_eq(known->store_id, x.store_id)))
+		return RC_OK;
+	s->found = x;
+	s->count++;
 	return RC_OK;
 }
 
@@ -89,17 +76,19 @@ static enum rc take_page(void *arg, const json_t *page, struct err *e)
 static enum rc search(struct aws_centre *c, struct err *e)
 {
 	struct search     s = { .centre = c };
-	struct aws_paging paging = {
-		.op = &list_instances, .token = "NextToken", .make = make_request, .each = take_page, .arg = &s
-	};
-	enum rc rc = aws_pages(c->caller, &paging, e);
+	struct aws_paging paging = { .call = { .op = &list_instances, .body = STR("{\"MaxResults\":100}") },
+		                     .token = "NextToken",
+		                     .list = "Instances",
+		                     .each = take_instance,
+		                     .arg = &s };
+	enum rc           rc = aws_pages(c->caller, &paging, e);
 
 	if (!rc && s.count != 1)
 		rc = err_set(e, RC_INVALID,
-		             "there %s of Identity Center that the settings fit; right is to set "
+		             "there %s of Identity Center that fit the settings; set "
 		             "LEASEHOLD_IDC_INSTANCE_ARN and LEASEHOLD_IDC_STORE_ID%s",
 		             s.count ? "are several instances" : "is no instance",
-		             s.count ? "" : ", or to enable Identity Center in LEASEHOLD_IDC_REGION");
+		             s.count ? "" : ", or enable Identity Center in LEASEHOLD_IDC_REGION");
 	if (!rc)
 		c->instance = (struct aws_instance){ str_dup(&c->arena, s.found.arn),
 			                             str_dup(&c->arena, s.found.store_id) };

@@ -1,4 +1,4 @@
-/* centre.h - which Identity Center we are with: its instance and its identity store. Found once, any thread. */
+/* centre.h - which Identity Center we use: its instance and its identity store. Found once, any thread. */
 #pragma once
 
 #include "base/err.h"

@@ -67,7 +67,7 @@ static void open_lending(struct aws_cloud *c, const struct aws_cloud_options *o)
 		                                           .permission_set = o->permission_sets[AWS_PEOPLE_USER] });
 }
 
-enum rc aws_cloud_open(const struct aws_cloud_options *o, struct aws_cloud **ret, struct err *e)
+struct aws_cloud *aws_cloud_new(const struct aws_cloud_options *o)
 {
 	struct aws_cloud               *c = mem_new(struct aws_cloud);
 	struct aws_organisation_options organisation = { .management = aws_caller_of(o->callers, AWS_MANAGEMENT),
@@ -76,15 +76,13 @@ enum rc aws_cloud_open(const struct aws_cloud_options *o, struct aws_cloud **ret
 		                                         .sandbox_ou = o->sandbox_ou,
 		                                         .pool_config_param = o->pool_config_param };
 
-	(void)e;
 	c->organisation = aws_organisation_new(&organisation);
 	if (!o->is_guard)
 		open_lending(c, o);
-	*ret = c;
-	return RC_OK;
+	return c;
 }
 
-void aws_cloud_close(struct aws_cloud *c)
+void aws_cloud_free(struct aws_cloud *c)
 {
 	if (!c)
 		return;

@@ -2,15 +2,15 @@
 /*
  * codebuild.c - accounts are emptied by builds.
  *
- * The project holds the program, its image and its roles; a build is told the account and our key. What became of a key is stored: first that
- * a build is asked for, then which it is. AWS knows a token for five minutes only; what was asked for longer ago and has no id is
+ * The project holds the program, its image and its roles; a build is told the account and our key. For each key we store first that a build
+ * is requested, then which one it is. AWS remembers a token for only five minutes; a build that was requested longer ago and has no id is
  * looked for among the project's newest builds, by the key that each build carries.
  *
  * Always true:
- *   1. A key has one build: none is started for a key that was asked for before, unless the project's builds were looked through.   [start()]
- *   2. An account of the administration is refused before anything is stored or sent.                                              [check_call()]
+ *   1. A key has one build: before another is started for a known key, the project's builds are searched.                          [start()]
+ *   2. An admin account is refused before anything is stored or sent.                                                              [check_call()]
  *
- * Attempts are counted by who calls.
+ * The caller counts attempts.
  */
 #include "providers/aws/codebuild.h"
 
@@ -67,7 +67,7 @@ struct keyed {
 	bool             is_known;
 };
 
-/* A few for each new one, so that they do not become more and more. */
+/* A few for each new one, so that they do not pile up. */
 static enum rc forget_old(struct session *s, int64_t now_ms, struct err *e)
 {
 	struct query q = query_until(&aws_build_type, AWS_BUILD_BY_AGE, value_int(1), now_ms - KEEP_MS, FORGET_COUNT);
@@ -215,12 +215,10 @@ static enum rc ask_build(struct aws_codebuild *b, const struct aws_build *build,
 	struct err                  why = { 0 };
 	enum rc                     rc = aws_do(b->o.caller, &start_build, make_build(b, build, a), a, &reply, &why);
 
-	if (rc == RC_TIMEOUT) { /* it may have been started */
-		if (find_build(b, build->key, a, ret, NULL) == RC_OK && ret->n)
-			return RC_OK;
-	}
+	if (rc == RC_TIMEOUT && find_build(b, build->key, a, ret, NULL) == RC_OK && ret->n)
+		return RC_OK; /* it was started */
 	if (rc)
-		return err_set_code(e, rc, why.code, "%s", why.msg);
+		return err_pass(e, rc, &why);
 	if (!json_take_text(json_object_get(reply, "build"), "id", a, ret) || !ret->n)
 		return err_set(e, RC_TIMEOUT, "StartBuild: the answer has no id");
 	return RC_OK;
@@ -246,7 +244,7 @@ static enum rc check_call(const struct aws_codebuild *b, struct str account_id, 
 		return err_set(e, RC_INVALID, "the key of a run must have 1 to %d bytes", CLOUD_KEY_MAX);
 	if (is_protected(b, account_id))
 		return err_set(e, RC_DENIED,
-		               "account %.*s is one that the organisation is run from: it is never emptied",
+		               "account %.*s is one that the organisation is run from, which is never emptied",
 		               STR_ARG(account_id));
 	return RC_OK;
 }
@@ -312,7 +310,7 @@ static struct cloud_run read_build(const json_t *build, struct str status, struc
 	return (struct cloud_run){ .state = CLOUD_FAILED, .text = why_failed(build, status, a) };
 }
 
-/* With all others that are waited for. NULL: there is no such build any more. */
+/* Asks for all others that are waited for too. NULL: there is no such build any more. */
 static enum rc get_build(struct aws_codebuild *b, struct str id, int64_t now_ms, struct arena *a, json_t **ret,
                          struct err *e)
 {

@@ -2,16 +2,16 @@
 /*
  * costs.c - what accounts cost, from Cost Explorer.
  *
- * A page of Cost Explorer costs a cent, and its figures change a few times a day. So it is asked rarely, for all accounts together, and what it
- * says is stored by account and day: an answer of the port is read from there. A day's record has the services in it.
+ * A page of Cost Explorer costs a cent, and its figures change a few times a day. So we ask rarely, for all accounts together, and store the
+ * answer by account and day, with the services of each day; the port answers from there.
  *
  * Always true:
  *   1. Amounts are exact (1e-10) until an answer is rounded, once. Its items add up to its sum.                    [bill_add()]
- *   2. What is stored of a question is stored after all its pages were read: a question that fails changes nothing.  [ask_for()]
- *   3. An account's record says from which day on all is stored; it is written behind the days.                      [apply()]
- *   4. A day whose sum has changed is not complete any more, until two refreshes at least 8 h apart agree again.     [note_day()]
- *   5. No more pages are read in an hour than struct cost_budget has. What waits for the next hour, or for Cost Explorer to come back, is
- *      answered with what is stored, and says until when that is complete.                                          [find_days()]
+ *   2. An answer is stored after all its pages were read: a question that fails changes nothing.                     [ask_for()]
+ *   3. An account's record says from which day on everything is stored; it is written after the days.                [apply()]
+ *   4. A day whose sum has changed is incomplete again, until two refreshes at least 8 h apart agree.                [note_day()]
+ *   5. No more pages are read in an hour than struct cost_budget has. While an account waits for the next hour, or for Cost Explorer to come
+ *      back, the answer is what is stored, and says until when that is complete.                                    [find_days()]
  *
  * A process that dies in the middle of a refresh has stored some accounts; the next one asks for the others.
  *
@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -334,13 +335,7 @@ static void add_due(struct due_list *l, struct due due, struct arena *a)
 {
 	if (l->count == ACCOUNTS_MAX)
 		return;
-	if (l->count == l->room) {
-		struct due *more = arena_alloc(a, (l->room = 2 * l->room + 256) * sizeof(*more));
-
-		if (l->count)
-			memcpy(more, l->items, l->count * sizeof(*more));
-		l->items = more;
-	}
+	l->items = arena_grow(a, l->items, l->count, &l->room, sizeof(*l->items));
 	due.id = str_dup(a, due.id);
 	l->items[l->count++] = due;
 }
@@ -666,13 +661,7 @@ static enum rc bill_add(struct cloud_bill *bill, size_t *room, const struct aws_
 			return err_set(e, RC_CORRUPT, "the costs are more than can be counted");
 		if (!(micro = cost_micro(*units) - before))
 			continue;
-		if (bill->count == *room) {
-			struct cloud_cost *more = arena_alloc(a, (*room = 2 * *room + 64) * sizeof(*more));
-
-			if (bill->count)
-				memcpy(more, bill->items, bill->count * sizeof(*more));
-			bill->items = more;
-		}
+		bill->items = arena_grow(a, bill->items, bill->count, room, sizeof(*bill->items));
 		bill->items[bill->count++] = (struct cloud_cost){ str_dup(a, str_from(service)), day->day_ms, micro };
 	}
 	return RC_OK;

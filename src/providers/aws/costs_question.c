@@ -76,18 +76,16 @@ static struct str make_filter(const struct cost_question *q, struct arena *a)
 	return JSON_OF(a, member_raw("And", str_format(a, "[%.*s,%.*s]", STR_ARG(accounts), STR_ARG(leave_out))));
 }
 
-static struct str make_request(void *arg, struct str token, struct arena *a)
+static struct str make_request(const struct cost_question *q, struct arena *a)
 {
-	const struct cost_question *q = arg;
-	char                        from[16], to[16];
+	char from[16], to[16];
 
 	return JSON_OF(a, member_object("TimePeriod"), member_str("Start", cost_day_text(q->days.first_ms, from)),
 	               member_str("End", cost_day_text(q->days.end_ms, to)), member_end(),
 	               member_word("Granularity", "DAILY"), member_raw("Metrics", STR("[\"UnblendedCost\"]")),
 	               member_raw("Filter", make_filter(q, a)),
 	               member_raw("GroupBy", STR("[{\"Type\":\"DIMENSION\",\"Key\":\"LINKED_ACCOUNT\"},"
-	                                         "{\"Type\":\"DIMENSION\",\"Key\":\"SERVICE\"}]")),
-	               member_if_any(member_str(NEXT, token)));
+	                                         "{\"Type\":\"DIMENSION\",\"Key\":\"SERVICE\"}]")));
 }
 
 static struct cost_cell *find_cell(const struct cost_question *q, struct str account, int64_t day_ms)
@@ -169,13 +167,13 @@ static enum rc take_page(void *arg, const json_t *page, struct err *e)
 
 enum rc cost_question_ask(struct cost_question *q, struct err *e)
 {
-	struct aws_paging paging = { .op = &get_cost_and_usage,
+	struct aws_paging paging = { .call = { .op = &get_cost_and_usage,
+		                               .body = make_request(q, q->arena),
+		                               .ms = CALL_MS,
+		                               .attempt_ms = ATTEMPT_MS },
 		                     .token = NEXT,
-		                     .make = make_request,
 		                     .each = take_page,
-		                     .arg = q,
-		                     .ms = CALL_MS,
-		                     .attempt_ms = ATTEMPT_MS };
+		                     .arg = q };
 	size_t            size = q->count * (size_t)cost_day_count(q->days) * sizeof(*q->cells);
 	enum rc           rc = RC_CONFLICT;
 
@@ -187,5 +185,5 @@ enum rc cost_question_ask(struct cost_question *q, struct err *e)
 	if (rc != RC_CONFLICT)
 		return rc;
 	err_clear(e);
-	return err_set(e, RC_UNAVAILABLE, "the figures changed twice while their pages were read");
+	return err_set(e, RC_UNAVAILABLE, "the figures changed twice while the pages were read");
 }

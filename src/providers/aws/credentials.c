@@ -2,8 +2,8 @@
 /*
  * credentials.c - temporary credentials, from STS into Secrets Manager, for one person's eyes.
  *
- * They are those of a role in the lent account, for an hour, and are made anew before they end. They are in our memory for the time between
- * two calls. The secret's policy lets it be read from the account itself alone, in a session of the permission set that the person has.
+ * They belong to a role in the lent account, last an hour, and are replaced before they expire. They are in our memory only between two
+ * calls. The secret's policy lets it be read only from the account itself, in a session of the person's permission set.
  *
  * Always true:
  *   1. No credentials are in a record, a message or the log: the calls that carry them are secret.
@@ -127,14 +127,6 @@ static enum rc read_record(struct aws_credential_store *c, struct str account_id
 
 /* --- the secret --- */
 
-static enum rc call(struct aws_credential_store *c, const struct aws_op *op, struct str body, struct arena *a,
-                    struct err *e)
-{
-	CLEANUP(json_freep) json_t *reply = NULL;
-
-	return aws_do(c->caller, op, body, a, &reply, e);
-}
-
 /* New ones, as the secret's text. */
 static enum rc make_value(struct aws_credential_store *c, struct str account_id, struct arena *a, struct str *ret,
                           struct err *e)
@@ -168,25 +160,21 @@ static enum rc replace_value(struct aws_credential_store *c, const struct aws_se
 	struct str id = JSON_OF(a, member_str("SecretId", s->name));
 	struct str put = JSON_OF(a, member_str("SecretId", s->name), member_str("ClientRequestToken", token),
 	                         member_str("SecretString", value));
-	struct err why = { 0 };
-	enum rc    rc = call(c, &put_value, put, a, &why);
+	struct str tag = JSON_OF(a, member_str("SecretId", s->name), member_raw("Tags", tags_of(s, a)));
+	enum rc    rc = aws_do(c->caller, &put_value, put, a, NULL, e);
 
 	if (rc == RC_UNFIT) {
-		err_clear(&why);
-		if (!(rc = call(c, &restore_secret, id, a, &why)))
-			rc = call(c, &put_value, put, a, &why);
+		err_clear(e);
+		if (!(rc = aws_do(c->caller, &restore_secret, id, a, NULL, e)))
+			rc = aws_do(c->caller, &put_value, put, a, NULL, e);
 	}
-	if (!rc)
-		rc = call(c, &tag_secret,
-		          JSON_OF(a, member_str("SecretId", s->name), member_raw("Tags", tags_of(s, a))), a, &why);
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return rc ? rc : aws_do(c->caller, &tag_secret, tag, a, NULL, e);
 }
 
 static enum rc put_secret(struct aws_credential_store *c, const struct aws_secret *s, struct arena *a, struct err *e)
 {
 	struct str  value, token, body;
 	struct hash hash;
-	struct err  why = { 0 };
 	enum rc     rc = make_value(c, s->account_id, a, &value, e);
 
 	if (rc)
@@ -195,13 +183,14 @@ static enum rc put_secret(struct aws_credential_store *c, const struct aws_secre
 	token = hash_hex(a, &hash);
 	body = JSON_OF(a, member_str("Name", s->name), member_str("ClientRequestToken", token),
 	               member_str("SecretString", value), member_raw("Tags", tags_of(s, a)));
-	rc = call(c, &create_secret, body, a, &why);
-	if (rc == RC_CONFLICT || rc == RC_UNFIT || rc == RC_TIMEOUT)
-		return replace_value(c, s, token, value, a, e);
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	rc = aws_do(c->caller, &create_secret, body, a, NULL, e);
+	if (rc != RC_CONFLICT && rc != RC_UNFIT && rc != RC_TIMEOUT)
+		return rc;
+	err_clear(e);
+	return replace_value(c, s, token, value, a, e);
 }
 
-/* From a session of the person's permission set in the account that the secret is about, and by nobody else there. */
+/* Readable from a session of the person's permission set in the account that the secret is about, and by nobody else there. */
 static struct str make_policy(const struct aws_credential_store *c, const struct aws_secret *s, struct arena *a)
 {
 	struct str role = str_format(a, "arn:*:iam::%.*s:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_%.*s_*",
@@ -222,13 +211,12 @@ static struct str make_policy(const struct aws_credential_store *c, const struct
 
 static enum rc make_and_keep(struct aws_credential_store *c, struct noting *n, struct arena *a, struct err *e)
 {
-	struct str policy = make_policy(c, &n->secret, a);
-	enum rc    rc = put_secret(c, &n->secret, a, e);
+	struct str policy = JSON_OF(a, member_str("SecretId", n->secret.name),
+	                            member_str("ResourcePolicy", make_policy(c, &n->secret, a)),
+	                            member_bool("BlockPublicPolicy", true));
+	enum rc    rc;
 
-	if (rc || (rc = call(c, &put_policy,
-	                     JSON_OF(a, member_str("SecretId", n->secret.name), member_str("ResourcePolicy", policy),
-	                             member_bool("BlockPublicPolicy", true)),
-	                     a, e)))
+	if ((rc = put_secret(c, &n->secret, a, e)) || (rc = aws_do(c->caller, &put_policy, policy, a, NULL, e)))
 		return rc;
 	n->secret.expires_ms = clock_now(c->o.clock).ms + LASTS_SEC * 1000;
 	return store_run(c->o.store, note_issued, n, a, e);
@@ -259,47 +247,39 @@ static enum rc issue(struct credentials *base, const struct cloud_secret *x, str
 /* Every token of the role that was issued before this moment. */
 static enum rc void_tokens(struct aws_credential_store *c, struct str account_id, struct arena *a, struct err *e)
 {
-	struct aws_caller          *sandbox = aws_caller_sandbox(c->o.callers, account_id, STR(""), "cred", 0);
-	char                        now[ISO_TIME_SIZE];
-	struct str                  condition = JSON_OF(a, member_object("DateLessThan"),
-	                                                member_str("aws:TokenIssueTime", iso_time(clock_now(c->o.clock).ms / 1000, now)),
-	                                                member_end());
-	struct str                  statement = JSON_OF(a, member_word("Effect", "Deny"), member_word("Action", "*"),
-	                                                member_word("Resource", "*"), member_raw("Condition", condition));
-	struct str                  policy = JSON_OF(a, member_word("Version", "2012-10-17"),
-	                                             member_raw("Statement", str_format(a, "[%.*s]", STR_ARG(statement))));
-	CLEANUP(json_freep) json_t *reply = NULL;
-	struct err                  why = { 0 };
-	enum rc                     rc = aws_do(sandbox, &put_role_policy,
-	                                        AWS_PAIRS(a, { "RoleName", c->o.role }, { "PolicyName", STR(VOID_POLICY) },
-	                                                  { "PolicyDocument", policy }),
-	                                        a, &reply, &why);
+	struct aws_caller *sandbox = aws_caller_sandbox(c->o.callers, account_id, STR(""), "cred", 0);
+	char               now[ISO_TIME_SIZE];
+	struct str         condition = JSON_OF(a, member_object("DateLessThan"),
+	                                       member_str("aws:TokenIssueTime", iso_time(clock_now(c->o.clock).ms / 1000, now)),
+	                                       member_end());
+	struct str         statement = JSON_OF(a, member_word("Effect", "Deny"), member_word("Action", "*"),
+	                                       member_word("Resource", "*"), member_raw("Condition", condition));
+	struct str         policy = JSON_OF(a, member_word("Version", "2012-10-17"),
+	                                    member_raw("Statement", str_format(a, "[%.*s]", STR_ARG(statement))));
+	enum rc            rc = aws_do(sandbox, &put_role_policy,
+	                               AWS_PAIRS(a, { "RoleName", c->o.role }, { "PolicyName", STR(VOID_POLICY) },
+	                                         { "PolicyDocument", policy }),
+	                               a, NULL, e);
 
 	aws_caller_free(sandbox);
-	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_forgive(e, rc, RC_NOT_FOUND);
 }
 
 static enum rc withdraw(struct credentials *base, struct str account_id, struct err *e)
 {
 	struct aws_credential_store     *c = CONTAINER_OF(base, struct aws_credential_store, base);
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct err                       why = { 0 };
 	struct noting                    n;
-	enum rc                          rc = read_record(c, account_id, &a, &n, &why);
+	enum rc                          rc = read_record(c, account_id, &a, &n, e);
 
-	if (!rc && n.is_there) {
-		rc = call(c, &delete_secret,
-		          JSON_OF(&a, member_str("SecretId", n.secret.name),
-		                  member_bool("ForceDeleteWithoutRecovery", true)),
-		          &a, &why);
-		if (rc == RC_NOT_FOUND) {
-			err_clear(&why);
-			rc = RC_OK;
-		}
-		if (!rc && !(rc = void_tokens(c, account_id, &a, &why)))
-			rc = store_run(c->o.store, remove_record, &n, &a, &why);
-	}
-	return rc ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	if (rc || !n.is_there)
+		return rc;
+	rc = aws_do(c->caller, &delete_secret,
+	            JSON_OF(&a, member_str("SecretId", n.secret.name), member_bool("ForceDeleteWithoutRecovery", true)),
+	            &a, NULL, e);
+	if ((rc = err_forgive(e, rc, RC_NOT_FOUND)) || (rc = void_tokens(c, account_id, &a, e)))
+		return rc;
+	return store_run(c->o.store, remove_record, &n, &a, e);
 }
 
 static struct str tag_value(const json_t *reply, const char *name, struct arena *a)
@@ -322,19 +302,16 @@ static enum rc find(struct credentials *base, struct str account_id, struct aren
 {
 	CLEANUP(json_freep) json_t  *reply = NULL;
 	struct aws_credential_store *c = CONTAINER_OF(base, struct aws_credential_store, base);
-	struct err                   why = { 0 };
 	struct noting                n;
 	enum rc                      rc = read_record(c, account_id, a, &n, e);
 
 	*ret_found = false;
 	if (rc || !n.is_there || !n.secret.expires_ms)
 		return rc;
-	rc = aws_do(c->caller, &describe_secret, JSON_OF(a, member_str("SecretId", n.secret.name)), a, &reply, &why);
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set_code(e, rc, why.code, "%s", why.msg);
+	rc = aws_do(c->caller, &describe_secret, JSON_OF(a, member_str("SecretId", n.secret.name)), a, &reply, e);
 	if (rc || json_is_number(json_object_get(reply, "DeletedDate")) ||
 	    !str_eq(tag_value(reply, TAG_ACCOUNT, a), account_id))
-		return RC_OK;
+		return err_forgive(e, rc, RC_NOT_FOUND);
 	*ret = (struct cloud_secret){ account_id, n.secret.name, tag_value(reply, TAG_PRINCIPAL, a) };
 	*ret_found = true;
 	return RC_OK;

@@ -18,11 +18,11 @@ struct aws_credentials_options {
 	struct store       *store;
 	const struct clock *clock;
 	struct str          role;           /* whose credentials they are: its name, the same in every account */
-	struct str          permission_set; /* of the person: only from a session of it he can read them */
+	struct str          permission_set; /* of the person, who can read them only from a session of it */
 };
 struct aws_credential_store *aws_credentials_new(const struct aws_credentials_options *o);
 void                         aws_credentials_free(struct aws_credential_store *c);
 struct credentials          *aws_credentials_port(struct aws_credential_store *c);
 
-/* Those that end in less than a quarter of an hour are made anew. For one node at a time. All are tried; the first failure is told. Blocks. */
+/* Replaces those that expire within a quarter of an hour. For one node at a time. All are tried; the first failure is returned. Blocks. */
 MUST_CHECK enum rc aws_credentials_renew(struct aws_credential_store *c, int64_t *ret_renewed, struct err *e);

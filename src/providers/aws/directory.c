@@ -2,14 +2,13 @@
 /*
  * directory.c - people and their roles from memory: the copy that this node has of what one of them has read.
  *
- * The stored people are many records, and one that says when they were read; it is written last. A node whose copy is of another time
- * loads all of them. What is in memory is one block that is replaced as a whole, under a lock that is held for a look, never for a call.
+ * The stored people are many records, and one that says when they were read; it is written last. A node whose copy is from another time
+ * loads all of them. The copy in memory is replaced as a whole, under a lock that is held for a look-up, never during a call.
  *
  * Always true:
  *   1. find and list never wait for AWS or the store.
  *   2. Emails are compared without case.
- *   3. Who is disabled, or in none of the groups any more, is nobody to those who ask who he is; his id stays known, so that what he was
- *      given can be taken away.
+ *   3. Somebody who is disabled, or no longer in any of the groups, is not found; but the id stays known, so that access can be revoked.
  *   4. A directory that cannot be read leaves the last copy in force.
  *
  * Not here: how it is read (directory_read.c).
@@ -90,7 +89,7 @@ void directory_copy_freep(struct directory_copy **c)
 	*c = NULL;
 }
 
-/* What is said of everybody is made when all are there. */
+/* The indexes, made once everybody is there. */
 static void copy_sort(struct directory_copy *c)
 {
 	size_t size = (c->count + 1) * sizeof(struct directory_entry_key);
@@ -219,7 +218,7 @@ static enum rc find(struct identity *i, struct str email, struct arena *a, struc
 	return err_set(e, RC_NOT_FOUND, "there is no user %.*s", STR_ARG(email));
 }
 
-/* Two lists in the order of emails become one; who is in both is told by the source that goes first. */
+/* Merges two lists in the order of emails; of those in both, the source that goes first counts. */
 static size_t list(struct identity *i, unsigned roles, struct str after, struct arena *a, struct directory_entry *ret,
                    size_t max)
 {
@@ -301,8 +300,9 @@ enum rc aws_directory_sign_in(struct aws_directory *d, struct str email, struct 
 	if (d->next && d->next->ops->find(d->next, email, a, ret, NULL) == RC_OK)
 		return RC_OK;
 	if (read_ms && now_ms - read_ms > AWS_DIRECTORY_STALE_MS)
-		return err_set(e, RC_UNAVAILABLE,
-		               "Identity Center could not be read for more than a day; nobody signs in until it can");
+		return err_set(
+		        e, RC_UNAVAILABLE,
+		        "Identity Center could not be read for more than a day; nobody can sign in until it can be");
 	return find_here(d, email, a, ret) ? RC_OK : look_outside(d, email, now_ms, a, ret, e);
 }
 

@@ -20,8 +20,7 @@ enum { AWS_GROUP_USER, AWS_GROUP_MANAGER, AWS_GROUP_ADMIN, AWS_GROUPS };
 
 enum {
 	AWS_DIRECTORY_REFRESH_SEC = 300,
-	AWS_DIRECTORY_ALARM_MS = 30 * 60000, /* unreadable for so long: an alarm */
-	AWS_DIRECTORY_STALE_MS = 86400000,   /* and for so long: nobody signs in any more */
+	AWS_DIRECTORY_STALE_MS = 86400000, /* if it was unreadable for this long, nobody signs in any more */
 };
 
 /* Copied; what it points to is borrowed. */
@@ -38,8 +37,8 @@ struct identity      *aws_directory_identity(struct aws_directory *d);
 /* The source that goes first, such as the users file; NULL: none. Before anybody is looked for. */
 void aws_directory_set_next(struct aws_directory *d, struct identity *next);
 
-/* Read the groups, and describe those who are new in them; once a day everybody. A group that is not there has nobody in it; when none of
- * them is there, it fails, and the last copy goes on serving. Blocks. */
+/* Read the groups, and describe their new members; once a day everybody. A missing group has no members; if all are missing, it fails,
+ * and the last copy stays in force. Blocks. */
 struct aws_directory_done {
 	int64_t members, described, changed;
 };
@@ -48,14 +47,14 @@ MUST_CHECK enum rc aws_directory_refresh(struct aws_directory *d, struct aws_dir
 /* What another node has read since. Blocks, on the store alone. */
 MUST_CHECK enum rc aws_directory_load(struct aws_directory *d, struct err *e);
 
-/* Somebody signs in: who is it? Who is not in memory is looked for in the identity store once, and if he is not there either, not again for a
+/* Somebody signs in: who is it? Someone who is not in memory is looked up in the identity store; if not found there either, not again for a
  * minute. RC_NOT_FOUND: not there, disabled, or without a role; RC_UNAVAILABLE: the last copy is a day old. Blocks. */
 MUST_CHECK enum rc aws_directory_sign_in(struct aws_directory *d, struct str email, struct arena *a, struct caller *ret,
                                          struct err *e);
 
 /* --- names and ids, for access.c --- */
 
-/* The user of this email, also one who has left the groups. RC_NOT_FOUND: there is none. Blocks when he is not in memory. */
+/* The user with this email, even one who has left the groups. RC_NOT_FOUND: there is none. Blocks for one who is not in memory. */
 MUST_CHECK enum rc aws_directory_user_id(struct aws_directory *d, struct str email, struct arena *a, struct str *ret,
                                          struct err *e);
 

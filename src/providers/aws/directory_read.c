@@ -2,12 +2,12 @@
 /*
  * directory_read.c - reads the identity store: who is in our groups, and who they are.
  *
- * A refresh lists the members of the groups, describes those who are new (once a day everybody; many of them by ListUsers), and stores who
- * has changed, then the record that says so. Nobody is described for the sake of his roles: those come from the lists.
+ * A refresh lists the members of the groups, describes those who are new (once a day everybody; many of them by ListUsers), stores those
+ * who have changed, and then the record that says so. Roles need no description: they come from the lists.
  *
  * Always true:
- *   1. Nothing is stored before all was read: a refresh that fails changes nothing.                 [aws_directory_refresh()]
- *   2. Who has left is kept for LEFT_DAYS without roles.                                            [store_leaver()]
+ *   1. Nothing is stored before everything was read: a refresh that fails changes nothing.          [refresh()]
+ *   2. Somebody who has left is kept for LEFT_DAYS without roles.                                   [store_all()]
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -152,8 +152,8 @@ struct member {
 struct reading {
 	struct aws_directory *d;
 	struct arena          arena;
-	struct str            store_id, group_id;
-	unsigned              role;
+	struct str            store_id;
+	unsigned              role;    /* of the group that is being read */
 	struct member        *members; /* sorted by id, when all groups were read */
 	size_t                count, room;
 };
@@ -170,30 +170,13 @@ static enum rc add_member(struct reading *r, struct str id, struct err *e)
 	return RC_OK;
 }
 
-static struct str make_memberships(void *arg, struct str token, struct arena *a)
+static enum rc take_membership(void *arg, const json_t *item, struct err *e)
 {
-	const struct reading *r = arg;
+	struct str id;
 
-	return JSON_OF(a, member_str("IdentityStoreId", r->store_id), member_str("GroupId", r->group_id),
-	               member_int("MaxResults", 100), member_if_any(member_str("NextToken", token)));
-}
-
-static enum rc take_memberships(void *arg, const json_t *page, struct err *e)
-{
-	struct reading *r = arg;
-	const json_t   *item;
-	struct str      id;
-	size_t          i;
-	enum rc         rc;
-
-	json_array_foreach(json_object_get(page, "GroupMemberships"), i, item)
-	{
-		if (!json_get_text(json_object_get(item, "MemberId"), "UserId", &id) || id.n > AWS_USER_ID_MAX)
-			return err_set(e, RC_CORRUPT, "ListGroupMemberships: a member has no id that can be read");
-		if (id.n && (rc = add_member(r, id, e)))
-			return rc;
-	}
-	return RC_OK;
+	if (!json_get_text(json_object_get(item, "MemberId"), "UserId", &id) || id.n > AWS_USER_ID_MAX)
+		return err_set(e, RC_CORRUPT, "ListGroupMemberships: a member has no id that can be read");
+	return id.n ? add_member(arg, id, e) : RC_OK;
 }
 
 static int by_id(const void *a, const void *b)
@@ -224,14 +207,19 @@ static struct member *find_member(const struct reading *r, struct str id)
 
 static enum rc read_group(struct reading *r, struct str name, struct err *e)
 {
-	struct aws_paging paging = { .op = &list_memberships,
+	struct aws_paging paging = { .call = { .op = &list_memberships },
 		                     .token = "NextToken",
-		                     .make = make_memberships,
-		                     .each = take_memberships,
+		                     .list = "GroupMemberships",
+		                     .each = take_membership,
 		                     .arg = r };
-	enum rc           rc = aws_directory_group_id(r->d, name, &r->arena, &r->group_id, e);
+	struct str        group;
+	enum rc           rc = aws_directory_group_id(r->d, name, &r->arena, &group, e);
 
-	return rc ? rc : err_wrap(e, aws_pages(caller_of(r->d), &paging, e), "group %.*s", STR_ARG(name));
+	if (rc)
+		return rc;
+	paging.call.body = JSON_OF(&r->arena, member_str("IdentityStoreId", r->store_id), member_str("GroupId", group),
+	                           member_int("MaxResults", 100));
+	return err_wrap(e, aws_pages(caller_of(r->d), &paging, e), "group %.*s", STR_ARG(name));
 }
 
 /* Of the three; missing: names of those that are not there. */
@@ -254,7 +242,7 @@ static enum rc read_groups(struct reading *r, struct aws_directory_record *head,
 			rc = read_group(r, name, &why);
 		}
 		if (rc && rc != RC_NOT_FOUND)
-			return err_set_code(e, rc, why.code, "%s", why.msg);
+			return err_pass(e, rc, &why);
 		if (rc && name.n)
 			head->missing = str_format(&r->arena, "%.*s%s%.*s", STR_ARG(head->missing),
 			                           head->missing.n ? ", " : "", STR_ARG(name));
@@ -290,32 +278,17 @@ static struct aws_person read_user(const json_t *user, struct arena *a)
 	return p;
 }
 
-static void note_user(struct reading *r, const json_t *user)
+static enum rc note_user(void *arg, const json_t *user, struct err *e)
 {
-	struct str     id;
-	struct member *m = json_get_text(user, "UserId", &id) ? find_member(r, id) : NULL;
-
-	if (!m)
-		return;
-	m->person = read_user(user, &r->arena);
-	m->is_described = true;
-}
-
-static struct str make_users(void *arg, struct str token, struct arena *a)
-{
-	const struct reading *r = arg;
-
-	return JSON_OF(a, member_str("IdentityStoreId", r->store_id), member_int("MaxResults", 100),
-	               member_if_any(member_str("NextToken", token)));
-}
-
-static enum rc take_users(void *arg, const json_t *page, struct err *e)
-{
-	const json_t *user;
-	size_t        i;
+	struct reading *r = arg;
+	struct str      id;
+	struct member  *m = json_get_text(user, "UserId", &id) ? find_member(r, id) : NULL;
 
 	(void)e;
-	json_array_foreach(json_object_get(page, "Users"), i, user) note_user(arg, user);
+	if (m) {
+		m->person = read_user(user, &r->arena);
+		m->is_described = true;
+	}
 	return RC_OK;
 }
 
@@ -326,32 +299,33 @@ static enum rc describe(struct reading *r, struct str id, json_t **ret, struct e
 	return aws_do(caller_of(r->d), &describe_user, body, &r->arena, ret, e);
 }
 
-/* One who is gone in between is left undescribed, and not stored. */
+/* Somebody who is deleted in between stays undescribed, and is not stored. */
 static enum rc describe_each(struct reading *r, const struct directory_copy *known, struct err *e)
 {
-	for (size_t i = 0; i < r->count; i++) {
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; !rc && i < r->count; i++) {
 		CLEANUP(json_freep) json_t *reply = NULL;
-		struct err                  why = { 0 };
-		enum rc                     rc;
 
 		if (directory_copy_find(known, r->members[i].id))
 			continue;
-		rc = describe(r, r->members[i].id, &reply, &why);
-		if (rc && rc != RC_NOT_FOUND)
-			return err_set_code(e, rc, why.code, "%s", why.msg);
-		if (!rc)
-			note_user(r, reply);
+		if (!(rc = describe(r, r->members[i].id, &reply, e)))
+			rc = note_user(r, reply, e);
+		rc = err_forgive(e, rc, RC_NOT_FOUND);
 	}
-	return RC_OK;
+	return rc;
 }
 
 /* known: those who need not be described. */
 static enum rc describe_new(struct reading *r, const struct directory_copy *known, struct err *e)
 {
-	struct aws_paging paging = {
-		.op = &list_users, .token = "NextToken", .make = make_users, .each = take_users, .arg = r
-	};
-	size_t count = 0;
+	struct str body = JSON_OF(&r->arena, member_str("IdentityStoreId", r->store_id), member_int("MaxResults", 100));
+	struct aws_paging paging = { .call = { .op = &list_users, .body = body },
+		                     .token = "NextToken",
+		                     .list = "Users",
+		                     .each = note_user,
+		                     .arg = r };
+	size_t            count = 0;
 
 	for (size_t i = 0; i < r->count; i++)
 		count += !directory_copy_find(known, r->members[i].id);
@@ -399,7 +373,7 @@ static enum rc flush(struct aws_directory *d, struct storing *st, int64_t *chang
 	return rc;
 }
 
-/* Everybody who is in a group, as he is now; and those who are not any more. */
+/* Everybody in a group as they are now, and those who have left. */
 static enum rc store_all(struct reading *r, const struct directory_copy *known, struct aws_directory_record *head,
                          int64_t *changed, struct err *e)
 {
@@ -498,45 +472,30 @@ enum rc aws_directory_refresh(struct aws_directory *d, struct aws_directory_done
 
 /* --- one person --- */
 
-static struct str make_memberships_of(void *arg, struct str token, struct arena *a)
-{
-	const struct reading *r = arg;
-
-	return JSON_OF(a, member_str("IdentityStoreId", r->store_id), member_object("MemberId"),
-	               member_str("UserId", r->members[0].id), member_end(), member_int("MaxResults", 100),
-	               member_if_any(member_str("NextToken", token)));
-}
-
-static enum rc take_memberships_of(void *arg, const json_t *page, struct err *e)
+static enum rc take_group(void *arg, const json_t *item, struct err *e)
 {
 	struct reading *r = arg;
-	const json_t   *item;
 	struct str      group, id;
-	size_t          i;
 
 	(void)e;
-	json_array_foreach(json_object_get(page, "GroupMemberships"), i, item)
-	{
-		for (int k = 0; json_get_text(item, "GroupId", &group) && k < AWS_GROUPS; k++)
-			if (r->d->o.groups[k].n &&
-			    aws_directory_group_id(r->d, r->d->o.groups[k], &r->arena, &id, NULL) == RC_OK &&
-			    str_eq(id, group))
-				r->members[0].roles |= group_roles[k];
-	}
+	for (int k = 0; json_get_text(item, "GroupId", &group) && k < AWS_GROUPS; k++)
+		if (r->d->o.groups[k].n &&
+		    aws_directory_group_id(r->d, r->d->o.groups[k], &r->arena, &id, NULL) == RC_OK && str_eq(id, group))
+			r->members[0].roles |= group_roles[k];
 	return RC_OK;
 }
 
-/* His id, his groups, his names; then he is stored as a refresh would store him. */
+/* The id, the groups, the names; then the person is stored as by a refresh. */
 static enum rc look_up(struct reading *r, struct str email, struct err *e)
 {
 	CLEANUP(json_freep) json_t *reply = NULL;
 	struct aws_directory       *d = r->d;
 	struct storing              st = { .count = 1, .now_ms = clock_now(d->o.clock).ms };
 	struct aws_person          *p = &st.people[0];
-	struct aws_paging           paging = { .op = &list_memberships_of,
+	struct aws_paging           paging = { .call = { .op = &list_memberships_of },
 		                               .token = "NextToken",
-		                               .make = make_memberships_of,
-		                               .each = take_memberships_of,
+		                               .list = "GroupMemberships",
+		                               .each = take_group,
 		                               .arg = r };
 	struct aws_instance         instance;
 	struct str                  id;
@@ -546,6 +505,8 @@ static enum rc look_up(struct reading *r, struct str email, struct err *e)
 	    (rc = aws_centre_get(d->o.centre, &instance, e)))
 		return rc;
 	r->store_id = instance.store_id;
+	paging.call.body = JSON_OF(&r->arena, member_str("IdentityStoreId", r->store_id), member_object("MemberId"),
+	                           member_str("UserId", id), member_end(), member_int("MaxResults", 100));
 	if ((rc = add_member(r, id, e)) || (rc = aws_pages(caller_of(d), &paging, e)) ||
 	    (rc = describe(r, id, &reply, e)))
 		return rc;

@@ -3,17 +3,17 @@
  * organisation.c - the organisation port on AWS Organizations.
  *
  * Always true:
- *   1. A move is asked for only after a look at where the account is: AWS would take a move to where it is already,
- *      and one from a wrong place, for different failures than the port promises.                   [do_move()]
- *   2. A move whose request may have been carried out without an answer is decided by another look, never by the error
- *      that a repetition met.                                                                       [look_after()]
- *   3. What we moved a moment ago is not believed to be where it was: AWS's lists lag behind. Such an answer is asked
- *      for again, up to STALE_ASKS times.                                                           [find_place()]
- *   4. AWS's page tokens, which may have 100,000 characters, stay here; a cursor is the short name of one. One that is
- *      forgotten, since others came after it, is RC_INVALID: begin again.
+ *   1. Before a move we look where the account is: a move to where it is already, or from the wrong place, fails at AWS
+ *      in other ways than the port promises.                                                        [do_move()]
+ *   2. If the answer to a move was lost, another look decides what happened, never the error of a repeated request.
+ *                                                                                                   [look_after()]
+ *   3. AWS's lists lag behind: if an account that we just moved seems to be where it was, we ask again, up to
+ *      STALE_ASKS times.                                                                            [find_place()]
+ *   4. AWS's page tokens, which may have 100,000 characters, stay here; a cursor is the short name of one. Only the
+ *      newest CURSORS_KEPT are kept; an older one is RC_INVALID: begin again.
  *
- * OUs: the root, the sandbox OU and what is right below it; the rest of the tree is none of our business. They are kept
- * for OUS_KEPT_MS, and forgotten when AWS does not know one of them any more.
+ * OUs: the root, the sandbox OU and those directly below it; the rest of the tree does not matter. They are cached for
+ * OUS_KEPT_MS, and forgotten when AWS no longer knows one of them.
  */
 #include "providers/aws/organisation.h"
 
@@ -126,10 +126,10 @@ static bool fits(struct str text, size_t most)
 
 static enum rc unreadable(const struct aws_op *op, struct err *e)
 {
-	return err_set(e, RC_CORRUPT, "%s: an answer without what was asked for", op->permission);
+	return err_set(e, RC_CORRUPT, "%s: the answer lacks what was asked for", op->permission);
 }
 
-/* What AWS does not know any more may be an OU that was kept. */
+/* What AWS does not know any more may be a cached OU. */
 static enum rc forget_if_gone(struct aws_organisation *o, enum rc rc)
 {
 	if (rc != RC_NOT_FOUND)
@@ -146,11 +146,11 @@ struct ou_list {
 	struct str       parent;
 	struct cloud_ou *ous; /* OUS_MAX */
 	size_t           count;
-	const char      *member;
 };
 
-static enum rc add_ou(struct ou_list *l, const json_t *from, struct err *e)
+static enum rc add_ou(void *arg, const json_t *from, struct err *e)
 {
+	struct ou_list  *l = arg;
 	struct cloud_ou *ou = &l->ous[l->count];
 
 	if (l->count == OUS_MAX)
@@ -163,36 +163,18 @@ static enum rc add_ou(struct ou_list *l, const json_t *from, struct err *e)
 	return RC_OK;
 }
 
-static enum rc add_ous(void *arg, const json_t *page, struct err *e)
-{
-	struct ou_list *l = arg;
-	const json_t   *items = json_object_get(page, l->member), *item;
-	size_t          i;
-	enum rc         rc = RC_OK;
-
-	json_array_foreach(items, i, item) if (!rc) rc = add_ou(l, item, e);
-	return rc;
-}
-
-static struct str ask_ous(void *arg, struct str token, struct arena *a)
-{
-	const struct ou_list *l = arg;
-
-	return JSON_OF(a, member_if_any(member_str("ParentId", l->parent)),
-	               member_if_any(member_str("NextToken", token)));
-}
-
+/* parent empty: the roots. */
 static enum rc list_below(struct aws_organisation *o, struct str parent, struct ou_list *l, struct err *e)
 {
-	struct aws_paging p = { .op = parent.n ? &aws_list_ous : &aws_list_roots,
+	struct aws_paging p = { .call = { .op = parent.n ? &aws_list_ous : &aws_list_roots,
+		                          .body = JSON_OF(l->arena, member_if_any(member_str("ParentId", parent))),
+		                          .ms = LOOK_MS },
 		                .token = "NextToken",
-		                .make = ask_ous,
-		                .each = add_ous,
-		                .arg = l,
-		                .ms = LOOK_MS };
+		                .list = parent.n ? "OrganizationalUnits" : "Roots",
+		                .each = add_ou,
+		                .arg = l };
 
 	l->parent = parent;
-	l->member = parent.n ? "OrganizationalUnits" : "Roots";
 	return aws_pages(o->o.management, &p, e);
 }
 
@@ -338,7 +320,7 @@ static void note_move(struct aws_organisation *o, struct str account, struct str
 	(void)snprintf(m->from, sizeof(m->from), "%.*s", STR_ARG(from));
 }
 
-/* Was it moved away from there by us, a moment ago? Only its newest move counts: it may have been moved back. */
+/* Did we move it away from there a moment ago? Only its newest move counts: it may have been moved back. */
 static bool is_stale(struct aws_organisation *o, struct str account, struct str place)
 {
 	const struct moved *newest = NULL;
@@ -401,8 +383,7 @@ static enum rc look_after(struct aws_organisation *o, struct str account, struct
 static enum rc do_move(struct aws_organisation *o, struct str account, struct str from, struct str to, struct arena *a,
                        struct err *e)
 {
-	CLEANUP(json_freep) json_t *answer = NULL;
-	struct str                  place;
+	struct str place;
 	struct str body = JSON_OF(a, member_str("AccountId", account), member_str("SourceParentId", from),
 	                          member_str("DestinationParentId", to));
 	struct err why = { 0 };
@@ -412,11 +393,11 @@ static enum rc do_move(struct aws_organisation *o, struct str account, struct st
 		return rc;
 	if (str_eq(place, to) || !str_eq(place, from))
 		return refuse_place(account, place, from, to, e);
-	rc = aws_do_within(o->o.management, &aws_move_account, MOVE_MS, body, a, &answer, &why);
+	rc = aws_do_within(o->o.management, &aws_move_account, MOVE_MS, body, a, NULL, &why);
 	if (rc == RC_TIMEOUT)
 		rc = look_after(o, account, from, to, a, &why, e);
-	else if (rc)
-		return err_set_code(e, rc, why.code, "%s", why.msg);
+	else
+		rc = err_pass(e, rc, &why);
 	if (!rc)
 		note_move(o, account, from);
 	return rc;
@@ -547,7 +528,7 @@ static enum rc describe(struct organisation *port, struct str account_id, struct
 	if (!read_account(account, a, ret))
 		return unreadable(&aws_describe_account, e);
 	if (!is_active(account))
-		return err_set(e, RC_CONFLICT, "account %.*s is not active: AWS has suspended or closes it",
+		return err_set(e, RC_CONFLICT, "account %.*s is not active: AWS has suspended it or is closing it",
 		               STR_ARG(account_id));
 	return find_place(o, account_id, LOOK_MS, a, &ret->parent_id, e);
 }
@@ -556,59 +537,39 @@ static enum rc describe(struct organisation *port, struct str account_id, struct
 
 struct tag_list {
 	struct arena     *arena;
-	struct str        account;
 	struct cloud_tag *tags; /* TAGS_LIMIT */
 	size_t            count;
 };
 
-static struct str ask_tags(void *arg, struct str token, struct arena *a)
+static enum rc add_tag(void *arg, const json_t *item, struct err *e)
 {
-	const struct tag_list *l = arg;
+	struct tag_list  *l = arg;
+	struct cloud_tag *tag = &l->tags[l->count];
 
-	return JSON_OF(a, member_str("ResourceId", l->account), member_if_any(member_str("NextToken", token)));
-}
-
-static enum rc add_tags(void *arg, const json_t *page, struct err *e)
-{
-	struct tag_list *l = arg;
-	const json_t    *item;
-	size_t           i;
-
-	json_array_foreach(json_object_get(page, "Tags"), i, item)
-	{
-		struct cloud_tag *tag = &l->tags[l->count];
-
-		if (l->count == TAGS_LIMIT || !json_take_text(item, "Key", l->arena, &tag->name) ||
-		    !json_take_text(item, "Value", l->arena, &tag->value))
-			return unreadable(&aws_list_tags, e);
-		l->count++;
-	}
+	if (l->count == TAGS_LIMIT || !json_take_text(item, "Key", l->arena, &tag->name) ||
+	    !json_take_text(item, "Value", l->arena, &tag->value))
+		return unreadable(&aws_list_tags, e);
+	l->count++;
 	return RC_OK;
 }
 
 static enum rc get_tags(struct organisation *port, struct str account_id, struct arena *a, struct cloud_tag **ret,
                         size_t *ret_count, struct err *e)
 {
-	struct tag_list   l = { .arena = a, .account = account_id };
-	struct aws_paging p = {
-		.op = &aws_list_tags, .token = "NextToken", .make = ask_tags, .each = add_tags, .arg = &l
-	};
-	enum rc rc;
+	struct tag_list   l = { .arena = a, .tags = arena_alloc(a, TAGS_LIMIT * sizeof(*l.tags)) };
+	struct str        body = JSON_OF(a, member_str("ResourceId", account_id));
+	struct aws_paging p = { .call = { .op = &aws_list_tags, .body = body },
+		                .token = "NextToken",
+		                .list = "Tags",
+		                .each = add_tag,
+		                .arg = &l };
+	enum rc           rc = aws_pages(of(port)->o.management, &p, e);
 
-	l.tags = arena_alloc(a, TAGS_LIMIT * sizeof(*l.tags));
-	if ((rc = aws_pages(of(port)->o.management, &p, e)))
+	if (rc)
 		return rc;
 	*ret = l.tags;
 	*ret_count = l.count;
 	return RC_OK;
-}
-
-static enum rc change_tags(struct organisation *port, const struct aws_op *op, struct str body, struct arena *a,
-                           struct err *e)
-{
-	CLEANUP(json_freep) json_t *answer = NULL;
-
-	return aws_do(of(port)->o.management, op, body, a, &answer, e);
 }
 
 static enum rc set_tags(struct organisation *port, struct str account_id, const struct cloud_tag *tags, size_t count,
@@ -625,10 +586,10 @@ static enum rc set_tags(struct organisation *port, struct str account_id, const 
 
 		list = str_format(&a, "%.*s%s%.*s", STR_ARG(list), i ? "," : "", STR_ARG(tag));
 	}
-	return change_tags(port, &aws_tag,
-	                   JSON_OF(&a, member_str("ResourceId", account_id),
-	                           member_raw("Tags", str_format(&a, "[%.*s]", STR_ARG(list)))),
-	                   &a, e);
+	return aws_do(of(port)->o.management, &aws_tag,
+	              JSON_OF(&a, member_str("ResourceId", account_id),
+	                      member_raw("Tags", str_format(&a, "[%.*s]", STR_ARG(list)))),
+	              &a, NULL, e);
 }
 
 static enum rc remove_tag(struct organisation *port, struct str account_id, struct str name, struct err *e)
@@ -640,7 +601,7 @@ static enum rc remove_tag(struct organisation *port, struct str account_id, stru
 	JSON_PUT(&out, member_object(NULL), member_str("ResourceId", account_id));
 	json_put_texts(&out, "TagKeys", &name, 1);
 	json_close_object(&out);
-	return change_tags(port, &aws_untag, buf_str(&body), &a, e);
+	return aws_do(of(port)->o.management, &aws_untag, buf_str(&body), &a, NULL, e);
 }
 
 /* --- open and close --- */

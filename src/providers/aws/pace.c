@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pace.c - how often AWS is asked, by all nodes together.
+ * pace.c - how often AWS is called, by all nodes together.
  *
- * The limits are the organisation's, not a node's. So each class of calls has a record in the store that says when the
- * next call may begin. A call takes that moment in a transaction of its own, which moves it on by one gap, and then
- * waits for it: one write a call, no polling, and nodes are served in the order in which they asked. A record that lies
- * in the past means that nobody called for a while: then as many as the burst may call at once.
+ * The limits apply to the organisation, not to a node. So each class of calls has a record in the store that says when
+ * the next call may begin. A call takes that moment in a transaction, which moves it on by one gap, and then waits for
+ * it: one write per call, no polling, and nodes are served in the order in which they asked. A moment in the past means
+ * that nobody called for a while: then as many calls as the burst may begin at once.
  *
  * Always true:
  *   1. In any span of time t, no more than burst + t / gap calls begin, whatever the number of nodes, as far as their
@@ -13,7 +13,7 @@
  *   2. A moment beyond the caller's time is not taken: RC_LIMITED, and nothing is stored.         [take()]
  *   3. After a throttle the gap is doubled for SLOW_MS.
  *
- * A node that dies while it waits has used up its moment; that is all.
+ * A node that dies while it waits has used up its moment; nothing else is lost.
  */
 #include "providers/aws/pace.h"
 
@@ -84,7 +84,7 @@ enum rc aws_pacer_take(const struct aws_pacer *p, enum aws_pace pace, long left_
 		return RC_OK;
 	w.rate = rate_of(p, pace);
 	rc = store_run(p->store, take, &w, NULL, &why);
-	if (rc) /* whatever kept the store from it, nothing was asked of AWS */
+	if (rc) /* whatever the store's reason, AWS was not called */
 		return err_set(e, rc == RC_LIMITED ? rc : RC_UNAVAILABLE, "%s", why.msg);
 	if (!w.wait_ms)
 		return RC_OK;

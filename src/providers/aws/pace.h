@@ -1,4 +1,4 @@
-/* pace.h - how often AWS is asked, by all nodes together. */
+/* pace.h - how often AWS is called, by all nodes together. */
 #pragma once
 
 #include <stddef.h>
@@ -12,7 +12,7 @@ struct store;
 /* Borrowed. wait NULL: sleeps; for tests. */
 struct aws_pacer {
 	struct store *store;
-	int64_t org_times; /* Organizations is asked so many times as often as aws_rates says; 0: once. The same on all nodes */
+	int64_t       org_times; /* factor for the rates of Organizations; 0: 1. The same on all nodes */
 	void (*wait)(void *arg, int64_t ms);
 	void *wait_arg;
 };
@@ -28,11 +28,10 @@ extern const struct aws_rate aws_rates[AWS_PACE_COUNT];
  * RC_UNAVAILABLE: the store does not answer. */
 MUST_CHECK enum rc aws_pacer_take(const struct aws_pacer *p, enum aws_pace pace, long left_ms, struct err *e);
 
-/* AWS said "slow down": half the rate for a minute. A store that is away is no failure: there is nothing to be done
- * about it here. */
+/* AWS said "slow down": half the rate for a minute. Best effort: a store that does not answer is ignored. */
 void aws_pacer_throttled(const struct aws_pacer *p, enum aws_pace pace);
 
-/* How many of the last throttles, of all that are kept, were in the AWS_THROTTLE_WINDOW_MS before now. */
+/* How many of the throttles on record were in the AWS_THROTTLE_WINDOW_MS before now. */
 enum { AWS_THROTTLE_WINDOW_MS = 5 * 60 * 1000 };
 MUST_CHECK enum rc aws_pacer_count(const struct aws_pacer *p, enum aws_pace pace, int64_t now_ms, size_t *ret,
                                    struct err *e);

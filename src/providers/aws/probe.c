@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe.c - what of AWS we may do, before somebody waits for it.
+ * probe.c - what we are allowed to do at AWS, found out before it is needed.
  *
- * Each permission is one row: an operation that is harmless as it is asked here (a list of one, a thing that does not
+ * Each permission is one row: an operation that is harmless as it is called here (a list of one, a thing that does not
  * exist, a condition that never holds), and the codes by which AWS says "allowed, but there is no such thing". What
- * cannot be asked for without doing it is a row too: not tried. A hop of the chain that is refused is told once, and
- * the rows behind it are not tried.
+ * cannot be tried without doing it is a row too: not tried. A refused hop of the chain is reported once, and the rows
+ * behind it are not tried.
  *
- * The rows are asked in order, since some need what others answer: the instance of Identity Center, its store, a
+ * The rows go in order, since some need the answers of others: the instance of Identity Center, its store, a
  * permission set.
  */
 #include "providers/aws/probe.h"

@@ -6,11 +6,11 @@
 
 struct aws_caller;
 
-/* What a setting begins with whose value is kept there: "secretsmanager:NAME", or "secretsmanager:NAME#key" for one
+/* A setting that begins with this has its value there: "secretsmanager:NAME", or "secretsmanager:NAME#key" for one
  * member of a JSON object. */
 #define AWS_SECRET_PREFIX "secretsmanager:"
 
-/* The value of NAME or NAME#key, in the arena. RC_NOT_FOUND, RC_DENIED, RC_INVALID: it has no such key. No failure
- * tells any of the value. Blocks. */
+/* The value of NAME or NAME#key, in the arena. RC_NOT_FOUND, RC_DENIED, RC_INVALID: it has no such key. No
+ * error shows any part of the value. Blocks. */
 MUST_CHECK enum rc aws_secret_read(struct aws_caller *c, struct str reference, struct arena *a, struct str *ret,
                                    struct err *e);

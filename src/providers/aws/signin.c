@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signin.c - see signin.h. What the provider's own groups say counts for nothing here: two sources of rights would be one too many. */
+/* signin.c - see signin.h. The provider's own groups are ignored: rights have one source. */
 #include "providers/aws/signin.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* signin.h - sign-in by a provider that says who somebody is, with the roles that Identity Center's groups give him. */
+/* signin.h - sign-in by a provider that says who somebody is, with the roles that Identity Center's groups give. */
 #pragma once
 
 struct aws_directory;

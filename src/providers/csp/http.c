@@ -11,7 +11,7 @@
  *
  * The vendor's error bodies stay out of messages: they have been seen to hold another service's whole HTML page.
  *
- * Not here: retries, the circuit breaker (guard.c), what listed accounts become (service/).
+ * Not here: retries, the circuit breaker (csp_breaker.c), what listed accounts become (service/).
  */
 #include "providers/csp/http.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oidc.c - OpenID Connect: where to send a browser, and what its code is worth when it is back.
+ * oidc.c - OpenID Connect: where to send a browser, and whose sign-in its code proves when it comes back.
  *
  * The provider's description (discovery) and keys are fetched when first needed and kept as text for an hour; each use
  * parses its own copy, so no thread holds what another may replace. A token signed with an unknown key makes us fetch
@@ -381,7 +381,7 @@ static enum rc check_claims(const struct oidc *p, const struct signin_trip *trip
 	int64_t    expires, issued;
 
 	if (!json_get_text(claims, "iss", &issuer) || !str_eq(issuer, p->o.issuer))
-		return err_set(e, RC_INVALID, "the provider's token is of another issuer");
+		return err_set(e, RC_INVALID, "the provider's token is from another issuer");
 	if (!is_audience(p, claims))
 		return err_set(e, RC_INVALID, "the provider's token is for another client");
 	if (!json_get_text(claims, "nonce", &nonce) || !str_eq_secret(nonce, trip->nonce))

@@ -60,7 +60,7 @@ struct users_file {
 	struct password_book book;
 	char                *path; /* NULL: nobody */
 	char                 nobody[PASSWORD_HASH_SIZE];
-	pthread_mutex_t      reading; /* one reads; who comes meanwhile waits for it and sees the same people */
+	pthread_mutex_t      reading; /* one thread reads; others wait for it and see the same people */
 	struct file_mark     mark;    /* of the last look, good or not; the reader's */
 	pthread_mutex_t      lock;    /* of what follows */
 	struct people       *people;
@@ -241,7 +241,7 @@ static size_t list(struct identity *i, unsigned roles, struct str after, struct 
 	return count;
 }
 
-/* The hash to compute when the person has none: at the same price as the others'. */
+/* The hash to compute for somebody without one: as expensive as the others'. */
 static struct str stand_in(const struct users_file *f)
 {
 	for (size_t i = 0; i < f->people->count; i++)
@@ -291,7 +291,7 @@ static bool take_mark(struct users_file *f)
 
 enum rc users_file_refresh(struct users_file *f, bool always, struct err *e)
 {
-	struct people *fresh = NULL, *before; /* the one that nobody needs is freed */
+	struct people *fresh = NULL, *before; /* the one that is not needed is freed */
 	enum rc        rc = RC_OK;
 
 	if (!f->path)
@@ -300,9 +300,10 @@ enum rc users_file_refresh(struct users_file *f, bool always, struct err *e)
 	if (take_mark(f) || always)
 		rc = read_file(f->path, &fresh, e);
 	if (fresh && !fresh->count && f->people->count) { /* more likely an accident than intended */
-		rc = err_set(e, RC_INVALID,
-		             "users file %s: there is nobody in it, but %zu before; to begin with nobody, start anew",
-		             f->path, f->people->count);
+		rc = err_set(
+		        e, RC_INVALID,
+		        "users file %s: it is empty, but had %zu people before; restart the server if that is intended",
+		        f->path, f->people->count);
 	} else if (fresh) {
 		pthread_mutex_lock(&f->lock);
 		before = f->people;

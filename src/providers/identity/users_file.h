@@ -1,4 +1,4 @@
-/* users_file.h - people, roles and passwords from a file (docs/sign-in.md): an identity and a password book. */
+/* users_file.h - people, roles and passwords from a file (docs/sign-in.md). */
 #pragma once
 
 #include "base/err.h"

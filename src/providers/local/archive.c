@@ -25,26 +25,13 @@
 
 enum { MANIFEST_MAX = 4096 };
 
-static bool is_name(struct str name)
-{
-	if (name.n == 0 || name.n > ARCHIVE_NAME_MAX || name.p[0] == '.')
-		return false;
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-		      c == '_' || c == '-'))
-			return false;
-	}
-	return true;
-}
-
 static enum rc check_name(struct str name, struct err *e)
 {
-	return is_name(name) ? RC_OK
-	                     : err_set(e, RC_INVALID,
-	                               "an archive is named with 1 to %d of A-Z, a-z, 0-9, ., _ and -, the first no .",
-	                               ARCHIVE_NAME_MAX);
+	if (name.n && name.n <= ARCHIVE_NAME_MAX && name.p[0] != '.' && str_is_of(name, "a-zA-Z0-9._-"))
+		return RC_OK;
+	return err_set(e, RC_INVALID,
+	               "an archive's name must have 1 to %d of A-Z, a-z, 0-9, ., _ and -, and not begin with .",
+	               ARCHIVE_NAME_MAX);
 }
 
 /* --- making one --- */
@@ -139,13 +126,11 @@ static enum rc make(struct local *l, struct site *s, struct str name, struct str
 	int64_t                          bytes = 0;
 	enum rc                          rc;
 
-	if ((rc = folder_make(local_path(l, &a, "archives/%s", s->tenant).p,
-	                      (struct file_owner){ (uid_t)-1, (gid_t)-1, 0700 }, e)) ||
-	    (rc = tree_remove(draft.p, e)) ||
-	    (rc = folder_make(draft.p, (struct file_owner){ (uid_t)-1, (gid_t)-1, 0700 }, e)) ||
+	if ((rc = folder_make(local_path(l, &a, "archives/%s", s->tenant).p, FILE_OF_US(0700), e)) ||
+	    (rc = tree_remove(draft.p, e)) || (rc = folder_make(draft.p, FILE_OF_US(0700), e)) ||
 	    (rc = pack_database(l, s, draft.p, &bytes, e)) || (rc = pack_files(l, s, draft.p, &bytes, e)) ||
 	    (rc = list_people(l, s, draft.p, e)))
-		goto out;
+		return rc;
 	outputs = JSON_OF(&a, member_str("id", name), member_int("bytes", bytes),
 	                  member_raw("parts", STR("[\"database\",\"files\"]")),
 	                  member_word("instance", s->instance[INSTANCE_STORAGE]),
@@ -154,7 +139,6 @@ static enum rc make(struct local *l, struct site *s, struct str name, struct str
 	    (rename(draft.p, folder.p) != 0 || !name_sync(folder.p) ||
 	     !name_sync(local_path(l, &a, "archives/%s", s->tenant).p)))
 		rc = err_set(e, RC_UNAVAILABLE, "cannot name the archive %s: %s", folder.p, strerror(errno));
-out:
 	return rc;
 }
 
@@ -174,60 +158,35 @@ enum rc local_archive(struct instance_driver *d, struct str tenant, struct str n
 	if (!rc)
 		rc = file_read(manifest.p, MANIFEST_MAX, a, ret_outputs, e);
 	site_leave(s);
-	return rc ? err_wrap(e, rc, "archive of tenant %s", s->tenant) : RC_OK;
+	return err_wrap(e, rc, "archive of tenant %s", s->tenant);
 }
 
 /* --- bringing it back --- */
 
-static int open_part(const char *folder, const char *part, struct arena *a, struct err *e)
-{
-	int fd = open(str_format(a, "%s/%s", folder, part).p, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		(void)err_set(e, RC_CORRUPT, "the archive %s has no %s: %s", folder, part, strerror(errno));
-	return fd;
-}
-
-static enum rc unpack(const char *folder, const char *part, struct run *into, struct err *e)
+static enum rc unpack(const char *folder, const char *part, const struct run *into, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	const char *const                gzip[] = { "gzip", "-dc", NULL };
-	int                              fd = open_part(folder, part, &a, e);
+	int                              fd = open(str_format(&a, "%s/%s", folder, part).p, O_RDONLY | O_CLOEXEC);
 	struct run                       from = { .args = gzip, .in_fd = fd, .into = into, .limit_ms = DATA_MS };
-	enum rc                          rc = fd < 0 ? RC_CORRUPT : run_program(&from, &a, NULL, e);
+	enum rc                          rc;
 
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return err_set(e, RC_CORRUPT, "the archive %s has no %s: %s", folder, part, strerror(errno));
+	rc = run_program(&from, &a, NULL, e);
+	close(fd);
 	return rc;
 }
 
 static enum rc unpack_database(struct local *l, struct site *s, const char *folder, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct site_secret               secret;
-	struct str                       name = site_database(s, &a), user = site_user(s, &a);
-	struct str                       empty = str_format(
-	                              &a,
-	                              "DROP DATABASE IF EXISTS `%s`;\nCREATE DATABASE `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n",
-	                              name.p, name.p);
-	enum rc rc = secret_read(l, s, &a, &secret, e);
+	struct database_client           c;
+	enum rc                          rc = database_client(l, s, &a, &c, e);
 
-	if (!rc && !(rc = database_start(l, e)) && !(rc = database_run(l, empty, &a, NULL, e))) {
-		const char *const args[] = { "mariadb",
-			                     "--no-defaults",
-			                     "--batch",
-			                     str_format(&a, "--socket=%s", database_socket(l, &a).p).p,
-			                     str_format(&a, "--user=%s", user.p).p,
-			                     "--default-character-set=utf8mb4",
-			                     name.p,
-			                     NULL };
-		const char *const env[] = { run_environment[0],
-			                    str_format(&a, "MYSQL_PWD=%.*s", STR_ARG(secret.database_password)).p,
-			                    NULL };
-
-		rc = unpack(folder, DATABASE_PART, &(struct run){ .args = args, .env = env }, e);
-	}
-	return rc;
+	if (rc || (rc = database_empty(l, s, e)))
+		return rc;
+	return unpack(folder, DATABASE_PART, &(struct run){ .args = c.args, .env = c.env }, e);
 }
 
 /* Into a folder beside, then in place of what is there. */
@@ -239,19 +198,16 @@ static enum rc unpack_files(struct local *l, struct site *s, const char *folder,
 	           old = str_format(&a, "%s.old", content.p);
 	const char *const args[] = { "tar", "--extract", "--file=-", "--no-same-owner", "--same-permissions", NULL };
 	struct run        into = { .args = args, .folder = temp.p, .uid = s->uid, .gid = site_gid(l, s) };
-	struct file_owner owner = l->is_root ? (struct file_owner){ s->uid, (gid_t)s->uid, 0700 }
-	                                     : (struct file_owner){ (uid_t)-1, (gid_t)-1, 0700 };
 	enum rc           rc;
 
-	if ((rc = tree_remove(temp.p, e)) || (rc = folder_make(temp.p, owner, e)) ||
+	if ((rc = tree_remove(temp.p, e)) || (rc = folder_make(temp.p, site_owner(l, s, 0700), e)) ||
 	    (rc = unpack(folder, FILES_PART, &into, e)) || (rc = tree_remove(old.p, e)))
-		goto out;
+		return rc;
 	if ((rename(content.p, old.p) != 0 && errno != ENOENT) || rename(inner.p, content.p) != 0)
 		rc = err_set(e, RC_INTERNAL, "cannot put the files of tenant %s in place: %s", s->tenant,
 		             strerror(errno));
 	else if (!(rc = tree_remove(old.p, e)))
 		rc = tree_remove(temp.p, e);
-out:
 	return rc;
 }
 

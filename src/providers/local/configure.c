@@ -54,7 +54,7 @@ enum rc site_install(struct local *l, struct site *s, const struct instance_spec
 		             out.n ? out.p : "");
 	if (!rc)
 		rc = site_set_installed(l, s, true, e);
-	return rc ? err_wrap(e, rc, "WordPress of tenant %s cannot be installed", s->tenant) : RC_OK;
+	return err_wrap(e, rc, "WordPress of tenant %s cannot be installed", s->tenant);
 }
 
 /* The plugin lies in the tenant's storage, where WordPress loads it without being told; written as the tenant. */

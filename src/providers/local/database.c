@@ -5,7 +5,6 @@
  * We talk to it with the client program, by its input: see docs/decisions/0035. The administrator is whoever we are, known by the socket; the
  * tenants' users have passwords. The server is given hashes of these only, so neither it nor any log of it has seen one.
  */
-#include "base/buf.h"
 #include <errno.h>
 #include <glob.h>
 #include <openssl/evp.h>
@@ -19,7 +18,7 @@
 #include "providers/local/local_private.h"
 #include "providers/local/run.h"
 
-enum { SQL_MAX = 16384, SHA1_SIZE = 20 };
+enum { SHA1_SIZE = 20 };
 
 /* --- the server --- */
 
@@ -102,7 +101,8 @@ enum rc database_start(struct local *l, struct err *e)
 	return rc ? rc : supervise_want(l, &l->database, e);
 }
 
-enum rc database_run(struct local *l, struct str sql, struct arena *a, struct str *ret, struct err *e)
+/* Runs statements as the administrator; ret may be NULL. RC_UNAVAILABLE: no server. */
+static enum rc database_run(struct local *l, struct str sql, struct arena *a, struct str *ret, struct err *e)
 {
 	const char *const args[] = { "mariadb",
 		                     "--no-defaults",
@@ -110,27 +110,36 @@ enum rc database_run(struct local *l, struct str sql, struct arena *a, struct st
 		                     "--skip-column-names",
 		                     str_format(a, "--socket=%s", database_socket(l, a).p).p,
 		                     NULL };
+	enum rc           rc = database_start(l, e);
 
-	return run_program(&(struct run){ .args = args, .in = sql, .limit_ms = PROGRAM_MS }, a, ret, e);
+	return rc ? rc : run_program(&(struct run){ .args = args, .in = sql, .limit_ms = PROGRAM_MS }, a, ret, e);
 }
 
-enum rc database_run_as(struct local *l, const struct site *s, struct str sql, struct arena *a, struct err *e)
+enum rc database_client(struct local *l, const struct site *s, struct arena *a, struct database_client *ret,
+                        struct err *e)
 {
-	const char *const  args[] = { "mariadb",
-		                      "--no-defaults",
-		                      "--batch",
-		                      str_format(a, "--socket=%s", database_socket(l, a).p).p,
-		                      str_format(a, "--user=%s", site_user(s, a).p).p,
-		                      site_database(s, a).p,
-		                      NULL };
-	const char        *env[] = { run_environment[0], NULL, NULL };
 	struct site_secret secret;
 	enum rc            rc = secret_read(l, s, a, &secret, e);
 
 	if (rc || (rc = database_start(l, e)))
 		return rc;
-	env[1] = str_format(a, "MYSQL_PWD=%.*s", STR_ARG(secret.database_password)).p;
-	return run_program(&(struct run){ .args = args, .env = env, .in = sql, .limit_ms = PROGRAM_MS }, a, NULL, e);
+	*ret = (struct database_client){
+		.args = { "mariadb", "--no-defaults", "--batch",
+		          str_format(a, "--socket=%s", database_socket(l, a).p).p,
+		          str_format(a, "--user=%s", site_user(s, a).p).p, "--default-character-set=utf8mb4",
+		          site_database(s, a).p },
+		.env = { run_environment[0], str_format(a, "MYSQL_PWD=%.*s", STR_ARG(secret.database_password)).p },
+	};
+	return RC_OK;
+}
+
+enum rc database_run_as(struct local *l, const struct site *s, struct str sql, struct arena *a, struct err *e)
+{
+	struct database_client c;
+	enum rc                rc = database_client(l, s, a, &c, e);
+	struct run             run = { .args = c.args, .env = c.env, .in = sql, .limit_ms = PROGRAM_MS };
+
+	return rc ? rc : run_program(&run, a, NULL, e);
 }
 
 /* --- a tenant's --- */
@@ -177,12 +186,9 @@ enum rc database_make(struct local *l, struct site *s, const struct instance_spe
 	                   "CREATE USER IF NOT EXISTS `%s`@localhost IDENTIFIED VIA mysql_native_password USING '%s';\n"
 	                   "GRANT ALL PRIVILEGES ON `%s`.* TO `%s`@localhost;\n",
 	                   name.p, user.p, hash.p, granted_name(&a, name).p, user.p);
-	enum rc rc = database_start(l, e);
 
 	(void)spec;
-	if (!rc)
-		rc = database_run(l, sql, &a, NULL, e);
-	return rc;
+	return database_run(l, sql, &a, NULL, e);
 }
 
 /* Its user keeps the right to it. */
@@ -198,15 +204,10 @@ enum rc database_empty(struct local *l, struct site *s, struct err *e)
 enum rc database_remove(struct local *l, struct site *s, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct str                       name = site_database(s, &a), user = site_user(s, &a);
-	enum rc                          rc = database_start(l, e);
+	struct str sql = str_format(&a, "DROP USER IF EXISTS `%s`@localhost;\nDROP DATABASE IF EXISTS `%s`;\n",
+	                            site_user(s, &a).p, site_database(s, &a).p);
 
-	if (!rc)
-		rc = database_run(l,
-		                  str_format(&a, "DROP USER IF EXISTS `%s`@localhost;\nDROP DATABASE IF EXISTS `%s`;\n",
-		                             user.p, name.p),
-		                  &a, NULL, e);
-	return rc;
+	return database_run(l, sql, &a, NULL, e);
 }
 
 enum rc database_check(struct local *l, struct site *s, bool *ret, struct err *e)
@@ -219,9 +220,9 @@ enum rc database_check(struct local *l, struct site *s, bool *ret, struct err *e
 	                                                                        "SELECT COUNT(*) FROM mysql.db WHERE User='%s' AND Db='%s' AND Host='localhost';\n"
 	                                                                        "SELECT COUNT(*) FROM mysql.db WHERE User='%s';\n",
 	                                                  name.p, user.p, granted_name(&a, name).p, user.p);
-	enum rc                          rc = database_start(l, e);
+	enum rc                          rc = database_run(l, sql, &a, &out, e);
 
-	if (!rc && !(rc = database_run(l, sql, &a, &out, e)))
+	if (!rc)
 		*ret = str_eq(out, STR("1\n1\n1\n"));
 	return rc;
 }
@@ -234,9 +235,6 @@ enum rc database_set_password(struct local *l, struct site *s, struct str old, s
 	        str_format(&a, "ALTER USER `%s`@localhost IDENTIFIED VIA mysql_native_password USING '%s'%s%s%s;\n",
 	                   user.p, hash.p, old.n ? " OR mysql_native_password USING '" : "", old.n ? other.p : "",
 	                   old.n ? "'" : "");
-	enum rc rc = database_start(l, e);
 
-	if (!rc)
-		rc = database_run(l, sql, &a, NULL, e);
-	return rc;
+	return database_run(l, sql, &a, NULL, e);
 }

@@ -12,7 +12,8 @@ struct file_owner {
 	gid_t  gid;
 	mode_t mode;
 };
-#define FILE_OURS ((struct file_owner){ (uid_t)-1, (gid_t)-1, 0600 })
+#define FILE_OF_US(mode) ((struct file_owner){ (uid_t)-1, (gid_t)-1, (mode) })
+#define FILE_OURS        FILE_OF_US(0600)
 
 MUST_CHECK enum rc file_write(const char *path, struct str text, struct file_owner owner, bool is_durable,
                               struct err *e);

@@ -20,12 +20,6 @@ static uid_t identity_uid(const struct local *l)
 	return l->is_root ? IDENTITY_UID : 0;
 }
 
-static struct file_owner identitys_own(const struct local *l, mode_t mode)
-{
-	return l->is_root ? (struct file_owner){ IDENTITY_UID, IDENTITY_UID, mode }
-	                  : (struct file_owner){ (uid_t)-1, (gid_t)-1, mode };
-}
-
 struct str identity_issuer(const struct local *l, const struct site *s, struct arena *a)
 {
 	return str_format(a, "%.*s/identity/%s", STR_ARG(l->origin), s->tenant);
@@ -79,15 +73,16 @@ enum rc identity_write(struct local *l, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	const char                      *f = l->folder.p;
-	struct str                       users = l->is_root
-	                                                 ? str_format(&a, "user = %d\ngroup = %d\nlisten.owner = %u\nlisten.group = %u\n",
-	                                                              IDENTITY_UID, IDENTITY_UID, (unsigned)l->web_uid, (unsigned)l->web_gid)
-	                                                 : STR("");
-	enum rc                          rc;
+	struct file_owner own = l->is_root ? (struct file_owner){ IDENTITY_UID, IDENTITY_UID, 0700 } : FILE_OF_US(0700);
+	struct str        users = l->is_root
+	                                  ? str_format(&a, "user = %d\ngroup = %d\nlisten.owner = %u\nlisten.group = %u\n",
+	                                               IDENTITY_UID, IDENTITY_UID, (unsigned)l->web_uid, (unsigned)l->web_gid)
+	                                  : STR("");
+	enum rc           rc;
 
 	plan(l);
-	if (!(rc = folder_make(local_path(l, &a, "identity/pools").p, identitys_own(l, 0700), e)) &&
-	    !(rc = folder_make(local_path(l, &a, "identity/tmp").p, identitys_own(l, 0700), e)) &&
+	if (!(rc = folder_make(local_path(l, &a, "identity/pools").p, own, e)) &&
+	    !(rc = folder_make(local_path(l, &a, "identity/tmp").p, own, e)) &&
 	    !(rc = file_write(local_path(l, &a, "nginx/identity.rule").p, str_format(&a, rule, f, f, f), FILE_OURS,
 	                      false, e)))
 		rc = file_write(local_path(l, &a, "identity/fpm.conf").p, str_format(&a, pool, f, f, users.p, f, f, f),

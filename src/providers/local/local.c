@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
@@ -74,15 +75,15 @@ static enum rc check_spec(const struct local *l, const struct instance_spec *spe
 		return err_set(e, RC_INVALID, "an instance's id has 1 to %d bytes", TENANT_MAX);
 	if (v.n && !str_eq(v, STR("latest")) && !str_eq(v, l->wordpress) && !str_eq(v, short_version))
 		return err_set_code(e, RC_INVALID, "VERSION_NOT_OFFERED",
-		                    "WordPress %.*s is not here; this machine has %.*s", (int)(v.n < 20 ? v.n : 20),
-		                    v.p, STR_ARG(l->wordpress));
+		                    "WordPress %.*s is not installed; this machine has %.*s",
+		                    (int)(v.n < 20 ? v.n : 20), v.p, STR_ARG(l->wordpress));
 	if (spec->desired_count < 0 || spec->desired_count > INSTANCE_TASKS_MAX)
 		return err_set(e, RC_INVALID, "%lld tasks are too many or too few: 0 to %d",
 		               (long long)spec->desired_count, INSTANCE_TASKS_MAX);
 	return RC_OK;
 }
 
-/* Takes away all of it, then strikes it out. */
+/* Removes all of it, then strikes it out. */
 static enum rc unmake(struct local *l, struct site *s, enum instance_resource kind, struct err *e)
 {
 	enum rc rc = kind == INSTANCE_DATABASE ? site_set_installed(l, s, false, e) : RC_OK;
@@ -95,7 +96,7 @@ static enum rc unmake(struct local *l, struct site *s, enum instance_resource ki
 	return site_save(l, s, e);
 }
 
-/* One that is whole stays whose it is; what was begun for another instance and never was whole makes room. */
+/* A complete resource stays with its instance; one that was begun for another instance and never completed makes room. */
 static enum rc make_room(struct local *l, struct site *s, enum instance_resource kind, struct err *e)
 {
 	bool    exists = false;
@@ -131,20 +132,6 @@ static enum rc claim(struct local *l, struct site *s, const struct instance_spec
 	return site_save(l, s, e);
 }
 
-static enum rc start_tasks(struct local *l, struct site *s, int64_t desired, struct err *e)
-{
-	enum rc rc;
-
-	if (s->desired == desired)
-		return RC_OK;
-	pthread_mutex_lock(&l->mutex);
-	s->desired = desired;
-	pthread_mutex_unlock(&l->mutex);
-	rc = site_save(l, s, e);
-	supervise_kick(l);
-	return rc;
-}
-
 static enum rc local_create(struct instance_driver *d, const struct instance_spec *spec, enum instance_resource kind,
                             struct arena *a, struct str *ret_outputs, struct err *e)
 {
@@ -159,7 +146,7 @@ static enum rc local_create(struct instance_driver *d, const struct instance_spe
 	if (!(rc = claim(l, s, spec, kind, e)) && (rc = resources[kind].make(l, s, spec, e)) && is_new)
 		rc_ignore(unmake(l, s, kind, NULL)); /* what stays is in the list */
 	if (!rc && kind == INSTANCE_WORKERS)
-		rc = start_tasks(l, s, spec->desired_count, e);
+		rc = site_scale(l, s, spec->desired_count, e);
 	if (!rc)
 		*ret_outputs = outputs_of(l, s, kind, a);
 	site_leave(s);
@@ -175,12 +162,8 @@ static enum rc local_check(struct instance_driver *d, struct str tenant, enum in
 
 	*ret_exists = false;
 	*ret_outputs = STR("");
-	if (rc == RC_NOT_FOUND) {
-		err_clear(e);
-		return RC_OK;
-	}
 	if (rc)
-		return rc;
+		return err_forgive(e, rc, RC_NOT_FOUND);
 	if (s->instance[kind][0] && !(rc = resources[kind].check(l, s, ret_exists, e)) && *ret_exists)
 		*ret_outputs = outputs_of(l, s, kind, a);
 	site_leave(s);
@@ -193,16 +176,12 @@ static enum rc local_delete(struct instance_driver *d, struct str tenant, enum i
 	struct site  *s;
 	enum rc       rc = site_enter(l, tenant, false, &s, e);
 
-	if (rc == RC_NOT_FOUND) {
-		err_clear(e);
-		return RC_OK;
-	}
 	if (rc)
-		return rc;
+		return err_forgive(e, rc, RC_NOT_FOUND);
 	if (s->instance[kind][0])
 		rc = unmake(l, s, kind, e);
 	site_leave(s);
-	return rc ? err_wrap(e, rc, "%s of tenant %.*s", instance_resource_names[kind], STR_ARG(tenant)) : RC_OK;
+	return err_wrap(e, rc, "%s of tenant %.*s", instance_resource_names[kind], STR_ARG(tenant));
 }
 
 static enum rc local_set_route(struct instance_driver *d, struct str tenant, enum instance_route to, struct err *e)
@@ -244,7 +223,7 @@ static enum rc local_list(struct instance_driver *d, struct arena *a, struct ins
 	size_t        count = 0, n = 0;
 
 	(void)e;
-	pthread_mutex_lock(&l->mutex);
+	LOCKED(&l->mutex);
 	for (struct site *s = l->sites; s; s = s->next)
 		count++;
 	*ret = arena_alloc(a, (count * INSTANCE_RESOURCE_COUNT + 1) * sizeof(**ret));
@@ -254,7 +233,6 @@ static enum rc local_list(struct instance_driver *d, struct arena *a, struct ins
 				(*ret)[n++] = (struct instance_thing){ .tenant = str_dup(a, str_from(s->tenant)),
 					                               .instance = str_dup(a, str_from(s->instance[i])),
 					                               .kind = (enum instance_resource)i };
-	pthread_mutex_unlock(&l->mutex);
 	*ret_count = n;
 	return RC_OK;
 }
@@ -382,8 +360,7 @@ static enum rc make_folders(struct local *l, struct err *e)
 	enum rc                          rc = RC_OK;
 
 	for (size_t i = 0; !rc && i < ARRAY_LEN(rows); i++)
-		rc = folder_make(local_path(l, &a, "%s", rows[i].name).p,
-		                 (struct file_owner){ (uid_t)-1, (gid_t)-1, rows[i].mode }, e);
+		rc = folder_make(local_path(l, &a, "%s", rows[i].name).p, FILE_OF_US(rows[i].mode), e);
 	return rc;
 }
 
@@ -423,7 +400,7 @@ static bool has_any(const struct local *l, enum instance_resource kind)
 	return false;
 }
 
-/* Takes over children of the process before; those of sites that are no more end here. */
+/* Takes over children of the process before; kills those whose sites no longer exist. */
 static void adopt(struct local *l)
 {
 	const struct {
@@ -455,7 +432,7 @@ static void adopt(struct local *l)
 	}
 }
 
-/* With sites there are, all servers run. */
+/* The servers that the sites need. */
 static enum rc start_servers(struct local *l, struct err *e)
 {
 	enum rc rc = RC_OK;
@@ -509,18 +486,14 @@ static enum rc start(struct local *l, const struct local_options *o, struct err 
 
 enum rc local_open(const struct local_options *o, struct local **ret, struct err *e)
 {
-	struct local      *l = mem_new(struct local);
-	pthread_condattr_t by_mono;
-	enum rc            rc;
+	struct local *l = mem_new(struct local);
+	enum rc       rc;
 
 	l->ops = local_ops;
 	l->driver.ops = &l->ops;
 	l->lock = -1;
 	l->database.pidfd = l->router_child.pidfd = l->identity.pidfd = -1;
-	pthread_condattr_init(&by_mono);
-	pthread_condattr_setclock(&by_mono, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->changed, &by_mono);
-	pthread_condattr_destroy(&by_mono);
+	cond_init(&l->changed);
 	pthread_mutex_init(&l->mutex, NULL);
 	pthread_mutex_init(&l->route_mutex, NULL);
 	pthread_mutex_init(&l->uid_mutex, NULL);

@@ -16,10 +16,10 @@ enum { LOCAL_FOLDER_MAX = 80 }; /* bytes of its path: names of sockets are short
 struct local_options {
 	const char *folder; /* absolute; made when it is not there */
 	const char *router; /* HOST:PORT that nginx listens on */
-	const char *origin; /* how browsers get there, such as https://sites.example; NULL: http://ROUTER */
+	const char *origin; /* where browsers find it, such as https://sites.example; NULL: http://ROUTER */
 };
 
-/* Takes over what runs there, starts what should. RC_INVALID: a program is missing (scripts/setup instances), or the folder is no place for it.
+/* Takes over what runs there, starts what should. RC_INVALID: a program is missing (scripts/setup instances), or the folder cannot be used.
  * RC_CONFLICT: another process has the folder. */
 MUST_CHECK enum rc local_open(const struct local_options *o, struct local **ret, struct err *e);
 

@@ -11,6 +11,8 @@
 #include "providers/local/child.h"
 #include "providers/local/local.h"
 
+struct file_owner;
+
 enum {
 	TENANT_MAX = 63,
 	KEY_SIZE = 13, /* 12 hexadecimal digits of the tenant's hash, and a NUL */
@@ -92,6 +94,9 @@ MUST_CHECK enum rc sites_load(struct local *l, struct err *e);
 MUST_CHECK enum rc site_needs(const struct site *s, enum instance_resource kind, struct err *e);
 MUST_CHECK enum rc site_take_uid(struct local *l, struct site *s, struct err *e);
 gid_t              site_gid(const struct local *l, const struct site *s);
+/* As the tenant's own; where we are not root, as ours. */
+struct file_owner  site_owner(const struct local *l, const struct site *s, mode_t mode);
+MUST_CHECK enum rc site_scale(struct local *l, struct site *s, int64_t desired, struct err *e);
 
 /* --- the resources --- */
 
@@ -105,10 +110,15 @@ resource_check_fn storage_check, database_check, secret_check, route_check, work
 
 /* --- database.c --- */
 
-/* Runs statements as the administrator. RC_UNAVAILABLE: no server. */
-MUST_CHECK enum rc database_run(struct local *l, struct str sql, struct arena *a, struct str *ret, struct err *e);
-/* The same in the site's database, as the site's user, who can do no more than the tenant. */
+/* Runs statements in the site's database, as the site's user, who can do no more than the tenant. */
 MUST_CHECK enum rc database_run_as(struct local *l, const struct site *s, struct str sql, struct arena *a,
+                                   struct err *e);
+
+/* The client program for that, with its password in the environment; texts are in the arena. Starts the server. */
+struct database_client {
+	const char *args[8], *env[3];
+};
+MUST_CHECK enum rc database_client(struct local *l, const struct site *s, struct arena *a, struct database_client *ret,
                                    struct err *e);
 /* The password of the site's user from now on; both of them while `old` is not empty. */
 MUST_CHECK enum rc database_set_password(struct local *l, struct site *s, struct str old, struct str password,

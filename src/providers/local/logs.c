@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "providers/local/local_private.h"
 
 enum { TAIL_MAX = 1 << 20, LINE_MAX_BYTES = 2000, STAMP = 21 };
@@ -64,14 +65,7 @@ struct lines {
 
 static void add_line(struct lines *to, struct instance_log_line line, struct arena *a)
 {
-	if (to->count == to->room) {
-		struct numbered *more = arena_alloc(a, (to->room ? 2 * to->room : 256) * sizeof(*more));
-
-		if (to->count)
-			memcpy(more, to->items, to->count * sizeof(*more));
-		to->items = more;
-		to->room = to->room ? 2 * to->room : 256;
-	}
+	to->items = arena_grow(a, to->items, to->count, &to->room, sizeof(*to->items));
 	to->items[to->count] = (struct numbered){ line, to->count };
 	to->count++;
 }

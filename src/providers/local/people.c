@@ -2,10 +2,10 @@
 /*
  * people.c - who is in a tenant's identity pool; php/pool.php keeps them, a file for each.
  *
- * The password that somebody is added with is good for the first sign-in within a week, at which he chooses his own: see php/identity.php.
+ * The password that a person is added with is good for one sign-in within a week, at which the person chooses another: see php/identity.php.
  *
- * Always true: who was removed is signed in to the site no more. His sessions are ended by the tenant's own user of the database, for what is in
- * there is the tenant's to define. [end_sessions()]
+ * Always true: somebody who was removed is no longer signed in to the site. The tenant's own database user ends the sessions, because what is in
+ * the database is up to the tenant. [end_sessions()]
  */
 #include "base/json.h"
 #include "providers/local/local_private.h"
@@ -103,7 +103,7 @@ static enum rc end_sessions(struct local *l, struct site *s, struct str email, s
 	return database_run_as(l, s, buf_str(&sql), &a, e);
 }
 
-/* Sessions are ended also when he was not there: the last time it may have come only so far. */
+/* Ends sessions even if the person was not there: an earlier try may have stopped in between. */
 enum rc local_remove_person(struct instance_driver *d, struct str tenant, struct str email, bool *ret_was_there,
                             struct err *e)
 {

@@ -26,7 +26,7 @@ enum rc php_write(struct local *l, struct err *e)
 
 	for (size_t i = 0; !rc && i < php_file_count; i++)
 		rc = file_write(local_path(l, &a, "php/%s", php_files[i].name).p, str_from(php_files[i].text),
-		                (struct file_owner){ (uid_t)-1, (gid_t)-1, 0644 }, false, e);
+		                FILE_OF_US(0644), false, e);
 	return rc;
 }
 
@@ -57,8 +57,6 @@ enum rc php_run(struct local *l, const char *program, uid_t uid, gid_t gid, cons
 
 /* --- WordPress, compiled --- */
 
-static const struct file_owner passable = { (uid_t)-1, (gid_t)-1, 0755 };
-
 enum rc code_cache_open(struct local *l, struct err *e)
 {
 	struct stat php, code;
@@ -67,7 +65,7 @@ enum rc code_cache_open(struct local *l, struct err *e)
 		return err_set(e, RC_INVALID, "PHP or WordPress has gone: %s", strerror(errno));
 	l->code_cache = local_path(l, &l->arena, "cache/%llx-%llx", (unsigned long long)php.st_mtim.tv_sec,
 	                           (unsigned long long)code.st_mtim.tv_sec);
-	return folder_make(l->code_cache.p, passable, e); /* php-fpm does not start without it */
+	return folder_make(l->code_cache.p, FILE_OF_US(0755), e); /* php-fpm does not start without it */
 }
 
 static enum rc compile(struct local *l, const char *draft, struct err *e)
@@ -77,7 +75,7 @@ static enum rc compile(struct local *l, const char *draft, struct err *e)
 	struct str                       cache = l->code_cache, out;
 	enum rc                          rc = tree_remove(draft, e);
 
-	if (!rc && !(rc = folder_make(draft, passable, e)))
+	if (!rc && !(rc = folder_make(draft, FILE_OF_US(0755), e)))
 		rc = php_run(l, "compile.php", 0, 0, local_path(l, &a, "tmp").p, draft,
 		             JSON_OF(&a, member_word("code", WORDPRESS_CODE)), &a, &out, e);
 	if (!rc) /* it makes them for itself alone */
@@ -98,7 +96,7 @@ enum rc code_cache_lend(struct local *l, const struct site *s, struct arena *a, 
 
 	*ret = local_path(l, a, "tmp/%s.cache", s->key);
 	if (!(rc = tree_remove(ret->p, e)))
-		rc = folder_make(ret->p, passable, e);
+		rc = folder_make(ret->p, FILE_OF_US(0755), e);
 	while (!rc && from && (entry = readdir(from)))
 		if (entry->d_name[0] != '.' && symlink(str_format(a, "%s/%s", l->code_cache.p, entry->d_name).p,
 		                                       str_format(a, "%s/%s", ret->p, entry->d_name).p) != 0)
@@ -106,7 +104,7 @@ enum rc code_cache_lend(struct local *l, const struct site *s, struct arena *a, 
 	if (from)
 		closedir(from);
 	if (!rc && l->is_root)
-		rc = folder_make(ret->p, (struct file_owner){ s->uid, (gid_t)s->uid, 0700 }, e);
+		rc = folder_make(ret->p, site_owner(l, s, 0700), e);
 	return rc;
 }
 

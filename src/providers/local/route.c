@@ -5,12 +5,10 @@
  * Ten sockets are named for each tenant, whatever the number of tasks: nginx passes over those that are not there, so scaling needs no reload. It
  * counts no failures of them; supervise.c decides who serves. Buffers take whole pages, so that a reload cuts none short.
  *
- * A link that a tenant makes does not lead nginx, which may read files of all, to those of another: it follows links to the link's owner's files only.
+ * nginx may read the files of all tenants, but a tenant's link cannot lead it to those of another: it follows a link only to files of the link's owner.
  *
  * A reload is over when nginx answers with the number of the new settings, on a socket of its own that nobody else can reach.
  */
-#include "base/buf.h"
-#include "base/clock.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -18,12 +16,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/lock.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
 
-enum { RULE_MAX = 65536, RELOAD_MS = 15000, LOOK_MS = 3, PROC_MAX = 1024 };
+enum { RELOAD_MS = 15000, LOOK_MS = 3, PROC_MAX = 1024 };
 
-static const struct file_owner readable = { (uid_t)-1, (gid_t)-1, 0644 };
+#define READABLE FILE_OF_US(0644)
 
 /* --- the server --- */
 
@@ -79,7 +79,7 @@ static enum rc write_generation(struct local *l, struct err *e)
 	struct str                       text = str_format(&a, "location / { return 200 \"generation %lld;\"; }\n",
 	                                                   (long long)l->route_generation);
 
-	return file_write(local_path(l, &a, "nginx/generation").p, text, readable, false, e);
+	return file_write(local_path(l, &a, "nginx/generation").p, text, READABLE, false, e);
 }
 
 enum rc router_write(struct local *l, struct err *e)
@@ -88,7 +88,7 @@ enum rc router_write(struct local *l, struct err *e)
 	const char *f = l->folder.p, *links = l->is_root ? "disable_symlinks if_not_owner from=$document_root;\n" : "";
 	struct str  text = str_format(&a, settings, f, f, l->is_root ? "user www-data;\n" : "", f, f, f, f, f, links, f,
 	                              f, f, l->router.p, f, f, f);
-	enum rc     rc = file_write(local_path(l, &a, "nginx/nginx.conf").p, text, readable, false, e);
+	enum rc     rc = file_write(local_path(l, &a, "nginx/nginx.conf").p, text, READABLE, false, e);
 
 	l->route_generation = clock_now(&clock_real).ms; /* more than any before it */
 	if (!rc)
@@ -164,7 +164,7 @@ static bool are_leaving(struct str workers, struct arena *a)
 	return true;
 }
 
-/* Over when new processes answer and, where it matters, the old ones take nobody any more: nginx tells them a tenth of a second later. */
+/* Over when new processes answer and, where it matters, the old ones accept no connections: nginx tells them a tenth of a second later. */
 static enum rc reload(struct local *l, bool waits_for_old, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
@@ -246,10 +246,10 @@ static struct str targets_text(const struct local *l, const struct site *s, stru
 static enum rc write_rule(struct local *l, const struct site *s, enum instance_route to, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	enum rc rc = file_write(rule_file(l, s, "targets", &a).p, targets_text(l, s, &a), readable, false, e);
+	enum rc rc = file_write(rule_file(l, s, "targets", &a).p, targets_text(l, s, &a), READABLE, false, e);
 
 	if (!rc)
-		rc = file_write(rule_file(l, s, "rule", &a).p, rule_text(s, to, &a), readable, false, e);
+		rc = file_write(rule_file(l, s, "rule", &a).p, rule_text(s, to, &a), READABLE, false, e);
 	return rc;
 }
 
@@ -294,11 +294,10 @@ enum rc route_remove(struct local *l, struct site *s, struct err *e)
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	enum rc                          rc;
 
-	pthread_mutex_lock(&l->route_mutex);
+	LOCKED(&l->route_mutex);
 	if (!(rc = file_remove(rule_file(l, s, "rule", &a).p, e)) &&
 	    !(rc = file_remove(rule_file(l, s, "targets", &a).p, e)))
 		rc = reload(l, true, e);
-	pthread_mutex_unlock(&l->route_mutex);
 	s->route = ROUTE_CLOSED;
 	return rc;
 }

@@ -68,7 +68,7 @@ static void exec_program(const struct run *r, int in, int out, int err, pid_t pa
 	_exit(EXIT_NOT_STARTED);
 }
 
-/* Feeds `in`, collects what comes from out and err until both have ended. False: time is over, or it says too much. */
+/* Feeds `in`, collects what comes from out and err until both have ended. False: time is up, or it writes too much. */
 static bool talk(struct ends *n, struct str in, struct buf *out, struct buf *err, int64_t end_ms)
 {
 	while (n->out[0] >= 0 || n->err[0] >= 0) {
@@ -207,7 +207,7 @@ enum rc run_program(const struct run *r, struct arena *a, struct str *ret, struc
 	close_both(n.err);
 	if (out.is_full) {
 		err_clear(e);
-		rc = err_set(e, RC_TOO_LARGE, "%s says more than %d bytes", r->args[0], RUN_OUTPUT_MAX);
+		rc = err_set(e, RC_TOO_LARGE, "%s writes more than %d bytes", r->args[0], RUN_OUTPUT_MAX);
 	}
 	if (!rc && ret)
 		*ret = str_dup(a, buf_str(&out));

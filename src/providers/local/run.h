@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-enum { RUN_OUTPUT_MAX = 1 << 20, RUN_INPUT_MAX = 1 << 20 };
+enum { RUN_OUTPUT_MAX = 1 << 20 };
 
 struct run {
 	const char *const *args;   /* args[0] is looked for in the usual folders */

@@ -109,12 +109,10 @@ enum rc secret_read(struct local *l, const struct site *s, struct arena *a, stru
 	unsigned long long n;
 	enum rc            rc = file_read(path.p, SECRET_MAX, a, &box, e);
 
-	if (rc == RC_NOT_FOUND) {
+	if (rc == RC_NOT_FOUND)
 		err_clear(e);
-		return err_set(e, RC_NOT_FOUND, "tenant %s has no secret", s->tenant);
-	}
 	if (rc)
-		return rc;
+		return rc == RC_NOT_FOUND ? err_set(e, rc, "tenant %s has no secret", s->tenant) : rc;
 	if (box.n < NONCE + TAG)
 		return err_set(e, RC_CORRUPT, "%s is not a secret", path.p);
 	text = arena_alloc(a, box.n);
@@ -123,9 +121,10 @@ enum rc secret_read(struct local *l, const struct site *s, struct arena *a, stru
 	                                               strlen(s->tenant), (const unsigned char *)box.p,
 	                                               l->master_key) != 0 ||
 	    !parse(str_of((const char *)text, n), a, ret))
-		return err_set(e, RC_CORRUPT,
-		               "%s does not open with this master.key: it was changed, or is of another tenant or key",
-		               path.p);
+		return err_set(
+		        e, RC_CORRUPT,
+		        "%s does not open with this master.key: it was changed, or belongs to another tenant or key",
+		        path.p);
 	return RC_OK;
 }
 
@@ -139,7 +138,7 @@ static struct str new_token(struct arena *a)
 	return str_from(token);
 }
 
-/* Stored first, then told to the database: a password that nobody has is never in force. */
+/* Stored first, then set in the database: no password is ever in force that is not stored. */
 enum rc secret_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
@@ -177,13 +176,10 @@ enum rc secret_check(struct local *l, struct site *s, bool *ret, struct err *e)
 	struct site_secret               secret;
 	enum rc                          rc = secret_read(l, s, &a, &secret, e);
 
-	if (rc == RC_NOT_FOUND) {
-		err_clear(e);
-		rc = RC_OK;
-	} else if (!rc && s->instance[INSTANCE_DATABASE][0] && !(rc = database_start(l, e))) {
+	if (rc)
+		return err_forgive(e, rc, RC_NOT_FOUND);
+	*ret = !s->instance[INSTANCE_DATABASE][0];
+	if (!*ret && !(rc = database_start(l, e)))
 		*ret = database_run_as(l, s, STR("SELECT 1;\n"), &a, NULL) == RC_OK;
-	} else if (!rc) {
-		*ret = true;
-	}
 	return rc;
 }

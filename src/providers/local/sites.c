@@ -61,7 +61,7 @@ struct str site_user(const struct site *s, struct arena *a)
 	size_t     n = 0;
 
 	if (str_starts_with(id, STR("tenant-")))
-		id = str_of(id.p + 7, id.n - 7);
+		id = str_skip(id, 7);
 	for (; n < id.n && n < NAME_PART_MAX; n++)
 		part[n] = id.p[n] == '-' ? '_' : id.p[n];
 	part[n] = '\0';
@@ -80,6 +80,11 @@ gid_t site_gid(const struct local *l, const struct site *s)
 	return l->is_root ? (gid_t)s->uid : getegid();
 }
 
+struct file_owner site_owner(const struct local *l, const struct site *s, mode_t mode)
+{
+	return l->is_root ? (struct file_owner){ s->uid, (gid_t)s->uid, mode } : FILE_OF_US(mode);
+}
+
 static void make_key(struct str tenant, char ret[KEY_SIZE])
 {
 	unsigned char hash[EVP_MAX_MD_SIZE];
@@ -92,12 +97,7 @@ static void make_key(struct str tenant, char ret[KEY_SIZE])
 
 static bool is_tenant(struct str id)
 {
-	if (id.n < 3 || id.n > TENANT_MAX || id.p[0] == '-')
-		return false;
-	for (size_t i = 0; i < id.n; i++)
-		if (!((id.p[i] >= 'a' && id.p[i] <= 'z') || (id.p[i] >= '0' && id.p[i] <= '9') || id.p[i] == '-'))
-			return false;
-	return true;
+	return id.n >= 3 && id.n <= TENANT_MAX && id.p[0] != '-' && str_is_of(id, "a-z0-9-");
 }
 
 /* --- the file --- */
@@ -174,28 +174,6 @@ static bool read_site(struct site *s, const json_t *o)
 	return true;
 }
 
-static enum rc load_site(struct local *l, struct str tenant, struct err *e);
-
-enum rc sites_load(struct local *l, struct err *e)
-{
-	CLEANUP(arena_fini) struct arena a = { 0 };
-	DIR                             *files = opendir(local_path(l, &a, "tenants").p);
-	struct dirent                   *file;
-	enum rc                          rc = RC_OK;
-
-	if (!files)
-		return err_set(e, RC_UNAVAILABLE, "the folder of tenants cannot be read: %s", strerror(errno));
-	while (!rc && (file = readdir(files))) {
-		struct str name = str_from(file->d_name);
-
-		if (name.n > 5 && str_eq(str_of(name.p + name.n - 5, 5), STR(".json")) &&
-		    is_tenant(str_of(name.p, name.n - 5)))
-			rc = load_site(l, str_of(name.p, name.n - 5), e);
-	}
-	closedir(files);
-	return rc;
-}
-
 /* --- the list --- */
 
 static struct site *find(struct local *l, struct str tenant)
@@ -239,7 +217,26 @@ static enum rc load_site(struct local *l, struct str tenant, struct err *e)
 	return rc;
 }
 
-/* The next that nobody has, never one that a tenant had before. */
+enum rc sites_load(struct local *l, struct err *e)
+{
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	DIR                             *files = opendir(local_path(l, &a, "tenants").p);
+	struct dirent                   *file;
+	enum rc                          rc = RC_OK;
+
+	if (!files)
+		return err_set(e, RC_UNAVAILABLE, "the folder of tenants cannot be read: %s", strerror(errno));
+	while (!rc && (file = readdir(files))) {
+		struct str name = str_from(file->d_name);
+
+		if (str_ends_with(name, STR(".json")) && is_tenant(str_of(name.p, name.n - 5)))
+			rc = load_site(l, str_of(name.p, name.n - 5), e);
+	}
+	closedir(files);
+	return rc;
+}
+
+/* The next free one, never one that a tenant had before. */
 enum rc site_take_uid(struct local *l, struct site *s, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
@@ -263,7 +260,8 @@ static enum rc check_tenant(struct str tenant, struct err *e)
 {
 	if (is_tenant(tenant))
 		return RC_OK;
-	return err_set(e, RC_INVALID, "'%.*s' is no id of a tenant: 3 to %d of a-z, 0-9 and -, the first no -",
+	return err_set(e, RC_INVALID,
+	               "'%.*s' is no id of a tenant: it must have 3 to %d of a-z, 0-9 and -, and not begin with -",
 	               (int)(tenant.n < 80 ? tenant.n : 80), tenant.p ? tenant.p : "", TENANT_MAX);
 }
 

@@ -13,12 +13,6 @@
 #include "providers/local/local_private.h"
 #include "providers/local/run.h"
 
-static struct file_owner tenants_own(const struct local *l, const struct site *s, mode_t mode)
-{
-	return l->is_root ? (struct file_owner){ s->uid, (gid_t)s->uid, mode }
-	                  : (struct file_owner){ (uid_t)-1, (gid_t)-1, mode };
-}
-
 static struct str content_folder(const struct local *l, const struct site *s, struct arena *a)
 {
 	return str_format(a, "%s/wp-content", site_root(l, s, a).p);
@@ -28,10 +22,9 @@ enum rc storage_make(struct local *l, struct site *s, const struct instance_spec
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct str                       root = site_root(l, s, &a), content = content_folder(l, s, &a);
-	struct file_owner                gate = l->is_root ? (struct file_owner){ l->web_uid, (gid_t)s->uid, 0550 }
-	                                                   : (struct file_owner){ (uid_t)-1, (gid_t)-1, 0700 };
-	const char *const                folders[] = {
-		               "mkdir", "-p", "themes", "plugins", "mu-plugins", "uploads", "languages", NULL
+	struct file_owner gate = l->is_root ? (struct file_owner){ l->web_uid, (gid_t)s->uid, 0550 } : FILE_OF_US(0700);
+	const char *const folders[] = {
+		"mkdir", "-p", "themes", "plugins", "mu-plugins", "uploads", "languages", NULL
 	};
 	const char *const theme[] = { "cp",      "-rL", "--no-clobber", WORDPRESS_CODE "/wp-content/themes/.",
 		                      "themes/", NULL };
@@ -42,8 +35,8 @@ enum rc storage_make(struct local *l, struct site *s, const struct instance_spec
 	(void)spec;
 	makes.args = folders;
 	copies.args = theme;
-	if ((rc = folder_make(root.p, gate, e)) || (rc = folder_make(content.p, tenants_own(l, s, 0755), e)) ||
-	    (rc = folder_make(local_path(l, &a, "tmp/%s", s->key).p, tenants_own(l, s, 0700), e)) ||
+	if ((rc = folder_make(root.p, gate, e)) || (rc = folder_make(content.p, site_owner(l, s, 0755), e)) ||
+	    (rc = folder_make(local_path(l, &a, "tmp/%s", s->key).p, site_owner(l, s, 0700), e)) ||
 	    (rc = run_program(&makes, &a, NULL, e)) || (rc = run_program(&copies, &a, NULL, e)))
 		rc = err_wrap(e, rc, "storage of tenant %s", s->tenant);
 	return rc;

@@ -365,19 +365,9 @@ void supervise_stop(struct local *l)
 
 bool supervise_wait(struct local *l, int64_t until_ms)
 {
-	struct timespec until;
-	int64_t         left = until_ms - mono_now().ms;
-
-	if (left <= 0)
+	if (mono_now().ms >= until_ms)
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += left / 1000;
-	until.tv_nsec += left % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
-	pthread_cond_timedwait(&l->changed, &l->mutex, &until);
+	(void)cond_wait_until(&l->changed, &l->mutex, until_ms); /* the caller looks again in any case */
 	return true;
 }
 

@@ -188,7 +188,6 @@ enum rc site_write_config(struct local *l, struct site *s, struct err *e)
 	CLEANUP(buf_fini) struct buf     b = BUF(CONFIG_MAX);
 	struct site_secret               secret;
 	struct str                       root = site_root(l, s, &a);
-	struct file_owner                readable = { (uid_t)-1, (gid_t)-1, 0644 };
 	enum rc                          rc = secret_read(l, s, &a, &secret, e);
 
 	if (!rc) {
@@ -198,9 +197,10 @@ enum rc site_write_config(struct local *l, struct site *s, struct err *e)
 	}
 	if (!rc)
 		rc = file_write(local_path(l, &a, "pools/%s.php", s->key).p,
-		                str_format(&a, "<?php\ndefine('ABSPATH', '%s/');\n", root.p), readable, false, e);
+		                str_format(&a, "<?php\ndefine('ABSPATH', '%s/');\n", root.p), FILE_OF_US(0644), false,
+		                e);
 	for (unsigned i = 0; !rc && i < INSTANCE_TASKS_MAX; i++)
-		rc = file_write(pool_file(l, s, i, &a).p, pool_text(l, s, i, &a), readable, false, e);
+		rc = file_write(pool_file(l, s, i, &a).p, pool_text(l, s, i, &a), FILE_OF_US(0644), false, e);
 	return rc;
 }
 
@@ -266,6 +266,20 @@ enum rc workers_check(struct local *l, struct site *s, bool *ret, struct err *e)
 
 /* --- how many, and how they are --- */
 
+enum rc site_scale(struct local *l, struct site *s, int64_t desired, struct err *e)
+{
+	enum rc rc;
+
+	if (s->desired == desired)
+		return RC_OK;
+	pthread_mutex_lock(&l->mutex);
+	s->desired = desired;
+	pthread_mutex_unlock(&l->mutex);
+	rc = site_save(l, s, e);
+	supervise_kick(l);
+	return rc;
+}
+
 enum rc local_scale(struct instance_driver *d, struct str tenant, int64_t desired, struct err *e)
 {
 	struct local *l = local_of(d);
@@ -277,13 +291,8 @@ enum rc local_scale(struct instance_driver *d, struct str tenant, int64_t desire
 		               INSTANCE_TASKS_MAX);
 	if ((rc = site_enter(l, tenant, false, &s, e)))
 		return rc;
-	if (!(rc = site_needs(s, INSTANCE_WORKERS, e)) && s->desired != desired) {
-		pthread_mutex_lock(&l->mutex);
-		s->desired = desired;
-		pthread_mutex_unlock(&l->mutex);
-		rc = site_save(l, s, e);
-		supervise_kick(l);
-	}
+	if (!(rc = site_needs(s, INSTANCE_WORKERS, e)))
+		rc = site_scale(l, s, desired, e);
 	site_leave(s);
 	return rc;
 }

@@ -74,7 +74,7 @@ struct str nuke_role_name(struct str role)
 
 /* --- the process --- */
 
-/* Those that have ended leave an entry in the system's table until they are asked for. */
+/* Children that have ended stay in the system's table of processes until they are waited for. */
 static void reap(struct nuke *n)
 {
 	size_t kept = 0;
@@ -187,7 +187,7 @@ static enum rc begin(const struct start *st, int lock, struct err *e)
 	return spawn(st->n, str_format(st->arena, "%s/%s", o->folder, st->id).p, lock, environment, e);
 }
 
-/* This key's run must be one of the same account; a folder without a job is nobody's yet. */
+/* This key's run must be for the same account; a folder without a job is not taken yet. */
 static enum rc start_in_folder(const struct start *st, struct err *e)
 {
 	struct nuke_job job;

@@ -1,6 +1,6 @@
 /* nuke.h - accounts are emptied by the program aws-nuke: the cleaner port for real AWS accounts. See docs/leases.md.
  *
- * Runs are processes of this machine, with a folder each: who looks for a run must be where it was started. */
+ * Runs are processes on this machine, with a folder each: a run can be checked only where it was started. */
 #pragma once
 
 #include "base/err.h"
@@ -11,12 +11,9 @@
 struct cleaner;
 struct nuke;
 
-enum {
-	NUKE_LIMIT_MAX_SEC = 3300, /* of a run; its credentials are good for AWS_SESSION_MAX_SEC and are not renewed */
-	NUKE_KEEP_DAYS = 30,       /* folders of runs */
-};
+enum { NUKE_KEEP_DAYS = 30 }; /* folders of runs */
 
-/* Everything stays the caller's, and is there as long as the nuke. */
+/* Everything is borrowed for as long as the nuke lives. */
 struct nuke_options {
 	const char *folder;            /* of the folders of runs; made when it is not there */
 	const char *self;              /* a program that knows NUKE_RUN_COMMAND */
@@ -24,8 +21,8 @@ struct nuke_options {
 	struct nuke_template template; /* checked */
 	struct str              role;  /* in every account: its name, with a path where it has one */
 	struct aws_role_options sts;
-	int64_t                 limit_ms;     /* of a run, at most NUKE_LIMIT_MAX_SEC */
-	int64_t                 wait_retries; /* rounds (of 5 s) in which nothing moves before aws-nuke gives up */
+	int64_t limit_ms;     /* of a run: well below AWS_SESSION_MAX_SEC, since nobody renews its credentials */
+	int64_t wait_retries; /* rounds (of 5 s) in which nothing moves before aws-nuke gives up */
 	const char *(*env)(const char *name);
 
 	/* The role's credentials in an account, for as long as a run may last; NULL: our own credentials assume it by sts. */

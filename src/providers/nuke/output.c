@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output.c - reads what aws-nuke 2.16 writes when nobody looks on: plain lines, of which these matter:
+ * output.c - reads what aws-nuke 2.16 writes without a terminal: plain lines, of which these matter:
  *
  *     us-east-1 - SQSQueue - https://... - [Name: "x"] - removed      region, kind, name, maybe properties, state
  *     Scan complete: 4 total, 3 nukeable, 1 filtered.
@@ -9,8 +9,7 @@
  *     time="..." level=error msg="Listing SQSQueue failed:\n    AccessDenied: ..."
  *     Error: failed
  *
- * The exit code alone is not to be trusted: a kind of resource that it may not list counts as none found, and the code
- * is 0.
+ * The exit code alone cannot be trusted: if it may not list a kind of resource, it counts none of them, and the code is 0.
  *
  * A resource that failed is named in every round: it is kept once, and dropped when a later round removes it. Lists are
  * limited; counts are not. A line longer than NUKE_LINE_MAX is cut there.

@@ -13,7 +13,7 @@
  *   3. A success is a dry run that found nothing, or a run that removed everything, by what it says, not by its exit
  *      code.
  *
- * Session tokens are good for an hour and are not renewed; the limit of a run is below that (nuke.h).
+ * Session tokens last an hour and are not renewed; the limit of a run is below that (LEASEHOLD_NUKE_RUN_SEC).
  */
 #include "providers/nuke/program.h"
 

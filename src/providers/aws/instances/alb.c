@@ -2,10 +2,10 @@
 /*
  * alb.c - a tenant's target group, and its rule of the shared listener.
  *
- * A rule that is closed asks for a header with a value that nobody knows; an open one does not. While it does not forward, it answers by itself. ECS takes
- * no target group that no rule forwards to, so whoever makes workers has the rule forward again, closed, first.
+ * A closed rule requires a header with a value that nobody knows; an open one does not. A rule that does not forward answers by itself. ECS accepts no
+ * target group without a rule that forwards to it, so before workers are made, the rule has to forward again, closed.
  *
- * Rules have priorities; two drivers that look for a free one at the same time may find the same: who comes second takes the next.
+ * Rules have priorities; two drivers that look for a free one at the same time may find the same: the second one takes the next.
  */
 #include "base/id.h"
 #include "providers/aws/instances/instances_private.h"
@@ -103,13 +103,12 @@ static struct str group_name(const struct site *s)
 	return str_format(s->a, "t-%s-tg", s->h);
 }
 
-static enum rc read_group(struct site *s, const json_t *reply, struct found *ret)
+static void read_group(struct site *s, const json_t *reply, struct found *ret)
 {
 	*ret = (struct found){ 0 };
 	json_take_text(json_array_get(json_object_get(reply, "TargetGroups"), 0), "TargetGroupArn", s->a, &ret->arn);
 	ret->id = ret->arn;
 	ret->is_there = ret->arn.n > 0;
-	return RC_OK;
 }
 
 /* Without its key. */
@@ -117,15 +116,13 @@ static enum rc find_group_alone(struct site *s, struct found *ret, struct err *e
 {
 	CLEANUP(json_freep) json_t *got = NULL;
 	struct form                 form = { .s = s };
-	struct err                  why = { 0 };
 	enum rc                     rc;
 
 	*ret = (struct found){ 0 };
 	put(&form, group_name(s), "Names.member.1");
-	rc = send(&form, &describe_groups, &got, &why);
-	if (rc)
-		return rc == RC_NOT_FOUND ? RC_OK : err_set_code(e, rc, why.code, "%s", why.msg);
-	return read_group(s, got, ret);
+	if (!(rc = send(&form, &describe_groups, &got, e)))
+		read_group(s, got, ret);
+	return err_forgive(e, rc, RC_NOT_FOUND);
 }
 
 static enum rc find_group(struct site *s, struct found *ret, struct err *e)
@@ -198,53 +195,38 @@ static bool has_path(const json_t *rule, struct str path)
 	return false;
 }
 
-static struct str make_question(void *arg, struct str token, struct arena *a)
+static enum rc take_rule(void *arg, const json_t *rule, struct err *e)
 {
 	struct rules *r = arg;
-
-	return AWS_PAIRS(a, { "ListenerArn", r->s->x->o.listener }, { "PageSize", STR("400") },
-	                 { "Marker", token.n ? token : (struct str){ NULL, 0 } });
-}
-
-static enum rc take_rules(void *arg, const json_t *page, struct err *e)
-{
-	struct rules *r = arg;
-	const json_t *rule;
 	struct str    priority;
 	int64_t       number;
-	size_t        i;
 
 	(void)e;
-	json_array_foreach(json_object_get(page, "Rules"), i, rule)
-	{
-		if (json_get_text(rule, "Priority", &priority) &&
-		    str_to_int(priority, FIRST_PRIORITY, LAST_PRIORITY, &number))
-			r->is_taken[number - FIRST_PRIORITY] = true;
-		if (!has_path(rule, r->path))
-			continue;
-		json_take_text(rule, "RuleArn", r->s->a, &r->found.arn);
-		json_take_text(json_array_get(json_object_get(rule, "Actions"), 0), "Type", r->s->a, &r->found.state);
-		r->found.id = r->found.arn;
-		r->found.is_there = true;
-	}
+	if (json_get_text(rule, "Priority", &priority) && str_to_int(priority, FIRST_PRIORITY, LAST_PRIORITY, &number))
+		r->is_taken[number - FIRST_PRIORITY] = true;
+	if (!has_path(rule, r->path))
+		return RC_OK;
+	json_take_text(rule, "RuleArn", r->s->a, &r->found.arn);
+	json_take_text(json_array_get(json_object_get(rule, "Actions"), 0), "Type", r->s->a, &r->found.state);
+	r->found.id = r->found.arn;
+	r->found.is_there = true;
 	return RC_OK;
 }
 
 static enum rc read_rules(struct site *s, struct rules **ret, struct err *e)
 {
-	struct rules *r = arena_alloc(s->a, sizeof(*r));
+	struct rules     *r = *ret = arena_alloc(s->a, sizeof(*r));
+	struct str        body = AWS_PAIRS(s->a, { "ListenerArn", s->x->o.listener }, { "PageSize", STR("400") });
+	struct aws_paging paging = { .call = { .op = &describe_rules, .body = body, .ms = SITE_CALL_MS },
+		                     .token = "NextMarker",
+		                     .asked_token = "Marker",
+		                     .list = "Rules",
+		                     .each = take_rule,
+		                     .arg = r };
 
 	r->s = s;
 	r->path = path_of(s);
-	*ret = r;
-	return aws_pages(s->x->caller,
-	                 &(struct aws_paging){ .op = &describe_rules,
-	                                       .token = "NextMarker",
-	                                       .make = make_question,
-	                                       .each = take_rules,
-	                                       .arg = r,
-	                                       .ms = SITE_CALL_MS },
-	                 e);
+	return aws_pages(s->x->caller, &paging, e);
 }
 
 static enum rc find_rule(struct site *s, struct found *ret, struct err *e)
@@ -321,7 +303,7 @@ static enum rc make_rule(struct site *s, struct found *ret, struct err *e)
 			return RC_OK;
 		}
 		if (rc != RC_CONFLICT)
-			return err_set_code(e, rc, why.code, "%s", why.msg);
+			return err_pass(e, rc, &why);
 		priority++;
 	}
 	return err_set_code(e, RC_UNAVAILABLE, "PriorityInUse", "%d priorities from %d on were taken meanwhile", TRIES,
@@ -428,28 +410,23 @@ enum rc alb_check(struct site *s, bool *ret_exists, struct str *ret_outputs, str
 
 static enum rc drop(struct site *s, const struct aws_op *op, const char *name, struct str arn, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-	struct form                 form = { .s = s };
-	struct err                  why = { 0 };
-	enum rc                     rc;
+	struct form form = { .s = s };
 
 	put(&form, arn, "%s", name);
-	rc = send(&form, op, &done, &why);
-	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_forgive(e, send(&form, op, NULL, e), RC_NOT_FOUND);
 }
 
 /* A group stays in use for a while after its rule is gone. */
 static enum rc drop_group(struct site *s, bool *ret, struct err *e)
 {
 	struct found group;
-	struct err   why = { 0 };
 	enum rc      rc = find_group_alone(s, &group, e);
 
 	if (rc)
 		return rc;
-	rc = group.is_there ? drop(s, &delete_group, "TargetGroupArn", group.arn, &why) : RC_OK;
+	rc = group.is_there ? drop(s, &delete_group, "TargetGroupArn", group.arn, e) : RC_OK;
 	*ret = !rc;
-	return rc && rc != RC_UNAVAILABLE ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_forgive(e, rc, RC_UNAVAILABLE);
 }
 
 enum rc alb_remove(struct site *s, struct err *e)
@@ -462,30 +439,7 @@ enum rc alb_remove(struct site *s, struct err *e)
 	return rc ? rc : site_wait_for(s, drop_group, "the target group can be deleted", e);
 }
 
-enum rc alb_set(struct site *s, enum instance_route to, struct err *e)
-{
-	CLEANUP(json_freep) json_t *done = NULL;
-	struct form                 form = { .s = s };
-	struct rules               *r;
-	struct found                group;
-	enum rc                     rc = find_group_alone(s, &group, e);
-
-	if (rc || (rc = read_rules(s, &r, e)))
-		return rc;
-	if (!group.is_there || !r->found.is_there)
-		return err_set(e, RC_NOT_FOUND, "tenant %.*s has no route", STR_ARG(s->tenant));
-	put(&form, r->found.arn, "RuleArn");
-	put_conditions(&form, to == ROUTE_CLOSED);
-	if (to == ROUTE_SUSPENDED)
-		put_answer(&form, "This site is suspended.");
-	else if (to == ROUTE_PARKED)
-		put_answer(&form, "This site is parked.");
-	else
-		put_forward(&form, group.arn);
-	return send(&form, &modify_rule, &done, e);
-}
-
-enum rc alb_target(struct site *s, struct str *ret_group, struct err *e)
+static enum rc need_route(struct site *s, struct str *ret_group, struct found *ret_rule, struct err *e)
 {
 	struct rules *r;
 	struct found  group;
@@ -496,5 +450,34 @@ enum rc alb_target(struct site *s, struct str *ret_group, struct err *e)
 	if (!group.is_there || !r->found.is_there)
 		return err_set(e, RC_NOT_FOUND, "tenant %.*s has no route", STR_ARG(s->tenant));
 	*ret_group = group.arn;
-	return str_eq(r->found.state, STR("forward")) ? RC_OK : alb_set(s, ROUTE_CLOSED, e);
+	*ret_rule = r->found;
+	return RC_OK;
+}
+
+enum rc alb_set(struct site *s, enum instance_route to, struct err *e)
+{
+	struct form  form = { .s = s };
+	struct str   group;
+	struct found rule;
+	enum rc      rc = need_route(s, &group, &rule, e);
+
+	if (rc)
+		return rc;
+	put(&form, rule.arn, "RuleArn");
+	put_conditions(&form, to == ROUTE_CLOSED);
+	if (to == ROUTE_SUSPENDED)
+		put_answer(&form, "This site is suspended.");
+	else if (to == ROUTE_PARKED)
+		put_answer(&form, "This site is parked.");
+	else
+		put_forward(&form, group);
+	return send(&form, &modify_rule, NULL, e);
+}
+
+enum rc alb_target(struct site *s, struct str *ret_group, struct err *e)
+{
+	struct found rule;
+	enum rc      rc = need_route(s, ret_group, &rule, e);
+
+	return rc || str_eq(rule.state, STR("forward")) ? rc : alb_set(s, ROUTE_CLOSED, e);
 }

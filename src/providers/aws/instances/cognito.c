@@ -2,8 +2,8 @@
 /*
  * cognito.c - a tenant's identity pool of Cognito, with the client that its site uses and the domain of its sign-in pages.
  *
- * Cognito knows no token that makes a creation safe to repeat, and two pools may have the same name: so pools are looked for by name first, and removing
- * goes on until none of the name is left. So it is with a pool's clients. A pool with a domain cannot be deleted.
+ * Cognito has no token that makes a creation safe to repeat, and two pools may have the same name: so pools are first looked for by name, and removal
+ * goes on until no pool of that name is left. The same goes for a pool's clients. A pool with a domain cannot be deleted.
  */
 #include "providers/aws/instances/cognito.h"
 
@@ -64,41 +64,29 @@ struct search {
 	struct str   skip; /* not this one */
 };
 
-static struct str make_question(void *arg, struct str token, struct arena *a)
+static enum rc take_item(void *arg, const json_t *item, struct err *e)
 {
 	struct search *x = arg;
-
-	return JSON_OF(a, member_if_any(member_str("UserPoolId", x->pool)), member_int("MaxResults", PAGE),
-	               member_if_any(member_str("NextToken", token)));
-}
-
-static enum rc take_page(void *arg, const json_t *page, struct err *e)
-{
-	struct search *x = arg;
-	const json_t  *item;
 	struct str     name, id;
-	size_t         i;
 
 	(void)e;
-	json_array_foreach(json_object_get(page, x->list), i, item)
-	{
-		if (!x->found.n && json_get_text(item, x->name, &name) && str_eq(name, x->wanted) &&
-		    json_get_text(item, x->id, &id) && !str_eq(id, x->skip))
-			x->found = str_dup(x->s->a, id);
-	}
+	if (!x->found.n && json_get_text(item, x->name, &name) && str_eq(name, x->wanted) &&
+	    json_get_text(item, x->id, &id) && !str_eq(id, x->skip))
+		x->found = str_dup(x->s->a, id);
 	return RC_OK;
 }
 
 static enum rc search(struct search *x, const struct aws_op *op, struct err *e)
 {
-	return aws_pages(x->s->x->caller,
-	                 &(struct aws_paging){ .op = op,
-	                                       .token = "NextToken",
-	                                       .make = make_question,
-	                                       .each = take_page,
-	                                       .arg = x,
-	                                       .ms = SITE_CALL_MS },
-	                 e);
+	struct str        body = JSON_OF(x->s->a, member_if_any(member_str("UserPoolId", x->pool)),
+	                                 member_int("MaxResults", PAGE));
+	struct aws_paging paging = { .call = { .op = op, .body = body, .ms = SITE_CALL_MS },
+		                     .token = "NextToken",
+		                     .list = x->list,
+		                     .each = take_item,
+		                     .arg = x };
+
+	return aws_pages(x->s->x->caller, &paging, e);
 }
 
 /* state: the domain that it has. */
@@ -106,16 +94,14 @@ static enum rc find_another(struct site *s, struct str skip, struct found *ret, 
 {
 	CLEANUP(json_freep) json_t *got = NULL;
 	struct search               x = { s, "UserPools", "Name", "Id", STR(""), pool_name(s), STR(""), skip };
-	struct err                  why = { 0 };
 	const json_t               *pool;
 	enum rc                     rc = search(&x, &list_pools, e);
 
 	*ret = (struct found){ 0 };
 	if (rc || !x.found.n)
 		return rc;
-	rc = site_do(s, &describe_pool, JSON_OF(s->a, member_str("UserPoolId", x.found)), &got, &why);
-	if (rc)
-		return rc == RC_NOT_FOUND ? RC_OK : err_set_code(e, rc, why.code, "%s", why.msg);
+	if ((rc = site_do(s, &describe_pool, JSON_OF(s->a, member_str("UserPoolId", x.found)), &got, e)))
+		return err_forgive(e, rc, RC_NOT_FOUND);
 	pool = json_object_get(got, "UserPool");
 	*ret = (struct found){ .is_there = true, .id = x.found };
 	json_take_text(pool, "Arn", s->a, &ret->arn);
@@ -151,7 +137,7 @@ static enum rc find_client(struct site *s, struct str pool, struct str skip, str
 
 /* --- made --- */
 
-/* A second attempt would make a second one: after a reply that was lost, who calls looks first. */
+/* A second attempt would make a second one: after a lost reply, the caller looks first. */
 static enum rc do_once(struct site *s, const struct aws_op *op, struct str body, json_t **ret, struct err *e)
 {
 	return aws_do_call(s->x->caller,
@@ -189,12 +175,10 @@ static enum rc make_pool(struct site *s, struct found *ret, struct err *e)
 
 static enum rc offer_mfa(struct site *s, struct str pool, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-
 	return site_do(s, &set_mfa,
 	               JSON_OF(s->a, member_str("UserPoolId", pool), member_word("MfaConfiguration", "OPTIONAL"),
 	                       member_raw("SoftwareTokenMfaConfiguration", STR("{\"Enabled\":true}"))),
-	               &done, e);
+	               NULL, e);
 }
 
 static enum rc add_client(struct site *s, struct str pool, struct str *ret, struct err *e)
@@ -222,12 +206,9 @@ static enum rc add_client(struct site *s, struct str pool, struct str *ret, stru
 
 static enum rc drop_client(struct site *s, struct str pool, struct str id, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-	struct err                  why = { 0 };
-	enum rc                     rc = site_do(s, &delete_client,
-	                                         JSON_OF(s->a, member_str("UserPoolId", pool), member_str("ClientId", id)), &done, &why);
+	struct str body = JSON_OF(s->a, member_str("UserPoolId", pool), member_str("ClientId", id));
 
-	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_forgive(e, site_do(s, &delete_client, body, NULL, e), RC_NOT_FOUND);
 }
 
 /* The one that is there, else a new one. A request that went out twice has made two: before the site is told of one of them, the others go. */
@@ -248,7 +229,7 @@ static enum rc make_client(struct site *s, struct str pool, struct str *ret, str
 
 static enum rc make_domain(struct site *s, struct str pool, struct err *e)
 {
-	CLEANUP(json_freep) json_t *got = NULL, *made = NULL;
+	CLEANUP(json_freep) json_t *got = NULL;
 	struct str                  name = domain_name(s), holder = STR("");
 	enum rc rc = site_do(s, &describe_domain, JSON_OF(s->a, member_str("Domain", name)), &got, e);
 
@@ -260,10 +241,19 @@ static enum rc make_domain(struct site *s, struct str pool, struct err *e)
 	if (holder.n)
 		return err_set(e, RC_CONFLICT, "the domain %s belongs to another pool, %.*s", name.p, STR_ARG(holder));
 	return site_do(s, &create_domain, JSON_OF(s->a, member_str("Domain", name), member_str("UserPoolId", pool)),
-	               &made, e);
+	               NULL, e);
 }
 
-static enum rc drop_pool(struct site *s, const struct found *f, struct err *e);
+static enum rc drop_pool(struct site *s, const struct found *f, struct err *e)
+{
+	struct str domain = JSON_OF(s->a, member_str("Domain", f->state), member_str("UserPoolId", f->id));
+	struct str pool = JSON_OF(s->a, member_str("UserPoolId", f->id));
+	enum rc    rc = RC_OK;
+
+	if (f->state.n)
+		rc = err_forgive(e, site_do(s, &delete_domain, domain, NULL, e), RC_NOT_FOUND);
+	return rc ? rc : err_forgive(e, site_do(s, &delete_pool, pool, NULL, e), RC_NOT_FOUND);
+}
 
 /* A request that went out twice, on a connection that broke, has made two pools. Before one of them gets its domain, the others go. */
 static enum rc drop_twins(struct site *s, struct str kept, struct err *e)
@@ -314,23 +304,6 @@ enum rc cognito_check(struct site *s, bool *ret_exists, struct str *ret_outputs,
 }
 
 /* --- removed --- */
-
-static enum rc drop_pool(struct site *s, const struct found *f, struct err *e)
-{
-	CLEANUP(json_freep) json_t *one = NULL, *two = NULL;
-	struct err                  why = { 0 };
-	enum rc                     rc = RC_OK;
-
-	if (f->state.n)
-		rc = site_do(s, &delete_domain,
-		             JSON_OF(s->a, member_str("Domain", f->state), member_str("UserPoolId", f->id)), &one,
-		             &why);
-	if (!rc || rc == RC_NOT_FOUND) {
-		err_clear(&why);
-		rc = site_do(s, &delete_pool, JSON_OF(s->a, member_str("UserPoolId", f->id)), &two, &why);
-	}
-	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
-}
 
 enum rc cognito_remove(struct site *s, struct err *e)
 {

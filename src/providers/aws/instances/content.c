@@ -35,7 +35,7 @@ enum rc content_configure(struct site *s, struct err *e)
 static enum rc check_name(struct str name, struct err *e)
 {
 	if (!name.n || name.n > NAME_MAX_BYTES || !str_is_of(name, "a-zA-Z0-9._-"))
-		return err_set(e, RC_INVALID, "'%.*s' is no name of an archive", STR_ARG(name));
+		return err_set(e, RC_INVALID, "'%.*s' is not the name of an archive", STR_ARG(name));
 	return RC_OK;
 }
 
@@ -117,8 +117,8 @@ static enum rc is_settled(struct site *s, bool *ret, struct err *e)
 	return rc;
 }
 
-/* Into the database, beside the old one, then into the secret. A try before that came so far goes on from there: tasks have the one before it still, and
- * the database would forget that with yet another one. */
+/* Into the database, beside the old one, then into the secret. If an earlier try came this far, we go on from there: tasks still have the password before
+ * it, and the database would forget that one if it got yet another. */
 static enum rc begin_rotation(struct site *s, struct str *ret_fresh, struct err *e)
 {
 	struct str user, old, fresh = site_password(s->a);

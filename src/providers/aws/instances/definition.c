@@ -64,24 +64,17 @@ struct str log_group_name(const struct site *s)
 
 enum rc log_group_make(struct site *s, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-	struct err                  why = { 0 };
-	enum rc                     rc = site_do(s, &create_group,
-	                                         JSON_OF(s->a, member_str("logGroupName", log_group_name(s)),
-	                                                 member_raw("tags", site_tag_map(s))),
-	                                         &done, &why);
+	struct str body = JSON_OF(s->a, member_str("logGroupName", log_group_name(s)),
+	                          member_raw("tags", site_tag_map(s)));
 
-	return rc && rc != RC_CONFLICT ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_forgive(e, site_do(s, &create_group, body, NULL, e), RC_CONFLICT);
 }
 
 enum rc log_group_remove(struct site *s, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-	struct err                  why = { 0 };
-	enum rc rc = site_do(s, &delete_group, JSON_OF(s->a, member_str("logGroupName", log_group_name(s))), &done,
-	                     &why);
+	struct str body = JSON_OF(s->a, member_str("logGroupName", log_group_name(s)));
 
-	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_forgive(e, site_do(s, &delete_group, body, NULL, e), RC_NOT_FOUND);
 }
 
 /* --- what it is made of --- */
@@ -246,13 +239,10 @@ static enum rc write_definition(struct site *s, enum family family, struct str *
 /* The newest that is active, with its tags; NULL: none. Yours. */
 static enum rc get_newest(struct site *s, enum family family, json_t **ret, struct err *e)
 {
-	struct err why = { 0 };
-	enum rc    rc = site_do(s, &describe_definition,
-	                        JSON_OF(s->a, member_str("taskDefinition", family_name(s, family)),
-	                                member_raw("include", STR("[\"TAGS\"]"))),
-	                        ret, &why);
+	struct str body = JSON_OF(s->a, member_str("taskDefinition", family_name(s, family)),
+	                          member_raw("include", STR("[\"TAGS\"]")));
 
-	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_forgive(e, site_do(s, &describe_definition, body, ret, e), RC_NOT_FOUND);
 }
 
 enum rc definition_find(struct site *s, enum family family, bool *ret_is_there, struct str *ret_key, struct err *e)
@@ -307,78 +297,56 @@ enum rc definition_make(struct site *s, enum family family, struct str *ret_arn,
 
 /* --- removed --- */
 
-struct arns {
-	struct site *s;
-	enum family  family;
-	const char  *status;
-	json_t      *list;
-};
-
-static struct str make_list(void *arg, struct str token, struct arena *a)
+static enum rc take_arn(void *arg, const json_t *arn, struct err *e)
 {
-	struct arns *x = arg;
-
-	return JSON_OF(a, member_str("familyPrefix", family_name(x->s, x->family)), member_word("status", x->status),
-	               member_if_any(member_str("nextToken", token)));
-}
-
-static enum rc take_list(void *arg, const json_t *page, struct err *e)
-{
-	struct arns *x = arg;
-
 	(void)e;
-	json_array_extend(x->list, json_object_get(page, "taskDefinitionArns"));
+	if (json_is_string(arn))
+		json_array_append_new(arg, json_copy((json_t *)(uintptr_t)arn));
 	return RC_OK;
 }
 
-static enum rc list_all(struct arns *x, struct err *e)
+/* Adds their ARNs to the array. */
+static enum rc list_all(struct site *s, enum family family, const char *status, json_t *arns, struct err *e)
 {
-	return aws_pages(x->s->x->caller,
-	                 &(struct aws_paging){ .op = &list_definitions,
-	                                       .token = "nextToken",
-	                                       .make = make_list,
-	                                       .each = take_list,
-	                                       .arg = x,
-	                                       .ms = SITE_CALL_MS },
-	                 e);
+	struct str        body = JSON_OF(s->a, member_str("familyPrefix", family_name(s, family)),
+	                                 member_word("status", status));
+	struct aws_paging paging = { .call = { .op = &list_definitions, .body = body, .ms = SITE_CALL_MS },
+		                     .token = "nextToken",
+		                     .list = "taskDefinitionArns",
+		                     .each = take_arn,
+		                     .arg = arns };
+
+	return aws_pages(s->x->caller, &paging, e);
 }
 
-static enum rc deregister(struct site *s, struct str arn, struct err *e)
+/* If the reply to an earlier try was lost, it is inactive, which is refused; the list that follows shows what is left. */
+static enum rc deregister(struct site *s, const char *arn, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-	struct err                  why = { 0 };
-	enum rc rc = site_do(s, &deregister_definition, JSON_OF(s->a, member_str("taskDefinition", arn)), &done, &why);
+	struct str body = JSON_OF(s->a, member_word("taskDefinition", arn));
 
-	/* After a reply that was lost it is inactive, which is refused: the list that follows says what there still is. */
-	return rc && rc != RC_INVALID ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_forgive(e, site_do(s, &deregister_definition, body, NULL, e), RC_INVALID);
 }
 
 static enum rc delete_some(struct site *s, const json_t *all, size_t from, struct err *e)
 {
-	CLEANUP(json_freep) json_t *some = json_array(), *done = NULL;
+	CLEANUP(json_freep) json_t *some = json_array();
 
 	for (size_t i = from; i < json_array_size(all) && i < from + DELETE_MAX; i++)
 		json_array_append(some, json_array_get(all, i));
 	return site_do(s, &delete_definitions, JSON_OF(s->a, member_raw("taskDefinitions", json_dump(s->a, some))),
-	               &done, e);
+	               NULL, e);
 }
 
 enum rc definitions_remove(struct site *s, enum family family, struct err *e)
 {
 	CLEANUP(json_freep) json_t *active = json_array(), *inactive = json_array();
-	struct arns                 a = { s, family, "ACTIVE", active }, b = { s, family, "INACTIVE", inactive };
-	json_t                     *arn;
-	size_t                      i;
-	enum rc                     rc = list_all(&a, e);
+	enum rc                     rc = list_all(s, family, "ACTIVE", active, e);
 
-	json_array_foreach(active, i, arn)
-	{
-		if (!rc && json_is_string(arn))
-			rc = deregister(s, str_from(json_string_value(arn)), e);
-	}
-	if (rc || (rc = list_all(&b, e)))
+	for (size_t i = 0; !rc && i < json_array_size(active); i++)
+		rc = deregister(s, json_string_value(json_array_get(active, i)), e);
+	if (rc || (rc = list_all(s, family, "INACTIVE", inactive, e)))
 		return rc;
-	for (i = 0; !rc && i < json_array_size(inactive); i += DELETE_MAX)
+	for (size_t i = 0; !rc && i < json_array_size(inactive); i += DELETE_MAX)
 		rc = delete_some(s, inactive, i, e);
 	return rc;
 }

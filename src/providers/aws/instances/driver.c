@@ -2,20 +2,20 @@
 /*
  * driver.c - opens and closes the driver; what its resources have in common.
  *
- * Nothing is kept here: what there is of a tenant is found by its name, and whose it is by its tag leasehold:key, the instance's id. So any node can
- * go on where another has stopped.
+ * Nothing is kept here: a tenant's resources are found by name, and their tag leasehold:key, the instance's id, says whose they are. So any node
+ * can go on where another has stopped.
  *
  * Always true:
  *   1. What carries another instance's key is never taken over.                                [site_make_once()]
- *   2. After a reply that was lost, what is there is looked at before anything is made again.  [site_make_once()]
+ *   2. After a lost reply we look what is there before anything is made again.                 [site_make_once()]
  *   3. No answer of the driver, and no error, has a secret in it, but for get_secret.
  */
 #include <sodium.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "providers/aws/instances/content.h"
 #include "providers/aws/instances/cognito.h"
@@ -39,10 +39,10 @@ enum rc site_init(struct site *s, struct instance_driver *d, struct str tenant, 
 	struct hash hash;
 
 	if (!tenant_id_is_ok(tenant))
-		return err_set(e, RC_INVALID, "'%.*s' is no tenant's id", STR_ARG(tenant));
+		return err_set(e, RC_INVALID, "'%.*s' is not the id of a tenant", STR_ARG(tenant));
 	if (spec &&
 	    (!spec->instance.n || spec->instance.n > INSTANCE_ID_MAX || !str_is_of(spec->instance, "a-zA-Z0-9_-")))
-		return err_set(e, RC_INVALID, "'%.*s' is no instance's id", STR_ARG(spec->instance));
+		return err_set(e, RC_INVALID, "'%.*s' is not the id of an instance", STR_ARG(spec->instance));
 	*s = (struct site){ .x = of(d), .a = a, .tenant = tenant, .spec = spec };
 	instance_short_name(tenant, s->t);
 	hash_sha256(tenant, &hash);
@@ -63,7 +63,7 @@ enum rc site_do(struct site *s, const struct aws_op *op, struct str body, json_t
 	return aws_do_within(s->x->caller, op, SITE_CALL_MS, body, s->a, ret, e);
 }
 
-/* Tenants, instances and the environment are of letters, digits and dashes: nothing to escape. */
+/* Tenants, instances and the environment have only letters, digits and dashes: nothing to escape. */
 static struct str write_tags(const struct site *s, const char *before, const char *between, const char *after,
                              const char *more, struct str text)
 {
@@ -129,7 +129,7 @@ enum rc site_make_once(struct site *s, enum instance_resource kind, site_find_fn
 			made = ret->is_there ? RC_OK : made == RC_CONFLICT ? RC_UNAVAILABLE : made;
 		}
 		if (made)
-			return err_set_code(e, made, why.code, "%s", why.msg);
+			return err_pass(e, made, &why);
 	}
 	if (!str_eq(ret->key, s->spec->instance))
 		return err_set(e, RC_CONFLICT, "tenant %.*s has the %s of %s%.*s", STR_ARG(s->tenant),
@@ -143,22 +143,12 @@ enum rc site_make_once(struct site *s, enum instance_resource kind, site_find_fn
 bool site_wait(struct site *s, long ms)
 {
 	struct aws_instances *x = s->x;
-	struct timespec       until;
-	bool                  may_go_on;
+	int64_t               until_ms = mono_now().ms + ms;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
-	pthread_mutex_lock(&x->lock);
-	while (!x->is_stopped && pthread_cond_timedwait(&x->changed, &x->lock, &until) == 0)
+	LOCKED(&x->lock);
+	while (!x->is_stopped && cond_wait_until(&x->changed, &x->lock, until_ms))
 		;
-	may_go_on = !x->is_stopped;
-	pthread_mutex_unlock(&x->lock);
-	return may_go_on;
+	return !x->is_stopped;
 }
 
 enum rc site_wait_for(struct site *s, enum rc (*is_done)(struct site *s, bool *ret, struct err *e), const char *what,
@@ -170,7 +160,7 @@ enum rc site_wait_for(struct site *s, enum rc (*is_done)(struct site *s, bool *r
 
 	while (!(rc = is_done(s, &done, e)) && !done && mono_now().ms - began.ms < SITE_WAIT_MS)
 		if (!site_wait(s, SITE_POLL_MS))
-			return err_set(e, RC_UNAVAILABLE, "%s: the program stops", what);
+			return err_set(e, RC_UNAVAILABLE, "%s: the program is stopping", what);
 	if (!rc && !done)
 		return err_set(e, RC_UNAVAILABLE, "%s: not yet, after %d s", what, SITE_WAIT_MS / 1000);
 	return rc;
@@ -233,14 +223,11 @@ static enum rc check(struct instance_driver *d, struct str tenant, enum instance
 static enum rc change(struct instance_driver *d, struct str tenant, const struct instance_spec *spec, site_fn *run,
                       struct err *e)
 {
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, spec, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, spec, &a, e);
 
-	if (!rc)
-		rc = run(&s, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : run(&s, e);
 }
 
 static enum rc delete_resource(struct instance_driver *d, struct str tenant, enum instance_resource kind, struct err *e)
@@ -252,14 +239,11 @@ static enum rc delete_resource(struct instance_driver *d, struct str tenant, enu
 
 static enum rc scale(struct instance_driver *d, struct str tenant, int64_t desired, struct err *e)
 {
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, NULL, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
 
-	if (!rc)
-		rc = ecs_scale(&s, desired, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : ecs_scale(&s, desired, e);
 }
 
 static enum rc tasks(struct instance_driver *d, struct str tenant, struct arena *a, struct instance_tasks *ret,
@@ -273,14 +257,11 @@ static enum rc tasks(struct instance_driver *d, struct str tenant, struct arena 
 
 static enum rc set_route(struct instance_driver *d, struct str tenant, enum instance_route to, struct err *e)
 {
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, NULL, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
 
-	if (!rc)
-		rc = alb_set(&s, to, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : alb_set(&s, to, e);
 }
 
 static enum rc configure(struct instance_driver *d, const struct instance_spec *spec, struct err *e)
@@ -297,27 +278,22 @@ static enum rc archive(struct instance_driver *d, struct str tenant, struct str 
 	return rc ? rc : content_archive(&s, name, ret_outputs, e);
 }
 
-static enum rc with_name(struct instance_driver *d, struct str tenant, struct str name,
-                         enum rc (*run)(struct site *s, struct str name, struct err *e), struct err *e)
-{
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, NULL, &a, e);
-
-	if (!rc)
-		rc = run(&s, name, e);
-	arena_fini(&a);
-	return rc;
-}
-
 static enum rc restore(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	return with_name(d, tenant, name, content_restore, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
+
+	return rc ? rc : content_restore(&s, name, e);
 }
 
 static enum rc drop_archive(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	return with_name(d, tenant, name, content_drop, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
+
+	return rc ? rc : content_drop(&s, name, e);
 }
 
 static enum rc rotate(struct instance_driver *d, struct str tenant, struct err *e)
@@ -355,14 +331,11 @@ static enum rc people(struct instance_driver *d, struct str tenant, struct arena
 static enum rc remove_person(struct instance_driver *d, struct str tenant, struct str email, bool *ret_was_there,
                              struct err *e)
 {
-	struct arena a = { 0 };
-	struct site  s;
-	enum rc      rc = site_init(&s, d, tenant, NULL, &a, e);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	struct site                      s;
+	enum rc                          rc = site_init(&s, d, tenant, NULL, &a, e);
 
-	if (!rc)
-		rc = people_remove(&s, email, ret_was_there, e);
-	arena_fini(&a);
-	return rc;
+	return rc ? rc : people_remove(&s, email, ret_was_there, e);
 }
 
 static enum rc logs(struct instance_driver *d, struct str tenant, int64_t from_ms, int64_t to_ms, size_t max,
@@ -410,7 +383,6 @@ static const struct instance_driver_ops driver_ops = {
 enum rc aws_instances_open(const struct aws_instances_options *o, struct instance_driver **ret, struct err *e)
 {
 	struct aws_instances *x;
-	pthread_condattr_t    by_mono;
 	enum rc rc = sodium_init() < 0 ? err_set(e, RC_INTERNAL, "libsodium cannot be used") : sql_begin(e);
 
 	if (rc)
@@ -421,10 +393,7 @@ enum rc aws_instances_open(const struct aws_instances_options *o, struct instanc
 	x->ops.versions = o->versions;
 	x->driver.ops = &x->ops;
 	x->caller = aws_caller_of(o->callers, AWS_OWN);
-	pthread_condattr_init(&by_mono);
-	pthread_condattr_setclock(&by_mono, CLOCK_MONOTONIC);
-	pthread_cond_init(&x->changed, &by_mono);
-	pthread_condattr_destroy(&by_mono);
+	cond_init(&x->changed);
 	pthread_mutex_init(&x->lock, NULL);
 	*ret = &x->driver;
 	return RC_OK;
@@ -434,10 +403,9 @@ void aws_instances_stop(struct instance_driver *d)
 {
 	struct aws_instances *x = of(d);
 
-	pthread_mutex_lock(&x->lock);
+	LOCKED(&x->lock);
 	x->is_stopped = true;
 	pthread_cond_broadcast(&x->changed);
-	pthread_mutex_unlock(&x->lock);
 }
 
 void aws_instances_close(struct instance_driver *d)

@@ -134,12 +134,10 @@ enum rc ecs_check(struct site *s, bool *ret_exists, struct str *ret_outputs, str
 
 static enum rc update(struct site *s, struct json_member what, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-
 	return site_do(s, &update_service,
 	               JSON_OF(s->a, member_str("cluster", s->x->o.cluster),
 	                       member_str("service", family_name(s, FAMILY_WORDPRESS)), what),
-	               &done, e);
+	               NULL, e);
 }
 
 enum rc ecs_scale(struct site *s, int64_t desired, struct err *e)
@@ -184,19 +182,11 @@ static enum rc is_gone(struct site *s, bool *ret, struct err *e)
 
 static enum rc drop(struct site *s, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-	struct err                  why = { 0 };
-	enum rc                     rc = update(s, member_int("desiredCount", 0), &why);
+	struct str body = JSON_OF(s->a, member_str("cluster", s->x->o.cluster),
+	                          member_str("service", family_name(s, FAMILY_WORDPRESS)), member_bool("force", true));
+	enum rc    rc = err_forgive(e, update(s, member_int("desiredCount", 0), e), RC_NOT_FOUND);
 
-	if (!rc || rc == RC_NOT_FOUND) {
-		err_clear(&why);
-		rc = site_do(s, &delete_service,
-		             JSON_OF(s->a, member_str("cluster", s->x->o.cluster),
-		                     member_str("service", family_name(s, FAMILY_WORDPRESS)),
-		                     member_bool("force", true)),
-		             &done, &why);
-	}
-	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return rc ? rc : err_forgive(e, site_do(s, &delete_service, body, NULL, e), RC_NOT_FOUND);
 }
 
 enum rc ecs_remove(struct site *s, struct err *e)

@@ -44,44 +44,36 @@ static void read_point(const struct site *s, const json_t *point, struct found *
 	ret->key = site_tag(s, json_object_get(point, "Tags"), "Key", "Value", TAG_KEY);
 }
 
-/* One page; *token becomes that of the next. */
-static enum rc look_at_page(struct site *s, struct str *token, struct found *ret, struct err *e)
-{
-	CLEANUP(json_freep) json_t *page = NULL;
-	const json_t               *point;
-	struct str                  query, path, wanted = path_of(s);
-	struct aws_call             call = { .op = &describe_points, .ms = SITE_CALL_MS };
-	size_t                      i;
-	enum rc                     rc;
+struct search {
+	struct site  *s;
+	struct found *found;
+};
 
-	query = AWS_PAIRS(s->a, { "FileSystemId", s->x->o.file_system },
-	                  { "NextToken", token->n ? *token : (struct str){ NULL, 0 } });
-	call.query = query;
-	if ((rc = aws_do_call(s->x->caller, &call, s->a, &page, e)))
-		return rc;
-	json_array_foreach(json_object_get(page, "AccessPoints"), i, point)
-	{
-		if (json_get_text(json_object_get(point, "RootDirectory"), "Path", &path) && str_eq(path, wanted)) {
-			read_point(s, point, ret);
-			return RC_OK;
-		}
-	}
-	if (!json_take_text(page, "NextToken", s->a, token))
-		return err_set(e, RC_CORRUPT, "DescribeAccessPoints: a token that is no text");
+static enum rc take_point(void *arg, const json_t *point, struct err *e)
+{
+	struct search *x = arg;
+	struct str     path;
+
+	(void)e;
+	if (!x->found->is_there && json_get_text(json_object_get(point, "RootDirectory"), "Path", &path) &&
+	    str_eq(path, path_of(x->s)))
+		read_point(x->s, point, x->found);
 	return RC_OK;
 }
 
 enum rc efs_find(struct site *s, struct found *ret, struct err *e)
 {
-	struct str token = STR("");
-	int        pages = 0;
-	enum rc    rc;
+	struct search     x = { s, ret };
+	struct str        query = AWS_PAIRS(s->a, { "FileSystemId", s->x->o.file_system });
+	struct aws_paging paging = { .call = { .op = &describe_points, .query = query, .ms = SITE_CALL_MS },
+		                     .token = "NextToken",
+		                     .list = "AccessPoints",
+		                     .each = take_point,
+		                     .arg = &x,
+		                     .is_over = &ret->is_there };
 
 	*ret = (struct found){ 0 };
-	do
-		rc = look_at_page(s, &token, ret, e);
-	while (!rc && !ret->is_there && token.n && ++pages < AWS_PAGES_MAX);
-	return rc;
+	return aws_pages(s->x->caller, &paging, e);
 }
 
 static enum rc make_point(struct site *s, struct found *ret, struct err *e)
@@ -152,15 +144,9 @@ static enum rc is_gone(struct site *s, bool *ret, struct err *e)
 
 static enum rc drop_point(struct site *s, const struct found *f, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-	struct aws_call             call = { .op = &delete_point, .path_args = &f->id, .ms = SITE_CALL_MS };
-	enum rc                     rc = aws_do_call(s->x->caller, &call, s->a, &done, e);
+	struct aws_call call = { .op = &delete_point, .path_args = &f->id, .ms = SITE_CALL_MS };
 
-	if (rc == RC_NOT_FOUND) {
-		err_clear(e);
-		return RC_OK;
-	}
-	return rc;
+	return err_forgive(e, aws_do_call(s->x->caller, &call, s->a, NULL, e), RC_NOT_FOUND);
 }
 
 enum rc efs_remove(struct site *s, struct err *e)

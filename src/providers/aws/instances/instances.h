@@ -32,7 +32,7 @@ MUST_CHECK enum rc aws_instances_open(const struct aws_instances_options *o, str
                                       struct err *e);
 void               aws_instances_close(struct instance_driver *d);
 
-/* Whoever waits for AWS to end something stops waiting: before the threads that call are joined. */
+/* Ends every wait for AWS. Call it before the calling threads are joined. */
 void aws_instances_stop(struct instance_driver *d);
 
 /* What it must be allowed to do, for the probe. The argument of their functions is a struct aws_instances_options. */

@@ -47,7 +47,7 @@ struct site {
 	char                        t[INSTANCE_NAME_SIZE], h[SITE_HASH_SIZE];
 };
 
-/* What of a tenant is there. Texts are in the site's arena. */
+/* A resource of a tenant, if it is there. Texts are in the site's arena. */
 struct found {
 	bool       is_there;
 	struct str id, arn, state;
@@ -68,7 +68,7 @@ MUST_CHECK enum rc site_init(struct site *s, struct instance_driver *d, struct s
 /* The same for each try of making the same thing for the same instance. */
 struct str site_token(const struct site *s, const char *what);
 
-/* One call within SITE_CALL_MS. */
+/* One call within SITE_CALL_MS; ret may be NULL. */
 MUST_CHECK enum rc site_do(struct site *s, const struct aws_op *op, struct str body, json_t **ret, struct err *e);
 
 /* The four tags, in the two ways in which JSON services want them; more: one more tag, or NULL. */
@@ -78,15 +78,15 @@ struct str site_tag_map(const struct site *s);
 /* The value of a tag in a list of objects; empty: none. In the arena. */
 struct str site_tag(const struct site *s, const json_t *list, const char *name, const char *value, const char *wanted);
 
-/* Find it, else make it. A make whose reply was lost, or that finds it there (RC_CONFLICT), is looked at again. RC_CONFLICT: it is another
- * instance's. */
+/* Find it, else make it. If the reply to that was lost, or said that it is there (RC_CONFLICT), it is looked for again. RC_CONFLICT: it
+ * belongs to another instance. */
 MUST_CHECK enum rc site_make_once(struct site *s, enum instance_resource kind, site_find_fn *find, site_find_fn *make,
                                   struct found *ret, struct err *e);
 
 /* False: it was stopped. */
 bool site_wait(struct site *s, long ms);
 
-/* Asks again until it says RC_OK with *is_done, SITE_WAIT_MS at most; then RC_UNAVAILABLE: "WHAT is not done yet". */
+/* Asks until it says so, for at most SITE_WAIT_MS; then RC_UNAVAILABLE, with what is waited for. */
 MUST_CHECK enum rc site_wait_for(struct site *s, enum rc (*is_done)(struct site *s, bool *ret, struct err *e),
                                  const char *what, struct err *e);
 

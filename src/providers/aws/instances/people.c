@@ -17,38 +17,23 @@ static const struct aws_op create_user = COGNITO_OP("AdminCreateUser", true, tru
 
 struct list {
 	struct site            *s;
-	struct str              pool;
 	struct instance_person *items;
 	size_t                  count;
 };
 
-static struct str make_question(void *arg, struct str token, struct arena *a)
+static enum rc take_user(void *arg, const json_t *user, struct err *e)
 {
-	struct list *l = arg;
-
-	return JSON_OF(a, member_str("UserPoolId", l->pool), member_int("Limit", PAGE),
-	               member_if_any(member_str("PaginationToken", token)));
-}
-
-static enum rc take_page(void *arg, const json_t *page, struct err *e)
-{
-	struct list  *l = arg;
-	const json_t *user;
-	size_t        i;
+	struct list            *l = arg;
+	const json_t           *attributes = json_object_get(user, "Attributes");
+	struct instance_person *p = &l->items[l->count];
 
 	(void)e;
-	json_array_foreach(json_object_get(page, "Users"), i, user)
-	{
-		const json_t           *attributes = json_object_get(user, "Attributes");
-		struct instance_person *p = &l->items[l->count];
-
-		if (l->count == INSTANCE_PEOPLE_MAX)
-			break;
-		*p = (struct instance_person){ .email = site_tag(l->s, attributes, "Name", "Value", "email"),
-			                       .name = site_tag(l->s, attributes, "Name", "Value", "name") };
-		(void)aws_get_time(user, "UserCreateDate", &p->added_ms); /* 0 then */
-		l->count += p->email.n > 0;
-	}
+	if (l->count == INSTANCE_PEOPLE_MAX)
+		return RC_OK;
+	*p = (struct instance_person){ .email = site_tag(l->s, attributes, "Name", "Value", "email"),
+		                       .name = site_tag(l->s, attributes, "Name", "Value", "name") };
+	(void)aws_get_time(user, "UserCreateDate", &p->added_ms); /* stays 0 without one */
+	l->count += p->email.n > 0;
 	return RC_OK;
 }
 
@@ -59,21 +44,19 @@ static int by_email(const void *a, const void *b)
 
 enum rc people_read(struct site *s, struct instance_person **ret, size_t *ret_count, struct err *e)
 {
-	struct list l = { .s = s };
-	enum rc     rc = cognito_pool(s, &l.pool, e);
+	struct list       l = { .s = s, .items = arena_alloc(s->a, INSTANCE_PEOPLE_MAX * sizeof(*l.items)) };
+	struct aws_paging paging = { .call = { .op = &list_users, .ms = SITE_CALL_MS },
+		                     .token = "PaginationToken",
+		                     .list = "Users",
+		                     .each = take_user,
+		                     .arg = &l };
+	struct str        pool;
+	enum rc           rc = cognito_pool(s, &pool, e);
 
 	if (rc)
 		return rc;
-	l.items = arena_alloc(s->a, INSTANCE_PEOPLE_MAX * sizeof(*l.items));
-	rc = aws_pages(s->x->caller,
-	               &(struct aws_paging){ .op = &list_users,
-	                                     .token = "PaginationToken",
-	                                     .make = make_question,
-	                                     .each = take_page,
-	                                     .arg = &l,
-	                                     .ms = SITE_CALL_MS },
-	               e);
-	if (rc)
+	paging.call.body = JSON_OF(s->a, member_str("UserPoolId", pool), member_int("Limit", PAGE));
+	if ((rc = aws_pages(s->x->caller, &paging, e)))
 		return rc;
 	qsort(l.items, l.count, sizeof(*l.items), by_email);
 	*ret = l.items;
@@ -90,7 +73,7 @@ static struct str about(struct site *s, struct str pool, struct str email, struc
 }
 #define NO_MEMBER ((struct json_member){ 0 })
 
-/* Without a name for who gave none: the list says so then. */
+/* The name is left out if there is none. */
 static struct str attributes_of(struct site *s, struct str email, struct str name)
 {
 	struct str list = JSON_OF(s->a, member_list("l"), member_object(NULL), member_word("Name", "email"),
@@ -115,25 +98,21 @@ static bool is_among(const struct instance_person *items, size_t count, struct s
 static enum rc make_person(struct site *s, struct str pool, struct str email, struct str name, struct str password,
                            struct err *e)
 {
-	CLEANUP(json_freep) json_t *made = NULL;
-
 	return site_do(s, &create_user,
 	               about(s, pool, email, member_raw("UserAttributes", attributes_of(s, email, name)),
 	                     member_str("TemporaryPassword", password), member_word("MessageAction", "SUPPRESS")),
-	               &made, e);
+	               NULL, e);
 }
 
 static enum rc give_password(struct site *s, struct str pool, struct str email, struct str password, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-
 	return site_do(s, &set_password,
 	               about(s, pool, email, member_str("Password", password), member_bool("Permanent", false),
 	                     NO_MEMBER),
-	               &done, e);
+	               NULL, e);
 }
 
-/* An addition whose answer was lost is told from one that did not happen by giving him the password again: whom nobody knows was not added. */
+/* If the answer to an addition was lost, setting the password again tells whether it happened: it fails for a user who was not added. */
 enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_is_new, struct str *ret_password,
                    struct err *e)
 {
@@ -159,33 +138,32 @@ enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_
 		why = other;
 	}
 	if (rc)
-		return err_set_code(e, rc, why.code, "%s", why.msg);
+		return err_pass(e, rc, &why);
 	*ret_is_new = !is_known;
 	*ret_password = password;
 	return RC_OK;
 }
 
-/* The pool lets him in no more; a task ends the sessions that he has in the site. That is started for who is gone already too: a try before may have
- * ended between the two. */
+/* Removes the user from the pool; a task then ends the user's sessions in the site. The task is also started for a user who is gone already: an earlier
+ * try may have stopped between the two. */
 enum rc people_remove(struct site *s, struct str email, bool *ret_was_there, struct err *e)
 {
-	CLEANUP(json_freep) json_t *one = NULL, *two = NULL;
-	struct str                  pool, id;
-	struct task_order           order = { .family = FAMILY_INSTALL,
-		                              .what = "signout",
-		                              .name = str_lower(s->a, email),
-		                              .is_started = true,
-		                              .texts = { { "LEASEHOLD_PERSON", email } } };
-	struct err                  why = { 0 };
-	enum rc                     rc = cognito_pool(s, &pool, e);
+	struct str        pool, id, body;
+	struct task_order order = { .family = FAMILY_INSTALL,
+		                    .what = "signout",
+		                    .name = str_lower(s->a, email),
+		                    .is_started = true,
+		                    .texts = { { "LEASEHOLD_PERSON", email } } };
+	enum rc           rc = cognito_pool(s, &pool, e);
 
 	if (rc)
 		return rc;
-	rc = site_do(s, &sign_out, about(s, pool, email, NO_MEMBER, NO_MEMBER, NO_MEMBER), &one, &why);
+	body = about(s, pool, email, NO_MEMBER, NO_MEMBER, NO_MEMBER);
+	rc = site_do(s, &sign_out, body, NULL, e);
 	*ret_was_there = rc != RC_NOT_FOUND;
 	if (!rc)
-		rc = site_do(s, &delete_user, about(s, pool, email, NO_MEMBER, NO_MEMBER, NO_MEMBER), &two, &why);
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set_code(e, rc, why.code, "%s", why.msg);
+		rc = site_do(s, &delete_user, body, NULL, e);
+	if ((rc = err_forgive(e, rc, RC_NOT_FOUND)))
+		return rc;
 	return task_run(s, &order, &id, e);
 }

@@ -2,10 +2,10 @@
 /*
  * rds.c - a tenant's database and its user, on the shared MariaDB.
  *
- * Whose a database is stands in its comment: "leasehold ENVIRONMENT TENANT INSTANCE". The user is locked until it has the secret's password. The server is
- * given hashes of passwords only, so that no log of it has seen one.
+ * A database's comment says whose it is: "leasehold ENVIRONMENT TENANT INSTANCE". The user is locked until it has the secret's password. The server gets
+ * only hashes of passwords, so that none of its logs can show one.
  *
- * Names are made of the tenant's short name, which is of letters, digits and dashes, and are checked again before they come into a statement; nothing
+ * Names are made from the tenant's short name, which has only letters, digits and dashes, and are checked again before they go into a statement; nothing
  * else that a tenant chose does. In a GRANT, '_' would stand for any character: it is escaped.
  */
 #include <openssl/evp.h>
@@ -50,7 +50,7 @@ static struct str hash_of(struct arena *a, struct str password)
 
 	if (!EVP_Digest(password.p, password.n, once, NULL, EVP_sha1(), NULL) ||
 	    !EVP_Digest(once, SHA1_SIZE, twice, NULL, EVP_sha1(), NULL))
-		mem_out("a hash"); /* it fails only so */
+		mem_out("a hash"); /* the only way it can fail */
 	text[0] = '*';
 	for (int i = 0; i < SHA1_SIZE; i++)
 		snprintf(text + 1 + 2 * i, 3, "%02X", twice[i]);

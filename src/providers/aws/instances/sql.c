@@ -10,7 +10,7 @@
 #include <mysql.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
+#include "base/grow.h"
 #include "base/mem.h"
 
 enum { CONNECT_SEC = 5, ANSWER_SEC = 20, PORT = 3306, TEXT_MAX = 4096, COLUMNS_MAX = 8 };
@@ -163,15 +163,10 @@ static enum rc read_rows(MYSQL_STMT *st, struct answer *x, struct arena *a, stru
 	if (mysql_stmt_bind_result(st, x->bind))
 		return judge(mysql_stmt_errno(st), mysql_stmt_error(st), e);
 	while ((got = mysql_stmt_fetch(st)) == 0) {
-		if (*ret_count + columns > room) {
-			struct str *more = arena_alloc(a, (room = 2 * room + 64) * sizeof(*more));
-
-			if (*ret_count)
-				memcpy(more, *ret, *ret_count * sizeof(*more));
-			*ret = more;
-		}
-		for (unsigned i = 0; i < columns; i++)
+		for (unsigned i = 0; i < columns; i++) {
+			*ret = arena_grow(a, *ret, *ret_count, &room, sizeof(**ret));
 			(*ret)[(*ret_count)++] = x->is_null[i] ? STR("") : str_dup(a, str_of(x->text[i], x->length[i]));
+		}
 		if (*ret_count > SQL_ROWS_MAX)
 			return err_set(e, RC_TOO_LARGE, "the database server answers with more than %d texts",
 			               SQL_ROWS_MAX);

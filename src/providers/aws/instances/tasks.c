@@ -2,8 +2,8 @@
 /*
  * tasks.c - see tasks.h.
  *
- * A task of its own carries in startedBy what it does: so one whose start was not answered is found, and not started again beside it. What it does is
- * safe to repeat (deploy/aws/site/leasehold-task).
+ * Such a task carries in startedBy what it does: so one whose start was not answered is found, and no second one is started. What it does is safe to
+ * repeat (deploy/aws/site/leasehold-task).
  */
 #include "providers/aws/instances/tasks.h"
 
@@ -25,18 +25,12 @@ static struct str mark_of(const struct site *s, const struct task_order *o)
 	return str_format(s->a, "leasehold-%s-%.*s", o->what, SITE_TOKEN_SIZE - 1, hash_hex(s->a, &hash).p);
 }
 
-static struct str cluster_and(const struct site *s, struct json_member a, struct json_member b)
-{
-	return JSON_OF(s->a, member_str("cluster", s->x->o.cluster), a, b);
-}
-
 /* --- finding it --- */
 
 static enum rc describe(struct site *s, struct str arns_json, json_t **ret, struct err *e)
 {
 	return site_do(s, &describe_tasks,
-	               cluster_and(s, member_raw("tasks", arns_json), member_if(false, (struct json_member){ 0 })), ret,
-	               e);
+	               JSON_OF(s->a, member_str("cluster", s->x->o.cluster), member_raw("tasks", arns_json)), ret, e);
 }
 
 /* -1: it has not ended. -2: it has ended, and its container never ran. */
@@ -70,8 +64,9 @@ static enum rc find_task(struct site *s, const struct task_order *o, bool is_ove
 
 	*ret = STR("");
 	rc = site_do(s, &list_tasks,
-	             cluster_and(s, member_str("family", family_name(s, o->family)),
-	                         member_word("desiredStatus", is_over ? "STOPPED" : "RUNNING")),
+	             JSON_OF(s->a, member_str("cluster", s->x->o.cluster),
+	                     member_str("family", family_name(s, o->family)),
+	                     member_word("desiredStatus", is_over ? "STOPPED" : "RUNNING")),
 	             &list, e);
 	arns = json_object_get(list, "taskArns");
 	if (rc || !json_array_size(arns) || (rc = describe(s, json_dump(s->a, arns), &tasks, e)))
@@ -126,7 +121,7 @@ static enum rc start(struct site *s, const struct task_order *o, struct str *ret
 	if (rc == RC_TIMEOUT && !find_task(s, o, false, ret, NULL) && ret->n)
 		return RC_OK;
 	if (rc)
-		return err_set_code(e, rc, lost.code, "%s", lost.msg);
+		return err_pass(e, rc, &lost);
 	if (!json_take_text(json_array_get(json_object_get(made, "tasks"), 0), "taskArn", s->a, ret) || !ret->n) {
 		json_take_text(json_array_get(json_object_get(made, "failures"), 0), "reason", s->a, &why);
 		return err_set(e, RC_UNAVAILABLE, "the task '%s' did not start: %.*s", o->what, STR_ARG(why));
@@ -147,7 +142,7 @@ static enum rc look(struct site *s, const struct task_order *o, struct str arn, 
 	if (rc)
 		return rc;
 	if (!(task = json_array_get(json_object_get(got, "tasks"), 0)))
-		return err_set(e, RC_UNAVAILABLE, "the task '%s' is not to be seen", o->what);
+		return err_set(e, RC_UNAVAILABLE, "the task '%s' cannot be found", o->what);
 	code = exit_code(task);
 	*ret_is_over = code != STILL_RUNS;
 	json_get_text(task, "stoppedReason", &why);

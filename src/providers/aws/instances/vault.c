@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vault.c - what a tenant's tasks must know and nobody else: three secrets of Secrets Manager.
+ * vault.c - what only a tenant's tasks may know: three secrets in Secrets Manager.
  *
  *   bbws/ENV/tenant-NAME/db        the database's user and its password
  *   bbws/ENV/tenant-NAME/wp-admin  the site's administrator
  *   bbws/ENV/tenant-NAME/signin    how the site asks the identity pool; written by content.c
  *
- * The database's user gets the password that the secret has, each time: so it does not matter at which of both a try before has ended.
+ * Each try gives the database's user the password that is in the secret: so it does not matter where an earlier try has stopped.
  */
 #include "base/id.h"
 #include "providers/aws/instances/instances_private.h"
@@ -45,15 +45,12 @@ struct str vault_name(const struct site *s, enum site_secret which)
 enum rc vault_find(struct site *s, enum site_secret which, struct found *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *got = NULL;
-	struct err                  why = { 0 };
-	enum rc rc = site_do(s, &describe_secret, JSON_OF(s->a, member_str("SecretId", vault_name(s, which))), &got,
-	                     &why);
+	struct str                  body = JSON_OF(s->a, member_str("SecretId", vault_name(s, which)));
+	enum rc                     rc = site_do(s, &describe_secret, body, &got, e);
 
 	*ret = (struct found){ 0 };
-	if (rc == RC_NOT_FOUND)
-		return RC_OK;
 	if (rc)
-		return err_set_code(e, rc, why.code, "%s", why.msg);
+		return err_forgive(e, rc, RC_NOT_FOUND);
 	ret->is_there = !json_object_get(got, "DeletedDate");
 	ret->state = ret->is_there ? STR("") : STR("deleted");
 	json_take_text(got, "ARN", s->a, &ret->arn);
@@ -81,18 +78,15 @@ enum rc vault_read(struct site *s, struct str name, struct str *ret_user, struct
 
 static enum rc drop(struct site *s, enum site_secret which, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-	struct str                  body = JSON_OF(s->a, member_str("SecretId", vault_name(s, which)),
-	                                           member_bool("ForceDeleteWithoutRecovery", true));
-	struct err                  why = { 0 };
-	enum rc                     rc = site_do(s, &delete_secret, body, &done, &why);
+	struct str body = JSON_OF(s->a, member_str("SecretId", vault_name(s, which)),
+	                          member_bool("ForceDeleteWithoutRecovery", true));
 
-	return rc && rc != RC_NOT_FOUND ? err_set_code(e, rc, why.code, "%s", why.msg) : RC_OK;
+	return err_forgive(e, site_do(s, &delete_secret, body, NULL, e), RC_NOT_FOUND);
 }
 
 /* --- made --- */
 
-/* One that somebody has put into its recovery window stands in the way of its name. */
+/* A secret in its recovery window still occupies its name. */
 static enum rc create(struct site *s, enum site_secret which, struct str value, struct found *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *made = NULL;
@@ -157,10 +151,9 @@ enum rc vault_make(struct site *s, struct str *ret_outputs, struct err *e)
 
 enum rc vault_put(struct site *s, enum site_secret which, struct str value, struct err *e)
 {
-	CLEANUP(json_freep) json_t *done = NULL;
-	char                        token[ID_UUID_SIZE];
-	struct found                f;
-	enum rc                     rc = vault_find(s, which, &f, e);
+	char         token[ID_UUID_SIZE];
+	struct found f;
+	enum rc      rc = vault_find(s, which, &f, e);
 
 	if (rc)
 		return rc;
@@ -174,7 +167,7 @@ enum rc vault_put(struct site *s, enum site_secret which, struct str value, stru
 	return site_do(s, &put_value,
 	               JSON_OF(s->a, member_str("SecretId", vault_name(s, which)),
 	                       member_word("ClientRequestToken", token), member_str("SecretString", value)),
-	               &done, e);
+	               NULL, e);
 }
 
 /* --- looked at, removed --- */

@@ -14,8 +14,8 @@
  */
 #include "providers/aws/messages/bell.h"
 
-#include "base/arena.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "domain/hold.h"
 #include "kernel/records.h"
@@ -28,7 +28,6 @@ enum {
 	TRIES = 30,
 	SWEEP_MS = 24 * 3600 * 1000,
 	SOON_MS = 5000, /* due so soon: the scheduler takes no time that is over, and the next look finds it */
-	PAGE = 100,
 	NAMES_MAX = 100000,
 	RETRIES = 20,
 	AGE_MAX_SEC = 86400,
@@ -53,13 +52,13 @@ static const struct aws_op list_op = OP("ListSchedules", false, "GET", "/schedul
 /* --- calls --- */
 
 static enum rc call(const struct bell *b, const struct aws_op *op, struct str name, struct str body, struct str query,
-                    struct arena *a, json_t **ret, struct err *e)
+                    struct arena *a, struct err *e)
 {
 	struct aws_call call = {
 		.op = op, .body = body, .path_args = &name, .query = query, .ms = SINK_MS, .attempts = SINK_ATTEMPTS
 	};
 
-	return sink_rc(aws_do_call(b->caller, &call, a, ret, e), e);
+	return sink_rc(aws_do_call(b->caller, &call, a, NULL, e), e);
 }
 
 struct str bell_expression(int64_t due_ms, struct arena *a)
@@ -91,24 +90,17 @@ static struct str write_schedule(const struct bell *b, const struct bell_due *du
 /* It is there already: fine. */
 static enum rc create(const struct bell *b, const struct bell_due *due, struct arena *a, struct err *e)
 {
-	CLEANUP(json_freep) json_t *answer = NULL;
-	struct err                  why = { 0 };
-	enum rc                     rc;
-
 	if (due->due_ms <= clock_now(b->clock).ms + SOON_MS)
 		return RC_OK;
-	rc = call(b, &create_op, due->name, write_schedule(b, due, a), STR(""), a, &answer, &why);
-	return !rc || rc == RC_CONFLICT ? RC_OK : err_set(e, rc, "%s", why.msg);
+	return err_forgive(e, call(b, &create_op, due->name, write_schedule(b, due, a), STR(""), a, e), RC_CONFLICT);
 }
 
 /* It is gone already: fine. */
 static enum rc delete_named(const struct bell *b, struct str name, struct arena *a, struct err *e)
 {
-	CLEANUP(json_freep) json_t *answer = NULL;
-	struct err                  why = { 0 };
-	enum rc rc = call(b, &delete_op, name, STR(""), AWS_PAIRS(a, { "groupName", b->group }), a, &answer, &why);
+	struct str query = AWS_PAIRS(a, { "groupName", b->group });
 
-	return !rc || rc == RC_NOT_FOUND ? RC_OK : err_set(e, rc, "%s", why.msg);
+	return err_forgive(e, call(b, &delete_op, name, STR(""), query, a, e), RC_NOT_FOUND);
 }
 
 /* --- one hold --- */
@@ -116,74 +108,57 @@ static enum rc delete_named(const struct bell *b, struct str name, struct arena 
 static enum rc follow(const struct bell *b, const struct event *event, struct arena *a, struct err *e)
 {
 	CLEANUP(json_freep) json_t *detail = NULL;
-	struct err                  why = { 0 };
 	struct bell_due             due = { 0 };
 	struct str                  id = STR("");
-	bool                        is_new = str_eq(event->type, STR("HoldCreated"));
+	bool                        is_new = str_eq(event->type, STR("HoldCreated")), is_open;
 	enum rc                     rc;
 
 	if (json_parse(event->detail, &detail, e) || !json_take_text(detail, "holdId", a, &id) || !id.n)
 		return err_set(e, RC_INVALID, "the detail of a %.*s has no holdId", STR_ARG(event->type));
-	rc = b->find(b->arg, id, a, &due, &why);
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "%s", why.msg);
-	if (rc)
-		return delete_named(b, due.name, a, e);
-	if (!is_new && (rc = delete_named(b, due.name, a, e)))
+	rc = b->find(b->arg, id, a, &due, e);
+	is_open = !rc;
+	if ((rc = err_forgive(e, rc, RC_NOT_FOUND)))
 		return rc;
-	return create(b, &due, a, e);
+	if ((!is_open || !is_new) && (rc = delete_named(b, due.name, a, e)))
+		return rc;
+	return is_open ? create(b, &due, a, e) : RC_OK;
 }
 
 /* --- all of them --- */
 
 struct names {
-	struct str *list;
-	size_t      count, room;
+	struct arena *arena;
+	struct str   *list;
+	size_t        count, room;
 };
 
-static enum rc add_names(const json_t *page, struct names *all, struct arena *a, struct err *e)
+static enum rc add_name(void *arg, const json_t *schedule, struct err *e)
 {
-	const json_t *schedules = json_object_get(page, "Schedules");
+	struct names *all = arg;
+	struct str    name;
 
-	for (size_t i = 0; i < json_array_size(schedules); i++) {
-		struct str name = STR("");
-
-		if (!json_take_text(json_array_get(schedules, i), "Name", a, &name) ||
-		    !str_starts_with(name, STR(HOLD_NAME_PREFIX)))
-			continue;
-		if (all->count == NAMES_MAX)
-			return err_set(e, RC_TOO_LARGE, "there are more than %d schedules", NAMES_MAX);
-		if (all->count == all->room) {
-			struct str *old = all->list;
-
-			all->room = all->room ? all->room * 2 : PAGE;
-			all->list = arena_alloc(a, all->room * sizeof(*all->list));
-			if (old)
-				memcpy(all->list, old, all->count * sizeof(*old));
-		}
-		all->list[all->count++] = name;
-	}
+	if (!json_take_text(schedule, "Name", all->arena, &name) || !str_starts_with(name, STR(HOLD_NAME_PREFIX)))
+		return RC_OK;
+	if (all->count == NAMES_MAX)
+		return err_set(e, RC_TOO_LARGE, "there are more than %d schedules", NAMES_MAX);
+	all->list = arena_grow(all->arena, all->list, all->count, &all->room, sizeof(*all->list));
+	all->list[all->count++] = name;
 	return RC_OK;
 }
 
-static enum rc list_schedules(const struct bell *b, struct arena *a, struct names *ret, struct err *e)
+static enum rc list_schedules(const struct bell *b, struct names *all, struct err *e)
 {
-	struct str token = STR("");
+	struct str query = AWS_PAIRS(all->arena, { "MaxResults", STR("100") }, { "NamePrefix", STR(HOLD_NAME_PREFIX) },
+	                             { "ScheduleGroup", b->group });
+	struct aws_paging paging = {
+		.call = { .op = &list_op, .query = query, .ms = SINK_MS, .attempts = SINK_ATTEMPTS },
+		.token = "NextToken",
+		.list = "Schedules",
+		.each = add_name,
+		.arg = all,
+	};
 
-	for (int pages = 0; pages < AWS_PAGES_MAX; pages++) {
-		CLEANUP(json_freep) json_t *page = NULL;
-		struct str                  query = AWS_PAIRS(a, { "MaxResults", str_format(a, "%d", PAGE) },
-		                                              { "NamePrefix", STR(HOLD_NAME_PREFIX) },
-		                                              { "NextToken", token.n ? token : (struct str){ 0 } },
-		                                              { "ScheduleGroup", b->group });
-		enum rc                     rc = call(b, &list_op, STR(""), STR(""), query, a, &page, e);
-
-		if (rc || (rc = add_names(page, ret, a, e)))
-			return rc;
-		if (!json_take_text(page, "NextToken", a, &token) || !token.n)
-			return RC_OK;
-	}
-	return err_set(e, RC_UNAVAILABLE, "the list of schedules does not end after %d pages", AWS_PAGES_MAX);
+	return sink_rc(aws_pages(b->caller, &paging, e), e);
 }
 
 static bool is_wanted(struct str name, const struct bell_due *due, size_t count)
@@ -197,10 +172,10 @@ static bool is_wanted(struct str name, const struct bell_due *due, size_t count)
 static enum rc sweep(struct call *c, struct err *e)
 {
 	const struct bell *b = c->arg;
-	struct names       there = { 0 };
+	struct names       there = { .arena = c->arena };
 	struct bell_due   *due;
 	size_t             count;
-	enum rc            rc = list_schedules(b, c->arena, &there, e);
+	enum rc            rc = list_schedules(b, &there, e);
 
 	if (rc || (rc = b->list(b->arg, c->arena, &due, &count, e)))
 		return rc;

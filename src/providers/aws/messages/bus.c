@@ -51,25 +51,12 @@ struct bus {
 	struct bus_entry  *first, *last; /* to be sent */
 };
 
-/* arn:aws:events:eu-west-1:123456789012:event-bus/name */
-static const char *region_of(struct str bus, struct arena *a)
-{
-	struct str region;
-
-	if (!str_starts_with(bus, STR("arn:")))
-		return NULL;
-	for (int i = 0; i < 3; i++)
-		(void)str_cut(&bus, ':');
-	region = str_cut(&bus, ':');
-	return region.n ? str_dup(a, region).p : NULL;
-}
-
 struct bus *bus_new(const struct bus_options *o)
 {
 	struct bus *b = mem_new(struct bus);
 
 	b->o = *o;
-	b->region = region_of(o->bus, &b->arena);
+	b->region = arn_region(o->bus, &b->arena);
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->is_changed, NULL);
 	return b;

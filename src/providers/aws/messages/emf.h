@@ -13,5 +13,5 @@ struct emf {
 };
 
 /* What was counted since the last line. over_threshold: accounts that are in Quarantine for too long. Empty: there is
- * nothing to tell of here. Dimensions there are none: accounts and tenants would make a metric each. */
+ * nothing to report. There are no dimensions: each account and tenant would become a metric of its own. */
 struct str emf_line(struct emf *e, int64_t now_ms, int64_t over_threshold, struct arena *a);

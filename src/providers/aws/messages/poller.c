@@ -10,8 +10,8 @@
  *   2. A message that makes no sense is left to the queue, which puts it among its dead letters after some receives;
  *      its neighbours are taken.
  *   3. While the store fails nothing is deleted, and nothing is asked for. [take_all()]
- *   4. Nobody spins: a queue that is gone, that refuses us or that answers nothing at once is asked again after a
- *      wait, longer each time. [rest()]
+ *   4. There is no busy loop: a queue that is gone, that refuses us, or that answers at once with nothing is asked
+ *      again after a wait, longer each time. [rest()]
  *   5. poller_stop() ends a long poll: the thread is watched (fetch_watch()).
  *
  * The commit is the hand-over, so a message is ours for milliseconds. Only when storing a batch takes more than a
@@ -22,7 +22,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -59,7 +58,7 @@ static bool may_go_on(void *arg)
 	return !p->is_stopping;
 }
 
-/* --- how it does --- */
+/* --- whether it works --- */
 
 static void log_once(const struct poller *p, enum log_level level, const char *what, const char *why)
 {
@@ -82,7 +81,7 @@ static void note_failure(struct poller *p, const struct err *e)
 	pthread_mutex_unlock(&p->lock);
 	p->failures++;
 	if (is_new)
-		log_once(p, LOG_WARNING, "the queue cannot be read; it is tried again and again", e->msg);
+		log_once(p, LOG_WARNING, "the queue cannot be read; we keep trying", e->msg);
 }
 
 static void note_success(struct poller *p)
@@ -107,31 +106,29 @@ void poller_look(struct poller *p, struct poller_state *ret)
 /* Between one half and all of 1 s, 2 s, 4 s ... 60 s; ends at once when it is stopped. */
 static void rest(struct poller *p)
 {
-	unsigned        doublings = p->failures > 1 ? p->failures - 1 : 0;
-	int64_t         most_ms = (int64_t)REST_MS << (doublings < DOUBLINGS_MAX ? doublings : DOUBLINGS_MAX);
-	int64_t         until_ms;
-	struct timespec until;
+	unsigned doublings = p->failures > 1 ? p->failures - 1 : 0;
+	int64_t  most_ms = (int64_t)REST_MS << (doublings < DOUBLINGS_MAX ? doublings : DOUBLINGS_MAX);
+	int64_t  until_ms;
 
 	if (most_ms > REST_MAX_MS)
 		most_ms = REST_MAX_MS;
 	until_ms = mono_now().ms + most_ms / 2 + (int64_t)(id_fast_random() % (uint64_t)(most_ms / 2 + 1));
-	until = (struct timespec){ .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
 	LOCKED(&p->lock);
-	while (!p->is_stopping && mono_now().ms < until_ms)
-		pthread_cond_timedwait(&p->is_changed, &p->lock, &until);
+	while (!p->is_stopping && cond_wait_until(&p->is_changed, &p->lock, until_ms))
+		;
 }
 
 /* --- one batch --- */
 
-/* One who may not ask goes by what is usual. */
+/* If we may not ask, SQS's default has to do. */
 static void learn_visibility(struct poller *p, struct arena *a)
 {
 	if (!p->visibility_sec && sqs_visibility(&p->o.queue, a, &p->visibility_sec, NULL) == RC_DENIED)
 		p->visibility_sec = VISIBILITY_SEC;
 }
 
-/* The store takes long: those that wait for it must not be given to another node meanwhile. Failing is no harm: they
- * come again, and are known. */
+/* If the store is slow, the messages that wait for it must not go to another node meanwhile. If this fails, no harm is
+ * done: they come again, and are known. */
 static void keep_rest(struct poller *p, const struct sqs_message *rest, size_t count, int64_t *since_ms,
                       struct arena *a)
 {
@@ -235,15 +232,11 @@ static void *poll_loop(void *arg)
 
 struct poller *poller_start(const struct poller_options *o)
 {
-	struct poller     *p = mem_new(struct poller);
-	pthread_condattr_t attr;
+	struct poller *p = mem_new(struct poller);
 
 	p->o = *o;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->is_changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&p->is_changed);
 	mem_must(pthread_create(&p->thread, NULL, poll_loop, p) == 0, "a thread");
 	return p;
 }

@@ -17,12 +17,11 @@ struct poller_options {
 
 struct poller *poller_start(const struct poller_options *o);
 
-/* It is not asked for anything new; a long poll under way is given up within about a second. poller_free() waits for
- * its end. */
+/* Nothing new is received; a long poll under way is given up within about a second. poller_free() waits for its end. */
 void poller_stop(struct poller *p);
 void poller_free(struct poller *p);
 
-/* How it does. Any thread. */
+/* Whether it works. Any thread. */
 struct poller_state {
 	bool    is_failing;
 	int64_t since_ms; /* by the machine's date; failing since, or 0 */

@@ -109,11 +109,10 @@ static struct str write_request(const struct ses *s, const struct delivery *d, s
 
 enum rc ses_call(struct call *c, struct err *e)
 {
-	CLEANUP(json_freep) json_t *answer = NULL;
-	struct ses                 *s = c->arg;
-	struct aws_call             call = { .op = &send_op, .ms = SINK_MS, .attempts = SINK_ATTEMPTS };
-	char                        why[WHY_SIZE];
-	enum rc                     rc;
+	struct ses     *s = c->arg;
+	struct aws_call call = { .op = &send_op, .ms = SINK_MS, .attempts = SINK_ATTEMPTS };
+	char            why[WHY_SIZE];
+	enum rc         rc;
 
 	if (!message_is_address(c->delivery->target))
 		return err_set(e, RC_INVALID, "\"%.*s\" is not a mail address of the form name@example.org",
@@ -121,7 +120,7 @@ enum rc ses_call(struct call *c, struct err *e)
 	if ((c->wait_ms = pause_left(s, why, sizeof(why))))
 		return err_set(e, RC_LIMITED, "%s", why);
 	call.body = write_request(s, c->delivery, c->arena);
-	rc = sink_rc(aws_do_call(s->caller, &call, c->arena, &answer, e), e);
+	rc = sink_rc(aws_do_call(s->caller, &call, c->arena, NULL, e), e);
 	if (rc == RC_UNFIT) {
 		note_pause(s, e);
 		c->wait_ms = SES_PAUSE_MS;

@@ -13,9 +13,9 @@ enum { SES_PAUSE_MS = 900000 };
 struct ses *ses_new(struct aws_caller *caller, struct str from);
 void        ses_free(struct ses *s);
 
-/* One mail to the lane's target. arg is a struct ses. RC_INVALID: no try will help. While SES takes no mail from us
- * at all, the delivery waits without its tries being counted. */
+/* One mail to the lane's target. arg is a struct ses. RC_INVALID: no try will help. While SES accepts no mail from us
+ * at all, the delivery waits and no tries are counted. */
 queue_call_fn ses_call;
 
-/* Does SES take no mail from us? Then why, for an alarm. Any thread. */
+/* Does SES refuse all mail from us? Then why, for an alarm. Any thread. */
 bool ses_is_paused(struct ses *s, char *why, size_t size);

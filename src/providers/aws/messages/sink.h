@@ -2,6 +2,20 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/str.h"
+
+/* The region that an ARN names, in the arena; NULL: none, or no ARN. */
+static inline const char *arn_region(struct str arn, struct arena *a)
+{
+	struct str region;
+
+	if (!str_starts_with(arn, STR("arn:")))
+		return NULL;
+	for (int i = 0; i < 3; i++)
+		(void)str_cut(&arn, ':');
+	region = str_cut(&arn, ':');
+	return region.n ? str_dup(a, region).p : NULL;
+}
 
 /* One delivery holds a worker for so long at most; the queue's own tries come on top. */
 enum { SINK_MS = 15000, SINK_ATTEMPTS = 3 };

@@ -16,15 +16,12 @@
 
 enum { URL_MAX = 2000, REQUEST_MAX = 65536, VISIBILITY_MAX = 43200, RECEIVES_MAX = 1000000 };
 
-#define QUEUE_GONE                                                                                                  \
-	{ "QueueDoesNotExist", RC_NOT_FOUND }, { "AWS.SimpleQueueService.NonExistentQueue", RC_NOT_FOUND },         \
-	        { "InvalidAddress", RC_NOT_FOUND }, { "KmsAccessDenied", RC_DENIED }, { "KmsDisabled", RC_DENIED }, \
-	        { "KmsNotFound", RC_DENIED },                                                                       \
-	{                                                                                                           \
-		"KmsInvalidState", RC_DENIED                                                                        \
-	}
-
-static const struct aws_error_row errors[] = { QUEUE_GONE, { NULL, RC_OK } };
+static const struct aws_error_row errors[] = {
+	{ "QueueDoesNotExist", RC_NOT_FOUND }, { "AWS.SimpleQueueService.NonExistentQueue", RC_NOT_FOUND },
+	{ "InvalidAddress", RC_NOT_FOUND },    { "KmsAccessDenied", RC_DENIED },
+	{ "KmsDisabled", RC_DENIED },          { "KmsNotFound", RC_DENIED },
+	{ "KmsInvalidState", RC_DENIED },      { NULL, RC_OK }
+};
 
 /* Sending: what is not there for the queue will not be there for the next try. */
 static const struct aws_error_row send_errors[] = { { "QueueDoesNotExist", RC_INVALID },
@@ -32,29 +29,16 @@ static const struct aws_error_row send_errors[] = { { "QueueDoesNotExist", RC_IN
 	                                            { "InvalidMessageContents", RC_INVALID },
 	                                            { NULL, RC_OK } };
 
-static const struct aws_op receive_op = { .service = &aws_services[AWS_SQS],
-	                                  .name = "ReceiveMessage",
-	                                  .permission = "sqs:ReceiveMessage",
-	                                  .errors = errors };
-static const struct aws_op delete_op = { .service = &aws_services[AWS_SQS],
-	                                 .name = "DeleteMessageBatch",
-	                                 .permission = "sqs:DeleteMessage",
-	                                 .writes = true,
-	                                 .errors = errors };
-static const struct aws_op keep_op = { .service = &aws_services[AWS_SQS],
-	                               .name = "ChangeMessageVisibilityBatch",
-	                               .permission = "sqs:ChangeMessageVisibility",
-	                               .writes = true,
-	                               .errors = errors };
-static const struct aws_op attributes_op = { .service = &aws_services[AWS_SQS],
-	                                     .name = "GetQueueAttributes",
-	                                     .permission = "sqs:GetQueueAttributes",
-	                                     .errors = errors };
-static const struct aws_op send_op = { .service = &aws_services[AWS_SQS],
-	                               .name = "SendMessage",
-	                               .permission = "sqs:SendMessage",
-	                               .writes = true,
-	                               .errors = send_errors };
+/* clang-format off */
+#define SQS_OP(operation, its_permission, writing, rows) \
+	{ .service = &aws_services[AWS_SQS], .name = operation, .permission = "sqs:" its_permission, .writes = writing, .errors = rows }
+static const struct aws_op
+	receive_op    = SQS_OP("ReceiveMessage", "ReceiveMessage", false, errors),
+	delete_op     = SQS_OP("DeleteMessageBatch", "DeleteMessage", true, errors),
+	keep_op       = SQS_OP("ChangeMessageVisibilityBatch", "ChangeMessageVisibility", true, errors),
+	attributes_op = SQS_OP("GetQueueAttributes", "GetQueueAttributes", false, errors),
+	send_op       = SQS_OP("SendMessage", "SendMessage", true, send_errors);
+/* clang-format on */
 
 /* --- the URL --- */
 
@@ -117,13 +101,10 @@ static struct str write_batch(const struct sqs_queue *q, const struct sqs_messag
 	struct json_out o = JSON_OUT(&b);
 
 	JSON_PUT(&o, member_object(NULL), member_str("QueueUrl", q->url), member_list("Entries"));
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		JSON_PUT(&o, member_object(NULL), member_str("Id", str_format(a, "%zu", i)),
-		         member_str("ReceiptHandle", messages[i].receipt));
-		if (seconds)
-			json_put_int(&o, "VisibilityTimeout", seconds);
-		json_close_object(&o);
-	}
+		         member_str("ReceiptHandle", messages[i].receipt),
+		         member_if_any(member_int("VisibilityTimeout", seconds)), member_end());
 	JSON_PUT(&o, member_list_end(), member_end());
 	return buf_take(&b, a);
 }
@@ -200,9 +181,7 @@ enum rc sqs_delete(const struct sqs_queue *q, const struct sqs_message *messages
 enum rc sqs_keep(const struct sqs_queue *q, const struct sqs_message *messages, size_t count, int64_t seconds,
                  struct arena *a, struct err *e)
 {
-	CLEANUP(json_freep) json_t *answer = NULL;
-
-	return ask(q, &keep_op, write_batch(q, messages, count, seconds, a), a, &answer, e);
+	return ask(q, &keep_op, write_batch(q, messages, count, seconds, a), a, NULL, e);
 }
 
 enum rc sqs_visibility(const struct sqs_queue *q, struct arena *a, int64_t *ret_sec, struct err *e)
@@ -224,10 +203,9 @@ enum rc sqs_visibility(const struct sqs_queue *q, struct arena *a, int64_t *ret_
 
 enum rc sqs_send_call(struct call *c, struct err *e)
 {
-	CLEANUP(json_freep) json_t *answer = NULL;
-	const struct sqs_queue     *q = c->arg;
-	struct str                  body = JSON_OF(c->arena, member_str("QueueUrl", q->url),
-	                                           member_str("MessageBody", c->delivery->event.detail));
+	const struct sqs_queue *q = c->arg;
+	struct str              body = JSON_OF(c->arena, member_str("QueueUrl", q->url),
+	                                       member_str("MessageBody", c->delivery->event.detail));
 
-	return sink_rc(ask(q, &send_op, body, c->arena, &answer, e), e);
+	return sink_rc(ask(q, &send_op, body, c->arena, NULL, e), e);
 }

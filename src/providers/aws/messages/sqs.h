@@ -38,11 +38,11 @@ MUST_CHECK enum rc sqs_receive(const struct sqs_queue *q, struct arena *a, struc
 MUST_CHECK enum rc sqs_delete(const struct sqs_queue *q, const struct sqs_message *messages, size_t count,
                               struct arena *a, size_t *ret_failed, struct err *e);
 
-/* Have nobody else see them for so long from now on. */
+/* Hide them from everybody else for this long from now on. */
 MUST_CHECK enum rc sqs_keep(const struct sqs_queue *q, const struct sqs_message *messages, size_t count,
                             int64_t seconds, struct arena *a, struct err *e);
 
-/* Seconds for which a received message is nobody else's. */
+/* For how many seconds a received message is hidden from everybody else. */
 MUST_CHECK enum rc sqs_visibility(const struct sqs_queue *q, struct arena *a, int64_t *ret_sec, struct err *e);
 
 /* Call of a kernel queue: the event's detail is the message. arg is a struct sqs_queue. RC_INVALID: no try will help.

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topic.c - one alarm, raised, changed or cleared, in the words of our mails, to whoever has subscribed to the topic.
- */
+/* topic.c - one alarm, raised, changed or cleared, in the words of our mails, to the topic's subscribers. */
 #include "providers/aws/messages/topic.h"
 
 #include "base/arena.h"
@@ -24,16 +23,6 @@ static const struct aws_op publish_op = { .service = &aws_services[AWS_SNS],
 	                                  .writes = true,
 	                                  .errors = errors };
 
-const char *topic_region(struct str arn, struct arena *a)
-{
-	struct str region;
-
-	for (int i = 0; i < 3; i++)
-		(void)str_cut(&arn, ':');
-	region = str_cut(&arn, ':');
-	return region.n ? str_dup(a, region).p : NULL;
-}
-
 struct str topic_subject(struct str text, struct arena *a)
 {
 	char  *copy = arena_copy(a, text.p, text.n);
@@ -50,13 +39,12 @@ struct str topic_subject(struct str text, struct arena *a)
 
 enum rc topic_call(struct call *c, struct err *e)
 {
-	CLEANUP(json_freep) json_t *answer = NULL;
-	const struct topic         *t = c->arg;
-	const struct event         *event = &c->delivery->event;
-	struct aws_call call = { .op = &publish_op, .region = t->region, .ms = SINK_MS, .attempts = SINK_ATTEMPTS };
+	const struct topic *t = c->arg;
+	const struct event *event = &c->delivery->event;
+	struct aws_call     call = { .op = &publish_op, .region = t->region, .ms = SINK_MS, .attempts = SINK_ATTEMPTS };
 
 	call.body = AWS_PAIRS(c->arena, { "TopicArn", t->arn },
 	                      { "Subject", topic_subject(message_subject(event, c->arena), c->arena) },
 	                      { "Message", message_text(event, c->arena) });
-	return sink_rc(aws_do_call(t->caller, &call, c->arena, &answer, e), e);
+	return sink_rc(aws_do_call(t->caller, &call, c->arena, NULL, e), e);
 }

@@ -13,11 +13,8 @@ struct aws_caller;
 struct topic {
 	struct aws_caller *caller;
 	struct str         arn;
-	const char        *region; /* topic_region() of the ARN */
+	const char        *region; /* arn_region() of it */
 };
-
-/* The region that an ARN names, in the arena; NULL: none. */
-const char *topic_region(struct str arn, struct arena *a);
 
 enum { TOPIC_SUBJECT_MAX = 100 };
 
