@@ -21,7 +21,7 @@ static enum wait_outcome judge(struct remote *remote, const json_t *operation, s
 	struct str step = cell_text(remote, operation, "step"), waits = cell_text(remote, operation, "waitsFor");
 	struct str message = cell_text(remote, json_object_get(operation, "error"), "message"),
 	           code = cell_text(remote, json_object_get(operation, "error"), "code");
-	int64_t number = 0, count = 0;
+	int64_t number = member_number(operation, "stepNumber"), count = member_number(operation, "stepCount");
 
 	(void)goal;
 	if (str_eq(state, STR("SUCCEEDED")))
@@ -31,9 +31,6 @@ static enum wait_outcome judge(struct remote *remote, const json_t *operation, s
 		                       STR_ARG(code), STR_ARG(message));
 		return WAIT_FAILED;
 	}
-	if (!json_get_number(operation, "stepNumber", 0, &number) ||
-	    !json_get_number(operation, "stepCount", 0, &count))
-		number = count = 0;
 	*ret_text = str_format(&remote->arena, "%.*s, %sstep %" PRId64 " of %" PRId64 ": %.*s%s%.*s", STR_ARG(what),
 	                       json_is_true(json_object_get(operation, "goesBack")) ? "undoing " : "", number, count,
 	                       STR_ARG(step), waits.n ? "; waiting for: " : "", STR_ARG(waits));

@@ -34,13 +34,16 @@ struct look {
 	struct person_note note;
 };
 
-/* NULL: it has been answered. */
+/* NULL: it has been answered, and the request with its arena is gone. */
 static struct look *look_new(struct request *r)
 {
-	struct look *l = NEW_OF(r, struct look);
+	struct look          *l = NEW_OF(r, struct look);
+	struct instance_call *c = instance_enter(r, true);
 
-	l->call = instance_enter(r, true);
-	return l->call ? l : NULL;
+	if (!c)
+		return NULL;
+	l->call = c;
+	return l;
 }
 
 static void on_read(struct request *r)
