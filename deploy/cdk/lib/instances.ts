@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queues by which instances are made, changed and removed, and the table of what they have.
-import { aws_cloudwatch as cloudwatch, aws_dynamodb as dynamodb, aws_sqs as sqs, Duration, type Environment } from "aws-cdk-lib";
+import { aws_cloudwatch as cloudwatch, aws_dynamodb as dynamodb, aws_events as events, aws_events_targets as targets, aws_sqs as sqs, Duration, type Environment } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import type { Context } from "./context.js";
 import { AlertTopic, Alarms, dashboard, LeaseholdStack, MINUTE_MAX, queueWithDeadLetters, removal } from "./parts.js";
@@ -10,8 +10,12 @@ const QUEUES: { name: string; setting: string; visibility: number; days: number;
 	{ name: "bbws-instance-provision", setting: "LEASEHOLD_PROVISION_QUEUE_URL", visibility: 900, days: 4, receives: 3 },
 	{ name: "bbws-instance-lifecycle", setting: "LEASEHOLD_LIFECYCLE_QUEUE_URL", visibility: 300, days: 4, receives: 3 },
 	{ name: "bbws-instance-deprovision", setting: "LEASEHOLD_DEPROVISION_QUEUE_URL", visibility: 900, days: 14, receives: 3 },
+	{ name: "bbws-instance-ecs", setting: "LEASEHOLD_ECS_QUEUE_URL", visibility: 60, days: 4, receives: 5 },
 	{ name: "bbws-tenant-events", setting: "LEASEHOLD_TENANT_EVENTS_QUEUE_URL", visibility: 30, days: 4, receives: 5 },
 ];
+
+// Not by cluster: deployment events do not name one, and the program ignores what is not a tenant's.
+const ECS: events.EventPattern = { source: ["aws.ecs"], detailType: ["ECS Service Action", "ECS Deployment State Change", "ECS Task State Change"] };
 
 export function queueUrls(context: Context): Record<string, string> {
 	return Object.fromEntries(QUEUES.map((row) => [row.setting, `https://sqs.${context.region}.amazonaws.com/${context.account}/${row.name}-${context.env}`]));
@@ -24,6 +28,11 @@ export class InstancesStack extends LeaseholdStack {
 		const queues = QUEUES.map((row) => {
 			const made = queueWithDeadLetters(this, row.name, `${row.name}-${context.env}`, `${row.name}-dlq-${context.env}`, row);
 			alarms.deadLetters(made.dead, row.name);
+			if (row.setting === "LEASEHOLD_ECS_QUEUE_URL") {
+				new events.Rule(this, "Ecs", {
+					ruleName: `${row.name}-${context.env}`, eventPattern: ECS, targets: [new targets.SqsQueue(made.queue, { deadLetterQueue: made.dead })],
+				});
+			}
 			return made.queue;
 		});
 		const resources = new dynamodb.Table(this, "Resources", {

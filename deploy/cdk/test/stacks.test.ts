@@ -389,12 +389,15 @@ test("FR23: only jobs of one environment of one repository may deploy, by OIDC, 
 	prod.template("LeaseholdPipeline").hasResourceProperties("AWS::ECR::Repository", { ImageTagMutability: "IMMUTABLE", ImageScanningConfiguration: { ScanOnPush: true } });
 });
 
-test("instances: four queues, each with dead letters, which the service's settings name", () => {
+test("instances: five queues, each with dead letters, which the service's settings name", () => {
 	const names = prod.resources("AWS::SQS::Queue").filter((r) => r.stack.startsWith("LeaseholdInstances")).map((r) => r.Properties.QueueName);
-	assert.equal(names.length, 8);
+	assert.equal(names.length, 10);
 	const [service] = prod.resources("AWS::ECS::TaskDefinition").filter((r) => r.stack.startsWith("LeaseholdService"));
 	const urls = service!.Properties.ContainerDefinitions[0].Environment.filter((e: any) => e.Name.endsWith("_QUEUE_URL")).map((e: any) => e.Value.split("/").pop());
 	assert.deepEqual(urls.sort(), names.filter((n) => !n.includes("dlq")).sort());
+	prod.template("LeaseholdInstances").hasResourceProperties("AWS::Events::Rule", {
+		EventPattern: { source: ["aws.ecs"], "detail-type": ["ECS Service Action", "ECS Deployment State Change", "ECS Task State Change"] },
+	});
 });
 
 test("an existing network is used, without a look-up", () => {
