@@ -2,18 +2,19 @@
 /*
  * ddb_direct.c - the write of a claim, straight to DynamoDB, with nothing of our server in between.
  *
- * It is what bench/run compares the broker with: as fast as a claim can be on this store. Standard input has the body of
- * a TransactWriteItems on its first line, then a sandbox on each line: its id, its updated_at and its last_event, with
- * blanks between them. In the body @SANDBOX@, @UPDATED@ and @LAST@ stand for these three, @TRACK@, @EVENT@ and @TOKEN@
- * for a fresh UUID each, and @SLICE@ for one partition key of the log of events after the other. bench/run takes the
- * body from a claim that the broker made, so both write the same.
+ * It is what bench/run compares the broker with: as fast as a claim can be on this store. Standard input has the body
+ * of a TransactWriteItems on its first line, then a sandbox on each line: its id, its updated_at and its last_event,
+ * with blanks between them. In the body @SANDBOX@, @UPDATED@ and @LAST@ stand for these three, @TRACK@, @EVENT@ and
+ * @TOKEN@ for a fresh UUID each, and @SLICE@ for one partition key of the log of events after the other. bench/run
+ * takes the body from a claim that the broker made, so both write the same.
  *
  * One thread for each connection, each with one request under way (a closed loop, as in load.c). What is throttled is
  * sent again after a wait of up to THROTTLED_MS, as often as it takes.
  *
  * Always true:
  *   1. All connections are open before the clock starts.
- *   2. Each sandbox is asked for once, and ends as a claim, a refusal or a failure; a failure ends its thread, and what is
+ *   2. Each sandbox is asked for once, and ends as a claim, a refusal or a failure; a failure ends its thread, and what
+ *      is
  *      then asked by nobody is missing from the sum.                                              [claim_one()]
  *   3. Nothing waits forever: a reply that takes longer than PATIENCE_SEC is a failure.
  *

@@ -2,9 +2,9 @@
 /*
  * growth_fill.c - what a large installation has beside its leases: instances, and a long log of events.
  *
- * Nine events of ten are of the broker's pool, which are in no index; the tenth is about a lease or an instance, and is in both. So each
- * of them has as many in a large folder as in a small one: about eight when there are a hundred events for each lease. Nothing is
- * delivered: that is measured elsewhere.
+ * Nine events of ten are of the broker's pool, which are in no index; the tenth is about a lease or an instance, and is
+ * in both. So each of them has as many in a large folder as in a small one: about eight when there are a hundred events
+ * for each lease. Nothing is delivered: that is measured elsewhere.
  */
 #include <assert.h>
 

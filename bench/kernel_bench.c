@@ -3,12 +3,13 @@
  * kernel_bench.c - the kernel on the embedded store, durable, beside bare SQLite.
  *
  *   kernel_bench events FOLDER COUNT EMITTERS   so many events, one subscriber each, emitted by so many at once, until the last one is
- *                                               delivered; then as many bare inserts of the same bytes, as many in a commit
+ *                                               delivered; then as many bare inserts of the same bytes, as many in a
+ *                                               commit
  *   kernel_bench timers FOLDER COUNT            arm so many timers; then how long a kernel takes from opening the store to having looked
  *                                               for what is due, and its memory
  *
- * The kernel is set up as the server's is on the embedded store. The event is that of a claim, but in the index by subject: there is no record that
- * leads to it.
+ * The kernel is set up as the server's is on the embedded store. The event is that of a claim, but in the index by
+ * subject: there is no record that leads to it.
  *
  * Prints one JSON object.
  */

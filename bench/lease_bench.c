@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease_bench.c - leases and accounts on the embedded store, durable, in this process: what a page, a pass and a decision cost.
+ * lease_bench.c - leases and accounts on the embedded store, durable, in this process: what a page, a pass and a
+ * decision cost.
  *
  *   lease_bench fill FOLDER IN_USE SPARE PENDING ENDED [INSTANCES EVENTS]   make a data folder that a server can start on
  *   lease_bench measure FOLDER IN_USE SPARE PENDING ENDED                   the same numbers: measure on it. Changes the folder
  *   lease_bench more FOLDER IN_USE SPARE PENDING ENDED INSTANCES EVENTS     add so many events of the last hour
  *
- * A page is a read transaction; every page of a list is read, to its end. A decision is one transaction until it is durable, one after the
- * other; the sagas that it starts are not run. The monitor asks the simulated cloud, on a store of its own, as in the server.
- * Prints one JSON object; times in ms.
+ * A page is a read transaction; every page of a list is read, to its end. A decision is one transaction until it is
+ * durable, one after the other; the sagas that it starts are not run. The monitor asks the simulated cloud, on a store
+ * of its own, as in the server. Prints one JSON object; times in ms.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,10 @@
 /*
  * lease_fill.c - see lease_fill.h.
  *
- * Records are written straight into the stores, many in a transaction: asking for 100,000 leases one by one would take longer than all
- * that is measured. What the service keeps beside a lease is there too: its account, its timers and sagas, the count of its owner's leases, and the
- * account's place and rate in the simulated cloud. So a server that starts on the folder finds nothing to put right.
+ * Records are written straight into the stores, many in a transaction: asking for 100,000 leases one by one would take
+ * longer than all that is measured. What the service keeps beside a lease is there too: its account, its timers and
+ * sagas, the count of its owner's leases, and the account's place and rate in the simulated cloud. So a server that
+ * starts on the folder finds nothing to put right.
  *
  * Ended leases ended within the last FILL_DAYS days: none is old enough to be purged.
  */

@@ -52,6 +52,7 @@ struct fill_some {
 	const void *arg;
 };
 
-/* So many by transactions of per_txn each, several under way at once. What add is given is a struct fill_some. Blocks. */
+/* So many by transactions of per_txn each, several under way at once. What add is given is a struct fill_some.
+ * Blocks. */
 MUST_CHECK enum rc fill_many(struct store *store, txn_fn *add, const void *arg, int64_t count, int64_t per_txn,
                              struct err *e);

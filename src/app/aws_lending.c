@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aws_lending.c - see aws_lending.h. The jobs are those of every other pass: one node has them, they are seen, paused and asked for as all are. */
+/* aws_lending.c - see aws_lending.h. The jobs are those of every other pass: one node has them, they are seen, paused
+ * and asked for as all are. */
 #include "app/aws_lending.h"
 
 #include "app/aws_parts.h"

@@ -1,4 +1,5 @@
-/* aws_lending.h - what one node does for all where accounts of AWS are lent: refresh costs and people, renew credentials. */
+/* aws_lending.h - what one node does for all where accounts of AWS are lent: refresh costs and people, renew
+ * credentials. */
 #pragma once
 
 #include "base/err.h"

@@ -2,8 +2,8 @@
 /*
  * aws_parts.c - from the settings to AWS: the callers of the chain of roles, their pace, the cloud.
  *
- * Refused calls are noted in memory and stated as facts with each beat, so that there is an alarm: on this node while it
- * happens, and for DENIED_MS after. Throttles are counted in the store, for all nodes.
+ * Refused calls are noted in memory and stated as facts with each beat, so that there is an alarm: on this node while
+ * it happens, and for DENIED_MS after. Throttles are counted in the store, for all nodes.
  */
 #include "app/aws_parts.h"
 

@@ -61,8 +61,8 @@ struct aws_directory *aws_parts_directory(struct aws_parts *x);
 void aws_parts_warn(const struct config *c);
 
 /* Try every permission. RC_DENIED: something that is needed is refused or missing; all rows are then on standard error.
- * Anything else that is refused raises an alarm. If AWS does not answer, the server starts all the same: AWS may be back
- * before it is needed. Blocks. */
+ * Anything else that is refused raises an alarm. If AWS does not answer, the server starts all the same: AWS may be
+ * back before it is needed. Blocks. */
 MUST_CHECK enum rc aws_parts_probe(struct aws_parts *x, struct err *e);
 
 /* For the pulse, with each beat: what is refused, and what is throttled too often. */

@@ -2,7 +2,8 @@
 /*
  * first_config.c - from an installed program to a configuration that it can be started with.
  *
- * Nothing is written before all answers are there and their limits hold. The admin's password is shown once, on the terminal, and kept as a hash.
+ * Nothing is written before all answers are there and their limits hold. The admin's password is shown once, on the
+ * terminal, and kept as a hash.
  */
 #include "app/first_config.h"
 
@@ -29,7 +30,8 @@ enum { ANSWER_MAX = 4096, ADMIN_PASSWORD_SIZE = 21 };
 
 #define SERVICE_USER "leasehold"
 
-/* What is asked, in this order. One that depends on another is left out when the other has no answer; TLS, when nobody else can connect. */
+/* What is asked, in this order. One that depends on another is left out when the other has no answer; TLS, when nobody
+ * else can connect. */
 static const struct question {
 	enum setting id, only_with;
 	bool         is_for_others;

@@ -2,10 +2,10 @@
 /*
  * lambda.c - the guard as a function: invoked, done, answered, frozen.
  *
- * The payload's shape says what it is: a batch of SQS, the bell of a hold that is due, or {"leasehold": "tick"}. In each
- * case, what came is stored first; then everything that is due is done on this thread (kernel/drain.c), until nothing is
- * left or the time is nearly up; only then comes the answer, because afterwards the process is frozen, with whatever it
- * has begun. The next invocation takes up what is left: a tick comes every five minutes.
+ * The payload's shape says what it is: a batch of SQS, the bell of a hold that is due, or {"leasehold": "tick"}. In
+ * each case, what came is stored first; then everything that is due is done on this thread (kernel/drain.c), until
+ * nothing is left or the time is nearly up; only then comes the answer, because afterwards the process is frozen, with
+ * whatever it has begun. The next invocation takes up what is left: a tick comes every five minutes.
  *
  * Always true:
  *   1. A message of a batch counts as good once it is committed, and only then; those that are not are named, and

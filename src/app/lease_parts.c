@@ -2,9 +2,9 @@
 /*
  * lease_parts.c - leases and accounts, put together on the simulated cloud or on AWS.
  *
- * A fresh simulated world is usable at once: the accounts that the simulated organisation has in Available are registered as
- * clean, and two templates are made. That happens while there is neither an account nor a template; nodes that do it at
- * the same time make the same ones.
+ * A fresh simulated world is usable at once: the accounts that the simulated organisation has in Available are
+ * registered as clean, and two templates are made. That happens while there is neither an account nor a template; nodes
+ * that do it at the same time make the same ones.
  */
 #include "app/parts.h"
 

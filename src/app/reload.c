@@ -2,16 +2,17 @@
 /*
  * reload.c - what may change while the server runs: tokens, session secrets, people, certificates.
  *
- * SIGHUP reads all of it again, from where it came. What Secrets Manager keeps is read again every few minutes besides, because whoever changes a
- * secret there does not know who reads it. Reading may have to wait for AWS: a thread of its own reads, and the loop takes over.
+ * SIGHUP reads all of it again, from where it came. What Secrets Manager keeps is read again every few minutes besides,
+ * because whoever changes a secret there does not know who reads it. Reading may have to wait for AWS: a thread of its
+ * own reads, and the loop takes over.
  *
  * Always true:
  *   1. All or none: what cannot be read, or makes no sense, changes nothing.                           [finish()]
  *   2. There is one such thread at most. A signal that comes meanwhile is followed by one more reading.  [on_read()]
  *   3. Readings by themselves take over nothing but secrets, and are told of only when one is new or cannot be had.
  *
- * Secrets that are handed to others at the start (the vendor's token, the password at the mail server, that of the identity provider) stay until the
- * next one; the log says so when they have changed.
+ * Secrets that are handed to others at the start (the vendor's token, the password at the mail server, that of the
+ * identity provider) stay until the next one; the log says so when they have changed.
  */
 #include "app/reload.h"
 

@@ -2,8 +2,8 @@
 /*
  * secrets.c - settings whose values are kept by Secrets Manager.
  *
- * They are read by our own credentials: the chain of roles is for what others own. Where a value came from is kept beside it, so that it can be read
- * again: when is up to reload.c.
+ * They are read by our own credentials: the chain of roles is for what others own. Where a value came from is kept
+ * beside it, so that it can be read again: when is up to reload.c.
  */
 #include "app/secrets.h"
 

@@ -8,8 +8,8 @@
  * does not wait for clients; later ones change nothing. SIGHUP: reload.c.
  *
  * Threads: this one (the loop), the store's own (writer and reader, or workers), those of the kernel (wiring.c). The
- * simulated vendor has a store of its own. DynamoDB may be unreachable at the start: then the pulse begins the work once
- * it is back.
+ * simulated vendor has a store of its own. DynamoDB may be unreachable at the start: then the pulse begins the work
+ * once it is back.
  */
 #include "app/serve.h"
 

@@ -32,7 +32,8 @@ void signin_check(const struct config *c, struct buf *problems);
  * or two share a token. Texts stay the configuration's. */
 MUST_CHECK enum rc tokens_read(const struct config *c, struct api_tokens *ret, struct err *e);
 
-/* RC_INVALID, RC_UNAVAILABLE: the users file. The directory, where there is one, says who may do what; it is borrowed. */
+/* RC_INVALID, RC_UNAVAILABLE: the users file. The directory, where there is one, says who may do what; it is
+ * borrowed. */
 MUST_CHECK enum rc signin_open(struct config *c, struct store *store, struct aws_directory *directory,
                                struct signin **ret, struct err *e);
 void               signin_close(struct signin *s);

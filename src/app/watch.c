@@ -3,8 +3,8 @@
  * watch.c - what time it is, and whether the store takes commits.
  *
  * A date that has jumped is a fact, in whole minutes: it is stated when it changes; a second more or less is no change.
- * While the date is not followed, every beat states it again, as with an open circuit, so that the fact expires with the
- * process. Not here: what time it is then (base/steady.c).
+ * While the date is not followed, every beat states it again, as with an open circuit, so that the fact expires with
+ * the process. Not here: what time it is then (base/steady.c).
  *
  * A full disk must leave a trace: while commits fail, not even the alarm about it can be stored; once they succeed,
  * nothing is wrong any more. So the log tells of its beginning, and log and an event of its end, with how many failed

@@ -50,7 +50,8 @@ enum rc err_wrap(struct err *e, enum rc rc, const char *fmt, ...) PRINTF_LIKE(3,
 /* Ready for another attempt. */
 void err_clear(struct err *e);
 
-/* RC_OK, with nothing noted, in place of this one failure: such as RC_NOT_FOUND from something that was to be removed. */
+/* RC_OK, with nothing noted, in place of this one failure: such as RC_NOT_FOUND from something that was to be
+ * removed. */
 enum rc err_forgive(struct err *e, enum rc rc, enum rc forgiven);
 
 /* Fail as another call did, with its cause; RC_OK is no failure. For a cause that is passed on only in some cases. */

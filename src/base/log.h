@@ -30,8 +30,8 @@ void log_write_later(enum log_level level, const char *logger, const struct log_
                      const char *fmt, ...) PRINTF_LIKE(5, 6);
 void log_flush(void);
 
-/* One line of the caller's own, as it is and whole, whatever level and format are: for what others read from our standard output by its form.
- * Without its line end. */
+/* One line of the caller's own, as it is and whole, whatever level and format are: for what others read from our
+ * standard output by its form. Without its line end. */
 void log_raw(struct str line);
 
 /* Lines that were dropped because nobody took what was written; since the start. */

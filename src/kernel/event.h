@@ -25,7 +25,8 @@ MUST_CHECK enum rc session_tell(struct session *s, const char *type, struct str 
 struct str event_detail(const struct buf *b, struct arena *a);
 
 /* The envelope as members of the open JSON object: version, id, detail-type, source, account, time, region,
- * resources, detail, and ours: subject, actor, requestId, schemaVersion, traceparent. Empty texts of ours are left out. */
+ * resources, detail, and ours: subject, actor, requestId, schemaVersion, traceparent. Empty texts of ours are left
+ * out. */
 void event_write_json(const struct kernel *k, const struct event *event, struct json_out *o);
 
 /* The same as one text in the arena. The event keeps the limits of its fields: it was read or emitted. */

@@ -1,4 +1,5 @@
-/* gauges.h - those metrics that nobody feeds: they are counted, or read from elsewhere, when somebody wants to see them. */
+/* gauges.h - those metrics that nobody feeds: they are counted, or read from elsewhere, when somebody wants to see
+ * them. */
 #pragma once
 
 #include "base/str.h"

@@ -56,8 +56,8 @@ struct record_item {
 	struct item_attribute attributes[ITEM_ATTRIBUTES_MAX];
 };
 
-/* DynamoDB: what this change of a record makes of the documents' table of tenants, in the same transaction. Nobody reads it back. before, after:
- * NULL when there is none. Answers how many items; their texts live in the arena. */
+/* DynamoDB: what this change of a record makes of the documents' table of tenants, in the same transaction. Nobody
+ * reads it back. before, after: NULL when there is none. Answers how many items; their texts live in the arena. */
 typedef size_t record_items_fn(const void *before, const void *after, struct arena *a,
                                struct record_item ret[RECORD_ITEMS_MAX]);
 
@@ -95,7 +95,8 @@ static inline struct value value_text(struct str text)
 	return (struct value){ .text = text };
 }
 
-/* Reading fields without knowing the struct. Inline: every record that is read or written passes here field by field. */
+/* Reading fields without knowing the struct. Inline: every record that is read or written passes here field by
+ * field. */
 static inline struct value record_value(const struct record_type *type, int field, const void *record)
 {
 	const struct record_field *f = &type->fields[field];

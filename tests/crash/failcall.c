@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failcall.c - the one call that fails: loaded before libc (LD_PRELOAD), it lets the n-th call of one kind fail and all others through.
+/* failcall.c - the one call that fails: loaded before libc (LD_PRELOAD), it lets the n-th call of one kind fail and all
+ * others through.
  *
- * $FAILCALL_FILE is a file of three 64-bit numbers that the test and the program map: the kind, how many calls of it are left until one
- * fails, and how many have failed. A test writes "left" first, then the kind; the kind is 0 again once a call has failed.
+ * $FAILCALL_FILE is a file of three 64-bit numbers that the test and the program map: the kind, how many calls of it
+ * are left until one fails, and how many have failed. A test writes "left" first, then the kind; the kind is 0 again
+ * once a call has failed.
  *
  * Only files, sockets and the standard streams fail: a wake-up within the process (eventfd, epoll) cannot. */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jumpclock.c - a date that jumps: loaded before libc (LD_PRELOAD), it adds the seconds in $JUMPCLOCK_FILE (eight bytes, as the machine has them)
- * to the machine's date. The times since boot stay as they are. Safe in any thread. */
+/* jumpclock.c - a date that jumps: loaded before libc (LD_PRELOAD), it adds the seconds in $JUMPCLOCK_FILE (eight
+ * bytes, as the machine has them) to the machine's date. The times since boot stay as they are. Safe in any thread. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>

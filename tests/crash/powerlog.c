@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* powerlog.c - a diary of all that a program does to its files: loaded before libc (LD_PRELOAD), it writes down each write,
- * truncation, flush and removal below $POWERLOG_FOLDER, in the order of its happening, to $POWERLOG_DIARY.
+/* powerlog.c - a diary of all that a program does to its files: loaded before libc (LD_PRELOAD), it writes down each
+ * write, truncation, flush and removal below $POWERLOG_FOLDER, in the order of its happening, to $POWERLOG_DIARY.
  *
  * From the diary, tests/lib/power.py makes the files that a power failure at any moment could have left behind.
  *
  * Invariants:
- *   1. An entry is in the diary before the call it describes returns, so whoever has an answer finds in the diary all that
- *      had to happen for it. A flush is written down after it succeeded, everything else with the call, under one lock.
+ *   1. An entry is in the diary before the call it describes returns, so whoever has an answer finds in the diary all
+ *      that had to happen for it. A flush is written down after it succeeded, everything else with the call, under one
+ *      lock.
  *   2. An entry is complete or at the very end: it is one write().
  *   3. A call that failed, or wrote less than it was asked to, is written down as what it did.
  *
- * It does not see what is written through a mapping; SQLite maps only the log's index, which it makes anew after a crash. */
+ * It does not see what is written through a mapping; SQLite maps only the log's index, which it makes anew after a
+ * crash. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -139,8 +141,8 @@ int ftruncate(int fd, off_t size)
 	return ftruncate64(fd, size);
 }
 
-/* What was written while it was under way may or may not be on the disk, so it counts as not flushed: the diary is marked
- * where the flush began. */
+/* What was written while it was under way may or may not be on the disk, so it counts as not flushed: the diary is
+ * marked where the flush began. */
 static int flush_noted(long call, int fd)
 {
 	char        path[PATH_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_accounts.c - whatever the vendor sends, a returned account can be kept, lent and deleted, and none is there twice. */
+/* fuzz_accounts.c - whatever the vendor sends, a returned account can be kept, lent and deleted, and none is there
+ * twice. */
 #include "fuzz.h"
 
 #include <stdio.h>

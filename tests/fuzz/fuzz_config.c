@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_config.c - any configuration file is either taken, with every value within its limits, or refused with a reason. */
+/* fuzz_config.c - any configuration file is either taken, with every value within its limits, or refused with a
+ * reason. */
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_jwt.c - whatever a token or a key set has in it, nothing is read beyond its bytes, and nobody gets in without the secret.
+ * fuzz_jwt.c - whatever a token or a key set has in it, nothing is read beyond its bytes, and nobody gets in without
+ * the secret.
  *
- * The input is cut at each 0xff: a token, a payload that is signed properly, a header that is, a key set, a token for that.
+ * The input is cut at each 0xff: a token, a payload that is signed properly, a header that is, a key set, a token for
+ * that.
  */
 #include "fuzz.h"
 

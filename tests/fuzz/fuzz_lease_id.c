@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_lease_id.c - whatever is read as a lease id holds a good email and a good uuid, and the id made of them is read as the same. */
+/* fuzz_lease_id.c - whatever is read as a lease id holds a good email and a good uuid, and the id made of them is read
+ * as the same. */
 #include "fuzz.h"
 
 #include "base/arena.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_nuke_output.c - whatever aws-nuke writes, and wherever it is cut, lists keep their limits, lines are whole, and the verdict is the
- * same. */
+/* fuzz_nuke_output.c - whatever aws-nuke writes, and wherever it is cut, lists keep their limits, lines are whole, and
+ * the verdict is the same. */
 #include "fuzz.h"
 
 #include <string.h>

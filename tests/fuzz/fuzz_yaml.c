@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_yaml.c - whatever is read is a value within our limits that JSON can write and read back, a refusal says why, and a policy that
- * is read from it is written so that it is read back the same. */
+/* fuzz_yaml.c - whatever is read is a value within our limits that JSON can write and read back, a refusal says why,
+ * and a policy that is read from it is written so that it is read back the same. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* bank.h - what runs on the kernel in the simulation: accounts with events and timers, a queue that handles, one that calls. */
+/* bank.h - what runs on the kernel in the simulation: accounts with events and timers, a queue that handles, one that
+ * calls. */
 #pragma once
 
 #include <stdbool.h>

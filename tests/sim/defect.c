@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * defect.c - the deliberate mistakes of kernel/defect.h that need memory: they put something off to a later transaction.
+ * defect.c - the deliberate mistakes of kernel/defect.h that need memory: they put something off to a later
+ * transaction.
  *
  * What is put off is kept in this process only: a crash loses it, and it stays when its transaction fails.
  */

@@ -3,12 +3,13 @@
  * holds_model.c - what must be so of holds, by what was seen to be committed.
  *
  * Promises checked here, at every commit:
- *   an account is free only after a hold, or a record of why there is none, and when all holds are closed   [holds_check_freed()]
- *   who rests has an open hold                                                                              [holds_check_rest()]
- *   a hold with a due time has a timer for that time, in the same commit                                    [check_timer()]
- *   a hold that closes by its time closes when it is due, and not before                                    [check_closed()]
+ *   an account is free only after a hold, or a record of why there is none, and when all holds are closed
+ *      [holds_check_freed()]
+ *   who rests has an open hold                                                                     [holds_check_rest()]
+ *   a hold with a due time has a timer for that time, in the same commit                                [check_timer()]
+ *   a hold that closes by its time closes when it is due, and not before                               [check_closed()]
  *   a closed hold never changes again
- * When all is quiet: no hold is overdue.                                                                    [holds_check_quiet()]
+ * When all is quiet: no hold is overdue.                                                          [holds_check_quiet()]
  */
 #include "leases.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leases.c - people who ask for leases, managers who decide, operators who look after accounts, outsiders who move them; and a
- * cloud that throttles, times out, and has a cleaner that fails and lies.
+ * leases.c - people who ask for leases, managers who decide, operators who look after accounts, outsiders who move
+ * them; and a cloud that throttles, times out, and has a cleaner that fails and lies.
  *
- * The service and the cloud are the product's own. Between them are ports that let time pass in each call, in which the other
- * nodes go on, and that see which cleanups have really succeeded. The pool is small, so that there is a line.
+ * The service and the cloud are the product's own. Between them are ports that let time pass in each call, in which the
+ * other nodes go on, and that see which cleanups have really succeeded. The pool is small, so that there is a line.
  *
  * What must be so is in leases_model.c.
  */

@@ -1,6 +1,8 @@
-/* leases.h - the real leases and accounts in the simulation: people, managers, operators and outsiders, on a cloud of their own.
+/* leases.h - the real leases and accounts in the simulation: people, managers, operators and outsiders, on a cloud of
+ * their own.
  *
- * Only some seeds have them: in all others sim->leases is NULL, and none of these may be called but those that say so. */
+ * Only some seeds have them: in all others sim->leases is NULL, and none of these may be called but those that say
+ * so. */
 #pragma once
 
 #include <stdbool.h>

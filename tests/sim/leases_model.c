@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leases_model.c - what must be so of leases and accounts, by what was seen to be committed and by the cloud's own truth.
+ * leases_model.c - what must be so of leases and accounts, by what was seen to be committed and by the cloud's own
+ * truth.
  *
  * Promises checked here, at every commit:
  *   no account has two live leases; a lease in use and its account name each other               [check_pair()]
@@ -302,8 +303,9 @@ static void count_told(struct sim *sim, const struct event *event)
 
 /* --- an account --- */
 
-/* Free for no longer than the commit: an outsider has moved a resting account to where free ones are, a scan has seen it there, and the saga that
- * should have moved it back was aborted. When its last hold closes nothing is left to move, and the line takes it at once. */
+/* Free for no longer than the commit: an outsider has moved a resting account to where free ones are, a scan has seen
+ * it there, and the saga that should have moved it back was aborted. When its last hold closes nothing is left to move,
+ * and the line takes it at once. */
 static bool is_freed_and_lent(const struct lent_account *k, const struct account *after)
 {
 	return k->is_there && k->status == ACCOUNT_COOLDOWN && after->status == ACCOUNT_ACTIVE && k->is_placed_free;

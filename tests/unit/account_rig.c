@@ -53,8 +53,8 @@ static void open_cloud(struct account_rig *r)
 	r->cloud = sim_cloud_ports(r->sim);
 }
 
-/* The kernel has the addresses of queues and kind before they are filled in: the store is made with it. Every transaction that writes is
- * run twice, as after a conflict. */
+/* The kernel has the addresses of queues and kind before they are filled in: the store is made with it. Every
+ * transaction that writes is run twice, as after a conflict. */
 static void open_kernel(struct account_rig *r)
 {
 	r->faults.next = FAULT_RERUN;

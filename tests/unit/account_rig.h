@@ -1,4 +1,5 @@
-/* account_rig.h - the account side of the service on a memory store, with the simulated cloud outside and a clock that the test moves. */
+/* account_rig.h - the account side of the service on a memory store, with the simulated cloud outside and a clock that
+ * the test moves. */
 #pragma once
 
 #include <stdbool.h>
@@ -55,7 +56,8 @@ struct account get_account(struct account_rig *r, struct str id);
 /* Register and let time pass until it is free. */
 struct str add_free_account(struct account_rig *r, size_t n);
 
-/* Lend the next free account to this person: the lease is in Provisioning, nothing has been done outside. RC_EXHAUSTED. */
+/* Lend the next free account to this person: the lease is in Provisioning, nothing has been done outside.
+ * RC_EXHAUSTED. */
 enum rc      try_lend(struct account_rig *r, struct str email, struct str approver, struct lease *ret);
 struct lease lend(struct account_rig *r, struct str email);
 struct lease get_lease(struct account_rig *r, struct str uuid);
@@ -84,7 +86,8 @@ bool         text_has(struct str text, const char *part);
 /* How many sagas are in this state. */
 int64_t count_sagas(struct account_rig *r, enum saga_state state);
 
-/* Do what is due, but lose the outcome of the first call that is made: the process ends after it. False: no call was due. */
+/* Do what is due, but lose the outcome of the first call that is made: the process ends after it. False: no call was
+ * due. */
 bool crash_after_call(struct account_rig *r);
 
 /* Clean one again that is clean and rests. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aws_lease_tool.c - opens the AWS providers that leases need and does what it is told, a line of JSON each: for tests/aws. The first line is the
- * settings. Two nodes share one store. Their time goes on by itself and by "clock"; waits for assignments only move it on. */
+/* aws_lease_tool.c - opens the AWS providers that leases need and does what it is told, a line of JSON each: for
+ * tests/aws. The first line is the settings. Two nodes share one store. Their time goes on by itself and by "clock";
+ * waits for assignments only move it on. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* guard_rig.h - the guard on a memory store, beside a simulated Innovation Sandbox in the simulated cloud, with a clock that the test moves. */
+/* guard_rig.h - the guard on a memory store, beside a simulated Innovation Sandbox in the simulated cloud, with a clock
+ * that the test moves. */
 #pragma once
 
 #include <stdbool.h>
@@ -83,6 +84,6 @@ bool         text_has(struct str text, const char *part);
 
 enum rc release_early(struct guard_rig *r, struct str hold_id);
 
-/* Do what is due, but lose the outcome of a call: the process ends after it, and a new one begins five minutes later. 0: of the first call
- * that is made; n: of call number n of the first saga. False: there was none. */
+/* Do what is due, but lose the outcome of a call: the process ends after it, and a new one begins five minutes later.
+ * 0: of the first call that is made; n: of call number n of the first saga. False: there was none. */
 bool crash_after_call(struct guard_rig *r, int saga_calls);

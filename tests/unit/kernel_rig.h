@@ -1,4 +1,5 @@
-/* kernel_rig.h - a kernel on a memory store with a clock that the test moves; runs all that is due, one stage after the other. */
+/* kernel_rig.h - a kernel on a memory store with a clock that the test moves; runs all that is due, one stage after the
+ * other. */
 #pragma once
 
 #include "base/arena.h"
@@ -28,7 +29,8 @@ void rig_run(struct kernel_rig *r, txn_fn *run, void *arg);
 /* The same, whatever becomes of it. */
 enum rc rig_try(struct kernel_rig *r, txn_fn *run, void *arg, struct err *e);
 
-/* Do what is due until nothing is; the number of works that were done. Fails the test when it does not come to an end. */
+/* Do what is due until nothing is; the number of works that were done. Fails the test when it does not come to an
+ * end. */
 int rig_turn(struct kernel_rig *r);
 
 /* Let time pass and do what becomes due, each at its time. */

@@ -1,5 +1,5 @@
-/* lease_rig.h - leases and accounts on a kernel rig: a pool of clean accounts in the simulated cloud, two templates, costs that the test
- * sets. Time stands still until the test lets it pass. */
+/* lease_rig.h - leases and accounts on a kernel rig: a pool of clean accounts in the simulated cloud, two templates,
+ * costs that the test sets. Time stands still until the test lets it pass. */
 #pragma once
 
 #include <stdbool.h>
@@ -84,7 +84,8 @@ bool       is_armed(struct lease_rig *r, const char *kind, struct str uuid);
 /* A pass, expected to succeed; the count of this name. */
 int64_t run_pass(struct lease_rig *r, pass_fn *pass, const char *count);
 
-/* It has ended with this status, and everything that must follow has: told once, no timer, its owner (Ann) has no other. */
+/* It has ended with this status, and everything that must follow has: told once, no timer, its owner (Ann) has no
+ * other. */
 void check_ended(struct lease_rig *r, struct str uuid, enum lease_status status);
 
 /* A manager changes a lease of Ann's. */

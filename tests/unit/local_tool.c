@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_tool.c - opens the local instance driver and does what it is told, a line of JSON each: for tests/local. Several at once with "id". */
+/* local_tool.c - opens the local instance driver and does what it is told, a line of JSON each: for tests/local.
+ * Several at once with "id". */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

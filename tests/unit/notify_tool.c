@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * notify_tool.c - sends one mail or one webhook, for tests with real servers: one JSON object on standard input, "ok" or the failure on
- * standard output.
+ * notify_tool.c - sends one mail or one webhook, for tests with real servers: one JSON object on standard input, "ok"
+ * or the failure on standard output.
  *
  *   notify_tool mail      {"url", "tls": "required", "user", "password", "from", "caFile", "to", "event": {...}}
  *   notify_tool webhook   {"url", "secret", "paused": 1, "gone": 1, "allowsPrivate": 1, "caFile", "tries", "event": {...}}

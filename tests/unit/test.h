@@ -1,4 +1,5 @@
-/* test.h - a thin layer over cmocka: TEST() registers itself, CASE() names the row that a failing CHECK() belongs to. */
+/* test.h - a thin layer over cmocka: TEST() registers itself, CASE() names the row that a failing CHECK() belongs
+ * to. */
 #pragma once
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_account_alarms.c - when too few accounts are free, who waits too long, what is locked away and what does not get clean. */
+/* test_account_alarms.c - when too few accounts are free, who waits too long, what is locked away and what does not get
+ * clean. */
 #include "test.h"
 
 #include <string.h>

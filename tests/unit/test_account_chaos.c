@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_account_chaos.c - many people, outsiders, outages and crashes at once; whatever happens, at no moment has anybody access who should
- * not, and when it is quiet again every account is where its record says. A failing seed is named and fails again.
+ * test_account_chaos.c - many people, outsiders, outages and crashes at once; whatever happens, at no moment has
+ * anybody access who should not, and when it is quiet again every account is where its record says. A failing seed is
+ * named and fails again.
  */
 #include "test.h"
 

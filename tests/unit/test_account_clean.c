@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_account_clean.c - cleanups that succeed, fail, lie still, never end, wait for their turn, and go on after a crash. */
+/* test_account_clean.c - cleanups that succeed, fail, lie still, never end, wait for their turn, and go on after a
+ * crash. */
 #include "test.h"
 
 #include <string.h>

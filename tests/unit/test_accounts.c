@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_accounts.c - accounts of the pool, and the world that follows their records: through refusals, outsiders, time-outs and crashes. */
+/* test_accounts.c - accounts of the pool, and the world that follows their records: through refusals, outsiders,
+ * time-outs and crashes. */
 #include "test.h"
 
 #include <string.h>

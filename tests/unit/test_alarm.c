@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_alarm.c - alarms: when they are raised, changed and cleared, that each is told once, and what each rule finds. */
+/* test_alarm.c - alarms: when they are raised, changed and cleared, that each is told once, and what each rule
+ * finds. */
 #include "test.h"
 
 #include <limits.h>

@@ -400,7 +400,8 @@ TEST(the_parts_of_a_bill_add_up)
 	tear_down(&f);
 }
 
-/* A lease of so many hours on the account, then a rest; its statement as it is some days later. Adds up by how much the total is wrong. */
+/* A lease of so many hours on the account, then a rest; its statement as it is some days later. Adds up by how much the
+ * total is wrong. */
 static int64_t error_of_lease(struct fixture *f, struct str account, int hours, int64_t rest_ms)
 {
 	struct statement        st = { .uuid = STR("u"), .account_id = account, .start_ms = f->clock.test_ms };

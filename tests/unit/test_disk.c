@@ -2,8 +2,8 @@
 /*
  * test_disk.c - the sqlite store on a disk that fails when the test says so.
  *
- * A VFS stands between SQLite and the real one and refuses writes or flushes. What is promised then: whoever was told RC_OK
- * is on disk, whoever was told a failure is not, and the next commit on a mended disk is as good as any.
+ * A VFS stands between SQLite and the real one and refuses writes or flushes. What is promised then: whoever was told
+ * RC_OK is on disk, whoever was told a failure is not, and the next commit on a mended disk is as good as any.
  */
 #include "test.h"
 
@@ -473,8 +473,8 @@ static void open_copy(struct pool *copy, const struct pool *p)
 	pool_reopen(copy);
 }
 
-/* A commit that was written but not flushed may be found after a crash, as long as nothing was written over it. Whoever was
- * told of a failure cannot know; but it is all or nothing, and who asks again gets one sandbox. */
+/* A commit that was written but not flushed may be found after a crash, as long as nothing was written over it. Whoever
+ * was told of a failure cannot know; but it is all or nothing, and who asks again gets one sandbox. */
 TEST(a_failed_flush_followed_by_a_crash_leaves_all_of_the_batch_or_nothing)
 {
 	static struct member m[MEMBERS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_domain_rules.c - each rule of a record broken alone, every refusal, and the tables as people see them: what no flow comes to, because everything
- * before it is right. */
+/* test_domain_rules.c - each rule of a record broken alone, every refusal, and the tables as people see them: what no
+ * flow comes to, because everything before it is right. */
 #include "test.h"
 
 #include <string.h>

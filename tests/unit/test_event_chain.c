@@ -2,8 +2,8 @@
 /*
  * test_event_chain.c - the events of sandboxes are found by subject, whether an index leads to them or only a chain.
  *
- * Histories are made up by chance: sandboxes that come, change, go and come back, events of theirs that others told, events from before there were
- * chains. What a list of one subject answers is compared with a look at the whole log.
+ * Histories are made up by chance: sandboxes that come, change, go and come back, events of theirs that others told,
+ * events from before there were chains. What a list of one subject answers is compared with a look at the whole log.
  */
 #include "test.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_explain.c - accounts and sandboxes in words, in each situation that somebody would ask about; and whether what is offered exists. */
+/* test_explain.c - accounts and sandboxes in words, in each situation that somebody would ask about; and whether what
+ * is offered exists. */
 #include "test.h"
 
 #include <stdlib.h>

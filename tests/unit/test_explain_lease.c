@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_explain_lease.c - leases in words: why one waits, who approved it, what it has spent, why it is frozen or over; and how much of that a
- * user is told. */
+/* test_explain_lease.c - leases in words: why one waits, who approved it, what it has spent, why it is frozen or over;
+ * and how much of that a user is told. */
 #include "test.h"
 
 #include <stdlib.h>

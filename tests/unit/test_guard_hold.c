@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_guard_hold.c - the conformance cases H1 to H18: what becomes of an account that another system has cleaned. H7 is in tests/api. */
+/* test_guard_hold.c - the conformance cases H1 to H18: what becomes of an account that another system has cleaned. H7
+ * is in tests/api. */
 #include "test.h"
 
 #include "guard_rig.h"

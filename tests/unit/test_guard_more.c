@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_guard_more.c - the conformance cases that the tool before us lacked, as far as a guard beside another system has them: X1 to X5, X8 to
- * X14, X16, X17, X19 to X21; and the other system's late writes. */
+/* test_guard_more.c - the conformance cases that the tool before us lacked, as far as a guard beside another system has
+ * them: X1 to X5, X8 to X14, X16, X17, X19 to X21; and the other system's late writes. */
 #include "test.h"
 
 #include "guard_rig.h"

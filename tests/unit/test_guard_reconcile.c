@@ -477,7 +477,8 @@ TEST(only_the_ous_below_the_pools_own_are_looked_at)
 	guard_rig_close(&r);
 }
 
-/* The table was looked at, or the account moved, or the table written: and the process ended before it could note so. */
+/* The table was looked at, or the account moved, or the table written: and the process ended before it could note
+ * so. */
 TEST(fr19_wherever_the_process_ends_a_missed_move_ends_in_one_hold)
 {
 	for (int calls = 0; calls <= 2; calls++) {

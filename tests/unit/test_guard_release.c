@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_guard_release.c - the conformance cases R1 to R11: how an account comes back from its hold. R8 is in tests/api. */
+/* test_guard_release.c - the conformance cases R1 to R11: how an account comes back from its hold. R8 is in
+ * tests/api. */
 #include "test.h"
 
 #include "guard_rig.h"

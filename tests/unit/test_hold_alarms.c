@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hold_alarms.c - who rests for too long, who was free too early, what is not where it should be, and when accounts run out. */
+/* test_hold_alarms.c - who rests for too long, who was free too early, what is not where it should be, and when
+ * accounts run out. */
 #include "test.h"
 
 #include "kernel/alarm/alarm.h"

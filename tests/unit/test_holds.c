@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_holds.c - accounts rest after their cleanup: what holds them, for how long, who may end it, and what an old timer cannot do. */
+/* test_holds.c - accounts rest after their cleanup: what holds them, for how long, who may end it, and what an old
+ * timer cannot do. */
 #include "test.h"
 
 #include <string.h>

@@ -49,7 +49,8 @@ static enum rc echo(struct session *s, struct heard *h, const struct delivery *d
 	return session_emit(s, &event, e);
 }
 
-/* Leaves a mark in the store as well: a fact with the event's id, of which the store takes none when the subject is "fat". */
+/* Leaves a mark in the store as well: a fact with the event's id, of which the store takes none when the subject is
+ * "fat". */
 static enum rc handle_event(struct session *s, const struct delivery *d, void *arg, struct err *e)
 {
 	static const char fat[2 * ERROR_MAX];

@@ -2,8 +2,9 @@
 /*
  * test_leakage.c - no cost of one lease in the next one's bill.
  *
- * 1,000 leases, one after the other over 50 accounts, in a simulated cloud whose costs arrive 8 to 24 hours late. What each lease really caused
- * is known to the cloud; what its final statement says must be the same to the cent. Without a rest it is not: so this can fail.
+ * 1,000 leases, one after the other over 50 accounts, in a simulated cloud whose costs arrive 8 to 24 hours late. What
+ * each lease really caused is known to the cloud; what its final statement says must be the same to the cent. Without a
+ * rest it is not: so this can fail.
  */
 #include "test.h"
 

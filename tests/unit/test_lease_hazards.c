@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_lease_hazards.c - by name: the four hazards of the system that people come from (contract, 4.1), and the four recovery scenarios of the
- * user's document. Each fails on what that system does.
+ * test_lease_hazards.c - by name: the four hazards of the system that people come from (contract, 4.1), and the four
+ * recovery scenarios of the user's document. Each fails on what that system does.
  *
- * More about the same things is in test_leases.c and test_lease_monitor.c; crashes of the process are in tests/crash/test_leases.py.
+ * More about the same things is in test_leases.c and test_lease_monitor.c; crashes of the process are in
+ * tests/crash/test_leases.py.
  */
 #include "test.h"
 
@@ -181,7 +182,8 @@ TEST(scenario_2_store_update_fails)
 	lease_rig_close(&r);
 }
 
-/* The event and what it tells of are one commit: there is no lease that is Active and was never announced, nor the other way round. */
+/* The event and what it tells of are one commit: there is no lease that is Active and was never announced, nor the
+ * other way round. */
 TEST(scenario_3_publish_fails)
 {
 	struct lease_rig r;

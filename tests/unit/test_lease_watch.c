@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lease_watch.c - the monitor's rule: a table of situations, every boundary from both sides, and histories by chance. */
+/* test_lease_watch.c - the monitor's rule: a table of situations, every boundary from both sides, and histories by
+ * chance. */
 #include "test.h"
 
 #include <stdio.h>
@@ -54,8 +55,8 @@ static const char *told(const struct lease_watch *w, char *ret, size_t size)
 #define MICROSTEP 1e-6
 #define MSTEP     (1.0 / LEASE_HOUR_MS)
 
-/* The cost before and now in dollars; the hour of the last check and of this one. Thresholds: alert at $10 and 12 h, freeze at $40.5 and 1 h,
- * unless the row has its own. A budget of 0 and an end of 0 are none. */
+/* The cost before and now in dollars; the hour of the last check and of this one. Thresholds: alert at $10 and 12 h,
+ * freeze at $40.5 and 1 h, unless the row has its own. A budget of 0 and an end of 0 are none. */
 static const struct {
 	const char       *label;
 	enum lease_status status;
@@ -565,8 +566,8 @@ static int64_t largest_between(const int64_t *values, size_t count, int64_t unit
 	return largest;
 }
 
-/* One lease that is only watched when its next moment has come, and at random: every crossing must be told, once, at once or as part of a
- * larger one in the same check. */
+/* One lease that is only watched when its next moment has come, and at random: every crossing must be told, once, at
+ * once or as part of a larger one in the same check. */
 static void live_through(uint64_t seed)
 {
 	struct arena a = { 0 };
@@ -619,7 +620,8 @@ TEST(in_any_history_each_crossing_is_told_once_and_on_time)
 	}
 }
 
-/* How often each threshold was told over a whole history whose checks come seldom, counting what a further one stood for. */
+/* How often each threshold was told over a whole history whose checks come seldom, counting what a further one stood
+ * for. */
 TEST(in_any_history_a_threshold_is_told_as_often_as_it_is_crossed)
 {
 	for (uint64_t seed = 1; seed <= 300; seed++) {

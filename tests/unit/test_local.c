@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the local instance driver is made of, without WordPress: programs that are waited for, children that are found again, files. Real sites are
- * tested by tests/local. */
+/* What the local instance driver is made of, without WordPress: programs that are waited for, children that are found
+ * again, files. Real sites are tested by tests/local. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

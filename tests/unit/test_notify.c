@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_notify.c - who gets a mail, what signatures and messages look like, what the log gets. Sending is in tests/api/test_mail.py. */
+/* test_notify.c - who gets a mail, what signatures and messages look like, what the log gets. Sending is in
+ * tests/api/test_mail.py. */
 #include "test.h"
 
 #include <arpa/inet.h>

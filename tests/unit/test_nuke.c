@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of aws-nuke as processes and folders. The program is a script here, which does what the account's number says; the real one is
- * used by tests/api/test_nuke.py. */
+/* Runs of aws-nuke as processes and folders. The program is a script here, which does what the account's number says;
+ * the real one is used by tests/api/test_nuke.py. */
 #include "providers/nuke/nuke.h"
 
 #include <dirent.h>

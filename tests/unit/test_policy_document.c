@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_policy_document.c - the operator's documents: every key right and wrong, what is written is read back, and who may change them. */
+/* test_policy_document.c - the operator's documents: every key right and wrong, what is written is read back, and who
+ * may change them. */
 #include "test.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pump.c - the threads that do the kernel's work: what they do while they cannot. Handlers and calls stop at a gate that the test
- * opens. */
+/* test_pump.c - the threads that do the kernel's work: what they do while they cannot. Handlers and calls stop at a
+ * gate that the test opens. */
 #include "test.h"
 
 #include <pthread.h>

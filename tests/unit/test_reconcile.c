@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_reconcile.c - what differs between the organisation, the records and the holds is found without any event, and put right in the
- * direction in which nobody gets the account. */
+/* test_reconcile.c - what differs between the organisation, the records and the holds is found without any event, and
+ * put right in the direction in which nobody gets the account. */
 #include "test.h"
 
 #include <string.h>

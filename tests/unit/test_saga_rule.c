@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_saga_rule.c - a saga's decisions: the whole table, each rule at its edges, and what holds for any row of outcomes. */
+/* test_saga_rule.c - a saga's decisions: the whole table, each rule at its edges, and what holds for any row of
+ * outcomes. */
 #include "test.h"
 
 #include <stdio.h>

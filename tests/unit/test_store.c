@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_store.c - the conformance suite: every back end keeps the same promises. Rows of backends[] are what it runs on. */
+/* test_store.c - the conformance suite: every back end keeps the same promises. Rows of backends[] are what it runs
+ * on. */
 #include "test.h"
 
 #include <stdio.h>
@@ -130,7 +131,8 @@ static struct store *open_fault_sqlite(void)
 	return store_fault_open(open_sqlite(), &plan);
 }
 
-/* --- dynamodb: on the emulator at LEASEHOLD_TEST_DDB (tests/ddb/test_conformance.py starts one); fresh tables each time --- */
+/* --- dynamodb: on the emulator at LEASEHOLD_TEST_DDB (tests/ddb/test_conformance.py starts one); fresh tables each
+ * time --- */
 
 static const char *emulator_env(const char *name)
 {

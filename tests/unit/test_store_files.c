@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_store_files.c - the files of the embedded store: whose they are, whether they are still there, whether the log is whole. */
+/* test_store_files.c - the files of the embedded store: whose they are, whether they are still there, whether the log
+ * is whole. */
 #include "test.h"
 
 #include <stdio.h>

@@ -54,7 +54,8 @@ TEST(texts_become_the_values_that_they_look_like)
 	}
 }
 
-/* Norway, octal numbers, sexagesimal numbers, numbers with underscores, versions, dates, and what is too large for a number. */
+/* Norway, octal numbers, sexagesimal numbers, numbers with underscores, versions, dates, and what is too large for a
+ * number. */
 TEST(what_only_looks_like_something_else_is_text)
 {
 	static const char *const words[] = { "no",         "No",

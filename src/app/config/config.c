@@ -2,9 +2,9 @@
 /*
  * config.c - where settings come from.
  *
- * One table (config.def) says what there is. The environment wins over the file, the file over the default. A key of ours
- * (LEASEHOLD_...) that the table does not have, any unknown key in the file, and every value that its kind does not allow
- * is a problem; all of them are named before anything is refused, so that one start is enough to mend them.
+ * One table (config.def) says what there is. The environment wins over the file, the file over the default. A key of
+ * ours (LEASEHOLD_...) that the table does not have, any unknown key in the file, and every value that its kind does
+ * not allow is a problem; all of them are named before anything is refused, so that one start is enough to mend them.
  *
  * Not here: what has to be looked up outside the settings, such as whether a file can be read (preflight.c).
  */

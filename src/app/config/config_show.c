@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_show.c - the settings for people: `leasehold config` with the values in use, docs/settings.md with the defaults.
+ * config_show.c - the settings for people: `leasehold config` with the values in use, docs/settings.md with the
+ * defaults.
  *
  * A secret is never shown, only that there is one.
  */

@@ -50,7 +50,8 @@ void                  app_store_close(struct app_store *s);
 /* What the dynamodb back end is opened with. The client lives in *s. */
 struct ddb_options app_ddb_options(const struct config *c, struct app_store *s);
 
-/* Another address of DynamoDB: the setting, else AWS's own variables. NULL: the region's. RC_INVALID: a variable makes no sense. */
+/* Another address of DynamoDB: the setting, else AWS's own variables. NULL: the region's. RC_INVALID: a variable makes
+ * no sense. */
 MUST_CHECK enum rc app_ddb_endpoint(const struct config *c, struct arena *a, const char **ret, struct err *e);
 
 /* Our own credentials at AWS, from the environment; and a variable of it. */

@@ -5,7 +5,7 @@
  * Every error message has a second line if there is something to do about it. A token is looked for in this order:
  * --token-file, the environment (LEASEHOLD_TOKEN, then the one for the scope), the client file (the same two). It never
  * comes from an argument, where other users of the machine could see it, and is never printed. A session token in
- * LEASEHOLD_TOKEN works under /api only, so a track's or an operator's token takes precedence elsewhere.
+ * LEASEHOLD_TOKEN is never used for a track, and for an operator only if there is no operator's token beside it.
  */
 #include "cli/call/remote.h"
 
@@ -23,7 +23,7 @@
 enum { ANSWER_MAX = 16 << 20, TOKEN_MAX = 4096, MESSAGE_MAX = 4096 };
 enum { CONNECT_TIMEOUT_MS = 5000, TOTAL_TIMEOUT_MS = 30000, IDLE_TIMEOUT_MS = 60000, SESSION_SEC = 3600 };
 
-/* The address, with /v1 if it has no path. Requests of people go to /api beside that. */
+/* The address, with /v1 if it has no path. Requests of people go to /api beside /v1, or below another path. */
 static enum rc find_base(struct remote *remote, struct err *e)
 {
 	struct str  address = str_from(remote->args->values[CLI_OPTION_ADDRESS]), root;

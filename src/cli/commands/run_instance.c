@@ -14,7 +14,7 @@
 
 /* --- waiting --- */
 
-/* "create, step 3 of 10: secret; waiting for: ..." */
+/* "create, step 3 of 10: secret; not yet: ..." */
 static enum wait_outcome judge(struct remote *remote, const json_t *operation, struct str goal, struct str *ret_text)
 {
 	struct str state = cell_text(remote, operation, "state"), what = cell_text(remote, operation, "operation");
@@ -33,7 +33,7 @@ static enum wait_outcome judge(struct remote *remote, const json_t *operation, s
 	}
 	*ret_text = str_format(&remote->arena, "%.*s, %sstep %" PRId64 " of %" PRId64 ": %.*s%s%.*s", STR_ARG(what),
 	                       json_is_true(json_object_get(operation, "goesBack")) ? "undoing " : "", number, count,
-	                       STR_ARG(step), waits.n ? "; waiting for: " : "", STR_ARG(waits));
+	                       STR_ARG(step), waits.n ? "; not yet: " : "", STR_ARG(waits));
 	return WAIT_ON;
 }
 

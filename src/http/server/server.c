@@ -6,9 +6,10 @@
  * same time-out, so a list to which they are appended is in order of deadlines, and a look at each list's first
  * entries finds all that are due.
  *
- * Draining: the listener closes, idle connections close (those that have just come in a second, as their request may be on its way), every reply is a connection's last. When no connection is left
- * the timer closes too, and then on_drained is called, always from the loop and never from inside
- * http_server_drain(). A call whose connection was cut may be replied to even after http_server_free().
+ * Draining: the listener closes, idle connections close (those that have just come in a second, as their request may be
+ * on its way), every reply is a connection's last. When no connection is left the timer closes too, and then on_drained
+ * is called, always from the loop and never from inside http_server_drain(). A call whose connection was cut may be
+ * replied to even after http_server_free().
  */
 #include "http/server/server.h"
 

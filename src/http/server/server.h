@@ -72,7 +72,8 @@ unsigned http_server_connections(const struct http_server *s);
 /* Read certificate and key again; on failure the old ones stay. New connections use the new ones. */
 MUST_CHECK enum rc http_server_reload_tls(struct http_server *s, struct err *e);
 
-/* From now on every reply is its connection's last; all else goes on. For the time in which a balancer learns that we go. */
+/* From now on every reply is its connection's last; all else goes on. For the time in which a balancer learns that we
+ * go. */
 void http_server_leave(struct http_server *s);
 
 /* Stop accepting; idle connections close now, busy ones after their reply; those that are still there after grace_ms

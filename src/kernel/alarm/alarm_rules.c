@@ -368,8 +368,8 @@ enum rc alarm_node_silent(struct session *s, void *arg, struct findings *ret, st
 
 		if (is_silent(s, node) && !is_replaced(&nodes, node, is_taken))
 			findings_add(ret, node->id, ALARM_WARNING, node->beat_ms,
-			             "node %.*s ended without signing off; its last beat was %s", STR_ARG(node->id),
-			             alarm_time(s, node->beat_ms));
+			             "node %.*s went silent without signing off; its last beat was %s",
+			             STR_ARG(node->id), alarm_time(s, node->beat_ms));
 	}
 	return RC_OK;
 }

@@ -2,13 +2,16 @@
 /*
  * access.c - assignments of Identity Center: grant, revoke, list.
  *
- * AWS changes an assignment in the background: we request a change, then poll its status until it has ended. Meanwhile AWS refuses a second
- * change of the same thing, so each account has one change at a time here, and there are at most OUTSTANDING_MAX in all.
+ * AWS changes an assignment in the background: we request a change, then poll its status until it has ended. Meanwhile
+ * AWS refuses a second change of the same thing, so each account has one change at a time here, and there are at most
+ * OUTSTANDING_MAX in all.
  *
  * Always true:
- *   1. A grant looks first: an assignment that exists is not made again. If the answer was lost, or the change did not end in time, it
- *      looks again; so does the next try.                                                                       [grant_here()]
- *   2. Revoking what is not there succeeds. It does not look first: a grant that is under way is not in the list yet.  [revoke_here()]
+ *   1. A grant looks first: an assignment that exists is not made again. If the answer was lost, or the change did not
+ *      end in time, it
+ *      looks again; so does the next try.                                                                [grant_here()]
+ *   2. Revoking what is not there succeeds. It does not look first: a grant that is under way is not in the list yet.
+ *      [revoke_here()]
  *   3. Permission sets that are not ours are never read, shown or changed.
  *
  * Open sessions go on for up to twelve hours after a revoke; where they must end, a policy of the OU ends them.
@@ -417,7 +420,8 @@ static enum rc ask(struct aws_access *x, const struct ids *ids, const struct cha
 	return follow(x, ids, ch, request, a, e);
 }
 
-/* With the account to ourselves. Cached ids may be stale: if AWS does not know one of them, all are read again, once. */
+/* With the account to ourselves. Cached ids may be stale: if AWS does not know one of them, all are read again,
+ * once. */
 static enum rc apply(struct aws_access *x, const struct cloud_assignment *as, const struct change *ch, struct ids *ids,
                      struct arena *a, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* access.h - the access port by IAM Identity Center: who may do what in which account. Principals are emails and names of groups, permission sets
- * are names; their ids stay here. */
+/* access.h - the access port by IAM Identity Center: who may do what in which account. Principals are emails and names
+ * of groups, permission sets are names; their ids stay here. */
 #pragma once
 
 #include "base/err.h"

@@ -28,7 +28,8 @@ struct aws_cloud_options {
 
 	struct str costs_leave_out; /* record types, separated by commas */
 	int64_t    costs_refresh_ms;
-	/* The accounts of the pool, in the arena: their costs are asked for together. NULL: only those that somebody asks for. */
+	/* The accounts of the pool, in the arena: their costs are asked for together. NULL: only those that somebody
+	 * asks for. */
 	enum rc (*pool)(void *arg, struct arena *a, struct str **ret, size_t *ret_count, struct err *e);
 	void *pool_arg;
 

@@ -2,8 +2,9 @@
 /*
  * builds.c - one query for all builds that are waited for.
  *
- * Each account that is being emptied checks its own build every half minute. CodeBuild answers for a hundred in one call: so each check asks
- * for the others too, and those that come within FRESH_MS find their answer here and make no call.
+ * Each account that is being emptied checks its own build every half minute. CodeBuild answers for a hundred in one
+ * call: so each check asks for the others too, and those that come within FRESH_MS find their answer here and make no
+ * call.
  *
  * Always true:
  *   1. An answer is given once: whoever asks again wants fresh news.                   [aws_builds_take()]

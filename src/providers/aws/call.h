@@ -102,7 +102,7 @@ enum { AWS_CALL_MS = 30000, AWS_PAGES_MAX = 1000 };
  * ...Result), yours to json_decref(); an answer without a body is {}. ret may be NULL: the answer does not matter.
  * Failures have the service's code in err.code if a row of errors or the common ones know it, and in the text always:
  *   the row's rc    the service said so, and every attempt before it was answered
- *   RC_TIMEOUT      a write that may have happened: an attempt went unanswered or got 5xx, whatever was said afterwards.
+ *   RC_TIMEOUT      a write that may have happened: an attempt went unanswered or got 5xx, whatever came afterwards.
  *                   Look first
  *   RC_UNAVAILABLE  a read that was not answered, or no connection: did not happen
  *   RC_LIMITED      throttled to the last attempt, or our own pace leaves no room in time: did not happen

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* centre.c - see centre.h. An organisation has one Identity Center; a delegated account may see one of its own beside it, and then the settings
- * must say which. */
+/* centre.c - see centre.h. An organisation has one Identity Center; a delegated account may see one of its own beside
+ * it, and then the settings must say which. */
 #include "providers/aws/centre.h"
 
 #include <pthread.h>
@@ -85,7 +85,7 @@ static enum rc search(struct aws_centre *c, struct err *e)
 
 	if (!rc && s.count != 1)
 		rc = err_set(e, RC_INVALID,
-		             "there %s of Identity Center that fit the settings; set "
+		             "there %s of Identity Center for these settings; set "
 		             "LEASEHOLD_IDC_INSTANCE_ARN and LEASEHOLD_IDC_STORE_ID%s",
 		             s.count ? "are several instances" : "is no instance",
 		             s.count ? "" : ", or enable Identity Center in LEASEHOLD_IDC_REGION");

@@ -2,13 +2,14 @@
 /*
  * codebuild.c - accounts are emptied by builds.
  *
- * The project holds the program, its image and its roles; a build is told the account and our key. For each key we store first that a build
- * is requested, then which one it is. AWS remembers a token for only five minutes; a build that was requested longer ago and has no id is
- * looked for among the project's newest builds, by the key that each build carries.
+ * The project holds the program, its image and its roles; a build is told the account and our key. For each key we
+ * store first that a build is requested, then which one it is. AWS remembers a token for only five minutes; a build
+ * that was requested longer ago and has no id is looked for among the project's newest builds, by the key that each
+ * build carries.
  *
  * Always true:
- *   1. A key has one build: before another is started for a known key, the project's builds are searched.                          [start()]
- *   2. An admin account is refused before anything is stored or sent.                                                              [check_call()]
+ *   1. A key has one build: before another is started for a known key, the project's builds are searched.     [start()]
+ *   2. An admin account is refused before anything is stored or sent.                                    [check_call()]
  *
  * The caller counts attempts.
  */

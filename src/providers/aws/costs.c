@@ -2,16 +2,17 @@
 /*
  * costs.c - what accounts cost, from Cost Explorer.
  *
- * A page of Cost Explorer costs a cent, and its figures change a few times a day. So we ask rarely, for all accounts together, and store the
- * answer by account and day, with the services of each day; the port answers from there.
+ * A page of Cost Explorer costs a cent, and its figures change a few times a day. So we ask rarely, for all accounts
+ * together, and store the answer by account and day, with the services of each day; the port answers from there.
  *
  * Always true:
- *   1. Amounts are exact (1e-10) until an answer is rounded, once. Its items add up to its sum.                    [bill_add()]
- *   2. An answer is stored after all its pages were read: a question that fails changes nothing.                     [ask_for()]
- *   3. An account's record says from which day on everything is stored; it is written after the days.                [apply()]
- *   4. A day whose sum has changed is incomplete again, until two refreshes at least 8 h apart agree.                [note_day()]
- *   5. No more pages are read in an hour than struct cost_budget has. While an account waits for the next hour, or for Cost Explorer to come
- *      back, the answer is what is stored, and says until when that is complete.                                    [find_days()]
+ *   1. Amounts are exact (1e-10) until an answer is rounded, once. Its items add up to its sum.            [bill_add()]
+ *   2. An answer is stored after all its pages were read: a question that fails changes nothing.            [ask_for()]
+ *   3. An account's record says from which day on everything is stored; it is written after the days.         [apply()]
+ *   4. A day whose sum has changed is incomplete again, until two refreshes at least 8 h apart agree.      [note_day()]
+ *   5. No more pages are read in an hour than struct cost_budget has. While an account waits for the next hour, or for
+ *      Cost Explorer to come
+ *      back, the answer is what is stored, and says until when that is complete.                          [find_days()]
  *
  * A process that dies in the middle of a refresh has stored some accounts; the next one asks for the others.
  *
@@ -276,7 +277,8 @@ static int64_t now_of(const struct aws_costs *c)
 	return clock_now(c->o.clock).ms;
 }
 
-/* About as many of these accounts as the pages of this hour are enough for. q->count becomes how many that was: 0 is RC_LIMITED. */
+/* About as many of these accounts as the pages of this hour are enough for. q->count becomes how many that was: 0 is
+ * RC_LIMITED. */
 static enum rc ask_for(struct aws_costs *c, struct cost_question *q, enum kind kind, struct aws_costs_done *done,
                        struct err *e)
 {
@@ -565,7 +567,8 @@ static enum rc touch(struct session *s, void *arg, struct err *e)
 	return RC_OK;
 }
 
-/* An account that is new, together with others of the pool that are; the days before those that are stored of a known one; or those behind. */
+/* An account that is new, together with others of the pool that are; the days before those that are stored of a known
+ * one; or those behind. */
 static enum rc ask_new(struct aws_costs *c, struct look *l, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
@@ -641,8 +644,8 @@ static enum rc check(struct str account_id, int64_t from_ms, int64_t to_ms, stru
 	return RC_OK;
 }
 
-/* A day's items behind those before. Each has what the sum grows by when it is added, so that the items are the sum, and none is off by more than
- * a millionth. */
+/* A day's items behind those before. Each has what the sum grows by when it is added, so that the items are the sum,
+ * and none is off by more than a millionth. */
 static enum rc bill_add(struct cloud_bill *bill, size_t *room, const struct aws_cost_day *day, int64_t *units,
                         struct arena *a, struct err *e)
 {

@@ -1,4 +1,5 @@
-/* costs.h - the costs port by Cost Explorer: asked for all accounts together, rarely, by one node; answered from what is stored. */
+/* costs.h - the costs port by Cost Explorer: asked for all accounts together, rarely, by one node; answered from what
+ * is stored. */
 #pragma once
 
 #include "base/err.h"
@@ -25,8 +26,9 @@ struct aws_costs *aws_costs_new(const struct aws_costs_options *o);
 void              aws_costs_free(struct aws_costs *c);
 struct costs     *aws_costs_port(struct aws_costs *c);
 
-/* Ask for what may have changed, of every account that is in the pool or was asked for in the last weeks, and is due (is_wanted: or not). Those that
- * waited longest come first, as far as the pages of this hour go (struct cost_budget); the rest waits for the next one. For one node at a time. Blocks. */
+/* Ask for what may have changed, of every account that is in the pool or was asked for in the last weeks, and is due
+ * (is_wanted: or not). Those that waited longest come first, as far as the pages of this hour go (struct cost_budget);
+ * the rest waits for the next one. For one node at a time. Blocks. */
 struct aws_costs_done {
 	int64_t accounts, questions, pages, changed_days;
 	int64_t waiting;  /* accounts that were due and are left for the next hour */

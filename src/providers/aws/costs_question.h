@@ -1,4 +1,5 @@
-/* costs_question.h - one question to Cost Explorer: what some accounts spent on some days, by service. Nothing is stored. Blocks. */
+/* costs_question.h - one question to Cost Explorer: what some accounts spent on some days, by service. Nothing is
+ * stored. Blocks. */
 #pragma once
 
 #include "base/err.h"

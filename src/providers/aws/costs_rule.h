@@ -5,8 +5,8 @@
 
 enum { COST_DAY_MS = 86400000, COST_AGE_MS = COST_DAY_MS, COST_APART_MS = 8 * 3600000 };
 
-/* Days that every refresh asks for, and that the first one of a day does: Cost Explorer is late by 24 to 72 hours, and changes a month until
- * its invoice is written. */
+/* Days that every refresh asks for, and that the first one of a day does: Cost Explorer is late by 24 to 72 hours, and
+ * changes a month until its invoice is written. */
 enum { COST_RECENT_DAYS = 7, COST_WHOLE_DAYS = 45 };
 
 /* An amount in units of 1e-10, as Cost Explorer counts. More digits are rounded. False: no number, or too large. */
@@ -18,7 +18,8 @@ int64_t cost_micro(int64_t units);
 /* The midnight before, UTC. */
 int64_t cost_day(int64_t ms);
 
-/* The days that overlap [from, to): midnights of the first one and of the one behind the last. None: both are the same. */
+/* The days that overlap [from, to): midnights of the first one and of the one behind the last. None: both are the
+ * same. */
 struct cost_days {
 	int64_t first_ms, end_ms;
 };
@@ -42,7 +43,8 @@ struct cost_budget {
 int64_t cost_budget_whole(const struct cost_budget *b);
 int64_t cost_budget_left(const struct cost_budget *b, int64_t now_ms);
 
-/* How many accounts to ask for at once, about so many days, so that the answer has no more pages than these. 0: not even one. */
+/* How many accounts to ask for at once, about so many days, so that the answer has no more pages than these. 0: not
+ * even one. */
 int64_t cost_budget_fits(const struct cost_budget *b, int64_t pages, int64_t days);
 
 /* What an answer has shown. is_cut: there were more pages, which were not read. */
@@ -58,7 +60,8 @@ struct cost_known {
 	int64_t whole_ms;  /* the same of COST_WHOLE_DAYS */
 };
 
-/* Can the sum of this day be believed? It ended at least 24 h ago, and two refreshes at least 8 h apart found the same. is_settled: of a day
- * that has a record, whether they did; a day without one (NULL) costs nothing since it is asked for. What was older than COST_WHOLE_DAYS when it
- * was asked for is not asked for again, and believed. What nobody could ask for is not, however old it is. */
+/* Can the sum of this day be believed? It ended at least 24 h ago, and two refreshes at least 8 h apart found the same.
+ * is_settled: of a day that has a record, whether they did; a day without one (NULL) costs nothing since it is asked
+ * for. What was older than COST_WHOLE_DAYS when it was asked for is not asked for again, and believed. What nobody
+ * could ask for is not, however old it is. */
 bool cost_is_complete(const struct cost_known *known, int64_t day_ms, const bool *is_settled, int64_t now_ms);

@@ -2,13 +2,15 @@
 /*
  * credentials.c - temporary credentials, from STS into Secrets Manager, for one person's eyes.
  *
- * They belong to a role in the lent account, last an hour, and are replaced before they expire. They are in our memory only between two
- * calls. The secret's policy lets it be read only from the account itself, in a session of the person's permission set.
+ * They belong to a role in the lent account, last an hour, and are replaced before they expire. They are in our memory
+ * only between two calls. The secret's policy lets it be read only from the account itself, in a session of the
+ * person's permission set.
  *
  * Always true:
  *   1. No credentials are in a record, a message or the log: the calls that carry them are secret.
- *   2. The account's record is written before a secret is made and removed after it is gone: a secret is never forgotten.   [issue(), withdraw()]
- *   3. What was issued before a withdrawal is void: the role denies every token that is older.                           [void_tokens()]
+ *   2. The account's record is written before a secret is made and removed after it is gone, so that none is forgotten.
+ *      [issue(), withdraw()]
+ *   3. What was issued before a withdrawal is void: the role denies every token that is older.          [void_tokens()]
  */
 #include "providers/aws/credentials.h"
 
@@ -190,7 +192,8 @@ static enum rc put_secret(struct aws_credential_store *c, const struct aws_secre
 	return replace_value(c, s, token, value, a, e);
 }
 
-/* Readable from a session of the person's permission set in the account that the secret is about, and by nobody else there. */
+/* Readable from a session of the person's permission set in the account that the secret is about, and by nobody else
+ * there. */
 static struct str make_policy(const struct aws_credential_store *c, const struct aws_secret *s, struct arena *a)
 {
 	struct str role = str_format(a, "arn:*:iam::%.*s:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_%.*s_*",

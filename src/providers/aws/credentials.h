@@ -1,4 +1,5 @@
-/* credentials.h - the credentials port: temporary credentials of a role in the account, kept in Secrets Manager for one person. */
+/* credentials.h - the credentials port: temporary credentials of a role in the account, kept in Secrets Manager for one
+ * person. */
 #pragma once
 
 #include "base/err.h"
@@ -24,5 +25,6 @@ struct aws_credential_store *aws_credentials_new(const struct aws_credentials_op
 void                         aws_credentials_free(struct aws_credential_store *c);
 struct credentials          *aws_credentials_port(struct aws_credential_store *c);
 
-/* Replaces those that expire within a quarter of an hour. For one node at a time. All are tried; the first failure is returned. Blocks. */
+/* Replaces those that expire within a quarter of an hour. For one node at a time. All are tried; the first failure is
+ * returned. Blocks. */
 MUST_CHECK enum rc aws_credentials_renew(struct aws_credential_store *c, int64_t *ret_renewed, struct err *e);

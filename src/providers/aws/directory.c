@@ -2,13 +2,15 @@
 /*
  * directory.c - people and their roles from memory: the copy that this node has of what one of them has read.
  *
- * The stored people are many records, and one that says when they were read; it is written last. A node whose copy is from another time
- * loads all of them. The copy in memory is replaced as a whole, under a lock that is held for a look-up, never during a call.
+ * The stored people are many records, and one that says when they were read; it is written last. A node whose copy is
+ * from another time loads all of them. The copy in memory is replaced as a whole, under a lock that is held for a
+ * look-up, never during a call.
  *
  * Always true:
  *   1. find and list never wait for AWS or the store.
  *   2. Emails are compared without case.
- *   3. Somebody who is disabled, or no longer in any of the groups, is not found; but the id stays known, so that access can be revoked.
+ *   3. Somebody who is disabled, or no longer in any of the groups, is not found; but the id stays known, so that
+ *      access can be revoked.
  *   4. A directory that cannot be read leaves the last copy in force.
  *
  * Not here: how it is read (directory_read.c).

@@ -1,5 +1,5 @@
-/* directory.h - who the people are, by the groups of Identity Center: the identity port, from memory. One node reads the identity store and
- * stores what it read; all load that.
+/* directory.h - who the people are, by the groups of Identity Center: the identity port, from memory. One node reads
+ * the identity store and stores what it read; all load that.
  *
  *     aws_directory_refresh()   every few minutes, by one node at a time
  *     aws_directory_load()      every few seconds, by each node
@@ -37,8 +37,8 @@ struct identity      *aws_directory_identity(struct aws_directory *d);
 /* The source that goes first, such as the users file; NULL: none. Before anybody is looked for. */
 void aws_directory_set_next(struct aws_directory *d, struct identity *next);
 
-/* Read the groups, and describe their new members; once a day everybody. A missing group has no members; if all are missing, it fails,
- * and the last copy stays in force. Blocks. */
+/* Read the groups, and describe their new members; once a day everybody. A missing group has no members; if all are
+ * missing, it fails, and the last copy stays in force. Blocks. */
 struct aws_directory_done {
 	int64_t members, described, changed;
 };
@@ -47,14 +47,16 @@ MUST_CHECK enum rc aws_directory_refresh(struct aws_directory *d, struct aws_dir
 /* What another node has read since. Blocks, on the store alone. */
 MUST_CHECK enum rc aws_directory_load(struct aws_directory *d, struct err *e);
 
-/* Somebody signs in: who is it? Someone who is not in memory is looked up in the identity store; if not found there either, not again for a
- * minute. RC_NOT_FOUND: not there, disabled, or without a role; RC_UNAVAILABLE: the last copy is a day old. Blocks. */
+/* Somebody signs in: who is it? Someone who is not in memory is looked up in the identity store; if not found there
+ * either, not again for a minute. RC_NOT_FOUND: not there, disabled, or without a role; RC_UNAVAILABLE: the last copy
+ * is a day old. Blocks. */
 MUST_CHECK enum rc aws_directory_sign_in(struct aws_directory *d, struct str email, struct arena *a, struct caller *ret,
                                          struct err *e);
 
 /* --- names and ids, for access.c --- */
 
-/* The user with this email, even one who has left the groups. RC_NOT_FOUND: there is none. Blocks for one who is not in memory. */
+/* The user with this email, even one who has left the groups. RC_NOT_FOUND: there is none. Blocks for one who is not in
+ * memory. */
 MUST_CHECK enum rc aws_directory_user_id(struct aws_directory *d, struct str email, struct arena *a, struct str *ret,
                                          struct err *e);
 

@@ -63,5 +63,6 @@ const struct aws_person *directory_copy_find(const struct directory_copy *c, str
 /* All that is stored becomes the copy in memory, as of this time. */
 MUST_CHECK enum rc directory_reload(struct aws_directory *d, int64_t read_ms, struct err *e);
 
-/* The user with this email, read from the identity store with all groups, and stored. RC_NOT_FOUND: there is none. Blocks. */
+/* The user with this email, read from the identity store with all groups, and stored. RC_NOT_FOUND: there is none.
+ * Blocks. */
 MUST_CHECK enum rc directory_look_up(struct aws_directory *d, struct str email, struct err *e);

@@ -2,8 +2,9 @@
 /*
  * directory_read.c - reads the identity store: who is in our groups, and who they are.
  *
- * A refresh lists the members of the groups, describes those who are new (once a day everybody; many of them by ListUsers), stores those
- * who have changed, and then the record that says so. Roles need no description: they come from the lists.
+ * A refresh lists the members of the groups, describes those who are new (once a day everybody; many of them by
+ * ListUsers), stores those who have changed, and then the record that says so. Roles need no description: they come
+ * from the lists.
  *
  * Always true:
  *   1. Nothing is stored before everything was read: a refresh that fails changes nothing.          [refresh()]

@@ -1,4 +1,5 @@
-/* csp_breaker.h - a circuit breaker around another CSP: the same interface, but it stops calling when calls keep failing. */
+/* csp_breaker.h - a circuit breaker around another CSP: the same interface, but it stops calling when calls keep
+ * failing. */
 #pragma once
 
 #include <stdbool.h>

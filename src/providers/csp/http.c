@@ -123,7 +123,8 @@ static enum rc delete_url(const struct csp_http *h, struct str external_id, stru
 	return RC_OK;
 }
 
-/* 200, 204 and 404 (already gone) are done, with no body or one in JSON: a page, whatever its status, comes from somebody else on the way. */
+/* 200, 204 and 404 (already gone) are done, with no body or one in JSON: a page, whatever its status, comes from
+ * somebody else on the way. */
 static enum rc judge_deletion(struct str external_id, const struct fetch_reply *reply, struct err *e)
 {
 	CLEANUP(json_freep) json_t *body = NULL;

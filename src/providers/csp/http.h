@@ -12,7 +12,8 @@ struct csp_http_options {
 	long        total_timeout_ms;
 	const char *ca_file; /* NULL: the system's */
 
-	/* Called with the Date of each answer, in seconds since 1970, when it has one. NULL: not called. On the caller's thread. */
+	/* Called with the Date of each answer, in seconds since 1970, when it has one. NULL: not called. On the
+	 * caller's thread. */
 	void (*on_date)(int64_t sec, void *arg);
 	void *on_date_arg;
 };

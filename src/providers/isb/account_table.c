@@ -2,11 +2,13 @@
 /*
  * account_table.c - reads and changes the account table of an Innovation Sandbox.
  *
- * An item has the key awsAccountId and, among others, status and name. We read strongly consistent, and write with a condition on the status:
- * an UpdateItem of that one attribute, or a DeleteItem. We ask only for those three attributes: a policy may allow no others. So nothing that
- * the other system keeps there is lost, no attribute is added, and a change that it made after our look is not overwritten.
+ * An item has the key awsAccountId and, among others, status and name. We read strongly consistent, and write with a
+ * condition on the status: an UpdateItem of that one attribute, or a DeleteItem. We ask only for those three
+ * attributes: a policy may allow no others. So nothing that the other system keeps there is lost, no attribute is
+ * added, and a change that it made after our look is not overwritten.
  *
- * The other system itself writes whole items without a condition; what it writes after us wins. The guard has to correct that.
+ * The other system itself writes whole items without a condition; what it writes after us wins. The guard has to
+ * correct that.
  */
 #include "providers/isb/account_table.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * archive.c - both data sets of a tenant as two compressed files in archives/TENANT/NAME, and back. A list of the people of its pool lies beside
- * them, to be read by people.
+ * archive.c - both data sets of a tenant as two compressed files in archives/TENANT/NAME, and back. A list of the
+ * people of its pool lies beside them, to be read by people.
  *
  * Always true:
- *   1. An archive that is there is whole: it is made under another name, read through once, and renamed.           [local_archive()]
- *   2. What was archived is brought back by the tenant's own users, in the system and in the database: an archive can do no more than they.
+ *   1. An archive that is there is whole: it is made under another name, read through once, and renamed.
+ *      [local_archive()]
+ *   2. What was archived is brought back by the tenant's own users, in the system and in the database: an archive can
+ *      do no more than they.
  */
 #include <errno.h>
 #include <fcntl.h>

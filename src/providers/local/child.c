@@ -3,9 +3,11 @@
  * child.c - one server program: its lock, its processes, its answers.
  *
  * Always true:
- *   1. The file is empty from the moment the lock is taken until the child itself has written its number: nobody reads the number of an older
- *      one while the lock is held.                                                                                  [child_start()]
- *   2. A group is killed only while the lock is held, that is, while a process of it lives and its number is its own.  [child_kill()]
+ *   1. The file is empty from the moment the lock is taken until the child itself has written its number: nobody reads
+ *      the number of an older
+ *      one while the lock is held.                                                                      [child_start()]
+ *   2. A group is killed only while the lock is held, that is, while a process of it lives and its number is its own.
+ *      [child_kill()]
  */
 #include "providers/local/child.h"
 

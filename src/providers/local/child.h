@@ -1,9 +1,10 @@
-/* child.h - a server program that outlives us: started once, found again after a crash of ours, asked whether it answers, ended with all of its
- * processes.
+/* child.h - a server program that outlives us: started once, found again after a crash of ours, asked whether it
+ * answers, ended with all of its processes.
  *
- * A child holds the lock of its file (an open file description's lock, as in decision 16): every process that it starts inherits it. So while
- * the lock is held, some process of the group lives, and the group's number, which is in the file, cannot belong to anybody else; when the lock is
- * free, nothing of the child is left. There are never two of one child: the second does not get the lock. */
+ * A child holds the lock of its file (an open file description's lock, as in decision 16): every process that it starts
+ * inherits it. So while the lock is held, some process of the group lives, and the group's number, which is in the
+ * file, cannot belong to anybody else; when the lock is free, nothing of the child is left. There are never two of one
+ * child: the second does not get the lock. */
 #pragma once
 
 #include <sys/types.h>
@@ -72,7 +73,8 @@ void child_signal(const struct child *c, int number); /* its first process */
 void child_kill(const struct child *c);               /* all of them */
 void child_forget(struct child *c);                   /* it is gone: closes what is open */
 
-/* Ask whether it answers; false: it cannot be asked. Then, when its connection is readable: 1 it answered, 0 not yet, -1 it will not. */
+/* Ask whether it answers; false: it cannot be asked. Then, when its connection is readable: 1 it answered, 0 not yet,
+ * -1 it will not. */
 bool child_ask(struct child *c, struct str socket);
 int  child_hear(struct child *c);
 void child_hang_up(struct child *c);

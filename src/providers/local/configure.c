@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* configure.c - installs WordPress by php/configure.php, tells it of the identity pool, and brings a change of its size to the tasks. */
+/* configure.c - installs WordPress by php/configure.php, tells it of the identity pool, and brings a change of its size
+ * to the tasks. */
 #include <unistd.h>
 
 #include "base/json.h"
@@ -27,8 +28,9 @@ static bool has_ended_well(struct str out)
 }
 
 /*
- * The installer is many statements, and may be killed between any two of them; WordPress calls itself installed after the first few. So we
- * remember whether it ever came to its end, and until then each attempt begins with an empty database.
+ * The installer is many statements, and may be killed between any two of them; WordPress calls itself installed after
+ * the first few. So we remember whether it ever came to its end, and until then each attempt begins with an empty
+ * database.
  */
 enum rc site_install(struct local *l, struct site *s, const struct instance_spec *spec, bool is_restored, struct err *e)
 {

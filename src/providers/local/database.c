@@ -2,8 +2,9 @@
 /*
  * database.c - one private mariadbd on a Unix socket, and a database with a user of its own for each tenant.
  *
- * We talk to it with the client program, by its input: see docs/decisions/0035. The administrator is whoever we are, known by the socket; the
- * tenants' users have passwords. The server is given hashes of these only, so neither it nor any log of it has seen one.
+ * We talk to it with the client program, by its input: see docs/decisions/0035. The administrator is whoever we are,
+ * known by the socket; the tenants' users have passwords. The server is given hashes of these only, so neither it nor
+ * any log of it has seen one.
  */
 #include <errno.h>
 #include <glob.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fastcgi.c - a FastCGI request as constant bytes: records of version 1, request 1, for a responder that closes the connection. */
+/* fastcgi.c - a FastCGI request as constant bytes: records of version 1, request 1, for a responder that closes the
+ * connection. */
 #include "providers/local/fastcgi.h"
 
 #define RECORD(type, length) "\1" type "\0\1\0" length "\0\0"

@@ -3,8 +3,8 @@
  * files.c - files and folders.
  *
  * Always true:
- *   1. A file that is there is whole: it is written under another name, then renamed.                              [file_write()]
- *   2. No link that a tenant made is ever followed.                                                                [remove_below()]
+ *   1. A file that is there is whole: it is written under another name, then renamed.                    [file_write()]
+ *   2. No link that a tenant made is ever followed.                                                    [remove_below()]
  */
 #include "providers/local/files.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identity.c - tenants' identity pools: php/identity.php, an OpenID provider in a php-fpm of its own, below /identity/TENANT/ on the router.
+ * identity.c - tenants' identity pools: php/identity.php, an OpenID provider in a php-fpm of its own, below
+ * /identity/TENANT/ on the router.
  *
- * It has a user of its own, so no tenant's code gets at a pool, and the provider at no tenant's site. See docs/decisions/0037 for why it is ours.
+ * It has a user of its own, so no tenant's code gets at a pool, and the provider at no tenant's site. See
+ * docs/decisions/0037 for why it is ours.
  */
 #include <signal.h>
 #include <sys/stat.h>

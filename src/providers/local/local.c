@@ -3,7 +3,7 @@
  * local.c - opens and closes the driver; the port's calls that are the same for all resources.
  *
  * The folder:
- *   tenants/     what there is of each tenant (sites.c)          secrets/    encrypted (secret.c); master.key opens them
+ *   tenants/     what there is of each tenant (sites.c)          secrets/    encrypted by master.key (secret.c)
  *   www/tenant/  the sites: code by links, wp-content (storage.c, workers.c)
  *   mariadb/     the database (database.c)                        nginx/, routes/   the router (route.c)
  *   pools/       php-fpm's settings (workers.c)                   identity/   pools of people (identity.c)
@@ -96,7 +96,8 @@ static enum rc unmake(struct local *l, struct site *s, enum instance_resource ki
 	return site_save(l, s, e);
 }
 
-/* A complete resource stays with its instance; one that was begun for another instance and never completed makes room. */
+/* A complete resource stays with its instance; one that was begun for another instance and never completed makes
+ * room. */
 static enum rc make_room(struct local *l, struct site *s, enum instance_resource kind, struct err *e)
 {
 	bool    exists = false;

@@ -25,7 +25,8 @@ enum {
 
 #define WORDPRESS_CODE "/usr/share/wordpress"
 
-/* A tenant's site: what of it there is, or is to be. Stored in tenants/TENANT.json before anything of it is made, and until nothing of it is left. */
+/* A tenant's site: what of it there is, or is to be. Stored in tenants/TENANT.json before anything of it is made, and
+ * until nothing of it is left. */
 struct site {
 	struct site    *next;
 	pthread_mutex_t busy; /* one operation at a time */
@@ -149,7 +150,8 @@ struct str         task_log(const struct local *l, const struct site *s, unsigne
 
 /* --- configure.c --- */
 
-/* WordPress where it is not, and its settings; of what was restored, the administrator gets the password of the secret. */
+/* WordPress where it is not, and its settings; of what was restored, the administrator gets the password of the
+ * secret. */
 MUST_CHECK enum rc site_install(struct local *l, struct site *s, const struct instance_spec *spec, bool is_restored,
                                 struct err *e);
 

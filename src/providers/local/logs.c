@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * logs.c - what a tenant's tasks wrote: php-fpm's own words, PHP's errors, and a line for each request, without its query.
+ * logs.c - what a tenant's tasks wrote: php-fpm's own words, PHP's errors, and a line for each request, without its
+ * query.
  *
  * Every line begins with "[16-Nov-2026 13:36:22" in UTC; one that does not belongs to the line before.
  */

@@ -2,10 +2,11 @@
 /*
  * people.c - who is in a tenant's identity pool; php/pool.php keeps them, a file for each.
  *
- * The password that a person is added with is good for one sign-in within a week, at which the person chooses another: see php/identity.php.
+ * The password that a person is added with is good for one sign-in within a week, at which the person chooses another:
+ * see php/identity.php.
  *
- * Always true: somebody who was removed is no longer signed in to the site. The tenant's own database user ends the sessions, because what is in
- * the database is up to the tenant. [end_sessions()]
+ * Always true: somebody who was removed is no longer signed in to the site. The tenant's own database user ends the
+ * sessions, because what is in the database is up to the tenant. [end_sessions()]
  */
 #include "base/json.h"
 #include "providers/local/local_private.h"

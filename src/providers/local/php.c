@@ -2,8 +2,9 @@
 /*
  * php.c - our programs in PHP: written into php/ at every start, run with what they need on their input, as JSON.
  *
- * And WordPress, compiled once for all: a page of a task that has just started costs a third with it. The folder is ours, so tenants' code reads
- * it and cannot change it; it is named after the times of PHP and WordPress, so an update makes another.
+ * And WordPress, compiled once for all: a page of a task that has just started costs a third with it. The folder is
+ * ours, so tenants' code reads it and cannot change it; it is named after the times of PHP and WordPress, so an update
+ * makes another.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -2,12 +2,15 @@
 /*
  * route.c - one private nginx; a tenant's route is two files: where its tasks are, which never changes, and the rule.
  *
- * Ten sockets are named for each tenant, whatever the number of tasks: nginx passes over those that are not there, so scaling needs no reload. It
- * counts no failures of them; supervise.c decides who serves. Buffers take whole pages, so that a reload cuts none short.
+ * Ten sockets are named for each tenant, whatever the number of tasks: nginx passes over those that are not there, so
+ * scaling needs no reload. It counts no failures of them; supervise.c decides who serves. Buffers take whole pages, so
+ * that a reload cuts none short.
  *
- * nginx may read the files of all tenants, but a tenant's link cannot lead it to those of another: it follows a link only to files of the link's owner.
+ * nginx may read the files of all tenants, but a tenant's link cannot lead it to those of another: it follows a link
+ * only to files of the link's owner.
  *
- * A reload is over when nginx answers with the number of the new settings, on a socket of its own that nobody else can reach.
+ * A reload is over when nginx answers with the number of the new settings, on a socket of its own that nobody else can
+ * reach.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -164,7 +167,8 @@ static bool are_leaving(struct str workers, struct arena *a)
 	return true;
 }
 
-/* Over when new processes answer and, where it matters, the old ones accept no connections: nginx tells them a tenth of a second later. */
+/* Over when new processes answer and, where it matters, the old ones accept no connections: nginx tells them a tenth of
+ * a second later. */
 static enum rc reload(struct local *l, bool waits_for_old, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };

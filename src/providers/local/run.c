@@ -2,8 +2,8 @@
 /*
  * run.c - programs that are waited for.
  *
- * Secrets go in by the input or the environment, never by the arguments, which everybody on the machine can read. What a program says on
- * standard error becomes the message of the failure: its last line.
+ * Secrets go in by the input or the environment, never by the arguments, which everybody on the machine can read. What
+ * a program says on standard error becomes the message of the failure: its last line.
  */
 #include "providers/local/run.h"
 

@@ -2,8 +2,8 @@
 /*
  * secret.c - a tenant's passwords and keys, encrypted in secrets/TENANT.
  *
- * XChaCha20-Poly1305 of libsodium under the key in master.key (mode 600); the tenant's id is authenticated with it, so a file under another
- * tenant's name does not open. A file: 24 bytes of nonce, then what was encrypted.
+ * XChaCha20-Poly1305 of libsodium under the key in master.key (mode 600); the tenant's id is authenticated with it, so
+ * a file under another tenant's name does not open. A file: 24 bytes of nonce, then what was encrypted.
  */
 #include <sodium.h>
 #include <sys/stat.h>

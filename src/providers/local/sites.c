@@ -2,8 +2,8 @@
 /*
  * sites.c - the list of tenants' sites, in memory and as files; names made of a tenant's id.
  *
- * Always true: a resource is written down before anything of it is made, and struck out when nothing of it is left. So the files name everything
- * that there may be.
+ * Always true: a resource is written down before anything of it is made, and struck out when nothing of it is left. So
+ * the files name everything that there may be.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -53,7 +53,8 @@ struct str site_url(const struct local *l, const struct site *s, struct arena *a
 	return str_format(a, "%.*s/tenant/%s", STR_ARG(l->origin), s->tenant);
 }
 
-/* tenant_PART_HASH: of ids that begin alike, or differ only in the prefix, each has its own; MySQL's 32 bytes are enough. */
+/* tenant_PART_HASH: of ids that begin alike, or differ only in the prefix, each has its own; MySQL's 32 bytes are
+ * enough. */
 struct str site_user(const struct site *s, struct arena *a)
 {
 	struct str id = str_from(s->tenant);

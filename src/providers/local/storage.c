@@ -2,8 +2,9 @@
 /*
  * storage.c - a tenant's files: wp-content, in the code tree of the tenant's site.
  *
- * The tree belongs to nginx's user and the tenant's group, mode 550: these two may enter it, no other tenant; and the tenant's own code may change
- * nothing in it but wp-content, which is the tenant's. What works inside wp-content works as the tenant, never as root.
+ * The tree belongs to nginx's user and the tenant's group, mode 550: these two may enter it, no other tenant; and the
+ * tenant's own code may change nothing in it but wp-content, which is the tenant's. What works inside wp-content works
+ * as the tenant, never as root.
  */
 #include <errno.h>
 #include <sys/stat.h>

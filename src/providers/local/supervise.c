@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * supervise.c - the thread that brings all children to where they should be: started, ended, started anew when they died or do not answer.
+ * supervise.c - the thread that brings all children to where they should be: started, ended, started anew when they
+ * died or do not answer.
  *
- * It knows what should be (is_wanted, a generation) and what is (the child's state), and closes the gap; so it does the same after a scaling, a
- * death, or a start with children of the process before. It never waits for one child while another needs it.
+ * It knows what should be (is_wanted, a generation) and what is (the child's state), and closes the gap; so it does the
+ * same after a scaling, a death, or a start with children of the process before. It never waits for one child while
+ * another needs it.
  *
  * Always true:
  *   1. Only this thread starts and ends children, with the mutex held.
- *   2. A task whose socket nginx knows serves all who came before it goes: the socket gets another name, a question of ours is put behind the last
- *      that waits there, and when it is answered the task is told to end.                                              [begin_stop()]
- *   3. Of a site whose tasks are replaced at most one is away.                                                         [may_replace()]
+ *   2. A task whose socket nginx knows serves all who came before it goes: the socket gets another name, a question of
+ *      ours is put behind the last
+ *      that waits there, and when it is answered the task is told to end.                                [begin_stop()]
+ *   3. Of a site whose tasks are replaced at most one is away.                                          [may_replace()]
  */
 #include <errno.h>
 #include <poll.h>

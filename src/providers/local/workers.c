@@ -2,8 +2,8 @@
 /*
  * workers.c - a tenant's tasks: the code tree, wp-config.php, and php-fpm masters with a socket each.
  *
- * The code is the package's, by links. They resolve to the package's folder, so a file that is put before every script says where WordPress is
- * (ABSPATH); without it WordPress would read the package's own settings.
+ * The code is the package's, by links. They resolve to the package's folder, so a file that is put before every script
+ * says where WordPress is (ABSPATH); without it WordPress would read the package's own settings.
  */
 #include <dirent.h>
 #include <errno.h>

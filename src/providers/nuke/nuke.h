@@ -25,7 +25,8 @@ struct nuke_options {
 	int64_t wait_retries; /* rounds (of 5 s) in which nothing moves before aws-nuke gives up */
 	const char *(*env)(const char *name);
 
-	/* The role's credentials in an account, for as long as a run may last; NULL: our own credentials assume it by sts. */
+	/* The role's credentials in an account, for as long as a run may last; NULL: our own credentials assume it by
+	 * sts. */
 	enum rc (*assume)(void *arg, struct str account_id, struct arena *a, struct aws_credentials *ret,
 	                  struct err *e);
 	void *assume_arg;

@@ -9,7 +9,8 @@
  *     time="..." level=error msg="Listing SQSQueue failed:\n    AccessDenied: ..."
  *     Error: failed
  *
- * The exit code alone cannot be trusted: if it may not list a kind of resource, it counts none of them, and the code is 0.
+ * The exit code alone cannot be trusted: if it may not list a kind of resource, it counts none of them, and the code is
+ * 0.
  *
  * A resource that failed is named in every round: it is kept once, and dropped when a later round removes it. Lists are
  * limited; counts are not. A line longer than NUKE_LINE_MAX is cut there.

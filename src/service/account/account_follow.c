@@ -10,8 +10,8 @@
  *   1. One saga at a time follows an account, the one with follow_number. The end of any other changes nothing.
  *      [on_end()]
  *   2. placed_ou and granted change only at the end of a saga that is done, or when a scan has seen where it is.
- *   3. A saga that fails leads to quarantine, which is reached from anywhere; if the one to Quarantine or Exit fails, it
- *      stays parked, and nothing starts after it. So there is no loop. [note_failure()]
+ *   3. A saga that fails leads to quarantine, which is reached from anywhere; if the one to Quarantine or Exit fails,
+ *      it stays parked, and nothing starts after it. So there is no loop. [note_failure()]
  *
  * is_following with a saga that is over (parked, or unknown to this program) does not prevent the next one.
  *

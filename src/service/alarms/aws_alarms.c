@@ -2,7 +2,8 @@
 /*
  * aws_alarms.c - alarms about what is read from AWS for all nodes: costs, people.
  *
- * That a refresh fails is told by its job (job-failing). These say what it means when it lasts, from what was read last.
+ * That a refresh fails is told by its job (job-failing). These say what it means when it lasts, from what was read
+ * last.
  */
 #include "service/alarms/alarms.h"
 

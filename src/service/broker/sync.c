@@ -14,7 +14,7 @@
  */
 #include <stdlib.h>
 
-#include "base/arena.h"
+#include "base/grow.h"
 #include "kernel/alarm/node.h"
 #include "service/broker/passes.h"
 #include "service/broker/records.h"
@@ -82,14 +82,7 @@ static struct listed *find_listed(struct sync *y, struct str id)
 
 static void id_list_add(struct sync *y, struct id_list *l, struct str id)
 {
-	if (l->count == l->room) {
-		struct str *old = l->ids;
-
-		l->room = l->room ? l->room * 2 : 64;
-		l->ids = arena_alloc(&y->arena, l->room * sizeof(*l->ids));
-		if (l->count)
-			memcpy(l->ids, old, l->count * sizeof(*old));
-	}
+	l->ids = arena_grow(&y->arena, l->ids, l->count, &l->room, sizeof(*l->ids));
 	l->ids[l->count++] = str_dup(&y->arena, id);
 }
 

@@ -351,7 +351,18 @@ static enum rc add_live(const struct page *page, struct arena *a, void *arg, str
 			live->capacity = live->capacity ? 2 * live->capacity : PAGE;
 			live->leases = mem_resize(live->leases, live->capacity * sizeof(live->leases[0]));
 		}
-		record_copy(&lease_type, &live->leases[live->count++], l, m->r->arena);
+		live->leases[live->count++] = (struct lease){ .uuid = str_dup(m->r->arena, l->uuid),
+			                                      .status = l->status,
+			                                      .user_email = str_dup(m->r->arena, l->user_email),
+			                                      .template_name = str_dup(m->r->arena, l->template_name),
+			                                      .account_id = str_dup(m->r->arena, l->account_id),
+			                                      .cost_group = str_dup(m->r->arena, l->cost_group),
+			                                      .start_ms = l->start_ms,
+			                                      .expires_ms = l->expires_ms,
+			                                      .cost = l->cost,
+			                                      .cost_at_ms = l->cost_at_ms,
+			                                      .rate_from_ms = l->rate_from_ms,
+			                                      .rate_from_cost = l->rate_from_cost };
 	}
 	return live->count > REPORT_LEASES_MAX
 	               ? err_set(e, RC_TOO_LARGE, "more than %d leases are in use", REPORT_LEASES_MAX)

@@ -60,7 +60,8 @@ struct cost_report {
 /* RC_TOO_LARGE: too many groups, or more dollars than can be counted. */
 MUST_CHECK enum rc cost_report_add(struct cost_report *r, struct str group, int64_t micro_usd, struct err *e);
 
-/* Texts as cells, with a comma behind each: quoted where needed; what a spreadsheet would compute gets an apostrophe. */
+/* Texts as cells, with a comma behind each: quoted where needed; what a spreadsheet would compute gets an
+ * apostrophe. */
 void csv_add_cells(struct buf *b, const struct str *cells, size_t count);
 
 /* The first day and the last of [from, to), and a comma behind each. */

@@ -3,8 +3,8 @@
  * reports.c - the queue that makes statements and the monthly cost report.
  *
  * StatementDue, from a timer, asks what the account spent, by service and day, and stores it; the statement's timer is
- * then set for what comes next, finally for its removal. CostReportDue makes the report of a month and tells that it can
- * be fetched; the table is not stored, because it is made again, with later figures, whenever somebody asks for it.
+ * then set for what comes next, finally for its removal. CostReportDue makes the report of a month and tells that it
+ * can be fetched; the table is not stored, because it is made again, with later figures, whenever somebody asks for it.
  *
  * The cloud is asked between two transactions [call_reports()]; all effects are in the one that removes the delivery
  * [settle_reports()]. What fails on its last try is reported as failed, and the next timer is armed anyway: a statement

@@ -7,9 +7,9 @@
  * the account's cooldown is over or, if nothing reports that, after some days (final). It is checked twice more, after
  * ten and forty days, and amended if its hash differs.
  *
- * The window has eight hours of padding on both sides, rounded to days, for costs that are booked early or late. It ends
- * after the lease's end or, when a cooldown says when the account was clean, after that. The windows of two leases of
- * one account never overlap when 40 hours are between them.
+ * The window has eight hours of padding on both sides, rounded to days, for costs that are booked early or late. It
+ * ends after the lease's end or, when a cooldown says when the account was clean, after that. The windows of two leases
+ * of one account never overlap when 40 hours are between them.
  *
  * The cost report of a month must find the leases of that month, not all that ever ended, and must not miss those whose
  * records are gone. So the transaction that ends a lease leaves a share in every month in which it has a midnight. The

@@ -2,8 +2,8 @@
 /*
  * explain_sandbox.c - a sandbox of the broker in words: who has it and until when, or how its deletion goes.
  *
- * Sandboxes keep seconds; everything here is in milliseconds. In every state but available a job does what happens next,
- * so "next" is its next run; a deletion may also wait for its own time, or for the circuit to the vendor.
+ * Sandboxes keep seconds; everything here is in milliseconds. In every state but available a job does what happens
+ * next, so "next" is its next run; a deletion may also wait for its own time, or for the circuit to the vendor.
  */
 #include "domain/sandbox.h"
 #include "kernel/kernel.h"

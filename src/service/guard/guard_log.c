@@ -3,8 +3,8 @@
  * guard_log.c - the guard's own account of what it does: events, log lines, counts.
  *
  * The event is in the commit of what it tells about; a queue then writes the line and the count. So a line is never
- * about something that was not done, but may be there twice after a conflict, with the same event id. Actions and fields
- * have the names that operators of the previous tool use in their searches.
+ * about something that was not done, but may be there twice after a conflict, with the same event id. Actions and
+ * fields have the names that operators of the previous tool use in their searches.
  *
  * Events of the organisation's audit trail are only counted here, because such trails fail by going silent.
  */

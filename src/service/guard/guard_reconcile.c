@@ -13,8 +13,8 @@
  *   3. The same missed move is told once: its id is made of the account and of when it was last seen before it.
  *      [tell_guard()]
  *
- * A cleanup that begins and ends between two passes is recognised by the lease before it. The account may also have been
- * moved by hand, and that event may be under way, so the pass waits for a while. [see_exit()]
+ * A cleanup that begins and ends between two passes is recognised by the lease before it. The account may also have
+ * been moved by hand, and that event may be under way, so the pass waits for a while. [see_exit()]
  *
  * Not here: what is wrong (domain/discrepancy.c).
  */

@@ -11,8 +11,8 @@
  *   3. A hold closes by its own id, at its own time: an old timer closes nothing else.                      [on_due()]
  *   4. A cleanup that is not followed by a rest leaves a closed hold that says why.                      [hold_rest()]
  *
- * A failure closes nothing: the account stays in cooldown, the timer's delivery is tried again, and the reconciler finds
- * what is overdue.
+ * A failure closes nothing: the account stays in cooldown, the timer's delivery is tried again, and the reconciler
+ * finds what is overdue.
  *
  * Not here: how long a hold is (domain/hold.c), moving an account (account_follow.c; guard.c for those of others).
  */

@@ -2,9 +2,9 @@
 /*
  * instance_ecs.c - events of the container service.
  *
- * An event is a hint, not the truth: the tasks are counted before a state follows from it. It is about the tenant in its
- * tag bbws:tenant-id or, without that tag, about the instance whose workers have the name of its service. An event that
- * is older than the last one is ignored. [instance_call_ecs(), instance_settle_ecs()]
+ * An event is a hint, not the truth: the tasks are counted before a state follows from it. It is about the tenant in
+ * its tag bbws:tenant-id or, without that tag, about the instance whose workers have the name of its service. An event
+ * that is older than the last one is ignored. [instance_call_ecs(), instance_settle_ecs()]
  */
 #include "base/arena.h"
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * instance_people.c - who may sign in to a tenant's site, as far as we keep it: the pool itself is the driver's, here is
- * only whether it can be changed now, and the event of it.
+ * instance_people.c - who may sign in to a tenant's site, as far as we keep it: the pool itself is the driver's, here
+ * is only whether it can be changed now, and the event of it.
  *
  * The event is stored before the caller hears of the change, so nobody has a password that nothing tells of. It comes
  * behind the change: after a crash between them somebody may have been added without it, and nobody knows his password.

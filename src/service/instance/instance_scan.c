@@ -5,8 +5,8 @@
  *
  * A resource of no live instance is an orphan. A pass only reports it; a person's call removes it. Even then it is not
  * deleted where it is found, because it might belong to a new instance by then: the tenant gets a FAILED record for it,
- * which is removed like any other. Meanwhile the tenant can have no other instance, and data is archived first. [adopt()]
- * An instance at rest that lacks a resource is only reported: a person decides what to do.
+ * which is removed like any other. Meanwhile the tenant can have no other instance, and data is archived first.
+ * [adopt()] An instance at rest that lacks a resource is only reported: a person decides what to do.
  *
  * Always true, of what is removed [judge()]:
  *   1. A scan saw all its kinds an hour ago or earlier, so nothing of it is younger, whatever a driver knows of ages.

@@ -2,12 +2,12 @@
 /*
  * instance_table.c - instances as the document's table {env}-tenant-resources has them, for other programs to read.
  *
- * One item for each tenant, TENANT#{id} / INSTANCE, with the attributes of the document, followed by those that it lacks;
- * and one for each resource, TENANT#{id}#INSTANCE / RESOURCE#{type}. The document's index is keyed by the tenant, so it
- * cannot list by state; here its keys are STATE#{state} and {updatedAt}#{tenant}.
+ * One item for each tenant, TENANT#{id} / INSTANCE, with the attributes of the document, followed by those that it
+ * lacks; and one for each resource, TENANT#{id}#INSTANCE / RESOURCE#{type}. The document's index is keyed by the
+ * tenant, so it cannot list by state; here its keys are STATE#{state} and {updatedAt}#{tenant}.
  *
- * A tenant's item is about the last instance. A removed one still changes (its archives expire) when the tenant may have
- * a new one: so it is written when it is removed, and never later. [is_shown()]
+ * A tenant's item is about the last instance. A removed one still changes (its archives expire) when the tenant may
+ * have a new one: so it is written when it is removed, and never later. [is_shown()]
  */
 #include "service/instance/instance_records.h"
 

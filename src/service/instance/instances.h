@@ -2,8 +2,8 @@
  * queues and passes behind them.
  *
  * A command is one transaction: it changes the record by the domain's table, stores the operation, and starts the saga
- * that does the work outside. The end of the saga changes the record again, and emits one event. Only instance_steps.c
- * knows the driver. */
+ * that does the work outside. The end of the saga changes the record again, and emits one event. What
+ * sagas do with the driver is in instance_steps.c. */
 #pragma once
 
 #include "base/str.h"
@@ -179,8 +179,8 @@ enum orphan_verdict {
 extern const char *const orphan_verdict_names[ORPHAN_VERDICT_COUNT];
 
 /* Compare what the driver holds with the records. SCAN_KEEPS stores what it found, for the alarm and for the next scan.
- * SCAN_REMOVES also removes orphans that were seen an hour ago, with an archive; SCAN_REMOVES_UNARCHIVED also those whose
- * data cannot be archived. */
+ * SCAN_REMOVES also removes orphans that were seen an hour ago, with an archive; SCAN_REMOVES_UNARCHIVED also those
+ * whose data cannot be archived. */
 enum instance_scan_mode { SCAN_LOOKS, SCAN_KEEPS, SCAN_REMOVES, SCAN_REMOVES_UNARCHIVED };
 MUST_CHECK enum rc instance_scan(const struct instance_world *w, enum instance_scan_mode mode, struct str actor,
                                  struct arena *a, struct instance_scan_result *ret, struct err *e);

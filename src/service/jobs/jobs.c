@@ -2,9 +2,9 @@
 /*
  * jobs.c - runs the passes that are due.
  *
- * When a job is due is stored (see job_schedule.c). The kernel's queue hands it to one node at a time, with a claim that
- * expires when the node is silent. Here the pass runs between two transactions: one that stores its beginning, and one
- * that removes the delivery, stores the outcome and arms the next timer. A pass that fails has run: its delivery is
+ * When a job is due is stored (see job_schedule.c). The kernel's queue hands it to one node at a time, with a claim
+ * that expires when the node is silent. Here the pass runs between two transactions: one that stores its beginning, and
+ * one that removes the delivery, stores the outcome and arms the next timer. A pass that fails has run: its delivery is
  * done. A pass that was stopped, because this node ends or has lost its claim, has not: the delivery stays, and the job
  * is run again, here or on another node.
  *

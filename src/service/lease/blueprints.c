@@ -2,9 +2,9 @@
 /*
  * blueprints.c - the records of blueprints, and who may still need one.
  *
- * Each change is one transaction with its event (BlueprintCreated, BlueprintChanged, BlueprintDeleted). A blueprint that
- * a template names is not deleted; there are few templates, and all are looked at. A template that is stored at the same
- * moment reads the blueprint in its own transaction: one of the two is run again.
+ * Each change is one transaction with its event (BlueprintCreated, BlueprintChanged, BlueprintDeleted). A blueprint
+ * that a template names is not deleted; there are few templates, and all are looked at. A template that is stored at
+ * the same moment reads the blueprint in its own transaction: one of the two is run again.
  *
  * Not here: deploying. There is no provider of stack sets; blueprints are kept for those who have one.
  */

@@ -11,9 +11,9 @@
  *   2. Nobody waits while an account is free: a free account wakes the queue "line" [line_poke()], and so does every
  *      newcomer. So of two that do not see each other, it does not matter which commits first.
  *
- * An estimate is the time at which enough accounts will have come back: leases end at their end at the latest, a cleanup
- * takes about CLEANUP_MS, and then accounts rest; those in cooldown now have a known end. Of more than ESTIMATE_LEASES
- * leases it looks at that many, and is then too late rather than too early.
+ * An estimate is the time at which enough accounts will have come back: leases end at their end at the latest, a
+ * cleanup takes about CLEANUP_MS, and then accounts rest; those in cooldown now have a known end. Of more than
+ * ESTIMATE_LEASES leases it looks at that many, and is then too late rather than too early.
  */
 #include <assert.h>
 #include <stdlib.h>

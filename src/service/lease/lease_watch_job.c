@@ -2,8 +2,8 @@
 /*
  * lease_watch_job.c - time and money: what happens when a lease reaches a threshold, its end or its budget.
  *
- * Two ways lead to the same rule (domain/lease_watch.c): a timer of the lease, exact to the second, with the known cost;
- * and the monitor's pass, which asks for the cost of every lease in use.
+ * Two ways lead to the same rule (domain/lease_watch.c): a timer of the lease, exact to the second, with the known
+ * cost; and the monitor's pass, which asks for the cost of every lease in use.
  *
  * Always true:
  *   1. The lease is read again in the transaction that decides; what was read before served only to ask for its cost.

@@ -4,8 +4,8 @@
  *
  * Each function is one transaction: it loads, lets the domain decide, stores, and emits events. Who may call it is
  * decided in http/, except for two things that need the template: plain users do not see private templates, and nobody
- * assigns a lease to himself. A lease for oneself is a request, also for a manager: the rules decide, and where they ask
- * for a person, that is somebody else unless the policy allows self-approval. [decide()]
+ * assigns a lease to himself. A lease for oneself is a request, also for a manager: the rules decide, and where they
+ * ask for a person, that is somebody else unless the policy allows self-approval. [decide()]
  *
  * Not here: reviews (lease_review.c), the line (lease_line.c), what time and costs do (lease_watch_job.c).
  */

@@ -21,9 +21,9 @@
 /* --- leases --- */
 
 /* Request a lease, for oneself or (assigned) for another. Approved at once when the template or the assignment says so:
- * then an account is claimed or, when none is free, the lease waits in line (queued_ms). RC_NOT_FOUND: no such template,
- * or a private one that the caller may not see; RC_CONFLICT: the owner has the maximum; RC_DENIED: for somebody else, or
- * a rule denies it. */
+ * then an account is claimed or, when none is free, the lease waits in line (queued_ms). RC_NOT_FOUND: no such
+ * template, or a private one that the caller may not see; RC_CONFLICT: the owner has the maximum; RC_DENIED: for
+ * somebody else, or a rule denies it. */
 struct lease_request {
 	struct caller        by;
 	const struct policy *policy;

@@ -93,7 +93,8 @@ void pass_count(struct pass_result *r, const char *name, int64_t value, enum met
 /* False: stop now. */
 bool pass_wait(const struct pass *p, int64_t ms);
 
-/* Between two groups: RC_UNAVAILABLE when it should stop (the server ends, another node has taken over). NULL: never. */
+/* Between two groups: RC_UNAVAILABLE when it should stop (the server ends, another node has taken over). NULL:
+ * never. */
 MUST_CHECK enum rc pass_go_on(const struct pass *p, struct err *e);
 
 /* Each page of the query, read on a snapshot, or each of its records; ends when it should stop. The page lives during

@@ -2,9 +2,9 @@
 /*
  * policy_document.c - the table of keys, and how a document is read by it.
  *
- * Reading does not stop at the first mistake: each problem is listed with its dotted path and what would be right. A text
- * that is not YAML is one problem, "input". Where a truth value is expected, yes, no, on and off are accepted too, as in
- * older YAML; everywhere else they are text.
+ * Reading does not stop at the first mistake: each problem is listed with its dotted path and what would be right. A
+ * text that is not YAML is one problem, "input". Where a truth value is expected, yes, no, on and off are accepted too,
+ * as in older YAML; everywhere else they are text.
  *
  * Always true: after a reading without problems every key of the document has a value within its row's limits.
  *

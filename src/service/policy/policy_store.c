@@ -2,9 +2,9 @@
 /*
  * policy_store.c - transactions on the operator's documents.
  *
- * The text is stored as it was given, with its comments, and read whenever it is needed. A change names the version that
- * it is based on, so of two people who edit at the same time the second is refused. Each change is an event in the same
- * commit: who, which versions, which keys; these events are the history.
+ * The text is stored as it was given, with its comments, and read whenever it is needed. A change names the version
+ * that it is based on, so of two people who edit at the same time the second is refused. Each change is an event in the
+ * same commit: who, which versions, which keys; these events are the history.
  *
  * Always true: what is stored had no problems when it was stored. If a later program finds some, document_get() returns
  * them beside the text.

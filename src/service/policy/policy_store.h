@@ -53,9 +53,10 @@ void policy_holder_free(struct policy_holder *h);
 /* Any thread, never waits. */
 const struct policy *policy_current(const struct policy_holder *h);
 
-/* Take over this version of a document unless a newer one is in force: for the one who has just written it. Does not ask
- * the store. RC_CORRUPT: it cannot be read, what was in force stays; when nothing was, the careful choice: maintenance,
- * or a person is asked about every request. RC_LIMITED: too many changes in POLICY_VALID_MS; a later refresh does. */
+/* Take over this version of a document unless a newer one is in force: for the one who has just written it. Does not
+ * ask the store. RC_CORRUPT: it cannot be read, what was in force stays; when nothing was, the careful choice:
+ * maintenance, or a person is asked about every request. RC_LIMITED: too many changes in POLICY_VALID_MS; a later
+ * refresh does. */
 MUST_CHECK enum rc policy_holder_take(struct policy_holder *h, enum document_kind kind, const struct document *d,
                                       struct err *e);
 

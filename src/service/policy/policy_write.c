@@ -2,11 +2,11 @@
 /*
  * policy_write.c - a policy as YAML for people, as JSON for programs, and what differs between two.
  *
- * Always true: policy_read() reads what policy_write_yaml() wrote as the same policy, whatever characters its texts have.
- * Texts of several lines are blocks if none of their characters needs quotes [is_block()].
+ * Always true: policy_read() reads what policy_write_yaml() wrote as the same policy, whatever characters its texts
+ * have. Texts of several lines are blocks if none of their characters needs quotes [is_block()].
  *
- * Approval rules are a list, not a table of keys. Their changes are told rule by rule, by id. A rule that only moved has
- * not changed, but the order has, and that can decide.
+ * Approval rules are a list, not a table of keys. Their changes are told rule by rule, by id. A rule that only moved
+ * has not changed, but the order has, and that can decide.
  */
 #include "base/arena.h"
 #include "base/buf.h"

@@ -11,8 +11,8 @@
  *                             no: wait for its turn
  *
  * The queue's call only asks the cleaner (start or check); settling decides, in the transaction that removes the
- * delivery. A process that dies in between asks again; the key of a run names account, cleanup and attempt, so it is the
- * same run.
+ * delivery. A process that dies in between asks again; the key of a run names account, cleanup and attempt, so it is
+ * the same run.
  *
  * Always true:
  *   1. A cleanup ends with AccountCleanupSucceeded or AccountCleanupFailed, at the latest after CLEAN_LIMIT_MS.

@@ -96,7 +96,8 @@ enum rc account_slots_enter(struct session *s, struct str id, size_t max, bool *
 	return RC_OK;
 }
 
-/* The index is in the order of last cleanups. It may lag: an account with a slot is being cleaned, whatever the index shows. */
+/* The index is in the order of last cleanups. It may lag: an account with a slot is being cleaned, whatever the index
+ * shows. */
 static enum rc find_next(struct session *s, const struct slots *slots, struct str *ret, struct err *e)
 {
 	struct records        all = { .query = query_of(&account_type, ACCOUNT_BY_STATUS, value_int(ACCOUNT_CLEANUP),

@@ -325,9 +325,11 @@ static void checkpoint(struct sqlite_store *store, bool is_idle)
 {
 	struct sqlite_connection *c = &store->writer_connection;
 	bool                      is_long = c->wal_pages >= WAL_PAGES_LONG;
-	int                       pages = 0, moved = 0;
+	int                       step = is_idle ? WAL_PAGES_IDLE : WAL_PAGES_MAX, pages = 0, moved = 0;
 
-	if (c->wal_pages - c->wal_tried < (is_idle ? WAL_PAGES_IDLE : WAL_PAGES_MAX))
+	if (c->wal_tried >= WAL_PAGES_LONG)
+		step = WAL_PAGES_LONG / 2; /* a backup reads: the writer shall not wait for our reader all the time */
+	if (c->wal_pages - c->wal_tried < step)
 		return;
 	/* A passive one gets to the end only when nobody reads an older state, which steady reads never allow. So for a
 	 * long log our reader pauses between two transactions. Not getting there is no failure: it is tried again. */

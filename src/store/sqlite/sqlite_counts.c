@@ -2,9 +2,9 @@
 /*
  * sqlite_counts.c - see sqlite_counts.h.
  *
- * SQLite counts by looking at every entry of an index: the more leases there ever were, the longer an overview would take
- * (docs/decisions/0093-kept-counts.md). The writer's thread alone changes them; a reader on another thread is given what the last
- * commit left, value by value, which may be newer than its snapshot.
+ * SQLite counts by looking at every entry of an index: the more leases there ever were, the longer an overview would
+ * take (docs/decisions/0093-kept-counts.md). The writer's thread alone changes them; a reader on another thread is
+ * given what the last commit left, value by value, which may be newer than its snapshot.
  */
 #include "store/sqlite/sqlite_counts.h"
 

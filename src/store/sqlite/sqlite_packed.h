@@ -1,4 +1,5 @@
-/* sqlite_packed.h - packed records of the sqlite back end: written, and read by the writer, with as little SQL as can be. */
+/* sqlite_packed.h - packed records of the sqlite back end: written, and read by the writer, with as little SQL as can
+ * be. */
 #pragma once
 
 #include "base/attr.h"

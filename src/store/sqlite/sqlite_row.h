@@ -29,9 +29,9 @@ static inline bool row_has_column(const struct record_type *type, int f)
 /* The record's array, at the end of the buffer, with blanks behind it up to `least` bytes. */
 void row_pack(const struct record_type *type, const void *record, size_t least, struct buf *b);
 
-/* Back again: these fields (bit n: field n) and the version; what is not named, or has a column, is left as it is. The text is changed,
- * the record's texts are views of it, each followed by a NUL; it has ROW_SLACK bytes behind it. False: it is no such
- * array. */
+/* Back again: these fields (bit n: field n) and the version; what is not named, or has a column, is left as it is. The
+ * text is changed, the record's texts are views of it, each followed by a NUL; it has ROW_SLACK bytes behind it. False:
+ * it is no such array. */
 enum { ROW_SLACK = 8 };
 MUST_CHECK bool row_unpack(const struct record_type *type, uint64_t fields, char *text, size_t size, void *record);
 

@@ -134,7 +134,8 @@ static enum rc make_columns(sqlite3 *db, const struct record_type *type, struct 
 
 /* --- packed records --- */
 
-/* The value as row_pack() writes it, by the columns of the table, or in a trigger. A column has a type; what is assigned through a view has any. */
+/* The value as row_pack() writes it, by the columns of the table, or in a trigger. A column has a type; what is
+ * assigned through a view has any. */
 static void add_packed_value(struct buf *sql, const struct record_type *type, const char *of)
 {
 	buf_addf(sql, "json_array(CAST(%sversion AS INTEGER)", of);

@@ -2,8 +2,8 @@
 /*
  * sqlite_wal.c - what a commit appends to SQLite's log leaves in one write.
  *
- * SQLite writes each frame of its log with two calls of the system, one for 24 bytes and one for a page, and a commit of
- * many transactions has dozens of frames, one behind the other. They are held here until SQLite syncs the log. With
+ * SQLite writes each frame of its log with two calls of the system, one for 24 bytes and one for a page, and a commit
+ * of many transactions has dozens of frames, one behind the other. They are held here until SQLite syncs the log. With
  * synchronous=FULL that is before anybody is told of them: neither a reader nor the index of the log knows a frame that
  * was not synced. Whatever is not behind what is held, or reads the file, lets go of it first.
  *

@@ -2,10 +2,12 @@
 /*
  * alb.c - a tenant's target group, and its rule of the shared listener.
  *
- * A closed rule requires a header with a value that nobody knows; an open one does not. A rule that does not forward answers by itself. ECS accepts no
- * target group without a rule that forwards to it, so before workers are made, the rule has to forward again, closed.
+ * A closed rule requires a header with a value that nobody knows; an open one does not. A rule that does not forward
+ * answers by itself. ECS accepts no target group without a rule that forwards to it, so before workers are made, the
+ * rule has to forward again, closed.
  *
- * Rules have priorities; two drivers that look for a free one at the same time may find the same: the second one takes the next.
+ * Rules have priorities; two drivers that look for a free one at the same time may find the same: the second one takes
+ * the next.
  */
 #include "base/id.h"
 #include "providers/aws/instances/instances_private.h"

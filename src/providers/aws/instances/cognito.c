@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cognito.c - a tenant's identity pool of Cognito, with the client that its site uses and the domain of its sign-in pages.
+ * cognito.c - a tenant's identity pool of Cognito, with the client that its site uses and the domain of its sign-in
+ * pages.
  *
- * Cognito has no token that makes a creation safe to repeat, and two pools may have the same name: so pools are first looked for by name, and removal
- * goes on until no pool of that name is left. The same goes for a pool's clients. A pool with a domain cannot be deleted.
+ * Cognito has no token that makes a creation safe to repeat, and two pools may have the same name: so pools are first
+ * looked for by name, and removal goes on until no pool of that name is left. The same goes for a pool's clients. A
+ * pool with a domain cannot be deleted.
  */
 #include "providers/aws/instances/cognito.h"
 
@@ -211,7 +213,8 @@ static enum rc drop_client(struct site *s, struct str pool, struct str id, struc
 	return err_forgive(e, site_do(s, &delete_client, body, NULL, e), RC_NOT_FOUND);
 }
 
-/* The one that is there, else a new one. A request that went out twice has made two: before the site is told of one of them, the others go. */
+/* The one that is there, else a new one. A request that went out twice has made two: before the site is told of one of
+ * them, the others go. */
 static enum rc make_client(struct site *s, struct str pool, struct str *ret, struct err *e)
 {
 	struct str twin;
@@ -255,7 +258,8 @@ static enum rc drop_pool(struct site *s, const struct found *f, struct err *e)
 	return rc ? rc : err_forgive(e, site_do(s, &delete_pool, pool, NULL, e), RC_NOT_FOUND);
 }
 
-/* A request that went out twice, on a connection that broke, has made two pools. Before one of them gets its domain, the others go. */
+/* A request that went out twice, on a connection that broke, has made two pools. Before one of them gets its domain,
+ * the others go. */
 static enum rc drop_twins(struct site *s, struct str kept, struct err *e)
 {
 	struct found twin = { .is_there = true };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * content.c - WordPress is installed, archived and restored by tasks of its own image (deploy/aws/site), which have the files, the database's password
- * and the rights to the bucket; we have none of them.
+ * content.c - WordPress is installed, archived and restored by tasks of its own image (deploy/aws/site), which have the
+ * files, the database's password and the rights to the bucket; we have none of them.
  *
- * An archive's task compares what came into the bucket with what it sent, and says so in the last line of its log: {"archive":NAME,"bytes":N}.
+ * An archive's task compares what came into the bucket with what it sent, and says so in the last line of its log:
+ * {"archive":NAME,"bytes":N}.
  */
 #include "providers/aws/instances/content.h"
 
@@ -117,8 +118,8 @@ static enum rc is_settled(struct site *s, bool *ret, struct err *e)
 	return rc;
 }
 
-/* Into the database, beside the old one, then into the secret. If an earlier try came this far, we go on from there: tasks still have the password before
- * it, and the database would forget that one if it got yet another. */
+/* Into the database, beside the old one, then into the secret. If an earlier try came this far, we go on from there:
+ * tasks still have the password before it, and the database would forget that one if it got yet another. */
 static enum rc begin_rotation(struct site *s, struct str *ret_fresh, struct err *e)
 {
 	struct str user, old, fresh = site_password(s->a);

@@ -2,7 +2,8 @@
 /*
  * definition.c - what tasks are made of, and where they log.
  *
- * Every registration is a new revision, so the newest one is looked at first: its tag leasehold:digest says what it was made of.
+ * Every registration is a new revision, so the newest one is looked at first: its tag leasehold:digest says what it was
+ * made of.
  */
 #include "base/hash.h"
 #include "providers/aws/instances/tasks.h"
@@ -319,7 +320,8 @@ static enum rc list_all(struct site *s, enum family family, const char *status, 
 	return aws_pages(s->x->caller, &paging, e);
 }
 
-/* If the reply to an earlier try was lost, it is inactive, which is refused; the list that follows shows what is left. */
+/* If the reply to an earlier try was lost, it is inactive, which is refused; the list that follows shows what is
+ * left. */
 static enum rc deregister(struct site *s, const char *arn, struct err *e)
 {
 	struct str body = JSON_OF(s->a, member_word("taskDefinition", arn));

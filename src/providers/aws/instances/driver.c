@@ -2,8 +2,8 @@
 /*
  * driver.c - opens and closes the driver; what its resources have in common.
  *
- * Nothing is kept here: a tenant's resources are found by name, and their tag leasehold:key, the instance's id, says whose they are. So any node
- * can go on where another has stopped.
+ * Nothing is kept here: a tenant's resources are found by name, and their tag leasehold:key, the instance's id, says
+ * whose they are. So any node can go on where another has stopped.
  *
  * Always true:
  *   1. What carries another instance's key is never taken over.                                [site_make_once()]

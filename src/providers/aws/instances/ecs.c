@@ -2,7 +2,8 @@
 /*
  * ecs.c - a tenant's tasks: a service of the shared cluster, with a circuit breaker.
  *
- * A service that was deleted is DRAINING until its tasks have ended; then it is INACTIVE, which is as good as not there.
+ * A service that was deleted is DRAINING until its tasks have ended; then it is INACTIVE, which is as good as not
+ * there.
  */
 #include "providers/aws/instances/ecs.h"
 
@@ -244,7 +245,8 @@ static enum rc read_tasks(struct site *s, struct instance_tasks *ret, struct err
 	return RC_OK;
 }
 
-/* It has settled: one deployment, which has come to its end. A deployment that failed where nothing runs will not get better by waiting. */
+/* It has settled: one deployment, which has come to its end. A deployment that failed where nothing runs will not get
+ * better by waiting. */
 static enum rc read_deployments(const json_t *service, struct instance_tasks *ret, struct err *e)
 {
 	const json_t *all = json_object_get(service, "deployments"), *first = json_array_get(all, 0);

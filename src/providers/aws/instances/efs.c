@@ -2,8 +2,8 @@
 /*
  * efs.c - a tenant's files: an access point of the shared file system, below its own folder, as user 33.
  *
- * Deleting an access point leaves the files, so a task that mounts it deletes them first. The log group goes with the storage, since the last task
- * writes into it.
+ * Deleting an access point leaves the files, so a task that mounts it deletes them first. The log group goes with the
+ * storage, since the last task writes into it.
  */
 #include "providers/aws/instances/instances_private.h"
 #include "providers/aws/instances/tasks.h"

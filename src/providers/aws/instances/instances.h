@@ -1,4 +1,5 @@
-/* instances.h - tenants' instances on AWS: EFS, a shared MariaDB, Secrets Manager, ECS on Fargate, a shared load balancer, Cognito. */
+/* instances.h - tenants' instances on AWS: EFS, a shared MariaDB, Secrets Manager, ECS on Fargate, a shared load
+ * balancer, Cognito. */
 #pragma once
 
 #include <stddef.h>

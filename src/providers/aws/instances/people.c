@@ -112,7 +112,8 @@ static enum rc give_password(struct site *s, struct str pool, struct str email, 
 	               NULL, e);
 }
 
-/* If the answer to an addition was lost, setting the password again tells whether it happened: it fails for a user who was not added. */
+/* If the answer to an addition was lost, setting the password again tells whether it happened: it fails for a user who
+ * was not added. */
 enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_is_new, struct str *ret_password,
                    struct err *e)
 {
@@ -144,8 +145,8 @@ enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_
 	return RC_OK;
 }
 
-/* Removes the user from the pool; a task then ends the user's sessions in the site. The task is also started for a user who is gone already: an earlier
- * try may have stopped between the two. */
+/* Removes the user from the pool; a task then ends the user's sessions in the site. The task is also started for a user
+ * who is gone already: an earlier try may have stopped between the two. */
 enum rc people_remove(struct site *s, struct str email, bool *ret_was_there, struct err *e)
 {
 	struct str        pool, id, body;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * permissions.c - what the driver may do, for the probe: each permission of deploy/aws/instances.json once, asked for by a call that changes nothing.
+ * permissions.c - what the driver may do, for the probe: each permission of deploy/aws/instances.json once, asked for
+ * by a call that changes nothing.
  *
- * Things are named "tenant-_probe": the policy lets us at them, and no tenant can be called so. What only the tag of a thing allows, and what makes
- * something, cannot be asked for without doing it.
+ * Things are named "tenant-_probe": the policy lets us at them, and no tenant can be called so. What only the tag of a
+ * thing allows, and what makes something, cannot be asked for without doing it.
  */
 #include "providers/aws/instances/instances_private.h"
 #include "providers/aws/probe.h"

@@ -2,11 +2,12 @@
 /*
  * rds.c - a tenant's database and its user, on the shared MariaDB.
  *
- * A database's comment says whose it is: "leasehold ENVIRONMENT TENANT INSTANCE". The user is locked until it has the secret's password. The server gets
- * only hashes of passwords, so that none of its logs can show one.
+ * A database's comment says whose it is: "leasehold ENVIRONMENT TENANT INSTANCE". The user is locked until it has the
+ * secret's password. The server gets only hashes of passwords, so that none of its logs can show one.
  *
- * Names are made from the tenant's short name, which has only letters, digits and dashes, and are checked again before they go into a statement; nothing
- * else that a tenant chose does. In a GRANT, '_' would stand for any character: it is escaped.
+ * Names are made from the tenant's short name, which has only letters, digits and dashes, and are checked again before
+ * they go into a statement; nothing else that a tenant chose does. In a GRANT, '_' would stand for any character: it is
+ * escaped.
  */
 #include <openssl/evp.h>
 

@@ -2,8 +2,8 @@
 /*
  * sql.c - see sql.h. By Debian's MariaDB client library.
  *
- * A connection is made for each call of the driver and lives as long as that: the calls are few, and the server's administrator may be given a new
- * password at any time.
+ * A connection is made for each call of the driver and lives as long as that: the calls are few, and the server's
+ * administrator may be given a new password at any time.
  */
 #include "providers/aws/instances/sql.h"
 
@@ -37,7 +37,8 @@ static const struct {
 
 enum { TLS_FAILED = 2026 };
 
-/* Most failures of TLS are a connection that was lost. A certificate, or a server without TLS, is for a person to put right. */
+/* Most failures of TLS are a connection that was lost. A certificate, or a server without TLS, is for a person to put
+ * right. */
 static bool is_for_a_person(unsigned number, const char *text)
 {
 	return number == TLS_FAILED && (strstr(text, "ertificate") || strstr(text, "required"));

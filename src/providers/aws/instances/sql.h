@@ -23,10 +23,12 @@ MUST_CHECK enum rc sql_begin(struct err *e);
 MUST_CHECK enum rc sql_open(const struct sql_options *o, struct sql **ret, struct err *e);
 void               sql_close(struct sql *c);
 
-/* A statement that cannot be prepared, such as CREATE USER. Only of names that sql_name_is_ok() and of texts without quotes. */
+/* A statement that cannot be prepared, such as CREATE USER. Only of names that sql_name_is_ok() and of texts without
+ * quotes. */
 MUST_CHECK enum rc sql_do(struct sql *c, struct str statement, struct err *e);
 
-/* A prepared statement with one text for each '?'. Rows of texts, of as many columns, one after the other, in the arena; NULL is empty. */
+/* A prepared statement with one text for each '?'. Rows of texts, of as many columns, one after the other, in the
+ * arena; NULL is empty. */
 enum { SQL_ROWS_MAX = 100000, SQL_ARGS_MAX = 4 };
 MUST_CHECK enum rc sql_ask(struct sql *c, const char *statement, const struct str *args, size_t arg_count,
                            struct arena *a, struct str **ret, size_t *ret_count, struct err *e);

@@ -2,8 +2,8 @@
 /*
  * tasks.c - see tasks.h.
  *
- * Such a task carries in startedBy what it does: so one whose start was not answered is found, and no second one is started. What it does is safe to
- * repeat (deploy/aws/site/leasehold-task).
+ * Such a task carries in startedBy what it does: so one whose start was not answered is found, and no second one is
+ * started. What it does is safe to repeat (deploy/aws/site/leasehold-task).
  */
 #include "providers/aws/instances/tasks.h"
 

@@ -3,7 +3,8 @@
 
 #include "providers/aws/instances/instances_private.h"
 
-/* WORDPRESS serves; INSTALL has the same files and all secrets, for what is done once; FILES has the files only; DROP has nothing of the tenant. */
+/* WORDPRESS serves; INSTALL has the same files and all secrets, for what is done once; FILES has the files only; DROP
+ * has nothing of the tenant. */
 enum family { FAMILY_WORDPRESS, FAMILY_INSTALL, FAMILY_FILES, FAMILY_DROP, FAMILY_COUNT };
 
 #define SITE_CONTAINER "wordpress"
@@ -46,7 +47,8 @@ struct task_order {
 	} texts[ORDER_TEXTS]; /* of its environment; no secrets */
 };
 
-/* One such task runs at a time; RC_UNAVAILABLE: it did not start, still runs or ended badly: asked again, one that runs is waited for. */
+/* One such task runs at a time; RC_UNAVAILABLE: it did not start, still runs or ended badly: asked again, one that runs
+ * is waited for. */
 MUST_CHECK enum rc task_run(struct site *s, const struct task_order *o, struct str *ret_id, struct err *e);
 
 /* Deletes what an access point shows. */

@@ -6,7 +6,8 @@
  *   bbws/ENV/tenant-NAME/wp-admin  the site's administrator
  *   bbws/ENV/tenant-NAME/signin    how the site asks the identity pool; written by content.c
  *
- * Each try gives the database's user the password that is in the secret: so it does not matter where an earlier try has stopped.
+ * Each try gives the database's user the password that is in the secret: so it does not matter where an earlier try has
+ * stopped.
  */
 #include "base/id.h"
 #include "providers/aws/instances/instances_private.h"

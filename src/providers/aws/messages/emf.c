@@ -2,8 +2,8 @@
 /*
  * emf.c - the metrics that operators of the tools before us have in their dashboards, from our own counters.
  *
- * Counts are those since the line before, so that their sum over all nodes and minutes is right; when a process ends, up
- * to a minute of them is lost. A share or a mean of what ended in the minute is left out if nothing has ended.
+ * Counts are those since the line before, so that their sum over all nodes and minutes is right; when a process ends,
+ * up to a minute of them is lost. A share or a mean of what ended in the minute is left out if nothing has ended.
  */
 #include "providers/aws/messages/emf.h"
 
