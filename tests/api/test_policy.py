@@ -135,7 +135,7 @@ def test_all_problems_come_at_once(ops):
     [
         ("a: &x 1\nb: *x\n", "anchors"),
         ("leases: !!map {}\n", "tags"),
-        ("leases: {}\nleases: {}\n", "there twice"),
+        ("leases: {}\nleases: {}\n", "appears twice"),
         ("a: b: c\n", "line 1 column 5"),
         ("- a\n", "must be a document"),
         ("--- {}\n--- {}\n", "one document"),
