@@ -78,7 +78,7 @@ sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME
 # In the order of what fails first.
 QUICK_CHECKS := check-format check-layers check-headers check-banned
 CHECKS := $(QUICK_CHECKS) check-gcc check-clang check-docs check-cppcheck check-asan \
-	  check-tsan check-tsan-server check-aws check-fuzz check-fuzz-api check-coverage
+	  check-tsan check-tsan-server check-aws check-ddb check-fuzz check-fuzz-api check-coverage
 .PHONY: $(CHECKS)
 check: ## everything a change must pass before it is sent
 	@scripts/setup check
@@ -112,6 +112,10 @@ check-tsan-server: build-tsan/build.ninja
 # and of instances there; and at the end whether every permission of the policies was used.
 check-aws: build-tests
 	@LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests/aws
+
+# Leases on three nodes: what make test leaves out of the tests on DynamoDB.
+check-ddb: build-tests
+	@LEASEHOLD_BIN=$(CURDIR)/build/leasehold $(PYTHON) -m pytest tests/ddb/test_lease_nodes.py
 
 check-coverage: coverage
 

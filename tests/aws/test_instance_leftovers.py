@@ -66,7 +66,7 @@ def test_C46_what_nobody_knows_of_is_named_by_the_job_and_removed_by_a_person_af
     lost.scan()
     code, found = lost.doctor("--fix")
     assert code == 7 and [(f["kind"], f["can_be_healed"], f["healed"]) for f in found] == [("orphan-resources", False, False)], found
-    assert "tenant-lost" in found[0]["text"] and "not removed within an hour" in found[0]["text"]
+    assert "tenant-lost" in found[0]["text"] and "not removed in the hour after that" in found[0]["text"]
     lost.jump.leap(lost.server, minutes=64)
     lost.scan()
     assert lost.doctor()[1][0]["can_be_healed"] and len(front.state("efs")["access_points"]) == 2 and lost.left()["secrets"] == [SECRET]
