@@ -20,8 +20,8 @@
 
 #include "base/buf.h"
 
-#define IN(name)  (UINT32_C(1) << LEASE_##name)
-#define MONITORED (IN(PROVISIONING) | IN(ACTIVE) | IN(FROZEN))
+#define IN(name)      (UINT32_C(1) << LEASE_##name)
+#define ALL_MONITORED (IN(PROVISIONING) | IN(ACTIVE) | IN(FROZEN))
 
 /* clang-format off */
 static const struct lease_step steps[LEASE_EVENT_COUNT] = {
@@ -33,11 +33,11 @@ static const struct lease_step steps[LEASE_EVENT_COUNT] = {
 	[LEASE_ON_FAIL]       = { IN(PROVISIONING),     LEASE_PROVISIONING_FAILED },
 	[LEASE_ON_FREEZE]     = { IN(ACTIVE),           LEASE_FROZEN },
 	[LEASE_ON_UNFREEZE]   = { IN(FROZEN),           LEASE_ACTIVE },
-	[LEASE_ON_EXPIRE]     = { MONITORED,            LEASE_EXPIRED },
-	[LEASE_ON_EXCEED]     = { MONITORED,            LEASE_BUDGET_EXCEEDED },
-	[LEASE_ON_TERMINATE]  = { MONITORED,            LEASE_MANUALLY_TERMINATED },
-	[LEASE_ON_QUARANTINE] = { MONITORED,            LEASE_ACCOUNT_QUARANTINED },
-	[LEASE_ON_EJECT]      = { MONITORED,            LEASE_EJECTED },
+	[LEASE_ON_EXPIRE]     = { ALL_MONITORED,        LEASE_EXPIRED },
+	[LEASE_ON_EXCEED]     = { ALL_MONITORED,        LEASE_BUDGET_EXCEEDED },
+	[LEASE_ON_TERMINATE]  = { ALL_MONITORED,        LEASE_MANUALLY_TERMINATED },
+	[LEASE_ON_QUARANTINE] = { ALL_MONITORED,        LEASE_ACCOUNT_QUARANTINED },
+	[LEASE_ON_EJECT]      = { ALL_MONITORED,        LEASE_EJECTED },
 };
 /* clang-format on */
 

@@ -302,7 +302,7 @@ static enum rc ask_for(struct aws_costs *c, struct cost_question *q, enum kind k
 	q->pages_max = q->count == 1 && left == cost_budget_whole(&budget) ? 0 : left; /* less cannot be asked for */
 	q->caller = c->o.caller;
 	q->leave_out = c->o.leave_out;
-	q->arena = &a;
+	q->arena = &a; /* cppcheck-suppress autoVariables ; until we return */
 	rc = cost_question_ask(q, e);
 	c->failed_ms = rc && !q->is_cut ? pages.now_ms : 0;
 	if (q->pages) /* what cannot be counted now is a cent or two */
@@ -313,6 +313,7 @@ static enum rc ask_for(struct aws_costs *c, struct cost_question *q, enum kind k
 	done->questions++;
 	done->pages += q->pages;
 	done->accounts += rc ? 0 : (int64_t)q->count;
+	q->arena = NULL;
 	return err_wrap(e, rc, "Cost Explorer");
 }
 
