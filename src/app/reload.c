@@ -25,6 +25,7 @@
 #include "app/secrets.h"
 #include "app/signin.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "http/api/api.h"
 #include "http/api/ops_stream.h"
 #include "http/server/server.h"
@@ -58,8 +59,7 @@ static void start_reading(struct reload *r, bool is_whole)
 	r->is_reading = true;
 	r->is_whole = is_whole;
 	buf_init(&r->problems, TEXT_MAX);
-	if (pthread_create(&r->thread, NULL, read_all, r))
-		abort(); /* as anywhere: a process without threads cannot go on */
+	mem_must(!pthread_create(&r->thread, NULL, read_all, r), "a thread");
 }
 
 /* --- taking over --- */

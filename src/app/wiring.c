@@ -346,8 +346,7 @@ void wiring_start(struct wiring *w, struct api *api, bool (*begin)(void *arg), v
 	kernel_on_events(w->kernel, poke_streams, api->streams);
 	cond_init(&w->is_changed);
 	messages_start(w->p->messages); /* the pulse looks at what it starts */
-	if (pthread_create(&w->pulse, NULL, pulse_loop, w))
-		mem_out("a thread");
+	mem_must(!pthread_create(&w->pulse, NULL, pulse_loop, w), "a thread");
 }
 
 void wiring_stop(struct wiring *w)

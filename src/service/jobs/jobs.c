@@ -655,8 +655,7 @@ enum rc jobs_start(struct jobs *j, struct err *e)
 
 	if (rc)
 		return err_wrap(e, rc, "the jobs' timers cannot be armed");
-	if (!j->has_heart && pthread_create(&j->heart, NULL, beat, j))
-		abort(); /* without threads there is no program */
+	mem_must(j->has_heart || !pthread_create(&j->heart, NULL, beat, j), "a thread");
 	j->has_heart = true;
 	return RC_OK;
 }

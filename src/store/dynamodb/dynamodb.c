@@ -313,7 +313,6 @@ struct store *store_dynamodb_open(const struct ddb_options *o)
 	pthread_mutex_init(&d->candidates.lock, NULL);
 	d->workers = mem_new_array(pthread_t, o->workers);
 	for (unsigned i = 0; i < o->workers; i++)
-		if (pthread_create(&d->workers[i], NULL, work, d))
-			abort(); /* without threads there is no program */
+		mem_must(!pthread_create(&d->workers[i], NULL, work, d), "a thread");
 	return &d->base;
 }

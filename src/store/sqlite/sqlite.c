@@ -530,9 +530,8 @@ enum rc store_sqlite_open(const struct sqlite_options *o, struct store **ret, st
 		free_store(store);
 		return rc;
 	}
-	if (pthread_create(&store->writer, NULL, write_loop, store) ||
-	    pthread_create(&store->reader, NULL, read_loop, store))
-		abort(); /* without threads there is no program */
+	mem_must(!pthread_create(&store->writer, NULL, write_loop, store), "a thread");
+	mem_must(!pthread_create(&store->reader, NULL, read_loop, store), "a thread");
 	*ret = &store->base;
 	return RC_OK;
 }
