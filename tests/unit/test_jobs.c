@@ -17,7 +17,7 @@
 #include "service/jobs/jobs.h"
 #include "store/session.h"
 
-enum { INTERVAL_SEC = 3600, DEADLINE_SEC = 120, AN_HOUR_MS = 3600 * 1000 };
+enum { INTERVAL_SEC = 3600, DEADLINE_SEC = 120, A_MINUTE_MS = 60 * 1000, AN_HOUR_MS = 3600 * 1000 };
 
 /* Everything that the test's thread and the jobs' threads share is under one lock. */
 struct floor {
@@ -160,6 +160,7 @@ static void stop(struct floor *f)
 static void start_anew(struct floor *f)
 {
 	stop(f);
+	f->pool.clock.test_ms += A_MINUTE_MS; /* a pass that this stopped before it began is due again later */
 	pool_reopen(&f->pool);
 	make_jobs(f);
 	start(f);
