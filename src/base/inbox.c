@@ -17,23 +17,28 @@ void inbox_fini(struct inbox *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-bool inbox_put(struct inbox *q, struct inbox_item *item)
+bool inbox_put_list(struct inbox *q, struct inbox_item *first, struct inbox_item *last)
 {
 	bool was_empty, must_wake;
 
-	item->next = NULL;
+	last->next = NULL;
 	pthread_mutex_lock(&q->lock);
 	was_empty = !q->first;
 	if (was_empty)
-		q->first = item;
+		q->first = first;
 	else
-		q->last->next = item;
-	q->last = item;
+		q->last->next = first;
+	q->last = last;
 	must_wake = q->waiting > 0;
 	pthread_mutex_unlock(&q->lock);
 	if (must_wake)
 		pthread_cond_signal(&q->is_filled);
 	return was_empty;
+}
+
+bool inbox_put(struct inbox *q, struct inbox_item *item)
+{
+	return inbox_put_list(q, item, item);
 }
 
 static struct inbox_item *take(struct inbox *q, bool waits, bool is_all)

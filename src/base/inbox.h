@@ -24,6 +24,9 @@ void inbox_fini(struct inbox *q);
 /* Put an item at the end. True when the inbox was empty before, so that a receiver who polls can be woken once. */
 bool inbox_put(struct inbox *q, struct inbox_item *item);
 
+/* The same with a whole list: the receiver gets all of it, or nothing yet. */
+bool inbox_put_list(struct inbox *q, struct inbox_item *first, struct inbox_item *last);
+
 /* Take everything, oldest first, without waiting. NULL when empty. */
 struct inbox_item *inbox_take_all(struct inbox *q);
 

@@ -28,15 +28,26 @@ void store_turn_nothing(struct store *s)
 	(void)s;
 }
 
+void store_submit_all(struct store *s, struct txn *const *txns, size_t count)
+{
+	struct mono now = mono_now();
+
+	for (size_t i = 0; i < count; i++) {
+		struct txn *t = txns[i];
+
+		assert(t->run && t->done && t->arena);
+		t->rc = RC_OK;
+		t->news = 0;
+		t->follows = NULL;
+		t->submitted = now;
+		err_clear(&t->e);
+	}
+	s->ops->submit(s, txns, count);
+}
+
 void store_submit(struct store *s, struct txn *t)
 {
-	assert(t->run && t->done && t->arena);
-	t->rc = RC_OK;
-	t->news = 0;
-	t->follows = NULL;
-	t->submitted = mono_now();
-	err_clear(&t->e);
-	s->ops->submit(s, t);
+	store_submit_all(s, &t, 1);
 }
 
 void store_set_context(struct store *s, void *context, void (*on_news)(void *context, unsigned news))
@@ -45,17 +56,35 @@ void store_set_context(struct store *s, void *context, void (*on_news)(void *con
 	s->on_news = on_news;
 }
 
-void store_tell(struct store *s, struct txn *t)
+/* What the end of a transaction means to others than its caller. Returns its news. */
+static unsigned note_end(struct store *s, const struct txn *t, struct mono now)
 {
-	unsigned news = t->rc == RC_OK ? t->news : 0;
-	int64_t  took_ms = mono_now().ms - t->submitted.ms;
+	int64_t took_ms = now.ms - t->submitted.ms;
 
 	if (!t->is_read_only && took_ms > atomic_load(&s->slowest_ms))
 		atomic_store(&s->slowest_ms, took_ms); /* two at once: one of them is enough */
 	for (const struct follow *f = t->rc ? NULL : t->follows; f; f = f->next)
 		if (f->is_kept && f->done)
 			f->done(f->arg);
-	t->done(t, t->rc, &t->e); /* t is gone from here on */
+	return t->rc ? 0 : t->news;
+}
+
+void store_tell(struct store *s, struct txn *const *txns, size_t count)
+{
+	struct mono now = mono_now();
+	unsigned    news = 0;
+	size_t      next;
+
+	for (size_t i = 0; i < count; i = next) {
+		struct txn_group *group = txns[i]->group;
+
+		for (next = i; next < count && (next == i || (group && txns[next]->group == group)); next++)
+			news |= note_end(s, txns[next], now);
+		if (group) /* the transactions are gone from here on */
+			group->done(group, &txns[i], next - i);
+		else
+			txns[i]->done(txns[i], txns[i]->rc, &txns[i]->e);
+	}
 	if (news && s->on_news)
 		s->on_news(s->context, news);
 }

@@ -9,6 +9,7 @@
 struct follow;
 struct session;
 struct store;
+struct txn;
 
 /* A transaction: a function that may be run again after a conflict, so it touches nothing but its session and its
  * argument, and starts afresh each time. A failure has written nothing. */
@@ -21,6 +22,12 @@ typedef enum rc txn_fn(struct session *s, void *arg, struct err *e);
 		return call;                                      \
 	}
 
+/* A caller of many transactions, who can be told of several by one call. */
+struct txn_group {
+	/* Instead of done() of each; rc and e are in the transactions. */
+	void (*done)(struct txn_group *g, struct txn *const *txns, size_t count);
+};
+
 /* Caller-owned. Hands off (also from the arena and the argument) from store_submit() until done() is called. */
 struct txn {
 	txn_fn       *run;
@@ -31,6 +38,7 @@ struct txn {
 
 	/* Called on a thread of the store, once: after the commit is durable, or with the failure. */
 	void (*done)(struct txn *t, enum rc rc, const struct err *e);
+	struct txn_group *group; /* NULL: told one by one */
 
 	struct inbox_item item; /* private to the back end */
 	unsigned          news;
@@ -42,6 +50,9 @@ struct txn {
 
 /* Queue it. done() is never called inside this call. */
 void store_submit(struct store *s, struct txn *t);
+
+/* Queue several, in this order: as far as the store can, they share a commit. */
+void store_submit_all(struct store *s, struct txn *const *txns, size_t count);
 
 /* Submit and wait. For worker threads, start-up and tests, never for the loop thread. Without an arena (NULL) it has
  * one of its own, which is gone with all that was read when this returns. */

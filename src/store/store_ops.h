@@ -48,8 +48,8 @@ struct stored_page {
 	struct str     next;
 };
 
-/* Queue the transaction; run it with session_execute(); make it durable; call txn->done. */
-typedef void store_submit_fn(struct store *s, struct txn *t);
+/* Queue the transactions; run each with session_execute(); make it durable; call store_tell(). */
+typedef void store_submit_fn(struct store *s, struct txn *const *txns, size_t count);
 
 /* Do what was submitted, for back ends without a thread of their own; nothing for the others. */
 typedef void store_turn_fn(struct store *s);
@@ -107,8 +107,8 @@ store_turn_fn store_turn_nothing;
  * disk, so it does not end a failure. */
 void store_note_commit(struct store *s, enum rc rc, const struct err *e, uint64_t transactions, bool has_written);
 
-/* The end of a transaction: tell its caller, and the context when there is news. */
-void store_tell(struct store *s, struct txn *t);
+/* The end of transactions: tell their callers, and the context when there is news. */
+void store_tell(struct store *s, struct txn *const *txns, size_t count);
 
 /* Which field orders the query; NO_FIELD: age. */
 int query_sort_field(const struct query *q);

@@ -289,7 +289,7 @@ static enum fault_kind choose_fault(struct sim_node *n, const struct txn *t)
 	return FAULT_KIND_COUNT;
 }
 
-static void submit(struct store *base, struct txn *t)
+static void submit_one(struct store *base, struct txn *t)
 {
 	struct sim_node *n = CONTAINER_OF(base, struct sim_node, base);
 	struct wrapped  *w = mem_new(struct wrapped);
@@ -302,6 +302,12 @@ static void submit(struct store *base, struct txn *t)
 	};
 	n->sim->shared->clock = &n->clock;
 	store_submit(n->sim->shared, &w->inner);
+}
+
+static void submit(struct store *base, struct txn *const *txns, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		submit_one(base, txns[i]);
 }
 
 static void turn(struct store *base)

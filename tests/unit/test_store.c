@@ -1853,6 +1853,54 @@ static char *in_folder(struct arena *a, const char *name)
 	return arena_copy(a, str_format(a, "%s/%s", folder, name).p, strlen(folder) + 1 + strlen(name));
 }
 
+struct hearer {
+	struct txn_group group;
+	atomic_int       calls, heard;
+	int              order[8]; /* of the transactions, as they were told */
+	struct addition *adds;
+};
+
+static void hear(struct txn_group *g, struct txn *const *txns, size_t count)
+{
+	struct hearer *h = CONTAINER_OF(g, struct hearer, group);
+
+	for (size_t i = 0; i < count; i++)
+		h->order[atomic_fetch_add(&h->heard, 1)] = (int)(CONTAINER_OF(txns[i], struct addition, txn) - h->adds);
+	atomic_fetch_add(&h->calls, 1);
+}
+
+/* Two groups and one that is told by itself between them, submitted together. */
+static void check_together(struct arena *a)
+{
+	enum { COUNT = 7, ALONE = 3 };
+	static struct addition adds[COUNT];
+	struct hearer hearers[2] = { { .group.done = hear, .adds = adds }, { .group.done = hear, .adds = adds } };
+	struct txn   *txns[COUNT];
+	struct store *store = open_sqlite_at("together.db");
+	atomic_int    done = 0;
+	uint64_t      commits = store_counts(store).commits;
+
+	for (int i = 0; i < COUNT; i++) {
+		adds[i] = (struct addition){ .keys = { str_format(a, "t%d", i) }, .done = &done };
+		adds[i].txn = (struct txn){ .run = add_keys, .arg = &adds[i], .arena = a, .done = note_outcome };
+		adds[i].txn.group = i == ALONE ? NULL : &hearers[i > ALONE].group;
+		txns[i] = &adds[i].txn;
+	}
+	store_submit_all(store, txns, COUNT);
+	CHECK(reaches(&hearers[1].heard, COUNT - ALONE - 1) && reaches(&hearers[1].calls, 1));
+	CHECK(atomic_load(&hearers[0].heard) == ALONE && atomic_load(&hearers[0].calls) == 1);
+	CHECK(atomic_load(&done) == 1 && adds[ALONE].rc == RC_OK);
+	CHECK(store_counts(store).commits == commits + 1);
+	for (int i = 0; i < ALONE; i++)
+		CHECK(hearers[0].order[i] == i && hearers[1].order[i] == ALONE + 1 + i);
+	store_close(store);
+}
+
+TEST(what_is_submitted_together_shares_a_commit_and_is_told_together)
+{
+	with_folder(check_together);
+}
+
 static void check_reopen(struct arena *a)
 {
 	struct store *store = open_sqlite_at("a.db");

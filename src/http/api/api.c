@@ -6,6 +6,9 @@
  * that needs the store or a job hands its work to another thread and returns; the answer comes back through
  * `completions`, which wakes the loop once for many. It leaves through answer.c.
  *
+ * What the handlers of one turn of the loop submit goes to the store together, at the turn's end: the store's thread is
+ * woken once and finds all of it, instead of committing the first by itself.
+ *
  * Everything here runs on the loop thread, except api_complete_later().
  */
 #include "http/api/api.h"
@@ -75,7 +78,7 @@ struct str route_path(const struct api_route *route, struct str base, struct are
 }
 
 /* Run what has come, until the time is over. False: there may be more, of which nobody tells again. */
-static bool run_completions(struct api *a, int64_t until_ns)
+static bool run_completions(struct api *a, int64_t now_ns, int64_t until_ns)
 {
 	struct inbox_item *item;
 
@@ -84,13 +87,13 @@ static bool run_completions(struct api *a, int64_t until_ns)
 		a->completing = item ? item->next : NULL;
 		if (item) {
 			struct completion *c = CONTAINER_OF(item, struct completion, item);
-			struct loop_span   span = loop_span_begin(&a->watch);
+			struct loop_span   span = loop_span_begin(&a->watch, now_ns);
 			const char        *what = c->what ? c->what : "completion"; /* c is gone afterwards */
 
 			c->run(c);
-			loop_span_end(&a->watch, &span, what);
+			now_ns = loop_span_end(&a->watch, &span, what);
 		}
-	} while (item && mono_ns() < until_ns);
+	} while (item && now_ns < until_ns);
 	log_flush();
 	return !item;
 }
@@ -99,9 +102,24 @@ static bool run_completions(struct api *a, int64_t until_ns)
 static void on_wake(uv_async_t *handle)
 {
 	struct api *a = handle->data;
+	int64_t     now_ns = mono_ns();
 
-	if (!run_completions(a, mono_ns() + COMPLETIONS_TURN_NS))
+	if (!run_completions(a, now_ns, now_ns + COMPLETIONS_TURN_NS))
 		uv_async_send(&a->wake);
+}
+
+static void submit_gathered(struct api *a)
+{
+	size_t count = a->submitted_count;
+
+	a->submitted_count = 0;
+	if (count)
+		store_submit_all(a->options.store, a->submitted, count);
+}
+
+static void on_turn_end(uv_prepare_t *prepare)
+{
+	submit_gathered(prepare->data);
 }
 
 static void on_log_timer(uv_timer_t *timer)
@@ -122,6 +140,18 @@ void api_complete_later(struct api *a, struct completion *c)
 		uv_async_send(&a->wake);
 }
 
+/* Those of one commit wake the loop once. */
+static void on_txns_done(struct txn_group *g, struct txn *const *txns, size_t count)
+{
+	struct api        *a = CONTAINER_OF(g, struct api, group);
+	struct inbox_item *first = NULL, **end = &first, *last = NULL;
+
+	for (size_t i = 0; i < count; i++, end = &last->next)
+		*end = last = &CONTAINER_OF(txns[i], struct request, txn)->completion.item;
+	if (inbox_put_list(&a->completions, first, last))
+		uv_async_send(&a->wake);
+}
+
 struct api *api_new(const struct api_options *o)
 {
 	struct api *a = mem_new(struct api);
@@ -136,7 +166,12 @@ struct api *api_new(const struct api_options *o)
 	inbox_init(&a->completions);
 	a->wake.data = a;
 	if (uv_async_init(o->loop, &a->wake, on_wake) || uv_timer_init(o->loop, &a->log_timer))
-		mem_out("the API"); /* the loop was just made */
+		mem_out("the API");                   /* the loop was just made */
+	(void)uv_prepare_init(o->loop, &a->turn_end); /* these two cannot fail */
+	a->turn_end.data = a;
+	(void)uv_prepare_start(&a->turn_end, on_turn_end);
+	uv_unref((uv_handle_t *)&a->turn_end);
+	a->group.done = on_txns_done;
 	for (size_t i = 0; i < api_route_count; i++) {
 		a->matchers[i].path = route_path(&api_routes[i], o->base_path, &a->arena);
 		assert(a->matchers[i].path.n > 0);
@@ -167,9 +202,10 @@ void api_free(struct api *a)
 
 void api_close_handles(struct api *a)
 {
-	while (!run_completions(a, INT64_MAX))
+	while (!run_completions(a, mono_ns(), INT64_MAX))
 		;
 	uv_close((uv_handle_t *)&a->wake, NULL);
+	uv_close((uv_handle_t *)&a->turn_end, NULL);
 	loop_watch_close(&a->watch);
 	uv_close((uv_handle_t *)&a->log_timer, NULL);
 	line_close_handles(a->line);
@@ -248,12 +284,15 @@ static void submit(struct request *r, struct arena *a, txn_fn *run, void *arg, b
 		               .arena = a,
 		               .is_read_only = is_read_only,
 		               .trace = str_from(r->trace.text),
-		               .done = on_txn_done };
+		               .done = on_txn_done,
+		               .group = &r->api->group };
 	r->complete = complete;
 	r->completion.run = end;
 	r->completion.what = r->route ? r->route->name : NULL;
 	api_hold(r->api);
-	store_submit(r->api->options.store, &r->txn);
+	r->api->submitted[r->api->submitted_count++] = &r->txn;
+	if (r->api->submitted_count == API_SUBMIT_MAX)
+		submit_gathered(r->api);
 }
 
 void request_submit_in(struct request *r, struct arena *a, txn_fn *run, void *arg, bool is_read_only,

@@ -122,6 +122,7 @@ enum {
 #undef ROUTE
 	,
 	API_SEGMENTS_MAX = 8,
+	API_SUBMIT_MAX = 128,
 	API_STATUS_SLOTS = 20,
 };
 
@@ -152,6 +153,10 @@ struct api {
 	struct inbox       completions;
 	struct inbox_item *completing; /* taken from there, and not yet run */
 	uv_async_t         wake;
+	struct txn_group   group; /* all that is submitted */
+	uv_prepare_t       turn_end;
+	struct txn        *submitted[API_SUBMIT_MAX]; /* in this turn; handed to the store at its end */
+	size_t             submitted_count;
 	uv_timer_t         log_timer; /* runs while lines wait to be written */
 	struct buf         scratch;   /* the reply in the making */
 	struct loop_watch  watch;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "http/api/api.h"
 
@@ -72,13 +73,13 @@ static void after(uv_work_t *work, int status)
 	enum blocking_kind kind = b->kind;
 	struct api        *a = b->request->api; /* the request may be gone after the answer */
 	const char        *what = b->request->route->name;
-	struct loop_span   span = loop_span_begin(&a->watch);
+	struct loop_span   span = loop_span_begin(&a->watch, mono_ns());
 
 	assert(status == 0); /* nobody cancels it */
 	(void)status;
 	a->blocking[kind].running--;
 	end(b);
-	loop_span_end(&a->watch, &span, what);
+	(void)loop_span_end(&a->watch, &span, what);
 	start_waiting(a, kind);
 	api_release(a);
 }

@@ -30,7 +30,7 @@ void loop_watch_open(struct loop_watch *w, uv_loop_t *loop, struct metrics *m);
 /* Before the loop ends. */
 void loop_watch_close(struct loop_watch *w);
 
-struct loop_span loop_span_begin(const struct loop_watch *w);
+struct loop_span loop_span_begin(const struct loop_watch *w, int64_t now_ns);
 
-/* what: the name of a route, or of another thing that is done on the loop; a text that stays. */
-void loop_span_end(struct loop_watch *w, const struct loop_span *span, const char *what);
+/* what: the name of a route, or of another thing that is done on the loop; a text that stays. Returns the time. */
+int64_t loop_span_end(struct loop_watch *w, const struct loop_span *span, const char *what);

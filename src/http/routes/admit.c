@@ -405,7 +405,7 @@ static void take_request_id(struct request *r)
 /* Measured, like all work on the loop. */
 static void serve_call(struct http_call *call, struct api *a, enum rc otherwise, const char *why)
 {
-	struct loop_span span = loop_span_begin(&a->watch);
+	struct loop_span span = loop_span_begin(&a->watch, call->started_ns);
 	struct request  *r = arena_alloc(&call->arena, sizeof(*r));
 	const char      *what;
 
@@ -418,7 +418,7 @@ static void serve_call(struct http_call *call, struct api *a, enum rc otherwise,
 	                 &r->trace); /* one that makes no sense is none */
 	call->user = r;
 	what = serve(r, otherwise, why);
-	loop_span_end(&a->watch, &span, what);
+	(void)loop_span_end(&a->watch, &span, what);
 }
 
 void api_on_request(struct http_call *call, void *arg)

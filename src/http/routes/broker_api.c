@@ -151,7 +151,7 @@ static void on_first_try(struct request *r)
 
 static struct claim_call *claim_begin(struct request *r, struct claim_call *c)
 {
-	c->started_ns = mono_ns();
+	c->started_ns = r->call->started_ns;
 	if (!request_is_good(r, read_claim(r, c, &r->e)))
 		return NULL;
 	c->claim.reserved = line_reserved(r->api->line, &r->call->arena, &c->claim.reserved_count);

@@ -259,16 +259,17 @@ static void *work(void *arg)
 			t->rc = err_set(&t->e, RC_UNAVAILABLE, "the store is too slow for what is asked of it");
 		else
 			run_txn(d, t);
-		store_tell(&d->base, t);
+		store_tell(&d->base, &t, 1);
 	}
 	return NULL;
 }
 
-static void submit(struct store *base, struct txn *t)
+static void submit(struct store *base, struct txn *const *txns, size_t count)
 {
 	struct ddb_store *d = CONTAINER_OF(base, struct ddb_store, base);
 
-	(void)inbox_put(&d->work, &t->item);
+	for (size_t i = 0; i < count; i++) /* each may wake a worker */
+		(void)inbox_put(&d->work, &txns[i]->item);
 }
 
 static void close_store(struct store *base)

@@ -162,12 +162,12 @@ static enum rc run(struct sqlite_connection *c, sqlite3_stmt **stmt, const char 
 }
 
 static void begin_session(struct session *s, struct sqlite_store *store, struct sqlite_connection *c,
-                          const struct txn *t)
+                          const struct txn *t, struct wall now)
 {
 	*s = (struct session){
 		.store = &store->base,
 		.arena = t->arena,
-		.now = clock_now(store->base.clock),
+		.now = now,
 		.is_read_only = t->is_read_only,
 		.connection = c,
 	};
@@ -175,11 +175,13 @@ static void begin_session(struct session *s, struct sqlite_store *store, struct 
 
 static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e)
 {
+	struct wall now = clock_now(store->base.clock); /* a commit is one moment */
+
 	for (size_t i = 0; i < count; i++) {
 		struct session s;
 		bool           is_torn;
 
-		begin_session(&s, store, &store->writer_connection, store->batch[i]);
+		begin_session(&s, store, &store->writer_connection, store->batch[i], now);
 		(void)session_execute(&s, store->batch[i], &is_torn); /* kept in the transaction */
 		if (is_torn && store->batch[i]->rc == RC_CONFLICT)
 			is_torn = false; /* sqlite_apply() has left nothing */
@@ -357,8 +359,7 @@ static void *write_loop(void *arg)
 			atomic_store(&store->base.busy_since_ms, mono_now().ms);
 			commit_batch(store, count);
 			atomic_store(&store->base.busy_since_ms, 0);
-			for (size_t i = 0; i < count; i++)
-				store_tell(&store->base, store->batch[i]);
+			store_tell(&store->base, store->batch, count);
 			if (!items)
 				items = inbox_take_all(&store->writes);
 			checkpoint(store, !items);
@@ -384,7 +385,7 @@ static void run_read(struct sqlite_store *store, struct txn *t)
 	end_snapshot(db); /* of the one before, if it could not */
 	for (size_t i = 0; i < store->reader_connection.hot_count; i++)
 		hot_begin_read(&store->hots[i]);
-	begin_session(&s, store, &store->reader_connection, t);
+	begin_session(&s, store, &store->reader_connection, t, clock_now(store->base.clock));
 	t->rc = sqlite_exec(db, "BEGIN", &t->e);
 	if (!t->rc)
 		(void)session_execute(&s, t, &is_torn); /* kept in the transaction */
@@ -392,7 +393,7 @@ static void run_read(struct sqlite_store *store, struct txn *t)
 	for (size_t i = 0; i < store->reader_connection.hot_count; i++)
 		hot_end_read(&store->hots[i]);
 	set_reading(store, false);
-	store_tell(&store->base, t);
+	store_tell(&store->base, &t, 1);
 }
 
 static void *read_loop(void *arg)
@@ -405,11 +406,20 @@ static void *read_loop(void *arg)
 	return NULL;
 }
 
-static void submit(struct store *base, struct txn *t)
+static void submit(struct store *base, struct txn *const *txns, size_t count)
 {
 	struct sqlite_store *store = CONTAINER_OF(base, struct sqlite_store, base);
+	struct inbox_item   *first = NULL, **end = &first, *last = NULL;
 
-	(void)inbox_put(t->is_read_only ? &store->reads : &store->writes, &t->item);
+	for (size_t i = 0; i < count; i++)
+		if (txns[i]->is_read_only) {
+			(void)inbox_put(&store->reads, &txns[i]->item);
+		} else {
+			*end = last = &txns[i]->item;
+			end = &last->next;
+		}
+	if (first)
+		(void)inbox_put_list(&store->writes, first, last);
 }
 
 static void free_store(struct sqlite_store *store)

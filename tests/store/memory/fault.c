@@ -63,7 +63,7 @@ static void finish(struct txn *inner, enum rc rc, const struct err *e)
 	outer->done(outer, outer->rc, &outer->e);
 }
 
-static void submit(struct store *base, struct txn *t)
+static void submit_one(struct store *base, struct txn *t)
 {
 	struct fault_store *store = CONTAINER_OF(base, struct fault_store, base);
 	struct wrapped     *w = mem_new(struct wrapped);
@@ -80,6 +80,12 @@ static void submit(struct store *base, struct txn *t)
 		.run = run_wrapped, .arg = w, .arena = t->arena, .is_read_only = t->is_read_only, .done = finish
 	};
 	store_submit(store->inner, &w->inner);
+}
+
+static void submit(struct store *base, struct txn *const *txns, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		submit_one(base, txns[i]);
 }
 
 static void turn(struct store *base)

@@ -397,9 +397,10 @@ static enum rc apply(struct session *s, struct err *e)
 	return RC_OK;
 }
 
-static void submit(struct store *base, struct txn *t)
+static void submit(struct store *base, struct txn *const *txns, size_t count)
 {
-	(void)inbox_put(&CONTAINER_OF(base, struct memory_store, base)->submitted, &t->item);
+	for (size_t i = 0; i < count; i++)
+		(void)inbox_put(&CONTAINER_OF(base, struct memory_store, base)->submitted, &txns[i]->item);
 }
 
 bool store_memory_turn(struct store *base)
@@ -419,7 +420,7 @@ bool store_memory_turn(struct store *base)
 		(void)session_execute(&s, t, &is_torn);   /* kept in the transaction */
 		assert(!is_torn || t->rc == RC_CONFLICT); /* see apply() */
 		store_note_commit(base, RC_OK, NULL, 1, true);
-		store_tell(base, t);
+		store_tell(base, &t, 1);
 	}
 	return was_busy;
 }
