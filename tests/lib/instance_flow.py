@@ -22,7 +22,7 @@ class InstanceFlow(Flow):
 
     def __init__(self, make, front, mariadb):
         super().__init__(make, front)
-        self.mariadb, self.sites, self.sql, self.sql_calls = mariadb, None, SqlGate(mariadb.port), 0
+        self.mariadb, self.sites, self.sql, self.sql_calls = mariadb, None, SqlGate(mariadb), 0
 
     def begin(self):
         for role, allowed in statements().items():

@@ -2,6 +2,7 @@
 """Callers of /api: people of every role, and what they do often."""
 
 import base64
+import contextlib
 import itertools
 import json
 import os
@@ -9,6 +10,7 @@ import uuid
 
 from lib import jwt
 from lib.http import Client
+from lib.server import ADMIN_TOKEN
 from lib.wait import until
 
 ADMIN, MANAGER, USER = "admin@example.com", "manager@example.com", "user@example.com"
@@ -113,6 +115,21 @@ class Pool:
 
     def show(self, lease):
         return self.admin.data("GET", "/leases/" + lease["leaseId"])
+
+    @contextlib.contextmanager
+    def unmoved(self):
+        """No account gets anywhere meanwhile, so no cleanup begins: it waits until the account is in CleanUp. The moves are tried for half an hour."""
+        self.set_faults({"fault": "outage", "call": "move"})
+        try:
+            yield
+        finally:
+            self.set_faults()
+
+    def set_faults(self, *rules):
+        """Of the simulated cloud."""
+        operator = self.server.client({"Authorization": "Bearer " + ADMIN_TOKEN})
+        reply = operator.request("PUT", "/v1/sim/faults", body={"faults": list(rules)})
+        assert reply.status == 200, reply
 
     def until_status(self, lease, status):
         return until(lambda: (lambda l: l if l["status"] == status else None)(self.show(lease)),

@@ -1,26 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
 """A gate before the database server, which can lose an answer or hold a question: what the front does with calls of AWS, for SQL.
 
-It sees neither statements nor answers, which are TLS; but a client that has asked waits for an answer, so each time that it speaks after the server has spoken is
-a call: two to sign in, then one for each statement."""
+It ends the TLS of both sides, with the server's own certificate, so it sees packets. Each packet of the client that is answered is a call: two to sign in, then
+one or two for each statement. How many records of TLS they come in, and who speaks first, depends on how busy the machine is."""
 
+import select
 import socket
+import ssl
 import threading
 
 from lib.ports import free_port
 
 # What is held is lost, too: who asked was killed meanwhile.
 KINDS = ("cut_before", "cut_after", "hold_before", "hold_after")
+UNANSWERED = (0x01, 0x18, 0x19)  # COM_QUIT, COM_STMT_SEND_LONG_DATA, COM_STMT_CLOSE
 
 
 class Rule:
     def __init__(self, kind, skip):
         self.kind, self.skip, self.hits, self.holding, self.released = kind, skip, 0, False, threading.Event()
 
+    def lose(self):
+        """At once, or when it is released."""
+        if self.kind.startswith("hold"):
+            self.holding = True
+            self.released.wait(600)
+            self.holding = False
+        raise ConnectionError
+
+
+def packets(data):
+    """Those that are whole, and what is left: three bytes of size, one that numbers them within a command."""
+    whole = []
+    while len(data) >= 4 and len(data) >= (end := 4 + int.from_bytes(data[:3], "little")):
+        whole.append(data[:end])
+        data = data[end:]
+    return whole, data
+
+
+def read_packet(end):
+    """One, before there is TLS."""
+    data = b""
+    while not packets(data)[0]:
+        got = end.recv(4 if len(data) < 4 else 4 + int.from_bytes(data[:3], "little") - len(data))
+        if not got:
+            raise ConnectionError
+        data += got
+    return data
+
+
+def read(end):
+    """What has come. None: nothing; empty: it has ended."""
+    try:
+        return end.recv(65536)
+    except ssl.SSLWantReadError:
+        return None
+
+
+def send(end, data):
+    while data:
+        try:
+            data = data[end.send(data):]
+        except ssl.SSLWantWriteError:
+            select.select([], [end], [])
+
 
 class SqlGate:
-    def __init__(self, port):
-        self.to, self.lock, self.rule, self.calls, self.number = ("127.0.0.1", port), threading.Lock(), None, 0, 0
+    def __init__(self, mariadb):
+        self.to, self.lock, self.rule, self.calls = ("127.0.0.1", mariadb.port), threading.Lock(), None, 0
+        self.inside, self.outside = mariadb.certificate.context(), ssl.create_default_context(cafile=mariadb.certificate.cert)
         self.listener = socket.create_server(("127.0.0.1", free_port()))
         self.host = "localhost:%d" % self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -46,56 +94,52 @@ class SqlGate:
             rule.hits = 1
             return rule
 
-    @staticmethod
-    def hold(rule):
-        rule.holding = True
-        rule.released.wait(600)
-        rule.holding = False
+    def ask(self, packet):
+        """The rule that the packet's answer meets, or None."""
+        is_command = packet[3] == 0
+        rule = None if is_command and packet[4] in UNANSWERED else self.strikes()
+        if rule and rule.kind.endswith("before"):
+            rule.lose()
+        return rule
 
     def serve(self, client):
-        server = socket.create_connection(self.to)
-        state = {"is_turn": False, "lost": None}  # the server has spoken; the rule that its next words are for
-        ended = threading.Event()
-
-        def answers():
-            while data := server.recv(65536):
-                rule = state["lost"]
-                if rule and rule.kind == "cut_after":
-                    break
-                if rule:
-                    state["lost"] = None
-                    self.hold(rule)
-                state["is_turn"] = True
-                client.sendall(data)
-
-        def questions():
-            while data := client.recv(65536):
-                rule = self.strikes() if state["is_turn"] else None
-                state["is_turn"] = False
-                if rule and rule.kind == "hold_before":
-                    self.hold(rule)
-                if rule and rule.kind.endswith("before"):
-                    break
-                if rule:
-                    state["lost"] = rule
-                server.sendall(data)
-
-        def pump(run):
-            try:
-                run()
-            except OSError:
-                pass
-            ended.set()
-
-        for run in (answers, questions):
-            threading.Thread(target=pump, args=(run,), daemon=True).start()
-        ended.wait()
-        for end in (client, server):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        ends = [client, socket.create_connection(self.to)]
+        try:
+            self.greet(ends)
+            self.relay(*ends)
+        except OSError:
+            pass
+        for end in ends:
             end.close()
+
+    def greet(self, ends):
+        """Until both sides have TLS."""
+        ends[0].sendall(read_packet(ends[1]))
+        request = read_packet(ends[0])
+        rule = self.ask(request)
+        ends[1].sendall(request)
+        ends[1] = self.outside.wrap_socket(ends[1], server_hostname="localhost")
+        if rule:
+            rule.lose()
+        ends[0] = self.inside.wrap_socket(ends[0], server_side=True)
+
+    def relay(self, client, server):
+        asked, rule = b"", None
+        for end in (client, server):
+            end.setblocking(False)
+        while True:
+            said, data = read(server), read(client)
+            if b"" in (said, data):
+                return
+            if said and rule:
+                rule.lose()
+            send(client, said or b"")
+            whole, asked = packets(asked + (data or b""))
+            for packet in whole:
+                rule = self.ask(packet)
+                send(server, packet)
+            if said is None and data is None:
+                select.select([client, server], [], [])
 
     # As the front has it.
 

@@ -129,7 +129,7 @@ def test_while_the_database_hangs_health_is_still_known(driver, busy):
 
 
 def test_the_router_comes_back_by_itself(driver, busy):
-    (router,) = [p for p, c in driver.processes().items() if c.startswith("nginx: master")]
+    (router,), workers = driver.masters("nginx: master"), nginx(driver)
     os.kill(router, signal.SIGKILL)
 
     def answers():
@@ -138,7 +138,26 @@ def test_the_router_comes_back_by_itself(driver, busy):
         except OSError:
             return False
 
+    until(lambda: not workers & set(driver.processes()), "those of the dead one are gone")
     until(answers, "the site is back", 120)
+
+
+def test_the_tests_leave_no_workers_of_a_router_that_replaced_those_killed_first(new_driver, monkeypatch):
+    driver, kill = new_driver(), os.kill
+    driver.call("create", "tenant-route", resource="route", instance="i")
+    driver.kill()
+    (router,), before = driver.masters("nginx: master"), nginx(driver)
+
+    def kill_workers_first(pid, number):
+        """As it comes when numbers have wrapped around, and the router's is the highest."""
+        for worker in before if pid == router else ():
+            kill(worker, number)
+        until(lambda: pid != router or len(nginx(driver) - before) == 2, "it has started new ones")
+        kill(pid, number)
+
+    monkeypatch.setattr(os, "kill", kill_workers_first)
+    driver.end_all()
+    assert driver.processes() == {}
 
 
 def test_a_suspended_site_answers_503_to_pages_and_files(driver, busy, neighbour):

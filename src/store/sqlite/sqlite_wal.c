@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite_wal.c - what a commit appends to SQLite's log leaves in one write.
+ * sqlite_wal.c - what a commit appends to SQLite's log leaves in one write; what is moved out of it is not lost.
  *
  * SQLite writes each frame of its log with two calls of the system, one for 24 bytes and one for a page, and a commit
  * of many transactions has dozens of frames, one behind the other. They are held here until SQLite syncs the log. With
@@ -8,11 +8,21 @@
  * was not synced. Whatever is not behind what is held, or reads the file, lets go of it first.
  *
  * The sync reports a write that fails; SQLite then undoes the transaction, and the next one writes over its frames.
+ *
+ * When the log is moved into the database but somebody still reads an older state, SQLite counts the pages up to there
+ * as moved without a sync; the sync of the move that reaches the end of the log is for them, too. If it fails, the
+ * system may have dropped them, says so once, and would report success the next time: SQLite, which does not move them
+ * again, would then write over them in the log. So the program ends. At a start SQLite has counted nothing, and moves
+ * the whole log. A sync that fails when nothing was counted before is harmless: all of that move is repeated.
+ * [database_sync()]
  */
 #include "store/sqlite/sqlite_wal.h"
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { HELD_MAX = 120 * 1024 }; /* SQLite writes less than 128 KiB at once */
@@ -21,7 +31,9 @@ enum { HELD_MAX = 120 * 1024 }; /* SQLite writes less than 128 KiB at once */
 struct held {
 	const sqlite3_io_methods *own;
 	sqlite3_io_methods        methods;
-	sqlite3_int64             offset; /* where the bytes belong */
+	bool                      is_moving; /* of a database: pages of the log were written to it, */
+	int                       moves;     /* and so many moves of them were not synced */
+	sqlite3_int64             offset;    /* of a log: where the bytes belong */
 	int                       size;
 	char                     *bytes; /* HELD_MAX of them */
 };
@@ -34,6 +46,8 @@ static struct held *held_of(sqlite3_file *f)
 
 	return (struct held *)((char *)f + system->szOsFile);
 }
+
+/* --- the log --- */
 
 static int let_go(sqlite3_file *f)
 {
@@ -96,15 +110,62 @@ static int wal_close(sqlite3_file *f)
 	return code != SQLITE_OK ? code : closed;
 }
 
+/* --- the database --- */
+
+static int database_write(sqlite3_file *f, const void *bytes, int size, sqlite3_int64 offset)
+{
+	struct held *h = held_of(f);
+	int          code = h->own->xWrite(f, bytes, size, offset);
+
+	h->is_moving = code == SQLITE_OK; /* a move that cannot write counts nothing, and ends there */
+	return code;
+}
+
+static int database_control(sqlite3_file *f, int what, void *arg)
+{
+	struct held *h = held_of(f);
+
+	if (what == SQLITE_FCNTL_CKPT_DONE) {
+		h->moves += h->is_moving;
+		h->is_moving = false;
+	}
+	return h->own->xFileControl(f, what, arg);
+}
+
+static int database_sync(sqlite3_file *f, int flags)
+{
+	struct held *h = held_of(f);
+	int          code = h->own->xSync(f, flags);
+
+	if (code != SQLITE_OK && h->moves > 1) {
+		fputs("leasehold: the database file could not be flushed, and pages that count as moved into it may be "
+		      "lost there; the log still has them, and the next start moves them again\n",
+		      stderr);
+		abort();
+	}
+	h->moves = 0;
+	return code;
+}
+
+/* --- opening --- */
+
 static int open_file(sqlite3_vfs *self, const char *name, sqlite3_file *f, int flags, int *ret_flags)
 {
 	sqlite3_vfs *system = self->pAppData;
 	struct held *h = held_of(f);
 	int          code = system->xOpen(system, name, f, flags, ret_flags);
 
-	if (code != SQLITE_OK || !(flags & SQLITE_OPEN_WAL))
+	if (code != SQLITE_OK || !(flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB)))
 		return code;
-	*h = (struct held){ .own = f->pMethods, .methods = *f->pMethods, .bytes = sqlite3_malloc(HELD_MAX) };
+	*h = (struct held){ .own = f->pMethods, .methods = *f->pMethods };
+	if (flags & SQLITE_OPEN_MAIN_DB) {
+		h->methods.xWrite = database_write;
+		h->methods.xFileControl = database_control;
+		h->methods.xSync = database_sync;
+		f->pMethods = &h->methods;
+		return SQLITE_OK;
+	}
+	h->bytes = sqlite3_malloc(HELD_MAX);
 	if (!h->bytes)
 		return SQLITE_OK; /* without it each frame is written by itself */
 	h->methods.xClose = wal_close;
