@@ -4,11 +4,12 @@
  *
  * Each type is a shelf. On it are the records, each packed with its texts into one piece of memory, and the orders in
  * which they are looked for: by age, by key, and one for each index. An order is a sorted array of pointers, so that a
- * look is a binary search and a query a walk over neighbours. That is fast for the thousands of records that tests and
- * the simulator have, and right for any number.
+ * look is a binary search and a query a walk over neighbours. Most looks are for one key, and the simulator makes
+ * millions of them: so there is a table of keys beside the orders. That is fast for the thousands of records that tests
+ * and the simulator have, and right for any number.
  *
- * Always true: every record is in the orders by age and by key, and in that of an index when it belongs there.
- *                                                                                    [add(), change(), drop()]
+ * Always true: every record is in the orders by age and by key, in the table of keys, and in the order of an index when
+ * it belongs there.                                                                  [add(), change(), drop()]
  *
  * Transactions run one after the other when the caller turns the store, so a run is repeatable.
  */
@@ -23,9 +24,11 @@
 #include "store/store_ops.h"
 
 struct kept {
-	int64_t seq;
-	char   *record; /* and behind it its texts */
-	size_t  size;   /* of both */
+	int64_t      seq;
+	char        *record;    /* and behind it its texts */
+	size_t       size;      /* of both */
+	uint64_t     hash;      /* of its key, which never changes */
+	struct kept *next_like; /* with the same place in the table of keys */
 };
 
 struct order {
@@ -40,25 +43,36 @@ struct shelf { /* all records of one type */
 	const struct record_type *type;
 	struct order             *orders;
 	size_t                    order_count;
+	struct kept             **keys;
+	size_t                    key_room; /* a power of two, at least as many as there are records */
 };
+
+enum { TYPE_PLACES = 128, KEY_ROOM = 64 };
 
 struct memory_store {
 	struct store  base;
 	struct inbox  submitted;
 	struct shelf *shelves;
 	size_t        shelf_count;
+	struct shelf *seen[TYPE_PLACES]; /* where a type was found last; another type may have the same place */
 	int64_t       last_seq;
 };
+
+static size_t type_place(const struct record_type *type)
+{
+	return ((uintptr_t)type / sizeof(void *) * 0x9e3779b97f4a7c15ull) >> 57; /* below TYPE_PLACES */
+}
 
 static struct shelf *shelf_of(struct session *s, const struct record_type *type)
 {
 	struct memory_store *m = CONTAINER_OF(s->store, struct memory_store, base);
+	struct shelf       **seen = &m->seen[type_place(type)];
 
-	for (size_t i = 0; i < m->shelf_count; i++)
+	for (size_t i = 0; i < m->shelf_count && !(*seen && (*seen)->type == type); i++)
 		if (m->shelves[i].type == type)
-			return &m->shelves[i];
-	assert(!"a record type that the store was not opened with");
-	return NULL;
+			*seen = &m->shelves[i];
+	assert(*seen && (*seen)->type == type); /* else the store was not opened with it */
+	return *seen;
 }
 
 static struct order *order_of(struct shelf *shelf, int index)
@@ -225,13 +239,14 @@ static struct range find_range(struct shelf *shelf, const struct query *q)
 	return (struct range){ find_side(o, q, 0), find_side(o, q, 1) };
 }
 
-static const struct kept *find_by_key(struct shelf *shelf, struct str key)
+static struct kept *find_by_key(struct shelf *shelf, struct str key)
 {
-	struct query        q = { .type = shelf->type, .index = QUERY_KEYS, .sort_from = key };
-	const struct order *o = order_of(shelf, QUERY_KEYS);
-	size_t              at = find_side(o, &q, 0);
+	uint64_t     hash = str_hash(key, 0);
+	struct kept *kept = shelf->keys[hash & (shelf->key_room - 1)];
 
-	return at < o->count && str_eq(record_key(shelf->type, o->items[at]->record), key) ? o->items[at] : NULL;
+	while (kept && !(kept->hash == hash && str_eq(record_key(shelf->type, kept->record), key)))
+		kept = kept->next_like;
+	return kept;
 }
 
 static enum rc get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
@@ -323,6 +338,38 @@ static enum rc count_records(struct session *s, const struct record_type *type, 
 
 /* --- writing --- */
 
+static void put_key(struct shelf *shelf, struct kept *kept)
+{
+	struct kept **first = &shelf->keys[kept->hash & (shelf->key_room - 1)];
+
+	kept->next_like = *first;
+	*first = kept;
+}
+
+static void add_key(struct shelf *shelf, struct kept *kept)
+{
+	const struct order *all = &shelf->orders[BY_AGE];
+
+	if (all->count >= shelf->key_room) {
+		free(shelf->keys);
+		shelf->key_room *= 2;
+		shelf->keys = mem_new_array(struct kept *, shelf->key_room);
+		for (size_t i = 0; i < all->count; i++)
+			put_key(shelf, all->items[i]);
+	}
+	kept->hash = str_hash(record_key(shelf->type, kept->record), 0);
+	put_key(shelf, kept);
+}
+
+static void drop_key(struct shelf *shelf, const struct kept *kept)
+{
+	struct kept **link = &shelf->keys[kept->hash & (shelf->key_room - 1)];
+
+	while (*link != kept)
+		link = &(*link)->next_like;
+	*link = kept->next_like;
+}
+
 static void add(struct session *s, struct shelf *shelf, const void *record)
 {
 	struct memory_store *m = CONTAINER_OF(s->store, struct memory_store, base);
@@ -330,6 +377,7 @@ static void add(struct session *s, struct shelf *shelf, const void *record)
 
 	*kept = pack(shelf->type, record);
 	kept->seq = ++m->last_seq;
+	add_key(shelf, kept);
 	for (size_t i = 0; i < shelf->order_count; i++)
 		if (belongs(shelf->type, shelf->orders[i].index, record))
 			place(shelf->type, &shelf->orders[i], kept);
@@ -343,6 +391,8 @@ static void change(struct shelf *shelf, struct kept *kept, const void *record)
 
 	assert(shelf->order_count <= ARRAY_LEN(is_moved));
 	now.seq = kept->seq;
+	now.hash = kept->hash;
+	now.next_like = kept->next_like;
 	for (size_t i = 0; i < shelf->order_count; i++) {
 		struct order *o = &shelf->orders[i];
 		bool          was_in = belongs(shelf->type, o->index, kept->record);
@@ -364,17 +414,18 @@ static void drop(struct shelf *shelf, struct kept *kept)
 	for (size_t i = 0; i < shelf->order_count; i++)
 		if (belongs(shelf->type, shelf->orders[i].index, kept->record))
 			displace(shelf->type, &shelf->orders[i], kept);
+	drop_key(shelf, kept);
 	free(kept->record);
 	free(kept);
 }
 
-static struct kept *find_by_handle(struct shelf *shelf, int64_t handle)
+/* The record that the session has read. */
+static struct kept *find_read(struct shelf *shelf, const struct session_entry *entry)
 {
-	struct order *o = &shelf->orders[BY_AGE];
-	size_t        at = find_place(shelf->type, o, &(struct kept){ .seq = handle });
+	struct kept *kept = find_by_key(shelf, entry->key);
 
-	assert(at < o->count && o->items[at]->seq == handle);
-	return o->items[at];
+	assert(kept && kept->seq == entry->handle);
+	return kept;
 }
 
 /* Everything is checked before anything is written, so a refused transaction is never torn. */
@@ -390,9 +441,9 @@ static enum rc apply(struct session *s, struct err *e)
 		if (!entry->before)
 			add(s, shelf, entry->after);
 		else if (entry->after)
-			change(shelf, find_by_handle(shelf, entry->handle), entry->after);
+			change(shelf, find_read(shelf, entry), entry->after);
 		else
-			drop(shelf, find_by_handle(shelf, entry->handle));
+			drop(shelf, find_read(shelf, entry));
 	}
 	return RC_OK;
 }
@@ -442,6 +493,7 @@ static void close_store(struct store *base)
 		for (size_t i = 0; i < shelf->order_count; i++)
 			free(shelf->orders[i].items);
 		free(shelf->orders);
+		free(shelf->keys);
 	}
 	free(m->shelves);
 	inbox_fini(&m->submitted);
@@ -464,8 +516,11 @@ static const struct store_ops ops = {
 
 static struct shelf open_shelf(const struct record_type *type)
 {
-	struct shelf shelf = { .type = type, .order_count = BY_INDEX + (size_t)type->index_count };
+	struct shelf shelf = { .type = type,
+		               .order_count = BY_INDEX + (size_t)type->index_count,
+		               .key_room = KEY_ROOM };
 
+	shelf.keys = mem_new_array(struct kept *, shelf.key_room);
 	shelf.orders = mem_new_array(struct order, shelf.order_count);
 	shelf.orders[BY_AGE].index = QUERY_ALL;
 	shelf.orders[BY_KEY].index = QUERY_KEYS;
