@@ -44,7 +44,9 @@ struct shelf { /* all records of one type */
 	struct order             *orders;
 	size_t                    order_count;
 	struct kept             **keys;
-	size_t                    key_room; /* a power of two, at least as many as there are records */
+	size_t                    key_room;                 /* a power of two, at least as many as there are records */
+	size_t                    texts[RECORD_FIELDS_MAX]; /* offsets of the fields that are texts */
+	size_t                    text_count;
 };
 
 enum { TYPE_PLACES = 128, KEY_ROOM = 64 };
@@ -86,41 +88,46 @@ static struct order *order_of(struct shelf *shelf, int index)
 
 /* --- one record and its texts in one piece of memory --- */
 
-static struct kept pack(const struct record_type *type, const void *record)
+static struct str *text_at(char *record, size_t offset)
 {
-	struct kept kept = { .size = type->size };
+	return (struct str *)(void *)(record + offset);
+}
+
+static struct kept pack(const struct shelf *shelf, const void *record)
+{
+	size_t      head = shelf->type->size;
+	struct kept kept = { .size = head };
+	struct str  text;
 	char       *at;
 
-	for (int f = 0; f < type->field_count; f++)
-		if (type->fields[f].kind == FIELD_TEXT)
-			kept.size += record_value(type, f, record).text.n + 1;
+	for (size_t i = 0; i < shelf->text_count; i++) {
+		memcpy(&text, (const char *)record + shelf->texts[i], sizeof(text));
+		kept.size += text.n + 1;
+	}
 	kept.record = mem_alloc(kept.size);
-	memcpy(kept.record, record, type->size);
-	at = kept.record + type->size;
-	for (int f = 0; f < type->field_count; f++) {
-		struct str text = record_value(type, f, record).text;
+	memcpy(kept.record, record, head);
+	at = kept.record + head;
+	for (size_t i = 0; i < shelf->text_count; i++) {
+		struct str *own = text_at(kept.record, shelf->texts[i]);
 
-		if (type->fields[f].kind != FIELD_TEXT)
-			continue;
-		if (text.n)
-			memcpy(at, text.p, text.n);
-		record_set(type, f, kept.record, value_text(str_of(at, text.n)));
-		at += text.n + 1;
+		if (own->n)
+			memcpy(at, own->p, own->n);
+		own->p = at;
+		at += own->n + 1;
 	}
 	return kept;
 }
 
 /* A copy of the whole piece, with texts that point into the copy. */
-static struct stored hand_out(struct session *s, const struct record_type *type, const struct kept *kept)
+static struct stored hand_out(struct session *s, const struct shelf *shelf, const struct kept *kept)
 {
 	char *copy = arena_alloc(s->arena, kept->size);
 
 	memcpy(copy, kept->record, kept->size);
-	for (int f = 0; f < type->field_count; f++) {
-		struct str text = record_value(type, f, kept->record).text;
+	for (size_t i = 0; i < shelf->text_count; i++) {
+		struct str *text = text_at(copy, shelf->texts[i]);
 
-		if (type->fields[f].kind == FIELD_TEXT)
-			record_set(type, f, copy, value_text(str_of(copy + (text.p - kept->record), text.n)));
+		text->p = copy + (text->p - kept->record);
 	}
 	return (struct stored){ .record = copy, .handle = kept->seq };
 }
@@ -132,6 +139,11 @@ static bool belongs(const struct record_type *type, int index, const void *recor
 	return index < 0 || record_is_in_index(type, &type->indexes[index], record);
 }
 
+static int field_of(const struct record_type *type, int index)
+{
+	return index >= 0 ? type->indexes[index].sort : index == QUERY_KEYS ? type->key : NO_FIELD;
+}
+
 static int compare_field(const struct record_type *type, int field, const void *a, const void *b)
 {
 	return value_cmp(type->fields[field].kind, record_value(type, field, a), record_value(type, field, b));
@@ -140,7 +152,7 @@ static int compare_field(const struct record_type *type, int field, const void *
 /* By hash value, sort value and age. */
 static int compare(const struct record_type *type, int index, const struct kept *a, const struct kept *b)
 {
-	int field = query_sort_field(&(struct query){ .type = type, .index = index });
+	int field = field_of(type, index);
 	int order = index < 0 ? 0 : compare_field(type, type->indexes[index].hash, a->record, b->record);
 
 	if (!order && field != NO_FIELD)
@@ -191,7 +203,7 @@ static void displace(const struct record_type *type, struct order *o, const stru
 /* Is the record before (-1), in or behind (1) what the query asks for? */
 static int side(const struct query *q, const void *record)
 {
-	int          field = query_sort_field(q);
+	int          field = field_of(q->type, q->index);
 	int          order = 0;
 	struct value sort;
 
@@ -251,12 +263,13 @@ static struct kept *find_by_key(struct shelf *shelf, struct str key)
 
 static enum rc get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
 {
-	const struct kept *kept = find_by_key(shelf_of(s, type), key);
+	struct shelf      *shelf = shelf_of(s, type);
+	const struct kept *kept = find_by_key(shelf, key);
 
 	(void)e;
 	if (!kept)
 		return RC_NOT_FOUND;
-	*ret = hand_out(s, type, kept);
+	*ret = hand_out(s, shelf, kept);
 	return RC_OK;
 }
 
@@ -305,9 +318,9 @@ static enum rc query(struct session *s, const struct query *q, struct stored_pag
 		if (!query_wants(q, last->record))
 			continue;
 		bytes += last->size;
-		ret->items[ret->count++] = hand_out(s, q->type, last);
+		ret->items[ret->count++] = hand_out(s, shelf, last);
 	}
-	if (last && query_is_full(q, ret, looked, bytes))
+	if (last && !(q->is_last && ret->count) && query_is_full(q, ret, looked, bytes))
 		ret->next = query_make_cursor(s->arena, q, last->seq, last->record);
 	return RC_OK;
 }
@@ -321,7 +334,7 @@ static enum rc find_unique(struct session *s, const struct record_type *type, in
 	(void)e;
 	if (range.from == range.to)
 		return RC_NOT_FOUND;
-	*ret = hand_out(s, type, order_of(shelf, index)->items[range.from]);
+	*ret = hand_out(s, shelf, order_of(shelf, index)->items[range.from]);
 	return RC_OK;
 }
 
@@ -375,7 +388,7 @@ static void add(struct session *s, struct shelf *shelf, const void *record)
 	struct memory_store *m = CONTAINER_OF(s->store, struct memory_store, base);
 	struct kept         *kept = mem_new(struct kept);
 
-	*kept = pack(shelf->type, record);
+	*kept = pack(shelf, record);
 	kept->seq = ++m->last_seq;
 	add_key(shelf, kept);
 	for (size_t i = 0; i < shelf->order_count; i++)
@@ -386,7 +399,7 @@ static void add(struct session *s, struct shelf *shelf, const void *record)
 /* Only the orders in which it gets another place are touched. */
 static void change(struct shelf *shelf, struct kept *kept, const void *record)
 {
-	struct kept now = pack(shelf->type, record);
+	struct kept now = pack(shelf, record);
 	bool        is_moved[RECORD_FIELDS_MAX];
 
 	assert(shelf->order_count <= ARRAY_LEN(is_moved));
@@ -526,6 +539,9 @@ static struct shelf open_shelf(const struct record_type *type)
 	shelf.orders[BY_KEY].index = QUERY_KEYS;
 	for (int i = 0; i < type->index_count; i++)
 		shelf.orders[BY_INDEX + i].index = i;
+	for (int f = 0; f < type->field_count; f++)
+		if (type->fields[f].kind == FIELD_TEXT)
+			shelf.texts[shelf.text_count++] = type->fields[f].offset;
 	return shelf;
 }
 
