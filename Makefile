@@ -70,10 +70,10 @@ t: build-asan/build.ninja ## run the unit tests whose name contains T: make t T=
 
 # One seed when it is named, a thousand otherwise.
 SEEDS ?= $(if $(SEED),1,1000)
-sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME for one with a mistake; NODES=24
+sim: ## run the simulator: SEEDS=1000, or SEED=7 TRACE=1 to see one; DEFECT=NAME for one with a mistake; NODES=24; DAYS=120 for long worlds
 	@scripts/setup test
 	@$(MAKE) --no-print-directory build-tests
-	@build/tests/sim/sim --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace) $(if $(NODES),--nodes $(NODES)) $(if $(DEFECT),--defect $(DEFECT))
+	@build/tests/sim/sim --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace) $(if $(NODES),--nodes $(NODES)) $(if $(DAYS),--days $(DAYS)) $(if $(DEFECT),--defect $(DEFECT))
 
 # In the order of what fails first.
 QUICK_CHECKS := check-format check-layers check-headers check-banned
@@ -148,10 +148,10 @@ fuzz-api: build-asan/build.ninja ## fuzz the whole HTTP API of a sanitized serve
 	@ninja -C build-asan --quiet leasehold
 	@$(PYTHON) tests/fuzz/fuzz_api.py --seconds $(SECONDS) --seed $(or $(SEED),1) $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
-coverage: build-coverage/build.ninja ## show which lines and branches the unit tests and the simulator reach, by room
+coverage: build-coverage/build.ninja ## show which lines and branches the unit tests and the simulator reach, by room; ALL=1 with the suites that run servers
 	@scripts/setup check
 	@ninja -C build-coverage --quiet
-	@scripts/coverage build-coverage
+	@PYTHON=$(PYTHON) scripts/coverage build-coverage $(if $(ALL),all)
 
 HOURS ?= 1
 soak: build-fuzz/build.ninja build-asan/build.ninja build-tsan/build.ninja ## run what takes hours for HOURS=1: simulator, kills, power failures, fuzzing; writes docs/endurance.md

@@ -52,7 +52,7 @@ class Maker:
         complaints = []
         for server in self.servers:
             complaints += server.complaints()
-            server.kill()
+            server.end()
         for vendor in self.vendors:
             vendor.close()
         assert not complaints, complaints

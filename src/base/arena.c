@@ -70,7 +70,7 @@ void *arena_alloc(struct arena *a, size_t size)
 		padded = size; /* overflow: let mem_alloc refuse it */
 	if (!a->blocks || (size_t)(a->end - a->next) < padded) {
 		size_t              room = padded > BLOCK_SIZE ? padded : BLOCK_SIZE;
-		struct arena_block *block = mem_alloc(sizeof(*block) + room);
+		struct arena_block *block = mem_resize(NULL, sizeof(*block) + room); /* zeroed piece by piece, below */
 
 		block->size = room;
 		use_block(a, block);

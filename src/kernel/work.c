@@ -42,6 +42,7 @@ enum rc work_query_due(struct session *s, struct work_finder *f, struct query *q
 	struct page page;
 	enum rc     rc;
 
+	q->is_last = true; /* what comes behind is looked for anew, next time */
 	if ((rc = session_query(s, q, &page, e)) || !page.count)
 		return rc;
 	earliest = record_value(q->type, due_field, page_record(&page, q->type, 0)).number;

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 at a random moment, again and again on the same data: what was acknowledged is there, nothing is lent twice."""
+"""kill -9 at a random moment, again and again on the same data: what was acknowledged is there, nothing is lent twice.
 
+LEASEHOLD_CRASH_ROUNDS and LEASEHOLD_CRASH_SEED make longer and other runs, here and in the other files of kills.
+"""
+
+import os
 import random
 import threading
 import time
@@ -10,7 +14,9 @@ from lib.history import Recorder, judge
 from lib.http import Broken
 from lib.wait import until
 
-CALLERS, ROUNDS, NEW_PER_ROUND = 64, 32, 7
+CALLERS, NEW_PER_ROUND = 64, 4
+ROUNDS = int(os.environ.get("LEASEHOLD_CRASH_ROUNDS", "40"))
+SEED = int(os.environ.get("LEASEHOLD_CRASH_SEED", "20261115"))
 STOCK = CALLERS * ROUNDS * NEW_PER_ROUND + 1000
 
 
@@ -19,7 +25,7 @@ class Caller:
 
     def __init__(self, number, record):
         self.number, self.record = number, record
-        self.rng = random.Random(7000 + number)
+        self.rng = random.Random(SEED * 1000 + number)
         self.made = 0
         self.told = {}  # owner: sandbox, acknowledged
         self.marked = {}  # owner: True when the mark was acknowledged, False when nobody knows
@@ -82,7 +88,7 @@ class Caller:
 
 def one_round(server, callers, record, rng):
     """Load, and a kill in the middle of it: after so many calls, however long they take. Returns what each caller was told."""
-    end, enough = threading.Event(), len(record.ops) + rng.randrange(30, 500)
+    end, enough = threading.Event(), len(record.ops) + rng.randrange(20, 250)
     work = [Background(c.round, server, end) for c in callers]
     until(lambda: len(record.ops) >= enough, "the moment to die", pause=0.001)
     server.kill()
@@ -91,7 +97,7 @@ def one_round(server, callers, record, rng):
 
 
 def test_nothing_acknowledged_is_lost_and_nothing_is_lent_twice(make):
-    rng = random.Random(20261115)
+    rng = random.Random(SEED)
     server = make.server(STOCK)
     # Cleanup would delete what was marked, and with it the proof.
     assert server.admin().act("jobs/cleanup/pause").status == 200
@@ -125,10 +131,11 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_lent_twice(make):
     assert admin.stats()["total"] == STOCK
     assert server.stop() == 0
     server.check_store()
+    print("%d kills among callers, %d calls" % (ROUNDS, len(record.ops)))
 
 
 def test_a_kill_during_the_first_sync_leaves_a_store_that_goes_on(make):
-    rng = random.Random(5)
+    rng = random.Random(SEED)
     server = make.server(3000, start=False)
     for _ in range(6):
         server.start()

@@ -2,6 +2,7 @@
 """kill -9 while instances are provisioned and removed: afterwards each is ACTIVE, FAILED with nothing left over, or DEPROVISIONED with its archive;
 nothing is doubled, and each completion was told once."""
 
+import os
 import random
 from collections import Counter
 
@@ -11,6 +12,7 @@ from lib.server import ADMIN_TOKEN
 from lib.wait import until
 
 ROUNDS = 12
+SEED = int(os.environ.get("LEASEHOLD_CRASH_SEED", "7"))
 TENANTS = ["tenant-crash-%d" % i for i in range(4)]
 BODY = {"organizationName": "Acme", "contactEmail": "it@acme.example"}
 AT_REST = {"ACTIVE", "FAILED", "DEPROVISIONED"}
@@ -18,8 +20,8 @@ AT_REST = {"ACTIVE", "FAILED", "DEPROVISIONED"}
 
 def test_crash_during_provisioning_and_removal(make):
     server = make.server(args=["--dev"], LEASEHOLD_SIM_SANDBOXES="1")
-    rng = random.Random(7)
-    taken = []
+    rng = random.Random(SEED)
+    taken, kills = [], 0
 
     def client():
         return server.client({"Authorization": "Bearer " + ADMIN_TOKEN})
@@ -45,6 +47,7 @@ def test_crash_during_provisioning_and_removal(make):
         except (Broken, OSError):
             pass
         server.kill()
+        kills += 1
         server.start()
     c = client()
 
@@ -65,3 +68,4 @@ def test_crash_during_provisioning_and_removal(make):
     told = Counter(e["detail"].get("operationId") for e in Ops(server).events("type=CLUSTER_*&limit=100"))
     assert len(taken) >= ROUNDS / 2 and set(taken) <= set(told) and set(told.values()) == {1}
     assert Ops(server).read("sagas?state=parked")["sagas"] == []
+    print("%d kills during provisioning and removal" % kills)

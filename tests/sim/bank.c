@@ -205,7 +205,7 @@ void bank_operate(struct sim_node *n)
 
 	op.amount = chance_from_to(&sim->chance, -50, 100);
 	if (chance_is(&sim->chance, 300))
-		op.arm_ms = chance_from_to(&sim->chance, 1000, 20 * 3600 * 1000);
+		op.arm_ms = chance_from_to(&sim->chance, 1000, sim_paced(sim, 20 * HOUR_MS));
 	else
 		op.is_disarm = chance_is(&sim->chance, 100);
 	op.is_start = chance_is(&sim->chance, 200);

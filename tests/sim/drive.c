@@ -45,6 +45,7 @@ static void draw_profile(struct sim *sim)
 
 	sim->profile = (struct profile){
 		.days = ONE_OF(c, 1, 1, 1, 1, 2, 2, 3, 7),
+		.pace = 1,
 		.nodes = (int)chance_from_to(c, 1, NODES_USUAL),
 		.op_pause_ms = ONE_OF(c, 8, 25, 60) * 60000,
 		.store = ONE_OF(c, 0, 5, 20, 60),
@@ -59,6 +60,11 @@ static void draw_profile(struct sim *sim)
 	};
 	if (sim->nodes_wanted)
 		sim->profile.nodes = sim->nodes_wanted;
+	if (sim_is_long(sim)) {
+		sim->profile.days = sim->days_wanted;
+		sim->profile.pace = LONG_PACE;
+		sim->profile.op_pause_ms = sim_paced(sim, sim->profile.op_pause_ms);
+	}
 }
 
 /* --- who is there --- */
@@ -324,6 +330,7 @@ static bool try_again(struct sim_node *n)
 static void end_well(struct sim *sim)
 {
 	struct sim_node *n = &sim->nodes[0];
+	int64_t          began_ms = sim->lived_ms;
 
 	sim->is_calm = true;
 	sim->next_op_ms = sim->next_feed_ms = INT64_MAX; /* fed by drive_to_quiet() */
@@ -354,6 +361,7 @@ static void end_well(struct sim *sim)
 	if (!sim->has_failed && sagas_retry_all(n))
 		sim_broken(sim, "a parked saga can be retried",
 		           "there are parked sagas, although nothing fails any more");
+	sim->calm_ms = sim->lived_ms - began_ms;
 }
 
 void sim_run(struct sim *sim, uint64_t seed)

@@ -29,6 +29,8 @@
 #include "store/session.h"
 
 enum {
+	ARCHIVE_DAYS = 2,
+	LONG_ARCHIVE_DAYS = 90, /* the product's */
 	TENANTS = 4,
 	ROUTES_ROOM = 32,
 	FIRST_QUEUE = NODE_QUEUES - INSTANCE_QUEUES,
@@ -117,6 +119,7 @@ void instances_close(struct sim *sim)
 void instances_start(struct sim_node *n, struct kernel_options *o)
 {
 	const char            *events[INSTANCE_QUEUES];
+	int64_t                archive_days = sim_is_long(n->sim) ? LONG_ARCHIVE_DAYS : ARCHIVE_DAYS;
 	struct instances_node *in;
 
 	if (!n->sim->instances)
@@ -124,7 +127,7 @@ void instances_start(struct sim_node *n, struct kernel_options *o)
 	in = n->instances = mem_new(struct instances_node);
 	in->world = (struct instance_world){ .store = &n->base,
 		                             .driver = sim_cloud_driver(n->sim->instances->cloud),
-		                             .archive_ms = 2ll * DAY_MS };
+		                             .archive_ms = archive_days * DAY_MS };
 	instance_kinds(&in->world, in->kinds);
 	instance_queues(&in->world, &n->queues[FIRST_QUEUE], events);
 	for (size_t i = 0; i < o->saga_count; i++)

@@ -32,7 +32,8 @@
 
 enum { ROUNDS_MAX = 20, CLEAN_MIN_MS = 30000, CLEAN_MAX_MS = 90000, CALL_MAX_MS = 1500, CALL_SLOW_MS = 29000 };
 
-static const struct lease_template templates[] = {
+enum { TEMPLATES = 3 };
+static const struct lease_template templates[TEMPLATES] = {
 	{ .uuid = STR_INIT("10000000-0000-4000-8000-000000000001"),
 	  .name = STR_INIT("Playground"),
 	  .max_spend = 10 * LEASE_USD,
@@ -52,7 +53,33 @@ static const struct lease_template templates[] = {
 	  .duration_ms = LEASE_HOUR_MS / 4 },
 };
 
-/* Hours: short, so that a seed sees many. */
+/* Of a long world: as people lend accounts. */
+static const struct lease_template long_templates[TEMPLATES] = {
+	{ .uuid = STR_INIT("10000000-0000-4000-8000-000000000001"),
+	  .name = STR_INIT("Week"),
+	  .max_spend = 100 * LEASE_USD,
+	  .budget_thresholds = STR_INIT("[{\"dollarsSpent\":50,\"action\":\"ALERT\"}]"),
+	  .duration_ms = 7ll * 24 * LEASE_HOUR_MS,
+	  .duration_thresholds = STR_INIT("[{\"hoursRemaining\":48,\"action\":\"ALERT\"}]") },
+	{ .uuid = STR_INIT("10000000-0000-4000-8000-000000000002"),
+	  .name = STR_INIT("Month"),
+	  .requires_approval = 1,
+	  .max_spend = 400 * LEASE_USD,
+	  .budget_thresholds = STR_INIT("[{\"dollarsSpent\":200,\"action\":\"FREEZE_ACCOUNT\"}]"),
+	  .duration_ms = 30ll * 24 * LEASE_HOUR_MS,
+	  .duration_thresholds = STR_INIT("[{\"hoursRemaining\":120,\"action\":\"ALERT\"}]") },
+	{ .uuid = STR_INIT("10000000-0000-4000-8000-000000000003"),
+	  .name = STR_INIT("Hours"),
+	  .max_spend = 1 * LEASE_USD,
+	  .duration_ms = 3 * LEASE_HOUR_MS },
+};
+
+static const struct lease_template *templates_of(const struct sim *sim)
+{
+	return sim_is_long(sim) ? long_templates : templates;
+}
+
+/* Hours: short, so that a seed sees many; in a long world up to the product's 72. */
 static const int64_t rests[] = { 0, 1, 2, 6 };
 
 static const struct caller manager = { .email = STR_INIT("boss@example.com"), .roles = ROLE_MANAGER };
@@ -212,8 +239,8 @@ static void open_cloud(struct sim *sim, struct leases *l)
 		                       .random_arg = &l->chance,
 		                       .accounts = LENT_ACCOUNTS,
 		                       .available = LENT_FREE,
-		                       .cost_delay_min_ms = HOUR_MS / 2,
-		                       .cost_delay_max_ms = 2 * HOUR_MS,
+		                       .cost_delay_min_ms = sim_paced(sim, HOUR_MS / 2),
+		                       .cost_delay_max_ms = sim_paced(sim, 2 * HOUR_MS),
 		                       .clean_min_ms = CLEAN_MIN_MS,
 		                       .clean_max_ms = CLEAN_MAX_MS };
 
@@ -254,10 +281,12 @@ void leases_open(struct sim *sim)
 	l->lies = chance_is(&sim->chance, 500);
 	policy_defaults(&l->policy);
 	l->policy.leases_per_user = LEASES_EACH;
-	l->policy.ttl_days = 1;
+	l->policy.duration_max_hours = sim_paced(sim, l->policy.duration_max_hours);
+	l->policy.budget_max_usd = sim_paced(sim, l->policy.budget_max_usd);
+	l->policy.ttl_days = sim_paced(sim, 1);
 	hold_rules_defaults(&l->rules);
-	l->rules.hours[HOLD_BILLING] = rests[chance_below(&sim->chance, ARRAY_LEN(rests))];
-	l->rules.hours[HOLD_QUOTA] = chance_is(&sim->chance, 300) ? 3 : 0;
+	l->rules.hours[HOLD_BILLING] = sim_paced(sim, rests[chance_below(&sim->chance, ARRAY_LEN(rests))]);
+	l->rules.hours[HOLD_QUOTA] = sim_paced(sim, chance_is(&sim->chance, 300) ? 3 : 0);
 	l->rules.ejects = chance_is(&sim->chance, 50);
 	open_cloud(sim, l);
 	l->world = (struct lease_world){ .cloud = { .organisation = &l->organisation,
@@ -265,7 +294,7 @@ void leases_open(struct sim *sim)
 		                                    .costs = l->real.costs,
 		                                    .cleaner = &l->cleaner },
 		                         .projects = true,
-		                         .line_limit_ms = 2ll * DAY_MS,
+		                         .line_limit_ms = sim_paced(sim, 2ll * DAY_MS),
 		                         .policy = policy_of,
 		                         .policy_arg = l };
 	for (int i = 0; i < PEOPLE; i++) {
@@ -315,8 +344,8 @@ static enum rc seed(struct session *s, void *arg, struct err *e)
 
 		session_add(s, &account_type, &a);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
-		struct lease_template template = templates[i];
+	for (size_t i = 0; i < TEMPLATES; i++) {
+		struct lease_template template = templates_of(l->sim)[i];
 
 		template.created_by = manager.email;
 		session_add(s, &template_type, &template);
@@ -421,7 +450,7 @@ static void ask(struct sim_node *n, struct arena *a)
 		                     .policy = &l->policy,
 		                     .owner_email = chance_is(&sim->chance, 500) ? who->email : who->key,
 		                     .owner_roles = ROLE_USER };
-	r->template_uuid = templates[chance_below(&sim->chance, ARRAY_LEN(templates))].uuid;
+	r->template_uuid = templates_of(sim)[chance_below(&sim->chance, TEMPLATES)].uuid;
 	if ((r->is_assigned = chance_is(&sim->chance, 150)))
 		r->by = manager;
 	rc = node_run(n, lease_request, r, a, &e);
@@ -484,9 +513,9 @@ static void edit(struct sim_node *n, struct arena *a)
 	x = arena_alloc(a, sizeof(*x));
 	x->call = call_for(sim, k);
 	if ((x->sets_expiry = chance_is(&sim->chance, 500)))
-		x->expires_ms = sim_now(sim) + chance_from_to(&sim->chance, -HOUR_MS, 12ll * HOUR_MS);
+		x->expires_ms = sim_now(sim) + sim_paced(sim, chance_from_to(&sim->chance, -HOUR_MS, 12ll * HOUR_MS));
 	else if ((x->sets_max_spend = true))
-		x->max_spend = chance_from_to(&sim->chance, 1, 50) * LEASE_USD;
+		x->max_spend = sim_paced(sim, chance_from_to(&sim->chance, 1, 50)) * LEASE_USD;
 	rc = node_run(n, lease_edit, x, a, &e);
 	sim_trace(sim, n, "a manager changes lease %.*s: %s", STR_ARG(k->uuid), rc ? e.msg : "ok");
 }
@@ -565,7 +594,7 @@ static void look_after_hold(struct sim_node *n, struct arena *a)
 	if (!k && orders[which].run != hold_add && orders[which].run != hold_set_bypass)
 		return;
 	c.id = k ? k->id : STR("");
-	c.due_ms = sim_now(sim) + chance_from_to(&sim->chance, -HOUR_MS / 4, 4ll * HOUR_MS);
+	c.due_ms = sim_now(sim) + sim_paced(sim, chance_from_to(&sim->chance, -HOUR_MS / 4, 4ll * HOUR_MS));
 	rc = node_run(n, orders[which].run, &c, a, &e);
 	sim_trace(sim, n, "operator %s hold %.*s: %s", orders[which].name, STR_ARG(c.id), rc ? e.msg : "ok");
 }
@@ -629,7 +658,8 @@ static void spend(struct sim *sim)
 	struct world        *world = sim_cloud_world(l->cloud);
 	struct lent_account *k = &l->accounts[chance_below(&sim->chance, LENT_ACCOUNTS)];
 
-	if (world->ops->set_rate(world, k->id, chance_from_to(&sim->chance, 0, 8) * LEASE_USD, NULL))
+	if (world->ops->set_rate(world, k->id, chance_from_to(&sim->chance, 0, 8) * LEASE_USD / sim->profile.pace,
+	                         NULL))
 		abort(); /* it is there */
 }
 

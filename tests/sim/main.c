@@ -5,6 +5,7 @@
  *   sim --seeds 1000 --seed 1        a thousand worlds, from seed 1 on
  *   sim --seed 7 --seeds 1 --trace   one of them, line by line
  *   sim --seeds 100 --nodes 24       a hundred worlds of 24 nodes each, instead of one to three
+ *   sim --seeds 100 --days 120       a hundred long worlds: of so many days instead of one to seven, at a slower pace
  *   sim --defects 500                each deliberate mistake must be caught within 500 seeds
  *   sim --same 20                    twenty worlds twice: the same trace, bit for bit
  */
@@ -21,12 +22,12 @@ enum { FAILURES_SHOWN = 5 };
 
 struct totals {
 	uint64_t seeds, broken, steps, commits;
-	int64_t  lived_ms;
+	int64_t  lived_ms, calm_ms;
 	uint64_t faults[FAULT_KIND_COUNT];
 };
 
 struct options {
-	uint64_t    seeds, first_seed, defect_seeds, same, nodes;
+	uint64_t    seeds, first_seed, defect_seeds, same, nodes, days;
 	bool        is_traced;
 	enum defect defect;
 };
@@ -48,6 +49,8 @@ static void show_broken(const struct sim *sim)
 	       (unsigned long long)sim->seed, defect_on ? " DEFECT=" : "", defect_on ? defects[defect_on].name : "");
 	if (sim->nodes_wanted)
 		printf("  with NODES=%d\n", sim->nodes_wanted);
+	if (sim->days_wanted)
+		printf("  with DAYS=%lld\n", (long long)sim->days_wanted);
 }
 
 /* True when all promises were kept. */
@@ -58,6 +61,7 @@ static bool run_seed(uint64_t seed, const struct options *o, bool is_quiet, stru
 
 	sim->is_traced = o->is_traced;
 	sim->nodes_wanted = (int)o->nodes;
+	sim->days_wanted = (int64_t)o->days;
 	sim->is_hashed = ret_hash != NULL;
 	sim_run(sim, seed);
 	is_kept = !sim->has_failed;
@@ -69,6 +73,7 @@ static bool run_seed(uint64_t seed, const struct options *o, bool is_quiet, stru
 	t->steps += sim->steps;
 	t->commits += sim->commits;
 	t->lived_ms += sim->lived_ms;
+	t->calm_ms += sim->calm_ms;
 	for (int i = 0; i < FAULT_KIND_COUNT; i++)
 		t->faults[i] += sim->faults[i];
 	if (ret_hash)
@@ -85,6 +90,7 @@ static void report(const struct totals *t, double cpu_sec)
 
 	printf("%llu seeds, %.0f simulated days, %.1f s of CPU: %.0f days a second\n", (unsigned long long)t->seeds,
 	       days, cpu_sec, cpu_sec > 0 ? days / cpu_sec : 0);
+	printf("%.0f of these days at the ends, without faults\n", (double)t->calm_ms / DAY_MS);
 	printf("%llu steps, %llu commits\nfaults injected:\n", (unsigned long long)t->steps,
 	       (unsigned long long)t->commits);
 	for (int i = 0; i < FAULT_KIND_COUNT; i++)
@@ -186,6 +192,8 @@ static bool read_options(int argc, char **argv, struct options *o)
 			is_ok = read_number(value, &o->same);
 		else if (strcmp(argv[i], "--nodes") == 0)
 			is_ok = read_number(value, &o->nodes) && o->nodes <= NODES_MAX;
+		else if (strcmp(argv[i], "--days") == 0)
+			is_ok = read_number(value, &o->days) && o->days <= LONG_DAYS_MAX;
 		else if (strcmp(argv[i], "--defect") == 0)
 			is_ok = read_defect(value, &o->defect);
 		if (!is_ok)
@@ -201,7 +209,7 @@ int main(int argc, char **argv)
 
 	if (!read_options(argc, argv, &o)) {
 		fprintf(stderr,
-		        "usage: sim [--seeds N] [--seed N] [--nodes 1..24] [--trace] [--defect NAME] | --defects N | --same N\n"
+		        "usage: sim [--seeds N] [--seed N] [--nodes 1..24] [--days 1..3650] [--trace] [--defect NAME] | --defects N | --same N\n"
 		        "NAME is one of:\n");
 		for (enum defect d = DEFECT_NONE + 1; d < DEFECT_COUNT; d++)
 			fprintf(stderr, "  %-22s %s\n", defects[d].name, defects[d].text);

@@ -122,7 +122,7 @@ void pool_open(struct sim *sim)
 		                                .deletion_backoff_sec = 300,
 		                                .cleanup_batch_size = 10,
 		                                .sync_max_stale_percent = 100,
-		                                .event_days = 3 };
+		                                .event_days = sim_paced(sim, 3) };
 	sim->pool = p;
 }
 

@@ -58,7 +58,7 @@ struct jobs *schedule_start(struct sim_node *n)
 		                  .lease_sec = LEASE_SEC };
 
 	for (int i = 0; i < JOB_SCHEDULED; i++)
-		o.interval_sec[i] = has_job(sim, i) ? interval_sec[i] : 0;
+		o.interval_sec[i] = has_job(sim, i) ? sim_paced(sim, interval_sec[i]) : 0;
 	return jobs_new(&o);
 }
 

@@ -18,6 +18,9 @@
 
 enum { HOUR_MS = 3600 * 1000, DAY_MS = 24 * HOUR_MS };
 
+/* Of a long world (--days). */
+enum { LONG_DAYS_MAX = 3650, LONG_PACE = 12 };
+
 /* What the simulator does to the program. */
 #define FAULTS(X)                                                                \
 	X(STORE_REFUSED, "store: transaction refused")                           \
@@ -100,6 +103,7 @@ struct sim_node {
 /* How rough the world of one seed is; faults in a thousand chances. */
 struct profile {
 	int64_t days;
+	int64_t pace; /* what people, jobs and deadlines take is so many times as long; calls, claims and retries are not */
 	int     nodes;
 	int64_t op_pause_ms; /* between two operations, on average */
 	int64_t store, lag, interleave, crash, jump, call, step, vendor, outside;
@@ -144,6 +148,8 @@ struct sim {
 	struct watched_ops      ops;          /* the shared store's, watched */
 	const struct store_ops *memory;       /* its own */
 	int                     nodes_wanted; /* 0: as many as the seed says */
+	int64_t                 days_wanted;  /* 0: the same; else a long world */
+	int64_t                 calm_ms;      /* of what it has lived: after the last fault */
 	struct sim_node         nodes[NODES_MAX];
 	struct recent           recent[RECENT_MAX];
 	size_t                  recent_count;
@@ -198,6 +204,17 @@ bool sim_fault(struct sim *sim, enum fault_kind kind, int64_t permille);
 static inline int64_t sim_now(const struct sim *sim)
 {
 	return sim->clock.test_ms;
+}
+
+static inline bool sim_is_long(const struct sim *sim)
+{
+	return sim->days_wanted > 0;
+}
+
+/* So long in a world of days; in a long one at its pace. */
+static inline int64_t sim_paced(const struct sim *sim, int64_t time)
+{
+	return time * sim->profile.pace;
 }
 
 /* Time passes. */

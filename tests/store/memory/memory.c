@@ -4,11 +4,12 @@
  *
  * Each type is a shelf. On it are the records, each packed with its texts into one piece of memory, and the orders in
  * which they are looked for: by age, by key, and one for each index. An order is a sorted array of pointers, so that a
- * look is a binary search and a query a walk over neighbours. That is fast for the thousands of records that tests and
- * the simulator have, and right for any number.
+ * look is a binary search and a query a walk over neighbours. Most looks are for one key, and the simulator makes
+ * millions of them: so there is a table of keys beside the orders. That is fast for the thousands of records that tests
+ * and the simulator have, and right for any number.
  *
- * Always true: every record is in the orders by age and by key, and in that of an index when it belongs there.
- *                                                                                    [add(), change(), drop()]
+ * Always true: every record is in the orders by age and by key, in the table of keys, and in the order of an index when
+ * it belongs there.                                                                  [add(), change(), drop()]
  *
  * Transactions run one after the other when the caller turns the store, so a run is repeatable.
  */
@@ -23,9 +24,11 @@
 #include "store/store_ops.h"
 
 struct kept {
-	int64_t seq;
-	char   *record; /* and behind it its texts */
-	size_t  size;   /* of both */
+	int64_t      seq;
+	char        *record;    /* and behind it its texts */
+	size_t       size;      /* of both */
+	uint64_t     hash;      /* of its key, which never changes */
+	struct kept *next_like; /* with the same place in the table of keys */
 };
 
 struct order {
@@ -40,25 +43,38 @@ struct shelf { /* all records of one type */
 	const struct record_type *type;
 	struct order             *orders;
 	size_t                    order_count;
+	struct kept             **keys;
+	size_t                    key_room;                 /* a power of two, at least as many as there are records */
+	size_t                    texts[RECORD_FIELDS_MAX]; /* offsets of the fields that are texts */
+	size_t                    text_count;
 };
+
+enum { TYPE_PLACES = 128, KEY_ROOM = 64 };
 
 struct memory_store {
 	struct store  base;
 	struct inbox  submitted;
 	struct shelf *shelves;
 	size_t        shelf_count;
+	struct shelf *seen[TYPE_PLACES]; /* where a type was found last; another type may have the same place */
 	int64_t       last_seq;
 };
+
+static size_t type_place(const struct record_type *type)
+{
+	return ((uintptr_t)type / sizeof(void *) * 0x9e3779b97f4a7c15ull) >> 57; /* below TYPE_PLACES */
+}
 
 static struct shelf *shelf_of(struct session *s, const struct record_type *type)
 {
 	struct memory_store *m = CONTAINER_OF(s->store, struct memory_store, base);
+	struct shelf       **seen = &m->seen[type_place(type)];
 
-	for (size_t i = 0; i < m->shelf_count; i++)
+	for (size_t i = 0; i < m->shelf_count && !(*seen && (*seen)->type == type); i++)
 		if (m->shelves[i].type == type)
-			return &m->shelves[i];
-	assert(!"a record type that the store was not opened with");
-	return NULL;
+			*seen = &m->shelves[i];
+	assert(*seen && (*seen)->type == type); /* else the store was not opened with it */
+	return *seen;
 }
 
 static struct order *order_of(struct shelf *shelf, int index)
@@ -72,41 +88,46 @@ static struct order *order_of(struct shelf *shelf, int index)
 
 /* --- one record and its texts in one piece of memory --- */
 
-static struct kept pack(const struct record_type *type, const void *record)
+static struct str *text_at(char *record, size_t offset)
 {
-	struct kept kept = { .size = type->size };
+	return (struct str *)(void *)(record + offset);
+}
+
+static struct kept pack(const struct shelf *shelf, const void *record)
+{
+	size_t      head = shelf->type->size;
+	struct kept kept = { .size = head };
+	struct str  text;
 	char       *at;
 
-	for (int f = 0; f < type->field_count; f++)
-		if (type->fields[f].kind == FIELD_TEXT)
-			kept.size += record_value(type, f, record).text.n + 1;
+	for (size_t i = 0; i < shelf->text_count; i++) {
+		memcpy(&text, (const char *)record + shelf->texts[i], sizeof(text));
+		kept.size += text.n + 1;
+	}
 	kept.record = mem_alloc(kept.size);
-	memcpy(kept.record, record, type->size);
-	at = kept.record + type->size;
-	for (int f = 0; f < type->field_count; f++) {
-		struct str text = record_value(type, f, record).text;
+	memcpy(kept.record, record, head);
+	at = kept.record + head;
+	for (size_t i = 0; i < shelf->text_count; i++) {
+		struct str *own = text_at(kept.record, shelf->texts[i]);
 
-		if (type->fields[f].kind != FIELD_TEXT)
-			continue;
-		if (text.n)
-			memcpy(at, text.p, text.n);
-		record_set(type, f, kept.record, value_text(str_of(at, text.n)));
-		at += text.n + 1;
+		if (own->n)
+			memcpy(at, own->p, own->n);
+		own->p = at;
+		at += own->n + 1;
 	}
 	return kept;
 }
 
 /* A copy of the whole piece, with texts that point into the copy. */
-static struct stored hand_out(struct session *s, const struct record_type *type, const struct kept *kept)
+static struct stored hand_out(struct session *s, const struct shelf *shelf, const struct kept *kept)
 {
 	char *copy = arena_alloc(s->arena, kept->size);
 
 	memcpy(copy, kept->record, kept->size);
-	for (int f = 0; f < type->field_count; f++) {
-		struct str text = record_value(type, f, kept->record).text;
+	for (size_t i = 0; i < shelf->text_count; i++) {
+		struct str *text = text_at(copy, shelf->texts[i]);
 
-		if (type->fields[f].kind == FIELD_TEXT)
-			record_set(type, f, copy, value_text(str_of(copy + (text.p - kept->record), text.n)));
+		text->p = copy + (text->p - kept->record);
 	}
 	return (struct stored){ .record = copy, .handle = kept->seq };
 }
@@ -118,6 +139,11 @@ static bool belongs(const struct record_type *type, int index, const void *recor
 	return index < 0 || record_is_in_index(type, &type->indexes[index], record);
 }
 
+static int field_of(const struct record_type *type, int index)
+{
+	return index >= 0 ? type->indexes[index].sort : index == QUERY_KEYS ? type->key : NO_FIELD;
+}
+
 static int compare_field(const struct record_type *type, int field, const void *a, const void *b)
 {
 	return value_cmp(type->fields[field].kind, record_value(type, field, a), record_value(type, field, b));
@@ -126,7 +152,7 @@ static int compare_field(const struct record_type *type, int field, const void *
 /* By hash value, sort value and age. */
 static int compare(const struct record_type *type, int index, const struct kept *a, const struct kept *b)
 {
-	int field = query_sort_field(&(struct query){ .type = type, .index = index });
+	int field = field_of(type, index);
 	int order = index < 0 ? 0 : compare_field(type, type->indexes[index].hash, a->record, b->record);
 
 	if (!order && field != NO_FIELD)
@@ -177,7 +203,7 @@ static void displace(const struct record_type *type, struct order *o, const stru
 /* Is the record before (-1), in or behind (1) what the query asks for? */
 static int side(const struct query *q, const void *record)
 {
-	int          field = query_sort_field(q);
+	int          field = field_of(q->type, q->index);
 	int          order = 0;
 	struct value sort;
 
@@ -225,23 +251,25 @@ static struct range find_range(struct shelf *shelf, const struct query *q)
 	return (struct range){ find_side(o, q, 0), find_side(o, q, 1) };
 }
 
-static const struct kept *find_by_key(struct shelf *shelf, struct str key)
+static struct kept *find_by_key(struct shelf *shelf, struct str key)
 {
-	struct query        q = { .type = shelf->type, .index = QUERY_KEYS, .sort_from = key };
-	const struct order *o = order_of(shelf, QUERY_KEYS);
-	size_t              at = find_side(o, &q, 0);
+	uint64_t     hash = str_hash(key, 0);
+	struct kept *kept = shelf->keys[hash & (shelf->key_room - 1)];
 
-	return at < o->count && str_eq(record_key(shelf->type, o->items[at]->record), key) ? o->items[at] : NULL;
+	while (kept && !(kept->hash == hash && str_eq(record_key(shelf->type, kept->record), key)))
+		kept = kept->next_like;
+	return kept;
 }
 
 static enum rc get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
 {
-	const struct kept *kept = find_by_key(shelf_of(s, type), key);
+	struct shelf      *shelf = shelf_of(s, type);
+	const struct kept *kept = find_by_key(shelf, key);
 
 	(void)e;
 	if (!kept)
 		return RC_NOT_FOUND;
-	*ret = hand_out(s, type, kept);
+	*ret = hand_out(s, shelf, kept);
 	return RC_OK;
 }
 
@@ -290,9 +318,9 @@ static enum rc query(struct session *s, const struct query *q, struct stored_pag
 		if (!query_wants(q, last->record))
 			continue;
 		bytes += last->size;
-		ret->items[ret->count++] = hand_out(s, q->type, last);
+		ret->items[ret->count++] = hand_out(s, shelf, last);
 	}
-	if (last && query_is_full(q, ret, looked, bytes))
+	if (last && !(q->is_last && ret->count) && query_is_full(q, ret, looked, bytes))
 		ret->next = query_make_cursor(s->arena, q, last->seq, last->record);
 	return RC_OK;
 }
@@ -306,7 +334,7 @@ static enum rc find_unique(struct session *s, const struct record_type *type, in
 	(void)e;
 	if (range.from == range.to)
 		return RC_NOT_FOUND;
-	*ret = hand_out(s, type, order_of(shelf, index)->items[range.from]);
+	*ret = hand_out(s, shelf, order_of(shelf, index)->items[range.from]);
 	return RC_OK;
 }
 
@@ -323,13 +351,46 @@ static enum rc count_records(struct session *s, const struct record_type *type, 
 
 /* --- writing --- */
 
+static void put_key(struct shelf *shelf, struct kept *kept)
+{
+	struct kept **first = &shelf->keys[kept->hash & (shelf->key_room - 1)];
+
+	kept->next_like = *first;
+	*first = kept;
+}
+
+static void add_key(struct shelf *shelf, struct kept *kept)
+{
+	const struct order *all = &shelf->orders[BY_AGE];
+
+	if (all->count >= shelf->key_room) {
+		free(shelf->keys);
+		shelf->key_room *= 2;
+		shelf->keys = mem_new_array(struct kept *, shelf->key_room);
+		for (size_t i = 0; i < all->count; i++)
+			put_key(shelf, all->items[i]);
+	}
+	kept->hash = str_hash(record_key(shelf->type, kept->record), 0);
+	put_key(shelf, kept);
+}
+
+static void drop_key(struct shelf *shelf, const struct kept *kept)
+{
+	struct kept **link = &shelf->keys[kept->hash & (shelf->key_room - 1)];
+
+	while (*link != kept)
+		link = &(*link)->next_like;
+	*link = kept->next_like;
+}
+
 static void add(struct session *s, struct shelf *shelf, const void *record)
 {
 	struct memory_store *m = CONTAINER_OF(s->store, struct memory_store, base);
 	struct kept         *kept = mem_new(struct kept);
 
-	*kept = pack(shelf->type, record);
+	*kept = pack(shelf, record);
 	kept->seq = ++m->last_seq;
+	add_key(shelf, kept);
 	for (size_t i = 0; i < shelf->order_count; i++)
 		if (belongs(shelf->type, shelf->orders[i].index, record))
 			place(shelf->type, &shelf->orders[i], kept);
@@ -338,11 +399,13 @@ static void add(struct session *s, struct shelf *shelf, const void *record)
 /* Only the orders in which it gets another place are touched. */
 static void change(struct shelf *shelf, struct kept *kept, const void *record)
 {
-	struct kept now = pack(shelf->type, record);
+	struct kept now = pack(shelf, record);
 	bool        is_moved[RECORD_FIELDS_MAX];
 
 	assert(shelf->order_count <= ARRAY_LEN(is_moved));
 	now.seq = kept->seq;
+	now.hash = kept->hash;
+	now.next_like = kept->next_like;
 	for (size_t i = 0; i < shelf->order_count; i++) {
 		struct order *o = &shelf->orders[i];
 		bool          was_in = belongs(shelf->type, o->index, kept->record);
@@ -364,17 +427,18 @@ static void drop(struct shelf *shelf, struct kept *kept)
 	for (size_t i = 0; i < shelf->order_count; i++)
 		if (belongs(shelf->type, shelf->orders[i].index, kept->record))
 			displace(shelf->type, &shelf->orders[i], kept);
+	drop_key(shelf, kept);
 	free(kept->record);
 	free(kept);
 }
 
-static struct kept *find_by_handle(struct shelf *shelf, int64_t handle)
+/* The record that the session has read. */
+static struct kept *find_read(struct shelf *shelf, const struct session_entry *entry)
 {
-	struct order *o = &shelf->orders[BY_AGE];
-	size_t        at = find_place(shelf->type, o, &(struct kept){ .seq = handle });
+	struct kept *kept = find_by_key(shelf, entry->key);
 
-	assert(at < o->count && o->items[at]->seq == handle);
-	return o->items[at];
+	assert(kept && kept->seq == entry->handle);
+	return kept;
 }
 
 /* Everything is checked before anything is written, so a refused transaction is never torn. */
@@ -390,9 +454,9 @@ static enum rc apply(struct session *s, struct err *e)
 		if (!entry->before)
 			add(s, shelf, entry->after);
 		else if (entry->after)
-			change(shelf, find_by_handle(shelf, entry->handle), entry->after);
+			change(shelf, find_read(shelf, entry), entry->after);
 		else
-			drop(shelf, find_by_handle(shelf, entry->handle));
+			drop(shelf, find_read(shelf, entry));
 	}
 	return RC_OK;
 }
@@ -443,6 +507,7 @@ static void close_store(struct store *base)
 		for (size_t i = 0; i < shelf->order_count; i++)
 			free(shelf->orders[i].items);
 		free(shelf->orders);
+		free(shelf->keys);
 	}
 	free(m->shelves);
 	inbox_fini(&m->submitted);
@@ -465,13 +530,19 @@ static const struct store_ops ops = {
 
 static struct shelf open_shelf(const struct record_type *type)
 {
-	struct shelf shelf = { .type = type, .order_count = BY_INDEX + (size_t)type->index_count };
+	struct shelf shelf = { .type = type,
+		               .order_count = BY_INDEX + (size_t)type->index_count,
+		               .key_room = KEY_ROOM };
 
+	shelf.keys = mem_new_array(struct kept *, shelf.key_room);
 	shelf.orders = mem_new_array(struct order, shelf.order_count);
 	shelf.orders[BY_AGE].index = QUERY_ALL;
 	shelf.orders[BY_KEY].index = QUERY_KEYS;
 	for (int i = 0; i < type->index_count; i++)
 		shelf.orders[BY_INDEX + i].index = i;
+	for (int f = 0; f < type->field_count; f++)
+		if (type->fields[f].kind == FIELD_TEXT)
+			shelf.texts[shelf.text_count++] = type->fields[f].offset;
 	return shelf;
 }
 

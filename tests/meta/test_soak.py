@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The long run: who comes next, and what its report says."""
+
+import importlib.machinery
+import importlib.util
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def soak():
+    loader = importlib.machinery.SourceFileLoader("soak", str(ROOT / "scripts/soak"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("soak", loader))
+    loader.exec_module(module)
+    return module
+
+
+def part(soak, name, done, goal, spent=0.0, rounds=1):
+    p = soak.Part(name, "work of " + name, None, None, ("kills", goal))
+    p.did["kills"], p.spent, p.rounds = done, spent, rounds
+    return p
+
+
+def test_the_part_that_is_furthest_from_its_goal_comes_next(soak):
+    parts = [part(soak, "a", 50, 100), part(soak, "b", 9, 1000), part(soak, "c", 1, 10)]
+    assert soak.next_part(parts, set()).name == "b"
+    assert soak.next_part(parts, {parts[1]}).name == "c"
+    assert soak.next_part(parts, set(parts)) is None
+
+
+def test_a_part_that_has_reached_its_goal_yields_its_time(soak):
+    parts = [part(soak, "quick", 10, 10), part(soak, "slow", 99, 100, spent=1e6)]
+    assert soak.next_part(parts, set()).name == "slow"
+    parts[1].did["kills"] = 100
+    assert soak.next_part(parts, set()).name == "quick"
+
+
+def test_a_part_that_comes_no_nearer_to_its_goal_does_not_hold_up_the_others(soak):
+    parts = [part(soak, "broken", 0, 10), part(soak, "good", 9, 10)]
+    parts[0].vain = soak.VAIN_MAX
+    assert soak.next_part(parts, set()).name == "good"
+
+
+def test_the_report_says_which_goal_was_missed(soak, tmp_path):
+    parts = [part(soak, "a", 1000, 1000), part(soak, "b", 250, 1000)]
+    soak.write_report(parts, time.monotonic(), tmp_path / "report.md")
+    report = (tmp_path / "report.md").read_text()
+    assert "| work of a | 1,000 kills | 1 | 1,000 kills | 0 |" in report
+    assert "| work of b | 1,000 kills: **missed**, 25 % | 1 | 250 kills | 0 |" in report
+
+
+def test_every_parser_and_every_file_of_the_api_has_its_turn(soak):
+    by_name = {p.name: p for p in soak.PARTS}
+    names = [file.stem for file in (ROOT / "tests/api").glob("test_*.py")]
+    commands = [" ".join(by_name["threads"].command(1000 + 3 * turn, turn)[0]) for turn in range(len(names))]
+    assert all(any("/%s.py" % name in command for command in commands) for name in names)
+    parsers = {by_name["parsers"].command(7, turn)[0][-1] for turn in range(100)}
+    assert parsers == {file.stem.partition("_")[2] for file in (ROOT / "tests/fuzz").glob("fuzz_*.c")}
+
+
+def test_what_the_simulator_printed_is_read(soak):
+    text = """BROKEN: a promise
+7 seeds, 730 simulated days, 1.0 s of CPU: 730 days a second
+100 of these days at the ends, without faults
+12 steps, 3 commits
+faults injected:
+          21  node paused
+promises broken: 1
+"""
+    did = soak.read_simulator(text)
+    assert (did["seeds"], did["days"], did["calm"], did["broken"], did["fault: node paused"]) == (7, 730, 100, 1, 21)
+
+
+def test_only_a_round_that_passed_counts(soak):
+    assert soak.passed(kills=5)("....\n4 passed in 3.1s\n") == {"kills": 5}
+    assert soak.passed(kills=5)("..F.\n1 failed, 3 passed in 3.1s\n") == {}
