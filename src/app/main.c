@@ -112,12 +112,11 @@ static int run_lambda(const struct cli_args *args, struct config *c, struct buf 
 }
 
 /* Tokens that are missing are only noted here: whoever looks at the settings may not be the one who has the secrets. */
-static int run_config(const struct cli_args *args, struct config *c, struct buf *problems)
+static int run_config(const struct cli_args *args UNUSED, struct config *c, struct buf *problems)
 {
 	struct buf text = BUF(TEXT_MAX);
 	int        code = CLI_EXIT_OK;
 
-	(void)args;
 	preflight_check(c, false, problems);
 	print_near_misses();
 	if (config_str(c, CONFIG_API_TOKEN).n && config_str(c, CONFIG_ADMIN_TOKEN).n)

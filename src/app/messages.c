@@ -34,10 +34,9 @@ enum { NAMESPACE_MIN = 3, NAMESPACE_MAX = 8, HOLDS_PAGE = 500 };
 /* --- settings --- */
 
 /* The queues that are read: setting, inbox, who reads the bodies, whether it is about instances. */
-static enum rc read_command(struct str source, struct str body, struct arena *a, struct intake_record **ret,
+static enum rc read_command(struct str source UNUSED, struct str body, struct arena *a, struct intake_record **ret,
                             size_t *ret_count, struct err *e)
 {
-	(void)source;
 	return instance_intake(body, a, ret, ret_count, e);
 }
 

@@ -602,11 +602,10 @@ static void close_all(struct server *s)
 		close(s->lock_fd);
 }
 
-static void on_hup(uv_signal_t *signal, int number)
+static void on_hup(uv_signal_t *signal, int number UNUSED)
 {
 	struct server *s = signal->data;
 
-	(void)number;
 	reload_begin(&s->reload);
 }
 

@@ -157,12 +157,11 @@ static enum rc from_isb(struct migration *m, struct config *c, const char *accou
 
 /* --- from the upstream broker --- */
 
-static enum rc take_sandboxes(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc take_sandboxes(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e)
 {
 	struct migration *m = arg;
 	enum rc           rc = RC_OK;
 
-	(void)a;
 	for (size_t i = 0; !rc && i < page->count; i++) {
 		struct sandbox box = *(struct sandbox *)page_record(page, &sandbox_type, i);
 

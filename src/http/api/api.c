@@ -104,9 +104,8 @@ static void on_wake(uv_async_t *handle)
 		uv_async_send(&a->wake);
 }
 
-static void on_log_timer(uv_timer_t *timer)
+static void on_log_timer(uv_timer_t *timer UNUSED)
 {
-	(void)timer;
 	log_flush();
 }
 
@@ -231,12 +230,11 @@ static void run_request_completion(struct completion *c)
 	api_release(a);
 }
 
-static void on_txn_done(struct txn *t, enum rc rc, const struct err *e)
+/* The outcome stays in the transaction. */
+static void on_txn_done(struct txn *t, enum rc rc UNUSED, const struct err *e UNUSED)
 {
 	struct request *r = CONTAINER_OF(t, struct request, txn);
 
-	(void)rc; /* both stay in the transaction */
-	(void)e;
 	api_complete_later(r->api, &r->completion);
 }
 

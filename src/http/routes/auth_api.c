@@ -126,7 +126,7 @@ static bool is_busy(const struct request *r)
 	return blocking_is_full(r->api, BLOCKING_SIGNIN);
 }
 
-static enum rc work(struct request *r, void *arg, struct err *e)
+static enum rc work(struct request *r, void *arg, struct err *e UNUSED)
 {
 	struct auth_work       *w = arg;
 	struct password_book   *book = w->auth->o.passwords;
@@ -134,7 +134,6 @@ static enum rc work(struct request *r, void *arg, struct err *e)
 	struct arena           *a = &r->call->arena;
 	struct err              why = { 0 };
 
-	(void)e;
 	switch (w->act) {
 	case CHECK_PASSWORD: w->rc = book->ops->check(book, w->email, w->password, a, &w->caller, &w->e); break;
 	case BEGIN_TRIP: w->rc = p->ops->begin(p, &w->trip, a, &w->url, &w->e); break;

@@ -125,11 +125,10 @@ void handle_hold_show(struct request *r)
 		view_submit(r, hold_get, c, READS, 200, put_hold);
 }
 
-static void put_bypass(struct json_out *o, struct request *r, const void *thing)
+static void put_bypass(struct json_out *o, struct request *r UNUSED, const void *thing)
 {
 	const struct hold *h = thing;
 
-	(void)r;
 	JSON_PUT(o, member_str("account_id", h->account), member_str("by", h->created_by), member_str("why", h->note));
 }
 
@@ -209,9 +208,8 @@ static bool is_for(const struct drain *d, const struct hold *h)
 	return !h->locks && (d->hands_over || h->due_ms);
 }
 
-static bool is_left_out(const struct listing *v, const struct request *r, const void *hold)
+static bool is_left_out(const struct listing *v, const struct request *r UNUSED, const void *hold)
 {
-	(void)r;
 	return !is_for(v->list, hold);
 }
 

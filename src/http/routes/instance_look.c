@@ -73,12 +73,11 @@ static struct instance_driver *driver_of(const struct look *l)
 
 /* --- what runs --- */
 
-static enum rc count_tasks(struct request *r, void *arg, struct err *e)
+static enum rc count_tasks(struct request *r, void *arg, struct err *e UNUSED)
 {
 	struct look            *l = arg;
 	struct instance_driver *d = driver_of(l);
 
-	(void)e;
 	l->is_unknown = d->ops->tasks(d, l->call->instance.tenant, &r->call->arena, &l->tasks, NULL) != RC_OK;
 	return RC_OK;
 }
@@ -313,12 +312,11 @@ void handle_instance_person_add(struct request *r)
 		start(r, l, instance_enter_pool, true, add_person, tell_added);
 }
 
-static enum rc remove_person(struct request *r, void *arg, struct err *e)
+static enum rc remove_person(struct request *r UNUSED, void *arg, struct err *e)
 {
 	struct look            *l = arg;
 	struct instance_driver *d = driver_of(l);
 
-	(void)r;
 	return d->ops->remove_person(d, l->call->instance.tenant, l->call->want.email, &l->was_there, e);
 }
 

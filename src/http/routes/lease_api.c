@@ -301,9 +301,8 @@ static void submit_with_reason(struct request *r, txn_fn *run, put_fn *put)
 		view_submit(r, run, c, WRITES, 200, put);
 }
 
-static void put_note(struct json_out *o, struct request *r, const void *thing)
+static void put_note(struct json_out *o, struct request *r, const void *thing UNUSED)
 {
-	(void)thing;
 	json_put_str(o, "note", r->api->options.freeze_note);
 }
 

@@ -274,14 +274,13 @@ static enum rc read_only(struct session *s, const struct event *event, struct st
 	return RC_OK;
 }
 
-enum rc webhook_fan_out(struct session *s, const struct delivery *d, void *arg, struct err *e)
+enum rc webhook_fan_out(struct session *s, const struct delivery *d, void *arg UNUSED, struct err *e)
 {
 	const struct queue *out = queue_for(kernel_of(s), &d->event, "webhook-out", "webhook-alarm");
 	struct str          only;
 	struct page         page;
 	enum rc             rc;
 
-	(void)arg;
 	assert(out);
 	if ((rc = read_only(s, &d->event, &only, e)) || (rc = read_all(s, READ_MAX, &page, e)))
 		return rc;

@@ -350,12 +350,10 @@ struct gather {
 	struct due_list known, wanted;
 };
 
-static enum rc gather_page(const struct page *page, struct arena *ignored, void *arg, struct err *e)
+static enum rc gather_page(const struct page *page, struct arena *ignored UNUSED, void *arg, struct err *e UNUSED)
 {
 	struct gather *g = arg;
 
-	(void)ignored;
-	(void)e;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct aws_cost_account *account = page_record(page, &aws_cost_account_type, i);
 		struct due                     due = { account->account_id, account->recent_ms, account->whole_ms };
@@ -724,12 +722,10 @@ struct sum_up {
 	int64_t                 since_ms, young_ms;
 };
 
-static enum rc sum_up(const struct page *page, struct arena *ignored, void *arg, struct err *e)
+static enum rc sum_up(const struct page *page, struct arena *ignored UNUSED, void *arg, struct err *e UNUSED)
 {
 	struct sum_up *x = arg;
 
-	(void)ignored;
-	(void)e;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct aws_cost_account *account = page_record(page, &aws_cost_account_type, i);
 		int64_t                       *until_ms = &x->state->complete_until_ms;

@@ -336,12 +336,11 @@ static bool is_live(const struct live *live, struct str uuid)
 }
 
 /* Those that were found before are passed over. */
-static enum rc add_live(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc add_live(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e)
 {
 	struct making *m = arg;
 	struct live   *live = &m->live;
 
-	(void)a;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct lease *l = page_record(page, &lease_type, i);
 
@@ -393,12 +392,11 @@ static enum rc read_live(struct making *m, struct err *e)
 
 /* --- leases that have ended --- */
 
-static enum rc add_shares(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc add_shares(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e)
 {
 	const struct making *m = arg;
 	enum rc              rc = RC_OK;
 
-	(void)a;
 	for (size_t i = 0; !rc && i < page->count; i++) {
 		const struct cost_share *share = page_record(page, &cost_share_type, i);
 		struct item              item;

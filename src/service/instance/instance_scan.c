@@ -199,12 +199,10 @@ static unsigned wanted_kinds(const struct instance *i)
 	}
 }
 
-static enum rc compare_page(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc compare_page(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e UNUSED)
 {
 	struct scanning *sc = arg;
 
-	(void)a;
-	(void)e;
 	for (size_t n = 0; n < page->count; n++) {
 		const struct instance *i = page_record(page, &instance_type, n);
 		struct holding         key = { .tenant = i->tenant };

@@ -319,9 +319,8 @@ static struct str add_backup(const struct command *x, enum backup_kind kind)
 	return b.id;
 }
 
-static enum rc prepare_backup(struct command *x, struct err *e)
+static enum rc prepare_backup(struct command *x, struct err *e UNUSED)
 {
-	(void)e;
 	x->job.backup = add_backup(x, BACKUP_BY_HAND);
 	return RC_OK;
 }

@@ -137,11 +137,10 @@ static enum rc act_on(struct session *s, void *arg, struct err *e)
 }
 
 /* With the cost that is known. */
-static enum rc on_timer(struct session *s, const struct delivery *d, void *arg, struct err *e)
+static enum rc on_timer(struct session *s, const struct delivery *d, void *arg UNUSED, struct err *e)
 {
 	struct watched item = { .uuid = d->event.subject };
 
-	(void)arg;
 	(void)str_cut(&item.uuid, '/'); /* "lease" */
 	return act_on(s, &item, e);
 }

@@ -244,11 +244,10 @@ struct catch_up {
 };
 
 /* RC_EXHAUSTED ends the walk: everything behind has been read before. */
-static enum rc note_page(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc note_page(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e)
 {
 	struct catch_up *c = arg;
 
-	(void)a;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct person *person = page_record(page, &person_type, i);
 

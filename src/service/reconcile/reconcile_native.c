@@ -88,10 +88,9 @@ static enum rc read_page(struct session *s, void *arg, struct err *e)
 	return rc;
 }
 
-static enum rc native_list(struct pool_records *r, const struct pool_listing *listing, struct pool_views *page,
+static enum rc native_list(struct pool_records *r, const struct pool_listing *listing UNUSED, struct pool_views *page,
                            struct arena *a, struct err *e)
 {
-	(void)listing;
 	return store_read(CONTAINER_OF(r, struct native_records, base)->store, read_page, page, a, e);
 }
 

@@ -66,12 +66,11 @@ struct search {
 	struct str   skip; /* not this one */
 };
 
-static enum rc take_item(void *arg, const json_t *item, struct err *e)
+static enum rc take_item(void *arg, const json_t *item, struct err *e UNUSED)
 {
 	struct search *x = arg;
 	struct str     name, id;
 
-	(void)e;
 	if (!x->found.n && json_get_text(item, x->name, &name) && str_eq(name, x->wanted) &&
 	    json_get_text(item, x->id, &id) && !str_eq(id, x->skip))
 		x->found = str_dup(x->s->a, id);

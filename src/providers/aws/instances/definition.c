@@ -298,9 +298,8 @@ enum rc definition_make(struct site *s, enum family family, struct str *ret_arn,
 
 /* --- removed --- */
 
-static enum rc take_arn(void *arg, const json_t *arn, struct err *e)
+static enum rc take_arn(void *arg, const json_t *arn, struct err *e UNUSED)
 {
-	(void)e;
 	if (json_is_string(arn))
 		json_array_append_new(arg, json_copy((json_t *)(uintptr_t)arn));
 	return RC_OK;

@@ -49,12 +49,11 @@ struct search {
 	struct found *found;
 };
 
-static enum rc take_point(void *arg, const json_t *point, struct err *e)
+static enum rc take_point(void *arg, const json_t *point, struct err *e UNUSED)
 {
 	struct search *x = arg;
 	struct str     path;
 
-	(void)e;
 	if (!x->found->is_there && json_get_text(json_object_get(point, "RootDirectory"), "Path", &path) &&
 	    str_eq(path, path_of(x->s)))
 		read_point(x->s, point, x->found);

@@ -21,13 +21,12 @@ struct list {
 	size_t                  count;
 };
 
-static enum rc take_user(void *arg, const json_t *user, struct err *e)
+static enum rc take_user(void *arg, const json_t *user, struct err *e UNUSED)
 {
 	struct list            *l = arg;
 	const json_t           *attributes = json_object_get(user, "Attributes");
 	struct instance_person *p = &l->items[l->count];
 
-	(void)e;
 	if (l->count == INSTANCE_PEOPLE_MAX)
 		return RC_OK;
 	*p = (struct instance_person){ .email = site_tag(l->s, attributes, "Name", "Value", "email"),
