@@ -14,7 +14,6 @@
 
 struct buf;
 struct config;
-struct parts;
 
 enum { CLOUD_SIM, CLOUD_AWS }; /* in the order of LEASEHOLD_CLOUD's words */
 enum { AWS_DENIALS_MAX = 16, AWS_PERMISSION_MAX = 80, AWS_DENIAL_TEXT_MAX = 240 };

@@ -14,10 +14,8 @@
 #include "providers/aws/messages/sqs.h"
 #include "providers/aws/messages/topic.h"
 
-struct aws_callers;
 struct buf;
 struct config;
-struct parts;
 
 enum { MESSAGES_INBOXES = 5 };
 

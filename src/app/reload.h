@@ -8,10 +8,6 @@
 #include "app/config/config.h"
 #include "base/buf.h"
 
-struct api;
-struct http_server;
-struct parts;
-
 struct reload {
 	uv_loop_t          *loop;
 	const struct parts *parts;

@@ -5,14 +5,7 @@
 #include "base/err.h"
 
 struct api_tokens;
-struct auth;
-struct aws_directory;
 struct config;
-struct keyring;
-struct people;
-struct signin_provider;
-struct store;
-struct users_file;
 
 struct signin {
 	struct store      *store;

@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct approval_policy;
-
 enum { COST_GROUPS_MAX = 100, COST_GROUP_MAX = 50, PROBLEMS_MAX = 64, REGIONS_MAX = 32 };
 
 /* What is wrong with an input: every problem at once. */

@@ -3,9 +3,6 @@
 
 #include <stdint.h>
 
-struct kernel;
-struct pump;
-
 struct pump_options {
 	struct kernel *kernel;
 	unsigned       workers; /* calls at once */

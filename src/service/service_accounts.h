@@ -7,8 +7,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct keyring;
-
 enum {
 	SERVICE_ACCOUNTS_MAX = 200, /* names, those that were revoked included */
 	SERVICE_NAME_MAX = 40,

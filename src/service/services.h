@@ -5,8 +5,6 @@
 
 #include "kernel/kernel.h"
 
-struct record_type;
-
 extern const struct record_type *const service_types[];
 extern const size_t                    service_type_count;
 

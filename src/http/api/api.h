@@ -18,22 +18,7 @@
 #include "http/server/server.h"
 #include "store/store.h"
 
-struct approval_policy;
-struct auth;
-struct claims_switch;
-struct cloud;
-struct cloud_probe;
-struct identity;
-struct instance_world;
-struct jobs;
-struct kernel;
-struct line;
-struct policy_holder;
 struct problems;
-struct ratelimit;
-struct reconcile_world;
-struct streams;
-struct world;
 
 enum { API_TOKENS_MAX = 8, API_PARAMS_MAX = 3, API_JOB_WAIT_MS = 20000, REQUEST_ID_MAX = 64 };
 

@@ -7,7 +7,6 @@
 struct api_options;
 struct event_list;
 struct request;
-struct streams;
 
 /* Freed with free(). The options stay where they are. */
 struct streams *streams_new(const struct api_options *o);

@@ -6,8 +6,6 @@
 
 #include "base/clock.h"
 
-struct ratelimit;
-
 /* per_sec 0: no limit. */
 struct ratelimit *ratelimit_new(int64_t per_sec, int64_t burst);
 void              ratelimit_free(struct ratelimit *r);

@@ -6,8 +6,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct kernel;
-
 /* Where a rule puts what is wrong. The instance tells several of one rule apart: a queue, a job; empty: there is
  * only one. The evidence is one sentence: what, how many, since when. */
 struct findings;

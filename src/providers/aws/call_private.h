@@ -5,8 +5,6 @@
 
 #include "providers/aws/call.h"
 
-struct aws_client;
-
 /* Rows for all services; ends with code NULL. */
 extern const struct aws_error_row aws_common_errors[];
 

@@ -7,8 +7,6 @@
 #include "base/err.h"
 #include "providers/aws/call.h"
 
-struct store;
-
 /* Borrowed. wait NULL: sleeps; for tests. */
 struct aws_pacer {
 	struct store *store;

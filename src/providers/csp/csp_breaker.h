@@ -7,8 +7,6 @@
 
 #include "base/clock.h"
 
-struct csp;
-
 struct csp_breaker_options {
 	unsigned            threshold;  /* CIRCUIT_BREAKER_THRESHOLD */
 	int64_t             timeout_ms; /* CIRCUIT_BREAKER_TIMEOUT_SEC */

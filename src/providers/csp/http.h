@@ -3,8 +3,6 @@
 
 #include <stdint.h>
 
-struct csp;
-
 struct csp_http_options {
 	const char *base_url; /* CSP_BASE_URL; a slash at its end does not matter */
 	const char *token;    /* CSP_API_TOKEN */

@@ -17,10 +17,6 @@
 #include "kernel/saga.h"
 #include "store/session.h"
 
-struct account_ous;
-struct account_world;
-struct store;
-
 #define ACCOUNT_FOLLOW "account-follow" /* the kind; an id is "account-follow/ACCOUNT/NUMBER" */
 
 /* Copied; what it points to stays the caller's, and is there as long as the world. */

@@ -6,8 +6,6 @@
 #include "kernel/edge/intake.h"
 #include "providers/aws/messages/sqs.h"
 
-struct poller;
-
 /* Borrowed for as long as the poller lives. */
 struct poller_options {
 	const char      *name; /* of the inbox, in logs and alarms: "guard" */
