@@ -65,8 +65,7 @@ struct call {
 	struct arena             *arena;
 	struct mono               end;
 	int                       attempts, corrections, throttles;
-	bool                      is_uncertain;
-	bool                      has_moved_clock, has_renewed;
+	bool                      is_uncertain, has_moved_clock, has_renewed;
 	struct aws_credentials    used; /* by the last attempt */
 	struct wall               signed_at;
 	struct fetch_reply        reply;

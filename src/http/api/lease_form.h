@@ -31,8 +31,7 @@ struct threshold_form {
 
 /* The names of one kind of threshold. */
 struct threshold_kind {
-	const char *list, *words;
-	const char *own, *alias;
+	const char *list, *words, *own, *alias;
 	double      scale, most, alias_most;
 	bool        is_share; /* the alias */
 };

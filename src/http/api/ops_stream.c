@@ -52,8 +52,7 @@ struct stream {
 	struct stream    *previous, *next;
 	struct streams   *all;
 	struct request   *request;
-	bool              is_export;
-	bool              has_begun;
+	bool              is_export, has_begun;
 	bool              is_reading; /* a transaction is with the store */
 	bool              has_news;   /* since that was submitted */
 	bool              has_more;   /* there are events behind the page */

@@ -249,8 +249,7 @@ struct making {
 /* Whose costs of which days, as a lease that goes on and a share of one that has ended both tell it. */
 struct item {
 	struct str  uuid, owner, template, account_id, group;
-	int64_t     from_ms, to_ms;
-	int64_t     micro_usd;
+	int64_t     from_ms, to_ms, micro_usd;
 	int64_t     more; /* until the month is over, at its present rate */
 	const char *state;
 };

@@ -92,8 +92,7 @@ static enum rc act(struct session *s, const struct lease_watch *w, struct err *e
 
 struct watched {
 	struct str          uuid;
-	bool                projects;
-	bool                has_cost;
+	bool                projects, has_cost;
 	enum overrun_action on_projected, on_estimated;
 	struct cloud_spend  spend;   /* if it has_cost */
 	bool                is_done; /* by the monitor's pass */
