@@ -310,11 +310,10 @@ static enum rc mark_known(struct session *s, void *arg, struct err *e)
 
 	for (size_t i = 0; i < w->page.count && i < CLOUD_ACCOUNT_PAGE; i++) {
 		struct account known;
-		enum rc        rc = session_get(s, &account_type, w->page.items[i].id, &known, NULL);
+		enum rc        rc = session_find(s, &account_type, w->page.items[i].id, &known, &w->is_known[i], e);
 
-		if (rc && rc != RC_NOT_FOUND)
-			return err_set(e, rc, "account %.*s cannot be read", STR_ARG(w->page.items[i].id));
-		w->is_known[i] = rc == RC_OK;
+		if (rc)
+			return rc;
 	}
 	return RC_OK;
 }

@@ -264,9 +264,8 @@ static void set_paused(struct request *r, bool is_paused)
 
 	*p = (struct job_pause){ .jobs = r->api->options.jobs, .is_paused = is_paused, .actor = r->actor };
 	p->request_id = str_of(r->id, ID_UUID_SIZE - 1);
-	if (!find_job(r, &p->id))
-		return;
-	view_submit(r, job_pause, p, WRITES, 200, put_paused);
+	if (find_job(r, &p->id))
+		view_submit(r, job_pause, p, WRITES, 200, put_paused);
 }
 
 HANDLER(job_pause, set_paused(r, true))

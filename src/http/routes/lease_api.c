@@ -138,9 +138,8 @@ void handle_lease_create(struct request *r)
 	struct str                owner;
 
 	q->by = r->by;
-	if (!read_request(r, q, &owner) || !rights_own_only(r, owner))
-		return;
-	if (!request_is_good(r, person_find(r, owner, &person, &r->e)))
+	if (!read_request(r, q, &owner) || !rights_own_only(r, owner) ||
+	    !request_is_good(r, person_find(r, owner, &person, &r->e)))
 		return;
 	q->owner_email = person.email;
 	q->owner_roles = person.roles;
@@ -266,9 +265,8 @@ static void review(struct request *r)
 	struct caller      owner;
 	int                action = 0;
 
-	if (!c || !read_review(r, c, &action))
-		return;
-	if (request_is_good(r, action == 0 && person_find(r, c->owner_email, &owner, &r->e)))
+	if (c && read_review(r, c, &action) &&
+	    request_is_good(r, action == 0 && person_find(r, c->owner_email, &owner, &r->e)))
 		view_submit(r, action == 0 ? lease_approve : lease_deny, c, WRITES, 200, put_state);
 }
 
@@ -314,9 +312,7 @@ void handle_lease_unfreeze(struct request *r)
 	struct lease_call *c = lease_call_new(r);
 	struct caller      owner;
 
-	if (!c)
-		return;
-	if (request_is_good(r, person_find(r, c->owner_email, &owner, &r->e)))
+	if (c && request_is_good(r, person_find(r, c->owner_email, &owner, &r->e)))
 		view_submit(r, lease_unfreeze, c, WRITES, 200, put_lease);
 }
 
