@@ -53,9 +53,6 @@ void aws_parts_check(const struct config *c, bool is_dev, struct buf *problems);
 MUST_CHECK enum rc aws_parts_new(struct parts *p, struct err *e);
 void               aws_parts_free(struct aws_parts *x);
 
-/* Who the people are; NULL: others know. */
-struct aws_directory *aws_parts_directory(struct aws_parts *x);
-
 /* Logs endpoints that are not AWS's own, once, at the start. */
 void aws_parts_warn(const struct config *c);
 

@@ -31,9 +31,6 @@ MUST_CHECK enum rc signin_open(struct config *c, struct store *store, struct aws
                                struct signin **ret, struct err *e);
 void               signin_close(struct signin *s);
 
-/* Read the users again; on failure those of before stay. */
-MUST_CHECK enum rc signin_reload_users(struct signin *s, struct err *e);
-
 /* The secrets of settings that passed signin_check(). Loop thread. */
 void signin_set_secrets(struct signin *s, const struct config *fresh);
 

@@ -506,8 +506,10 @@ static void *find_loop(void *arg)
 
 /* --- start and stop --- */
 
-void pump_poke(struct pump *p)
+void pump_poke(void *pump)
 {
+	struct pump *p = pump;
+
 	if (atomic_exchange(&p->is_poked, true))
 		return; /* it has been poked already */
 	LOCKED(&p->lock);

@@ -351,8 +351,10 @@ static void on_wake(uv_async_t *wake)
 	}
 }
 
-void streams_poke_later(struct streams *all)
+void streams_poke_later(void *streams)
 {
+	struct streams *all = streams;
+
 	if (atomic_load(&all->count))
 		uv_async_send(&all->wake);
 }
