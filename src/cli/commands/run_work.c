@@ -149,9 +149,7 @@ int run_dlq_replay(struct remote *remote)
 
 	if (is_all == (remote->args->operand_count == 1) || is_all != has_queue)
 		return remote_misused(remote, "give either an ID, or --all and --queue NAME");
-	if (is_all)
-		return replay_all(remote);
-	return call_run(remote, &row);
+	return is_all ? replay_all(remote) : call_run(remote, &row);
 }
 
 /* Always the first page: those that were dropped are no longer on it. */

@@ -13,13 +13,7 @@
 #include "http/api/view.h"
 #include "service/lease/blueprints.h"
 
-enum {
-	BLUEPRINT_SCHEMA = 1,
-	TIMEOUT_LEAST = 5,
-	TIMEOUT_MOST = 480,
-	TIMEOUT_DEFAULT = 30,
-	TEXT_MAX = 16384,
-};
+enum { BLUEPRINT_SCHEMA = 1, TIMEOUT_LEAST = 5, TIMEOUT_MOST = 480, TIMEOUT_DEFAULT = 30, TEXT_MAX = 16384 };
 
 /* --- out --- */
 

@@ -26,13 +26,7 @@
 #include "kernel/event.h"
 #include "kernel/kernel.h"
 
-enum {
-	READ_MAX = WEBHOOKS_MAX + 8,
-	FILTER_MAX = 1024,
-	PATTERNS_MAX = 32,
-	SECRET_MAX = 128,
-	DESCRIPTION_MAX = 256,
-};
+enum { READ_MAX = WEBHOOKS_MAX + 8, FILTER_MAX = 1024, PATTERNS_MAX = 32, SECRET_MAX = 128, DESCRIPTION_MAX = 256 };
 
 /* --- what is allowed --- */
 

@@ -21,12 +21,6 @@ static struct str signin_json(struct local *l, struct site *s, const struct site
 	               member_str("secret", secret->client_secret));
 }
 
-/* It prints this last; what a tenant's own plugins say may stand before it. */
-static bool has_ended_well(struct str out)
-{
-	return memmem(out.p, out.n, "\n{\"installed\":", 14) || str_starts_with(out, STR("{\"installed\":"));
-}
-
 /*
  * The installer is many statements, and may be killed between any two of them; WordPress calls itself installed after
  * the first few. So we remember whether it ever came to its end, and until then each attempt begins with an empty
@@ -51,7 +45,8 @@ enum rc site_install(struct local *l, struct site *s, const struct instance_spec
 			rc = php_run(l, "configure.php", s->uid, site_gid(l, s), local_path(l, &a, "tmp/%s", s->key).p,
 			             cache.p, in, &a, &out, e);
 	}
-	if (!rc && !has_ended_well(out))
+	/* It prints this last; what a tenant's own plugins say may stand before it. */
+	if (!rc && !memmem(out.p, out.n, "\n{\"installed\":", 14) && !str_starts_with(out, STR("{\"installed\":")))
 		rc = err_set(e, RC_UNAVAILABLE, "WordPress gave up: %.*s", (int)(out.n < OUT_SHOWN ? out.n : OUT_SHOWN),
 		             out.n ? out.p : "");
 	if (!rc)

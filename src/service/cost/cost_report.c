@@ -411,10 +411,7 @@ static enum rc add_shares(const struct page *page, struct arena *a UNUSED, void 
 			              .to_ms = share->to_ms,
 			              .micro_usd = share->micro_usd,
 			              .state = share->is_final ? "final" : "ended" };
-		if (share->is_final && m->call->by != COST_BY_DAY)
-			rc = add_item(m, &item, e);
-		else
-			rc = ask_and_add(m, &item, e);
+		rc = share->is_final && m->call->by != COST_BY_DAY ? add_item(m, &item, e) : ask_and_add(m, &item, e);
 	}
 	return rc;
 }

@@ -279,9 +279,7 @@ static enum rc settle_reports(struct session *s, const struct call *c, struct er
 {
 	if (is_type(c->delivery, EVENT_STATEMENT_DUE))
 		return note_statement(s, c, e);
-	if (is_type(c->delivery, EVENT_COST_REPORT_DUE))
-		return note_report(s, c, e);
-	return RC_OK;
+	return is_type(c->delivery, EVENT_COST_REPORT_DUE) ? note_report(s, c, e) : RC_OK;
 }
 
 struct queue reports_queue(struct reports *r)

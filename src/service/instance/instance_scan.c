@@ -122,11 +122,7 @@ struct holding {
 	int64_t    since_ms; /* of an orphan: when a scan first saw all of these kinds */
 };
 
-const char *const orphan_verdict_names[ORPHAN_VERDICT_COUNT] = {
-#define X(name, text) [ORPHAN_##name] = text,
-	ORPHAN_VERDICTS(X)
-#undef X
-};
+const char *const orphan_verdict_names[ORPHAN_VERDICT_COUNT] = { ORPHAN_VERDICTS(ROW_TEXT) };
 
 struct scanning {
 	const struct instance_world *world;

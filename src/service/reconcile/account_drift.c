@@ -240,9 +240,7 @@ static enum rc on_drift(struct session *s, const struct delivery *d, void *arg U
 	/* What was true when it was seen may not be by now. */
 	if (!is_there || a.is_following || !a.has_drifted || !str_eq(expected_ou, wanted_ou(&a)))
 		return RC_OK;
-	if (!f.ou.n)
-		return forget(s, &a, e);
-	return lock_away(s, &a, f.ou, describe(s, f.ou, expected_ou), ACTOR, e);
+	return f.ou.n ? lock_away(s, &a, f.ou, describe(s, f.ou, expected_ou), ACTOR, e) : forget(s, &a, e);
 }
 
 struct queue account_drift_queue(void)

@@ -205,13 +205,6 @@ static enum rc add_client(struct site *s, struct str pool, struct str *ret, stru
 	return RC_OK;
 }
 
-static enum rc drop_client(struct site *s, struct str pool, struct str id, struct err *e)
-{
-	struct str body = JSON_OF(s->a, member_str("UserPoolId", pool), member_str("ClientId", id));
-
-	return err_forgive(e, site_do(s, &delete_client, body, NULL, e), RC_NOT_FOUND);
-}
-
 /* The one that is there, else a new one. A request that went out twice has made two: before the site is told of one of
  * them, the others go. */
 static enum rc make_client(struct site *s, struct str pool, struct str *ret, struct err *e)
@@ -224,7 +217,9 @@ static enum rc make_client(struct site *s, struct str pool, struct str *ret, str
 	for (int i = 0; !rc && i < CLIENTS_MAX; i++) {
 		if ((rc = find_client(s, pool, *ret, &twin, e)) || !twin.n)
 			return rc;
-		rc = drop_client(s, pool, twin, e);
+		rc = site_do(s, &delete_client,
+		             JSON_OF(s->a, member_str("UserPoolId", pool), member_str("ClientId", twin)), NULL, e);
+		rc = err_forgive(e, rc, RC_NOT_FOUND);
 	}
 	return rc;
 }
