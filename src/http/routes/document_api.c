@@ -41,12 +41,7 @@ struct document_work {
 
 /* --- writing --- */
 
-static void put_problem(struct json_out *o, struct request *r UNUSED, const void *thing)
-{
-	const struct problem *p = thing;
-
-	JSON_PUT(o, member_str("field", p->field), member_str("message", p->message));
-}
+PUT_OF(put_problem, struct problem, p, member_str("field", p->field), member_str("message", p->message))
 
 static void put_problems(struct json_out *o, struct request *r, const struct problems *p)
 {
@@ -308,12 +303,8 @@ static enum rc read_question(struct request *r, struct lease_explain *x, struct 
 	return read_amount(body, "hours", HOURS_MOST, LEASE_HOUR_MS, &x->duration_ms, e);
 }
 
-static void put_note(struct json_out *o, struct request *r UNUSED, const void *thing)
-{
-	const struct approval_note *n = thing;
-
-	JSON_PUT(o, member_str("rule", n->rule), member_bool("matches", n->matches), member_str("why", n->why));
-}
+PUT_OF(put_note, struct approval_note, n, member_str("rule", n->rule), member_bool("matches", n->matches),
+       member_str("why", n->why))
 
 static void put_amount(struct json_out *o, const char *name, int64_t value, int64_t unit)
 {

@@ -53,13 +53,8 @@ static void put_lease(struct json_out *o, struct request *r, const void *thing)
 }
 
 /* {leaseId, status}: what became of the lease. */
-static void put_state(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct lease *l = thing;
-
-	JSON_PUT(o, member_str("leaseId", lease_id(l, &r->call->arena)),
-	         member_word("status", lease_status_names[lease_shown_status(l)]));
-}
+PUT_OF(put_state, struct lease, l, member_str("leaseId", lease_id(l, &r->call->arena)),
+       member_word("status", lease_status_names[lease_shown_status(l)]))
 
 /* --- the list --- */
 

@@ -18,13 +18,8 @@
 
 /* --- timers --- */
 
-static void put_timer(struct json_out *o, struct request *r UNUSED, const void *thing)
-{
-	const struct timer *t = thing;
-
-	JSON_PUT(o, member_str("name", t->name), member_str("type", t->type), member_str("subject", t->subject),
-	         member_sec("due_at", t->due_ms), member_sec("armed_at", t->armed_ms));
-}
+PUT_OF(put_timer, struct timer, t, member_str("name", t->name), member_str("type", t->type),
+       member_str("subject", t->subject), member_sec("due_at", t->due_ms), member_sec("armed_at", t->armed_ms))
 
 static enum rc read_timer_filter(struct request *r, struct listing *v, struct err *e)
 {
