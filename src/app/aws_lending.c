@@ -4,7 +4,6 @@
 #include "app/aws_lending.h"
 
 #include "app/aws_parts.h"
-#include "app/config/config.h"
 #include "app/parts.h"
 #include "base/clock.h"
 #include "base/grow.h"

@@ -2,8 +2,6 @@
  * settings want it. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/arena.h"
 #include "base/err.h"
 #include "providers/aws/messages/bell.h"

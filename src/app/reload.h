@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <uv.h>
 
 #include "app/config/config.h"

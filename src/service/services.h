@@ -1,8 +1,6 @@
 /* services.h - all services together: what they store and do for each other. Needed to open a store or a kernel. */
 #pragma once
 
-#include <stddef.h>
-
 #include "kernel/kernel.h"
 
 extern const struct record_type *const service_types[];

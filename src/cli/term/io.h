@@ -1,7 +1,6 @@
 /* io.h - what a command may touch of the process around it, and how it ends. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/clock.h"

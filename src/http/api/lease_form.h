@@ -1,10 +1,6 @@
 /* lease_form.h - leases and templates as the JSON of /api: what both have in common, in and out. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/json.h"
 #include "domain/lease.h"
 #include "http/api/body.h"

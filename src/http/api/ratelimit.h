@@ -1,9 +1,6 @@
 /* ratelimit.h - token buckets for many callers in a fixed amount of memory. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/clock.h"
 
 /* per_sec 0: no limit. */

@@ -2,9 +2,6 @@
  * envelope, elsewhere it is bare. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/json.h"
 #include "domain/policy.h"
 #include "domain/ports/caller.h"

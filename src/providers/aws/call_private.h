@@ -1,8 +1,6 @@
 /* call_private.h - what the files behind call.h share. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "providers/aws/call.h"
 
 /* Rows for all services; ends with code NULL. */

@@ -17,7 +17,6 @@
 
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"

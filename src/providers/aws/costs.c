@@ -29,7 +29,6 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "domain/ports/cloud.h"
 #include "providers/aws/costs_question.h"
 #include "service/record/aws_records.h"

@@ -28,7 +28,6 @@
 #include "domain/ports/identity.h"
 #include "providers/aws/directory_private.h"
 #include "store/session.h"
-#include "store/store.h"
 #include "store/walk.h"
 
 enum { PAGE = 500, UNKNOWN_MS = 60000 };

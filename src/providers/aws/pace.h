@@ -1,9 +1,6 @@
 /* pace.h - how often AWS is called, by all nodes together. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
 #include "providers/aws/call.h"
 

@@ -2,9 +2,6 @@
  * failing. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/clock.h"
 
 struct csp_breaker_options {

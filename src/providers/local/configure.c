@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* configure.c - installs WordPress by php/configure.php, tells it of the identity pool, and brings a change of its size
  * to the tasks. */
-#include <unistd.h>
 
 #include "base/json.h"
-#include "providers/local/files.h"
 #include "providers/local/local_private.h"
 #include "providers/local/run.h"
 

@@ -11,7 +11,6 @@
 #include <openssl/evp.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/id.h"
 #include "base/mem.h"

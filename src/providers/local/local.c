@@ -26,7 +26,6 @@
 #include "base/mem.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
-#include "providers/local/run.h"
 
 enum { VERSION_FILE_MAX = 65536 };
 

@@ -7,7 +7,6 @@
  */
 #include <sodium.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/id.h"
 #include "base/json.h"

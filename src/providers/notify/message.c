@@ -12,7 +12,6 @@
 #include "providers/notify/message.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/arena.h"

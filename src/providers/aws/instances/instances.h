@@ -2,8 +2,6 @@
  * balancer, Cognito. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
