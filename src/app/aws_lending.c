@@ -4,7 +4,6 @@
 #include "app/aws_lending.h"
 
 #include "app/aws_parts.h"
-#include "app/config/config.h"
 #include "app/parts.h"
 #include "base/clock.h"
 #include "base/grow.h"
@@ -26,11 +25,10 @@ struct pool {
 	size_t        count, room;
 };
 
-static enum rc add_accounts(const struct page *page, struct arena *ignored, void *arg, struct err *e)
+static enum rc add_accounts(const struct page *page, struct arena *ignored UNUSED, void *arg, struct err *e)
 {
 	struct pool *p = arg;
 
-	(void)ignored;
 	if (p->count + page->count > POOL_MAX)
 		return err_set(e, RC_TOO_LARGE, "there are more than %d accounts", POOL_MAX);
 	for (size_t i = 0; i < page->count; i++) {
@@ -81,13 +79,12 @@ static enum rc refresh_costs(void *arg, bool was_asked, struct pass_result *ret,
 	return rc;
 }
 
-static enum rc refresh_directory(void *arg, bool was_asked, struct pass_result *ret, struct err *e)
+static enum rc refresh_directory(void *arg, bool was_asked UNUSED, struct pass_result *ret, struct err *e)
 {
 	struct aws_parts         *x = arg;
 	struct aws_directory_done done;
 	enum rc                   rc = aws_directory_refresh(aws_cloud_directory(x->cloud), &done, e);
 
-	(void)was_asked;
 	if (!rc)
 		metrics_set(x->p->metrics, METRIC_DIRECTORY_PEOPLE, (double)done.members);
 	pass_count(ret, "people", done.members, METRIC__COUNT);
@@ -96,13 +93,12 @@ static enum rc refresh_directory(void *arg, bool was_asked, struct pass_result *
 	return rc;
 }
 
-static enum rc renew_credentials(void *arg, bool was_asked, struct pass_result *ret, struct err *e)
+static enum rc renew_credentials(void *arg, bool was_asked UNUSED, struct pass_result *ret, struct err *e)
 {
 	struct aws_parts *x = arg;
 	int64_t           renewed = 0;
 	enum rc           rc = aws_credentials_renew(aws_cloud_credentials(x->cloud), &renewed, e);
 
-	(void)was_asked;
 	pass_count(ret, "renewed", renewed, METRIC__COUNT);
 	return rc;
 }

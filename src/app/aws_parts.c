@@ -330,11 +330,6 @@ void aws_parts_free(struct aws_parts *x)
 	free(x);
 }
 
-struct aws_directory *aws_parts_directory(struct aws_parts *x)
-{
-	return x->cloud ? aws_cloud_directory(x->cloud) : NULL;
-}
-
 void aws_parts_warn(const struct config *c)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };

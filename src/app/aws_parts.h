@@ -2,8 +2,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -14,7 +12,6 @@
 
 struct buf;
 struct config;
-struct parts;
 
 enum { CLOUD_SIM, CLOUD_AWS }; /* in the order of LEASEHOLD_CLOUD's words */
 enum { AWS_DENIALS_MAX = 16, AWS_PERMISSION_MAX = 80, AWS_DENIAL_TEXT_MAX = 240 };
@@ -53,9 +50,6 @@ void aws_parts_check(const struct config *c, bool is_dev, struct buf *problems);
 /* Fills p->aws, also when it fails: half-built is fine for aws_parts_free(). After the store. Nothing is called yet. */
 MUST_CHECK enum rc aws_parts_new(struct parts *p, struct err *e);
 void               aws_parts_free(struct aws_parts *x);
-
-/* Who the people are; NULL: others know. */
-struct aws_directory *aws_parts_directory(struct aws_parts *x);
 
 /* Logs endpoints that are not AWS's own, once, at the start. */
 void aws_parts_warn(const struct config *c);

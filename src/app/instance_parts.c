@@ -25,17 +25,15 @@
 
 enum { DAY_MS = 86400000 };
 
-static enum rc open_sim(struct parts *p, struct instance_driver **ret, struct err *e)
+static enum rc open_sim(struct parts *p, struct instance_driver **ret, struct err *e UNUSED)
 {
-	(void)e;
 	*ret = sim_cloud_driver(p->sim);
 	return RC_OK;
 }
 
 /* The cloud closes it. */
-static void close_sim(struct instance_driver *d)
+static void close_sim(struct instance_driver *d UNUSED)
 {
-	(void)d;
 }
 
 /* Real WordPress sites on this machine; its folder must be absolute, since the servers it starts live elsewhere. */

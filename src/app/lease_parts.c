@@ -59,11 +59,9 @@ enum rc lease_parts_read_rules(const struct config *c, struct hold_rules *ret, s
 	ret->grace_hours = config_number(c, CONFIG_REST_GRACE);
 	ret->exempts_new = config_number(c, CONFIG_REST_EXEMPTS_NEW);
 	ret->ejects = config_number(c, CONFIG_REST_EJECTS);
-	rc = hold_rules_read_pools(ret, config_str(c, CONFIG_REST_POOLS), e);
-	if (rc)
+	if ((rc = hold_rules_read_pools(ret, config_str(c, CONFIG_REST_POOLS), e)))
 		return err_wrap(e, rc, "QUARANTINE_POOLS");
-	rc = hold_rules_check(ret, e);
-	return rc ? err_wrap(e, rc, "QUARANTINE_DURATION_HOURS") : RC_OK;
+	return err_wrap(e, hold_rules_check(ret, e), "QUARANTINE_DURATION_HOURS");
 }
 
 static struct account_world_options people_of(const struct lease_parts *l, const struct aws_parts *aws)
@@ -186,10 +184,11 @@ static enum rc seed_account(struct session *s, void *arg, struct err *e)
 	int64_t                     now_ms = session_now(s).ms;
 	struct hold_rules           rules;
 	struct account              account;
-	enum rc                     rc = session_get(s, &account_type, from->id, &account, NULL);
+	bool                        is_there;
+	enum rc                     rc = session_find(s, &account_type, from->id, &account, &is_there, e);
 
-	if (rc != RC_NOT_FOUND)
-		return rc ? err_set(e, rc, "account %.*s cannot be read", STR_ARG(from->id)) : RC_OK;
+	if (rc || is_there)
+		return rc;
 	account = (struct account){ .id = from->id,
 		                    .name = from->name,
 		                    .email = from->email,
@@ -260,11 +259,9 @@ static enum rc seed(struct lease_parts *l, struct err *e)
 	bool                             is_fresh = false;
 	enum rc                          rc = store_read(l->store, is_untouched, &is_fresh, &a, e);
 
-	if (!rc && is_fresh)
-		rc = seed_accounts(l, &a, e);
-	if (!rc && is_fresh)
+	if (!rc && is_fresh && !(rc = seed_accounts(l, &a, e)))
 		rc = seed_templates(l, &a, e);
-	return rc ? err_wrap(e, rc, "the first accounts and templates") : RC_OK;
+	return err_wrap(e, rc, "the first accounts and templates");
 }
 
 enum rc lease_parts_start(struct lease_parts *l, struct err *e)

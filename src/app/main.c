@@ -112,12 +112,11 @@ static int run_lambda(const struct cli_args *args, struct config *c, struct buf 
 }
 
 /* Tokens that are missing are only noted here: whoever looks at the settings may not be the one who has the secrets. */
-static int run_config(const struct cli_args *args, struct config *c, struct buf *problems)
+static int run_config(const struct cli_args *args UNUSED, struct config *c, struct buf *problems)
 {
 	struct buf text = BUF(TEXT_MAX);
 	int        code = CLI_EXIT_OK;
 
-	(void)args;
 	preflight_check(c, false, problems);
 	print_near_misses();
 	if (config_str(c, CONFIG_API_TOKEN).n && config_str(c, CONFIG_ADMIN_TOKEN).n)
@@ -172,18 +171,16 @@ static int run_health(const struct cli_args *args, struct config *c, struct buf 
 	return reply.status == 200 ? CLI_EXIT_OK : CLI_EXIT_UNREACHABLE;
 }
 
+/* "store ..." or "migrate ...". */
 static int run_store(const struct cli_args *args, struct config *c, struct buf *problems)
 {
-	if (!config_str(c, CONFIG_DATA).n && !problems->n)
-		buf_addf(problems, "--data: must name a folder\n");
-	return problems->n ? report_problems(", nothing was done", problems) : store_command(args, c);
-}
+	bool is_migration = str_starts_with(str_from(args->command->name), STR("migrate "));
 
-static int run_migrate(const struct cli_args *args, struct config *c, struct buf *problems)
-{
 	if (!config_str(c, CONFIG_DATA).n && !problems->n)
 		buf_addf(problems, "--data: must name a folder\n");
-	return problems->n ? report_problems(", nothing was done", problems) : migrate_command(args, c);
+	if (problems->n)
+		return report_problems(", nothing was done", problems);
+	return is_migration ? migrate_command(args, c) : store_command(args, c);
 }
 
 static int with_config(const struct cli_args *args,
@@ -238,10 +235,10 @@ static int run_app(const struct cli_args *args)
 	case CLI_COMMAND_STORE_COMPACT:
 	case CLI_COMMAND_STORE_CHECK:
 	case CLI_COMMAND_STORE_CREATE_TABLES:
-	case CLI_COMMAND_STORE_COPY: return with_config(args, run_store);
+	case CLI_COMMAND_STORE_COPY:
 	case CLI_COMMAND_MIGRATE_ISB:
 	case CLI_COMMAND_MIGRATE_BROKER:
-	case CLI_COMMAND_MIGRATE_UNDO: return with_config(args, run_migrate);
+	case CLI_COMMAND_MIGRATE_UNDO: return with_config(args, run_store);
 	case CLI_COMMAND_SANDBOX_STATES: return print_text(sandbox_print_table);
 	case CLI_COMMAND_INSTANCE_STATES: return print_text(instance_print_table);
 	case CLI_COMMAND_API_DOC: return print_text(apidoc_write);

@@ -34,10 +34,9 @@ enum { NAMESPACE_MIN = 3, NAMESPACE_MAX = 8, HOLDS_PAGE = 500 };
 /* --- settings --- */
 
 /* The queues that are read: setting, inbox, who reads the bodies, whether it is about instances. */
-static enum rc read_command(struct str source, struct str body, struct arena *a, struct intake_record **ret,
+static enum rc read_command(struct str source UNUSED, struct str body, struct arena *a, struct intake_record **ret,
                             size_t *ret_count, struct err *e)
 {
-	(void)source;
 	return instance_intake(body, a, ret, ret_count, e);
 }
 
@@ -56,14 +55,12 @@ static const struct inbox_row {
 
 bool messages_is_wanted(const struct config *c)
 {
-	static const enum setting ids[] = { CONFIG_GUARD_QUEUE,     CONFIG_ECS_QUEUE,         CONFIG_PROVISION_QUEUE,
-		                            CONFIG_LIFECYCLE_QUEUE, CONFIG_DEPROVISION_QUEUE, CONFIG_TENANT_QUEUE,
-		                            CONFIG_EVENT_BUS,       CONFIG_SNS_TOPIC };
-
-	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
-		if (config_str(c, ids[i]).n)
+	for (size_t i = 0; i < MESSAGES_INBOXES; i++)
+		if (config_str(c, inbox_rows[i].id).n)
 			return true;
-	return config_number(c, CONFIG_MAILER) == MAIL_BY_SES || config_number(c, CONFIG_WAKE) == WAKE_SCHEDULER;
+	return config_str(c, CONFIG_TENANT_QUEUE).n || config_str(c, CONFIG_EVENT_BUS).n ||
+	       config_str(c, CONFIG_SNS_TOPIC).n || config_number(c, CONFIG_MAILER) == MAIL_BY_SES ||
+	       config_number(c, CONFIG_WAKE) == WAKE_SCHEDULER;
 }
 
 static bool is_arn(struct str text, const char *service)
@@ -124,9 +121,7 @@ static void check_bus(const struct config *c, struct buf *problems)
 
 static void check_scheduler(const struct config *c, struct buf *problems)
 {
-	bool is_wanted = config_number(c, CONFIG_WAKE) == WAKE_SCHEDULER;
-
-	if (!is_wanted)
+	if (config_number(c, CONFIG_WAKE) != WAKE_SCHEDULER)
 		return;
 	if (!guard_parts_is_wanted(c))
 		buf_addf(problems, "%s: scheduler wakes a guard; right is %s=guard beside it, or none\n",
@@ -171,8 +166,6 @@ static enum rc find_hold(void *arg, struct str id, struct arena *a, struct bell_
 
 	if (rc)
 		return rc;
-	if (!is_there)
-		h = (struct hold){ .id = id };
 	*ret = due_of(&h, a);
 	if (!is_there || h.state != HOLD_OPEN || !h.due_ms)
 		return err_set(e, RC_NOT_FOUND, "hold %.*s is closed, or has no end", STR_ARG(id));
@@ -185,11 +178,10 @@ struct due_list {
 	size_t           count, room;
 };
 
-static enum rc add_due(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc add_due(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e UNUSED)
 {
 	struct due_list *list = arg;
 
-	(void)a, (void)e;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct hold *h = page_record(page, &hold_type, i);
 
@@ -361,15 +353,14 @@ static enum rc count_overdue(struct session *s, void *arg, struct err *e)
 {
 	struct overdue *o = arg;
 	int64_t         grace_ms = o->messages->p->guard->rules.grace_hours * HOLD_HOUR_MS;
-	struct query    q = query_of(&hold_type, HOLD_OPEN_ONES, value_int(1), QUERY_LIMIT_MAX);
+	struct query    q = query_until(&hold_type, HOLD_OPEN_ONES, value_int(1), session_now(s).ms - grace_ms,
+	                                QUERY_LIMIT_MAX);
 	struct page     page;
 	struct str     *seen;
-	enum rc         rc;
+	enum rc         rc = session_query(s, &q, &page, e);
 
 	o->count = 0;
-	q.has_sort_max = true;
-	q.sort_max = session_now(s).ms - grace_ms;
-	if ((rc = session_query(s, &q, &page, e)))
+	if (rc)
 		return rc;
 	seen = arena_alloc(session_arena(s), (page.count + 1) * sizeof(*seen));
 	for (size_t i = 0; i < page.count; i++) {

@@ -2,8 +2,6 @@
  * settings want it. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/arena.h"
 #include "base/err.h"
 #include "providers/aws/messages/bell.h"
@@ -14,10 +12,8 @@
 #include "providers/aws/messages/sqs.h"
 #include "providers/aws/messages/topic.h"
 
-struct aws_callers;
 struct buf;
 struct config;
-struct parts;
 
 enum { MESSAGES_INBOXES = 5 };
 

@@ -17,21 +17,6 @@
 #include "service/pool/account_clean.h"
 #include "service/reconcile/reconcile.h"
 
-struct account_world;
-struct aws_parts;
-struct approval_policy;
-struct csp;
-struct instance_parts;
-struct isb_table;
-struct jobs;
-struct kernel;
-struct messages;
-struct nuke;
-struct policy;
-struct policy_holder;
-struct signin;
-struct sim_cloud;
-
 struct parts {
 	struct config         *config;
 	bool                   is_dev;

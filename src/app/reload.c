@@ -29,6 +29,7 @@
 #include "http/api/api.h"
 #include "http/api/ops_stream.h"
 #include "http/server/server.h"
+#include "providers/identity/users_file.h"
 
 enum { TEXT_MAX = 65536 };
 
@@ -135,7 +136,7 @@ static void check_fresh(struct reload *r, struct api_tokens *ret)
 static void take_over(struct reload *r, const struct api_tokens *tokens)
 {
 	struct err e = { 0 };
-	enum rc    rc = r->is_whole ? signin_reload_users(r->parts->signin, &e) : RC_OK;
+	enum rc    rc = r->is_whole ? users_file_refresh(r->parts->signin->users, true, &e) : RC_OK;
 
 	if (!rc && r->is_whole)
 		rc = http_server_reload_tls(r->http, &e);

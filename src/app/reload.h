@@ -2,15 +2,10 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <uv.h>
 
 #include "app/config/config.h"
 #include "base/buf.h"
-
-struct api;
-struct http_server;
-struct parts;
 
 struct reload {
 	uv_loop_t          *loop;

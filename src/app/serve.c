@@ -202,19 +202,18 @@ static enum rc open_csp(struct server *s, struct err *e)
 		                            .ca_file = config_text(c, CONFIG_CSP_CA),
 		                            .on_date = on_vendor_date,
 		                            .on_date_arg = &s->steady };
-	enum rc                    rc = RC_OK;
+	enum rc                    rc;
 
-	if (!http.base_url || ((lease_parts_is_wanted(c) || guard_parts_is_wanted(c)) && !aws_parts_is_wanted(c)) ||
-	    instance_parts_is_sim(c, s->p.is_dev))
-		rc = open_sim(s, e);
 	s->is_sim_csp = !http.base_url;
-	if (http.base_url)
+	if ((s->is_sim_csp || ((lease_parts_is_wanted(c) || guard_parts_is_wanted(c)) && !aws_parts_is_wanted(c)) ||
+	     instance_parts_is_sim(c, s->p.is_dev)) &&
+	    (rc = open_sim(s, e)))
+		return rc;
+	if (!s->is_sim_csp)
 		inner = csp_http_open(&http);
-	else if (!rc)
-		rc = csp_sim_open(&(struct csp_sim_options){ s->sim_store, sim_cloud_faults(s->p.sim),
-		                                             config_number(c, CONFIG_SIM_SANDBOXES) },
-		                  &inner, e);
-	if (rc)
+	else if ((rc = csp_sim_open(&(struct csp_sim_options){ s->sim_store, sim_cloud_faults(s->p.sim),
+	                                                       config_number(c, CONFIG_SIM_SANDBOXES) },
+	                            &inner, e)))
 		return rc;
 	s->vendor = inner->ops->name;
 	s->p.csp = csp_breaker_open(inner, &guard);
@@ -223,9 +222,7 @@ static enum rc open_csp(struct server *s, struct err *e)
 
 static void on_pass(void *arg)
 {
-	struct server *s = arg;
-
-	line_poke_later(s->api->line);
+	line_poke_later(((struct server *)arg)->api->line);
 }
 
 /* In development everybody knows that all is simulated; elsewhere, and where time runs faster, it has to be said. */
@@ -366,9 +363,7 @@ static enum rc listen_on(struct server *s, const struct http_options *options, c
 	struct err cause = { 0 };
 	enum rc    rc = http_server_open(&s->loop, options, ret, &cause);
 
-	if (!rc)
-		return RC_OK;
-	return err_set(e, rc, "%s%s", cause.msg, rc == RC_UNAVAILABLE ? way_out : "");
+	return rc ? err_set(e, rc, "%s%s", cause.msg, rc == RC_UNAVAILABLE ? way_out : "") : RC_OK;
 }
 
 /* A process begins with a soft limit, often 1,024, and may raise it to the hard one by itself. */
@@ -475,7 +470,8 @@ static enum rc start(struct server *s, struct err *e)
 	id_uuid(s->p.node);
 	if ((rc = take_folder(s, e)) || (rc = open_store(s, e)) || (rc = open_csp(s, e)) ||
 	    (rc = aws_parts_new(&s->p, e)) ||
-	    (rc = signin_open(s->p.config, s->p.store.store, aws_parts_directory(s->p.aws), &s->p.signin, e)) ||
+	    (rc = signin_open(s->p.config, s->p.store.store,
+	                      s->p.aws->cloud ? aws_cloud_directory(s->p.aws->cloud) : NULL, &s->p.signin, e)) ||
 	    (lease_parts_is_wanted(c) && (rc = lease_parts_new(&s->p, e))) ||
 	    (guard_parts_is_wanted(c) && (rc = guard_parts_new(&s->p, e))) || (rc = instance_parts_new(&s->p, e)))
 		return rc;
@@ -602,12 +598,9 @@ static void close_all(struct server *s)
 		close(s->lock_fd);
 }
 
-static void on_hup(uv_signal_t *signal, int number)
+static void on_hup(uv_signal_t *signal, int number UNUSED)
 {
-	struct server *s = signal->data;
-
-	(void)number;
-	reload_begin(&s->reload);
+	reload_begin(&((struct server *)signal->data)->reload);
 }
 
 /* --- run --- */

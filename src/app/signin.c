@@ -221,11 +221,6 @@ void signin_close(struct signin *s)
 	free(s);
 }
 
-enum rc signin_reload_users(struct signin *s, struct err *e)
-{
-	return users_file_refresh(s->users, true, e);
-}
-
 void signin_set_secrets(struct signin *s, const struct config *fresh)
 {
 	struct jwt_secrets secrets;

@@ -5,14 +5,7 @@
 #include "base/err.h"
 
 struct api_tokens;
-struct auth;
-struct aws_directory;
 struct config;
-struct keyring;
-struct people;
-struct signin_provider;
-struct store;
-struct users_file;
 
 struct signin {
 	struct store      *store;
@@ -37,9 +30,6 @@ MUST_CHECK enum rc tokens_read(const struct config *c, struct api_tokens *ret, s
 MUST_CHECK enum rc signin_open(struct config *c, struct store *store, struct aws_directory *directory,
                                struct signin **ret, struct err *e);
 void               signin_close(struct signin *s);
-
-/* Read the users again; on failure those of before stay. */
-MUST_CHECK enum rc signin_reload_users(struct signin *s, struct err *e);
 
 /* The secrets of settings that passed signin_check(). Loop thread. */
 void signin_set_secrets(struct signin *s, const struct config *fresh);

@@ -1,8 +1,6 @@
 /* subscriptions.h - who hears of what: every queue of the kernel with its events, and every kind of saga. */
 #pragma once
 
-#include <stddef.h>
-
 #include "kernel/kernel.h"
 #include "kernel/queue.h"
 #include "providers/notify/mail.h"

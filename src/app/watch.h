@@ -6,9 +6,6 @@
 #include "base/err.h"
 #include "base/id.h"
 
-struct clock;
-struct store;
-
 /* Says in the store when the machine's date is not followed, and goes on with that after a restart. */
 struct clock_watch {
 	struct store       *store;

@@ -322,16 +322,6 @@ void wiring_watch(struct wiring *w)
 
 /* --- start and stop --- */
 
-static void poke_pump(void *arg)
-{
-	pump_poke(arg);
-}
-
-static void poke_streams(void *arg)
-{
-	streams_poke_later(arg);
-}
-
 void wiring_start(struct wiring *w, struct api *api, bool (*begin)(void *arg), void *arg)
 {
 	struct pump_options options = { .kernel = w->kernel,
@@ -342,8 +332,8 @@ void wiring_start(struct wiring *w, struct api *api, bool (*begin)(void *arg), v
 	w->begin_arg = arg;
 	w->self = (struct node){ .id = str_from(w->p->node), .started_ms = clock_now(&w->p->clock).ms };
 	w->pump = pump_start(&options);
-	kernel_on_news(w->kernel, poke_pump, w->pump);
-	kernel_on_events(w->kernel, poke_streams, api->streams);
+	kernel_on_news(w->kernel, pump_poke, w->pump);
+	kernel_on_events(w->kernel, streams_poke_later, api->streams);
 	cond_init(&w->is_changed);
 	messages_start(w->p->messages); /* the pulse looks at what it starts */
 	mem_must(!pthread_create(&w->pulse, NULL, pulse_loop, w), "a thread");

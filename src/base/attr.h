@@ -6,6 +6,7 @@
 #define MUST_CHECK                   __attribute__((warn_unused_result))
 #define PRINTF_LIKE(format_at, args) __attribute__((format(printf, format_at, args)))
 #define NO_RETURN                    __attribute__((noreturn))
+#define UNUSED                       __attribute__((unused)) /* behind a parameter that only the type demands */
 
 /* Call fn(&variable) when the variable goes out of scope. */
 #define CLEANUP(fn) __attribute__((cleanup(fn)))

@@ -55,9 +55,8 @@ static void refuse_others(struct reading *r, json_t *object, struct str known)
 
 /* --- conditions --- */
 
-static bool is_text(struct str text, struct arena *a)
+static bool is_text(struct str text, struct arena *a UNUSED)
 {
-	(void)a;
 	return text.n > 0 && text.n <= APPROVAL_TEXT_MAX;
 }
 
@@ -87,9 +86,8 @@ static unsigned role_named(struct str name)
 	return 0;
 }
 
-static bool is_role(struct str text, struct arena *a)
+static bool is_role(struct str text, struct arena *a UNUSED)
 {
-	(void)a;
 	return role_named(text) != 0;
 }
 
@@ -193,9 +191,8 @@ void approval_write(const struct approval_rule *rule, struct json_out *o)
 
 /* --- rules --- */
 
-static bool is_id(struct str text, struct arena *a)
+static bool is_id(struct str text, struct arena *a UNUSED)
 {
-	(void)a;
 	return text.n > 0 && text.n <= APPROVAL_ID_MAX && str_is_of(text, "a-zA-Z0-9_.-");
 }
 

@@ -127,8 +127,7 @@ enum {
 
 /* Times are in ms; 0 means "not yet". */
 struct instance {
-	struct str               id, tenant;
-	struct str               organization, contact_email, opportunity_id;
+	struct str               id, tenant, organization, contact_email, opportunity_id;
 	enum instance_tier       tier;
 	struct str               wordpress_version;
 	enum instance_state      state;
@@ -200,8 +199,7 @@ struct instance_want {
 	struct str organization, contact_email, opportunity_id, wordpress_version;
 	int        tier; /* -1: not given */
 	int64_t    desired_count;
-	struct str reason, backup_id;
-	struct str action;
+	struct str reason, backup_id, action;
 	struct str email, name; /* of a person */
 };
 

@@ -37,11 +37,6 @@ static bool is_organization(struct str s)
 	return count >= INSTANCE_ORGANIZATION_MIN && count <= INSTANCE_ORGANIZATION_MAX;
 }
 
-static bool is_version(struct str s)
-{
-	return s.n <= INSTANCE_VERSION_MAX && (str_is_of(s, "0-9.") || str_eq(s, STR("latest")));
-}
-
 static bool is_line(struct str s)
 {
 	return !str_has_control(s);
@@ -162,7 +157,8 @@ static void read_configuration(const json_t *body, unsigned kind, struct instanc
 	}
 	if (kind == IN_CREATE)
 		read_count(object, "configuration.desiredCount", false, w, p);
-	if (!json_get_text(object, "wordpressVersion", &version) || !is_version(version))
+	if (!json_get_text(object, "wordpressVersion", &version) || version.n > INSTANCE_VERSION_MAX ||
+	    (!str_is_of(version, "0-9.") && !str_eq(version, STR("latest"))))
 		instance_problem(p, "configuration.wordpressVersion", "INVALID_FORMAT",
 		                 "configuration.wordpressVersion must be a version such as 6.5, or latest");
 	else

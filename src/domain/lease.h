@@ -102,15 +102,12 @@ struct lease {
 	struct str        user_email; /* as it was given */
 	struct str        user_key;   /* lower case: what is compared */
 	enum lease_status status;
-	struct str        template_uuid, template_name;
-	struct str        comments, created_by;
-	struct str        blueprint_id, blueprint_name;
+	struct str        template_uuid, template_name, comments, created_by, blueprint_id, blueprint_name;
 	int64_t           max_spend;
 	struct str        budget_thresholds; /* JSON: [{"dollarsSpent", "action"}] */
 	int64_t           duration_ms;
 	struct str        duration_thresholds; /* JSON: [{"hoursRemaining", "action"}] */
-	struct str        cost_group;
-	struct str        account_id;
+	struct str        cost_group, account_id;
 	struct str        approved_by; /* an email, or AUTO_APPROVED */
 	int64_t           start_ms, last_checked_ms, expires_ms;
 	int64_t           cost, cost_at_ms; /* spend, and up to when it is complete */

@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct approval_policy;
-
 enum { COST_GROUPS_MAX = 100, COST_GROUP_MAX = 50, PROBLEMS_MAX = 64, REGIONS_MAX = 32 };
 
 /* What is wrong with an input: every problem at once. */
@@ -25,8 +23,7 @@ struct policy {
 	bool       is_maintenance;
 
 	bool       requires_budget, requires_duration;
-	int64_t    budget_max_usd, duration_max_hours;
-	int64_t    leases_per_user;
+	int64_t    budget_max_usd, duration_max_hours, leases_per_user;
 	bool       allows_self_approval; /* managers and admins, of their own requests */
 	int64_t    ttl_days;
 	struct str on_projected_overrun, on_estimated_overrun; /* alert, freeze or end: domain/lease.h */

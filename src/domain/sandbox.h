@@ -60,24 +60,15 @@ enum {
 
 /* Times are Unix seconds; 0 means "not yet". */
 struct sandbox {
-	struct str         sandbox_id;
-	struct str         name;
-	struct str         external_id;
+	struct str         sandbox_id, name, external_id;
 	enum sandbox_state status;
 	struct str         allocated_to_track; /* the last owner; stays after the end of the allocation */
-	struct str         idempotency_key;
-	struct str         track_name;
-	struct str         sfdc_account_id;
-	int64_t            allocated_at;
-	int64_t            lab_duration_hours;
-	int64_t            deletion_requested_at;
-	int64_t            deletion_retry_count;
+	struct str         idempotency_key, track_name, sfdc_account_id;
+	int64_t            allocated_at, lab_duration_hours, deletion_requested_at, deletion_retry_count;
 	int64_t            next_deletion_at; /* not before */
 	struct str         last_error;
 	struct str         quarantine_reason; /* set while an operator keeps it aside */
-	int64_t            last_synced;
-	int64_t            created_at;
-	int64_t            updated_at;
+	int64_t            last_synced, created_at, updated_at;
 	struct str         last_event; /* id of the last event about it; the service's, see sandbox_save() */
 	uint64_t           version;
 };

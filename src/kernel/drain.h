@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-struct kernel;
-
 struct drain {
 	struct kernel *kernel;
 	struct mono    until; /* nothing is begun after this; calls under way are asked to end */

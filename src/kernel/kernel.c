@@ -247,11 +247,10 @@ struct claimed {
 	int                       owner_field, due_field;
 };
 
-static enum rc free_page(struct session *s, const struct page *page, void *arg, struct err *e)
+static enum rc free_page(struct session *s, const struct page *page, void *arg, struct err *e UNUSED)
 {
 	const struct claimed *c = arg;
 
-	(void)e;
 	for (size_t i = 0; i < page->count; i++) {
 		void *record = page_record(page, c->type, i);
 

@@ -5,11 +5,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct metrics;
-struct queue;
-struct saga_kind;
 struct session;
-struct store;
 
 /* Events of these types go to this queue. One row of the routing table. */
 struct route {

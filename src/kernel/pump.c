@@ -85,8 +85,7 @@ struct pump {
 	struct item    *buckets[BUCKETS];
 	struct item    *spare; /* done with; their memory is used again */
 	size_t          spare_count;
-	struct item    *calling;
-	struct item    *resting;
+	struct item    *calling, *resting;
 	int64_t         complained_ms; /* when the log had the last of the store's failures */
 	size_t          alone;         /* under way without a worker */
 };
@@ -507,8 +506,10 @@ static void *find_loop(void *arg)
 
 /* --- start and stop --- */
 
-void pump_poke(struct pump *p)
+void pump_poke(void *pump)
 {
+	struct pump *p = pump;
+
 	if (atomic_exchange(&p->is_poked, true))
 		return; /* it has been poked already */
 	LOCKED(&p->lock);

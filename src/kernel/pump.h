@@ -3,9 +3,6 @@
 
 #include <stdint.h>
 
-struct kernel;
-struct pump;
-
 struct pump_options {
 	struct kernel *kernel;
 	unsigned       workers; /* calls at once */
@@ -14,8 +11,8 @@ struct pump_options {
 
 struct pump *pump_start(const struct pump_options *o);
 
-/* There is something to do. Any thread. */
-void pump_poke(struct pump *p);
+/* There is something to do; for kernel_on_news(). Any thread. */
+void pump_poke(void *pump);
 
 /* Calls under way are asked to end, and awaited. */
 void pump_stop(struct pump *p);

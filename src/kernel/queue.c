@@ -223,14 +223,6 @@ static void put_off(struct session *s, struct work *w, struct lane *lane, struct
 	session_poke(s, NEWS_TO_DO); /* it may be due before what the finder sleeps for */
 }
 
-/* The far side takes nothing for now: that says nothing about this delivery, so it was no try. */
-static void note_wait(struct session *s, struct work *w, struct lane *lane)
-{
-	lane->tries--;
-	w->outcome = "failed";
-	put_off(s, w, lane, str_dup(session_arena(s), str_from(w->failure.msg)), w->call.wait_ms);
-}
-
 /* A try has failed: later again, or never. */
 static enum rc note_failure(struct session *s, struct work *w, struct lane *lane, struct err *e)
 {
@@ -517,7 +509,10 @@ static enum rc settle_call(struct session *s, struct work *w, struct err *e)
 		return rc;
 	session_carry(s, w->delivery.event.trace);
 	if (w->has_failed && w->call.wait_ms) {
-		note_wait(s, w, &lane);
+		/* The far side takes nothing for now: that says nothing about this delivery, so it was no try. */
+		lane.tries--;
+		w->outcome = "failed";
+		put_off(s, w, &lane, str_dup(session_arena(s), str_from(w->failure.msg)), w->call.wait_ms);
 		return RC_OK;
 	}
 	if (w->has_failed)

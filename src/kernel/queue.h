@@ -116,8 +116,7 @@ txn_fn dead_get; /* arg is a struct dead with its id set; read-only */
 
 /* Each of these is audited. RC_NOT_FOUND. */
 struct dead_call {
-	struct str id;
-	struct str actor, request_id;
+	struct str id, actor, request_id;
 	struct str reason; /* drop: required */
 
 	struct dead dead; /* the answer: as it was */

@@ -69,8 +69,7 @@ extern const struct record_type event_type;
  * head; those behind it are `waiting` records. Exists while there is anything to deliver. */
 struct lane {
 	struct str key; /* queue#subject, or queue#target|subject */
-	struct str queue;
-	struct str subject;
+	struct str queue, subject;
 	struct str target;     /* queues with addressees: which webhook, which mailbox */
 	struct str event_id;   /* of the head */
 	int64_t    head, tail; /* numbers of the first and the last delivery */
@@ -119,8 +118,7 @@ extern const struct record_type waiting_type;
 
 /* A delivery that was given up, whole, so that it can be understood and tried again. */
 struct dead {
-	struct str id;
-	struct str queue, subject, target, event_id;
+	struct str id, queue, subject, target, event_id;
 	struct str event; /* the envelope as JSON */
 	int64_t    tries;
 	struct str error;
@@ -176,9 +174,7 @@ enum saga_state {
 };
 
 struct saga {
-	struct str      id;
-	struct str      kind;
-	struct str      subject;
+	struct str      id, kind, subject;
 	enum saga_state state;
 	int64_t         step;    /* the one under way; the first is 0 */
 	struct str      marks;   /* one letter per step, see enum saga_mark */
@@ -236,8 +232,7 @@ struct alarm {
 	enum alarm_state    state;
 	enum alarm_severity severity;
 	struct str          evidence; /* one sentence */
-	int64_t             value;
-	int64_t             since_ms, raised_ms, checked_ms;
+	int64_t             value, since_ms, raised_ms, checked_ms;
 	uint64_t            version;
 };
 #define ALARM_FIELDS(X)                                                                        \
@@ -256,13 +251,11 @@ extern const char *const        alarm_state_names[ALARM_STATE_COUNT];
 extern const char *const        alarm_severity_names[ALARM_SEVERITY_COUNT];
 
 struct webhook {
-	struct str id;
-	struct str url;
+	struct str id, url;
 	struct str filter; /* event type patterns, comma-separated; "*" is all */
 	struct str secret; /* never shown again after it was made */
 	struct str description;
-	int64_t    is_paused;
-	int64_t    created_ms;
+	int64_t    is_paused, created_ms;
 	struct str created_by;
 	uint64_t   version;
 };

@@ -28,8 +28,7 @@ enum { PRUNE_SAGAS = 40 };
 struct saga_news {
 	const char *type; /* of the event */
 	struct str  step; /* its name */
-	struct str  actor, request_id;
-	struct str  reason;
+	struct str  actor, request_id, reason;
 };
 
 static enum rc tell(struct session *s, const struct saga *saga, const struct saga_news *news, struct err *e)

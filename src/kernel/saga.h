@@ -80,8 +80,7 @@ txn_fn saga_get; /* arg is a struct saga with its id set; read-only */
 
 /* Each is audited. RC_NOT_FOUND, RC_CONFLICT when its state does not allow it. */
 struct saga_action {
-	struct str id;
-	struct str actor, request_id;
+	struct str id, actor, request_id;
 	struct str reason; /* skip, abort: required */
 
 	struct saga saga; /* the answer */

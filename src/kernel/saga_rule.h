@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "kernel/records.h"
 
-struct saga_kind;
 struct saga_step;
 
 enum { SAGA_TIMEOUT_MS = 30000, SAGA_TRIES = 5, SAGA_BACKOFF_MS = 1000, SAGA_BACKOFF_MAX_MS = 60000 };

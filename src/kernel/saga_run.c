@@ -187,9 +187,7 @@ static enum rc call_step(struct work *w, const struct saga_step *step)
 	if (w->saga_todo == SAGA_TODO_UNDO)
 		return step->undo(&w->saga_call, &w->failure);
 	if (w->saga_todo == SAGA_TODO_CHECK) {
-		if ((rc = check(w, step)) || w->has_happened)
-			return rc;
-		if ((rc = check_time(w, step)))
+		if ((rc = check(w, step)) || w->has_happened || (rc = check_time(w, step)))
 			return rc;
 		w->saga_call.now_ms = now_of(w);
 	}

@@ -24,8 +24,7 @@ struct timer_list {
 txn_fn timer_list;
 
 struct timer_call {
-	struct str name;
-	struct str actor, request_id;
+	struct str name, actor, request_id;
 
 	struct timer timer; /* the answer: as it was */
 };

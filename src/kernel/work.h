@@ -33,8 +33,7 @@ struct work {
 	/* Private: what was claimed. */
 	struct arena     arena;
 	bool             was_run; /* settling came to its end; what follows is the commit */
-	int64_t          fence;
-	int64_t          claimed_until_ms;
+	int64_t          fence, claimed_until_ms;
 	struct mono      claimed_until; /* the same, should the clock be set back */
 	struct delivery  delivery;
 	struct call      call;

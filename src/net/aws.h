@@ -6,9 +6,6 @@
 #include "base/str.h"
 #include "net/sigv4.h"
 
-struct aws_client;
-struct aws_identity;
-
 /* Where credentials come from, in this order: environment (AWS_ACCESS_KEY_ID ...), web identity
  * (AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN), shared file (AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials,
  * AWS_PROFILE), container endpoint (AWS_CONTAINER_CREDENTIALS_*), instance endpoint (IMDSv2, unless

@@ -65,8 +65,7 @@ struct call {
 	struct arena             *arena;
 	struct mono               end;
 	int                       attempts, corrections, throttles;
-	bool                      is_uncertain;
-	bool                      has_moved_clock, has_renewed;
+	bool                      is_uncertain, has_moved_clock, has_renewed;
 	struct aws_credentials    used; /* by the last attempt */
 	struct wall               signed_at;
 	struct fetch_reply        reply;
@@ -211,9 +210,8 @@ static enum rc attempt(struct call *call, unsigned *sends, struct err *e)
 	enum rc                          rc;
 	long                             left;
 
-	if ((rc = aws_identity_get(o->identity, call->arena, &call->used, e)))
-		return rc;
-	if (r->before && (rc = r->before(r->arg, time_left(call), e)))
+	if ((rc = aws_identity_get(o->identity, call->arena, &call->used, e)) ||
+	    (r->before && (rc = r->before(r->arg, time_left(call), e))))
 		return rc;
 	left = time_left(call);
 	if (left <= 0)

@@ -21,8 +21,7 @@ enum { FILE_MAX = 256 * 1024 };
 
 struct profile {
 	bool       is_there;
-	struct str access_key, secret_key, token;
-	struct str role, process, sso;
+	struct str access_key, secret_key, token, role, process, sso;
 };
 
 /* clang-format off */

@@ -34,7 +34,6 @@ MUST_CHECK enum rc aws_read_file(const char *path, struct arena *a, struct str *
 const char *aws_domain(const char *region);
 
 struct fetch_reply;
-struct fetch_request;
 
 /* Code and message of a refusal, whether JSON or XML; the code without what is around it, "UnknownError" when there is
  * none. The message's first line: more may be our request with its token. */

@@ -36,11 +36,10 @@ static void stop(struct reader *r, const char *problem)
 	(void)XML_StopParser(r->parser, XML_FALSE); /* fails only when it has stopped */
 }
 
-static void XMLCALL on_start(void *arg, const char *name, const char **attributes)
+static void XMLCALL on_start(void *arg, const char *name, const char **attributes UNUSED)
 {
 	struct reader *r = arg;
 
-	(void)attributes;
 	if (r->problem)
 		return;
 	if (r->depth == AWS_XML_DEPTH_MAX || strlen(name) > AWS_XML_NAME_MAX) {
@@ -82,13 +81,12 @@ static void put(struct element *parent, const char *name, json_t *value)
 		put_named(parent->inside, name, value);
 }
 
-static void XMLCALL on_end(void *arg, const char *name)
+static void XMLCALL on_end(void *arg, const char *name UNUSED)
 {
 	struct reader  *r = arg;
 	struct element *ended;
 	json_t         *value;
 
-	(void)name;
 	if (r->problem) /* expat still ends the element that it was stopped at */
 		return;
 	ended = &r->open[--r->depth];

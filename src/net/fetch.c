@@ -277,11 +277,10 @@ static bool is_within(enum fetch_reach reach, enum addr_place place)
 	       (reach == FETCH_NOT_FORBIDDEN && place == ADDR_PRIVATE);
 }
 
-static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+static curl_socket_t open_socket(void *arg, curlsocktype purpose UNUSED, struct curl_sockaddr *address)
 {
 	struct transfer *t = arg;
 
-	(void)purpose;
 	if (is_within(t->reach, addr_place(&address->addr)))
 		return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 	if (getnameinfo(&address->addr, address->addrlen, t->denied, sizeof(t->denied), NULL, 0, NI_NUMERICHOST) != 0)

@@ -34,8 +34,7 @@
 
 /* A name and its value: a header or a part of the query. */
 struct pair {
-	struct str name;
-	struct str value;
+	struct str name, value;
 	size_t     order; /* as given: a sort must not change the order of equal names */
 };
 

@@ -5,14 +5,12 @@
 #include "base/str.h"
 
 struct aws_credentials {
-	struct str access_key;
-	struct str secret_key;
+	struct str access_key, secret_key;
 	struct str session_token; /* empty: none */
 };
 
 struct sigv4_header {
-	struct str name;
-	struct str value;
+	struct str name, value;
 };
 
 /* What is signed. Every header given is signed: host, content-type and all x-amz-* must be among them as they are sent,
@@ -24,8 +22,7 @@ struct sigv4_request {
 	struct str                 query; /* as sent, without '?' */
 	const struct sigv4_header *headers;
 	size_t                     header_count;
-	struct str                 body;
-	struct str                 region, service;
+	struct str                 body, region, service;
 	bool                       is_s3; /* S3 escapes the path once only */
 };
 

@@ -8,7 +8,6 @@
 struct tls_identity;
 
 /* One connection. */
-struct tls;
 
 /* RC_INVALID, naming the file, when one of them is missing, unreadable, not PEM, or when they do not match. */
 MUST_CHECK enum rc tls_identity_open(const char *cert_file, const char *key_file, struct tls_identity **ret,

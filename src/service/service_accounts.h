@@ -7,8 +7,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct keyring;
-
 enum {
 	SERVICE_ACCOUNTS_MAX = 200, /* names, those that were revoked included */
 	SERVICE_NAME_MAX = 40,
@@ -28,11 +26,9 @@ struct service_account {
 	int64_t    scopes;
 	struct str hash;     /* SHA-256 of the key's secret, in hex; empty: revoked */
 	struct str old_hash; /* of the secret before; accepted until old_until_ms */
-	int64_t    old_until_ms;
-	int64_t    created_ms;
+	int64_t    old_until_ms, created_ms;
 	struct str created_by;
-	int64_t    rotated_ms;
-	int64_t    revoked_ms;
+	int64_t    rotated_ms, revoked_ms;
 	uint64_t   version;
 };
 extern const struct record_type service_account_type;

@@ -1,11 +1,7 @@
 /* services.h - all services together: what they store and do for each other. Needed to open a store or a kernel. */
 #pragma once
 
-#include <stddef.h>
-
 #include "kernel/kernel.h"
-
-struct record_type;
 
 extern const struct record_type *const service_types[];
 extern const size_t                    service_type_count;

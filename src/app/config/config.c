@@ -29,8 +29,7 @@ const struct config_row config_table[CONFIG_COUNT] = {
 };
 
 /* Variables of the command line client and of the configuration itself: ours, but not settings of the server. */
-static const char *const other_names[] = { CONFIG_FILE_NAME, "LEASEHOLD_ADDRESS", "LEASEHOLD_TOKEN",
-	                                   "LEASEHOLD_TRACK" };
+#define OTHER_NAMES CONFIG_FILE_NAME " LEASEHOLD_ADDRESS LEASEHOLD_TOKEN LEASEHOLD_TRACK"
 
 const char *config_name(enum setting id)
 {
@@ -102,14 +101,6 @@ static enum setting find_setting(struct str name)
 	return id;
 }
 
-static bool is_other_name(struct str name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(other_names); i++)
-		if (str_eq(name, str_from(other_names[i])))
-			return true;
-	return false;
-}
-
 /* Short names are left out on both sides: everything is near to them. */
 const char *config_nearest(struct str name)
 {
@@ -159,7 +150,7 @@ static void read_environment(struct config *c, const char *const *environment, s
 
 		if (id != CONFIG_COUNT)
 			config_set(c, id, value, FROM_ENVIRONMENT);
-		else if (str_starts_with(name, STR("LEASEHOLD_")) && !is_other_name(name))
+		else if (str_starts_with(name, STR("LEASEHOLD_")) && !str_is_word_of(name, OTHER_NAMES))
 			add_unknown(name, problems);
 	}
 }
@@ -265,14 +256,6 @@ enum rc config_load(struct config *c, const char *const *environment, const char
 
 /* --- checking --- */
 
-static bool is_visible(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] <= ' ' || s.p[i] > '~')
-			return false;
-	return true;
-}
-
 /* Of a list of tokens each, else the whole text. */
 static void check_text(const struct config_row *row, struct str text, struct buf *problems)
 {
@@ -281,7 +264,7 @@ static void check_text(const struct config_row *row, struct str text, struct buf
 	do {
 		struct str part = is_list ? str_trim(str_cut(&text, ',')) : text;
 
-		if ((double)part.n < row->least || (double)part.n > row->most || (is_list && !is_visible(part)))
+		if ((double)part.n < row->least || (double)part.n > row->most || (is_list && !str_is_of(part, "!-~")))
 			buf_addf(problems, "%s: %s have %g to %g %scharacters\n", row->name,
 			         is_list ? "a token must" : "must", row->least, row->most,
 			         is_list ? "visible ASCII " : "");
@@ -356,12 +339,9 @@ static bool is_base_path(struct str path)
 /* 12 digits each, separated by commas; empty is fine. */
 static bool is_account_list(struct str list)
 {
-	while (list.n) {
-		struct str id = str_trim(str_cut(&list, ','));
-
-		if (!account_id_is_ok(id))
+	while (list.n)
+		if (!account_id_is_ok(str_trim(str_cut(&list, ','))))
 			return false;
-	}
 	return true;
 }
 

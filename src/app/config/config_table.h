@@ -1,8 +1,6 @@
 /* config_table.h - the table of settings for those who read, check and show it. */
 #pragma once
 
-#include <stddef.h>
-
 #include "app/config/config.h"
 
 enum config_kind {

@@ -20,6 +20,7 @@
 
 #include "app/config/config.h"
 #include "app/migrate/isb_items.h"
+#include "app/store/store_command.h"
 #include "app/store/stores.h"
 #include "base/arena.h"
 #include "base/attr.h"
@@ -67,19 +68,6 @@ static enum rc count_lessee(struct session *s, const struct taking *t, int by, s
 	return RC_OK;
 }
 
-static enum rc add(struct session *s, void *arg, struct err *e)
-{
-	struct taking *t = arg;
-	void          *other = arena_alloc(session_arena(s), t->type->size);
-	enum rc        rc = session_find(s, t->type, record_key(t->type, t->record), other, &t->is_new, e);
-
-	t->is_new = !t->is_new;
-	if (rc || !t->is_new)
-		return rc;
-	session_put(s, t->type, memcpy(other, t->record, t->type->size)); /* which counts its version up */
-	return count_lessee(s, t, 1, e);
-}
-
 static enum rc look(struct session *s, void *arg, struct err *e)
 {
 	struct taking *t = arg;
@@ -88,6 +76,17 @@ static enum rc look(struct session *s, void *arg, struct err *e)
 
 	t->is_new = !t->is_new;
 	return rc;
+}
+
+static enum rc add(struct session *s, void *arg, struct err *e)
+{
+	struct taking *t = arg;
+	enum rc        rc = look(s, t, e);
+
+	if (rc || !t->is_new)
+		return rc;
+	session_put(s, t->type, arena_copy(session_arena(s), t->record, t->type->size)); /* it counts its version up */
+	return count_lessee(s, t, 1, e);
 }
 
 static void say(const struct record_type *type, struct str key, struct str status, const char *what, struct str why)
@@ -121,10 +120,8 @@ static enum rc take(struct migration *m, const struct record_type *type, const v
 		if ((rc = store_run(m->to.store, add, &t, NULL, e)))
 			return err_wrap(e, rc, "%s %.*s", type->name, STR_ARG(key));
 	}
-	if (t.is_new)
-		m->taken++;
-	else
-		m->there++;
+	m->taken += t.is_new;
+	m->there += !t.is_new;
 	say(type, key, status,
 	    !t.is_new    ? "is here already"
 	    : m->is_done ? "taken over"
@@ -157,12 +154,11 @@ static enum rc from_isb(struct migration *m, struct config *c, const char *accou
 
 /* --- from the upstream broker --- */
 
-static enum rc take_sandboxes(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc take_sandboxes(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e)
 {
 	struct migration *m = arg;
 	enum rc           rc = RC_OK;
 
-	(void)a;
 	for (size_t i = 0; !rc && i < page->count; i++) {
 		struct sandbox box = *(struct sandbox *)page_record(page, &sandbox_type, i);
 
@@ -267,15 +263,6 @@ static enum rc undo(struct migration *m, const char *path, struct err *e)
 
 /* --- the command --- */
 
-static int report(const struct err *e)
-{
-	fprintf(stderr, "leasehold: %s\n", e->msg);
-	return e->rc == RC_NOT_FOUND                            ? CLI_EXIT_NOT_FOUND
-	       : e->rc == RC_INVALID                            ? CLI_EXIT_USAGE
-	       : e->rc == RC_UNAVAILABLE || e->rc == RC_TIMEOUT ? CLI_EXIT_UNREACHABLE
-	                                                        : CLI_EXIT_REFUSED;
-}
-
 /* The embedded store is opened while nobody else uses it; that it is there already is not asked for. */
 static enum rc open_target(struct migration *m, struct config *c, struct err *e)
 {
@@ -322,7 +309,7 @@ int migrate_command(const struct cli_args *args, struct config *c)
 	if (m.notes && fclose(m.notes) && !rc)
 		rc = err_set(&e, RC_UNAVAILABLE, "the file of what was taken over: %s", strerror(errno));
 	if (rc)
-		return report(&e);
+		return store_report(&e);
 	if (!is_undo)
 		printf("%" PRId64 " %s, %" PRId64 " here already, %" PRId64 " left\n", m.taken,
 		       m.is_done ? "taken over" : "would be taken over", m.there, m.left);

@@ -28,7 +28,7 @@ enum { PATIENCE_MS = 30000, PAGE = 100 };
 	"restored; claims are paused. Start the server, let it sync, quarantine what is in use\n" \
 	"('leasehold sandbox quarantine --from FILE', or --all), then 'leasehold claims resume'.\n"
 
-static int report(const struct err *e)
+int store_report(const struct err *e)
 {
 	fprintf(stderr, "leasehold: %s\n", e->msg);
 	switch (e->rc) {
@@ -54,7 +54,7 @@ static const char *database(struct config *c)
 static int finish(enum rc rc, const struct err *e)
 {
 	if (rc)
-		return report(e);
+		return store_report(e);
 	printf("ok\n");
 	return CLI_EXIT_OK;
 }
@@ -147,7 +147,7 @@ static int run_restore(const char *backup, struct config *c)
 	if (!rc && sqlite_file_is_taken(options.path))
 		rc = err_set(&e, RC_UNAVAILABLE, "another leasehold uses %s; stop it first", options.path);
 	if (rc || sqlite_replace(&options, backup, pause_claims, &e))
-		return report(&e);
+		return store_report(&e);
 	printf("%s", RESTORED);
 	return CLI_EXIT_OK;
 }
@@ -204,7 +204,7 @@ static int run_restored(const char *old_table, struct config *c)
 	enum rc          rc = look_after_tables(c, true, &e);
 
 	if (rc)
-		return report(&e);
+		return store_report(&e);
 	app_open_dynamodb(c, &clock_real, &s);
 	u.here = s.store;
 	rc = pause_claims(s.store, &e);
@@ -212,7 +212,7 @@ static int run_restored(const char *old_table, struct config *c)
 		rc = compare_with(old_table, c, &u, &e);
 	app_store_close(&s);
 	if (rc)
-		return report(&e);
+		return store_report(&e);
 	if (old_table)
 		fprintf(stderr, "in use in %s and free here: %" PRId64 "\n", old_table, u.count);
 	fprintf(stderr, "%s", RESTORED);
@@ -233,7 +233,7 @@ static int run_compact(struct config *c)
 	int64_t     before = file_size(path);
 
 	if (take(c, false, &e) || sqlite_compact(path, &e))
-		return report(&e);
+		return store_report(&e);
 	printf("%" PRId64 " bytes, before %" PRId64 "\n", file_size(path), before);
 	return CLI_EXIT_OK;
 }

@@ -43,12 +43,10 @@ static uint64_t hash_record(const struct record_type *type, const void *record)
 	return hash;
 }
 
-static enum rc sum_page(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc sum_page(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e UNUSED)
 {
 	struct copying *c = arg;
 
-	(void)a;
-	(void)e;
 	for (size_t i = 0; i < page->count; i++) {
 		c->sum.count++;
 		c->sum.checksum += hash_record(c->type, page_record(page, c->type, i));

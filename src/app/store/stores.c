@@ -20,7 +20,6 @@
 #include "base/arena.h"
 #include "net/aws.h"
 #include "net/aws_endpoint.h"
-#include "net/fetch.h"
 #include "service/services.h"
 #include "store/sqlite/sqlite_file.h"
 #include "store/store.h"

@@ -6,8 +6,6 @@
 #include "store/sqlite/sqlite.h"
 
 struct arena;
-struct aws_identity;
-struct clock;
 struct config;
 
 enum app_store_kind { APP_SQLITE, APP_DYNAMODB }; /* in the order of LEASEHOLD_STORE's words */

@@ -1,8 +1,6 @@
 /* compose.h - the parts of a request: paths, queries, bodies, numbers. All texts live in the remote's arena. */
 #pragma once
 
-#include <jansson.h>
-
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/term/commands.h"

@@ -26,8 +26,7 @@ struct remote {
 	struct str             base;    /* such as "http://127.0.0.1:8080/v1" */
 	struct str             api;     /* such as "http://127.0.0.1:8080/api": the base of requests of people */
 	struct str             tenants; /* such as "http://127.0.0.1:8080/v1.0/tenants" */
-	bool                   is_json;
-	bool                   is_coloured;
+	bool                   is_json, is_coloured;
 	struct clock           clock;    /* of the server, and */
 	struct cli_io          clock_io; /* what it was given with that */
 };

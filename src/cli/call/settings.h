@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct cli_io;
-
 struct settings {
 	const struct cli_io *io;
 	const char          *path;     /* of the client file, there or not; NULL when the home is not known */

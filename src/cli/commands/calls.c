@@ -7,8 +7,6 @@
  */
 #include "cli/call/call.h"
 
-#include <stddef.h>
-
 #include "cli/commands/run.h"
 
 enum { API_PAGE_MOST = 1000, ENTRY_PAGE_MOST = 20 };

@@ -1,8 +1,7 @@
 /* demo_plan.h - a day of life: who does what when, drawn from a seed. Knows no server. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/str.h"
 
 enum { DEMO_STUDENTS = 260, DEMO_BORROWERS = 18, DEMO_PEOPLE = 12, DEMO_TENANTS = 6 };
 enum { DEMO_ACTIONS_MAX = 2 * DEMO_STUDENTS + 6 * DEMO_BORROWERS + 6 * DEMO_TENANTS + 8 };

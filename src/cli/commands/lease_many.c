@@ -7,8 +7,6 @@
  */
 #include "cli/commands/run.h"
 
-#include <stdio.h>
-
 #include "base/json.h"
 
 enum { PREFIX_MIN = 4 };

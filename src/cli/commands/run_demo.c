@@ -42,8 +42,7 @@ struct demo {
 	int64_t          day, speed, server_speed;
 	int64_t          started_ms, until_ms; /* of the machine's mono */
 	int64_t          done, refused;
-	bool             has_faults;
-	bool             has_instances;
+	bool             has_faults, has_instances;
 	sigset_t         stops;
 	struct {
 		char sandboxes[DEMO_STUDENTS][64], leases[DEMO_BORROWERS][512], accounts[DEMO_BORROWERS][16];

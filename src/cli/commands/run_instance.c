@@ -15,7 +15,8 @@
 /* --- waiting --- */
 
 /* "create, step 3 of 10: secret; not yet: ..." */
-static enum wait_outcome judge(struct remote *remote, const json_t *operation, struct str goal, struct str *ret_text)
+static enum wait_outcome judge(struct remote *remote, const json_t *operation, struct str goal UNUSED,
+                               struct str *ret_text)
 {
 	struct str state = cell_text(remote, operation, "state"), what = cell_text(remote, operation, "operation");
 	struct str step = cell_text(remote, operation, "step"), waits = cell_text(remote, operation, "waitsFor");
@@ -23,7 +24,6 @@ static enum wait_outcome judge(struct remote *remote, const json_t *operation, s
 	           code = cell_text(remote, json_object_get(operation, "error"), "code");
 	int64_t number = member_number(operation, "stepNumber"), count = member_number(operation, "stepCount");
 
-	(void)goal;
 	if (str_eq(state, STR("SUCCEEDED")))
 		return WAIT_DONE;
 	if (!str_eq(state, STR("RUNNING"))) {
@@ -72,12 +72,11 @@ int finish_instance(struct remote *remote, const struct answer *answer)
 
 /* --- cells --- */
 
-struct str cell_instance_tasks(struct remote *remote, const json_t *item, const char *member)
+struct str cell_instance_tasks(struct remote *remote, const json_t *item, const char *member UNUSED)
 {
 	const json_t *configuration = json_object_get(item, "configuration");
 	int64_t       desired = 0, running = 0;
 
-	(void)member;
 	if (!json_get_number(configuration ? configuration : item, "desiredCount", 0, &desired) ||
 	    !json_get_number(item, "runningCount", 0, &running))
 		return STR("");

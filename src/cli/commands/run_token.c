@@ -119,12 +119,11 @@ static bool read_line(const struct cli_io *io, char line[LINE_ROOM])
 	return is_read;
 }
 
-int run_token_hash_password(const struct cli_io *io, const struct cli_args *args)
+int run_token_hash_password(const struct cli_io *io, const struct cli_args *args UNUSED)
 {
 	char       line[LINE_ROOM], hash[PASSWORD_HASH_SIZE];
 	struct err e = { 0 };
 
-	(void)args; /* has none */
 	if (!read_line(io, line)) {
 		fprintf(io->err, "leasehold: token hash-password: reads a password, one line, from standard input\n");
 		return CLI_EXIT_USAGE;

@@ -149,9 +149,7 @@ int run_dlq_replay(struct remote *remote)
 
 	if (is_all == (remote->args->operand_count == 1) || is_all != has_queue)
 		return remote_misused(remote, "give either an ID, or --all and --queue NAME");
-	if (is_all)
-		return replay_all(remote);
-	return call_run(remote, &row);
+	return is_all ? replay_all(remote) : call_run(remote, &row);
 }
 
 /* Always the first page: those that were dropped are no longer on it. */
@@ -219,9 +217,8 @@ static struct str runbook_section(struct remote *remote, struct str rule)
 	const char           *at, *end;
 	struct buf            b = BUF(RUNBOOK_MAX);
 
-	if (remote_send(remote, &req, &reply, &e) || !remote_is_success(&reply))
-		return STR("");
-	if (!(at = memmem(reply.body.p, reply.body.n, heading.p, heading.n)))
+	if (remote_send(remote, &req, &reply, &e) || !remote_is_success(&reply) ||
+	    !(at = memmem(reply.body.p, reply.body.n, heading.p, heading.n)))
 		return STR("");
 	at += heading.n;
 	end = memmem(at, (size_t)(reply.body.p + reply.body.n - at), "\n##", 3);

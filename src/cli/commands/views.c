@@ -127,20 +127,18 @@ struct str cell_hold_due(struct remote *remote, const json_t *hold, const char *
 	return show_relative(&remote->arena, sec - wall_sec(clock_now(remote->io->clock)));
 }
 
-struct str cell_hold_end(struct remote *remote, const json_t *hold, const char *member)
+struct str cell_hold_end(struct remote *remote, const json_t *hold, const char *member UNUSED)
 {
-	(void)member;
 	if (json_is_integer(json_object_get(hold, "closed_at")))
 		return cell_text(remote, hold, "state");
 	return cell_hold_due(remote, hold, "due_at");
 }
 
-struct str cell_hold_person(struct remote *remote, const json_t *hold, const char *member)
+struct str cell_hold_person(struct remote *remote, const json_t *hold, const char *member UNUSED)
 {
 	bool is_timed = json_is_integer(json_object_get(hold, "due_at"));
 	bool is_closed = json_is_integer(json_object_get(hold, "closed_at"));
 
-	(void)member;
 	return is_timed || is_closed ? STR("") : cell_hold_due(remote, hold, "due_at");
 }
 
@@ -237,10 +235,8 @@ void print_aws_probe(struct remote *remote, json_t *document)
 
 /* --- jobs, queues, sagas --- */
 
-struct str cell_job_state(struct remote *remote, const json_t *job, const char *member)
+struct str cell_job_state(struct remote *remote UNUSED, const json_t *job, const char *member UNUSED)
 {
-	(void)remote;
-	(void)member;
 	if (json_is_true(json_object_get(job, "running")))
 		return STR("running");
 	return json_is_true(json_object_get(job, "paused")) ? STR("paused") : STR("waiting");

@@ -1,8 +1,6 @@
 /* args.h - the words of a command line, checked against the command table. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/err.h"
 #include "cli/term/commands.h"
 

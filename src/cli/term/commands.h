@@ -33,14 +33,12 @@ struct cli_command {
 	const enum cli_option_id *needed;   /* that must be there (or their default); up to CLI_OPTION__COUNT */
 	const enum cli_option_id *optional;
 	const char               *words; /* what may complete an operand */
-	const char               *summary;
-	const char               *details;
+	const char               *summary, *details;
 	const char               *examples; /* one per line */
 };
 
 struct cli_note { /* an environment variable or an exit code, for help; arrays end with one without a name */
-	const char *name;
-	const char *help;
+	const char *name, *help;
 };
 
 extern const struct cli_option  cli_options[CLI_OPTION__COUNT];

@@ -1,7 +1,6 @@
 /* io.h - what a command may touch of the process around it, and how it ends. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -14,9 +13,7 @@ enum cli_exit {
 
 /* What a run may touch of the process around it. */
 struct cli_io {
-	FILE *in;
-	FILE *out;
-	FILE *err;
+	FILE *in, *out, *err;
 	bool  is_in_terminal;  /* then, with is_err_terminal, somebody can be asked */
 	bool  is_out_terminal; /* then colour, unless NO_COLOR is set */
 	bool  is_err_terminal; /* then progress while waiting */

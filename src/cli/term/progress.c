@@ -177,9 +177,8 @@ static int draw(const struct cli_io *io, const struct round *r, int64_t seconds,
 	return lines + 1;
 }
 
-static void leave(int number)
+static void leave(int number UNUSED)
 {
-	(void)number;
 	_exit(CLI_EXIT_OK);
 }
 

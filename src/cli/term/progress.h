@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 struct cli_args;
-struct cli_io;
 
 struct progress {
 	const struct cli_io *io;

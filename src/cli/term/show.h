@@ -18,8 +18,7 @@ struct table_row {
 struct table {
 	struct arena     *arena;
 	size_t            columns;
-	struct table_row *first;
-	struct table_row *last;
+	struct table_row *first, *last;
 };
 
 /* There is a heading for each column. */

@@ -7,8 +7,7 @@ enum role { ROLE_USER = 1, ROLE_MANAGER = 2, ROLE_ADMIN = 4 };
 
 /* A person, or a service account (then `name` is its name and `email` that of its audit entries). */
 struct caller {
-	struct str email;
-	struct str display_name, user_name;
+	struct str email, display_name, user_name;
 	unsigned   roles; /* enum role, or-ed */
 	struct str request_id;
 };

@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct cloud_probe;
-
 enum probe_verdict { PROBE_OK, PROBE_DENIED, PROBE_MISSING, PROBE_UNREACHABLE, PROBE_NOT_TRIED, PROBE_VERDICT_COUNT };
 extern const char *const probe_verdict_names[PROBE_VERDICT_COUNT];
 

@@ -8,9 +8,7 @@ struct csp;
 
 /* One account that exists at the vendor and may be lent. */
 struct csp_account {
-	struct str sandbox_id;
-	struct str external_id;
-	struct str name;
+	struct str sandbox_id, external_id, name;
 	struct str sfdc_account_id; /* empty when there is none */
 	int64_t    created_at;      /* Unix seconds; 0 when unknown */
 };

@@ -241,9 +241,7 @@ static void write_fail(struct buf *b, const struct problem *problems, size_t cou
 	for (size_t i = 0; i < count; i++)
 		JSON_PUT(&o, member_object(NULL), member_if_any(member_str("field", problems[i].field)),
 		         member_str("message", problems[i].message), member_end());
-	json_close_array(&o);
-	json_close_object(&o);
-	json_close_object(&o);
+	JSON_PUT(&o, member_list_end(), member_end(), member_end());
 }
 
 void request_fail(struct request *r, const struct err *e)

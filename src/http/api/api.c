@@ -122,9 +122,8 @@ static void on_turn_end(uv_prepare_t *prepare)
 	submit_gathered(prepare->data);
 }
 
-static void on_log_timer(uv_timer_t *timer)
+static void on_log_timer(uv_timer_t *timer UNUSED)
 {
-	(void)timer;
 	log_flush();
 }
 
@@ -267,12 +266,11 @@ static void run_request_completion(struct completion *c)
 	api_release(a);
 }
 
-static void on_txn_done(struct txn *t, enum rc rc, const struct err *e)
+/* The outcome stays in the transaction. */
+static void on_txn_done(struct txn *t, enum rc rc UNUSED, const struct err *e UNUSED)
 {
 	struct request *r = CONTAINER_OF(t, struct request, txn);
 
-	(void)rc; /* both stay in the transaction */
-	(void)e;
 	api_complete_later(r->api, &r->completion);
 }
 

@@ -18,22 +18,7 @@
 #include "http/server/server.h"
 #include "store/store.h"
 
-struct approval_policy;
-struct auth;
-struct claims_switch;
-struct cloud;
-struct cloud_probe;
-struct identity;
-struct instance_world;
-struct jobs;
-struct kernel;
-struct line;
-struct policy_holder;
 struct problems;
-struct ratelimit;
-struct reconcile_world;
-struct streams;
-struct world;
 
 enum { API_TOKENS_MAX = 8, API_PARAMS_MAX = 3, API_JOB_WAIT_MS = 20000, REQUEST_ID_MAX = 64 };
 
@@ -82,9 +67,7 @@ struct api_options {
 	struct str      openapi;      /* the description of the API: openapi_text() */
 	struct str      cors_origins; /* comma-separated, or "*" */
 	bool            sends_request_id;
-	int64_t         lab_hours;
-	int64_t         wait_max_sec;
-	int64_t         waiting_max;
+	int64_t         lab_hours, wait_max_sec, waiting_max;
 	int64_t         low_water; /* shown in the overview; 0: there is none */
 	int64_t         rate_per_sec, rate_burst;
 	int64_t  gauges_fresh_ms; /* count the pool for /metrics at most this often: on DynamoDB it reads everything */

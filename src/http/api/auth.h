@@ -11,11 +11,7 @@
 #include "service/service_accounts.h"
 
 struct http_request;
-struct password_book;
-struct ratelimit;
-struct people;
 struct request;
-struct signin_provider;
 
 /* Without a policy that says so. */
 enum { SESSION_MINUTES_DEFAULT = 60 };

@@ -67,7 +67,7 @@ static void end(struct blocking *b)
 	free(b);
 }
 
-static void after(uv_work_t *work, int status)
+static void after(uv_work_t *work, int status UNUSED)
 {
 	struct blocking   *b = CONTAINER_OF(work, struct blocking, work);
 	enum blocking_kind kind = b->kind;
@@ -76,7 +76,6 @@ static void after(uv_work_t *work, int status)
 	struct loop_span   span = loop_span_begin(&a->watch, mono_ns());
 
 	assert(status == 0); /* nobody cancels it */
-	(void)status;
 	a->blocking[kind].running--;
 	end(b);
 	(void)loop_span_end(&a->watch, &span, what);

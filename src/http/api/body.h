@@ -6,8 +6,6 @@
 #include "base/str.h"
 #include "domain/policy.h"
 
-struct request;
-
 enum { API_BODY_MAX = 32768 };
 
 /* An object in the body, and where it is: "" for the whole, "budgetThresholds.0." for an element. */

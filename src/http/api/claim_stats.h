@@ -2,8 +2,7 @@
  * time. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/str.h"
 
 /* Time is counted in steps; a step's number is its beginning divided by its length. */
 enum { CLAIM_STATS_STEP_MS = 10000, CLAIM_STATS_STEPS = 4 * 360, CLAIM_STATS_BUCKETS = 64 };

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 
 enum { LEASE_SCHEMA = 3, TEXT_MAX = 8192, PERCENT_MOST = 100 };

@@ -1,10 +1,6 @@
 /* lease_form.h - leases and templates as the JSON of /api: what both have in common, in and out. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/json.h"
 #include "domain/lease.h"
 #include "http/api/body.h"
@@ -31,8 +27,7 @@ struct threshold_form {
 
 /* The names of one kind of threshold. */
 struct threshold_kind {
-	const char *list, *words;
-	const char *own, *alias;
+	const char *list, *words, *own, *alias;
 	double      scale, most, alias_most;
 	bool        is_share; /* the alias */
 };

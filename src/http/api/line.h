@@ -7,7 +7,6 @@
 
 struct api;
 struct claim;
-struct line;
 struct request;
 
 struct line *line_new(struct api *a, uv_loop_t *loop, int64_t max);

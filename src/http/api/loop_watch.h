@@ -5,9 +5,6 @@
 #include <stdint.h>
 #include <uv.h>
 
-struct metric_series;
-struct metrics;
-
 struct loop_watch {
 	uv_prepare_t          prepare;
 	struct metrics       *metrics;

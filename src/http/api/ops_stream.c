@@ -52,8 +52,7 @@ struct stream {
 	struct stream    *previous, *next;
 	struct streams   *all;
 	struct request   *request;
-	bool              is_export;
-	bool              has_begun;
+	bool              is_export, has_begun;
 	bool              is_reading; /* a transaction is with the store */
 	bool              has_news;   /* since that was submitted */
 	bool              has_more;   /* there are events behind the page */
@@ -352,8 +351,10 @@ static void on_wake(uv_async_t *wake)
 	}
 }
 
-void streams_poke_later(struct streams *all)
+void streams_poke_later(void *streams)
 {
+	struct streams *all = streams;
+
 	if (atomic_load(&all->count))
 		uv_async_send(&all->wake);
 }

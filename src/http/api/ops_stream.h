@@ -7,7 +7,6 @@
 struct api_options;
 struct event_list;
 struct request;
-struct streams;
 
 /* Freed with free(). The options stay where they are. */
 struct streams *streams_new(const struct api_options *o);
@@ -21,8 +20,8 @@ void streams_export(struct request *r, const struct event_list *filter);
 /* Answer with the events that come after this one, as server-sent events; empty: from now on. */
 void streams_follow(struct request *r, const struct event_list *filter, struct str after_id);
 
-/* There may be new events. From any thread. */
-void streams_poke_later(struct streams *all);
+/* There may be new events; for kernel_on_events(). From any thread. */
+void streams_poke_later(void *streams);
 
 /* Tokens or secrets have changed: end those whose sender may no longer ask for them. */
 void streams_check(struct streams *all);

@@ -1,12 +1,7 @@
 /* ratelimit.h - token buckets for many callers in a fixed amount of memory. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/clock.h"
-
-struct ratelimit;
 
 /* per_sec 0: no limit. */
 struct ratelimit *ratelimit_new(int64_t per_sec, int64_t burst);

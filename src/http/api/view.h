@@ -2,9 +2,6 @@
  * envelope, elsewhere it is bare. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/json.h"
 #include "domain/policy.h"
 #include "domain/ports/caller.h"
@@ -23,6 +20,15 @@
 
 /* Writes the members of a thing into the open object. */
 typedef void put_fn(struct json_out *o, struct request *r, const void *thing);
+
+/* One that is nothing but members, of x: PUT_OF(put_node, struct node, n, member_str("id", n->id), ...) */
+#define PUT_OF(name, type, x, ...)                                                        \
+	static void name(struct json_out *o, struct request *r UNUSED, const void *thing) \
+	{                                                                                 \
+		const type *x = thing;                                                    \
+                                                                                          \
+		JSON_PUT(o, __VA_ARGS__);                                                 \
+	}
 
 enum view_access {
 	READS,

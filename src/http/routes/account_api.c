@@ -23,12 +23,11 @@ enum { ACCOUNTS_MOST = 2000, ACCOUNT_SCHEMA = 1, ACCOUNT_NAME_MOST = 50 };
 
 /* --- out --- */
 
-static void put_account(struct json_out *o, struct request *r, const void *thing)
+static void put_account(struct json_out *o, struct request *r UNUSED, const void *thing)
 {
 	const struct account *a = thing;
 	bool                  is_waiting = a->status == ACCOUNT_CLEANUP && !a->clean_run.n;
 
-	(void)r;
 	JSON_PUT(o, member_str("awsAccountId", a->id), member_if_any(member_str("email", a->email)),
 	         member_if_any(member_str("name", a->name)),
 	         member_word("status", account_ou_names[a->status]), /* what upstream's clients know */
@@ -84,12 +83,11 @@ static void put_call(struct json_out *o, struct request *r, const void *thing)
 /* --- the list --- */
 
 /* A status as it is shown, so Quarantine includes accounts in cooldown; or a phase, which is more exact. */
-static enum rc read_filter(struct request *r, struct listing *v, struct err *e)
+static enum rc read_filter(struct request *r, struct listing *v, struct err *e UNUSED)
 {
 	struct account_list *l = v->list;
 	struct str           text = page_query(r, "status", v->problems), phase = page_query(r, "phase", v->problems);
 
-	(void)e;
 	for (int i = 0; i < ACCOUNT_STATUS_COUNT; i++)
 		if (i != ACCOUNT_EXIT && (phase.n ? str_eq(phase, str_from(account_status_names[i]))
 		                                  : text.n && (str_eq(text, str_from(account_ou_names[i])) ||
@@ -103,10 +101,8 @@ static enum rc read_filter(struct request *r, struct listing *v, struct err *e)
 	return RC_OK;
 }
 
-static bool is_leaving(const struct listing *v, const struct request *r, const void *record)
+static bool is_leaving(const struct listing *v UNUSED, const struct request *r UNUSED, const void *record)
 {
-	(void)v;
-	(void)r;
 	return ((const struct account *)record)->status == ACCOUNT_EXIT;
 }
 
@@ -314,11 +310,10 @@ static enum rc mark_known(struct session *s, void *arg, struct err *e)
 
 	for (size_t i = 0; i < w->page.count && i < CLOUD_ACCOUNT_PAGE; i++) {
 		struct account known;
-		enum rc        rc = session_get(s, &account_type, w->page.items[i].id, &known, NULL);
+		enum rc        rc = session_find(s, &account_type, w->page.items[i].id, &known, &w->is_known[i], e);
 
-		if (rc && rc != RC_NOT_FOUND)
-			return err_set(e, rc, "account %.*s cannot be read", STR_ARG(w->page.items[i].id));
-		w->is_known[i] = rc == RC_OK;
+		if (rc)
+			return rc;
 	}
 	return RC_OK;
 }

@@ -53,8 +53,9 @@ enum {
 /* Something that takes long: done by a thread, answered on the loop. */
 enum auth_act { CHECK_PASSWORD, BEGIN_TRIP, END_TRIP, SIGN_OUT };
 struct auth_work {
-	struct auth       *auth;
-	enum auth_act      act;
+	struct auth  *auth;
+	enum auth_act act;
+	void (*answer)(struct request *r, struct auth_work *w);
 	struct str         email, password, code;
 	uint64_t           by_name, by_address; /* as its limits count a password's attempt */
 	struct signin_trip trip;
@@ -81,7 +82,7 @@ static void reply_message(struct request *r, int status, const char *message, st
 	reply_send(r, status);
 }
 
-/* False: it has been answered. A reload may have taken the secret away while a worker was busy. */
+/* False: it has been answered. */
 static bool is_set_up(struct request *r)
 {
 	if (auth_is_set_up(r->api->options.auth))
@@ -126,7 +127,7 @@ static bool is_busy(const struct request *r)
 	return blocking_is_full(r->api, BLOCKING_SIGNIN);
 }
 
-static enum rc work(struct request *r, void *arg, struct err *e)
+static enum rc work(struct request *r, void *arg, struct err *e UNUSED)
 {
 	struct auth_work       *w = arg;
 	struct password_book   *book = w->auth->o.passwords;
@@ -134,7 +135,6 @@ static enum rc work(struct request *r, void *arg, struct err *e)
 	struct arena           *a = &r->call->arena;
 	struct err              why = { 0 };
 
-	(void)e;
 	switch (w->act) {
 	case CHECK_PASSWORD: w->rc = book->ops->check(book, w->email, w->password, a, &w->caller, &w->e); break;
 	case BEGIN_TRIP: w->rc = p->ops->begin(p, &w->trip, a, &w->url, &w->e); break;
@@ -148,10 +148,21 @@ static enum rc work(struct request *r, void *arg, struct err *e)
 	return RC_OK;
 }
 
-static void start(struct request *r, struct auth_work *w, enum auth_act act, void (*answer)(struct request *r))
+/* A reload may have taken the secret away while the worker was busy. */
+static void on_worked(struct request *r)
+{
+	struct auth_work *w = r->arg;
+
+	if (is_set_up(r))
+		w->answer(r, w);
+}
+
+static void start(struct request *r, struct auth_work *w, enum auth_act act,
+                  void (*answer)(struct request *r, struct auth_work *w))
 {
 	w->act = act;
-	blocking_start(r, BLOCKING_SIGNIN, work, answer, w);
+	w->answer = answer;
+	blocking_start(r, BLOCKING_SIGNIN, work, on_worked, w);
 }
 
 /* What a provider's failure looks like to a browser. */
@@ -290,15 +301,12 @@ static void give_attempt(struct auth_work *w)
 	ratelimit_give(a->by_either, w->by_name, slow_now(EITHER_PAUSE));
 }
 
-static void answer_password(struct request *r)
+static void answer_password(struct request *r, struct auth_work *w)
 {
-	struct auth_work *w = r->arg;
-	struct log_field  fields[] = { LOG_STR("request_id", str_from(r->id)),
-		                       LOG_STR("email", jwt_is_email(w->email) ? w->email : STR("")),
-		                       LOG_STR("client", http_client(r->call)) };
+	struct log_field fields[] = { LOG_STR("request_id", str_from(r->id)),
+		                      LOG_STR("email", jwt_is_email(w->email) ? w->email : STR("")),
+		                      LOG_STR("client", http_client(r->call)) };
 
-	if (!is_set_up(r))
-		return;
 	if (w->rc != RC_UNKNOWN)
 		give_attempt(w);
 	if (!w->rc) {
@@ -314,33 +322,25 @@ void handle_auth_signin(struct request *r)
 {
 	struct auth      *a = r->api->options.auth;
 	struct auth_work *w = auth_work_new(r);
-	struct str        cookie, form;
+	struct str        cookie = find_cookie(r, FORM_COOKIE), form;
 	int64_t           wait;
 
 	if (!is_set_up(r))
 		return;
 	if (a->o.provider || !a->o.passwords) {
 		handle_auth_page(r);
-		return;
-	}
-	cookie = find_cookie(r, FORM_COOKIE);
-	if (!cookie.n || cookie.n >= ID_TOKEN_SIZE || !read_field(r, "form", COOKIE_MAX, &form) ||
-	    !str_eq_secret(form, jwt_mac(a->o.secrets.current, "form", cookie, &r->call->arena))) {
+	} else if (!cookie.n || cookie.n >= ID_TOKEN_SIZE || !read_field(r, "form", COOKIE_MAX, &form) ||
+	           !str_eq_secret(form, jwt_mac(a->o.secrets.current, "form", cookie, &r->call->arena))) {
 		show_page(r, 403, STR("The form was too old, or cookies are off. Please try again."), STR(""));
-		return;
-	}
-	if (!read_field(r, "email", JWT_EMAIL_MAX, &w->email) ||
-	    !read_field(r, "password", PASSWORD_BYTES_MAX, &w->password)) {
+	} else if (!read_field(r, "email", JWT_EMAIL_MAX, &w->email) ||
+	           !read_field(r, "password", PASSWORD_BYTES_MAX, &w->password)) {
 		show_page(r, 400, STR("Please give an email and a password."), w->email);
-		return;
-	}
-	wait = is_busy(r) ? 1 : take_attempt(r, w);
-	if (wait) {
+	} else if ((wait = is_busy(r) ? 1 : take_attempt(r, w))) {
 		request_header(r, "Retry-After", "%lld", (long long)wait);
 		show_page(r, 429, STR("Too many attempts. Please wait a while and try again."), w->email);
-		return;
+	} else {
+		start(r, w, CHECK_PASSWORD, answer_password);
 	}
-	start(r, w, CHECK_PASSWORD, answer_password);
 }
 
 /* --- the provider --- */
@@ -372,12 +372,8 @@ static bool unpack_trip(struct auth *a, struct str cookie, struct arena *arena, 
 	       str_to_int(until, 0, INT64_MAX, &sec) && wall_sec(clock_now(a->o.clock)) < sec;
 }
 
-static void answer_begin(struct request *r)
+static void answer_begin(struct request *r, struct auth_work *w)
 {
-	struct auth_work *w = r->arg;
-
-	if (!is_set_up(r))
-		return;
 	if (w->rc) {
 		reply_failure(r, w, "the sign-in provider cannot be reached, or is not what the settings say");
 		return;
@@ -402,12 +398,8 @@ void handle_auth_login(struct request *r)
 		start(r, w, BEGIN_TRIP, answer_begin);
 }
 
-static void answer_finish(struct request *r)
+static void answer_finish(struct request *r, struct auth_work *w)
 {
-	struct auth_work *w = r->arg;
-
-	if (!is_set_up(r))
-		return;
 	if (w->rc != RC_UNKNOWN && w->rc != RC_INVALID)
 		ratelimit_give(w->auth->by_either, w->by_address, slow_now(EITHER_PAUSE));
 	if (w->rc)
@@ -466,13 +458,11 @@ void handle_auth_callback(struct request *r)
 /* --- sign out --- */
 
 /* When the provider does not answer, the browser is signed out here all the same: it has dropped its token. */
-static void answer_sign_out(struct request *r)
+static void answer_sign_out(struct request *r, struct auth_work *w)
 {
-	struct auth_work *w = r->arg;
-	struct str        home = str_format(&r->call->arena, "%.*s/", STR_ARG(w->auth->o.web_app_url));
+	struct str home = str_format(&r->call->arena, "%.*s/", STR_ARG(w->auth->o.web_app_url));
 
-	if (is_set_up(r))
-		redirect(r, w->rc || !w->url.n ? home : w->url);
+	redirect(r, w->rc || !w->url.n ? home : w->url);
 }
 
 void handle_auth_logout(struct request *r)

@@ -13,21 +13,14 @@
 #include "http/api/view.h"
 #include "service/lease/blueprints.h"
 
-enum {
-	BLUEPRINT_SCHEMA = 1,
-	TIMEOUT_LEAST = 5,
-	TIMEOUT_MOST = 480,
-	TIMEOUT_DEFAULT = 30,
-	TEXT_MAX = 16384,
-};
+enum { BLUEPRINT_SCHEMA = 1, TIMEOUT_LEAST = 5, TIMEOUT_MOST = 480, TIMEOUT_DEFAULT = 30, TEXT_MAX = 16384 };
 
 /* --- out --- */
 
-static void put_blueprint(struct json_out *o, struct request *r, const void *thing)
+static void put_blueprint(struct json_out *o, struct request *r UNUSED, const void *thing)
 {
 	const struct blueprint *b = thing;
 
-	(void)r;
 	JSON_PUT(o, member_str("blueprintId", b->id), member_str("name", b->name),
 	         member_raw("tags", b->tags.n ? b->tags : STR("{}")), member_str("createdBy", b->created_by),
 	         member_int("deploymentTimeoutMinutes", b->timeout_minutes),
@@ -199,9 +192,8 @@ static bool read_body(struct request *r, struct blueprint_call *c, bool is_new)
 
 /* --- one --- */
 
-static void put_removed(struct json_out *o, struct request *r, const void *thing)
+static void put_removed(struct json_out *o, struct request *r, const void *thing UNUSED)
 {
-	(void)thing;
 	JSON_PUT(o, member_word("message", "the blueprint is removed"), member_str("blueprintId", r->params[0]));
 }
 

@@ -1,8 +1,6 @@
 /* console_api.h - the web console's files, for browsers. Loop thread only. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "http/api/api.h"
 
 /* Is this for the console: one of its files, or a page of it (a path that no route has, without an extension, asked

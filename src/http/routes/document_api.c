@@ -41,13 +41,7 @@ struct document_work {
 
 /* --- writing --- */
 
-static void put_problem(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct problem *p = thing;
-
-	(void)r;
-	JSON_PUT(o, member_str("field", p->field), member_str("message", p->message));
-}
+PUT_OF(put_problem, struct problem, p, member_str("field", p->field), member_str("message", p->message))
 
 static void put_problems(struct json_out *o, struct request *r, const struct problems *p)
 {
@@ -203,13 +197,12 @@ static void check(struct request *r, enum document_kind kind)
 }
 
 /* In force here immediately; other nodes see it at their next refresh. */
-static enum rc take_over(struct request *r, void *arg, struct err *e)
+static enum rc take_over(struct request *r, void *arg, struct err *e UNUSED)
 {
 	const struct document_call *c = arg;
 	struct policy_holder       *holder = r->api->options.policy;
 	struct err                  why = { 0 };
 
-	(void)e;
 	if (holder && policy_holder_take(holder, c->kind, &c->document, &why))
 		log_write(LOG_WARNING, "policy", NULL, 0, "a change is stored, but not yet in force: %s", why.msg);
 	return RC_OK;
@@ -310,13 +303,8 @@ static enum rc read_question(struct request *r, struct lease_explain *x, struct 
 	return read_amount(body, "hours", HOURS_MOST, LEASE_HOUR_MS, &x->duration_ms, e);
 }
 
-static void put_note(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct approval_note *n = thing;
-
-	(void)r;
-	JSON_PUT(o, member_str("rule", n->rule), member_bool("matches", n->matches), member_str("why", n->why));
-}
+PUT_OF(put_note, struct approval_note, n, member_str("rule", n->rule), member_bool("matches", n->matches),
+       member_str("why", n->why))
 
 static void put_amount(struct json_out *o, const char *name, int64_t value, int64_t unit)
 {

@@ -19,21 +19,16 @@ enum { BY_MAX = 100 };
 
 /* --- out --- */
 
-static void put_hold(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct hold *h = thing;
-
-	JSON_PUT(o, member_str("id", h->id), member_str("account_id", h->account),
-	         member_word("reason", hold_reason_names[h->reason]), member_word("mode", hold_mode_names[h->mode]),
-	         member_word("state", hold_state_names[h->state]), member_bool("locks", h->locks),
-	         member_sec("created_at", h->created_ms), member_sec("due_at", h->due_ms),
-	         member_str("created_by", h->created_by), member_text("note", h->note),
-	         member_text("schedule", h->due_ms ? hold_schedule_name(h, &r->call->arena) : STR("")),
-	         member_text("source_event", h->source_event), member_text("lease_uuid", h->lease_uuid),
-	         member_text("placement", h->placement), member_int("attempts", h->attempts),
-	         member_text("last_error", h->last_error), member_sec("closed_at", h->closed_ms),
-	         member_text("closed_by", h->closed_by), member_text("closed_why", h->closed_why));
-}
+PUT_OF(put_hold, struct hold, h, member_str("id", h->id), member_str("account_id", h->account),
+       member_word("reason", hold_reason_names[h->reason]), member_word("mode", hold_mode_names[h->mode]),
+       member_word("state", hold_state_names[h->state]), member_bool("locks", h->locks),
+       member_sec("created_at", h->created_ms), member_sec("due_at", h->due_ms),
+       member_str("created_by", h->created_by), member_text("note", h->note),
+       member_text("schedule", h->due_ms ? hold_schedule_name(h, &r->call->arena) : STR("")),
+       member_text("source_event", h->source_event), member_text("lease_uuid", h->lease_uuid),
+       member_text("placement", h->placement), member_int("attempts", h->attempts),
+       member_text("last_error", h->last_error), member_sec("closed_at", h->closed_ms),
+       member_text("closed_by", h->closed_by), member_text("closed_why", h->closed_why))
 
 /* --- in --- */
 
@@ -125,13 +120,8 @@ void handle_hold_show(struct request *r)
 		view_submit(r, hold_get, c, READS, 200, put_hold);
 }
 
-static void put_bypass(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct hold *h = thing;
-
-	(void)r;
-	JSON_PUT(o, member_str("account_id", h->account), member_str("by", h->created_by), member_str("why", h->note));
-}
+PUT_OF(put_bypass, struct hold, h, member_str("account_id", h->account), member_str("by", h->created_by),
+       member_str("why", h->note))
 
 enum { HAS_ACCOUNT = 1, HAS_DUE = 2 };
 
@@ -209,9 +199,8 @@ static bool is_for(const struct drain *d, const struct hold *h)
 	return !h->locks && (d->hands_over || h->due_ms);
 }
 
-static bool is_left_out(const struct listing *v, const struct request *r, const void *hold)
+static bool is_left_out(const struct listing *v, const struct request *r UNUSED, const void *hold)
 {
-	(void)r;
 	return !is_for(v->list, hold);
 }
 

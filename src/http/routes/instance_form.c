@@ -195,7 +195,7 @@ void instance_put_accepted(struct json_out *o, struct request *r, const void *th
 	put_links(o, i, c->operation.id, false, &r->call->arena);
 }
 
-void instance_put_backup(struct json_out *o, struct request *r, const void *thing)
+void instance_put_backup(struct json_out *o, struct request *r UNUSED, const void *thing)
 {
 	CLEANUP(json_freep) json_t *outputs = NULL;
 	const struct backup        *b = thing;
@@ -203,7 +203,6 @@ void instance_put_backup(struct json_out *o, struct request *r, const void *thin
 	bool                        is_known = b->outputs.n && !json_parse(b->outputs, &outputs, NULL) &&
 	                json_get_number(outputs, "bytes", 0, &bytes);
 
-	(void)r;
 	JSON_PUT(o, member_str("backupId", b->id), member_word("kind", backup_kind_names[b->kind]),
 	         member_word("state", backup_state_names[b->state]), member_at("createdAt", b->created_ms),
 	         member_at("keptUntil", b->until_ms),

@@ -16,8 +16,9 @@
 enum { LINES_DEFAULT = 100, LINES_SKIPPED_MAX = 100000 };
 
 struct look {
-	struct instance_call *call;
-	blocking_fn          *ask;
+	struct instance_call   *call;
+	struct instance_driver *driver;
+	blocking_fn            *ask;
 	void (*answer)(struct request *r);
 
 	struct instance_tasks tasks;
@@ -43,6 +44,7 @@ static struct look *look_new(struct request *r)
 	if (!c)
 		return NULL;
 	l->call = c;
+	l->driver = c->world->driver;
 	return l;
 }
 
@@ -66,20 +68,14 @@ static void start(struct request *r, struct look *l, txn_fn *run, bool is_read_o
 	request_submit(r, run, l->call, is_read_only, on_read);
 }
 
-static struct instance_driver *driver_of(const struct look *l)
-{
-	return l->call->world->driver;
-}
-
 /* --- what runs --- */
 
-static enum rc count_tasks(struct request *r, void *arg, struct err *e)
+static enum rc count_tasks(struct request *r, void *arg, struct err *e UNUSED)
 {
-	struct look            *l = arg;
-	struct instance_driver *d = driver_of(l);
+	struct look *l = arg;
+	enum rc      rc = l->driver->ops->tasks(l->driver, l->call->instance.tenant, &r->call->arena, &l->tasks, NULL);
 
-	(void)e;
-	l->is_unknown = d->ops->tasks(d, l->call->instance.tenant, &r->call->arena, &l->tasks, NULL) != RC_OK;
+	l->is_unknown = rc != RC_OK;
 	return RC_OK;
 }
 
@@ -130,10 +126,9 @@ HANDLER(instance_status, start(r, look_new(r), instance_get, true, count_tasks, 
 
 static enum rc read_logs(struct request *r, void *arg, struct err *e)
 {
-	struct look            *l = arg;
-	struct instance_driver *d = driver_of(l);
-	enum rc rc = d->ops->logs(d, l->call->instance.tenant, l->from_ms, l->to_ms, (size_t)(l->limit + l->skip),
-	                          &r->call->arena, &l->lines, &l->count, e);
+	struct look *l = arg;
+	enum rc      rc = l->driver->ops->logs(l->driver, l->call->instance.tenant, l->from_ms, l->to_ms,
+	                                       (size_t)(l->limit + l->skip), &r->call->arena, &l->lines, &l->count, e);
 
 	if (!rc)
 		l->count -= l->count < (size_t)l->skip ? l->count : (size_t)l->skip;
@@ -210,10 +205,10 @@ void handle_instance_logs(struct request *r)
 
 static enum rc get_secret(struct request *r, void *arg, struct err *e)
 {
-	struct look            *l = arg;
-	struct instance_driver *d = driver_of(l);
+	struct look *l = arg;
 
-	return d->ops->get_secret(d, l->call->instance.tenant, &r->call->arena, &l->user, &l->password, e);
+	return l->driver->ops->get_secret(l->driver, l->call->instance.tenant, &r->call->arena, &l->user, &l->password,
+	                                  e);
 }
 
 static void answer_secret(struct request *r)
@@ -242,10 +237,9 @@ static struct json_out begin_people(struct request *r, const struct look *l)
 
 static enum rc list_people(struct request *r, void *arg, struct err *e)
 {
-	struct look            *l = arg;
-	struct instance_driver *d = driver_of(l);
+	struct look *l = arg;
 
-	return d->ops->people(d, l->call->instance.tenant, &r->call->arena, &l->people, &l->count, e);
+	return l->driver->ops->people(l->driver, l->call->instance.tenant, &r->call->arena, &l->people, &l->count, e);
 }
 
 static void answer_people(struct request *r)
@@ -276,11 +270,10 @@ static void tell(struct request *r, const char *event, void (*answer)(struct req
 static enum rc add_person(struct request *r, void *arg, struct err *e)
 {
 	struct look                *l = arg;
-	struct instance_driver     *d = driver_of(l);
 	const struct instance_want *want = &l->call->want;
 
-	return d->ops->add_person(d, l->call->instance.tenant, want->email, want->name, &r->call->arena, &l->is_new,
-	                          &l->password, e);
+	return l->driver->ops->add_person(l->driver, l->call->instance.tenant, want->email, want->name, &r->call->arena,
+	                                  &l->is_new, &l->password, e);
 }
 
 static void answer_added(struct request *r)
@@ -313,13 +306,12 @@ void handle_instance_person_add(struct request *r)
 		start(r, l, instance_enter_pool, true, add_person, tell_added);
 }
 
-static enum rc remove_person(struct request *r, void *arg, struct err *e)
+static enum rc remove_person(struct request *r UNUSED, void *arg, struct err *e)
 {
-	struct look            *l = arg;
-	struct instance_driver *d = driver_of(l);
+	struct look *l = arg;
 
-	(void)r;
-	return d->ops->remove_person(d, l->call->instance.tenant, l->call->want.email, &l->was_there, e);
+	return l->driver->ops->remove_person(l->driver, l->call->instance.tenant, l->call->want.email, &l->was_there,
+	                                     e);
 }
 
 static void answer_removed(struct request *r)

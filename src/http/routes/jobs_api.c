@@ -190,14 +190,13 @@ void handle_bulk_delete(struct request *r)
 
 /* --- the jobs themselves --- */
 
-static void put_job(struct json_out *o, struct request *r, const void *thing)
+static void put_job(struct json_out *o, struct request *r UNUSED, const void *thing)
 {
 	const struct job_status *s = thing;
 	static const char *const outcomes[] = {
 		[JOB_NEVER_RAN] = "", [JOB_SUCCESS] = "success", [JOB_ERROR] = "error"
 	};
 
-	(void)r;
 	JSON_PUT(o, member_str("name", s->record.name), member_bool("paused", s->record.is_paused),
 	         member_bool("running", s->is_running), member_int("interval_sec", s->interval_sec),
 	         member_sec("last_started_at", s->record.last_started_at * 1000),
@@ -265,9 +264,8 @@ static void set_paused(struct request *r, bool is_paused)
 
 	*p = (struct job_pause){ .jobs = r->api->options.jobs, .is_paused = is_paused, .actor = r->actor };
 	p->request_id = str_of(r->id, ID_UUID_SIZE - 1);
-	if (!find_job(r, &p->id))
-		return;
-	view_submit(r, job_pause, p, WRITES, 200, put_paused);
+	if (find_job(r, &p->id))
+		view_submit(r, job_pause, p, WRITES, 200, put_paused);
 }
 
 HANDLER(job_pause, set_paused(r, true))

@@ -53,13 +53,8 @@ static void put_lease(struct json_out *o, struct request *r, const void *thing)
 }
 
 /* {leaseId, status}: what became of the lease. */
-static void put_state(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct lease *l = thing;
-
-	JSON_PUT(o, member_str("leaseId", lease_id(l, &r->call->arena)),
-	         member_word("status", lease_status_names[lease_shown_status(l)]));
-}
+PUT_OF(put_state, struct lease, l, member_str("leaseId", lease_id(l, &r->call->arena)),
+       member_word("status", lease_status_names[lease_shown_status(l)]))
 
 /* --- the list --- */
 
@@ -138,9 +133,8 @@ void handle_lease_create(struct request *r)
 	struct str                owner;
 
 	q->by = r->by;
-	if (!read_request(r, q, &owner) || !rights_own_only(r, owner))
-		return;
-	if (!request_is_good(r, person_find(r, owner, &person, &r->e)))
+	if (!read_request(r, q, &owner) || !rights_own_only(r, owner) ||
+	    !request_is_good(r, person_find(r, owner, &person, &r->e)))
 		return;
 	q->owner_email = person.email;
 	q->owner_roles = person.roles;
@@ -266,9 +260,8 @@ static void review(struct request *r)
 	struct caller      owner;
 	int                action = 0;
 
-	if (!c || !read_review(r, c, &action))
-		return;
-	if (request_is_good(r, action == 0 && person_find(r, c->owner_email, &owner, &r->e)))
+	if (c && read_review(r, c, &action) &&
+	    request_is_good(r, action == 0 && person_find(r, c->owner_email, &owner, &r->e)))
 		view_submit(r, action == 0 ? lease_approve : lease_deny, c, WRITES, 200, put_state);
 }
 
@@ -301,9 +294,8 @@ static void submit_with_reason(struct request *r, txn_fn *run, put_fn *put)
 		view_submit(r, run, c, WRITES, 200, put);
 }
 
-static void put_note(struct json_out *o, struct request *r, const void *thing)
+static void put_note(struct json_out *o, struct request *r, const void *thing UNUSED)
 {
-	(void)thing;
 	json_put_str(o, "note", r->api->options.freeze_note);
 }
 
@@ -315,9 +307,7 @@ void handle_lease_unfreeze(struct request *r)
 	struct lease_call *c = lease_call_new(r);
 	struct caller      owner;
 
-	if (!c)
-		return;
-	if (request_is_good(r, person_find(r, c->owner_email, &owner, &r->e)))
+	if (c && request_is_good(r, person_find(r, c->owner_email, &owner, &r->e)))
 		view_submit(r, lease_unfreeze, c, WRITES, 200, put_lease);
 }
 

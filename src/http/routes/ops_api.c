@@ -18,14 +18,8 @@
 
 /* --- timers --- */
 
-static void put_timer(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct timer *t = thing;
-
-	(void)r;
-	JSON_PUT(o, member_str("name", t->name), member_str("type", t->type), member_str("subject", t->subject),
-	         member_sec("due_at", t->due_ms), member_sec("armed_at", t->armed_ms));
-}
+PUT_OF(put_timer, struct timer, t, member_str("name", t->name), member_str("type", t->type),
+       member_str("subject", t->subject), member_sec("due_at", t->due_ms), member_sec("armed_at", t->armed_ms))
 
 static enum rc read_timer_filter(struct request *r, struct listing *v, struct err *e)
 {
@@ -156,12 +150,11 @@ HANDLER(saga_abort, submit_action(r, saga_abort, true))
 
 /* --- alarms and nodes --- */
 
-void ops_put_alarm(struct json_out *o, struct request *r, const void *thing)
+void ops_put_alarm(struct json_out *o, struct request *r UNUSED, const void *thing)
 {
 	const struct alarm *a = thing;
 	const char         *runbook = "";
 
-	(void)r;
 	for (size_t i = 0; i < service_alarm_count; i++)
 		if (str_eq(a->rule, str_from(service_alarms[i].name)))
 			runbook = service_alarms[i].runbook;

@@ -42,11 +42,8 @@ struct search {
 static void look(struct request *r);
 
 /* An empty transaction: the answer is written at its end, off the loop. */
-static enum rc read_no_more(struct session *s, void *arg, struct err *e)
+static enum rc read_no_more(struct session *s UNUSED, void *arg UNUSED, struct err *e UNUSED)
 {
-	(void)s;
-	(void)arg;
-	(void)e;
 	return RC_OK;
 }
 

@@ -98,16 +98,10 @@ static struct str type_of(struct str event)
 	return type.n <= EVENT_TYPE_MAX ? type : STR("");
 }
 
-static void put_dead(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct dead *d = thing;
-
-	(void)r;
-	JSON_PUT(o, member_str("id", d->id), member_str("queue", d->queue), member_str("subject", d->subject),
-	         member_text("target", d->target), member_str("event_id", d->event_id),
-	         member_text("type", type_of(d->event)), member_int("tries", d->tries), member_text("error", d->error),
-	         member_sec("since_at", d->since_ms), member_sec("died_at", d->died_ms));
-}
+PUT_OF(put_dead, struct dead, d, member_str("id", d->id), member_str("queue", d->queue),
+       member_str("subject", d->subject), member_text("target", d->target), member_str("event_id", d->event_id),
+       member_text("type", type_of(d->event)), member_int("tries", d->tries), member_text("error", d->error),
+       member_sec("since_at", d->since_ms), member_sec("died_at", d->died_ms))
 
 static enum rc read_dead_filter(struct request *r, struct listing *v, struct err *e)
 {
@@ -163,13 +157,7 @@ static enum rc count_left(struct session *s, void *arg, struct err *e)
 	return session_count(s, &dead_type, DEAD_BY_QUEUE, value_text(all->list.queue), &all->left, e);
 }
 
-static void put_replayed(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct replay_all *all = thing;
-
-	(void)r;
-	JSON_PUT(o, member_int("replayed", all->replayed), member_int("left", all->left));
-}
+PUT_OF(put_replayed, struct replay_all, all, member_int("replayed", all->replayed), member_int("left", all->left))
 
 static void replay_next(struct request *r);
 

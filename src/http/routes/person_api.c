@@ -7,11 +7,10 @@
 #include "http/api/ops.h"
 #include "service/people/people.h"
 
-static void put_entry(struct json_out *o, struct request *r, const void *thing)
+static void put_entry(struct json_out *o, struct request *r UNUSED, const void *thing)
 {
 	const struct directory_entry *p = thing;
 
-	(void)r;
 	JSON_PUT(o, member_str("email", p->caller.email), member_text("display_name", p->caller.display_name),
 	         member_text("user_name", p->caller.user_name), member_list("roles"));
 	for (unsigned i = 0; jwt_role_name(i); i++)

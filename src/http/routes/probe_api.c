@@ -46,14 +46,13 @@ static void on_probed(struct request *r)
 }
 
 /* A write that changes something each time: the version. */
-static enum rc write_probe(struct session *s, void *arg, struct err *e)
+static enum rc write_probe(struct session *s, void *arg UNUSED, struct err *e)
 {
-	struct job_record probe = { .name = STR("readiness-probe") };
-	enum rc           rc = session_get(s, &job_type, probe.name, &probe, NULL);
+	struct job_record probe;
+	enum rc           rc = session_find_or_new(s, &job_type, STR("readiness-probe"), &probe, e);
 
-	(void)arg;
-	if (rc && rc != RC_NOT_FOUND)
-		return err_set(e, rc, "the store cannot be read");
+	if (rc)
+		return rc;
 	probe.last_finished_at = wall_sec(session_now(s));
 	session_put(s, &job_type, &probe);
 	return RC_OK;
@@ -76,9 +75,8 @@ void handle_ready(struct request *r)
 		reply_ready(r, &e);
 }
 
-static enum rc write_metrics(struct request *r, void *arg, struct err *e)
+static enum rc write_metrics(struct request *r, void *arg, struct err *e UNUSED)
 {
-	(void)e;
 	buf_init(arg, METRICS_MAX);
 	metrics_write(r->api->options.metrics, arg);
 	return RC_OK;

@@ -18,12 +18,11 @@ struct report_work {
 	struct buf              csv; /* the answer */
 };
 
-static enum rc make_report(struct request *r, void *arg, struct err *e)
+static enum rc make_report(struct request *r UNUSED, void *arg, struct err *e)
 {
 	struct report_work *w = arg;
 	enum rc             rc;
 
-	(void)r;
 	buf_init(&w->csv, REPORT_BYTES_MAX);
 	rc = cost_report_make(&w->call, &w->csv, e);
 	if (rc)
@@ -85,9 +84,8 @@ static enum rc read_format(struct request *r, bool *ret_is_csv, struct err *e)
 	return rc;
 }
 
-static void put_statement(struct json_out *o, struct request *r, const void *thing)
+static void put_statement(struct json_out *o, struct request *r UNUSED, const void *thing)
 {
-	(void)r;
 	statement_write_json(thing, o);
 }
 

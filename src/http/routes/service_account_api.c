@@ -11,16 +11,11 @@
 
 enum { OVERLAP_DEFAULT_MIN = 60 };
 
-static void put_account(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct service_account *a = thing;
-
-	JSON_PUT(o, member_str("name", a->name), member_str("email", a->email),
-	         member_str("scopes", service_scopes_text(a->scopes, &r->call->arena)),
-	         member_text("description", a->description), member_sec("created_at", a->created_ms),
-	         member_text("created_by", a->created_by), member_sec("rotated_at", a->rotated_ms),
-	         member_sec("old_key_until", a->old_until_ms), member_sec("revoked_at", a->revoked_ms));
-}
+PUT_OF(put_account, struct service_account, a, member_str("name", a->name), member_str("email", a->email),
+       member_str("scopes", service_scopes_text(a->scopes, &r->call->arena)),
+       member_text("description", a->description), member_sec("created_at", a->created_ms),
+       member_text("created_by", a->created_by), member_sec("rotated_at", a->rotated_ms),
+       member_sec("old_key_until", a->old_until_ms), member_sec("revoked_at", a->revoked_ms))
 
 /* --- reading bodies --- */
 

@@ -49,13 +49,12 @@ static enum rc act(struct sim_work *w, struct err *e)
 }
 
 /* The cloud's error code goes into the message: ours are a closed list. */
-static enum rc run(struct request *r, void *arg, struct err *e)
+static enum rc run(struct request *r UNUSED, void *arg, struct err *e)
 {
 	struct sim_work *w = arg;
 	struct err       cause = { 0 };
 	enum rc          rc = act(w, &cause);
 
-	(void)r;
 	buf_init(&w->shown, WORLD_BYTES_MAX);
 	if (!rc && !(rc = w->world->ops->show(w->world, &w->shown, &cause)))
 		return RC_OK;
@@ -166,11 +165,10 @@ static void read_rule(struct mistakes *p, json_t *object, const char *where, str
 		add_problem(p, where, "latency_ms", "belongs to the fault latency only");
 }
 
-static void read_rules(struct request *r, const json_t *body, struct sim_work *w, struct mistakes *p)
+static void read_rules(struct request *r UNUSED, const json_t *body, struct sim_work *w, struct mistakes *p)
 {
 	const json_t *list = json_object_get(body, "faults");
 
-	(void)r;
 	if (!json_is_array(list) || json_array_size(list) > WORLD_RULES_MAX) {
 		add_problem(p, "", "faults", "must be a list of at most 32");
 		return;
@@ -190,9 +188,8 @@ static void read_rules(struct request *r, const json_t *body, struct sim_work *w
 
 /* --- accounts --- */
 
-static void read_count(struct request *r, const json_t *body, struct sim_work *w, struct mistakes *p)
+static void read_count(struct request *r UNUSED, const json_t *body, struct sim_work *w, struct mistakes *p)
 {
-	(void)r;
 	w->count = read_number(p, body, "", "count", 1, WORLD_ADD_MAX, -1);
 }
 
@@ -202,11 +199,10 @@ static void read_move(struct request *r, const json_t *body, struct sim_work *w,
 	w->to = read_text(p, r, body, "to");
 }
 
-static void read_rate(struct request *r, const json_t *body, struct sim_work *w, struct mistakes *p)
+static void read_rate(struct request *r UNUSED, const json_t *body, struct sim_work *w, struct mistakes *p)
 {
 	const json_t *usd = json_object_get(body, "usd_per_hour");
 
-	(void)r;
 	if (!json_is_number(usd) || !(json_number_value(usd) >= 0 && json_number_value(usd) <= WORLD_RATE_MAX_USD))
 		add_problem(p, "", "usd_per_hour", "must be a number from 0 to 1000");
 	else

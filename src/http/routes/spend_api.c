@@ -57,17 +57,11 @@ static enum rc ask_spend(struct request *r, void *arg, struct err *e)
 	return statement_ask(&w->st, &w->how, &r->call->arena, &days, e);
 }
 
-static void put_spend(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct spend_work *w = thing;
-
-	(void)r;
-	JSON_PUT(o, member_str("lease", w->st.uuid), member_str("account_id", w->st.account_id),
-	         member_at("from", w->st.from_ms), member_at("to", w->st.to_ms), member_micro("total_usd", w->st.total),
-	         member_if_any(member_micro("budget_usd", w->st.budget)), member_word("currency", "USD"),
-	         member_at("complete_until", w->st.complete_until_ms < w->now_ms ? w->st.complete_until_ms : w->now_ms),
-	         member_raw("rows", w->st.rows), member_raw("days", w->st.days));
-}
+PUT_OF(put_spend, struct spend_work, w, member_str("lease", w->st.uuid), member_str("account_id", w->st.account_id),
+       member_at("from", w->st.from_ms), member_at("to", w->st.to_ms), member_micro("total_usd", w->st.total),
+       member_if_any(member_micro("budget_usd", w->st.budget)), member_word("currency", "USD"),
+       member_at("complete_until", w->st.complete_until_ms < w->now_ms ? w->st.complete_until_ms : w->now_ms),
+       member_raw("rows", w->st.rows), member_raw("days", w->st.days))
 
 static void reply_spend(struct request *r)
 {

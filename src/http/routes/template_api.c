@@ -24,11 +24,10 @@ enum { TEMPLATES_MOST = 2000, TEMPLATE_SCHEMA = 3, DESCRIPTION_MOST = 1000 };
 
 /* --- out --- */
 
-static void put_template(struct json_out *o, struct request *r, const void *thing)
+static void put_template(struct json_out *o, struct request *r UNUSED, const void *thing)
 {
 	const struct lease_template *t = thing;
 
-	(void)r;
 	JSON_PUT(o, member_str("uuid", t->uuid), member_str("name", t->name),
 	         member_if_any(member_str("description", t->description)),
 	         member_bool("requiresApproval", t->requires_approval), member_str("createdBy", t->created_by),
@@ -46,9 +45,8 @@ static void put_template(struct json_out *o, struct request *r, const void *thin
 
 /* --- the list --- */
 
-static bool is_hidden(const struct listing *v, const struct request *r, const void *record)
+static bool is_hidden(const struct listing *v UNUSED, const struct request *r, const void *record)
 {
-	(void)v;
 	return caller_is_only_user(&r->by) && ((const struct lease_template *)record)->visibility == TEMPLATE_PRIVATE;
 }
 

@@ -10,15 +10,9 @@
 #include "http/api/ops.h"
 #include "kernel/edge/webhook.h"
 
-static void put_webhook(struct json_out *o, struct request *r, const void *thing)
-{
-	const struct webhook *w = thing;
-
-	(void)r;
-	JSON_PUT(o, member_str("id", w->id), member_str("url", w->url), member_str("filter", w->filter),
-	         member_text("description", w->description), member_bool("paused", w->is_paused),
-	         member_sec("created_at", w->created_ms), member_text("created_by", w->created_by));
-}
+PUT_OF(put_webhook, struct webhook, w, member_str("id", w->id), member_str("url", w->url),
+       member_str("filter", w->filter), member_text("description", w->description), member_bool("paused", w->is_paused),
+       member_sec("created_at", w->created_ms), member_text("created_by", w->created_by))
 
 /* --- reading a body --- */
 
@@ -62,9 +56,8 @@ static void put_created(struct json_out *o, struct request *r, const void *thing
 	json_put_str(o, "secret", ((const struct webhook *)thing)->secret);
 }
 
-static void put_sent(struct json_out *o, struct request *r, const void *thing)
+static void put_sent(struct json_out *o, struct request *r, const void *thing UNUSED)
 {
-	(void)thing;
 	JSON_PUT(o, member_word("status", "sent"), member_str("id", r->params[0]));
 }
 

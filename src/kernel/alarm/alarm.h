@@ -6,8 +6,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct kernel;
-
 /* Where a rule puts what is wrong. The instance tells several of one rule apart: a queue, a job; empty: there is
  * only one. The evidence is one sentence: what, how many, since when. */
 struct findings;
@@ -21,11 +19,10 @@ const char *alarm_time(struct session *s, int64_t ms);
 typedef enum rc alarm_rule_fn(struct session *s, void *arg, struct findings *ret, struct err *e);
 
 /* One that is a single call, of s, ret and e. */
-#define ALARM_RULE(name, call)                                                          \
-	enum rc name(struct session *s, void *arg, struct findings *ret, struct err *e) \
-	{                                                                               \
-		(void)arg;                                                              \
-		return call;                                                            \
+#define ALARM_RULE(name, call)                                                                 \
+	enum rc name(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e) \
+	{                                                                                      \
+		return call;                                                                   \
 	}
 
 struct alarm_rule {

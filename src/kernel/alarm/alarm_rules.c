@@ -67,9 +67,8 @@ static enum rc find_dead(struct session *s, const struct queue *queue, struct fi
 	int64_t            count;
 	enum rc            rc;
 
-	if ((rc = session_query(s, &q, &page, e)) || page.count == 0)
-		return rc;
-	if ((rc = session_count(s, &dead_type, DEAD_BY_QUEUE, name, &count, e)))
+	if ((rc = session_query(s, &q, &page, e)) || page.count == 0 ||
+	    (rc = session_count(s, &dead_type, DEAD_BY_QUEUE, name, &count, e)))
 		return rc;
 	oldest = page_record(&page, &dead_type, 0);
 	if (count == 0) /* an index that lags: there is at least the one just read */
@@ -135,12 +134,11 @@ static enum rc find_behind(struct session *s, const struct webhook *hook, struct
 	return RC_OK;
 }
 
-enum rc alarm_webhook_behind(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_webhook_behind(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct page hooks;
 	enum rc     rc = webhook_list(s, &hooks, e);
 
-	(void)arg;
 	for (size_t i = 0; !rc && i < hooks.count; i++) {
 		const struct webhook *hook = page_record(&hooks, &webhook_type, i);
 
@@ -204,17 +202,16 @@ static void judge_deadline(struct session *s, const struct saga *saga, struct fi
 	             alarm_time(s, saga->deadline_ms));
 }
 
-enum rc alarm_saga_overdue(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_saga_overdue(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	enum rc rc = each_saga(s, SAGA_RUNNING, judge_deadline, ret, e);
 
-	(void)arg;
 	return rc ? rc : each_saga(s, SAGA_UNDOING, judge_deadline, ret, e);
 }
 
 /* --- timers --- */
 
-enum rc alarm_timer_overdue(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_timer_overdue(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct query q = query_until(&timer_type, TIMER_DUE, value_int(TIMER_ARMED), ago(s, TIMER_OVERDUE_MS) - 1,
 	                             QUERY_LIMIT_MAX);
@@ -222,7 +219,6 @@ enum rc alarm_timer_overdue(struct session *s, void *arg, struct findings *ret, 
 	struct page         page;
 	enum rc             rc = session_query(s, &q, &page, e);
 
-	(void)arg;
 	if (rc || page.count == 0)
 		return rc;
 	oldest = page_record(&page, &timer_type, 0);
@@ -304,12 +300,11 @@ static bool is_silent(struct session *s, const struct node *node)
 }
 
 /* The last beat of a node that is silent says nothing about now. */
-enum rc alarm_store_trouble(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_store_trouble(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct page nodes;
 	enum rc     rc = node_list(s, &nodes, e);
 
-	(void)arg;
 	for (size_t i = 0; !rc && i < nodes.count; i++) {
 		const struct node *node = page_record(&nodes, &node_type, i);
 
@@ -352,13 +347,12 @@ static int by_beat(const void *a, const void *b)
 	return (x->beat_ms > y->beat_ms) - (x->beat_ms < y->beat_ms);
 }
 
-enum rc alarm_node_silent(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_node_silent(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct page nodes;
 	bool       *is_taken;
 	enum rc     rc = node_list(s, &nodes, e);
 
-	(void)arg;
 	if (rc || !nodes.count)
 		return rc;
 	is_taken = arena_alloc(session_arena(s), nodes.count * sizeof(*is_taken));

@@ -26,13 +26,7 @@
 #include "kernel/event.h"
 #include "kernel/kernel.h"
 
-enum {
-	READ_MAX = WEBHOOKS_MAX + 8,
-	FILTER_MAX = 1024,
-	PATTERNS_MAX = 32,
-	SECRET_MAX = 128,
-	DESCRIPTION_MAX = 256,
-};
+enum { READ_MAX = WEBHOOKS_MAX + 8, FILTER_MAX = 1024, PATTERNS_MAX = 32, SECRET_MAX = 128, DESCRIPTION_MAX = 256 };
 
 /* --- what is allowed --- */
 
@@ -65,9 +59,8 @@ static enum rc apply_fields(struct session *s, const struct webhook_call *call, 
 	const struct webhook *given = &call->fields;
 	enum rc               rc;
 
-	if (given->url.n && (rc = webhook_url_check(given->url, call->allows_private, e)))
-		return rc;
-	if (given->filter.n && (rc = check_filter(given->filter, session_arena(s), &hook->filter, e)))
+	if ((given->url.n && (rc = webhook_url_check(given->url, call->allows_private, e))) ||
+	    (given->filter.n && (rc = check_filter(given->filter, session_arena(s), &hook->filter, e))))
 		return rc;
 	if (given->secret.n &&
 	    (given->secret.n < WEBHOOK_SECRET_MIN || given->secret.n > SECRET_MAX || str_has_control(given->secret)))
@@ -274,14 +267,13 @@ static enum rc read_only(struct session *s, const struct event *event, struct st
 	return RC_OK;
 }
 
-enum rc webhook_fan_out(struct session *s, const struct delivery *d, void *arg, struct err *e)
+enum rc webhook_fan_out(struct session *s, const struct delivery *d, void *arg UNUSED, struct err *e)
 {
 	const struct queue *out = queue_for(kernel_of(s), &d->event, "webhook-out", "webhook-alarm");
 	struct str          only;
 	struct page         page;
 	enum rc             rc;
 
-	(void)arg;
 	assert(out);
 	if ((rc = read_only(s, &d->event, &only, e)) || (rc = read_all(s, READ_MAX, &page, e)))
 		return rc;

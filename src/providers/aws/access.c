@@ -8,8 +8,7 @@
  *
  * Always true:
  *   1. A grant looks first: an assignment that exists is not made again. If the answer was lost, or the change did not
- *      end in time, it
- *      looks again; so does the next try.                                                                [grant_here()]
+ *      end in time, it looks again; so does the next try.                                                [grant_here()]
  *   2. Revoking what is not there succeeds. It does not look first: a grant that is under way is not in the list yet.
  *      [revoke_here()]
  *   3. Permission sets that are not ours are never read, shown or changed.
@@ -90,11 +89,6 @@ struct ids {
 	struct str  instance, account, set, principal;
 	const char *kind;
 };
-
-static bool is_same(const struct ids *a, const struct ids *b)
-{
-	return str_eq(a->set, b->set) && str_eq(a->principal, b->principal);
-}
 
 /* --- names --- */
 
@@ -201,16 +195,11 @@ static void forget_names(struct aws_access *x)
 	x->named_ms = 0;
 }
 
-/* An id instead of a name, as list() shows whom the directory does not know. */
-static bool is_id(struct str s)
-{
-	return s.n >= 36 && s.n <= 47 && str_is_of(s, "0-9a-fA-F-");
-}
-
 static enum rc name_ids(struct aws_access *x, const struct cloud_assignment *as, struct arena *a, struct ids *ret,
                         struct err *e)
 {
 	int                 number = set_number(x, as->permission_set);
+	struct str          who = as->principal;
 	struct aws_instance instance;
 	enum rc             rc;
 
@@ -228,10 +217,10 @@ static enum rc name_ids(struct aws_access *x, const struct cloud_assignment *as,
 	if (!ret->set.n)
 		return err_set(e, RC_NOT_FOUND, "Identity Center has no permission set %.*s",
 		               STR_ARG(as->permission_set));
-	if (is_id(as->principal))
-		return RC_OK;
-	return as->kind == CLOUD_USER ? aws_directory_user_id(x->o.directory, as->principal, a, &ret->principal, e)
-	                              : aws_directory_group_id(x->o.directory, as->principal, a, &ret->principal, e);
+	if (who.n >= 36 && who.n <= 47 && str_is_of(who, "0-9a-fA-F-"))
+		return RC_OK; /* an id instead of a name, as list() shows whom the directory does not know */
+	return as->kind == CLOUD_USER ? aws_directory_user_id(x->o.directory, who, a, &ret->principal, e)
+	                              : aws_directory_group_id(x->o.directory, who, a, &ret->principal, e);
 }
 
 /* --- the list of one set in one account --- */
@@ -431,7 +420,8 @@ static enum rc apply(struct aws_access *x, const struct cloud_assignment *as, co
 
 	if (rc == RC_NOT_FOUND) {
 		forget_names(x);
-		if (!name_ids(x, as, a, &fresh, NULL) && !is_same(&fresh, ids)) {
+		if (!name_ids(x, as, a, &fresh, NULL) &&
+		    !(str_eq(fresh.set, ids->set) && str_eq(fresh.principal, ids->principal))) {
 			*ids = fresh;
 			err_clear(&why);
 			rc = ask(x, ids, ch, a, &why);
@@ -445,10 +435,9 @@ static enum rc grant_here(struct aws_access *x, const struct cloud_assignment *a
 {
 	struct err why = { 0 };
 	bool       is_there;
-	enum rc    rc = err_forgive(e, look(x, ids, &is_there, e),
-	                            RC_NOT_FOUND); /* an old id of the set: apply() sees it */
+	enum rc    rc = err_forgive(e, look(x, ids, &is_there, e), RC_NOT_FOUND);
 
-	if (rc || is_there)
+	if (rc || is_there) /* not found is an old id of the set: apply() sees it */
 		return rc;
 	rc = apply(x, as, &creation, ids, a, &why);
 	if (rc == RC_TIMEOUT && look(x, ids, &is_there, NULL) == RC_OK && is_there)

@@ -5,12 +5,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct access;
-struct aws_access;
-struct aws_centre;
-struct aws_directory;
-struct clock;
-
 enum {
 	AWS_PERMISSION_SETS = 3,
 	AWS_ACCESS_MS = 240000, /* a change may take two minutes, and wait for another as long */

@@ -5,14 +5,6 @@
 #include "base/str.h"
 #include "domain/ports/cloud.h"
 
-struct aws_callers;
-struct aws_cloud;
-struct aws_costs;
-struct aws_credential_store;
-struct aws_directory;
-struct clock;
-struct store;
-
 enum aws_people { AWS_PEOPLE_USER, AWS_PEOPLE_MANAGER, AWS_PEOPLE_ADMIN, AWS_PEOPLE_COUNT };
 
 /* All borrowed for as long as the cloud lives. */

@@ -4,8 +4,6 @@
 #include "base/json.h"
 #include "base/str.h"
 
-struct aws_builds;
-
 struct aws_builds *aws_builds_new(void);
 void               aws_builds_free(struct aws_builds *b); /* NULL is fine */
 

@@ -9,9 +9,6 @@
 
 struct aws_caller;
 struct aws_callers;
-struct aws_identity;
-struct aws_pacer;
-struct clock;
 
 /* --- what is called --- */
 

@@ -1,11 +1,7 @@
 /* call_private.h - what the files behind call.h share. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "providers/aws/call.h"
-
-struct aws_client;
 
 /* Rows for all services; ends with code NULL. */
 extern const struct aws_error_row aws_common_errors[];

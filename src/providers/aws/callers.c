@@ -31,8 +31,7 @@ enum {
 
 struct aws_caller {
 	struct aws_callers  *all;
-	const char          *hop;
-	const char          *region;
+	const char          *hop, *region;
 	struct aws_role      role; /* arn empty: none of its own */
 	struct aws_identity *identity;
 	bool                 is_identity_own; /* else it is that of the hop before */

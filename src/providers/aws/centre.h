@@ -5,7 +5,6 @@
 #include "base/str.h"
 
 struct aws_caller;
-struct aws_centre;
 
 struct aws_instance {
 	struct str arn, store_id; /* valid as long as the centre */

@@ -4,12 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct aws_caller;
-struct aws_codebuild;
-struct cleaner;
-struct clock;
-struct store;
-
 /* Copied; what it points to is borrowed. */
 struct aws_codebuild_options {
 	struct aws_caller  *caller; /* of the account that has the project */

@@ -11,8 +11,7 @@
  *   3. An account's record says from which day on everything is stored; it is written after the days.         [apply()]
  *   4. A day whose sum has changed is incomplete again, until two refreshes at least 8 h apart agree.      [note_day()]
  *   5. No more pages are read in an hour than struct cost_budget has. While an account waits for the next hour, or for
- *      Cost Explorer to come
- *      back, the answer is what is stored, and says until when that is complete.                          [find_days()]
+ *      Cost Explorer to come back, the answer is what is stored, and says until when that is complete.    [find_days()]
  *
  * A process that dies in the middle of a refresh has stored some accounts; the next one asks for the others.
  *
@@ -30,7 +29,6 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "domain/ports/cloud.h"
 #include "providers/aws/costs_question.h"
 #include "service/record/aws_records.h"
@@ -125,9 +123,8 @@ static enum rc note_day(struct session *s, struct apply *ap, int64_t day_ms, str
 	if (is_same && !settles && (day ? str_eq(day->items, items) : !cell->items))
 		return RC_OK;
 	day = arena_alloc(session_arena(s), sizeof(*day));
-	rc = session_find_or_new(s, &aws_cost_day_type, day_key(ap->q->accounts[ap->account], day_ms, session_arena(s)),
-	                         day, e);
-	if (rc)
+	if ((rc = session_find_or_new(s, &aws_cost_day_type,
+	                              day_key(ap->q->accounts[ap->account], day_ms, session_arena(s)), day, e)))
 		return rc;
 	day->account_id = ap->q->accounts[ap->account];
 	day->day_ms = day_ms;
@@ -144,16 +141,11 @@ static enum rc note_day(struct session *s, struct apply *ap, int64_t day_ms, str
 	return RC_OK;
 }
 
-static struct cost_known known_of(const struct aws_cost_account *a)
-{
-	return (struct cost_known){ a->from_ms, a->first_ms, a->recent_ms, a->whole_ms };
-}
-
 /* The first of these days that is not complete, or their end. */
 static int64_t complete_until(const struct aws_cost_account *account, struct cost_days days,
                               struct aws_cost_day *const *records, int64_t now_ms)
 {
-	struct cost_known known = known_of(account);
+	struct cost_known known = { account->from_ms, account->first_ms, account->recent_ms, account->whole_ms };
 
 	for (int64_t day_ms = days.first_ms; day_ms < days.end_ms; day_ms += COST_DAY_MS) {
 		const struct aws_cost_day *day = records[(day_ms - days.first_ms) / COST_DAY_MS];
@@ -350,12 +342,10 @@ struct gather {
 	struct due_list known, wanted;
 };
 
-static enum rc gather_page(const struct page *page, struct arena *ignored, void *arg, struct err *e)
+static enum rc gather_page(const struct page *page, struct arena *ignored UNUSED, void *arg, struct err *e UNUSED)
 {
 	struct gather *g = arg;
 
-	(void)ignored;
-	(void)e;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct aws_cost_account *account = page_record(page, &aws_cost_account_type, i);
 		struct due                     due = { account->account_id, account->recent_ms, account->whole_ms };
@@ -539,11 +529,6 @@ static bool has_gap(const struct look *l)
 	return l->is_there && l->known.recent_ms < days_ago(l->now_ms, COST_RECENT_DAYS);
 }
 
-static bool is_covered(const struct look *l)
-{
-	return l->is_there && l->known.from_ms <= l->days.first_ms && !has_gap(l);
-}
-
 static enum rc look(struct session *s, void *arg, struct err *e)
 {
 	struct look *l = arg;
@@ -602,7 +587,9 @@ static enum rc ask_new(struct aws_costs *c, struct look *l, struct err *e)
 
 static bool must_ask(const struct aws_costs *c, const struct look *l)
 {
-	return !is_covered(l) && !(l->is_there && now_of(c) - c->failed_ms < AGAIN_MS);
+	bool is_covered = l->is_there && l->known.from_ms <= l->days.first_ms && !has_gap(l);
+
+	return !is_covered && !(l->is_there && now_of(c) - c->failed_ms < AGAIN_MS);
 }
 
 static bool is_away(enum rc rc)
@@ -724,12 +711,10 @@ struct sum_up {
 	int64_t                 since_ms, young_ms;
 };
 
-static enum rc sum_up(const struct page *page, struct arena *ignored, void *arg, struct err *e)
+static enum rc sum_up(const struct page *page, struct arena *ignored UNUSED, void *arg, struct err *e UNUSED)
 {
 	struct sum_up *x = arg;
 
-	(void)ignored;
-	(void)e;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct aws_cost_account *account = page_record(page, &aws_cost_account_type, i);
 		int64_t                       *until_ms = &x->state->complete_until_ms;

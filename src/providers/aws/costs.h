@@ -5,12 +5,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct aws_caller;
-struct aws_costs;
-struct clock;
-struct costs;
-struct store;
-
 struct aws_costs_options {
 	struct aws_caller  *caller; /* of the management account */
 	struct store       *store;

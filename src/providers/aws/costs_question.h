@@ -6,8 +6,6 @@
 #include "base/str.h"
 #include "providers/aws/costs_rule.h"
 
-struct aws_caller;
-
 enum { COST_ACCOUNTS_MAX = 199 }; /* in one question */
 
 struct cost_item {

@@ -5,12 +5,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct aws_callers;
-struct aws_credential_store;
-struct clock;
-struct credentials;
-struct store;
-
 enum { AWS_CREDENTIALS_RENEW_SEC = 300 }; /* how often aws_credentials_renew() should be called */
 
 /* Copied; what it points to is borrowed. */

@@ -28,7 +28,6 @@
 #include "domain/ports/identity.h"
 #include "providers/aws/directory_private.h"
 #include "store/session.h"
-#include "store/store.h"
 #include "store/walk.h"
 
 enum { PAGE = 500, UNKNOWN_MS = 60000 };
@@ -110,11 +109,10 @@ static void copy_sort(struct directory_copy *c)
 	qsort(c->by_email, c->email_count, sizeof(*c->by_email), by_email);
 }
 
-static enum rc take_people(const struct page *page, struct arena *ignored, void *arg, struct err *e)
+static enum rc take_people(const struct page *page, struct arena *ignored UNUSED, void *arg, struct err *e)
 {
 	struct directory_copy *c = arg;
 
-	(void)ignored;
 	if (c->count + page->count > DIRECTORY_PEOPLE_MAX)
 		return err_set(e, RC_TOO_LARGE, "more than %d people are stored", DIRECTORY_PEOPLE_MAX);
 	c->people = mem_resize(c->people, (c->count + page->count + 1) * sizeof(*c->people));

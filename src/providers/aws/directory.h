@@ -10,12 +10,6 @@
 #include "base/str.h"
 #include "domain/ports/caller.h"
 
-struct aws_centre;
-struct aws_directory;
-struct clock;
-struct identity;
-struct store;
-
 enum { AWS_GROUP_USER, AWS_GROUP_MANAGER, AWS_GROUP_ADMIN, AWS_GROUPS };
 
 enum {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/err.h"

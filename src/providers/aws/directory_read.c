@@ -279,13 +279,12 @@ static struct aws_person read_user(const json_t *user, struct arena *a)
 	return p;
 }
 
-static enum rc note_user(void *arg, const json_t *user, struct err *e)
+static enum rc note_user(void *arg, const json_t *user, struct err *e UNUSED)
 {
 	struct reading *r = arg;
 	struct str      id;
 	struct member  *m = json_get_text(user, "UserId", &id) ? find_member(r, id) : NULL;
 
-	(void)e;
 	if (m) {
 		m->person = read_user(user, &r->arena);
 		m->is_described = true;
@@ -473,12 +472,11 @@ enum rc aws_directory_refresh(struct aws_directory *d, struct aws_directory_done
 
 /* --- one person --- */
 
-static enum rc take_group(void *arg, const json_t *item, struct err *e)
+static enum rc take_group(void *arg, const json_t *item, struct err *e UNUSED)
 {
 	struct reading *r = arg;
 	struct str      group, id;
 
-	(void)e;
 	for (int k = 0; json_get_text(item, "GroupId", &group) && k < AWS_GROUPS; k++)
 		if (r->d->o.groups[k].n &&
 		    aws_directory_group_id(r->d, r->d->o.groups[k], &r->arena, &id, NULL) == RC_OK && str_eq(id, group))

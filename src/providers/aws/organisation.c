@@ -394,10 +394,7 @@ static enum rc do_move(struct aws_organisation *o, struct str account, struct st
 	if (str_eq(place, to) || !str_eq(place, from))
 		return refuse_place(account, place, from, to, e);
 	rc = aws_do_within(o->o.management, &aws_move_account, MOVE_MS, body, a, NULL, &why);
-	if (rc == RC_TIMEOUT)
-		rc = look_after(o, account, from, to, a, &why, e);
-	else
-		rc = err_pass(e, rc, &why);
+	rc = rc == RC_TIMEOUT ? look_after(o, account, from, to, a, &why, e) : err_pass(e, rc, &why);
 	if (!rc)
 		note_move(o, account, from);
 	return rc;
@@ -419,9 +416,8 @@ static bool is_active(const json_t *account)
 {
 	struct str state = STR("");
 
-	if (!json_get_text(account, "State", &state) || !state.n)
-		if (!json_get_text(account, "Status", &state))
-			return false;
+	if ((!json_get_text(account, "State", &state) || !state.n) && !json_get_text(account, "Status", &state))
+		return false;
 	return !state.n || str_eq(state, STR("ACTIVE"));
 }
 

@@ -6,8 +6,6 @@
 #include "domain/ports/cloud.h"
 #include "providers/aws/call.h"
 
-struct aws_organisation;
-
 struct aws_organisation_options {
 	struct aws_caller  *management; /* for the organisation, */
 	struct aws_caller  *own;        /* and for the parameter */

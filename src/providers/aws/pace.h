@@ -1,13 +1,8 @@
 /* pace.h - how often AWS is called, by all nodes together. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
 #include "providers/aws/call.h"
-
-struct store;
 
 /* Borrowed. wait NULL: sleeps; for tests. */
 struct aws_pacer {

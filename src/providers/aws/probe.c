@@ -169,9 +169,8 @@ static struct str read_permission_sets(struct look *l, const json_t *answer)
 	return first ? STR("") : STR("Identity Center has no permission set");
 }
 
-static struct str read_mail_account(struct look *l, const json_t *answer)
+static struct str read_mail_account(struct look *l UNUSED, const json_t *answer)
 {
-	(void)l;
 	return json_is_true(json_object_get(answer, "ProductionAccessEnabled"))
 	               ? STR("")
 	               : STR("SES is in its sandbox: mail goes to verified addresses only");
@@ -558,7 +557,7 @@ static void probe_chain(struct look *l)
 }
 
 static enum rc look(struct cloud_probe *port, bool is_paid, struct arena *a, struct probe_row **ret, size_t *ret_count,
-                    struct err *e)
+                    struct err *e UNUSED)
 {
 	const struct aws_probe *p = CONTAINER_OF(port, struct aws_probe, port);
 	struct look             l = { .p = p,
@@ -568,7 +567,6 @@ static enum rc look(struct cloud_probe *port, bool is_paid, struct arena *a, str
 		                      .store = p->o.cloud ? p->o.cloud->idc_store : STR("") };
 	unsigned                bits = used(&p->o, is_paid);
 
-	(void)e;
 	probe_hop(&l, AWS_OWN, AWS_OWN);
 	if (p->o.cloud)
 		probe_chain(&l);

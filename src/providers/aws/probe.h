@@ -44,7 +44,6 @@ struct aws_probe_options {
 	const char *(*region_of)(struct str url, struct arena *a);
 };
 
-struct aws_probe;
 struct aws_probe   *aws_probe_new(const struct aws_probe_options *o);
 void                aws_probe_free(struct aws_probe *p);
 struct cloud_probe *aws_probe_port(struct aws_probe *p);

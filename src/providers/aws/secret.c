@@ -2,7 +2,6 @@
 /* secret.c - a secret of our own, kept by Secrets Manager. */
 #include "providers/aws/secret.h"
 
-#include "base/arena.h"
 #include "base/json.h"
 #include "providers/aws/call.h"
 

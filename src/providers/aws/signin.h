@@ -2,7 +2,6 @@
 #pragma once
 
 struct aws_directory;
-struct signin_provider;
 
 /* Both are borrowed. */
 struct signin_provider *aws_signin_new(struct signin_provider *provider, struct aws_directory *directory);

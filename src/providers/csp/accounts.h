@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct csp_account;
-
 /* What a listing held. */
 struct csp_listing {
 	struct csp_account *accounts;

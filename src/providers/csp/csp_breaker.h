@@ -2,12 +2,7 @@
  * failing. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/clock.h"
-
-struct csp;
 
 struct csp_breaker_options {
 	unsigned            threshold;  /* CIRCUIT_BREAKER_THRESHOLD */

@@ -3,13 +3,10 @@
 
 #include <stdint.h>
 
-struct csp;
-
 struct csp_http_options {
 	const char *base_url; /* CSP_BASE_URL; a slash at its end does not matter */
 	const char *token;    /* CSP_API_TOKEN */
-	long        connect_timeout_ms;
-	long        total_timeout_ms;
+	long        connect_timeout_ms, total_timeout_ms;
 	const char *ca_file; /* NULL: the system's */
 
 	/* Called with the Date of each answer, in seconds since 1970, when it has one. NULL: not called. On the

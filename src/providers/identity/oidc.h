@@ -13,8 +13,7 @@ struct oidc_options {
 	struct str          client_id, client_secret;
 	struct str          redirect_url; /* <web app>/api/auth/login/callback */
 	struct str          scopes;       /* separated by blanks, "openid" among them */
-	struct str          groups_claim;
-	struct str          admin_groups, manager_groups, user_groups;
+	struct str          groups_claim, admin_groups, manager_groups, user_groups;
 	bool                has_directory; /* who may do what is told by another directory: nobody needs a group here */
 	const char         *ca_file;       /* NULL: the system's */
 };

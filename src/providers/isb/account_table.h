@@ -4,7 +4,6 @@
 #include "domain/ports/account_table.h"
 
 struct aws_client;
-struct isb_table;
 
 /* The client (service "dynamodb") stays the caller's; the name is copied. Nothing is asked of the service yet. */
 struct isb_table     *isb_table_new(struct aws_client *client, struct str name);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* configure.c - installs WordPress by php/configure.php, tells it of the identity pool, and brings a change of its size
  * to the tasks. */
-#include <unistd.h>
 
 #include "base/json.h"
-#include "providers/local/files.h"
 #include "providers/local/local_private.h"
 #include "providers/local/run.h"
 
@@ -19,12 +17,6 @@ static struct str signin_json(struct local *l, struct site *s, const struct site
 		return STR("{}");
 	return JSON_OF(a, member_str("issuer", issuer), member_str("client", secret->client_id),
 	               member_str("secret", secret->client_secret));
-}
-
-/* It prints this last; what a tenant's own plugins say may stand before it. */
-static bool has_ended_well(struct str out)
-{
-	return memmem(out.p, out.n, "\n{\"installed\":", 14) || str_starts_with(out, STR("{\"installed\":"));
 }
 
 /*
@@ -51,7 +43,8 @@ enum rc site_install(struct local *l, struct site *s, const struct instance_spec
 			rc = php_run(l, "configure.php", s->uid, site_gid(l, s), local_path(l, &a, "tmp/%s", s->key).p,
 			             cache.p, in, &a, &out, e);
 	}
-	if (!rc && !has_ended_well(out))
+	/* It prints this last; what a tenant's own plugins say may stand before it. */
+	if (!rc && !memmem(out.p, out.n, "\n{\"installed\":", 14) && !str_starts_with(out, STR("{\"installed\":")))
 		rc = err_set(e, RC_UNAVAILABLE, "WordPress gave up: %.*s", (int)(out.n < OUT_SHOWN ? out.n : OUT_SHOWN),
 		             out.n ? out.p : "");
 	if (!rc)

@@ -11,7 +11,6 @@
 #include <openssl/evp.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/id.h"
 #include "base/mem.h"
@@ -176,7 +175,7 @@ static struct str granted_name(struct arena *a, struct str name)
 }
 
 /* A user without a password that anybody knows; secret_make() gives it one. */
-enum rc database_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
+enum rc database_make(struct local *l, struct site *s, const struct instance_spec *spec UNUSED, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct str                       name = site_database(s, &a), user = site_user(s, &a),
@@ -188,7 +187,6 @@ enum rc database_make(struct local *l, struct site *s, const struct instance_spe
 	                   "GRANT ALL PRIVILEGES ON `%s`.* TO `%s`@localhost;\n",
 	                   name.p, user.p, hash.p, granted_name(&a, name).p, user.p);
 
-	(void)spec;
 	return database_run(l, sql, &a, NULL, e);
 }
 

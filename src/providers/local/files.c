@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/file.h"
 
 enum { PATH_SIZE = 4200, TREE_DEPTH_MAX = 200 };

@@ -8,7 +8,6 @@
  */
 #include <signal.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "providers/local/fastcgi.h"

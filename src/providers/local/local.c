@@ -26,7 +26,6 @@
 #include "base/mem.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
-#include "providers/local/run.h"
 
 enum { VERSION_FILE_MAX = 65536 };
 
@@ -218,12 +217,11 @@ static enum rc local_get_secret(struct instance_driver *d, struct str tenant, st
 }
 
 static enum rc local_list(struct instance_driver *d, struct arena *a, struct instance_thing **ret, size_t *ret_count,
-                          struct err *e)
+                          struct err *e UNUSED)
 {
 	struct local *l = local_of(d);
 	size_t        count = 0, n = 0;
 
-	(void)e;
 	LOCKED(&l->mutex);
 	for (struct site *s = l->sites; s; s = s->next)
 		count++;

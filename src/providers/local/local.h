@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct instance_driver;
 struct local;
 
 enum { LOCAL_FOLDER_MAX = 80 }; /* bytes of its path: names of sockets are short */

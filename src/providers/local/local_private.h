@@ -11,8 +11,6 @@
 #include "providers/local/child.h"
 #include "providers/local/local.h"
 
-struct file_owner;
-
 enum {
 	TENANT_MAX = 63,
 	KEY_SIZE = 13, /* 12 hexadecimal digits of the tenant's hash, and a NUL */

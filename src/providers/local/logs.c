@@ -64,13 +64,6 @@ struct lines {
 	size_t           count, room;
 };
 
-static void add_line(struct lines *to, struct instance_log_line line, struct arena *a)
-{
-	to->items = arena_grow(a, to->items, to->count, &to->room, sizeof(*to->items));
-	to->items[to->count] = (struct numbered){ line, to->count };
-	to->count++;
-}
-
 static void add_file(struct lines *to, const char *path, struct str task, int64_t from_ms, int64_t to_ms,
                      struct arena *a)
 {
@@ -90,8 +83,11 @@ static void add_file(struct lines *to, const char *path, struct str task, int64_
 		}
 		if (line.n > LINE_MAX_BYTES)
 			line.n = LINE_MAX_BYTES;
-		if (at >= from_ms && at < to_ms && line.n)
-			add_line(to, (struct instance_log_line){ at, task, line }, a);
+		if (at < from_ms || at >= to_ms || !line.n)
+			continue;
+		to->items = arena_grow(a, to->items, to->count, &to->room, sizeof(*to->items));
+		to->items[to->count] = (struct numbered){ { at, task, line }, to->count };
+		to->count++;
 	}
 }
 

@@ -287,9 +287,8 @@ enum rc routes_restore(struct local *l, struct err *e)
 	return rc ? rc : reload(l, true, e);
 }
 
-enum rc route_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
+enum rc route_make(struct local *l, struct site *s, const struct instance_spec *spec UNUSED, struct err *e)
 {
-	(void)spec;
 	return change_rule(l, s, s->route, s->route == ROUTE_CLOSED, e); /* closed, or not known yet: as good */
 }
 

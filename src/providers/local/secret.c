@@ -7,7 +7,6 @@
  */
 #include <sodium.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/id.h"
 #include "base/json.h"
@@ -139,13 +138,12 @@ static struct str new_token(struct arena *a)
 }
 
 /* Stored first, then set in the database: no password is ever in force that is not stored. */
-enum rc secret_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
+enum rc secret_make(struct local *l, struct site *s, const struct instance_spec *spec UNUSED, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct site_secret               secret;
 	enum rc                          rc = site_needs(s, INSTANCE_DATABASE, e);
 
-	(void)spec;
 	if (!rc && (rc = secret_read(l, s, &a, &secret, e)) == RC_NOT_FOUND) {
 		err_clear(e);
 		secret = (struct site_secret){ .database_password = secret_password(&a),

@@ -19,7 +19,7 @@ static struct str content_folder(const struct local *l, const struct site *s, st
 	return str_format(a, "%s/wp-content", site_root(l, s, a).p);
 }
 
-enum rc storage_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
+enum rc storage_make(struct local *l, struct site *s, const struct instance_spec *spec UNUSED, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct str                       root = site_root(l, s, &a), content = content_folder(l, s, &a);
@@ -33,7 +33,6 @@ enum rc storage_make(struct local *l, struct site *s, const struct instance_spec
 	struct run        makes = inside, copies = inside;
 	enum rc           rc;
 
-	(void)spec;
 	makes.args = folders;
 	copies.args = theme;
 	if ((rc = folder_make(root.p, gate, e)) || (rc = folder_make(content.p, site_owner(l, s, 0755), e)) ||
@@ -58,12 +57,11 @@ enum rc storage_remove(struct local *l, struct site *s, struct err *e)
 	return rc;
 }
 
-enum rc storage_check(struct local *l, struct site *s, bool *ret, struct err *e)
+enum rc storage_check(struct local *l, struct site *s, bool *ret, struct err *e UNUSED)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct stat                      about, uploads;
 
-	(void)e;
 	*ret = lstat(content_folder(l, s, &a).p, &about) == 0 && S_ISDIR(about.st_mode) &&
 	       about.st_uid == (l->is_root ? s->uid : geteuid()) && (about.st_mode & 07777) == 0755 &&
 	       lstat(str_format(&a, "%s/uploads", content_folder(l, s, &a).p).p, &uploads) == 0 &&

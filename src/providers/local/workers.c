@@ -206,11 +206,10 @@ enum rc site_write_config(struct local *l, struct site *s, struct err *e)
 
 /* --- the resource --- */
 
-enum rc workers_make(struct local *l, struct site *s, const struct instance_spec *spec, struct err *e)
+enum rc workers_make(struct local *l, struct site *s, const struct instance_spec *spec UNUSED, struct err *e)
 {
 	enum rc rc;
 
-	(void)spec;
 	if ((rc = site_needs(s, INSTANCE_STORAGE, e)) || (rc = site_needs(s, INSTANCE_DATABASE, e)) ||
 	    (rc = site_needs(s, INSTANCE_SECRET, e)) || (rc = link_code(l, s, e)) || (rc = site_write_config(l, s, e)))
 		return rc;
@@ -252,12 +251,11 @@ enum rc workers_remove(struct local *l, struct site *s, struct err *e)
 	return rc;
 }
 
-enum rc workers_check(struct local *l, struct site *s, bool *ret, struct err *e)
+enum rc workers_check(struct local *l, struct site *s, bool *ret, struct err *e UNUSED)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct stat                      about;
 
-	(void)e;
 	*ret = stat(str_format(&a, "%s/wp-config.php", site_root(l, s, &a).p).p, &about) == 0 &&
 	       stat(pool_file(l, s, 0, &a).p, &about) == 0 &&
 	       stat(str_format(&a, "%s/wp-load.php", site_root(l, s, &a).p).p, &about) == 0;

@@ -35,7 +35,6 @@
 #include <assert.h>
 #include <curl/curl.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"

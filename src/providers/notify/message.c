@@ -12,7 +12,6 @@
 #include "providers/notify/message.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/arena.h"
@@ -33,9 +32,7 @@ static const struct wording {
 	const char *types;  /* patterns as in the routing table */
 	const char *reason; /* only when the detail's reason is of this type, or was a forecast; NULL: always */
 	unsigned    to;     /* beside whom the operators' own rules name */
-	const char *title;
-	const char *sentence;
-	const char *advice;
+	const char *title, *sentence, *advice;
 } wordings[] = {
 	{ "AlarmRaised", NULL, 0, "Alarm", "Something is wrong and has been so for a while.",
 	  "The runbook has a section for this alarm; `leasehold alarm list` shows all current alarms. You get another "

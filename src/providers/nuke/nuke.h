@@ -8,7 +8,6 @@
 #include "net/aws.h"
 #include "providers/nuke/template.h"
 
-struct cleaner;
 struct nuke;
 
 enum { NUKE_KEEP_DAYS = 30 }; /* folders of runs */

@@ -11,8 +11,7 @@
 enum { NUKE_TEMPLATE_MAX = 131072, NUKE_PROTECTED_MAX = 200 };
 
 struct nuke_template {
-	struct str text;
-	struct str role_name;
+	struct str text, role_name;
 	const struct str *protected; /* accounts that are never emptied */
 	size_t protected_count;
 };

@@ -34,9 +34,7 @@ static enum rc start_run(struct session *s, void *arg, struct err *e)
 		return err_set_code(e, RC_CONFLICT, "IdempotentParameterMismatchException",
 		                    "the key %.*s belongs to a run of account %.*s", STR_ARG(st->key),
 		                    STR_ARG(run.account_id));
-	if (rc || found)
-		return rc;
-	if ((rc = sim_get_member(s, st->account_id, &member, e)))
+	if (rc || found || (rc = sim_get_member(s, st->account_id, &member, e)))
 		return rc;
 	run = (struct sim_run){ .id = st->run_id,
 		                .key = st->key,

@@ -7,13 +7,8 @@
 #include "domain/ports/cloud.h"
 #include "domain/world.h"
 
-struct account_table;
-struct clock;
 struct csp;
-struct instance_driver;
 struct sim_cloud;
-struct sim_faults;
-struct store;
 
 #define SIM_OUS(X)                \
 	X(AVAILABLE, "Available") \

@@ -5,9 +5,6 @@
 #include "base/id.h"
 #include "domain/world.h"
 
-struct clock;
-struct sim_faults;
-
 struct sim_faults_options {
 	const struct clock *clock;
 	uint64_t (*random)(void *arg);

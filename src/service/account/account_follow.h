@@ -17,10 +17,6 @@
 #include "kernel/saga.h"
 #include "store/session.h"
 
-struct account_ous;
-struct account_world;
-struct store;
-
 #define ACCOUNT_FOLLOW "account-follow" /* the kind; an id is "account-follow/ACCOUNT/NUMBER" */
 
 /* Copied; what it points to stays the caller's, and is there as long as the world. */
@@ -31,8 +27,7 @@ struct account_world_options {
 	int64_t access_ms; /* how long a change of access may take until another node may take over; 0: as any call */
 
 	/* Get access to what comes from Entry, and lose it at the exit. Empty: no such group. */
-	struct str manager_group, manager_permissions;
-	struct str admin_group, admin_permissions;
+	struct str manager_group, manager_permissions, admin_group, admin_permissions;
 };
 
 /* What happens to the lease and the line when an account gets somewhere, or cannot; registered by those above. All

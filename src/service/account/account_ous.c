@@ -167,12 +167,11 @@ enum rc account_look_again(enum rc rc, struct err *e)
 	return RC_UNAVAILABLE;
 }
 
-static enum rc note_throttled(struct session *s, void *arg, struct err *e)
+static enum rc note_throttled(struct session *s, void *arg UNUSED, struct err *e)
 {
 	struct fact fact;
 	enum rc     rc = session_find_or_new(s, &fact_type, STR(FACT_MOVES_THROTTLED), &fact, e);
 
-	(void)arg;
 	if (rc)
 		return rc;
 	if (session_now(s).ms - fact.at_ms > PEACE_MS)

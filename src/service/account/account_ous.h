@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct account_ous;
 struct organisation;
 struct store;
 

@@ -13,8 +13,7 @@ struct cloud_run_report;
 struct account_report {
 	struct str account_id;
 	struct str cleanup; /* its id, as in the account's clean_run */
-	int64_t    runs;
-	int64_t    exit_code, found, filtered, removed, failed;
+	int64_t    runs, exit_code, found, filtered, removed, failed;
 	struct str removed_list, kept_list; /* a resource a line; what did not fit is missing at the end */
 	struct str log;                     /* the end of it */
 	int64_t    started_ms, ended_ms;    /* of the last run, by the machine's clock */

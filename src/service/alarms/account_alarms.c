@@ -201,12 +201,11 @@ ALARM_RULE(alarm_hold_broken, add_all_found(s, alarm_hold_broken, ret, e))
 ALARM_RULE(alarm_pool_mismatch, add_all_found(s, alarm_pool_mismatch, ret, e))
 ALARM_RULE(alarm_events_silent, add_all_found(s, alarm_events_silent, ret, e))
 
-enum rc alarm_cloud_throttled(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_cloud_throttled(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct fact fact;
 	enum rc     rc = session_find_or_new(s, &fact_type, STR(FACT_THROTTLED), &fact, e);
 
-	(void)arg;
 	if (rc)
 		return rc;
 	if (fact.value >= THROTTLED_PASSES) {

@@ -107,7 +107,7 @@ enum rc alarm_pool_low(struct session *s, void *arg, struct findings *ret, struc
 	return RC_OK;
 }
 
-enum rc alarm_deletion_failed(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_deletion_failed(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct query          q = query_of(&sandbox_type, SANDBOX_BY_STATUS, value_int(SANDBOX_DELETION_FAILED), 1);
 	struct records        all = { .query = q };
@@ -115,7 +115,6 @@ enum rc alarm_deletion_failed(struct session *s, void *arg, struct findings *ret
 	int64_t               count;
 	enum rc               rc = session_count(s, q.type, q.index, q.hash, &count, e);
 
-	(void)arg;
 	if (rc || count == 0 || !(first = session_next(s, &all, &rc, e)))
 		return rc;
 	findings_add(ret, STR(""), ALARM_WARNING, count,
@@ -125,12 +124,11 @@ enum rc alarm_deletion_failed(struct session *s, void *arg, struct findings *ret
 	return RC_OK;
 }
 
-enum rc alarm_still_listed(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_still_listed(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct fact fact;
 	enum rc     rc = session_find_or_new(s, &fact_type, STR(FACT_STILL_LISTED), &fact, e);
 
-	(void)arg;
 	if (!rc && fact.value > 0)
 		findings_add(ret, STR(""), ALARM_WARNING, fact.value,
 		             "the vendor still lists %lld sandbox%s that we removed hours ago, such as %.*s",
@@ -143,13 +141,12 @@ enum rc alarm_still_listed(struct session *s, void *arg, struct findings *ret, s
 static const struct records all_jobs = { .query = { .type = &job_type, .index = QUERY_KEYS, .limit = QUERY_LIMIT_MAX },
 	                                 .pages_max = 1 };
 
-enum rc alarm_job_failing(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_job_failing(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct records           all = all_jobs;
 	const struct job_record *job;
 	enum rc                  rc;
 
-	(void)arg;
 	while ((job = session_next(s, &all, &rc, e))) {
 		int64_t age = wall_sec(session_now(s)) - job->last_finished_at;
 		bool    is_unmended = job->interval_sec > 0 && age > FAILING_INTERVALS * job->interval_sec;
@@ -164,13 +161,12 @@ enum rc alarm_job_failing(struct session *s, void *arg, struct findings *ret, st
 }
 
 /* A job that has never ended a run is silent since its first one began. */
-enum rc alarm_job_silent(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_job_silent(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct records           all = all_jobs;
 	const struct job_record *job;
 	enum rc                  rc;
 
-	(void)arg;
 	while ((job = session_next(s, &all, &rc, e))) {
 		int64_t since = job->last_finished_at ? job->last_finished_at : job->last_started_at;
 		int64_t limit = SILENT_INTERVALS * job->interval_sec + kernel_span_ms(kernel_of(s), SILENT_GRACE_SEC);

@@ -5,9 +5,6 @@
 #include "base/str.h"
 #include "kernel/alarm/alarm.h"
 
-struct broker_settings;
-struct hold_rules;
-
 struct broker_alarm_context {
 	const struct broker_settings *settings;
 

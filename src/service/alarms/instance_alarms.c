@@ -31,13 +31,12 @@ static struct str words_of(struct session *s, struct str error)
 	return str_format(session_arena(s), "%.*s, %.*s", STR_ARG(code), STR_ARG(message));
 }
 
-enum rc alarm_instance_failed(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_instance_failed(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct records         all = in_state(INSTANCE_FAILED);
 	const struct instance *i;
 	enum rc                rc;
 
-	(void)arg;
 	while ((i = session_next(s, &all, &rc, e))) {
 		struct str why = words_of(s, i->last_error);
 
@@ -48,12 +47,11 @@ enum rc alarm_instance_failed(struct session *s, void *arg, struct findings *ret
 	return rc;
 }
 
-enum rc alarm_instance_slow(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_instance_slow(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	int64_t now_ms = session_now(s).ms;
 	enum rc rc = RC_OK;
 
-	(void)arg;
 	for (int state = INSTANCE_PENDING_PROVISIONING; !rc && state <= INSTANCE_CONFIGURING_WORDPRESS; state++) {
 		struct records         all = in_state(state);
 		const struct instance *i;
@@ -73,13 +71,12 @@ enum rc alarm_instance_slow(struct session *s, void *arg, struct findings *ret, 
 	return rc;
 }
 
-enum rc alarm_instance_below(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_instance_below(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct records         all = in_state(INSTANCE_ACTIVE);
 	const struct instance *i;
 	enum rc                rc;
 
-	(void)arg;
 	while ((i = session_next(s, &all, &rc, e)))
 		if (i->below_since_ms &&
 		    session_now(s).ms - i->below_since_ms >= kernel_span_ms(kernel_of(s), BELOW_MS))
@@ -91,13 +88,12 @@ enum rc alarm_instance_below(struct session *s, void *arg, struct findings *ret,
 }
 
 /* It is tried again without anybody's help, but something prevents it. */
-enum rc alarm_instance_removal(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_instance_removal(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct records         all = in_state(INSTANCE_PENDING_DEPROVISIONING);
 	const struct instance *i;
 	enum rc                rc;
 
-	(void)arg;
 	while ((i = session_next(s, &all, &rc, e))) {
 		struct str why = words_of(s, i->last_error);
 
@@ -109,13 +105,12 @@ enum rc alarm_instance_removal(struct session *s, void *arg, struct findings *re
 	return rc;
 }
 
-enum rc alarm_instance_orphans(struct session *s, void *arg, struct findings *ret, struct err *e)
+enum rc alarm_instance_orphans(struct session *s, void *arg UNUSED, struct findings *ret, struct err *e)
 {
 	struct instance_scan_result r;
 	bool                        is_there;
 	enum rc                     rc = session_find(s, &instance_scan_type, STR("last"), &r, &is_there, e);
 
-	(void)arg;
 	if (!rc && is_there && r.orphans - r.healed + r.missing > 0)
 		findings_add(
 		        ret, STR(""), ALARM_WARNING, r.orphans - r.healed + r.missing,

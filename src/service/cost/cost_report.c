@@ -249,8 +249,7 @@ struct making {
 /* Whose costs of which days, as a lease that goes on and a share of one that has ended both tell it. */
 struct item {
 	struct str  uuid, owner, template, account_id, group;
-	int64_t     from_ms, to_ms;
-	int64_t     micro_usd;
+	int64_t     from_ms, to_ms, micro_usd;
 	int64_t     more; /* until the month is over, at its present rate */
 	const char *state;
 };
@@ -336,12 +335,11 @@ static bool is_live(const struct live *live, struct str uuid)
 }
 
 /* Those that were found before are passed over. */
-static enum rc add_live(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc add_live(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e)
 {
 	struct making *m = arg;
 	struct live   *live = &m->live;
 
-	(void)a;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct lease *l = page_record(page, &lease_type, i);
 
@@ -393,12 +391,11 @@ static enum rc read_live(struct making *m, struct err *e)
 
 /* --- leases that have ended --- */
 
-static enum rc add_shares(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc add_shares(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e)
 {
 	const struct making *m = arg;
 	enum rc              rc = RC_OK;
 
-	(void)a;
 	for (size_t i = 0; !rc && i < page->count; i++) {
 		const struct cost_share *share = page_record(page, &cost_share_type, i);
 		struct item              item;
@@ -414,10 +411,7 @@ static enum rc add_shares(const struct page *page, struct arena *a, void *arg, s
 			              .to_ms = share->to_ms,
 			              .micro_usd = share->micro_usd,
 			              .state = share->is_final ? "final" : "ended" };
-		if (share->is_final && m->call->by != COST_BY_DAY)
-			rc = add_item(m, &item, e);
-		else
-			rc = ask_and_add(m, &item, e);
+		rc = share->is_final && m->call->by != COST_BY_DAY ? add_item(m, &item, e) : ask_and_add(m, &item, e);
 	}
 	return rc;
 }

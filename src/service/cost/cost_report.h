@@ -6,9 +6,7 @@
 #include "base/str.h"
 
 struct buf;
-struct costs;
 struct lease;
-struct store;
 
 enum { DAY_MS = 86400000, REPORT_GROUPS_MAX = 1000, REPORT_BYTES_MAX = 1048576, REPORT_LEASES_MAX = 200000 };
 

@@ -229,14 +229,13 @@ static struct cost_month month_after(const struct cost_month *m)
 	return next;
 }
 
-enum rc reports_arm(struct session *s, void *arg, struct err *e)
+enum rc reports_arm(struct session *s, void *arg UNUSED, struct err *e)
 {
 	struct cost_month month; /* the one whose report is the next to be due */
 	struct timer      armed;
 	bool              is_there;
 	enum rc           rc = session_find(s, &timer_type, STR(COST_REPORT_TIMER), &armed, &is_there, e);
 
-	(void)arg;
 	cost_month_before(session_now(s), &month);
 	if (cost_month_due_ms(&month) <= session_now(s).ms)
 		month = month_after(&month);
@@ -280,9 +279,7 @@ static enum rc settle_reports(struct session *s, const struct call *c, struct er
 {
 	if (is_type(c->delivery, EVENT_STATEMENT_DUE))
 		return note_statement(s, c, e);
-	if (is_type(c->delivery, EVENT_COST_REPORT_DUE))
-		return note_report(s, c, e);
-	return RC_OK;
+	return is_type(c->delivery, EVENT_COST_REPORT_DUE) ? note_report(s, c, e) : RC_OK;
 }
 
 struct queue reports_queue(struct reports *r)

@@ -23,8 +23,6 @@
  */
 #include "service/cost/statement.h"
 
-#include <stddef.h>
-
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/clock.h"

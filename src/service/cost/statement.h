@@ -15,7 +15,6 @@
 #include "store/store.h"
 
 struct buf;
-struct costs;
 struct lease;
 
 #define REPORTS_QUEUE          "reports"

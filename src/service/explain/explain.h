@@ -8,9 +8,6 @@
 #include "base/str.h"
 #include "store/store.h"
 
-struct caller;
-struct policy;
-
 /* A route of the API by its name: the path has parameters in braces, "{base}" is the operators' base path. */
 struct explain_route {
 	const char *method, *path;

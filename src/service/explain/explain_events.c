@@ -9,7 +9,6 @@
  * Details were written by us, but events from outside come into the log too: whatever a detail has, the outcome is one
  * line of a limited length.
  */
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/clock.h"

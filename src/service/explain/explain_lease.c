@@ -13,7 +13,6 @@
 #include "service/explain/explain_private.h"
 #include "service/record/lease_records.h"
 #include "service/lease/leases.h"
-#include "service/cost/statement.h"
 
 enum { BEGINNING_MIN = 4, TWO = 2 };
 

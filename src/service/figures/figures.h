@@ -5,7 +5,6 @@
 
 #include "base/err.h"
 
-struct figures;
 struct metrics;
 struct store;
 

@@ -15,8 +15,6 @@
 #include "store/record.h"
 #include "store/session.h"
 
-struct guard;
-
 #define GUARD_QUEUE         "guard"     /* moves of accounts, and our own timers */
 #define GUARD_LOG_QUEUE     "guard-log" /* what was done, one line each */
 #define EVENT_GUARD_PREFIX  "guard:"    /* and the action: guard:QUARANTINE_START */

@@ -61,12 +61,11 @@ enum rc guard_write_line(struct session *s, const struct delivery *d, void *arg,
 	return RC_OK;
 }
 
-enum rc cloudtrail_note(struct session *s, const struct delivery *d, void *arg, struct err *e)
+enum rc cloudtrail_note(struct session *s, const struct delivery *d, void *arg UNUSED, struct err *e)
 {
 	struct fact fact;
 	enum rc     rc = session_find_or_new(s, &fact_type, STR(FACT_CLOUDTRAIL), &fact, e);
 
-	(void)arg;
 	if (rc)
 		return rc;
 	fact.value++;

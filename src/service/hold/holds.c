@@ -358,7 +358,7 @@ enum rc hold_lock(struct session *s, struct str account, enum hold_reason reason
 /* --- due --- */
 
 /* The event of a timer: of exactly this hold, and not before its time, whatever the account's status says. */
-static enum rc on_due(struct session *s, const struct delivery *d, void *arg, struct err *e)
+static enum rc on_due(struct session *s, const struct delivery *d, void *arg UNUSED, struct err *e)
 {
 	CLEANUP(json_freep) json_t *o = NULL;
 	struct str                  id;
@@ -366,7 +366,6 @@ static enum rc on_due(struct session *s, const struct delivery *d, void *arg, st
 	bool                        is_there;
 	enum rc                     rc;
 
-	(void)arg;
 	if (json_parse(d->event.detail, &o, e) || !json_get_text(o, "holdId", &id) || !id.n)
 		return err_set(e, RC_CORRUPT, "the detail of a " EVENT_HOLD_DUE " names no hold");
 	if ((rc = session_find(s, &hold_type, id, &h, &is_there, e)) || !is_there)
@@ -441,9 +440,8 @@ enum rc hold_add(struct session *s, void *arg, struct err *e)
 		                 .due_ms = c->due_ms,
 		                 .created_by = c->by.email,
 		                 .note = c->reason };
-	if ((rc = hold_make(s, &c->hold, HOLD_OPEN, e)))
-		return rc;
-	if (a.status == ACCOUNT_AVAILABLE && (rc = account_apply(&a, ACCOUNT_ON_HOLD, session_now(s), e)))
+	if ((rc = hold_make(s, &c->hold, HOLD_OPEN, e)) ||
+	    (a.status == ACCOUNT_AVAILABLE && (rc = account_apply(&a, ACCOUNT_ON_HOLD, session_now(s), e))))
 		return rc;
 	return free_native(s, &a, c->by.email, e);
 }

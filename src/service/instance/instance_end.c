@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "kernel/event.h"
-#include "kernel/kernel.h"
 #include "kernel/timer.h"
 #include "service/instance/instance_private.h"
 

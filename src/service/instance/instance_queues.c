@@ -182,7 +182,7 @@ static enum rc handle_removal(struct session *s, const struct delivery *d, void 
 
 /* --- figures --- */
 
-static enum rc handle_figures(struct session *s, const struct delivery *d, void *arg, struct err *e)
+static enum rc handle_figures(struct session *s UNUSED, const struct delivery *d, void *arg, struct err *e)
 {
 	const struct instance_world *w = arg;
 	CLEANUP(json_freep) json_t  *detail = NULL;
@@ -191,7 +191,6 @@ static enum rc handle_figures(struct session *s, const struct delivery *d, void 
 	bool                         is_good, has_begun;
 	char                         labels[80];
 
-	(void)s;
 	if (!w->metrics || json_parse(d->event.detail, &detail, e))
 		return RC_OK; /* no figure is worth a dead letter */
 	if (!json_get_text(detail, "status", &status) || !json_get_number(detail, "durationMs", 0, &ms))

@@ -51,8 +51,7 @@ extern const char *const operation_state_names[OPERATION_STATE_COUNT];
 
 /* Its id is that of its saga. */
 struct operation {
-	struct str           id;
-	struct str           instance, tenant;
+	struct str           id, instance, tenant;
 	enum instance_op     kind;
 	enum operation_state state;
 	struct str           requested_by, correlation_id, reason;
@@ -71,8 +70,7 @@ extern const char *const backup_state_names[BACKUP_STATE_COUNT];
 
 /* Both data sets of an instance, kept by the driver under this id. */
 struct backup {
-	struct str        id;
-	struct str        instance, tenant;
+	struct str        id, instance, tenant;
 	enum backup_kind  kind;
 	enum backup_state state;
 	int64_t           created_ms, until_ms;
@@ -97,8 +95,7 @@ extern const struct record_type once_type;
 /* What the last scan for orphans has found. */
 struct instance_scan_result {
 	struct str name; /* "last" */
-	int64_t    at_ms;
-	int64_t    orphans, missing, healed;
+	int64_t    at_ms, orphans, missing, healed;
 	struct str findings; /* JSON array */
 	uint64_t   version;
 };

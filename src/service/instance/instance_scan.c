@@ -122,11 +122,7 @@ struct holding {
 	int64_t    since_ms; /* of an orphan: when a scan first saw all of these kinds */
 };
 
-const char *const orphan_verdict_names[ORPHAN_VERDICT_COUNT] = {
-#define X(name, text) [ORPHAN_##name] = text,
-	ORPHAN_VERDICTS(X)
-#undef X
-};
+const char *const orphan_verdict_names[ORPHAN_VERDICT_COUNT] = { ORPHAN_VERDICTS(ROW_TEXT) };
 
 struct scanning {
 	const struct instance_world *world;
@@ -199,12 +195,10 @@ static unsigned wanted_kinds(const struct instance *i)
 	}
 }
 
-static enum rc compare_page(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc compare_page(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e UNUSED)
 {
 	struct scanning *sc = arg;
 
-	(void)a;
-	(void)e;
 	for (size_t n = 0; n < page->count; n++) {
 		const struct instance *i = page_record(page, &instance_type, n);
 		struct holding         key = { .tenant = i->tenant };

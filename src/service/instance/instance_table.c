@@ -136,17 +136,12 @@ static void fill_resource(struct record_item *item, const struct instance *i, en
 	            str_dup(a, str_of(json_string_value(value), json_string_length(value))));
 }
 
-static bool is_shown(const struct instance *before, const struct instance *after)
-{
-	return after && (instance_state_is_live(after->state) || (before && before->state != after->state));
-}
-
 size_t instance_items(const void *before, const void *after, struct arena *a, struct record_item ret[RECORD_ITEMS_MAX])
 {
 	const struct instance *was = before, *is = after;
 	size_t                 count = 0;
 
-	if (!is_shown(was, is))
+	if (!is || !(instance_state_is_live(is->state) || (was && was->state != is->state)))
 		return 0;
 	fill_instance(&ret[count++], is, a);
 	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)

@@ -225,9 +225,8 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 	enum rc               rc;
 
 	c->is_repeat = false;
-	if ((rc = find_repeat(s, c, &key, e)) || c->is_repeat)
-		return rc;
-	if ((rc = look_for_another(s, c, &slot, &i, e)) || (rc = fill(c, &i, e)))
+	if ((rc = find_repeat(s, c, &key, e)) || c->is_repeat || (rc = look_for_another(s, c, &slot, &i, e)) ||
+	    (rc = fill(c, &i, e)))
 		return rc;
 	is_new = i.state == INSTANCE_NONE;
 	if (is_new) {
@@ -319,9 +318,8 @@ static struct str add_backup(const struct command *x, enum backup_kind kind)
 	return b.id;
 }
 
-static enum rc prepare_backup(struct command *x, struct err *e)
+static enum rc prepare_backup(struct command *x, struct err *e UNUSED)
 {
-	(void)e;
 	x->job.backup = add_backup(x, BACKUP_BY_HAND);
 	return RC_OK;
 }

@@ -16,8 +16,6 @@
 #include "store/session.h"
 #include "store/store.h"
 
-struct metrics;
-
 #define EVENT_INSTANCE_STARTED   "InstanceOperationStarted"
 #define EVENT_INSTANCE_CLEARED   "InstanceLeftoversRemoved"
 #define EVENT_INSTANCE_SECRET    "InstanceSecretShown"

@@ -21,8 +21,6 @@
 #include "service/broker/records.h"
 #include "store/store.h"
 
-struct jobs;
-
 #define JOBS_QUEUE          "jobs"
 #define EVENT_JOB_DUE       "JobDue"
 #define EVENT_JOB_REQUESTED "JobRequested"

@@ -121,10 +121,8 @@ enum rc line_serve(struct session *s, void *arg, struct err *e)
 }
 
 /* As many as fit into one transaction; if there may be more, another one follows. */
-static enum rc on_line_moved(struct session *s, const struct delivery *d, void *arg, struct err *e)
+static enum rc on_line_moved(struct session *s, const struct delivery *d UNUSED, void *arg UNUSED, struct err *e)
 {
-	(void)d;
-	(void)arg;
 	for (int i = 0; i < SERVE_BATCH; i++) {
 		bool    is_served;
 		enum rc rc = line_serve(s, &is_served, e);

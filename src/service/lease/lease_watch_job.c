@@ -92,8 +92,7 @@ static enum rc act(struct session *s, const struct lease_watch *w, struct err *e
 
 struct watched {
 	struct str          uuid;
-	bool                projects;
-	bool                has_cost;
+	bool                projects, has_cost;
 	enum overrun_action on_projected, on_estimated;
 	struct cloud_spend  spend;   /* if it has_cost */
 	bool                is_done; /* by the monitor's pass */
@@ -137,11 +136,10 @@ static enum rc act_on(struct session *s, void *arg, struct err *e)
 }
 
 /* With the cost that is known. */
-static enum rc on_timer(struct session *s, const struct delivery *d, void *arg, struct err *e)
+static enum rc on_timer(struct session *s, const struct delivery *d, void *arg UNUSED, struct err *e)
 {
 	struct watched item = { .uuid = d->event.subject };
 
-	(void)arg;
 	(void)str_cut(&item.uuid, '/'); /* "lease" */
 	return act_on(s, &item, e);
 }

@@ -10,14 +10,6 @@
 #include "domain/sandbox.h"
 #include "store/session.h"
 
-struct broker_settings;
-struct csp;
-struct instance_world;
-struct hold_rules;
-struct policy;
-struct pool_records;
-struct store;
-
 /* What passes about leases and accounts need. */
 struct lease_world {
 	struct cloud cloud;         /* costs and organisation are used */

@@ -244,11 +244,10 @@ struct catch_up {
 };
 
 /* RC_EXHAUSTED ends the walk: everything behind has been read before. */
-static enum rc note_page(const struct page *page, struct arena *a, void *arg, struct err *e)
+static enum rc note_page(const struct page *page, struct arena *a UNUSED, void *arg, struct err *e)
 {
 	struct catch_up *c = arg;
 
-	(void)a;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct person *person = page_record(page, &person_type, i);
 
@@ -280,21 +279,16 @@ enum rc people_load(struct people *p, struct err *e)
 	return RC_OK;
 }
 
-static struct str roles_text(int64_t roles, struct arena *a)
-{
-	return str_format(a, "%s%s%s", roles & ROLE_ADMIN ? "Admin " : "", roles & ROLE_MANAGER ? "Manager " : "",
-	                  roles & ROLE_USER ? "User " : "");
-}
-
 static enum rc tell(struct session *s, const char *type, const struct person *p, const struct actor *actor,
                     struct err *e)
 {
 	struct arena *a = session_arena(s);
+	struct str    roles = str_format(a, "%s%s%s", p->roles & ROLE_ADMIN ? "Admin " : "",
+                                      p->roles & ROLE_MANAGER ? "Manager " : "", p->roles & ROLE_USER ? "User " : "");
 
 	return session_tell(s, type, str_format(a, "person/%.*s", STR_ARG(p->email)), actor->name, actor->request_id,
 	                    JSON_OF(a, member_str("email", p->shown), member_str("displayName", p->display_name),
-	                            member_str("roles", str_trim(roles_text(p->roles, a))),
-	                            member_str("source", p->source)),
+	                            member_str("roles", str_trim(roles)), member_str("source", p->source)),
 	                    e);
 }
 

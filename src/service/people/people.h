@@ -9,8 +9,6 @@
 #include "store/record.h"
 #include "store/store.h"
 
-struct people;
-
 struct person {
 	struct str email;  /* the key: lower case */
 	struct str shown;  /* the email as its source writes it */

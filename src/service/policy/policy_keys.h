@@ -2,8 +2,6 @@
  * nobody else includes this. */
 #pragma once
 
-#include <stdint.h>
-
 #include "service/policy/policy_document.h"
 
 enum key_kind {

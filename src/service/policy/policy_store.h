@@ -38,8 +38,6 @@ txn_fn document_put;
 
 /* --- the policy in force --- */
 
-struct policy_holder;
-
 /* How long a policy that was asked for stays valid after it was replaced. Whoever needs it for longer asks again. */
 enum { POLICY_VALID_MS = 60000, POLICY_GENERATIONS_MAX = 1024 };
 

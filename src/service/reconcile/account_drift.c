@@ -134,14 +134,13 @@ static enum rc settle_comparison(struct scan *sc, struct comparison *c, struct e
 	return rc;
 }
 
-static enum rc check_known(const struct pass *p, const void *record, void *arg, struct err *e)
+static enum rc check_known(const struct pass *p UNUSED, const void *record, void *arg, struct err *e)
 {
 	const struct account *a = record;
 	struct scan          *sc = arg;
 	struct pool_member   *m = pool_find(&sc->listing, a->id);
 	struct comparison     c = { .seen = { .id = a->id, .is_known = true }, .started_ms = sc->started_ms };
 
-	(void)p;
 	if (m) {
 		m->is_known = true;
 		c.seen.ou = m->ou;
@@ -220,7 +219,7 @@ static enum rc read_finding(const struct event *event, struct arena *a, struct p
 	return RC_OK;
 }
 
-static enum rc on_drift(struct session *s, const struct delivery *d, void *arg, struct err *e)
+static enum rc on_drift(struct session *s, const struct delivery *d, void *arg UNUSED, struct err *e)
 {
 	struct account_call take_in = { .by.email = STR(ACTOR) };
 	struct pool_member  f;
@@ -229,7 +228,6 @@ static enum rc on_drift(struct session *s, const struct delivery *d, void *arg, 
 	bool                is_there;
 	enum rc             rc = read_finding(&d->event, session_arena(s), &f, &expected_ou, e);
 
-	(void)arg;
 	if (rc || (rc = session_find(s, &account_type, f.id, &a, &is_there, e)))
 		return rc;
 	if (!is_there && !expected_ou.n) {
@@ -242,9 +240,7 @@ static enum rc on_drift(struct session *s, const struct delivery *d, void *arg, 
 	/* What was true when it was seen may not be by now. */
 	if (!is_there || a.is_following || !a.has_drifted || !str_eq(expected_ou, wanted_ou(&a)))
 		return RC_OK;
-	if (!f.ou.n)
-		return forget(s, &a, e);
-	return lock_away(s, &a, f.ou, describe(s, f.ou, expected_ou), ACTOR, e);
+	return f.ou.n ? lock_away(s, &a, f.ou, describe(s, f.ou, expected_ou), ACTOR, e) : forget(s, &a, e);
 }
 
 struct queue account_drift_queue(void)

@@ -17,8 +17,6 @@
 #include "kernel/queue.h"
 #include "service/pass/pass.h"
 
-struct guard;
-struct account_ous;
 struct organisation;
 
 /* Facts: "discrepancy/KIND/ACCOUNT", until a pass finds it no more; and how many passes in a row were throttled. */

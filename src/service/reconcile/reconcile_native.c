@@ -88,10 +88,9 @@ static enum rc read_page(struct session *s, void *arg, struct err *e)
 	return rc;
 }
 
-static enum rc native_list(struct pool_records *r, const struct pool_listing *listing, struct pool_views *page,
+static enum rc native_list(struct pool_records *r, const struct pool_listing *listing UNUSED, struct pool_views *page,
                            struct arena *a, struct err *e)
 {
-	(void)listing;
 	return store_read(CONTAINER_OF(r, struct native_records, base)->store, read_page, page, a, e);
 }
 
@@ -109,9 +108,7 @@ static enum rc rest(struct session *s, struct account *a, enum hold_reason reaso
 		          .lease_uuid = a->last_lease };
 	enum rc     rc = hold_make(s, &h, HOLD_OPEN, e);
 
-	if (rc)
-		return rc;
-	if (a->status == ACCOUNT_AVAILABLE && (rc = account_apply(a, ACCOUNT_ON_HOLD, session_now(s), e)))
+	if (rc || (a->status == ACCOUNT_AVAILABLE && (rc = account_apply(a, ACCOUNT_ON_HOLD, session_now(s), e))))
 		return rc;
 	session_put(s, &account_type, a);
 	return hold_free_account(s, a->id, STR(ACTOR), e);

@@ -91,8 +91,7 @@ extern const struct record_type aws_directory_type;
 
 /* The build of one key. */
 struct aws_build {
-	struct str key;
-	struct str account_id;
+	struct str key, account_id;
 	struct str build_id; /* empty: asked for, and not known yet */
 	int64_t    lot;      /* always 1: one index of all, by age */
 	int64_t    asked_ms;
@@ -103,8 +102,7 @@ enum { AWS_BUILD_BY_AGE };
 
 /* Temporary credentials that are in the secret store. */
 struct aws_secret {
-	struct str account_id;
-	struct str name, principal;
+	struct str account_id, name, principal;
 	int64_t    number;     /* of the version that is next */
 	int64_t    expires_ms; /* 0: none was put there yet */
 	uint64_t   version;

@@ -197,13 +197,12 @@ static bool has_path(const json_t *rule, struct str path)
 	return false;
 }
 
-static enum rc take_rule(void *arg, const json_t *rule, struct err *e)
+static enum rc take_rule(void *arg, const json_t *rule, struct err *e UNUSED)
 {
 	struct rules *r = arg;
 	struct str    priority;
 	int64_t       number;
 
-	(void)e;
 	if (json_get_text(rule, "Priority", &priority) && str_to_int(priority, FIRST_PRIORITY, LAST_PRIORITY, &number))
 		r->is_taken[number - FIRST_PRIORITY] = true;
 	if (!has_path(rule, r->path))

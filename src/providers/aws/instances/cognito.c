@@ -66,12 +66,11 @@ struct search {
 	struct str   skip; /* not this one */
 };
 
-static enum rc take_item(void *arg, const json_t *item, struct err *e)
+static enum rc take_item(void *arg, const json_t *item, struct err *e UNUSED)
 {
 	struct search *x = arg;
 	struct str     name, id;
 
-	(void)e;
 	if (!x->found.n && json_get_text(item, x->name, &name) && str_eq(name, x->wanted) &&
 	    json_get_text(item, x->id, &id) && !str_eq(id, x->skip))
 		x->found = str_dup(x->s->a, id);
@@ -206,13 +205,6 @@ static enum rc add_client(struct site *s, struct str pool, struct str *ret, stru
 	return RC_OK;
 }
 
-static enum rc drop_client(struct site *s, struct str pool, struct str id, struct err *e)
-{
-	struct str body = JSON_OF(s->a, member_str("UserPoolId", pool), member_str("ClientId", id));
-
-	return err_forgive(e, site_do(s, &delete_client, body, NULL, e), RC_NOT_FOUND);
-}
-
 /* The one that is there, else a new one. A request that went out twice has made two: before the site is told of one of
  * them, the others go. */
 static enum rc make_client(struct site *s, struct str pool, struct str *ret, struct err *e)
@@ -225,7 +217,9 @@ static enum rc make_client(struct site *s, struct str pool, struct str *ret, str
 	for (int i = 0; !rc && i < CLIENTS_MAX; i++) {
 		if ((rc = find_client(s, pool, *ret, &twin, e)) || !twin.n)
 			return rc;
-		rc = drop_client(s, pool, twin, e);
+		rc = site_do(s, &delete_client,
+		             JSON_OF(s->a, member_str("UserPoolId", pool), member_str("ClientId", twin)), NULL, e);
+		rc = err_forgive(e, rc, RC_NOT_FOUND);
 	}
 	return rc;
 }

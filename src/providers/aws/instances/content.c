@@ -33,22 +33,15 @@ enum rc content_configure(struct site *s, struct err *e)
 
 /* --- archives --- */
 
-static enum rc check_name(struct str name, struct err *e)
+static enum rc run(struct site *s, struct task_order order, struct str name, struct str *ret_id, struct err *e)
 {
 	if (!name.n || name.n > NAME_MAX_BYTES || !str_is_of(name, "a-zA-Z0-9._-"))
 		return err_set(e, RC_INVALID, "'%.*s' is not the name of an archive", STR_ARG(name));
-	return RC_OK;
-}
-
-static enum rc run(struct site *s, struct task_order order, struct str name, struct str *ret_id, struct err *e)
-{
-	enum rc rc = check_name(name, e);
-
 	order.name = name;
 	order.wait_ms = LONG_MS;
 	order.texts[0].name = "LEASEHOLD_ARCHIVE_NAME";
 	order.texts[0].value = name;
-	return rc ? rc : task_run(s, &order, ret_id, e);
+	return task_run(s, &order, ret_id, e);
 }
 
 /* What its task says of the archive's size; -1: nothing yet. */

@@ -298,9 +298,8 @@ enum rc definition_make(struct site *s, enum family family, struct str *ret_arn,
 
 /* --- removed --- */
 
-static enum rc take_arn(void *arg, const json_t *arn, struct err *e)
+static enum rc take_arn(void *arg, const json_t *arn, struct err *e UNUSED)
 {
-	(void)e;
 	if (json_is_string(arn))
 		json_array_append_new(arg, json_copy((json_t *)(uintptr_t)arn));
 	return RC_OK;
@@ -320,15 +319,6 @@ static enum rc list_all(struct site *s, enum family family, const char *status, 
 	return aws_pages(s->x->caller, &paging, e);
 }
 
-/* If the reply to an earlier try was lost, it is inactive, which is refused; the list that follows shows what is
- * left. */
-static enum rc deregister(struct site *s, const char *arn, struct err *e)
-{
-	struct str body = JSON_OF(s->a, member_word("taskDefinition", arn));
-
-	return err_forgive(e, site_do(s, &deregister_definition, body, NULL, e), RC_INVALID);
-}
-
 static enum rc delete_some(struct site *s, const json_t *all, size_t from, struct err *e)
 {
 	CLEANUP(json_freep) json_t *some = json_array();
@@ -344,8 +334,13 @@ enum rc definitions_remove(struct site *s, enum family family, struct err *e)
 	CLEANUP(json_freep) json_t *active = json_array(), *inactive = json_array();
 	enum rc                     rc = list_all(s, family, "ACTIVE", active, e);
 
-	for (size_t i = 0; !rc && i < json_array_size(active); i++)
-		rc = deregister(s, json_string_value(json_array_get(active, i)), e);
+	/* One that an earlier try has made inactive is refused; the list that follows shows what is left. */
+	for (size_t i = 0; !rc && i < json_array_size(active); i++) {
+		const char *arn = json_string_value(json_array_get(active, i));
+
+		rc = site_do(s, &deregister_definition, JSON_OF(s->a, member_word("taskDefinition", arn)), NULL, e);
+		rc = err_forgive(e, rc, RC_INVALID);
+	}
 	if (rc || (rc = list_all(s, family, "INACTIVE", inactive, e)))
 		return rc;
 	for (size_t i = 0; !rc && i < json_array_size(inactive); i += DELETE_MAX)

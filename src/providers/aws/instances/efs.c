@@ -49,12 +49,11 @@ struct search {
 	struct found *found;
 };
 
-static enum rc take_point(void *arg, const json_t *point, struct err *e)
+static enum rc take_point(void *arg, const json_t *point, struct err *e UNUSED)
 {
 	struct search *x = arg;
 	struct str     path;
 
-	(void)e;
 	if (!x->found->is_there && json_get_text(json_object_get(point, "RootDirectory"), "Path", &path) &&
 	    str_eq(path, path_of(x->s)))
 		read_point(x->s, point, x->found);
@@ -142,22 +141,16 @@ static enum rc is_gone(struct site *s, bool *ret, struct err *e)
 	return rc;
 }
 
-static enum rc drop_point(struct site *s, const struct found *f, struct err *e)
-{
-	struct aws_call call = { .op = &delete_point, .path_args = &f->id, .ms = SITE_CALL_MS };
-
-	return err_forgive(e, aws_do_call(s->x->caller, &call, s->a, NULL, e), RC_NOT_FOUND);
-}
-
 enum rc efs_remove(struct site *s, struct err *e)
 {
-	struct found f;
-	enum rc      rc = efs_find(s, &f, e);
+	struct found    f;
+	struct aws_call drop = { .op = &delete_point, .path_args = &f.id, .ms = SITE_CALL_MS };
+	enum rc         rc = efs_find(s, &f, e);
 
 	if (!rc && f.is_there && str_eq(f.state, STR("available")))
 		rc = task_empty_files(s, &f, e);
 	if (!rc && f.is_there && !str_eq(f.state, STR("deleting")))
-		rc = drop_point(s, &f, e);
+		rc = err_forgive(e, aws_do_call(s->x->caller, &drop, s->a, NULL, e), RC_NOT_FOUND);
 	if (!rc && f.is_there)
 		rc = site_wait_for(s, is_gone, "the access point is gone", e);
 	if (!rc)

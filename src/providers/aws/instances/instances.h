@@ -2,15 +2,10 @@
  * balancer, Cognito. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 
-struct aws_callers;
-struct aws_instances;
-struct aws_probe_item;
 struct instance_driver;
 
 /* Borrowed for as long as the driver lives. Lists have commas between their items. */

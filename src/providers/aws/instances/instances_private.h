@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "base/arena.h"
 #include "base/json.h"

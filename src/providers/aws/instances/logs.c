@@ -26,14 +26,13 @@ struct reading {
 	size_t                    max, total;
 };
 
-static enum rc take_line(void *arg, const json_t *event, struct err *e)
+static enum rc take_line(void *arg, const json_t *event, struct err *e UNUSED)
 {
 	struct reading           *r = arg;
 	struct instance_log_line *line = &r->lines[r->total % r->max];
 	struct str                stream;
 	int64_t                   at;
 
-	(void)e;
 	if (!json_get_number(event, "timestamp", 0, &at) || at < r->from_ms || at >= r->to_ms ||
 	    !json_take_text(event, "message", r->s->a, &line->text) ||
 	    !json_take_text(event, "logStreamName", r->s->a, &stream))

@@ -21,13 +21,12 @@ struct list {
 	size_t                  count;
 };
 
-static enum rc take_user(void *arg, const json_t *user, struct err *e)
+static enum rc take_user(void *arg, const json_t *user, struct err *e UNUSED)
 {
 	struct list            *l = arg;
 	const json_t           *attributes = json_object_get(user, "Attributes");
 	struct instance_person *p = &l->items[l->count];
 
-	(void)e;
 	if (l->count == INSTANCE_PEOPLE_MAX)
 		return RC_OK;
 	*p = (struct instance_person){ .email = site_tag(l->s, attributes, "Name", "Value", "email"),
@@ -104,14 +103,6 @@ static enum rc make_person(struct site *s, struct str pool, struct str email, st
 	               NULL, e);
 }
 
-static enum rc give_password(struct site *s, struct str pool, struct str email, struct str password, struct err *e)
-{
-	return site_do(s, &set_password,
-	               about(s, pool, email, member_str("Password", password), member_bool("Permanent", false),
-	                     NO_MEMBER),
-	               NULL, e);
-}
-
 /* If the answer to an addition was lost, setting the password again tells whether it happened: it fails for a user who
  * was not added. */
 enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_is_new, struct str *ret_password,
@@ -131,7 +122,9 @@ enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_
 		return err_set(e, RC_CONFLICT, "the pool has %d people", INSTANCE_PEOPLE_MAX);
 	rc = is_known ? RC_CONFLICT : make_person(s, pool, email, name, password, &why);
 	if (rc == RC_CONFLICT || rc == RC_TIMEOUT) {
-		enum rc given = give_password(s, pool, email, password, &other);
+		struct str body = about(s, pool, email, member_str("Password", password),
+		                        member_bool("Permanent", false), NO_MEMBER);
+		enum rc    given = site_do(s, &set_password, body, NULL, &other);
 
 		if (given == RC_NOT_FOUND)
 			return err_set_code(e, RC_UNAVAILABLE, why.code, "%s", why.msg[0] ? why.msg : other.msg);

@@ -12,13 +12,12 @@
 #define NOBODY  "tenant-_probe"
 #define NO_TASK "00000000000000000000000000000000"
 
-#define BODY(name, ...)                                          \
-	static struct str name(const void *arg, struct arena *a) \
-	{                                                        \
-		const struct aws_instances_options *o = arg;     \
-                                                                 \
-		(void)o;                                         \
-		return __VA_ARGS__;                              \
+#define BODY(name, ...)                                             \
+	static struct str name(const void *arg, struct arena *a)    \
+	{                                                           \
+		const struct aws_instances_options *o UNUSED = arg; \
+                                                                    \
+		return __VA_ARGS__;                                 \
 	}
 
 BODY(points, AWS_PAIRS(a, { "FileSystemId", o->file_system }, { "MaxResults", STR("1") }))

@@ -37,14 +37,8 @@ static const struct {
 
 enum { TLS_FAILED = 2026 };
 
-/* Most failures of TLS are a connection that was lost. A certificate, or a server without TLS, is for a person to put
- * right. */
-static bool is_for_a_person(unsigned number, const char *text)
-{
-	return number == TLS_FAILED && (strstr(text, "ertificate") || strstr(text, "required"));
-}
-
-/* The server quotes what it did not understand, which may be a hash: that text stays here. */
+/* The server quotes what it did not understand, which may be a hash: that text stays here. Most failures of TLS are a
+ * connection that was lost; a certificate, or a server without TLS, is for a person to put right. */
 static enum rc judge(unsigned number, const char *text, struct err *e)
 {
 	enum rc rc = RC_INTERNAL;
@@ -52,7 +46,7 @@ static enum rc judge(unsigned number, const char *text, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
 		if (meanings[i].number == number)
 			rc = meanings[i].rc;
-	if (is_for_a_person(number, text))
+	if (number == TLS_FAILED && (strstr(text, "ertificate") || strstr(text, "required")))
 		rc = RC_DENIED;
 	return err_set(e, rc, "the database server: error %u%s%s", number, rc == RC_INTERNAL ? "" : ": ",
 	               rc == RC_INTERNAL ? "" : text);

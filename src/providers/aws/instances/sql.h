@@ -1,8 +1,6 @@
 /* sql.h - one connection to the shared MariaDB, over TLS only. Blocks, with limits. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"

@@ -210,13 +210,12 @@ static enum rc arm(struct session *s, struct err *e)
 	return session_arm(s, &timer, e);
 }
 
-enum rc bell_arm(struct session *s, void *arg, struct err *e)
+enum rc bell_arm(struct session *s, void *arg UNUSED, struct err *e)
 {
 	struct timer timer;
 	bool         is_there;
 	enum rc      rc = session_find(s, &timer_type, STR("bell-sweep"), &timer, &is_there, e);
 
-	(void)arg;
 	return rc || is_there ? rc : arm(s, e);
 }
 

@@ -10,8 +10,6 @@
 #include "kernel/queue.h"
 #include "store/store.h"
 
-struct aws_caller;
-
 #define BELL_QUEUE       "bell"
 #define EVENT_BELL_SWEEP "BellSweepDue" /* of a timer of its own, once a day */
 

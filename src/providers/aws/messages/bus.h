@@ -7,9 +7,6 @@
 #include "base/str.h"
 #include "kernel/queue.h"
 
-struct aws_caller;
-struct bus;
-
 /* Whose names the events have there. */
 enum bus_names {
 	BUS_OURS,  /* the event's own source; the detail tells our id, subject and actor as "leasehold" */

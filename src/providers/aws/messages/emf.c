@@ -7,7 +7,6 @@
  */
 #include "providers/aws/messages/emf.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
 

@@ -120,13 +120,6 @@ static void rest(struct poller *p)
 
 /* --- one batch --- */
 
-/* If we may not ask, SQS's default has to do. */
-static void learn_visibility(struct poller *p, struct arena *a)
-{
-	if (!p->visibility_sec && sqs_visibility(&p->o.queue, a, &p->visibility_sec, NULL) == RC_DENIED)
-		p->visibility_sec = VISIBILITY_SEC;
-}
-
 /* If the store is slow, the messages that wait for it must not go to another node meanwhile. If this fails, no harm is
  * done: they come again, and are known. */
 static void keep_rest(struct poller *p, const struct sqs_message *rest, size_t count, int64_t *since_ms,
@@ -219,8 +212,8 @@ static void *poll_loop(void *arg)
 			note_failure(p, &e);
 		else if (!rc)
 			note_success(p);
-		if (!rc)
-			learn_visibility(p, &a);
+		if (!rc && !p->visibility_sec && sqs_visibility(&p->o.queue, &a, &p->visibility_sec, NULL) == RC_DENIED)
+			p->visibility_sec = VISIBILITY_SEC; /* if we may not ask, SQS's default has to do */
 		if (rc || was_early)
 			rest(p);
 		arena_reset(&a);

@@ -1,12 +1,8 @@
 /* poller.h - a thread that takes what comes into a queue of SQS to an inbox of ours: stored first, deleted then. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "kernel/edge/intake.h"
 #include "providers/aws/messages/sqs.h"
-
-struct poller;
 
 /* Borrowed for as long as the poller lives. */
 struct poller_options {

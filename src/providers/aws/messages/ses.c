@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/lock.h"

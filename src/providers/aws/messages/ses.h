@@ -5,7 +5,6 @@
 #include "kernel/queue.h"
 
 struct aws_caller;
-struct ses;
 
 enum { SES_PAUSE_MS = 900000 };
 

@@ -5,8 +5,6 @@
 #include "base/str.h"
 #include "kernel/queue.h"
 
-struct aws_caller;
-
 /* Texts are borrowed. */
 struct sqs_queue {
 	struct aws_caller *caller;

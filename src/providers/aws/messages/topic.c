@@ -3,7 +3,6 @@
 #include "providers/aws/messages/topic.h"
 
 #include "base/arena.h"
-#include "base/json.h"
 #include "kernel/records.h"
 #include "providers/aws/call.h"
 #include "providers/aws/messages/sink.h"

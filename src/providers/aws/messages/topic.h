@@ -4,8 +4,6 @@
 #include "base/str.h"
 #include "kernel/queue.h"
 
-struct aws_caller;
-
 /* What the queue hears. */
 #define TOPIC_EVENTS "AlarmRaised,AlarmChanged,AlarmCleared"
 
