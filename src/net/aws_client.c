@@ -210,8 +210,9 @@ static enum rc attempt(struct call *call, unsigned *sends, struct err *e)
 	enum rc                          rc;
 	long                             left;
 
-	if ((rc = aws_identity_get(o->identity, call->arena, &call->used, e)) ||
-	    (r->before && (rc = r->before(r->arg, time_left(call), e))))
+	if ((rc = aws_identity_get(o->identity, call->arena, &call->used, e)))
+		return rc;
+	if (r->before && (rc = r->before(r->arg, time_left(call), e)))
 		return rc;
 	left = time_left(call);
 	if (left <= 0)

@@ -59,9 +59,10 @@ enum rc remote_open(struct remote *remote, const struct cli_io *io, const struct
 
 	*remote = (struct remote){ .io = io, .args = args, .is_json = args->values[CLI_OPTION_JSON] != NULL };
 	remote->is_coloured = io->is_out_terminal && !(no_colour && no_colour[0]);
-	if ((rc = settings_load(&remote->settings, io, &remote->arena, e)) ||
-	    (!args->values[CLI_OPTION_ADDRESS] && !args->values[CLI_OPTION_TOKEN_FILE] &&
-	     (rc = settings_load_dev(&remote->settings, &remote->arena, e))))
+	if ((rc = settings_load(&remote->settings, io, &remote->arena, e)))
+		return rc;
+	if (!args->values[CLI_OPTION_ADDRESS] && !args->values[CLI_OPTION_TOKEN_FILE] &&
+	    (rc = settings_load_dev(&remote->settings, &remote->arena, e)))
 		return rc;
 	return find_base(remote, e);
 }

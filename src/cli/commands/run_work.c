@@ -217,8 +217,9 @@ static struct str runbook_section(struct remote *remote, struct str rule)
 	const char           *at, *end;
 	struct buf            b = BUF(RUNBOOK_MAX);
 
-	if (remote_send(remote, &req, &reply, &e) || !remote_is_success(&reply) ||
-	    !(at = memmem(reply.body.p, reply.body.n, heading.p, heading.n)))
+	if (remote_send(remote, &req, &reply, &e) || !remote_is_success(&reply))
+		return STR("");
+	if (!(at = memmem(reply.body.p, reply.body.n, heading.p, heading.n)))
 		return STR("");
 	at += heading.n;
 	end = memmem(at, (size_t)(reply.body.p + reply.body.n - at), "\n##", 3);

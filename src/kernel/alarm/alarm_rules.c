@@ -67,8 +67,9 @@ static enum rc find_dead(struct session *s, const struct queue *queue, struct fi
 	int64_t            count;
 	enum rc            rc;
 
-	if ((rc = session_query(s, &q, &page, e)) || page.count == 0 ||
-	    (rc = session_count(s, &dead_type, DEAD_BY_QUEUE, name, &count, e)))
+	if ((rc = session_query(s, &q, &page, e)) || page.count == 0)
+		return rc;
+	if ((rc = session_count(s, &dead_type, DEAD_BY_QUEUE, name, &count, e)))
 		return rc;
 	oldest = page_record(&page, &dead_type, 0);
 	if (count == 0) /* an index that lags: there is at least the one just read */

@@ -59,8 +59,9 @@ static enum rc apply_fields(struct session *s, const struct webhook_call *call, 
 	const struct webhook *given = &call->fields;
 	enum rc               rc;
 
-	if ((given->url.n && (rc = webhook_url_check(given->url, call->allows_private, e))) ||
-	    (given->filter.n && (rc = check_filter(given->filter, session_arena(s), &hook->filter, e))))
+	if (given->url.n && (rc = webhook_url_check(given->url, call->allows_private, e)))
+		return rc;
+	if (given->filter.n && (rc = check_filter(given->filter, session_arena(s), &hook->filter, e)))
 		return rc;
 	if (given->secret.n &&
 	    (given->secret.n < WEBHOOK_SECRET_MIN || given->secret.n > SECRET_MAX || str_has_control(given->secret)))

@@ -263,8 +263,9 @@ static enum rc start(struct cleaner *base, struct str account_id, struct str key
 		*ret_run_id = k.build.build_id;
 		return RC_OK;
 	}
-	if ((k.is_known && (rc = find_build(b, key, a, &found, e))) ||
-	    (!found.n && (rc = ask_build(b, &k.build, a, &found, e))))
+	if (k.is_known && (rc = find_build(b, key, a, &found, e)))
+		return rc;
+	if (!found.n && (rc = ask_build(b, &k.build, a, &found, e)))
 		return rc;
 	if (found.n > AWS_BUILD_ID_MAX)
 		return err_set(e, RC_CORRUPT, "StartBuild: an id of %zu bytes", found.n);

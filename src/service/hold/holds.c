@@ -440,8 +440,9 @@ enum rc hold_add(struct session *s, void *arg, struct err *e)
 		                 .due_ms = c->due_ms,
 		                 .created_by = c->by.email,
 		                 .note = c->reason };
-	if ((rc = hold_make(s, &c->hold, HOLD_OPEN, e)) ||
-	    (a.status == ACCOUNT_AVAILABLE && (rc = account_apply(&a, ACCOUNT_ON_HOLD, session_now(s), e))))
+	if ((rc = hold_make(s, &c->hold, HOLD_OPEN, e)))
+		return rc;
+	if (a.status == ACCOUNT_AVAILABLE && (rc = account_apply(&a, ACCOUNT_ON_HOLD, session_now(s), e)))
 		return rc;
 	return free_native(s, &a, c->by.email, e);
 }

@@ -225,8 +225,9 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 	enum rc               rc;
 
 	c->is_repeat = false;
-	if ((rc = find_repeat(s, c, &key, e)) || c->is_repeat || (rc = look_for_another(s, c, &slot, &i, e)) ||
-	    (rc = fill(c, &i, e)))
+	if ((rc = find_repeat(s, c, &key, e)) || c->is_repeat)
+		return rc;
+	if ((rc = look_for_another(s, c, &slot, &i, e)) || (rc = fill(c, &i, e)))
 		return rc;
 	is_new = i.state == INSTANCE_NONE;
 	if (is_new) {

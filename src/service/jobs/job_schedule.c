@@ -220,7 +220,9 @@ enum rc job_request(struct session *s, void *arg, struct err *e)
 	enum rc             rc = find_lane(s, r->id, &lane, &is_there, e);
 
 	r->is_joined = false;
-	if (rc || (is_there && (rc = is_joinable(s, r, &lane, &r->is_joined, e))))
+	if (rc)
+		return rc;
+	if (is_there && (rc = is_joinable(s, r, &lane, &r->is_joined, e)))
 		return rc;
 	if (r->is_joined) {
 		note_event(r, lane.event_id);

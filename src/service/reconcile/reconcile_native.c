@@ -108,7 +108,9 @@ static enum rc rest(struct session *s, struct account *a, enum hold_reason reaso
 		          .lease_uuid = a->last_lease };
 	enum rc     rc = hold_make(s, &h, HOLD_OPEN, e);
 
-	if (rc || (a->status == ACCOUNT_AVAILABLE && (rc = account_apply(a, ACCOUNT_ON_HOLD, session_now(s), e))))
+	if (rc)
+		return rc;
+	if (a->status == ACCOUNT_AVAILABLE && (rc = account_apply(a, ACCOUNT_ON_HOLD, session_now(s), e)))
 		return rc;
 	session_put(s, &account_type, a);
 	return hold_free_account(s, a->id, STR(ACTOR), e);
