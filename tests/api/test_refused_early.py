@@ -28,3 +28,9 @@ def test_a_cleanup_of_an_account_with_a_bad_id(pool):
     for _ in range(3):
         assert pool.admin.fields("POST", "/accounts/%s/retryCleanup" % LONG) == ["awsAccountId"]
     assert pool.admin.errors("POST", "/accounts/111122223333/retryCleanup", status=404)
+
+
+def test_a_page_of_a_list_that_did_not_give_the_token(pool):
+    for path in ("/leases", "/accounts", "/leaseTemplates"):
+        assert pool.admin.fields("GET", path + "?pageSize=1&pageIdentifier=" + LONG) == ["pageIdentifier"]
+        assert pool.admin.data("GET", path + "?pageSize=1")["result"] is not None
