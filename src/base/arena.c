@@ -13,6 +13,14 @@
 
 #include "base/mem.h"
 
+/* What was given back is closed to everybody, until it is given out again. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(memory, size)   ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(memory, size) ((void)0)
+#endif
+
 enum { BLOCK_SIZE = 8192, ALIGNMENT = 16 };
 
 struct arena_block {
@@ -59,6 +67,7 @@ void arena_reset(struct arena *a)
 	}
 	a->blocks = NULL;
 	use_block(a, kept);
+	ASAN_POISON_MEMORY_REGION(kept->bytes, kept->size);
 }
 
 void *arena_alloc(struct arena *a, size_t size)
@@ -76,6 +85,7 @@ void *arena_alloc(struct arena *a, size_t size)
 		use_block(a, block);
 	}
 	memory = a->next;
+	ASAN_UNPOISON_MEMORY_REGION(memory, size);
 	a->next += padded;
 	return memset(memory, 0, size);
 }

@@ -543,19 +543,21 @@ def large(make_for_module):
     return server.start()
 
 
-def peak_kb(server):
+def memory_kb(server, which):
     with open("/proc/%d/status" % server.pid, encoding="ascii") as lines:
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+        return next(int(line.split()[1]) for line in lines if line.startswith(which))
 
 
 @pytest.mark.parametrize("query", ["actor=nobody", "type=Nothing*", "type=Nothing,Neither&order=oldest"])
 def test_a_filter_that_matches_nothing_keeps_none_of_what_it_looked_at(large, query):
     with open("/proc/%d/clear_refs" % large.pid, "w", encoding="ascii") as refs:
         refs.write("5")  # the peak begins anew
-    before = peak_kb(large)
+    before = memory_kb(large, "VmHWM")
     assert Ops(large).events("limit=100&" + query) == []
     assert Ops(large).get("/v1/ops/events/export?" + query.partition("&")[0].replace("actor=nobody", "type=Nobody*")).body == b""
-    assert peak_kb(large) - before < 50000, "kB; all of it is 72000"
+    if memory_kb(large, "VmSize") > 1 << 30:
+        pytest.skip("a sanitizer keeps freed memory, and notes about all of it")
+    assert memory_kb(large, "VmHWM") - before < 50000, "kB; all of it is 72000"
 
 
 def test_a_page_of_large_events_ends_by_its_size_and_the_next_goes_on(large):

@@ -225,9 +225,10 @@ bool page_token_read(struct request *r, const char *list, size_t most, size_t *r
 		problems_add(p, "pageIdentifier",
 		             "is not one that this list gave; take nextPageIdentifier of the page before, or none");
 	*ret_limit = limit < QUERY_LIMIT_MAX ? (size_t)limit : QUERY_LIMIT_MAX;
-	if (p->count)
-		request_fail_all(r, 400, p);
-	return p->count == 0;
+	if (!p->count)
+		return true;
+	request_fail_all(r, 400, p); /* which the problems may go with */
+	return false;
 }
 
 void page_token_put(struct request *r, struct json_out *o, const char *list, struct str next)

@@ -149,6 +149,7 @@ static void on_first_try(struct request *r)
 	request_fail(r, &r->txn.e);
 }
 
+/* NULL: it has been answered, and the request with its arena is gone. */
 static struct claim_call *claim_begin(struct request *r, struct claim_call *c)
 {
 	c->started_ns = r->call->started_ns;
@@ -190,8 +191,8 @@ static void on_replaced(struct request *r)
 
 void handle_replace(struct request *r)
 {
-	struct claim_call  *c = claim_begin(r, NEW_OF(r, struct claim_call));
 	struct replacement *p = NEW_OF(r, struct replacement);
+	struct claim_call  *c = claim_begin(r, NEW_OF(r, struct claim_call));
 
 	if (!c)
 		return;
