@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks come, go, die and are brought back; the process that looks after them may die, too."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -151,8 +152,9 @@ def test_the_tests_leave_no_workers_of_a_router_that_replaced_those_killed_first
     def kill_workers_first(pid, number):
         """As it comes when numbers have wrapped around, and the router's is the highest."""
         for worker in before if pid == router else ():
-            kill(worker, number)
-        until(lambda: pid != router or len(nginx(driver) - before) == 2, "it has started new ones")
+            with contextlib.suppress(ProcessLookupError):  # numbers have wrapped around indeed: it is killed already
+                kill(worker, number)
+        until(lambda: pid != router or len(nginx(driver) - before) >= 2, "it has started new ones")
         kill(pid, number)
 
     monkeypatch.setattr(os, "kill", kill_workers_first)
