@@ -34,3 +34,11 @@ def test_a_page_of_a_list_that_did_not_give_the_token(pool):
     for path in ("/leases", "/accounts", "/leaseTemplates"):
         assert pool.admin.fields("GET", path + "?pageSize=1&pageIdentifier=" + LONG) == ["pageIdentifier"]
         assert pool.admin.data("GET", path + "?pageSize=1")["result"] is not None
+
+
+def test_a_body_of_another_type_is_answered_as_the_description_says(pool):
+    lease = leases.lease_id("user@example.com", "01a1edc7-b3e0-7000-a443-525929a44edb")
+    for path, methods in pool.server.admin().get("/v1/openapi.json").json["paths"].items():
+        for method in {"post", "put", "patch"} & set(methods) if path.startswith("/api/leases/{leaseId}/") else ():
+            reply = pool.admin.request(method.upper(), path.replace("{leaseId}", lease), body=b"because", headers={"Content-Type": "text/plain"})
+            assert str(reply.status) in methods[method]["responses"], (method, path, reply)

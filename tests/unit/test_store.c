@@ -1856,7 +1856,7 @@ static char *in_folder(struct arena *a, const char *name)
 struct hearer {
 	struct txn_group group;
 	atomic_int       calls, heard;
-	int              order[8]; /* of the transactions, as they were told */
+	int              order[256]; /* of the transactions, as they were told */
 	struct addition *adds;
 };
 
@@ -1872,7 +1872,7 @@ static void hear(struct txn_group *g, struct txn *const *txns, size_t count)
 /* Two groups and one that is told by itself between them, submitted together. */
 static void check_together(struct arena *a)
 {
-	enum { COUNT = 7, ALONE = 3 };
+	enum { COUNT = 301, ALONE = 150 };
 	static struct addition adds[COUNT];
 	struct hearer hearers[2] = { { .group.done = hear, .adds = adds }, { .group.done = hear, .adds = adds } };
 	struct txn   *txns[COUNT];
