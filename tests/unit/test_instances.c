@@ -338,6 +338,23 @@ TEST(a_new_try_adopts_what_a_rollback_left)
 	tear_down(&f);
 }
 
+TEST(nothing_else_begins_while_a_rollback_that_failed_goes_on)
+{
+	struct fixture f;
+
+	fail_to_roll_back(&f);
+	rig_run(&f.rig, saga_retry, &(struct saga_action){ .id = parked_saga(&f).id, .actor = STR("admin") });
+	CHECK(ask_for_one(&f) == RC_UNFIT && !strcmp(f.e.code, "OPERATION_IN_PROGRESS"));
+	CHECK(f.call.refused == INSTANCE_FAILED && f.call.requested == OP_CREATE);
+	CHECK(ask(&f, instance_delete, (struct instance_want){ 0 }) == RC_UNFIT &&
+	      !strcmp(f.e.code, "OPERATION_IN_PROGRESS"));
+	goes_well(&f);
+	rig_pass(&f.rig, MINUTE);
+	CHECK(truth(&f).resources == 0);
+	CHECK(make_one(&f).state == INSTANCE_ACTIVE && truth(&f).resources == INSTANCE_RESOURCE_COUNT);
+	tear_down(&f);
+}
+
 TEST(a_second_try_that_fails_takes_away_what_the_first_has_left)
 {
 	struct fixture f;

@@ -55,11 +55,21 @@ static enum rc load(struct session *s, struct instance_call *c, struct instance 
 	return rc;
 }
 
-/* The operation of one that FAILED may be a parked saga, which is not in the way of a command. */
-static enum rc see_if_busy(struct session *s, const struct instance *i, bool *ret, struct err *e)
+/* The operation of one that FAILED may be a parked saga, which is not in the way of a command until somebody makes it
+ * go on. */
+static enum rc refuse_if_busy(struct session *s, const struct instance *i, struct err *e)
 {
-	*ret = i->operation.n > 0;
-	return *ret && i->state == INSTANCE_FAILED ? saga_is_under_way(s, i->operation, ret, e) : RC_OK;
+	bool    is_busy = i->operation.n > 0;
+	enum rc rc = RC_OK;
+
+	if (is_busy && i->state == INSTANCE_FAILED)
+		rc = saga_is_under_way(s, i->operation, &is_busy, e);
+	if (rc || !is_busy)
+		return rc;
+	return err_set_code(
+	        e, RC_UNFIT, "OPERATION_IN_PROGRESS",
+	        "instance %.*s is %s, operation %.*s is in progress: wait until it has ended, then try again",
+	        STR_ARG(i->id), instance_state_name(i->state), STR_ARG(i->operation));
 }
 
 static struct str new_id(struct session *s, const char *prefix)
@@ -183,7 +193,7 @@ static enum rc look_for_another(struct session *s, const struct instance_call *c
 		return RC_OK;
 	}
 	if (ret->state == INSTANCE_FAILED && !ret->has_data)
-		return RC_OK; /* a rollback is over when it is FAILED */
+		return refuse_if_busy(s, ret, e);
 	return err_set_code(e, RC_CONFLICT, "CONFLICT", "tenant %.*s already has instance %.*s, which is %s%s",
 	                    STR_ARG(c->tenant), STR_ARG(ret->id), instance_state_name(ret->state),
 	                    ret->state == INSTANCE_FAILED ? ", with data in it: recover or delete it" : "");
@@ -227,7 +237,10 @@ enum rc instance_create(struct session *s, void *arg, struct err *e)
 	c->is_repeat = false;
 	if ((rc = find_repeat(s, c, &key, e)) || c->is_repeat)
 		return rc;
-	if ((rc = look_for_another(s, c, &slot, &i, e)) || (rc = fill(c, &i, e)))
+	rc = look_for_another(s, c, &slot, &i, e);
+	c->refused = i.state;
+	c->requested = OP_CREATE;
+	if (rc || (rc = fill(c, &i, e)))
 		return rc;
 	is_new = i.state == INSTANCE_NONE;
 	if (is_new) {
@@ -371,16 +384,11 @@ static const struct {
 /* If nothing is under way, move it along the domain's table, or see that it is in one of the states. */
 static enum rc enter(struct session *s, enum instance_op op, struct instance *i, struct err *e)
 {
-	bool    is_busy;
-	enum rc rc = see_if_busy(s, i, &is_busy, e);
+	bool    is_unbegun = op == OP_DELETE && i->state == INSTANCE_PENDING_PROVISIONING;
+	enum rc rc = is_unbegun ? RC_OK : refuse_if_busy(s, i, e);
 
 	if (rc)
 		return rc;
-	if (is_busy && !(op == OP_DELETE && i->state == INSTANCE_PENDING_PROVISIONING))
-		return err_set_code(
-		        e, RC_UNFIT, "OPERATION_IN_PROGRESS",
-		        "instance %.*s is %s, operation %.*s is in progress: wait until it has ended, then try again",
-		        STR_ARG(i->id), instance_state_name(i->state), STR_ARG(i->operation));
 	if (commands[op].on < INSTANCE_TRIGGER_COUNT)
 		return instance_apply(i, commands[op].on, session_now(s).ms, e);
 	if (!(commands[op].states & UINT32_C(1) << i->state))
