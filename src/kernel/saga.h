@@ -34,6 +34,7 @@ struct saga_step {
 	int64_t        backoff_ms, backoff_max_ms; /* 0: 1 s, 1 min */
 	int64_t        deadline_ms;                /* for all tries together; 0: none */
 	bool           is_patient; /* RC_DENIED is a right that somebody will give: tried again as an outage is */
+	bool           clears;     /* its undo removes what others left, too: called even if the step was not begun */
 };
 
 /* Runs in the transaction that ends the saga (done, undone or parked), or NULL. */

@@ -9,7 +9,8 @@
  * Always true:
  *   1. No step is called before its intent ('i' or 'u') is in the record.                    [saga_rule_intend()]
  *   2. A step whose intent is older than this claim is checked before it is repeated.       [saga_rule_intend()]
- *   3. Going back meets every step marked 'i', 'd' or 'u' below the cursor, the highest first.  [find_to_undo()]
+ *   3. Going back meets every step marked 'i', 'd' or 'u' from the cursor down, the highest first, and those that
+ *      clear even if they were not begun.                                                      [find_to_undo()]
  *   4. A saga that is parked names every step that may have left something.                 [list_leftovers()]
  *   5. The cursor is always a step of the table.
  *
@@ -92,6 +93,13 @@ static int64_t find_to_do(const struct saga_rule *r, int64_t from)
 	return NO_STEP;
 }
 
+static bool needs_undo(const struct saga_rule *r, int64_t step)
+{
+	char mark = r->saga->marks.p[step];
+
+	return may_be_there(mark) || (mark == SAGA_MARK_NONE && r->kind->steps[step].clears);
+}
+
 /* The first step to undo from this one down. Those that have nothing to undo are marked so on the way. */
 static int64_t find_to_undo(const struct saga_rule *r, int64_t from)
 {
@@ -100,7 +108,7 @@ static int64_t find_to_undo(const struct saga_rule *r, int64_t from)
 	for (int64_t n = 0; n <= (HAS_DEFECT(UNDO_IN_ORDER) ? last : from); n++) {
 		int64_t i = HAS_DEFECT(UNDO_IN_ORDER) ? n : from - n;
 
-		if (!may_be_there(r->saga->marks.p[i]))
+		if (!needs_undo(r, i))
 			continue;
 		if (r->kind->steps[i].undo)
 			return i;

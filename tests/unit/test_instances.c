@@ -367,6 +367,23 @@ TEST(a_second_try_that_fails_takes_away_what_the_first_has_left)
 	tear_down(&f);
 }
 
+TEST(a_second_try_that_is_given_up_before_it_begins_takes_that_away_too)
+{
+	struct fixture     f;
+	struct saga_action order = { .actor = STR("admin"), .reason = STR("not wanted") };
+
+	fail_to_roll_back(&f);
+	goes_well(&f);
+	CHECK(ask_for_one(&f) == RC_OK);
+	order.id = str_dup(&f.rig.arena, f.call.operation.id);
+	rig_run(&f.rig, saga_abort, &order);
+	CHECK(ask(&f, instance_delete, (struct instance_want){ 0 }) == RC_UNFIT &&
+	      !strcmp(f.e.code, "OPERATION_IN_PROGRESS"));
+	rig_pass(&f.rig, MINUTE);
+	CHECK(now(&f).state == INSTANCE_FAILED && !now(&f).operation.n && truth(&f).resources == 0);
+	tear_down(&f);
+}
+
 TEST(who_skips_a_step_that_makes_something_does_not_get_an_active_instance)
 {
 	struct fixture     f;

@@ -67,10 +67,10 @@ enum rc instance_job_read(struct str input, struct arena *a, struct instance_job
 #define PART(text, limit_sec)        STEP(text, limit_sec, ACT(create_part), UNDO(remove_part))
 
 static const struct saga_step create_steps[] = {
-	LONG("prepare", 60, ACT(begin_creation), UNDO(remove_rest)), PART("storage", 60), PART("database", 120),
-	PART("secret", 30), PART("route", 60), PART("workers", 60), POLL("stable", 600, ACT(wait_stable)),
-	POLL("health", 60, ACT(check_health)), PART("identity", 120), LONG("configure", 240, ACT(configure)),
-	STEP("open", 60, ACT(open_route), UNDO(close_route)),
+	LONG("prepare", 60, ACT(begin_creation), UNDO(remove_rest), .clears = true), PART("storage", 60),
+	PART("database", 120), PART("secret", 30), PART("route", 60), PART("workers", 60),
+	POLL("stable", 600, ACT(wait_stable)), POLL("health", 60, ACT(check_health)), PART("identity", 120),
+	LONG("configure", 240, ACT(configure)), STEP("open", 60, ACT(open_route), UNDO(close_route)),
 };
 static const struct saga_step scale_steps[] = {
 	STEP("scale", 60, ACT(start_tasks), UNDO(start_again)), POLL("stable", 300, ACT(wait_stable)),

@@ -381,13 +381,28 @@ static const struct {
 	[OP_DELETE] = { INSTANCE_ON_DELETE, 0, true, prepare_delete },
 };
 
+/* A removal need not wait for a creation that has not begun, unless that is already clearing up. */
+static enum rc see_if_unbegun(struct session *s, const struct instance *i, bool *ret, struct err *e)
+{
+	struct saga saga;
+	bool        is_there;
+	enum rc     rc = RC_OK;
+
+	*ret = false;
+	if (i->state != INSTANCE_PENDING_PROVISIONING ||
+	    (rc = session_find(s, &saga_type, i->operation, &saga, &is_there, e)))
+		return rc;
+	*ret = !is_there || saga.state != SAGA_UNDOING;
+	return RC_OK;
+}
+
 /* If nothing is under way, move it along the domain's table, or see that it is in one of the states. */
 static enum rc enter(struct session *s, enum instance_op op, struct instance *i, struct err *e)
 {
-	bool    is_unbegun = op == OP_DELETE && i->state == INSTANCE_PENDING_PROVISIONING;
-	enum rc rc = is_unbegun ? RC_OK : refuse_if_busy(s, i, e);
+	bool    is_unbegun = false;
+	enum rc rc = op == OP_DELETE ? see_if_unbegun(s, i, &is_unbegun, e) : RC_OK;
 
-	if (rc)
+	if (rc || (!is_unbegun && (rc = refuse_if_busy(s, i, e))))
 		return rc;
 	if (commands[op].on < INSTANCE_TRIGGER_COUNT)
 		return instance_apply(i, commands[op].on, session_now(s).ms, e);
