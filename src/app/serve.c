@@ -651,6 +651,7 @@ int serve(struct config *config, const struct serve_options *o)
 	struct server s = { .p = { .config = config, .is_dev = o->is_dev }, .options = *o, .lock_fd = -1 };
 	struct err    e = { 0 };
 	enum rc       rc;
+	int           failure;
 
 	log_flush_before_abort();
 	steady_init(&s.steady);
@@ -660,8 +661,9 @@ int serve(struct config *config, const struct serve_options *o)
 	umask(077);
 	blocking_prepare();
 	fetch_global_init();
-	uv_loop_init(&s.loop);
-	rc = start(&s, &e);
+	failure = uv_loop_init(&s.loop);
+	rc = failure ? err_set(&e, RC_UNAVAILABLE, "cannot make the event loop: %s", uv_strerror(failure))
+	             : start(&s, &e);
 	if (rc) {
 		/* Ends the process: the system takes back what half a start has opened. */
 		fprintf(stderr, "leasehold: %s\n", e.msg);

@@ -6,7 +6,8 @@
  * are left until one fails, and how many have failed. A test writes "left" first, then the kind; the kind is 0 again
  * once a call has failed.
  *
- * Only files, sockets and the standard streams fail: a wake-up within the process (eventfd, epoll) cannot. */
+ * Only files, sockets and the standard streams fail: a wake-up within the process (eventfd, epoll) cannot, but what it
+ * needs may not be had at the start. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -15,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,7 +25,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum kind { KIND_MEMORY = 1, KIND_OPEN, KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_ACCEPT };
+enum kind { KIND_MEMORY = 1, KIND_OPEN, KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_ACCEPT, KIND_WAIT };
 
 static struct control {
 	_Atomic int64_t kind, left, failed;
@@ -202,4 +205,21 @@ int accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 int accept(int fd, struct sockaddr *address, socklen_t *size)
 {
 	return accept4(fd, address, size, 0);
+}
+
+/* --- what a loop waits with --- */
+
+int epoll_create1(int flags)
+{
+	return fails(KIND_WAIT, EMFILE) ? -1 : (int)syscall(SYS_epoll_create1, flags);
+}
+
+int eventfd(unsigned int count, int flags)
+{
+	return fails(KIND_WAIT, EMFILE) ? -1 : (int)syscall(SYS_eventfd2, count, flags);
+}
+
+int pipe2(int ends[2], int flags)
+{
+	return fails(KIND_WAIT, EMFILE) ? -1 : (int)syscall(SYS_pipe2, ends, flags);
 }
