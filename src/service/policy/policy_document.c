@@ -82,15 +82,16 @@ const struct policy_key policy_keys[] = {
 	  "The wait between two successes."),
 
 	KEY("auth", "idpSignInUrl", KEY_URL, idp_sign_in_url, URL_MAX,
-	  "Where the identity provider signs people in; empty: our own page."),
-	KEY("auth", "idpSignOutUrl", KEY_URL, idp_sign_out_url, URL_MAX, "Where it signs them out."),
-	KEY("auth", "idpAudience", KEY_LINE, idp_audience, AUDIENCE_MAX, "What the provider calls us."),
+	  "Only shown to clients of Innovation Sandbox; LEASEHOLD_OIDC_ISSUER sets who signs people in."),
+	KEY("auth", "idpSignOutUrl", KEY_URL, idp_sign_out_url, URL_MAX, "Only shown, likewise."),
+	KEY("auth", "idpAudience", KEY_LINE, idp_audience, AUDIENCE_MAX, "Only shown, likewise."),
 	KEY("auth", "webAppUrl", KEY_URL, web_app_url, URL_MAX, "Where the web UI is; links in mails begin with it."),
 	KEY("auth", "awsAccessPortalUrl", KEY_HTTPS, access_portal_url, URL_MAX,
 	  "Where people enter their account; https, as the web UI wants it."),
 	NUMBER("auth", "sessionDurationInMinutes", session_minutes, SESSION_MAX_MIN, "How long a sign-in lasts."),
 
-	KEY("notification", "emailFrom", KEY_EMAIL, mail_from, EMAIL_MAX, "The sender of mails; empty: no mail."),
+	KEY("notification", "emailFrom", KEY_EMAIL, mail_from, EMAIL_MAX,
+	  "Only shown; LEASEHOLD_MAIL_FROM sets the sender of mails."),
 
 	{ DOCUMENT_REPORTING, NULL, "costReportGroups", KEY_LIST, AT(cost_groups), AT(cost_group_count),
 	  COST_GROUP_MAX, COST_GROUPS_MAX, "What costs are reported by: teams, projects, cost centres." },

@@ -13,7 +13,7 @@
 #include "providers/aws/instances/instances_private.h"
 #include "providers/aws/instances/alb.h"
 
-enum { FIRST_PRIORITY = 1000, LAST_PRIORITY = 50000, TRIES = 5, PAIRS_MAX = 32, NAME_SIZE = 64 };
+enum { FIRST_PRIORITY = 1000, LAST_PRIORITY = 50000, TRIES = 5, PAIRS_MAX = 32 };
 #define PROBE_HEADER "X-Leasehold-Probe"
 
 /* clang-format off */
