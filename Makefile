@@ -158,7 +158,7 @@ soak: build-fuzz/build.ninja build-asan/build.ninja build-tsan/build.ninja ## ru
 	@scripts/setup check
 	@$(MAKE) --no-print-directory build-tests
 	@ninja -C build-asan --quiet leasehold
-	@ninja -C build-tsan --quiet leasehold
+	@ninja -C build-tsan --quiet
 	@ninja -C build-fuzz --quiet
 	@scripts/soak $(HOURS)
 
