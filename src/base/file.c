@@ -54,8 +54,8 @@ enum rc secret_file_check(const char *path, const struct stat *st, struct err *e
 	if (st->st_mode & (S_IRWXO | S_IWGRP | S_IXGRP))
 		return err_set(
 		        e, RC_INVALID,
-		        "%s: holds secrets, but others may read or change it (mode %03o); run: chmod 640 %s, or 600",
-		        path, (unsigned)st->st_mode & 0777, path);
+		        "others may read or change a file that holds secrets (mode %03o); run: chmod 640 %s, or 600",
+		        (unsigned)st->st_mode & 0777, path);
 	if (st->st_uid != 0 && st->st_uid != geteuid())
 		return err_set(
 		        e, RC_INVALID,

@@ -475,7 +475,9 @@ def test_settings_that_others_may_read_or_write_stop_the_start(tmp_path, mode):
 
 @pytest.mark.parametrize("mode", [0o644, 0o620, 0o606])
 def test_a_tls_key_that_others_may_read_or_write_stops_the_start(tmp_path, mode):
-    cert, key = certificate(tmp_path, "only")
+    folder = tmp_path / ("deep" * 15)  # a path of common length is named in full
+    folder.mkdir()
+    cert, key = certificate(folder, "only")
     key.chmod(mode)
     said = refused(tmp_path, **TOKENS, LEASEHOLD_TLS_CERT_FILE=str(cert), LEASEHOLD_TLS_KEY_FILE=str(key))
     assert "TLS key" in said and "chmod 640 %s" % key in said

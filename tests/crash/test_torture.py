@@ -164,15 +164,18 @@ def test_a_call_that_fails_costs_an_answer_at_most(tortured, kind):
     assert calls > 0, "no call of this kind"
     before = t.fault.failed
     for n in points(calls):
+        failed = t.fault.failed
         t.fault.arm(kind, n)
-        facts = t.round()
+        told = [t.round()]
+        while t.fault.failed == failed and len(told) < 3:  # how many calls a round takes depends on what happens beside it
+            told.append(t.round())
         t.fault.disarm()
         t.revive(kind)
         try:
-            t.check(facts)
+            for facts in told:
+                t.check(facts)
         except AssertionError as e:
             raise AssertionError("%s, call %d of %d: %s" % (kind, n, calls, e)) from e
-    # Of the last few calls of a round some may not come again: how many there are depends on what happens beside it.
     assert t.fault.failed > before, "nothing failed"
     print("%s: %d calls a round, %d failed, %d ends for want of memory" % (kind, calls, t.fault.failed - before, t.deaths))
 
