@@ -6,6 +6,9 @@
  * that needs the store or a job hands its work to another thread and returns; the answer comes back through
  * `completions`, which wakes the loop once for many. It leaves through answer.c.
  *
+ * The loop is woken by a descriptor of our own: uv_async_send() lets it spin until the sender runs again, which on one
+ * processor takes a while. [decision 96]
+ *
  * What the handlers of one turn of the loop submit goes to the store together, at the turn's end: the store's thread is
  * woken once and finds all of it, instead of committing the first by itself.
  *
@@ -16,6 +19,8 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -98,14 +103,22 @@ static bool run_completions(struct api *a, int64_t now_ns, int64_t until_ns)
 	return !item;
 }
 
+/* From any thread. It fails only when the loop has been told very often already. */
+static void wake_loop(struct api *a)
+{
+	(void)eventfd_write(a->wake_fd, 1);
+}
+
 /* What does not fit into one turn waits for the next, so that others on the loop get their turn. */
-static void on_wake(uv_async_t *handle)
+static void on_wake(uv_poll_t *handle, int status UNUSED, int events UNUSED)
 {
 	struct api *a = handle->data;
 	int64_t     now_ns = mono_ns();
+	eventfd_t   times;
 
+	(void)eventfd_read(a->wake_fd, &times); /* nothing to read: told twice, and done */
 	if (!run_completions(a, now_ns, now_ns + COMPLETIONS_TURN_NS))
-		uv_async_send(&a->wake);
+		wake_loop(a);
 }
 
 static void submit_gathered(struct api *a)
@@ -136,7 +149,7 @@ void api_log_soon(struct api *a)
 void api_complete_later(struct api *a, struct completion *c)
 {
 	if (inbox_put(&a->completions, &c->item))
-		uv_async_send(&a->wake);
+		wake_loop(a);
 }
 
 /* Those of one commit wake the loop once. */
@@ -148,7 +161,7 @@ static void on_txns_done(struct txn_group *g, struct txn *const *txns, size_t co
 	for (size_t i = 0; i < count; i++, end = &last->next)
 		*end = last = &CONTAINER_OF(txns[i], struct request, txn)->completion.item;
 	if (inbox_put_list(&a->completions, first, last))
-		uv_async_send(&a->wake);
+		wake_loop(a);
 }
 
 struct api *api_new(const struct api_options *o)
@@ -164,7 +177,9 @@ struct api *api_new(const struct api_options *o)
 	loop_watch_open(&a->watch, o->loop, o->metrics);
 	inbox_init(&a->completions);
 	a->wake.data = a;
-	if (uv_async_init(o->loop, &a->wake, on_wake) || uv_timer_init(o->loop, &a->log_timer))
+	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->wake_fd < 0 || uv_poll_init(o->loop, &a->wake, a->wake_fd) ||
+	    uv_poll_start(&a->wake, UV_READABLE, on_wake) || uv_timer_init(o->loop, &a->log_timer))
 		mem_out("the API");                   /* the loop was just made */
 	(void)uv_prepare_init(o->loop, &a->turn_end); /* these two cannot fail */
 	a->turn_end.data = a;
@@ -191,6 +206,7 @@ void api_free(struct api *a)
 	free(a->streams);
 	line_free(a->line);
 	ratelimit_free(a->limits);
+	close(a->wake_fd);
 	inbox_fini(&a->completions);
 	buf_fini(&a->overview);
 	buf_fini(&a->scratch);

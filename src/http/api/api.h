@@ -135,7 +135,8 @@ struct api {
 	struct matcher     unknown; /* for the metrics of unknown paths */
 	struct inbox       completions;
 	struct inbox_item *completing; /* taken from there, and not yet run */
-	uv_async_t         wake;
+	uv_poll_t          wake;       /* of wake_fd */
+	int                wake_fd;
 	struct txn_group   group; /* all that is submitted */
 	uv_prepare_t       turn_end;
 	struct txn        *submitted[API_SUBMIT_MAX]; /* in this turn; handed to the store at its end */
