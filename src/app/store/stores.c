@@ -196,6 +196,20 @@ void app_open_dynamodb(const struct config *c, const struct clock *clock, struct
 	ret->store = store_dynamodb_open(&options);
 }
 
+enum rc app_open_alone(const struct config *c, const struct clock *clock, struct app_store *ret, struct err *e)
+{
+	struct app_sqlite how = { .folder = config_text(c, CONFIG_DATA), .clock = clock, .may_init = true };
+	int               lock_fd; /* kept until the process ends */
+	enum rc           rc;
+
+	if (config_number(c, CONFIG_STORE) == APP_DYNAMODB) {
+		app_open_dynamodb(c, clock, ret);
+		return RC_OK;
+	}
+	rc = app_take_folder(how.folder, &lock_fd, e);
+	return rc ? rc : app_open_sqlite(c, &how, ret, e);
+}
+
 void app_store_close(struct app_store *s)
 {
 	store_close(s->store);
