@@ -3,8 +3,6 @@
 
 #include "base/str.h"
 
-struct steady;
-
 struct wall { /* milliseconds since 1970; may be stored */
 	int64_t ms;
 };
