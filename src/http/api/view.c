@@ -95,18 +95,6 @@ void view_submit(struct request *r, txn_fn *run, void *arg, enum view_access acc
 
 /* --- lists --- */
 
-void view_put_all(struct request *r, struct json_out *o, const char *name, const void *things, size_t size,
-                  size_t count, put_fn *put)
-{
-	json_put_array(o, name);
-	for (size_t i = 0; i < count; i++) {
-		json_open_object(o);
-		put(o, r, (const char *)things + i * size);
-		json_close_object(o);
-	}
-	json_close_array(o);
-}
-
 static void put_list(struct request *r, struct json_out *o, const struct listing *v, const void *things, size_t size,
                      size_t count, struct str next)
 {
@@ -129,6 +117,12 @@ static void put_list(struct request *r, struct json_out *o, const struct listing
 	else if (v->name)
 		JSON_PUT(o, member_int("count", shown),
 		         member_text("cursor", next.n ? cursor_wrap(&r->call->arena, v->name, next) : next));
+}
+
+void view_put_all(struct request *r, struct json_out *o, const char *name, const void *things, size_t size,
+                  size_t count, put_fn *put)
+{
+	put_list(r, o, &(struct listing){ name, .put = put }, things, size, count, STR(""));
 }
 
 void view_put_list(struct request *r, struct json_out *o, const struct listing *v, const struct page *page)
