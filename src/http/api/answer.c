@@ -50,13 +50,14 @@ static const char api_headers[] = "X-Frame-Options: DENY\r\n"
                                   "X-Permitted-Cross-Domain-Policies: none\r\n"
                                   "Cache-Control: no-store, no-cache\r\n";
 
+bool path_is_below(struct str path, struct str folder)
+{
+	return folder.n && str_starts_with(path, folder) && (path.n == folder.n || path.p[folder.n] == '/');
+}
+
 bool api_is_under(const struct api *a, struct str path)
 {
-	struct str base = a->options.base_path;
-
-	if (base.n && str_starts_with(path, base) && (path.n == base.n || path.p[base.n] == '/'))
-		return false;
-	return str_eq(path, STR("/api")) || str_starts_with(path, STR("/api/"));
+	return !path_is_below(path, a->options.base_path) && path_is_below(path, STR("/api"));
 }
 
 static void add_cors(struct request *r)

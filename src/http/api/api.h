@@ -44,6 +44,9 @@ struct api_route {
 extern const struct api_route api_routes[];
 extern const size_t           api_route_count;
 
+/* Is it this folder, which may be empty, or something in it? */
+bool path_is_below(struct str path, struct str folder);
+
 /* Is this a path of /api? Its answers have an envelope and headers of their own. */
 bool api_is_under(const struct api *a, struct str path);
 
