@@ -8,18 +8,16 @@
 
 #include "base/steady.h"
 
-static struct wall read_system_clock(const struct clock *c)
+static struct wall read_system_clock(const struct clock *c UNUSED)
 {
 	struct timespec t;
 
-	(void)c;
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (struct wall){ (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 };
 }
 
-static struct mono read_system_mono(const struct clock *c)
+static struct mono read_system_mono(const struct clock *c UNUSED)
 {
-	(void)c;
 	return mono_now();
 }
 
