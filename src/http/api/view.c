@@ -50,13 +50,8 @@ bool request_failed(struct request *r)
 
 void view_done(struct request *r)
 {
-	struct json_out o;
-
-	if (request_failed(r))
-		return;
-	o = reply_begin(r);
-	json_put_str(&o, "status", STR("success"));
-	reply_send(r, 200);
+	if (!request_failed(r))
+		REPLY(r, 200, member_word("status", "success"));
 }
 
 void view_reply(struct request *r, int status, put_fn *put, const void *thing)
@@ -64,9 +59,7 @@ void view_reply(struct request *r, int status, put_fn *put, const void *thing)
 	struct json_out o;
 
 	if (!put) {
-		o = reply_begin(r);
-		JSON_PUT(&o, member_word("status", "success"), member_text("data", STR("")));
-		reply_send(r, 200);
+		REPLY(r, 200, member_word("status", "success"), member_text("data", STR("")));
 		return;
 	}
 	o = begin(r);
