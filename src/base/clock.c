@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -85,7 +86,7 @@ void mono_sleep(int64_t ms)
 {
 	struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
 
-	while (nanosleep(&left, &left) != 0)
+	while (nanosleep(&left, &left) != 0 && errno == EINTR)
 		;
 }
 

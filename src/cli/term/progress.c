@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -75,13 +74,6 @@ void progress_stop(struct progress *p)
 		pthread_mutex_destroy(&p->lock);
 		pthread_cond_destroy(&p->ended);
 	}
-}
-
-void progress_pause(int ms)
-{
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
-
-	(void)nanosleep(&t, NULL); /* shorter is fine: the caller looks at the clock */
 }
 
 /* --- over and over --- */
@@ -208,6 +200,6 @@ int refresh_run(const struct cli_io *io, const struct cli_args *args, refresh_fn
 		free(r.err);
 		if (is_over)
 			return r.code;
-		progress_pause((int)seconds * 1000);
+		mono_sleep(seconds * 1000);
 	}
 }
