@@ -70,13 +70,10 @@ static void add_json(struct buf *b, enum log_level level, const char *logger, co
 /* One word as it is; anything else quoted and escaped: what comes from outside can make neither a line nor a field. */
 static void add_value(struct buf *b, struct str value, const char *special)
 {
-	struct json_out out;
-
 	for (size_t i = 0; i < value.n; i++)
 		if ((unsigned char)value.p[i] < ' ' || (unsigned char)value.p[i] >= 0x7f ||
 		    strchr(special, value.p[i])) {
-			json_out_init(&out, b);
-			json_add_str(&out, value);
+			json_add_str(&JSON_OUT(b), value);
 			return;
 		}
 	buf_add_str(b, value);
