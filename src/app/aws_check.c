@@ -38,93 +38,61 @@ static bool is_arn(struct str text)
 	return text.n > 20 && str_starts_with(text, STR("arn:aws")) && str_is_of(text, "!-~");
 }
 
-static bool is_role_name(struct str text)
-{
-	return str_is_of(text, "a-zA-Z0-9+=,.@_/-");
-}
-
-static bool is_external_id(struct str text)
-{
-	return text.n >= 2 && str_is_of(text, "a-zA-Z0-9+=,.@:/_-");
-}
-
-static bool is_source_identity(struct str text)
-{
-	return text.n >= 2 && str_is_of(text, "a-zA-Z0-9+=,.@_-");
-}
-
-static bool is_printable(struct str text)
-{
-	return str_is_of(text, " -~");
-}
-
-static bool is_region(struct str text)
-{
-	return str_is_of(text, "a-z0-9-");
-}
-
 static bool is_namespace(struct str text)
 {
 	return text.n >= 3 && text.n <= 8 && str_is_of(text, "a-zA-Z0-9");
 }
 
-static bool is_project(struct str text)
-{
-	return text.n >= 2 && str_is_of(text, "a-zA-Z0-9_-");
-}
-
-static bool is_word(struct str text)
-{
-	return str_is_of(text, "a-zA-Z0-9_-");
-}
-
 /* --- rows --- */
 
-enum { WITH_AWS = 1, WITH_LEASES = 2, WITH_NUKE = 4, WITH_CODEBUILD = 8, OR_EMPTY = 16, WITH_CREDENTIALS = 32 };
+enum { WITH_AWS = 1, WITH_LEASES = 2, WITH_CODEBUILD = 4, OR_EMPTY = 8, WITH_CREDENTIALS = 16 };
 
 /* clang-format off */
+#define OF(set, least) set, least, NULL /* at least so many of these characters */
+#define BY(is_ok)      NULL, 0, is_ok
+
 static const struct row {
 	enum setting id;
 	unsigned     needed; /* when; OR_EMPTY: it may be set to nothing, but somebody must have said so */
+	const char  *set;
+	size_t       least;
 	bool       (*is_ok)(struct str text);
 	const char  *form;
 } rows[] = {
-	{ CONFIG_AWS_REGION,        0,                         is_region,          "a region such as eu-west-1" },
-	{ CONFIG_IDC_REGION,        0,                         is_region,          "a region such as eu-west-1" },
-	{ CONFIG_INTERMEDIATE_ROLE, WITH_AWS | OR_EMPTY,       is_role_arn,        "a role such as arn:aws:iam::123456789012:role/NAME" },
-	{ CONFIG_ORG_ROLE,          WITH_AWS | OR_EMPTY,       is_role_arn,        "a role such as arn:aws:iam::123456789012:role/NAME" },
-	{ CONFIG_IDC_ROLE,          WITH_LEASES | OR_EMPTY,    is_role_arn,        "a role such as arn:aws:iam::123456789012:role/NAME" },
-	{ CONFIG_SANDBOX_ROLE,      0,                         is_role_name,       "the name of a role" },
-	{ CONFIG_EXTERNAL_ID,       0,                         is_external_id,     "2 to 1224 of letters, digits and +=,.@:/_-" },
-	{ CONFIG_SOURCE_IDENTITY,   0,                         is_source_identity, "2 to 64 of letters, digits and +=,.@_-" },
-	{ CONFIG_USER_AGENT,        0,                         is_printable,       "printable ASCII" },
-	{ CONFIG_SANDBOX_OU,        WITH_AWS,                  move_is_parent,     "an OU (ou-xxxx-xxxxxxxx) or a root (r-xxxx)" },
-	{ CONFIG_POOL_PARAM,        0,                         is_arn,             "the ARN of a parameter" },
-	{ CONFIG_ORG_ACCOUNT,       WITH_LEASES,               account_id_is_ok,   "an account id of 12 digits" },
-	{ CONFIG_IDC_ACCOUNT,       WITH_LEASES,               account_id_is_ok,   "an account id of 12 digits" },
-	{ CONFIG_HUB_ACCOUNT,       WITH_LEASES,               account_id_is_ok,   "an account id of 12 digits" },
-	{ CONFIG_ISB_NAMESPACE,     WITH_LEASES,               is_namespace,       "3 to 8 letters and digits" },
-	{ CONFIG_IDC_INSTANCE,      0,                         is_arn,             "the ARN of an instance of Identity Center" },
-	{ CONFIG_IDC_STORE,         0,                         is_word,            "the id of an identity store, such as d-1234567890" },
-	{ CONFIG_TENANT_ROLE,       WITH_CREDENTIALS,          is_role_name,       "the name of a role" },
-	{ CONFIG_CE_LEAVE_OUT,      0,                         is_printable,       "record types, separated by commas" },
-	{ CONFIG_CODEBUILD,         WITH_CODEBUILD,            is_project,         "the name of a project, of 2 to 255 letters, digits and _-" },
-	{ CONFIG_APPCONFIG_APP,     WITH_CODEBUILD,            is_word,            "an id of AppConfig" },
-	{ CONFIG_APPCONFIG_ENV,     WITH_CODEBUILD,            is_word,            "an id of AppConfig" },
-	{ CONFIG_APPCONFIG_NUKE,    WITH_CODEBUILD,            is_word,            "an id of AppConfig" },
+	{ CONFIG_AWS_REGION,        0,                      OF("a-z0-9-", 1),            "a region such as eu-west-1" },
+	{ CONFIG_IDC_REGION,        0,                      OF("a-z0-9-", 1),            "a region such as eu-west-1" },
+	{ CONFIG_INTERMEDIATE_ROLE, WITH_AWS | OR_EMPTY,    BY(is_role_arn),             "a role such as arn:aws:iam::123456789012:role/NAME" },
+	{ CONFIG_ORG_ROLE,          WITH_AWS | OR_EMPTY,    BY(is_role_arn),             "a role such as arn:aws:iam::123456789012:role/NAME" },
+	{ CONFIG_IDC_ROLE,          WITH_LEASES | OR_EMPTY, BY(is_role_arn),             "a role such as arn:aws:iam::123456789012:role/NAME" },
+	{ CONFIG_SANDBOX_ROLE,      0,                      OF("a-zA-Z0-9+=,.@_/-", 1),  "the name of a role" },
+	{ CONFIG_EXTERNAL_ID,       0,                      OF("a-zA-Z0-9+=,.@:/_-", 2), "2 to 1224 of letters, digits and +=,.@:/_-" },
+	{ CONFIG_SOURCE_IDENTITY,   0,                      OF("a-zA-Z0-9+=,.@_-", 2),   "2 to 64 of letters, digits and +=,.@_-" },
+	{ CONFIG_USER_AGENT,        0,                      OF(" -~", 1),                "printable ASCII" },
+	{ CONFIG_SANDBOX_OU,        WITH_AWS,               BY(move_is_parent),          "an OU (ou-xxxx-xxxxxxxx) or a root (r-xxxx)" },
+	{ CONFIG_POOL_PARAM,        0,                      BY(is_arn),                  "the ARN of a parameter" },
+	{ CONFIG_ORG_ACCOUNT,       WITH_LEASES,            BY(account_id_is_ok),        "an account id of 12 digits" },
+	{ CONFIG_IDC_ACCOUNT,       WITH_LEASES,            BY(account_id_is_ok),        "an account id of 12 digits" },
+	{ CONFIG_HUB_ACCOUNT,       WITH_LEASES,            BY(account_id_is_ok),        "an account id of 12 digits" },
+	{ CONFIG_ISB_NAMESPACE,     WITH_LEASES,            BY(is_namespace),            "3 to 8 letters and digits" },
+	{ CONFIG_IDC_INSTANCE,      0,                      BY(is_arn),                  "the ARN of an instance of Identity Center" },
+	{ CONFIG_IDC_STORE,         0,                      OF("a-zA-Z0-9_-", 1),        "the id of an identity store, such as d-1234567890" },
+	{ CONFIG_TENANT_ROLE,       WITH_CREDENTIALS,       OF("a-zA-Z0-9+=,.@_/-", 1),  "the name of a role" },
+	{ CONFIG_CE_LEAVE_OUT,      0,                      OF(" -~", 1),                "record types, separated by commas" },
+	{ CONFIG_CODEBUILD,         WITH_CODEBUILD,         OF("a-zA-Z0-9_-", 2),        "the name of a project, of 2 to 255 letters, digits and _-" },
+	{ CONFIG_APPCONFIG_APP,     WITH_CODEBUILD,         OF("a-zA-Z0-9_-", 1),        "an id of AppConfig" },
+	{ CONFIG_APPCONFIG_ENV,     WITH_CODEBUILD,         OF("a-zA-Z0-9_-", 1),        "an id of AppConfig" },
+	{ CONFIG_APPCONFIG_NUKE,    WITH_CODEBUILD,         OF("a-zA-Z0-9_-", 1),        "an id of AppConfig" },
 };
 /* clang-format on */
 
 /* Which of the flags hold. */
 static unsigned situation(const struct config *c)
 {
-	int64_t  cleaner = config_number(c, CONFIG_CLEANER);
 	unsigned with = WITH_AWS;
 
 	if (!guard_parts_is_wanted(c)) {
 		with |= WITH_LEASES;
-		with |= cleaner == CLEANING_NUKE ? WITH_NUKE : 0;
-		with |= cleaner == CLEANING_CODEBUILD ? WITH_CODEBUILD : 0;
+		with |= config_number(c, CONFIG_CLEANER) == CLEANING_CODEBUILD ? WITH_CODEBUILD : 0;
 		with |= config_number(c, CONFIG_CREDENTIALS) ? WITH_CREDENTIALS : 0;
 	}
 	return with;
@@ -139,6 +107,11 @@ static const char *why_needed(unsigned needed)
 	return needed & WITH_LEASES ? "LEASEHOLD_CLOUD=aws where accounts are lent" : "LEASEHOLD_CLOUD=aws";
 }
 
+static bool has_form(const struct row *row, struct str text)
+{
+	return row->is_ok ? row->is_ok(text) : text.n >= row->least && str_is_of(text, row->set);
+}
+
 static void check_row(const struct config *c, const struct row *row, unsigned with, struct buf *problems)
 {
 	struct str text = config_str(c, row->id);
@@ -149,7 +122,7 @@ static void check_row(const struct config *c, const struct row *row, unsigned wi
 	if (!text.n && is_needed)
 		buf_addf(problems, "%s: is required with %s: %s%s\n", config_name(row->id), why_needed(row->needed),
 		         row->form, row->needed & OR_EMPTY ? "; set it to nothing to leave that hop out" : "");
-	else if (text.n && !row->is_ok(text))
+	else if (text.n && !has_form(row, text))
 		buf_addf(problems, "%s: must be %s, not '%.*s'\n", config_name(row->id), row->form, STR_ARG(text));
 }
 

@@ -33,15 +33,15 @@ enum { FILE_MAX = 4 << 20, DEV_PASSWORD_SIZE = 17 };
 /* For its owner only. */
 static enum rc write_file(const char *path, int flags, struct str text, struct err *e)
 {
-	int  fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0600);
-	bool is_written = fd >= 0 && file_write_all(fd, text) && fsync(fd) == 0;
+	int     fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0600);
+	enum rc rc = RC_OK;
 
-	if (!is_written)
-		(void)err_set(e, RC_UNAVAILABLE, "%s: cannot be %s: %s", path,
-		              fd < 0 && flags & O_CREAT ? "made" : "written", strerror(errno)); /* returned below */
+	if (fd < 0 || !file_write_all(fd, text) || fsync(fd) != 0)
+		rc = err_set(e, RC_UNAVAILABLE, "%s: cannot be %s: %s", path,
+		             fd < 0 && flags & O_CREAT ? "made" : "written", strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	return is_written ? RC_OK : RC_UNAVAILABLE;
+	return rc;
 }
 
 static enum rc read_file(const char *path, struct arena *a, struct str *ret, struct err *e)

@@ -96,7 +96,7 @@ static enum rc check(struct first *f, struct err *e)
 	struct str                   rest, first;
 
 	config_set(&f->config, CONFIG_DATA, str_from(f->data), FROM_COMMAND_LINE);
-	rc_ignore(config_check(&f->config, &problems)); /* what is wrong is in the text */
+	config_check(&f->config, &problems);
 	preflight_check(&f->config, false, &problems);
 	rest = buf_str(&problems);
 	first = str_cut(&rest, '\n');

@@ -100,7 +100,5 @@ void guard_parts_free(struct guard_parts *g)
 
 enum rc guard_parts_start(struct guard_parts *g, struct err *e)
 {
-	enum rc rc = g->sim ? sim_isb_seed(g->sim, e) : RC_OK;
-
-	return rc ? err_wrap(e, rc, "the accounts of the simulated other system") : RC_OK;
+	return err_wrap(e, g->sim ? sim_isb_seed(g->sim, e) : RC_OK, "the accounts of the simulated other system");
 }

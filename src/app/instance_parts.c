@@ -16,7 +16,6 @@
 #include "app/parts.h"
 #include "app/store/stores.h"
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "providers/aws/instances/instances.h"
@@ -29,11 +28,6 @@ static enum rc open_sim(struct parts *p, struct instance_driver **ret, struct er
 {
 	*ret = sim_cloud_driver(p->sim);
 	return RC_OK;
-}
-
-/* The cloud closes it. */
-static void close_sim(struct instance_driver *d UNUSED)
-{
 }
 
 /* Real WordPress sites on this machine; its folder must be absolute, since the servers it starts live elsewhere. */
@@ -148,10 +142,10 @@ void instance_parts_stop(struct instance_parts *p)
 static const struct {
 	const char *name;
 	enum rc (*open)(struct parts *p, struct instance_driver **ret, struct err *e);
-	void (*close)(struct instance_driver *d);
+	void (*close)(struct instance_driver *d);                    /* NULL: the cloud does it */
 	void (*check)(const struct config *c, struct buf *problems); /* its settings; may be NULL */
 } drivers[] = {
-	{ "sim", open_sim, close_sim, NULL },
+	{ "sim", open_sim, NULL, NULL },
 	{ "local", open_local, local_close_driver, check_local },
 	{ "aws", open_aws, aws_instances_close, check_aws },
 };
@@ -223,8 +217,9 @@ enum rc instance_parts_new(struct parts *p, struct err *e)
 
 void instance_parts_free(struct instance_parts *p)
 {
-	if (!p)
-		return;
-	drivers[find_driver(p->world.driver->ops->name)].close(p->world.driver);
+	size_t row = p ? find_driver(p->world.driver->ops->name) : 0;
+
+	if (p && drivers[row].close)
+		drivers[row].close(p->world.driver);
 	free(p);
 }

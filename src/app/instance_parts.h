@@ -6,7 +6,6 @@
 #include "providers/aws/instances/instances.h"
 #include "service/instance/instances.h"
 
-struct buf;
 struct config;
 struct parts;
 

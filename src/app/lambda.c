@@ -97,19 +97,11 @@ static void check(const struct config *c, bool has_folder, struct buf *problems)
 
 static enum rc open_store(struct function *f, struct err *e)
 {
-	struct config    *c = f->p.config;
-	struct app_sqlite how = { .folder = config_text(c, CONFIG_DATA), .clock = &f->p.clock, .may_init = true };
-	int               lock_fd;
-	enum rc           rc;
+	struct config *c = f->p.config;
 
-	if (config_number(c, CONFIG_STORE) != APP_SQLITE) {
-		if (c->values[CONFIG_STORE_WORKERS].origin == FROM_DEFAULT)
-			c->values[CONFIG_STORE_WORKERS].number = STORE_WORKERS;
-		app_open_dynamodb(c, &f->p.clock, &f->p.store);
-		return RC_OK;
-	}
-	rc = app_take_folder(how.folder, &lock_fd, e); /* kept for the life of the process */
-	return rc ? rc : app_open_sqlite(c, &how, &f->p.store, e);
+	if (c->values[CONFIG_STORE_WORKERS].origin == FROM_DEFAULT)
+		c->values[CONFIG_STORE_WORKERS].number = STORE_WORKERS;
+	return app_open_alone(c, &f->p.clock, &f->p.store, e);
 }
 
 /* The comparison of records with the organisation, and what removes old events. */

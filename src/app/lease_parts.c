@@ -266,12 +266,9 @@ static enum rc seed(struct lease_parts *l, struct err *e)
 
 enum rc lease_parts_start(struct lease_parts *l, struct err *e)
 {
-	enum rc rc = policy_holder_refresh(l->policies, e);
+	/* A document that cannot be read must not keep the admin out who can put it right. */
+	enum rc rc = err_forgive(e, policy_holder_refresh(l->policies, e), RC_CORRUPT);
 
-	if (rc == RC_CORRUPT) { /* a document that cannot be read must not keep the admin out who can put it right */
-		err_clear(e);
-		rc = RC_OK;
-	}
 	if (!rc && l->sim)
 		rc = seed(l, e);
 	return rc ? rc : store_run(l->store, reports_arm, NULL, NULL, e);

@@ -147,7 +147,8 @@ static enum rc own_url(struct config *c, const char *path, struct str *ret, stru
 	return RC_OK;
 }
 
-static int run_health(const struct cli_args *args, struct config *c, struct buf *problems)
+/* Problems may be of settings that are not needed here. */
+static int run_health(const struct cli_args *args, struct config *c, struct buf *problems UNUSED)
 {
 	struct fetch_request req = {
 		.method = "GET", .connect_timeout_ms = HEALTH_MS, .total_timeout_ms = HEALTH_MS, .trusts_anybody = true
@@ -157,7 +158,6 @@ static int run_health(const struct cli_args *args, struct config *c, struct buf 
 	struct err         e = { 0 };
 	enum rc            rc = own_url(c, args->values[CLI_OPTION_READY] ? "/readyz" : "/healthz", &url, &e);
 
-	(void)problems; /* of settings that are not needed here */
 	if (rc) {
 		fprintf(stderr, "leasehold: %s\n", e.msg);
 		return CLI_EXIT_USAGE;

@@ -12,7 +12,6 @@
 #include "providers/aws/messages/sqs.h"
 #include "providers/aws/messages/topic.h"
 
-struct buf;
 struct config;
 
 enum { MESSAGES_INBOXES = 5 };

@@ -53,7 +53,7 @@ void secrets_read(struct config *c, struct buf *problems)
 		read_one(c, (enum setting)id, aws_caller_of(callers, AWS_OWN), problems);
 	}
 	if (callers && !problems->n) /* else they were checked, and what is wrong is told already */
-		rc_ignore(config_check(c, problems));
+		config_check(c, problems);
 	aws_callers_free(callers);
 }
 

@@ -46,10 +46,7 @@ enum rc clock_watch_resume(struct clock_watch *w, struct err *e)
 		steady_resume(steady, steady_read_machine(), fact.value * MINUTE_MS, fact.at_ms);
 		w->told_min = fact.value;
 	}
-	if (rc != RC_NOT_FOUND)
-		return rc;
-	err_clear(e);
-	return RC_OK;
+	return err_forgive(e, rc, RC_NOT_FOUND);
 }
 
 void clock_watch_tell(struct clock_watch *w, bool is_beat)

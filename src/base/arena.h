@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-struct arena_block;
-
 struct arena {
 	struct arena_block *blocks; /* newest first */
 	char               *next;

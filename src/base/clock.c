@@ -3,23 +3,22 @@
 #include "base/clock.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/steady.h"
 
-static struct wall read_system_clock(const struct clock *c)
+static struct wall read_system_clock(const struct clock *c UNUSED)
 {
 	struct timespec t;
 
-	(void)c;
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (struct wall){ (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 };
 }
 
-static struct mono read_system_mono(const struct clock *c)
+static struct mono read_system_mono(const struct clock *c UNUSED)
 {
-	(void)c;
 	return mono_now();
 }
 
@@ -87,7 +86,7 @@ void mono_sleep(int64_t ms)
 {
 	struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
 
-	while (nanosleep(&left, &left) != 0)
+	while (nanosleep(&left, &left) != 0 && errno == EINTR)
 		;
 }
 

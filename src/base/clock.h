@@ -3,8 +3,6 @@
 
 #include "base/str.h"
 
-struct steady;
-
 struct wall { /* milliseconds since 1970; may be stored */
 	int64_t ms;
 };
@@ -62,7 +60,7 @@ static inline struct wall wall_from_sec(int64_t sec)
 
 struct mono mono_now(void);
 int64_t     mono_ns(void);
-void        mono_sleep(int64_t ms); /* not less, even when signals arrive */
+void        mono_sleep(int64_t ms); /* not less, even when signals arrive; below 0: not at all */
 
 /* "2026-11-15T18:03:43Z" of seconds since 1970; needs room for 21 bytes. */
 enum { ISO_TIME_SIZE = 32 };

@@ -24,10 +24,7 @@ bool inbox_put_list(struct inbox *q, struct inbox_item *first, struct inbox_item
 	last->next = NULL;
 	pthread_mutex_lock(&q->lock);
 	was_empty = !q->first;
-	if (was_empty)
-		q->first = first;
-	else
-		q->last->next = first;
+	*(was_empty ? &q->first : &q->last->next) = first;
 	q->last = last;
 	must_wake = q->waiting > 0;
 	pthread_mutex_unlock(&q->lock);

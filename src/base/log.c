@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/trace.h"
 
 enum { MESSAGE_MAX = 1024, BUFFER_MAX = 1 << 20, FLUSH_AT = 32768, ABORT_TRIES = 100 };
@@ -69,13 +70,10 @@ static void add_json(struct buf *b, enum log_level level, const char *logger, co
 /* One word as it is; anything else quoted and escaped: what comes from outside can make neither a line nor a field. */
 static void add_value(struct buf *b, struct str value, const char *special)
 {
-	struct json_out out;
-
 	for (size_t i = 0; i < value.n; i++)
 		if ((unsigned char)value.p[i] < ' ' || (unsigned char)value.p[i] >= 0x7f ||
 		    strchr(special, value.p[i])) {
-			json_out_init(&out, b);
-			json_add_str(&out, value);
+			json_add_str(&JSON_OUT(b), value);
 			return;
 		}
 	buf_add_str(b, value);
@@ -151,7 +149,7 @@ static PRINTF_LIKE(6, 0) void write_line(bool is_urgent, enum log_level level, c
 	if (!log_wants(level))
 		return;
 	(void)vsnprintf(message, sizeof(message), fmt, args); /* a cut message is still a message */
-	pthread_mutex_lock(&lock);
+	LOCKED(&lock);
 	if (lines_lost && pending.n < BUFFER_MAX / 2) {
 		(void)snprintf(note, sizeof(note), "%lu lines were lost: nobody read the log", lines_lost); /* fits */
 		lines_lost = 0;
@@ -160,7 +158,6 @@ static PRINTF_LIKE(6, 0) void write_line(bool is_urgent, enum log_level level, c
 	add_line(level, logger, fields, count, message);
 	if (is_urgent || pending.n > FLUSH_AT)
 		flush_locked();
-	pthread_mutex_unlock(&lock);
 }
 
 void log_write(enum log_level level, const char *logger, const struct log_field *fields, size_t count, const char *fmt,
@@ -187,21 +184,19 @@ void log_raw(struct str line)
 {
 	size_t before;
 
-	pthread_mutex_lock(&lock);
+	LOCKED(&lock);
 	before = pending.n;
 	buf_add_str(&pending, line);
 	buf_add_char(&pending, '\n');
 	if (pending.is_full)
 		lose_line(before);
 	flush_locked();
-	pthread_mutex_unlock(&lock);
 }
 
 void log_flush(void)
 {
-	pthread_mutex_lock(&lock);
+	LOCKED(&lock);
 	flush_locked();
-	pthread_mutex_unlock(&lock);
 }
 
 unsigned long log_lost(void)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -109,10 +110,7 @@ static struct metric_series *add_series(struct metrics *m, enum metric id, const
 
 	s->label_values = mem_strdup(label_values);
 	s->bounds = &m->family[id].bounds;
-	if (m->family[id].last)
-		m->family[id].last->next = s;
-	else
-		m->family[id].first = s;
+	*(m->family[id].last ? &m->family[id].last->next : &m->family[id].first) = s;
 	m->family[id].last = s;
 	m->family[id].count++;
 	return s;
@@ -122,13 +120,12 @@ struct metric_series *metrics_series(struct metrics *m, enum metric id, const ch
 {
 	struct metric_series *s;
 
-	pthread_mutex_lock(&m->lock);
+	LOCKED(&m->lock);
 	s = find_series(m, id, label_values);
 	if (!s && m->family[id].count < METRIC_SERIES_MAX)
 		s = add_series(m, id, label_values);
 	if (!s && !(s = find_series(m, id, "other")))
 		s = add_series(m, id, "other");
-	pthread_mutex_unlock(&m->lock);
 	return s;
 }
 
@@ -178,10 +175,9 @@ struct metric_reading metrics_read(struct metrics *m, enum metric id, const char
 	struct metric_reading ret = { 0 };
 	struct metric_series *s;
 
-	pthread_mutex_lock(&m->lock);
+	LOCKED(&m->lock);
 	if ((s = find_series(m, id, label_values)))
 		ret = (struct metric_reading){ s->count, s->value };
-	pthread_mutex_unlock(&m->lock);
 	return ret;
 }
 
@@ -283,12 +279,11 @@ void metrics_write(struct metrics *m, struct buf *b)
 {
 	static const char *const kinds[] = { "counter", "gauge", "histogram", "counter" };
 
-	pthread_mutex_lock(&m->lock);
+	LOCKED(&m->lock);
 	for (int id = 0; id < METRIC__COUNT; id++) {
 		buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", families[id].name, families[id].help, families[id].name,
 		         kinds[families[id].kind]);
 		for (struct metric_series *s = m->family[id].first; s; s = s->next)
 			write_series(b, (enum metric)id, s);
 	}
-	pthread_mutex_unlock(&m->lock);
 }

@@ -15,8 +15,6 @@ enum metric {
 	METRIC__COUNT
 };
 
-struct metrics;
-
 /* One line of a family: its label values chosen. Lives as long as the metrics. Any thread may feed it. */
 struct metric_series;
 

@@ -170,6 +170,14 @@ struct str str_cut(struct str *rest, char separator)
 	return head;
 }
 
+struct str str_cut_line(struct str *rest)
+{
+	struct str line = str_cut(rest, '\n');
+
+	line.n -= line.n && line.p[line.n - 1] == '\r';
+	return line;
+}
+
 struct str str_dup(struct arena *a, struct str s)
 {
 	return str_of(arena_copy(a, s.p, s.n), s.n);

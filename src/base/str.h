@@ -76,6 +76,7 @@ struct str str_trim(struct str s);
 
 /* Split at the first separator: returns what is before it and leaves the rest in *rest. Without one, all of it. */
 struct str str_cut(struct str *rest, char separator);
+struct str str_cut_line(struct str *rest); /* at a line end, of either kind */
 
 /* A NUL-terminated copy in the arena; with small letters (ASCII). */
 struct str str_dup(struct arena *a, struct str s);

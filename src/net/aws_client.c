@@ -426,16 +426,16 @@ static enum rc try_all(struct call *call, struct aws_reply *ret, struct err *why
 enum rc aws_send(struct aws_client *c, const struct aws_request *req, struct arena *a, struct aws_reply *ret,
                  struct err *e)
 {
-	struct call      call = { .client = c,
-		                  .req = req,
-		                  .url = make_url(c, req, a),
-		                  .arena = a,
-		                  .end = { mono_now().ms + or_default(req->total_ms, c->o.total_timeout_ms) } };
-	struct aws_reply reply = { 0 };
-	struct err       why = { 0 };
-	enum rc          rc = try_all(&call, &reply, &why);
+	struct call call = { .client = c,
+		             .req = req,
+		             .url = make_url(c, req, a),
+		             .arena = a,
+		             .end = { mono_now().ms + or_default(req->total_ms, c->o.total_timeout_ms) } };
+	struct err  why = { 0 };
+	enum rc     rc;
 
-	*ret = reply;
+	*ret = (struct aws_reply){ 0 };
+	rc = try_all(&call, ret, &why);
 	ret->attempts = call.attempts;
 	ret->throttles = call.throttles;
 	ret->is_uncertain = call.is_uncertain;

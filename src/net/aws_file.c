@@ -24,20 +24,18 @@ struct profile {
 	struct str access_key, secret_key, token, role, process, sso;
 };
 
-/* clang-format off */
 static const struct setting {
 	struct str name;
 	size_t     at;
 } settings[] = {
-	{ STR_INIT("aws_access_key_id"),     offsetof(struct profile, access_key) },
+	{ STR_INIT("aws_access_key_id"), offsetof(struct profile, access_key) },
 	{ STR_INIT("aws_secret_access_key"), offsetof(struct profile, secret_key) },
-	{ STR_INIT("aws_session_token"),     offsetof(struct profile, token)      },
-	{ STR_INIT("role_arn"),              offsetof(struct profile, role)       },
-	{ STR_INIT("credential_process"),    offsetof(struct profile, process)    },
-	{ STR_INIT("sso_start_url"),         offsetof(struct profile, sso)        },
-	{ STR_INIT("sso_session"),           offsetof(struct profile, sso)        },
+	{ STR_INIT("aws_session_token"), offsetof(struct profile, token) },
+	{ STR_INIT("role_arn"), offsetof(struct profile, role) },
+	{ STR_INIT("credential_process"), offsetof(struct profile, process) },
+	{ STR_INIT("sso_start_url"), offsetof(struct profile, sso) },
+	{ STR_INIT("sso_session"), offsetof(struct profile, sso) },
 };
-/* clang-format on */
 
 enum rc aws_source_environment(const struct aws_identity_options *o, struct arena *a, struct aws_found *ret,
                                struct err *e)
@@ -117,11 +115,8 @@ static enum rc find_profile(struct str text, const char *path, struct str wanted
 	struct str     rest = text;
 
 	for (int number = 1; rest.n; number++) {
-		struct str line = str_cut(&rest, '\n'), said;
+		struct str line = str_cut_line(&rest), said = str_trim(line);
 
-		if (line.n && line.p[line.n - 1] == '\r')
-			line.n--;
-		said = str_trim(line);
 		if (said.n == 0 || char_is_of(said.p[0], "#;") || char_is_of(line.p[0], " \t"))
 			continue;
 		if (!read_line(said, wanted, &is_inside, &p))

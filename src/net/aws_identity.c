@@ -61,8 +61,7 @@ static void wipe(struct str *text)
 	if (owned)
 		OPENSSL_cleanse(owned, text->n);
 	free(owned);
-	*text = STR("");
-	text->p = NULL;
+	*text = (struct str){ 0 };
 }
 
 static void wipe_held(struct aws_identity *i)

@@ -288,12 +288,11 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose UNUSED, struct 
 	return CURL_SOCKET_BAD;
 }
 
-static int before_request(void *arg, char *to, char *from, int to_port, int from_port)
+static int before_request(void *arg, char *to, char *from UNUSED, int to_port UNUSED, int from_port UNUSED)
 {
 	struct transfer *t = arg;
 	enum addr_place  place = ADDR_FORBIDDEN;
 
-	(void)from, (void)to_port, (void)from_port;
 	if (t->reach != FETCH_ANYWHERE && !(addr_place_of_text(str_from(to), &place) && is_within(t->reach, place))) {
 		(void)snprintf(t->denied, sizeof(t->denied), "%s", to);
 		return CURL_PREREQFUNC_ABORT;
@@ -429,12 +428,9 @@ struct str fetch_header(const struct fetch_reply *reply, const char *name)
 	struct str rest = reply->headers;
 
 	while (rest.n) {
-		struct str line = str_cut(&rest, '\n');
-		struct str value = line;
+		struct str value = str_cut_line(&rest);
 		struct str key = str_cut(&value, ':');
 
-		if (value.n && value.p[value.n - 1] == '\r')
-			value.n--;
 		if (str_eq_nocase(key, str_from(name)))
 			return str_trim(value);
 	}

@@ -391,18 +391,16 @@ static bool refuse_large(struct http_parser *p)
 	return refuse(p, 413, "body is larger than this request may have");
 }
 
-static bool start_body(struct http_parser *p, char *bytes, size_t n)
+static bool start_body(struct http_parser *p, char *bytes UNUSED, size_t n UNUSED)
 {
-	(void)bytes, (void)n;
 	if (p->length > p->body_max)
 		return refuse_large(p);
 	p->left = p->length;
 	return go_on(p, p->is_chunked ? STAGE_CHUNK_SIZE : STAGE_BODY);
 }
 
-static bool read_body(struct http_parser *p, char *bytes, size_t n)
+static bool read_body(struct http_parser *p, char *bytes UNUSED, size_t n)
 {
-	(void)bytes;
 	if (n - p->body_at < p->length)
 		return stop(p, HTTP_NEED_MORE);
 	p->body_n = p->length;
@@ -477,9 +475,8 @@ static bool read_body_end(struct http_parser *p, char *bytes, size_t n)
 	return stop(p, HTTP_DONE);
 }
 
-static bool stay_over(struct http_parser *p, char *bytes, size_t n)
+static bool stay_over(struct http_parser *p UNUSED, char *bytes UNUSED, size_t n UNUSED)
 {
-	(void)p, (void)bytes, (void)n;
 	return false;
 }
 

@@ -35,10 +35,9 @@ static const char *const role_names[] = { "User", "Manager", "Admin" };
 
 unsigned jwt_role_parse(struct str name)
 {
-	for (unsigned i = 0; i < ARRAY_LEN(role_names); i++)
-		if (str_eq(name, str_from(role_names[i])))
-			return 1u << i;
-	return 0;
+	int i = str_word(name, role_names, ARRAY_LEN(role_names));
+
+	return i < (int)ARRAY_LEN(role_names) ? 1u << i : 0;
 }
 
 const char *jwt_role_name(unsigned i)

@@ -6,11 +6,11 @@
  * the same with the request we are about to send.
  *
  * Canonical means:
- *   path     without "." and ".." and empty segments, then escaped once more than it is sent; for S3 as it is sent
+ *   path     without "." and ".." and empty segments, then escaped once more than it is sent
  *   query    each name and value unescaped and escaped again, sorted by name, then by value; "name" is "name="
  *   headers  names in lower case and sorted, values without blanks at the ends, inner blanks as one; the values of a
  *            name that comes twice are joined by commas in the order they are sent
- *   body     its SHA-256, or what x-amz-content-sha256 says when that is among the headers
+ *   body     its SHA-256
  *
  * Always true:
  *   1. Time, region and secret come from the caller; the same input gives the same signature.
@@ -18,7 +18,7 @@
  *
  * The derived key is not kept for the next request: that would save two of seven microseconds and need a lock.
  *
- * Not here: signatures in the query (presigned URLs), signed chunks.
+ * Not here: S3, which has rules of its own; signatures in the query (presigned URLs).
  */
 #include "net/sigv4.h"
 
@@ -204,14 +204,11 @@ static struct str signed_names(const struct pairs *headers, struct arena *a)
 
 /* --- digests ---------------------------------------------------------------------------------------------------- */
 
-static struct str hash_body(const struct sigv4_request *req, const struct pairs *headers, struct arena *a)
+static struct str hash_text(struct str text, struct arena *a)
 {
 	struct hash hash;
 
-	for (size_t i = 0; i < headers->n; i++)
-		if (str_eq(headers->p[i].name, STR("x-amz-content-sha256")))
-			return headers->p[i].value;
-	hash_sha256(req->body, &hash);
+	hash_sha256(text, &hash);
 	return hash_hex(a, &hash);
 }
 
@@ -232,19 +229,15 @@ static struct str hash_request(const struct sigv4_request *req, const struct pai
 {
 	CLEANUP(buf_fini) struct buf b = BUF(SIZE_MAX);
 	struct pairs                 query = canonical_query(req, a);
-	struct str                   path = req->path.n ? req->path : STR("/"), body = hash_body(req, headers, a);
-	struct hash                  hash;
+	struct str path = escape(a, normalize_path(a, req->path), "/" UNRESERVED), body = hash_text(req->body, a);
 
-	if (!req->is_s3)
-		path = escape(a, normalize_path(a, path), "/" UNRESERVED);
 	buf_addf(&b, "%.*s\n%.*s\n", STR_ARG(req->method), STR_ARG(path));
 	for (size_t i = 0; i < query.n; i++)
 		buf_addf(&b, "%s%.*s=%.*s", i ? "&" : "", STR_ARG(query.p[i].name), STR_ARG(query.p[i].value));
 	buf_add_char(&b, '\n');
 	add_headers(&b, headers);
 	buf_addf(&b, "%.*s\n%.*s", STR_ARG(names), STR_ARG(body));
-	hash_sha256(buf_str(&b), &hash);
-	return hash_hex(a, &hash);
+	return hash_text(buf_str(&b), a);
 }
 
 /* The text under the key of this day, region and service. */

@@ -14,8 +14,7 @@ struct sigv4_header {
 };
 
 /* What is signed. Every header given is signed: host, content-type and all x-amz-* must be among them as they are sent,
- * except x-amz-date and x-amz-security-token, which the signer adds itself. A request to S3 must have
- * x-amz-content-sha256 among them; where it is, its value stands for the body's hash. */
+ * except x-amz-date and x-amz-security-token, which the signer adds itself. Not for S3. */
 struct sigv4_request {
 	struct str                 method;
 	struct str                 path;  /* as sent, escaped; empty means "/" */
@@ -23,7 +22,6 @@ struct sigv4_request {
 	const struct sigv4_header *headers;
 	size_t                     header_count;
 	struct str                 body, region, service;
-	bool                       is_s3; /* S3 escapes the path once only */
 };
 
 struct sigv4_signature {

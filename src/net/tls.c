@@ -39,18 +39,16 @@ struct tls {
 	bool has_met_http;
 };
 
-static int no_passphrase(char *to, int size, int is_writing, void *arg)
+static int no_passphrase(char *to UNUSED, int size UNUSED, int is_writing UNUSED, void *arg UNUSED)
 {
-	(void)to, (void)size, (void)is_writing, (void)arg;
 	return 0;
 }
 
-static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_n, const unsigned char *offered,
-                           unsigned int offered_n, void *arg)
+static int choose_protocol(SSL *ssl UNUSED, const unsigned char **ret, unsigned char *ret_n,
+                           const unsigned char *offered, unsigned int offered_n, void *arg UNUSED)
 {
 	static const unsigned char spoken[] = "\x08http/1.1";
 
-	(void)ssl, (void)arg;
 	for (unsigned at = 0; at < offered_n; at += 1u + offered[at]) {
 		if (offered_n - at < sizeof(spoken) - 1 || memcmp(offered + at, spoken, sizeof(spoken) - 1) != 0)
 			continue;

@@ -64,16 +64,8 @@ def odd_get(dice):
     )
 
 
-def s3_put(dice):
-    return dict(
-        method="PUT", path="/" + quote("/".join(dice.choices(SEGMENTS, k=3)), safe="/~"),
-        params=[("partNumber", "2"), ("acl", "")], body=text(dice), service="s3", is_s3=True,
-        headers=[["X-Amz-Content-SHA256", "UNSIGNED-PAYLOAD"]],
-    )
-
-
 def generate(dice):
-    request = dice.choice([json_post, form_post, odd_get, odd_get, s3_put])(dice)
+    request = dice.choice([json_post, form_post, odd_get, odd_get])(dice)
     sent = list(request["params"])
     dice.shuffle(sent)
     request["query"] = "&".join(
@@ -98,9 +90,8 @@ def botocore_signs(request):
     )
     for name, value in request["headers"]:
         theirs.headers.add_header(name, value)
-    kind = auth.S3SigV4Auth if request.get("is_s3") else auth.SigV4Auth
     credentials = Credentials(request["key"], request["secret"], request["token"] or None)
-    signer = kind(credentials, request["service"], request["region"])
+    signer = auth.SigV4Auth(credentials, request["service"], request["region"])
     theirs.context["timestamp"] = stamp.strftime("%Y%m%dT%H%M%SZ")
     # What add_auth() does, with a time of ours.
     auth.SigV4Auth._modify_request_before_signing(signer, theirs)

@@ -29,8 +29,7 @@ static struct str sign(const struct str part[PARTS], struct str query, struct ar
 		                       .header_count = 3,
 		                       .body = part[5],
 		                       .region = STR("r"),
-		                       .service = STR("s"),
-		                       .is_s3 = part[0].n == 3 };
+		                       .service = STR("s") };
 	struct aws_credentials credentials = { STR("k"), part[6], part[5] };
 	struct sigv4_signature ret;
 

@@ -60,8 +60,7 @@ static void sign_line(struct str line, struct arena *a)
 		                      .header_count = read_headers(json_object_get(in, "headers"), headers),
 		                      .body = member(in, "body"),
 		                      .region = member(in, "region"),
-		                      .service = member(in, "service"),
-		                      .is_s3 = json_is_true(json_object_get(in, "is_s3")) };
+		                      .service = member(in, "service") };
 	credentials = (struct aws_credentials){ member(in, "key"), member(in, "secret"), member(in, "token") };
 	sigv4_sign(&req, &credentials, wall_from_sec(now), a, &signature);
 	printf("%.*s\n", STR_ARG(signature.authorization));

@@ -98,7 +98,7 @@ static size_t split_headers(const char *text, struct sigv4_header ret[HEADERS_MA
 	return n;
 }
 
-static struct sigv4_signature sign_as(const struct vector *v, bool is_s3, struct arena *a)
+static struct sigv4_signature sign_as(const struct vector *v, struct arena *a)
 {
 	struct sigv4_header    headers[HEADERS_MAX];
 	struct sigv4_request   req = { .method = str_from(v->method),
@@ -108,8 +108,7 @@ static struct sigv4_signature sign_as(const struct vector *v, bool is_s3, struct
 		                       .header_count = split_headers(v->headers, headers),
 		                       .body = str_from(v->body),
 		                       .region = STR("us-east-1"),
-		                       .service = STR("service"),
-		                       .is_s3 = is_s3 };
+		                       .service = STR("service") };
 	struct aws_credentials credentials = { STR("AKIDEXAMPLE"), STR("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
 		                               str_from(v->token) };
 	struct sigv4_signature ret;
@@ -126,7 +125,7 @@ static struct str signature_of(struct str authorization)
 
 static struct str sign(const struct vector *v, struct arena *a)
 {
-	return signature_of(sign_as(v, false, a).authorization);
+	return signature_of(sign_as(v, a).authorization);
 }
 
 TEST(the_published_vectors_are_met)
@@ -145,7 +144,7 @@ TEST(the_authorization_names_key_scope_and_headers)
 {
 	static const struct vector v = { "", "POST", "/", "", "X-Amz-Target: T.Op\n" FORM HOST, "{}", "token", "" };
 	struct arena               a = { 0 };
-	struct sigv4_signature     s = sign_as(&v, false, &a);
+	struct sigv4_signature     s = sign_as(&v, &a);
 
 	CHECK(str_eq(s.amz_date, STR("20150830T123600Z")));
 	CHECK(str_starts_with(
@@ -171,6 +170,7 @@ static const struct {
 	{ "an = in a value belongs to the value", true, { .query = "a=b=c" }, { .query = "a=b%3Dc" } },
 	{ "empty parts of a query do not count", true, { .query = "&a=1&&" }, { .query = "a=1" } },
 	{ "a % that begins no escape stands for itself", true, { .query = "a=5%" }, { .query = "a=5%25" } },
+	{ "empty segments of a path do not count", true, { .path = "/a//b" }, { .path = "/a/b" } },
 	{ "no path is /", true, { .path = "" }, { .path = "/" } },
 	{ ".. does not leave the root", true, { .path = "/../../a" }, { .path = "/a" } },
 	{ "an escaped slash in a path is no slash", false, { .path = "/a%2Fb" }, { .path = "/a/b" } },
@@ -182,8 +182,6 @@ static const struct {
 	{ "the order of other headers does not", true, { .headers = "A:1\nB:2\n" }, { .headers = "B:2\nA:1\n" } },
 	{ "a header without a value counts", false, { .headers = "A:\nB:1\n" }, { .headers = "B:1\n" } },
 	{ "the body counts", false, { .body = "a" }, { .body = "b" } },
-	{ "a given hash stands for the body", true, { .headers = "X-Amz-Content-Sha256:UNSIGNED-PAYLOAD\n", .body = "a" },
-	  { .headers = "X-Amz-Content-Sha256:UNSIGNED-PAYLOAD\n", .body = "b" } },
 	{ "the token counts", false, { .token = "a" }, { .token = "b" } },
 };
 /* clang-format on */
@@ -209,16 +207,5 @@ TEST(what_the_service_cannot_tell_apart_is_signed_alike)
 		CASE(pairs[i].label);
 		CHECK(str_eq(sign(&left, &a), sign(&right, &a)) == pairs[i].are_equal);
 	}
-	arena_fini(&a);
-}
-
-TEST(s3_signs_the_path_as_it_is_sent)
-{
-	struct vector plain = complete((struct vector){ .path = "/a//b" }),
-	              other = complete((struct vector){ .path = "/a/b" });
-	struct arena a = { 0 };
-
-	CHECK(!str_eq(sign_as(&plain, true, &a).authorization, sign_as(&other, true, &a).authorization));
-	CHECK(str_eq(sign_as(&plain, false, &a).authorization, sign_as(&other, false, &a).authorization));
 	arena_fini(&a);
 }

@@ -176,12 +176,9 @@ static struct str unquote(struct str s)
 
 static void read_line(struct config *c, struct str line, int number, struct buf *problems)
 {
-	struct str   name, value;
+	struct str   name, value = str_trim(line);
 	enum setting id;
 
-	if (line.n && line.p[line.n - 1] == '\r')
-		line.n--;
-	value = str_trim(line);
 	if (!value.n || value.p[0] == '#')
 		return;
 	if (str_starts_with(value, STR("export ")))
@@ -225,7 +222,7 @@ static void read_file(struct config *c, struct buf *problems)
 	if (fd >= 0)
 		close(fd);
 	for (int number = 1; rest.n; number++)
-		read_line(c, str_cut(&rest, '\n'), number, problems);
+		read_line(c, str_cut_line(&rest), number, problems);
 }
 
 static const char *find_variable(const char *const *environment, const char *name)
@@ -240,8 +237,7 @@ static const char *find_variable(const char *const *environment, const char *nam
 
 enum rc config_load(struct config *c, const char *const *environment, const char *file, struct buf *problems)
 {
-	size_t  before = problems->n;
-	enum rc rc;
+	size_t before = problems->n;
 
 	*c = (struct config){ .file = file ? file : find_variable(environment, CONFIG_FILE_NAME),
 		              .file_origin = file ? FROM_COMMAND_LINE : FROM_ENVIRONMENT };
@@ -250,8 +246,8 @@ enum rc config_load(struct config *c, const char *const *environment, const char
 	if (c->file && *c->file)
 		read_file(c, problems);
 	read_environment(c, environment, problems);
-	rc = config_check(c, problems);
-	return problems->n > before ? RC_INVALID : rc;
+	config_check(c, problems);
+	return problems->n > before ? RC_INVALID : RC_OK;
 }
 
 /* --- checking --- */
@@ -370,12 +366,9 @@ static void check_together(const struct config *c, struct buf *problems)
 		buf_addf(problems, "%s: must begin with https:// or http://\n", config_name(CONFIG_CSP_URL));
 }
 
-enum rc config_check(struct config *c, struct buf *problems)
+void config_check(struct config *c, struct buf *problems)
 {
-	size_t before = problems->n;
-
 	for (int id = 0; id < CONFIG_COUNT; id++)
 		check_one(c, (enum setting)id, problems);
 	check_together(c, problems);
-	return problems->n > before ? RC_INVALID : RC_OK;
 }

@@ -40,8 +40,8 @@ void config_copy(struct config *ret, const struct config *from);
 /* Put a value over what was read; checked by config_check(). */
 void config_set(struct config *c, enum setting id, struct str text, enum config_origin origin);
 
-/* Every value against its kind and limits; called by config_load() and after config_set(). */
-MUST_CHECK enum rc config_check(struct config *c, struct buf *problems);
+/* Every value against its kind and limits, one problem a line; called by config_load() and after config_set(). */
+void config_check(struct config *c, struct buf *problems);
 
 struct str  config_str(const struct config *c, enum setting id);
 const char *config_text(const struct config *c, enum setting id); /* NUL-terminated; NULL when empty */

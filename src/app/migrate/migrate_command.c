@@ -23,7 +23,6 @@
 #include "app/store/store_command.h"
 #include "app/store/stores.h"
 #include "base/arena.h"
-#include "base/attr.h"
 #include "base/clock.h"
 #include "cli/term/args.h"
 #include "cli/term/io.h"
@@ -89,6 +88,15 @@ static enum rc add(struct session *s, void *arg, struct err *e)
 	return count_lessee(s, t, 1, e);
 }
 
+static struct str status_of(const struct record_type *type, const void *record)
+{
+	if (type == &lease_type)
+		return str_from(lease_status_names[((const struct lease *)record)->status]);
+	if (type == &account_type)
+		return str_from(account_status_names[((const struct account *)record)->status]);
+	return str_from(sandbox_state_names[((const struct sandbox *)record)->status]);
+}
+
 static void say(const struct record_type *type, struct str key, struct str status, const char *what, struct str why)
 {
 	printf("%-8s %-40.*s %-20.*s %s%s%.*s\n", type->name, STR_ARG(key), STR_ARG(status), what, why.n ? ": " : "",
@@ -96,11 +104,11 @@ static void say(const struct record_type *type, struct str key, struct str statu
 }
 
 /* why: it is left, and why. */
-static enum rc take(struct migration *m, const struct record_type *type, const void *record, struct str status,
-                    struct str why, struct err *e)
+static enum rc take(struct migration *m, const struct record_type *type, const void *record, struct str why,
+                    struct err *e)
 {
 	struct taking t = { .type = type, .record = record };
-	struct str    key = record_key(type, record);
+	struct str    key = record_key(type, record), status = status_of(type, record);
 	struct err    bad = { 0 };
 	enum rc       rc;
 
@@ -143,11 +151,9 @@ static enum rc from_isb(struct migration *m, struct config *c, const char *accou
 	rc = isb_tables_read(from.client, accounts, leases, clock_now(&clock_real).ms, &a, &t, e);
 	/* The lease first: an account in use whose lease is missing here would have nobody to end it. */
 	for (size_t i = 0; !rc && i < t.lease_count; i++)
-		rc = take(m, &lease_type, &t.leases[i].lease, str_from(lease_status_names[t.leases[i].lease.status]),
-		          t.leases[i].why, e);
+		rc = take(m, &lease_type, &t.leases[i].lease, t.leases[i].why, e);
 	for (size_t i = 0; !rc && i < t.account_count; i++)
-		rc = take(m, &account_type, &t.accounts[i].account,
-		          str_from(account_status_names[t.accounts[i].account.status]), t.accounts[i].why, e);
+		rc = take(m, &account_type, &t.accounts[i].account, t.accounts[i].why, e);
 	app_store_close(&from);
 	return rc;
 }
@@ -163,7 +169,7 @@ static enum rc take_sandboxes(const struct page *page, struct arena *a UNUSED, v
 		struct sandbox box = *(struct sandbox *)page_record(page, &sandbox_type, i);
 
 		box.version = 0; /* it is new here */
-		rc = take(m, &sandbox_type, &box, str_from(sandbox_state_names[box.status]), STR(""), e);
+		rc = take(m, &sandbox_type, &box, STR(""), e);
 	}
 	return rc;
 }
@@ -195,15 +201,6 @@ struct giving {
 	const char               *what;        /* the answer */
 };
 
-static const char *status_of(const struct record_type *type, const void *record)
-{
-	if (type == &lease_type)
-		return lease_status_names[((const struct lease *)record)->status];
-	if (type == &account_type)
-		return account_status_names[((const struct account *)record)->status];
-	return sandbox_state_names[((const struct sandbox *)record)->status];
-}
-
 static enum rc give_back(struct session *s, void *arg, struct err *e)
 {
 	struct giving *g = arg;
@@ -216,7 +213,7 @@ static enum rc give_back(struct session *s, void *arg, struct err *e)
 	if (rc || !is_there)
 		return rc;
 	g->what = "has another status by now, and stays";
-	if (!str_eq(g->status, str_from(status_of(g->type, record))))
+	if (!str_eq(g->status, status_of(g->type, record)))
 		return RC_OK;
 	g->what = "removed";
 	session_delete(s, g->type, g->key);
@@ -263,21 +260,6 @@ static enum rc undo(struct migration *m, const char *path, struct err *e)
 
 /* --- the command --- */
 
-/* The embedded store is opened while nobody else uses it; that it is there already is not asked for. */
-static enum rc open_target(struct migration *m, struct config *c, struct err *e)
-{
-	struct app_sqlite how = { .folder = config_text(c, CONFIG_DATA), .clock = &clock_real, .may_init = true };
-	int               lock_fd; /* kept until the process ends */
-	enum rc           rc;
-
-	if (config_number(c, CONFIG_STORE) == APP_DYNAMODB) {
-		app_open_dynamodb(c, &clock_real, &m->to);
-		return RC_OK;
-	}
-	rc = app_take_folder(how.folder, &lock_fd, e);
-	return rc ? rc : app_open_sqlite(c, &how, &m->to, e);
-}
-
 static enum rc open_notes(struct migration *m, const char *path, struct err *e)
 {
 	if (!path)
@@ -300,7 +282,7 @@ int migrate_command(const struct cli_args *args, struct config *c)
 	fetch_global_init();
 	c->values[CONFIG_STORE_DEADLINE].number = PATIENCE_MS; /* nobody waits on the other end of a connection */
 	if (!rc)
-		rc = open_target(&m, c, &e);
+		rc = app_open_alone(c, &clock_real, &m.to, &e);
 	if (!rc)
 		rc = is_undo                            ? undo(&m, args->operands[0], &e)
 		     : id == CLI_COMMAND_MIGRATE_BROKER ? from_broker(&m, c, args->operands[0], &e)

@@ -39,23 +39,20 @@ enum rc app_look_for_store(const char *folder, bool may_init, struct err *e)
 	const char                      *lock = in_folder(&a, folder, "lock").p;
 	enum rc                          rc = sqlite_file_look(in_folder(&a, folder, STORE_NAME).p, e);
 
-	if (rc == RC_NOT_FOUND) {
-		err_clear(e);
-		if (access(lock, F_OK) == 0)
-			rc = err_set(e, RC_CORRUPT,
-			             "%s/" STORE_NAME
-			             " is missing, but there is its lock: restore a backup (docs/runbook.md), "
-			             "or, for a new store, remove %s",
-			             folder, lock);
-		else if (may_init)
-			rc = RC_OK;
-		else
-			rc = err_set(e, RC_NOT_FOUND,
-			             "there is no store at %s/" STORE_NAME
-			             ": is its disk mounted, is --data right? 'leasehold init' makes a new one",
-			             folder);
-	}
-	return rc;
+	if (rc != RC_NOT_FOUND)
+		return rc;
+	err_clear(e);
+	if (access(lock, F_OK) == 0)
+		return err_set(e, RC_CORRUPT,
+		               "%s/" STORE_NAME " is missing, but there is its lock: restore a backup "
+		               "(docs/runbook.md), or, for a new store, remove %s",
+		               folder, lock);
+	if (may_init)
+		return RC_OK;
+	return err_set(e, RC_NOT_FOUND,
+	               "there is no store at %s/" STORE_NAME
+	               ": is its disk mounted, is --data right? 'leasehold init' makes a new one",
+	               folder);
 }
 
 /* Who may write into the folder may replace the store and everything that is kept beside it. */
@@ -194,6 +191,20 @@ void app_open_dynamodb(const struct config *c, const struct clock *clock, struct
 	options = app_ddb_options(c, ret);
 	options.clock = clock;
 	ret->store = store_dynamodb_open(&options);
+}
+
+enum rc app_open_alone(const struct config *c, const struct clock *clock, struct app_store *ret, struct err *e)
+{
+	struct app_sqlite how = { .folder = config_text(c, CONFIG_DATA), .clock = clock, .may_init = true };
+	int               lock_fd; /* kept until the process ends */
+	enum rc           rc;
+
+	if (config_number(c, CONFIG_STORE) == APP_DYNAMODB) {
+		app_open_dynamodb(c, clock, ret);
+		return RC_OK;
+	}
+	rc = app_take_folder(how.folder, &lock_fd, e);
+	return rc ? rc : app_open_sqlite(c, &how, ret, e);
 }
 
 void app_store_close(struct app_store *s)

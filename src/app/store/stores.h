@@ -5,7 +5,6 @@
 #include "store/dynamodb/dynamodb.h"
 #include "store/sqlite/sqlite.h"
 
-struct arena;
 struct config;
 
 enum app_store_kind { APP_SQLITE, APP_DYNAMODB }; /* in the order of LEASEHOLD_STORE's words */
@@ -44,6 +43,10 @@ struct sqlite_options app_sqlite_options(const struct config *c, const char *fol
                                          struct arena *a);
 void                  app_open_dynamodb(const struct config *c, const struct clock *clock, struct app_store *ret);
 void                  app_store_close(struct app_store *s);
+
+/* The one of the settings, of which an embedded one is taken for this process alone, and made when there is none. */
+MUST_CHECK enum rc app_open_alone(const struct config *c, const struct clock *clock, struct app_store *ret,
+                                  struct err *e);
 
 /* What the dynamodb back end is opened with. The client lives in *s. */
 struct ddb_options app_ddb_options(const struct config *c, struct app_store *s);

@@ -204,7 +204,7 @@ int call_run(struct remote *remote, const struct call *c)
 		return run_list(remote, c);
 	if ((code = prepare(remote, c, &req, &id)) != CLI_EXIT_OK)
 		return code;
-	if (c->is_stream)
+	if (c->is_stream || remote->args->values[CLI_OPTION_CSV])
 		return remote_print_stream(remote, &req);
 	code = remote_call(remote, &req, &answer);
 	answer.id = id;

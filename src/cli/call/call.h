@@ -33,7 +33,7 @@ struct call {
 	bool (*is_routine)(const json_t *item); /* left out of a table, unless --all or a filter is given */
 	int64_t page_most;                      /* the largest limit that the server accepts; 0: 100 */
 
-	bool is_stream; /* the body is printed as it comes, and nothing else */
+	bool is_stream; /* the body is printed as it comes, and nothing else; with --csv always */
 
 	/* What people see of the answer. With --json it is printed as it came. */
 	const struct column *columns;   /* of the table, or lines of details; NULL: all members */

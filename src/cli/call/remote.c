@@ -316,7 +316,6 @@ static int exit_code_of(int status, struct str error_code)
 }
 
 /* What to do about an error, by its code. */
-/* clang-format off */
 static const struct cli_note advices[] = {
 	{ "UNAUTHORIZED", "This server does not know the token. Check LEASEHOLD_TOKEN, BROKER_API_TOKEN, "
 	                  "BROKER_ADMIN_TOKEN or --token-file." },
@@ -332,7 +331,6 @@ static const struct cli_note advices[] = {
 	{ "RATE_LIMIT_EXCEEDED", "Too many requests at once. Try again in a moment." },
 	{ "SERVICE_UNAVAILABLE", "See what the jobs say: leasehold job list" },
 };
-/* clang-format on */
 
 static const char *list_advice(struct remote *remote, struct str noun)
 {

@@ -65,20 +65,10 @@ static bool is_comment(struct str line)
 	return line.n == 0 || line.p[0] == '#';
 }
 
-/* The next line, trimmed, without a carriage return at its end. */
-static struct str cut_line(struct str *rest)
-{
-	struct str line = str_cut(rest, '\n');
-
-	if (line.n && line.p[line.n - 1] == '\r')
-		line.n--;
-	return str_trim(line);
-}
-
 static enum rc check_lines(struct str text, const char *path, struct err *e)
 {
 	for (int number = 1; text.n; number++) {
-		struct str line = cut_line(&text);
+		struct str line = str_trim(str_cut_line(&text));
 
 		if (!is_comment(line) && !memchr(line.p, '=', line.n))
 			return err_set(e, RC_INVALID, "%s line %d: must be KEY=VALUE", path, number);
@@ -150,7 +140,7 @@ struct str settings_from_file(const struct settings *s, const char *name)
 	struct str rest = s->file;
 
 	while (rest.n) {
-		struct str value = cut_line(&rest);
+		struct str value = str_trim(str_cut_line(&rest));
 		struct str key;
 
 		if (is_comment(value))
@@ -189,6 +179,6 @@ enum rc settings_read_line(const char *path, struct arena *a, struct str *ret, s
 	enum rc    rc = settings_read_file(NULL, path, a, &text, e);
 
 	if (!rc)
-		*ret = cut_line(&text);
+		*ret = str_trim(str_cut_line(&text));
 	return rc;
 }

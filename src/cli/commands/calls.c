@@ -89,15 +89,6 @@ static int run_doctor(struct remote *remote)
 	return call_run(remote, &row);
 }
 
-/* The statement of a lease: the server makes CSV of it too. */
-static int run_statement(struct remote *remote)
-{
-	struct call row = call_row(remote);
-
-	row.is_stream = remote->args->values[CLI_OPTION_CSV] != NULL;
-	return call_run(remote, &row);
-}
-
 /* --- details --- */
 
 static const struct column lease_details[] = {
@@ -277,7 +268,7 @@ const struct call calls[CLI_COMMAND__COUNT] = {
 	ROW(LEASE_TERMINATE) = { .run = run_lease_many, POST(PERSON, "/leases/{lease}/terminate"), .body = GIVEN_REASON,
 		.finish = finish_lease_end },
 	ROW(LEASE_WITHDRAW) = { POST(PERSON, "/leases/{lease}/withdraw"), .finish = finish_lease },
-	ROW(LEASE_STATEMENT) = { .run = run_statement, GET(PERSON, "/leases/{lease}/statement"), STATEMENT },
+	ROW(LEASE_STATEMENT) = { GET(PERSON, "/leases/{lease}/statement"), STATEMENT },
 	ROW(LEASE_SPEND) = { GET(PERSON, "/leases/{lease}/spend"), .columns = spend_details,
 		.print = print_spend_rows },
 	ROW(LEASE_EXTEND) = { .run = run_lease_extend, CALL(PERSON, "PATCH", ""), .columns = lease_details },
@@ -465,8 +456,9 @@ const struct call calls[CLI_COMMAND__COUNT] = {
 	ROW(CONFIG_SET) = { .run = run_policy_set },
 	ROW(CONFIG_EDIT) = { .run = run_policy_edit },
 
-	ROW(REPORT_COSTS) = { .run = run_report_costs },
-	ROW(REPORT_STATEMENT) = { .run = run_statement, GET(ADMIN, "/ops/leases/{}/statement"), STATEMENT },
+	ROW(REPORT_COSTS) = { .run = run_report_costs,
+		.query = FIELDS(OPERAND("month"), FILLED("group", GROUP), TEXT("by", BY)) },
+	ROW(REPORT_STATEMENT) = { GET(ADMIN, "/ops/leases/{}/statement"), STATEMENT },
 
 	ROW(PERSON_LIST) = { LIST(ADMIN, "/ops/people", "people"), .has_pages = true,
 		COLUMNS({ "EMAIL", "email", 40 }, { "NAME", "display_name", 24 }, { "ROLES", "roles", 19 },

@@ -12,8 +12,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/attr.h"
-
 enum { MINUTE_MS = 60000, CLASS_SIZE = 30, FORGETFUL_PERCENT = 6, EARLY_BORROWERS = 9 };
 
 const char *const demo_people[DEMO_PEOPLE] = { "astrid", "bruno", "chiara", "dmitri", "elif",  "farid",

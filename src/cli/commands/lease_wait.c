@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/term/progress.h"
 #include "cli/commands/run.h"
 #include "cli/term/show.h"
 
@@ -42,7 +41,7 @@ static void pause_between(const struct remote *remote, const struct wait *w)
 		pause = pause / EAGER_FACTOR + 1;
 	else if (waited > PATIENT_MS)
 		pause *= PATIENT_FACTOR;
-	progress_pause((int)(pause < left ? pause : left));
+	mono_sleep(pause < left ? pause : left);
 }
 
 /* One look. *ret_is_over: the exit code is the last. */

@@ -3,8 +3,6 @@
 
 #include "cli/call/call.h"
 
-struct cli_io;
-
 call_run_fn run_status, run_demo, run_explain;
 call_run_fn run_sandbox_claim, run_sandbox_show, run_sandbox_give_back, run_sandbox_replace, run_sandbox_quarantine,
         run_sandbox_retry_deletion, run_sandbox_bulk_delete;

@@ -11,7 +11,6 @@
  * between two actions, so none is cut off in the middle; then, as at the end of the day, the faults that were set are
  * taken back.
  */
-#include "cli/term/progress.h"
 #include "cli/commands/run.h"
 
 #include <inttypes.h>
@@ -480,7 +479,7 @@ static int measure(struct demo *d)
 	if (code != CLI_EXIT_OK || !first)
 		return code;
 	began = mono_now().ms;
-	progress_pause(LOOK_MS);
+	mono_sleep(LOOK_MS);
 	code = look_at_world(d->remote, &second);
 	d->server_speed = ((second - first) * 1000 + 500) / (mono_now().ms - began);
 	if (d->server_speed < 2)

@@ -38,20 +38,13 @@ static json_t *read_line(struct remote *remote, struct str line, struct str name
 	return row;
 }
 
-static struct str cut_line(struct str *rest)
-{
-	struct str line = str_cut(rest, '\n');
-
-	return line.n && line.p[line.n - 1] == '\r' ? str_of(line.p, line.n - 1) : line;
-}
-
 static json_t *read_csv(struct remote *remote, struct str csv)
 {
-	struct str names = cut_line(&csv);
+	struct str names = str_cut_line(&csv);
 	json_t    *rows = json_array();
 
 	while (csv.n) {
-		struct str line = cut_line(&csv);
+		struct str line = str_cut_line(&csv);
 
 		if (line.n)
 			(void)json_array_append_new(rows,
@@ -106,22 +99,19 @@ static void sort_by_cost(struct remote *remote, json_t *rows)
 
 int run_report_costs(struct remote *remote)
 {
-	struct str                  month = str_from(remote->args->operands[0]);
 	const char                 *by = remote->args->values[CLI_OPTION_BY];
-	struct str                  group = str_from(remote->args->values[CLI_OPTION_GROUP]);
-	struct str                  path;
 	size_t                      table = 0;
 	struct remote_request       req = { .method = "GET",
 		                            .scope = REMOTE_ADMIN,
 		                            .accept = "Accept: text/csv, application/json",
 		                            .waiting_for = "the costs are being added up" };
-	struct str                  number = month, year = str_cut(&number, '-');
+	struct str                  number = str_from(remote->args->operands[0]), year = str_cut(&number, '-');
 	struct fetch_reply          reply;
 	struct err                  e = { 0 };
 	int64_t                     ignored;
 	CLEANUP(json_freep) json_t *rows = NULL;
 
-	if (month.n != 7 || year.n != 4 || !str_to_int(year, 1970, 9999, &ignored) ||
+	if (number.n != 2 || year.n != 4 || !str_to_int(year, 1970, 9999, &ignored) ||
 	    !str_to_int(number, 1, 12, &ignored))
 		return remote_misused(remote, "MONTH must be one such as 2026-10");
 	while (by && table < ARRAY_LEN(cost_tables) && !str_eq(str_from(by), str_from(cost_tables[table].by)))
@@ -130,13 +120,9 @@ int run_report_costs(struct remote *remote)
 		return remote_misused(remote, "--by must be group, owner, template, lease or day");
 	if (lease_is_mere_person(remote))
 		req.scope = REMOTE_PERSON;
-	path = compose_path(remote,
-	                    req.scope == REMOTE_PERSON ? "/reports/costs?month={}" : "/ops/reports/costs?month={}",
-	                    month);
-	if (group.n)
-		path = str_format(&remote->arena, "%.*s%.*s", STR_ARG(path),
-		                  STR_ARG(compose_path(remote, "&group={}", group)));
-	req.path = table ? str_format(&remote->arena, "%.*s&by=%s", STR_ARG(path), by) : path;
+	if (compose_query(remote, req.scope == REMOTE_PERSON ? STR("/reports/costs") : STR("/ops/reports/costs"),
+	                  call_row(remote).query, false, 0, STR(""), &req.path, &e))
+		return remote_fail(remote, &e);
 	if (!remote->is_json && !remote->io->is_out_terminal)
 		return remote_print_stream(remote, &req);
 	if (remote_send(remote, &req, &reply, &e))

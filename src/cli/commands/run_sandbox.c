@@ -5,7 +5,6 @@
  * A claim that waits is one request for as long as the server holds it, because a second one would go to the end of the
  * line. When the server holds it for less time than --wait says, the claim is repeated until the time is up.
  */
-#include "cli/term/progress.h"
 #include "cli/commands/run.h"
 
 #include <stdio.h>
@@ -55,7 +54,7 @@ enum rc claim_sandbox(struct remote *remote, enum remote_scope scope, struct str
 			pause = 0;
 		else if (!str_to_int(fetch_header(ret, "Retry-After"), 1, RETRY_MAX_SEC, &pause))
 			pause = DEFAULT_RETRY_SEC; /* the server did not hold the claim for even a second */
-		progress_pause((int)(pause * 1000 < left ? pause * 1000 : left));
+		mono_sleep(pause * 1000 < left ? pause * 1000 : left);
 		left = deadline - mono_now().ms;
 	} while (left > 0);
 	return RC_OK;

@@ -13,7 +13,6 @@
  * continues after the last event seen; the server sends an id at the beginning, so this works before the first event
  * too. It ends only when the server has never answered, refuses, or stays away for PATIENCE_MS.
  */
-#include "cli/term/progress.h"
 #include "cli/commands/run.h"
 
 #include <inttypes.h>
@@ -72,7 +71,7 @@ static int wait_for_end(struct remote *remote, struct str name)
 			fprintf(remote->io->err, "\rthe job is running ... %" PRId64 " s",
 			        (mono_now().ms - started) / 1000);
 		fflush(remote->io->err);
-		progress_pause(remote->io->poll_ms);
+		mono_sleep(remote->io->poll_ms);
 		if (remote->io->is_err_terminal)
 			fputs("\r\033[K", remote->io->err);
 	}
@@ -399,7 +398,7 @@ static int watch(struct watch *w)
 		}
 		if (!has_answered || !may_retry || mono_now().ms - heard_ms > PATIENCE_MS)
 			return rc ? remote_fail(remote, &e) : remote_refused(remote, &reply);
-		progress_pause(remote->io->poll_ms);
+		mono_sleep(remote->io->poll_ms);
 	}
 }
 

@@ -17,10 +17,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cli/term/args.h"
 #include "cli/term/io.h"
@@ -30,14 +30,13 @@ enum { SECONDS_DEFAULT = 2, SECONDS_MAX = 3600, ROWS = 24, COLUMNS = 80, PICTURE
 static void *count_seconds(void *arg)
 {
 	struct progress *p = arg;
-	struct timespec  next;
+	int64_t          next_ms = mono_now().ms;
 	bool             is_drawn = false;
 
-	clock_gettime(CLOCK_MONOTONIC, &next);
 	pthread_mutex_lock(&p->lock);
 	for (int seconds = 1; !p->is_over; seconds++) {
-		next.tv_sec++;
-		while (!p->is_over && pthread_cond_timedwait(&p->ended, &p->lock, &next) == 0)
+		next_ms += 1000;
+		while (!p->is_over && cond_wait_until(&p->ended, &p->lock, next_ms))
 			;
 		if (p->is_over)
 			break;
@@ -54,16 +53,11 @@ static void *count_seconds(void *arg)
 
 void progress_start(struct progress *p, const struct cli_io *io, const char *text)
 {
-	pthread_condattr_t monotonic;
-
 	*p = (struct progress){ .io = io, .text = text };
 	if (!io->is_err_terminal)
 		return;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->ended, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init(&p->ended);
 	p->is_shown = pthread_create(&p->thread, NULL, count_seconds, p) == 0;
 }
 
@@ -80,13 +74,6 @@ void progress_stop(struct progress *p)
 		pthread_mutex_destroy(&p->lock);
 		pthread_cond_destroy(&p->ended);
 	}
-}
-
-void progress_pause(int ms)
-{
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
-
-	(void)nanosleep(&t, NULL); /* shorter is fine: the caller looks at the clock */
 }
 
 /* --- over and over --- */
@@ -213,6 +200,6 @@ int refresh_run(const struct cli_io *io, const struct cli_args *args, refresh_fn
 		free(r.err);
 		if (is_over)
 			return r.code;
-		progress_pause((int)seconds * 1000);
+		mono_sleep(seconds * 1000);
 	}
 }

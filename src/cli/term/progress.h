@@ -22,9 +22,6 @@ void progress_start(struct progress *p, const struct cli_io *io, const char *tex
 /* Takes the line away. */
 void progress_stop(struct progress *p);
 
-/* Wait a little before looking again. */
-void progress_pause(int ms);
-
 typedef int refresh_fn(const struct cli_io *io, const struct cli_args *args);
 
 /* Run `once` every --watch seconds until Ctrl-C, which is exit code 0. On a terminal each round is drawn over the one

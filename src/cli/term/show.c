@@ -94,16 +94,13 @@ void table_drop(struct table *t, size_t column)
 
 void table_fit(struct table *t, const size_t *least, size_t most)
 {
-	size_t widths[TABLE_COLUMNS_MAX] = { 0 }, fitting[TABLE_COLUMNS_MAX], sum = 2 * (t->columns - 1);
+	size_t widths[TABLE_COLUMNS_MAX] = { 0 }, fitting[TABLE_COLUMNS_MAX], sum = table_least(t, least);
 
 	measure(t, widths);
-	for (size_t i = 0; i < t->columns; i++) {
-		fitting[i] = shorter(least[i], widths[i]);
-		sum += fitting[i];
-	}
 	for (size_t i = 0; i < t->columns; i++) { /* what is left goes to the first that can use it */
 		size_t more = sum < most ? most - sum : 0;
 
+		fitting[i] = shorter(least[i], widths[i]);
 		more = more < widths[i] - fitting[i] ? more : widths[i] - fitting[i];
 		fitting[i] += more;
 		sum += more;

@@ -50,13 +50,14 @@ static const char api_headers[] = "X-Frame-Options: DENY\r\n"
                                   "X-Permitted-Cross-Domain-Policies: none\r\n"
                                   "Cache-Control: no-store, no-cache\r\n";
 
+bool path_is_below(struct str path, struct str folder)
+{
+	return folder.n && str_starts_with(path, folder) && (path.n == folder.n || path.p[folder.n] == '/');
+}
+
 bool api_is_under(const struct api *a, struct str path)
 {
-	struct str base = a->options.base_path;
-
-	if (base.n && str_starts_with(path, base) && (path.n == base.n || path.p[base.n] == '/'))
-		return false;
-	return str_eq(path, STR("/api")) || str_starts_with(path, STR("/api/"));
+	return !path_is_below(path, a->options.base_path) && path_is_below(path, STR("/api"));
 }
 
 static void add_cors(struct request *r)
@@ -211,12 +212,18 @@ void reply_send(struct request *r, int status)
 		answer_send(r, status, "application/json", buf_str(&r->api->scratch), "");
 }
 
+void reply_members(struct request *r, int status, const struct json_member *members, size_t count)
+{
+	struct json_out o = reply_begin(r);
+
+	json_put_members(&o, members, count);
+	reply_send(r, status);
+}
+
 static void write_error(struct buf *b, const char *code, const char *message, const char *request_id,
                         int64_t retry_after)
 {
-	struct json_out o = JSON_OUT(b);
-
-	JSON_PUT(&o, member_object(NULL), member_object("error"), member_word("code", code),
+	JSON_PUT(&JSON_OUT(b), member_object(NULL), member_object("error"), member_word("code", code),
 	         member_word("message", message), member_word("request_id", request_id),
 	         member_if(retry_after > 0, member_int("retry_after", retry_after)), member_end(), member_end());
 }
@@ -224,9 +231,7 @@ static void write_error(struct buf *b, const char *code, const char *message, co
 /* Of the instance contract: camel case, details, the time. */
 static void write_tenant_error(struct request *r, const struct err *e, const char *message)
 {
-	struct json_out o = JSON_OUT(&r->api->scratch);
-
-	JSON_PUT(&o, member_object(NULL), member_object("error"),
+	JSON_PUT(&JSON_OUT(&r->api->scratch), member_object(NULL), member_object("error"),
 	         member_word("code", e->rc == RC_LIMITED ? "RATE_LIMITED" : err_code(e)),
 	         member_word("message", message), member_raw("details", r->details.n ? r->details : STR("null")),
 	         member_word("documentationUrl", "docs/instances.md#errors"), member_end(),

@@ -44,6 +44,9 @@ struct api_route {
 extern const struct api_route api_routes[];
 extern const size_t           api_route_count;
 
+/* Is it this folder, which may be empty, or something in it? */
+bool path_is_below(struct str path, struct str folder);
+
 /* Is this a path of /api? Its answers have an envelope and headers of their own. */
 bool api_is_under(const struct api *a, struct str path);
 
@@ -291,6 +294,10 @@ void request_prefer(const struct request *r, int64_t *ret_wait_sec, bool *ret_is
 /* Begin a JSON reply in the api's own buffer, fill it, send it: all within one call from the loop. */
 struct json_out reply_begin(struct request *r);
 void            reply_send(struct request *r, int status);
+
+/* The whole of a small one: REPLY(r, 200, member_word("status", "running"), ...). */
+#define REPLY(r, status, ...) reply_members((r), (status), JSON_MEMBERS(__VA_ARGS__))
+void reply_members(struct request *r, int status, const struct json_member *members, size_t count);
 
 /* Full path of a route, with the base path put in. */
 struct str route_path(const struct api_route *route, struct str base, struct arena *a);

@@ -64,11 +64,8 @@ enum rc ops_read_word(struct request *r, const char *name, const char *const *wo
 	struct str text;
 	enum rc    rc = request_query(r, name, &text, e);
 
-	*ret = -1;
-	for (int i = 0; !rc && i < count; i++)
-		if (str_eq(text, str_from(words[i])))
-			*ret = i;
-	if (!rc && text.n && *ret < 0)
+	*ret = rc || !text.n ? -1 : str_word(text, words, count);
+	if (*ret == count)
 		rc = err_set(e, RC_INVALID, "%s must be %s, not '%.*s'", name, must, STR_ARG(text));
 	return rc;
 }

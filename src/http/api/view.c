@@ -50,13 +50,8 @@ bool request_failed(struct request *r)
 
 void view_done(struct request *r)
 {
-	struct json_out o;
-
-	if (request_failed(r))
-		return;
-	o = reply_begin(r);
-	json_put_str(&o, "status", STR("success"));
-	reply_send(r, 200);
+	if (!request_failed(r))
+		REPLY(r, 200, member_word("status", "success"));
 }
 
 void view_reply(struct request *r, int status, put_fn *put, const void *thing)
@@ -64,9 +59,7 @@ void view_reply(struct request *r, int status, put_fn *put, const void *thing)
 	struct json_out o;
 
 	if (!put) {
-		o = reply_begin(r);
-		JSON_PUT(&o, member_word("status", "success"), member_text("data", STR("")));
-		reply_send(r, 200);
+		REPLY(r, 200, member_word("status", "success"), member_text("data", STR("")));
 		return;
 	}
 	o = begin(r);
@@ -95,18 +88,6 @@ void view_submit(struct request *r, txn_fn *run, void *arg, enum view_access acc
 
 /* --- lists --- */
 
-void view_put_all(struct request *r, struct json_out *o, const char *name, const void *things, size_t size,
-                  size_t count, put_fn *put)
-{
-	json_put_array(o, name);
-	for (size_t i = 0; i < count; i++) {
-		json_open_object(o);
-		put(o, r, (const char *)things + i * size);
-		json_close_object(o);
-	}
-	json_close_array(o);
-}
-
 static void put_list(struct request *r, struct json_out *o, const struct listing *v, const void *things, size_t size,
                      size_t count, struct str next)
 {
@@ -129,6 +110,12 @@ static void put_list(struct request *r, struct json_out *o, const struct listing
 	else if (v->name)
 		JSON_PUT(o, member_int("count", shown),
 		         member_text("cursor", next.n ? cursor_wrap(&r->call->arena, v->name, next) : next));
+}
+
+void view_put_all(struct request *r, struct json_out *o, const char *name, const void *things, size_t size,
+                  size_t count, put_fn *put)
+{
+	put_list(r, o, &(struct listing){ name, .put = put }, things, size, count, STR(""));
 }
 
 void view_put_list(struct request *r, struct json_out *o, const struct listing *v, const struct page *page)

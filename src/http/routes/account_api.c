@@ -155,12 +155,11 @@ HANDLER(account_eject, submit_account(r, account_eject, false, view_done))
 
 void handle_account_clean(struct request *r)
 {
+	struct problems      p = { .arena = &r->call->arena };
 	struct account_call *c = account_call_new(r);
-	struct problems      p = { 0 };
 
 	if (!c)
 		return;
-	p.arena = &r->call->arena;
 	c->restarts_rest = str_eq(page_query(r, "restartRest", &p), STR("true"));
 	if (p.count)
 		request_fail_all(r, 400, &p);

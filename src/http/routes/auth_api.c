@@ -76,10 +76,7 @@ static void redirect(struct request *r, struct str url)
 /* error: of the provider, may be empty. */
 static void reply_message(struct request *r, int status, const char *message, struct str error)
 {
-	struct json_out o = reply_begin(r);
-
-	JSON_PUT(&o, member_word("message", message), member_if_any(member_str("error", error)));
-	reply_send(r, status);
+	REPLY(r, status, member_word("message", message), member_if_any(member_str("error", error)));
 }
 
 /* False: it has been answered. */

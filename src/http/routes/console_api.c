@@ -101,17 +101,13 @@ static const struct console_file *find_asset(struct str path)
 	return str_eq(rest, STR("index.html")) ? NULL : find_file(rest);
 }
 
-static bool is_below(struct str path, struct str folder)
-{
-	return folder.n && str_starts_with(path, folder) && (path.n == folder.n || path.p[folder.n] == '/');
-}
-
 /* A path that the console's own router may know. */
 static bool is_page(const struct request *r)
 {
 	struct str path = r->call->req.path;
 
-	if (is_below(path, STR("/api")) || is_below(path, STR("/assets")) || is_below(path, r->api->options.base_path))
+	if (path_is_below(path, STR("/api")) || path_is_below(path, STR("/assets")) ||
+	    path_is_below(path, r->api->options.base_path))
 		return false;
 	return !memchr(path.p, '.', path.n) && console_is_wanted(r);
 }

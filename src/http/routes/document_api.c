@@ -37,6 +37,7 @@ enum {
 struct document_work {
 	struct document_call call; /* first: the transactions' argument */
 	bool                 has_version;
+	bool                 is_check;
 };
 
 /* --- writing --- */
@@ -152,16 +153,22 @@ static struct document_work *work_new(struct request *r, enum document_kind kind
 
 static void reply_document(struct request *r)
 {
-	const struct document_call *c = r->arg;
+	const struct document_work *w = r->arg;
+	const struct document_call *c = &w->call;
 	struct json_out             o;
 
 	if (request_failed(r))
 		return;
 	o = begin_reply(r, c);
-	JSON_PUT(&o, member_text("edited_by", c->document.edited_by), member_sec("edited_at", c->document.edited_ms),
-	         member_str("text", c->document.text), member_object("values"));
-	policy_write_json(c->kind, &c->policy, &o);
-	json_close_object(&o);
+	if (w->is_check) {
+		json_put_bool(&o, "ok", c->problems.count == 0);
+	} else {
+		JSON_PUT(&o, member_text("edited_by", c->document.edited_by),
+		         member_sec("edited_at", c->document.edited_ms), member_str("text", c->document.text),
+		         member_object("values"));
+		policy_write_json(c->kind, &c->policy, &o);
+		json_close_object(&o);
+	}
 	put_problems(&o, r, &c->problems);
 	policy_changes_write(&c->changes, "changes", &o);
 	reply_send(r, 200);
@@ -172,28 +179,17 @@ static void show(struct request *r, enum document_kind kind)
 	request_submit(r, document_get, work_new(r, kind), true, reply_document);
 }
 
-static void on_checked(struct request *r)
-{
-	const struct document_call *c = r->arg;
-	struct json_out             o;
-
-	if (request_failed(r))
-		return;
-	o = begin_reply(r, c);
-	json_put_bool(&o, "ok", c->problems.count == 0);
-	put_problems(&o, r, &c->problems);
-	policy_changes_write(&c->changes, "changes", &o);
-	reply_send(r, 200);
-}
-
 static void submit_check(struct request *r)
 {
-	request_submit(r, document_check, r->arg, true, on_checked);
+	request_submit(r, document_check, r->arg, true, reply_document);
 }
 
 static void check(struct request *r, enum document_kind kind)
 {
-	blocking_start(r, BLOCKING_DOCUMENT, read_body, submit_check, work_new(r, kind));
+	struct document_work *w = work_new(r, kind);
+
+	w->is_check = true;
+	blocking_start(r, BLOCKING_DOCUMENT, read_body, submit_check, w);
 }
 
 /* In force here immediately; other nodes see it at their next refresh. */

@@ -16,17 +16,13 @@
 static void on_explained(struct request *r)
 {
 	const struct explain *x = r->arg;
-	struct json_out       o;
 
 	if (request_failed(r))
 		return;
-	if (!x->by) {
+	if (x->by)
+		REPLY(r, 200, member_word("status", "success"), member_raw("data", x->json));
+	else
 		request_reply_as(r, 200, "application/json", x->json);
-		return;
-	}
-	o = reply_begin(r);
-	JSON_PUT(&o, member_word("status", "success"), member_raw("data", x->json));
-	reply_send(r, 200);
 }
 
 /* by: NULL for an operator. */

@@ -215,14 +215,9 @@ static void reply_page(struct request *r)
 		return;
 	next = p->page->next.n ? cursor_wrap(&r->call->arena, p->name, p->page->next) : STR("");
 	o = reply_begin(r);
-	json_put_array(&o, "items");
-	for (size_t i = 0; i < p->page->count; i++) {
-		json_open_object(&o);
-		p->put(&o, r, page_record(p->page, p->type, i));
-		json_close_object(&o);
-	}
-	JSON_PUT(&o, member_list_end(), member_int("count", (int64_t)p->page->count),
-	         member_bool("moreAvailable", next.n > 0), member_text("nextToken", next), member_object("_links"));
+	view_put_all(r, &o, "items", p->page->records, p->type->size, p->page->count, p->put);
+	JSON_PUT(&o, member_int("count", (int64_t)p->page->count), member_bool("moreAvailable", next.n > 0),
+	         member_text("nextToken", next), member_object("_links"));
 	put_href(r, &o, p, "self", p->start);
 	if (next.n)
 		put_href(r, &o, p, "next", next);

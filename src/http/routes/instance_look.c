@@ -214,13 +214,10 @@ static enum rc get_secret(struct request *r, void *arg, struct err *e)
 static void answer_secret(struct request *r)
 {
 	const struct look *l = r->arg;
-	struct json_out    o;
 
 	request_header(r, "Cache-Control", "no-store");
-	o = reply_begin(r);
-	JSON_PUT(&o, member_str("instanceId", l->call->instance.id), member_str("user", l->user),
-	         member_str("password", l->password), member_text("endpoint", l->call->instance.endpoint));
-	reply_send(r, 200);
+	REPLY(r, 200, member_str("instanceId", l->call->instance.id), member_str("user", l->user),
+	      member_str("password", l->password), member_text("endpoint", l->call->instance.endpoint));
 }
 
 HANDLER(instance_secret, start(r, look_new(r), instance_note_secret, false, get_secret, answer_secret))

@@ -38,12 +38,8 @@ static struct request *take_request(struct job_call *c)
 
 static void reply_running(struct job_call *c)
 {
-	struct request *r = take_request(c);
-	struct json_out o = reply_begin(r);
-
-	JSON_PUT(&o, member_word("status", "running"), member_word("job", jobs_name(c->job.id)),
-	         member_if(c->job.is_joined, member_bool("joined", true)));
-	reply_send(r, 202);
+	REPLY(take_request(c), 202, member_word("status", "running"), member_word("job", jobs_name(c->job.id)),
+	      member_if(c->job.is_joined, member_bool("joined", true)));
 }
 
 /* With the figures of the pass, which are a flat JSON object. */

@@ -187,12 +187,10 @@ HANDLER(node_list, view_list(r, &nodes))
 void handle_clock_show(struct request *r)
 {
 	const struct clock *clock = kernel_options(r->api->options.kernel)->clock;
-	int64_t         now_ms = clock_now(clock).ms, differs_ms = clock->steady ? steady_differs_ms(clock->steady) : 0;
-	struct json_out o = reply_begin(r);
+	int64_t now_ms = clock_now(clock).ms, differs_ms = clock->steady ? steady_differs_ms(clock->steady) : 0;
 
-	JSON_PUT(&o, member_sec("server_at", now_ms), member_sec("machine_at", now_ms + differs_ms),
-	         member_int("differs_sec", differs_ms / 1000));
-	reply_send(r, 200);
+	REPLY(r, 200, member_sec("server_at", now_ms), member_sec("machine_at", now_ms + differs_ms),
+	      member_int("differs_sec", differs_ms / 1000));
 }
 
 struct clock_action {

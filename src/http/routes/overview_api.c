@@ -14,12 +14,12 @@
 
 enum { OVERVIEW_FRESH_MS = 1000, STEP_SEC = CLAIM_STATS_STEP_MS / 1000, MINUTE_STEPS = 60 / STEP_SEC, FINE_STEPS = 90 };
 
-static void put_ms(struct json_out *o, const char *name, double ms)
+/* To a hundredth of a millisecond; null when there were no claims. */
+static struct json_member member_p99(const struct claim_counts *c)
 {
-	if (ms < 0)
-		json_put_null(o, name);
-	else
-		json_put_real(o, name, (double)(int64_t)(ms * 100 + 0.5) / 100);
+	double ms = claim_stats_p99_ms(c);
+
+	return ms < 0 ? member_raw("p99_ms", STR("")) : member_micro("p99_ms", (int64_t)(ms * 100 + 0.5) * 10000);
 }
 
 static void put_counts(struct json_out *o, const char *name, const char *const *names, const int64_t *counts, int n)
@@ -39,9 +39,8 @@ static void put_line(struct json_out *o, const struct api *a, int64_t now_ms)
 
 	JSON_PUT(o, member_object("line"), member_int("waiting", waiting),
 	         estimate < 0 ? member_raw("estimate_sec", STR("")) : member_int("estimate_sec", estimate),
-	         member_end(), member_object("claims"), member_int("per_minute", (int64_t)c.granted + c.refused));
-	put_ms(o, "p99_ms", claim_stats_p99_ms(&c));
-	JSON_PUT(o, member_bool("paused", atomic_load(&a->options.lending->is_paused)), member_end());
+	         member_end(), member_object("claims"), member_int("per_minute", (int64_t)c.granted + c.refused),
+	         member_p99(&c), member_bool("paused", atomic_load(&a->options.lending->is_paused)), member_end());
 }
 
 /* By the minute, but in finer steps at first, so that there is something to see soon after the start. Only steps that
@@ -59,9 +58,7 @@ static void put_series(struct json_out *o, const struct claim_stats *t, int64_t 
 		struct claim_counts c = claim_stats_sum(t, step, each);
 
 		JSON_PUT(o, member_object(NULL), member_int("at", step * STEP_SEC), member_int("granted", c.granted),
-		         member_int("refused", c.refused));
-		put_ms(o, "p99_ms", claim_stats_p99_ms(&c));
-		json_close_object(o);
+		         member_int("refused", c.refused), member_p99(&c), member_end());
 	}
 	json_close_array(o);
 }

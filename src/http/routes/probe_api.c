@@ -20,24 +20,19 @@ enum { METRICS_MAX = 4 * 1024 * 1024 };
 
 void handle_health(struct request *r)
 {
-	struct json_out o = reply_begin(r);
-
-	JSON_PUT(&o, member_word("status", r->api->is_leaving ? "leaving" : "healthy"),
-	         member_sec("timestamp", clock_now(&clock_real).ms));
-	reply_send(r, r->api->is_leaving ? 503 : 200);
+	REPLY(r, r->api->is_leaving ? 503 : 200, member_word("status", r->api->is_leaving ? "leaving" : "healthy"),
+	      member_sec("timestamp", clock_now(&clock_real).ms));
 }
 
 static void reply_ready(struct request *r, const struct err *e)
 {
-	bool            is_paused = atomic_load(&r->api->options.lending->is_paused);
-	struct json_out o = reply_begin(r);
+	bool is_paused = atomic_load(&r->api->options.lending->is_paused);
 
 	/* A node with paused claims is ready: it serves operators, and tracks that hold a sandbox. */
-	JSON_PUT(&o, member_word("status", e->rc ? "not_ready" : "ready"),
-	         member_sec("timestamp", clock_now(&clock_real).ms), member_object("checks"),
-	         member_word("store", e->rc ? e->msg : "ok"), member_word("claims", is_paused ? "paused" : "ok"),
-	         member_end());
-	reply_send(r, e->rc ? 503 : 200);
+	REPLY(r, e->rc ? 503 : 200, member_word("status", e->rc ? "not_ready" : "ready"),
+	      member_sec("timestamp", clock_now(&clock_real).ms), member_object("checks"),
+	      member_word("store", e->rc ? e->msg : "ok"), member_word("claims", is_paused ? "paused" : "ok"),
+	      member_end());
 }
 
 static void on_probed(struct request *r)
@@ -139,19 +134,14 @@ HANDLER(openapi, request_reply_as(r, 200, "application/json", r->api->options.op
 /* Browsers get the console, with a token in the query after a sign-in. Programs learn where the description is. */
 void handle_root(struct request *r)
 {
-	struct json_out o;
-
 	if (console_is_wanted(r)) {
 		console_answer_page(r);
 		return;
 	}
-	o = reply_begin(r);
-	JSON_PUT(&o, member_word("service", "leasehold"), member_word("version", LEASEHOLD_VERSION),
-	         member_str("docs",
-	                    str_format(&r->call->arena, "%.*s/openapi.json", STR_ARG(r->api->options.base_path))),
-	         member_bool("simulated", r->api->options.world != NULL),
-	         member_bool("instances", r->api->options.instances != NULL),
-	         member_text("notice", r->api->options.notice));
 	request_header(r, "Vary", "Accept");
-	reply_send(r, 200);
+	REPLY(r, 200, member_word("service", "leasehold"), member_word("version", LEASEHOLD_VERSION),
+	      member_str("docs", str_format(&r->call->arena, "%.*s/openapi.json", STR_ARG(r->api->options.base_path))),
+	      member_bool("simulated", r->api->options.world != NULL),
+	      member_bool("instances", r->api->options.instances != NULL),
+	      member_text("notice", r->api->options.notice));
 }

@@ -217,14 +217,12 @@ struct sim_body {
 	void (*read)(struct request *r, const json_t *body, struct sim_work *w, struct mistakes *p);
 };
 
-/* clang-format off */
 static const struct sim_body bodies[] = {
 	[SET_FAULTS] = { "like {\"faults\": [{\"fault\": \"throttle\", \"per_mille\": 100}]}", "faults", read_rules },
 	[ADD_ACCOUNTS] = { "like {\"count\": 10}", "count", read_count },
 	[MOVE_ACCOUNT] = { "like {\"from\": \"Active\", \"to\": \"Exit\"}", "from to", read_move },
 	[SET_RATE] = { "like {\"usd_per_hour\": 1.25}", "usd_per_hour", read_rate },
 };
-/* clang-format on */
 
 static enum rc read_body(struct request *r, const struct sim_body *b, struct sim_work *w, struct err *e)
 {
