@@ -108,14 +108,9 @@ static enum rc note_issued(struct session *s, void *arg, struct err *e)
 
 static enum rc remove_record(struct session *s, void *arg, struct err *e)
 {
-	struct noting    *n = arg;
-	struct aws_secret known;
-	bool              is_there;
-	enum rc           rc = session_find(s, &aws_secret_type, n->secret.account_id, &known, &is_there, e);
+	const struct noting *n = arg;
 
-	if (!rc && is_there)
-		session_delete(s, &aws_secret_type, n->secret.account_id);
-	return rc;
+	return session_drop(s, &aws_secret_type, n->secret.account_id, NULL, e);
 }
 
 static enum rc read_record(struct aws_credential_store *c, struct str account_id, struct arena *a, struct noting *ret,

@@ -117,12 +117,19 @@ static enum rc issue(struct credentials *base, const struct cloud_secret *x, str
 	return sim_call(c, WORLD_ISSUE, apply_issue, &i, NULL, e);
 }
 
+static enum rc drop_secret(struct session *s, void *arg, struct err *e)
+{
+	const struct str *account_id = arg;
+
+	return session_drop(s, &sim_secret_type, *account_id, NULL, e);
+}
+
 static enum rc withdraw(struct credentials *base, struct str account_id, struct err *e)
 {
 	struct sim_cloud *c = CONTAINER_OF(base, struct sim_cloud, credentials);
 	enum rc           rc = sim_check_account(account_id, e);
 
-	return rc ? rc : sim_remove(c, WORLD_WITHDRAW, &sim_secret_type, account_id, e);
+	return rc ? rc : sim_call(c, WORLD_WITHDRAW, drop_secret, &account_id, NULL, e);
 }
 
 static enum rc read_secret(struct session *s, void *arg, struct err *e)

@@ -39,34 +39,6 @@ enum rc sim_call(struct sim_cloud *c, enum world_call call, txn_fn *run, void *a
 	return sim_call_of(c, (struct sim_about){ call, 0 }, run, arg, a, e);
 }
 
-enum rc sim_drop(struct session *s, const struct record_type *type, struct str key, bool *ret_was_there, struct err *e)
-{
-	enum rc rc = session_find(s, type, key, arena_alloc(session_arena(s), type->size), ret_was_there, e);
-
-	if (!rc && *ret_was_there)
-		session_delete(s, type, key);
-	return rc;
-}
-
-struct removal {
-	const struct record_type *type;
-	struct str                key;
-};
-
-static enum rc remove_record(struct session *s, void *arg, struct err *e)
-{
-	const struct removal *r = arg;
-	bool                  was_there;
-
-	return sim_drop(s, r->type, r->key, &was_there, e);
-}
-
-enum rc sim_remove(struct sim_cloud *c, enum world_call call, const struct record_type *type, struct str key,
-                   struct err *e)
-{
-	return sim_call(c, call, remove_record, &(struct removal){ type, key }, NULL, e);
-}
-
 enum rc sim_read_page(struct session *s, void *arg, struct err *e)
 {
 	struct sim_listing *l = arg;
