@@ -149,8 +149,8 @@ enum rc local_archive(struct instance_driver *d, struct str tenant, struct str n
 {
 	struct local *l = local_of(d);
 	struct str folder = archive_folder(l, tenant, name, "", a), manifest = str_format(a, "%s/" MANIFEST, folder.p);
-	struct site *s;
-	enum rc      rc = check_name(name, e);
+	CLEANUP(site_leavep) struct site *s = NULL;
+	enum rc                           rc = check_name(name, e);
 
 	if (rc || (rc = site_enter(l, tenant, false, &s, e)))
 		return rc;
@@ -159,7 +159,6 @@ enum rc local_archive(struct instance_driver *d, struct str tenant, struct str n
 		rc = make(l, s, name, folder, e);
 	if (!rc)
 		rc = file_read(manifest.p, MANIFEST_MAX, a, ret_outputs, e);
-	site_leave(s);
 	return err_wrap(e, rc, "archive of tenant %s", s->tenant);
 }
 
@@ -215,39 +214,34 @@ static enum rc unpack_files(struct local *l, struct site *s, const char *folder,
 
 enum rc local_restore(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	struct local                    *l = local_of(d);
-	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct str                       folder = archive_folder(l, tenant, name, "", &a);
-	struct site                     *s;
-	enum rc                          rc = check_name(name, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(arena_fini) struct arena  a = { 0 };
+	CLEANUP(site_leavep) struct site *s = NULL;
+	struct str                        folder = archive_folder(l, tenant, name, "", &a);
+	enum rc                           rc = check_name(name, e);
 
-	if (!rc && !(rc = site_enter(l, tenant, false, &s, e))) {
-		if (access(str_format(&a, "%s/" MANIFEST, folder.p).p, F_OK) != 0)
-			rc = err_set(e, RC_NOT_FOUND, "tenant %.*s has no archive %.*s", STR_ARG(tenant),
-			             STR_ARG(name));
-		if (!rc && !(rc = site_needs(s, INSTANCE_DATABASE, e)) && !(rc = site_needs(s, INSTANCE_STORAGE, e)) &&
-		    !(rc = site_needs(s, INSTANCE_SECRET, e)) && !(rc = unpack_database(l, s, folder.p, e)) &&
-		    !(rc = unpack_files(l, s, folder.p, e)) && !(rc = site_set_installed(l, s, true, e)) &&
-		    s->instance[INSTANCE_WORKERS][0])
-			rc = site_install(l, s, &(struct instance_spec){ .organization = tenant }, true, e);
-		site_leave(s);
-	}
-	return rc;
+	if (rc || (rc = site_enter(l, tenant, false, &s, e)))
+		return rc;
+	if (access(str_format(&a, "%s/" MANIFEST, folder.p).p, F_OK) != 0)
+		return err_set(e, RC_NOT_FOUND, "tenant %.*s has no archive %.*s", STR_ARG(tenant), STR_ARG(name));
+	if ((rc = site_needs(s, INSTANCE_DATABASE, e)) || (rc = site_needs(s, INSTANCE_STORAGE, e)) ||
+	    (rc = site_needs(s, INSTANCE_SECRET, e)) || (rc = unpack_database(l, s, folder.p, e)) ||
+	    (rc = unpack_files(l, s, folder.p, e)) || (rc = site_set_installed(l, s, true, e)) ||
+	    !s->instance[INSTANCE_WORKERS][0])
+		return rc;
+	return site_install(l, s, &(struct instance_spec){ .organization = tenant }, true, e);
 }
 
 enum rc local_drop_archive(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	struct local                    *l = local_of(d);
-	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct site                     *s;
-	enum rc                          rc = check_name(name, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(arena_fini) struct arena  a = { 0 };
+	CLEANUP(site_leavep) struct site *s = NULL;
+	enum rc                           rc = check_name(name, e);
 
-	if (!rc && !(rc = site_enter(l, tenant, true, &s, e))) { /* archives outlive the site */
-		rc = tree_remove(archive_folder(l, tenant, name, "", &a).p, e);
-		if (!rc)
-			(void)rmdir(
-			        local_path(l, &a, "archives/%s", s->tenant).p); /* while there are others it stays */
-		site_leave(s);
-	}
-	return rc;
+	if (rc || (rc = site_enter(l, tenant, true, &s, e)) || /* archives outlive the site */
+	    (rc = tree_remove(archive_folder(l, tenant, name, "", &a).p, e)))
+		return rc;
+	(void)rmdir(local_path(l, &a, "archives/%s", s->tenant).p); /* while there are others it stays */
+	return RC_OK;
 }

@@ -89,9 +89,6 @@ bool site_wait(struct site *s, long ms);
 MUST_CHECK enum rc site_wait_for(struct site *s, enum rc (*is_done)(struct site *s, bool *ret, struct err *e),
                                  const char *what, struct err *e);
 
-/* 24 characters, some of each kind. */
-struct str site_password(struct arena *a);
-
 /* --- the resources --- */
 
 site_make_fn  efs_make, rds_make, vault_make, alb_make, ecs_make, cognito_make;

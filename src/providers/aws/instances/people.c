@@ -2,6 +2,7 @@
 /* people.c - who may sign in to a tenant's site: the users of its identity pool, named by their addresses. */
 #include <stdlib.h>
 
+#include "base/password.h"
 #include "providers/aws/instances/cognito.h"
 #include "providers/aws/instances/tasks.h"
 
@@ -109,7 +110,7 @@ enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_
                    struct err *e)
 {
 	struct instance_person *items;
-	struct str              pool, password = site_password(s->a);
+	struct str              pool, password = password_new(s->a);
 	struct err              why = { 0 }, other = { 0 };
 	size_t                  count;
 	bool                    is_known;

@@ -10,6 +10,7 @@
  * stopped.
  */
 #include "base/id.h"
+#include "base/password.h"
 #include "providers/aws/instances/instances_private.h"
 #include "providers/aws/instances/tasks.h"
 
@@ -107,7 +108,7 @@ static enum rc create(struct site *s, enum site_secret which, struct str value, 
 
 static struct str credentials(const struct site *s, struct str user)
 {
-	return JSON_OF(s->a, member_str("username", user), member_str("password", site_password(s->a)));
+	return JSON_OF(s->a, member_str("username", user), member_str("password", password_new(s->a)));
 }
 
 static enum rc find_database(struct site *s, struct found *ret, struct err *e)
