@@ -94,21 +94,6 @@ struct str site_tag_map(const struct site *s)
 	return str_format(s->a, "{%s}", write_tags(s, "", ":", "", NULL, STR("")).p);
 }
 
-struct str site_tag(const struct site *s, const json_t *list, const char *name, const char *value, const char *wanted)
-{
-	const json_t *tag;
-	struct str    is, text;
-	size_t        i;
-
-	json_array_foreach(list, i, tag)
-	{
-		if (json_get_text(tag, name, &is) && str_eq(is, str_from(wanted)) &&
-		    json_take_text(tag, value, s->a, &text))
-			return text;
-	}
-	return STR("");
-}
-
 /* --- making what is not there --- */
 
 enum rc site_make_once(struct site *s, enum instance_resource kind, site_find_fn *find, site_find_fn *make,

@@ -30,8 +30,8 @@ static enum rc take_user(void *arg, const json_t *user, struct err *e UNUSED)
 
 	if (l->count == INSTANCE_PEOPLE_MAX)
 		return RC_OK;
-	*p = (struct instance_person){ .email = site_tag(l->s, attributes, "Name", "Value", "email"),
-		                       .name = site_tag(l->s, attributes, "Name", "Value", "name") };
+	*p = (struct instance_person){ .email = aws_get_tag(attributes, "Name", "Value", "email", l->s->a),
+		                       .name = aws_get_tag(attributes, "Name", "Value", "name", l->s->a) };
 	(void)aws_get_time(user, "UserCreateDate", &p->added_ms); /* stays 0 without one */
 	l->count += p->email.n > 0;
 	return RC_OK;

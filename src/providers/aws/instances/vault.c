@@ -57,7 +57,7 @@ enum rc vault_find(struct site *s, enum site_secret which, struct found *ret, st
 	ret->state = ret->is_there ? STR("") : STR("deleted");
 	json_take_text(got, "ARN", s->a, &ret->arn);
 	ret->id = ret->arn;
-	ret->key = site_tag(s, json_object_get(got, "Tags"), "Key", "Value", TAG_KEY);
+	ret->key = aws_get_tag(json_object_get(got, "Tags"), "Key", "Value", TAG_KEY, s->a);
 	return RC_OK;
 }
 
