@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
@@ -49,7 +50,7 @@ static enum rc pack(const struct run *from, const char *folder, const char *part
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	const char *const                gzip[] = { "gzip", "-c", "-n", "-6", NULL };
 	const char *const                test[] = { "gzip", "-t", str_format(&a, "%s/%s", folder, part).p, NULL };
-	int                              fd = create(folder, part, &a);
+	CLEANUP(fd_closep) int           fd = create(folder, part, &a);
 	struct run                       into = { .args = gzip, .out_fd = fd }, whole = *from;
 	struct stat                      about = { 0 };
 	enum rc rc = fd < 0 ? err_set(e, RC_UNAVAILABLE, "cannot write %s/%s: %s", folder, part, strerror(errno))
@@ -61,8 +62,6 @@ static enum rc pack(const struct run *from, const char *folder, const char *part
 		rc = run_program(&whole, &a, NULL, e);
 	if (!rc && (fsync(fd) != 0 || fstat(fd, &about) != 0))
 		rc = err_set(e, RC_UNAVAILABLE, "cannot write %s/%s: %s", folder, part, strerror(errno));
-	if (fd >= 0)
-		close(fd);
 	if (!rc)
 		rc = run_program(&(struct run){ .args = test, .limit_ms = DATA_MS }, &a, NULL, e);
 	*ret_bytes += about.st_size;
@@ -168,15 +167,12 @@ static enum rc unpack(const char *folder, const char *part, const struct run *in
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	const char *const                gzip[] = { "gzip", "-dc", NULL };
-	int                              fd = open(str_format(&a, "%s/%s", folder, part).p, O_RDONLY | O_CLOEXEC);
+	CLEANUP(fd_closep) int           fd = open(str_format(&a, "%s/%s", folder, part).p, O_RDONLY | O_CLOEXEC);
 	struct run                       from = { .args = gzip, .in_fd = fd, .into = into, .limit_ms = DATA_MS };
-	enum rc                          rc;
 
 	if (fd < 0)
 		return err_set(e, RC_CORRUPT, "the archive %s has no %s: %s", folder, part, strerror(errno));
-	rc = run_program(&from, &a, NULL, e);
-	close(fd);
-	return rc;
+	return run_program(&from, &a, NULL, e);
 }
 
 static enum rc unpack_database(struct local *l, struct site *s, const char *folder, struct err *e)

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/mem.h"
 #include "providers/sim/cloud_private.h"
 
@@ -97,11 +98,7 @@ enum rc sim_read_all(struct session *s, struct query q, struct page *ret, struct
 
 	all.query.limit = QUERY_LIMIT_MAX;
 	while ((record = session_next(s, &all, &rc, e))) {
-		if (found.count == room) {
-			char *more = arena_alloc(session_arena(s), (room = 2 * room + 16) * q.type->size);
-
-			found.records = found.count ? memcpy(more, found.records, found.count * q.type->size) : more;
-		}
+		found.records = arena_grow(session_arena(s), found.records, found.count, &room, q.type->size);
 		memcpy(page_record(&found, q.type, found.count++), record, q.type->size);
 	}
 	if (!rc && all.page.next.n)
