@@ -47,6 +47,12 @@ bool file_write_all(int fd, struct str text)
 	return true;
 }
 
+void fd_closep(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
 enum rc secret_file_check(const char *path, const struct stat *st, struct err *e)
 {
 	if (!S_ISREG(st->st_mode))

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
@@ -31,4 +32,19 @@ struct str hash_hex(struct arena *a, const struct hash *h)
 	for (size_t i = 0; i < n; i++)
 		hex[i] = "0123456789abcdef"[h->bytes[i / 2] >> (i % 2 ? 0 : 4) & 15];
 	return str_of(hex, n);
+}
+
+struct str hash_mysql(struct arena *a, struct str password)
+{
+	enum { SHA1_SIZE = 20 };
+	unsigned char once[EVP_MAX_MD_SIZE], twice[EVP_MAX_MD_SIZE];
+	char         *text = arena_alloc(a, 2 * SHA1_SIZE + 2);
+
+	mem_must(EVP_Digest(password.p, password.n, once, NULL, EVP_sha1(), NULL) == 1 &&
+	                 EVP_Digest(once, SHA1_SIZE, twice, NULL, EVP_sha1(), NULL) == 1,
+	         "a hash");
+	text[0] = '*';
+	for (int i = 0; i < SHA1_SIZE; i++)
+		snprintf(text + 1 + 2 * i, 3, "%02X", twice[i]);
+	return str_from(text);
 }

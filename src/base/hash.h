@@ -15,5 +15,8 @@ static inline struct str hash_str(const struct hash *h)
 	return str_of((const char *)h->bytes, sizeof(h->bytes));
 }
 
+/* What MySQL and MariaDB keep of a password: * and SHA1(SHA1(password)) in capitals. */
+struct str hash_mysql(struct arena *a, struct str password);
+
 /* As 64 hexadecimal digits. */
 struct str hash_hex(struct arena *a, const struct hash *h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * password.c - Argon2id by libsodium; why that library: docs/decisions/0013-argon2.md.
+ * password.c - passwords, and their hashes: Argon2id by libsodium; why that library: docs/decisions/0013-argon2.md.
  *
  * A new hash costs libsodium's "interactive" price. A stored hash names its own price, so its limits are checked before
  * use: whoever can write a hash must not choose how much memory a sign-in takes.
@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { KIB_MAX = 256 * 1024, PASSES_MAX = 10, SALT_TEXT_MIN = 11, DIGEST_TEXT_MIN = 22 };
+#include "base/arena.h"
+
+enum { KIB_MAX = 256 * 1024, PASSES_MAX = 10, SALT_TEXT_MIN = 11, DIGEST_TEXT_MIN = 22, PASSWORD_LENGTH = 24 };
 
 static_assert(PASSWORD_HASH_SIZE >= crypto_pwhash_STRBYTES, "a hash fits");
 
@@ -70,4 +72,18 @@ bool password_verify(struct str password, const char *hash)
 {
 	prepare();
 	return crypto_pwhash_str_verify(hash, password.p ? password.p : "", password.n) == 0;
+}
+
+struct str password_new(struct arena *a)
+{
+	static const char *const kinds[] = { "ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnopqrstuvwxyz", "23456789",
+		                             "-_.+=" };
+	char                    *text = arena_alloc(a, PASSWORD_LENGTH + 1);
+
+	for (size_t i = 0; i < PASSWORD_LENGTH; i++) { /* the first four places have one of each kind */
+		const char *from = kinds[i < ARRAY_LEN(kinds) ? i : randombytes_uniform(3)];
+
+		text[i] = from[randombytes_uniform((uint32_t)strlen(from))];
+	}
+	return str_of(text, PASSWORD_LENGTH);
 }

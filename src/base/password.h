@@ -12,5 +12,8 @@ MUST_CHECK enum rc password_hash(struct str password, char ret[PASSWORD_HASH_SIZ
 /* True for a hash that password_verify() can work with, at a cost within our limits. */
 bool password_is_hash(struct str text);
 
+/* A new one: 24 characters, some of each kind, and none that look alike. */
+struct str password_new(struct arena *a);
+
 /* Is this the password of the hash? hash is NUL-terminated and passed password_is_hash(). */
 bool password_verify(struct str password, const char *hash);

@@ -53,12 +53,8 @@ struct approval_policy {
 	size_t                      count;
 };
 
-/* Read a document; empty text has no rules. What it holds lives in the arena. RC_INVALID: every problem is
- * in problems (empty before), *ret is untouched. */
-MUST_CHECK enum rc approval_parse(struct str text, struct arena *a, struct approval_policy *ret,
-                                  struct problems *problems);
-
-/* The same for a document that is parsed already. */
+/* Read a document. What it holds lives in the arena. RC_INVALID: every problem is in problems (empty before), *ret is
+ * untouched. */
 MUST_CHECK enum rc approval_read(json_t *document, struct arena *a, struct approval_policy *ret,
                                  struct problems *problems);
 

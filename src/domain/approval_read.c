@@ -267,19 +267,3 @@ enum rc approval_read(json_t *document, struct arena *a, struct approval_policy 
 	*ret = (struct approval_policy){ r.rules, r.count };
 	return RC_OK;
 }
-
-enum rc approval_parse(struct str text, struct arena *a, struct approval_policy *ret, struct problems *problems)
-{
-	CLEANUP(json_freep) json_t *document = NULL;
-	struct err                  e = { 0 };
-
-	assert(problems->count == 0);
-	if (str_trim(text).n == 0) {
-		*ret = (struct approval_policy){ 0 };
-		return RC_OK;
-	}
-	if (json_parse(text, &document, &e) == RC_OK)
-		return approval_read(document, a, ret, problems);
-	problems_add(problems, "input", "%s", e.msg);
-	return RC_INVALID;
-}

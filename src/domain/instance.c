@@ -228,6 +228,18 @@ struct str instance_resource_name(struct str tenant, enum instance_resource kind
 	return str_format(a, "%s%s%s", forms[kind].before, name, forms[kind].after);
 }
 
+struct str instance_granted_name(struct str name, struct arena *a)
+{
+	struct str all = str_cut(&name, '_');
+
+	while (name.n) {
+		struct str part = str_cut(&name, '_');
+
+		all = str_format(a, "%.*s\\_%.*s", STR_ARG(all), STR_ARG(part));
+	}
+	return all;
+}
+
 /* --- failures --- */
 
 const char *instance_step_code(struct str step)

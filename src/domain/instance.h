@@ -225,6 +225,9 @@ void instance_short_name(struct str tenant, char ret[INSTANCE_NAME_SIZE]);
 /* The name of a resource, in the arena: "/tenant-NAME", "tenant_NAME_db" (with '_' for '-'), and so on. */
 struct str instance_resource_name(struct str tenant, enum instance_resource kind, struct arena *a);
 
+/* A name for a GRANT, where '_' would stand for any character: "tenant\_acme\_db". */
+struct str instance_granted_name(struct str name, struct arena *a);
+
 /* --- failures --- */
 
 /* PROV-001 to 009: what could not be done. */

@@ -22,7 +22,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/inbox.h"
 #include "base/lock.h"
@@ -417,14 +416,13 @@ static bool begin(struct pump *p, const struct work *w)
 /* With the lock held: sleep until there is a reason to look. False: stop. */
 static bool wait_for_reason(struct pump *p, int64_t wait_ms)
 {
-	int64_t         until_ms = mono_now().ms + (wait_ms > p->options.poll_ms ? p->options.poll_ms : wait_ms);
-	struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+	int64_t until_ms = mono_now().ms + (wait_ms > p->options.poll_ms ? p->options.poll_ms : wait_ms);
 
 	while (!p->is_stopping) {
 		if (p->alone >= ENOUGH_UNDER_WAY)
 			pthread_cond_wait(&p->is_changed, &p->lock);
 		else if (!atomic_load(&p->is_poked) && mono_now().ms < until_ms)
-			pthread_cond_timedwait(&p->is_changed, &p->lock, &until);
+			(void)cond_wait_until(&p->is_changed, &p->lock, until_ms);
 		else
 			break;
 	}
@@ -536,9 +534,8 @@ static void crew_fini(struct crew *c)
 
 struct pump *pump_start(const struct pump_options *o)
 {
-	struct pump       *p = mem_new(struct pump);
-	pthread_condattr_t attr;
-	size_t             addressees = 0;
+	struct pump *p = mem_new(struct pump);
+	size_t       addressees = 0;
 
 	p->options = *o;
 	p->kernel = kernel_options(o->kernel);
@@ -546,10 +543,7 @@ struct pump *pump_start(const struct pump_options *o)
 		addressees += p->kernel->queues[i].addressees;
 	crew_init(&p->crews[SHARED], p, o->workers);
 	crew_init(&p->crews[OWN], p, addressees + 1);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->is_changed, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&p->is_changed);
 	pthread_mutex_init(&p->lock, NULL);
 	mem_must(pthread_create(&p->finder, NULL, find_loop, p) == 0, "a thread");
 	for (unsigned i = 0; i < o->workers; i++)

@@ -47,13 +47,7 @@ enum rc session_arm(struct session *s, struct timer *timer, struct err *e)
 
 enum rc session_disarm(struct session *s, struct str name, struct err *e)
 {
-	struct timer old;
-	bool         is_armed;
-	enum rc      rc = session_find(s, &timer_type, name, &old, &is_armed, e);
-
-	if (!rc && is_armed)
-		session_delete(s, &timer_type, name);
-	return rc;
+	return session_drop(s, &timer_type, name, NULL, e);
 }
 
 /* --- stages --- */

@@ -426,6 +426,19 @@ void session_delete(struct session *s, const struct record_type *type, struct st
 	entry_to_write(s, type, key)->after = NULL;
 }
 
+enum rc session_drop(struct session *s, const struct record_type *type, struct str key, bool *ret_was_there,
+                     struct err *e)
+{
+	bool    is_there;
+	enum rc rc = session_find(s, type, key, arena_alloc(s->arena, type->size), &is_there, e);
+
+	if (!rc && is_there)
+		session_delete(s, type, key);
+	if (ret_was_there)
+		*ret_was_there = is_there;
+	return rc;
+}
+
 /* Does the record have the value in the unique index? */
 static bool has_unique(const struct record_type *type, int index, struct value v, const void *record)
 {

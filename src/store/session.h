@@ -127,6 +127,10 @@ MUST_CHECK enum rc session_find_unique(struct session *s, const struct record_ty
 void session_put(struct session *s, const struct record_type *type, void *record);
 void session_delete(struct session *s, const struct record_type *type, struct str key);
 
+/* Reads the record, and deletes it if it is there. ret_was_there may be NULL. */
+MUST_CHECK enum rc session_drop(struct session *s, const struct record_type *type, struct str key, bool *ret_was_there,
+                                struct err *e);
+
 /* The same for a record that is certainly new, because its key was just made up: not read before. RC_CONFLICT at the
  * commit when it is not new after all. */
 void session_add(struct session *s, const struct record_type *type, void *record);

@@ -127,7 +127,7 @@ static enum rc change_access(struct saga_call *c, bool is_grant, struct err *e)
 		                      .principal = c->saga->id,
 		                      .permission_set = STR("user") };
 
-	return is_grant ? x->ops->grant(x, &a, e) : x->ops->revoke(x, &a, e);
+	return x->ops->set(x, &a, is_grant, e);
 }
 
 static enum rc grant(struct saga_call *c, struct err *e)

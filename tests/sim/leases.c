@@ -133,20 +133,12 @@ static enum rc list_accounts(struct organisation *o, struct str ou, struct str c
 	return l->real.organisation->ops->list_accounts(l->real.organisation, ou, cursor, a, ret, e);
 }
 
-static enum rc grant(struct access *x, const struct cloud_assignment *assignment, struct err *e)
+static enum rc set_access(struct access *x, const struct cloud_assignment *assignment, bool is_granted, struct err *e)
 {
 	struct leases *l = CONTAINER_OF(x, struct leases, access);
 
 	take_time(l->sim);
-	return l->real.access->ops->grant(l->real.access, assignment, e);
-}
-
-static enum rc revoke(struct access *x, const struct cloud_assignment *assignment, struct err *e)
-{
-	struct leases *l = CONTAINER_OF(x, struct leases, access);
-
-	take_time(l->sim);
-	return l->real.access->ops->revoke(l->real.access, assignment, e);
+	return l->real.access->ops->set(l->real.access, assignment, is_granted, e);
 }
 
 static enum rc list_access(struct access *x, struct str id, struct arena *a, struct cloud_assignment **ret,
@@ -204,7 +196,7 @@ static void set_ports(struct leases *l)
 	static const struct organisation_ops organisation = {
 		.list_ous = list_ous, .find_parent = find_parent, .move = move, .list_accounts = list_accounts
 	};
-	static const struct access_ops  access = { .grant = grant, .revoke = revoke, .list = list_access };
+	static const struct access_ops  access = { .set = set_access, .list = list_access };
 	static const struct cleaner_ops cleaner = { .start = start_cleanup, .check = check_cleanup };
 
 	l->organisation.ops = &organisation;

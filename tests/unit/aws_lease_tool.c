@@ -69,7 +69,7 @@ static enum rc do_grant(struct call *c)
 	struct access          *x = aws_access_port(node_of(c)->access);
 	struct cloud_assignment as = assignment_of(c);
 
-	return x->ops->grant(x, &as, &c->e);
+	return x->ops->set(x, &as, true, &c->e);
 }
 
 static enum rc do_revoke(struct call *c)
@@ -77,7 +77,7 @@ static enum rc do_revoke(struct call *c)
 	struct access          *x = aws_access_port(node_of(c)->access);
 	struct cloud_assignment as = assignment_of(c);
 
-	return x->ops->revoke(x, &as, &c->e);
+	return x->ops->set(x, &as, false, &c->e);
 }
 
 static enum rc do_list(struct call *c)

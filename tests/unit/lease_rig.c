@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "domain/account.h"
 #include "kernel/event.h"
 #include "kernel/timer.h"
@@ -363,4 +364,12 @@ int free_accounts(struct lease_rig *r)
 
 	CHECK(store_read(r->k.store, account_counts, counts, &r->k.arena, NULL) == RC_OK);
 	return (int)counts[ACCOUNT_AVAILABLE];
+}
+
+enum rc rules_read(struct str text, struct arena *a, struct approval_policy *ret, struct problems *problems)
+{
+	CLEANUP(json_freep) json_t *document = NULL;
+
+	CHECK(json_parse(text, &document, NULL) == RC_OK);
+	return approval_read(document, a, ret, problems);
 }

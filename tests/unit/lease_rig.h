@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "domain/approval.h"
 #include "domain/ports/cloud.h"
 #include "domain/policy.h"
 #include "kernel/saga.h"
@@ -55,6 +56,9 @@ struct lease_rig {
 /* With so many free accounts. */
 void lease_rig_open(struct lease_rig *r, int accounts);
 void lease_rig_close(struct lease_rig *r);
+
+/* The rules of a document, which must be JSON. */
+enum rc rules_read(struct str text, struct arena *a, struct approval_policy *ret, struct problems *problems);
 
 extern const struct caller ann, bob, manager; /* two users, one manager */
 

@@ -281,17 +281,17 @@ TEST(access_can_be_granted_and_revoked_twice_with_the_same_result)
 	set_up(&f, NULL);
 	x = f.cloud.access;
 	a.account_id = STR("000000000001");
-	CHECK(x->ops->grant(x, &a, &f.err) == RC_NOT_FOUND);
+	CHECK(x->ops->set(x, &a, true, &f.err) == RC_NOT_FOUND);
 	a.account_id = some_account(&f, SIM_OU_ENTRY);
 	for (int i = 0; i < 2; i++)
-		CHECK(x->ops->grant(x, &a, NULL) == RC_OK);
+		CHECK(x->ops->set(x, &a, true, NULL) == RC_OK);
 	a.kind = CLOUD_GROUP;
-	CHECK(x->ops->grant(x, &a, NULL) == RC_OK);
+	CHECK(x->ops->set(x, &a, true, NULL) == RC_OK);
 	CHECK(x->ops->list(x, a.account_id, &f.arena, &got, &count, NULL) == RC_OK);
 	CHECK(count == 2 && got[0].kind == CLOUD_USER && got[1].kind == CLOUD_GROUP &&
 	      str_eq(got[0].principal, STR("u-1")));
 	for (int i = 0; i < 2; i++)
-		CHECK(x->ops->revoke(x, &a, NULL) == RC_OK);
+		CHECK(x->ops->set(x, &a, false, NULL) == RC_OK);
 	CHECK(x->ops->list(x, a.account_id, &f.arena, &got, &count, NULL) == RC_OK);
 	CHECK(count == 1 && got[0].kind == CLOUD_USER);
 	tear_down(&f);

@@ -371,7 +371,7 @@ static void grant_access(struct guard_rig *r, struct str account)
 	struct access          *x = sim_cloud_ports(r->sim).access;
 	struct cloud_assignment assignment = { account, CLOUD_GROUP, STR("managers"), STR("manager") };
 
-	CHECK(x->ops->grant(x, &assignment, &r->err) == RC_OK);
+	CHECK(x->ops->set(x, &assignment, true, &r->err) == RC_OK);
 }
 
 static size_t count_access(struct guard_rig *r, struct str account)

@@ -173,7 +173,7 @@ TEST(rules_of_the_operator_decide_instead_of_the_template_but_not_over_an_assign
 		CASE(cases[i].label);
 		lease_rig_open(&r, 1);
 		problems.arena = &r.k.arena;
-		CHECK(approval_parse(str_from(cases[i].rules), &r.k.arena, &rules, &problems) == RC_OK);
+		CHECK(rules_read(str_from(cases[i].rules), &r.k.arena, &rules, &problems) == RC_OK);
 		request.template_uuid = r.by_request;
 		request.approval = &rules;
 		request.owner_email = cases[i].is_own ? manager.email : bob.email;
@@ -196,7 +196,7 @@ TEST(a_dry_run_says_what_a_request_would_get_and_asks_for_nothing)
 
 	lease_rig_open(&r, 1);
 	problems.arena = &r.k.arena;
-	CHECK(approval_parse(str_from(document), &r.k.arena, &rules, &problems) == RC_OK);
+	CHECK(rules_read(str_from(document), &r.k.arena, &rules, &problems) == RC_OK);
 	x.template_name = r.by_request;
 	rig_run(&r.k, lease_explain, &x);
 	CHECK(x.is_by_template && x.answer.verdict == APPROVAL_ASK && x.answer.note_count == 0);

@@ -95,9 +95,9 @@ struct cloud_assignment {
 };
 
 struct access_ops {
-	/* Both are safe to repeat: RC_OK also when it is so already. RC_NOT_FOUND: no such account (grant). */
-	enum rc (*grant)(struct access *x, const struct cloud_assignment *assignment, struct err *e);
-	enum rc (*revoke)(struct access *x, const struct cloud_assignment *assignment, struct err *e);
+	/* Grants or revokes it. Safe to repeat: RC_OK also when it is so already. RC_NOT_FOUND: no such account, to
+	 * grant it for. */
+	enum rc (*set)(struct access *x, const struct cloud_assignment *assignment, bool is_granted, struct err *e);
 	enum rc (*list)(struct access *x, struct str account_id, struct arena *a, struct cloud_assignment **ret,
 	                size_t *ret_count, struct err *e);
 };

@@ -58,13 +58,8 @@ enum rc node_beat(struct session *s, void *arg, struct err *e)
 enum rc node_leave(struct session *s, void *arg, struct err *e)
 {
 	const struct node *leaving = arg;
-	struct node        old;
-	bool               is_there;
-	enum rc            rc = session_find(s, &node_type, leaving->id, &old, &is_there, e);
 
-	if (!rc && is_there)
-		session_delete(s, &node_type, leaving->id);
-	return rc;
+	return session_drop(s, &node_type, leaving->id, NULL, e);
 }
 
 enum rc fact_state(struct session *s, void *arg, struct err *e)

@@ -458,7 +458,7 @@ static enum rc revoke_here(struct aws_access *x, const struct cloud_assignment *
 	return err_pass(e, rc, &why);
 }
 
-static enum rc change_one(struct access *base, const struct cloud_assignment *as, bool is_grant, struct err *e)
+static enum rc set(struct access *base, const struct cloud_assignment *as, bool is_granted, struct err *e)
 {
 	struct aws_access               *x = CONTAINER_OF(base, struct aws_access, base);
 	CLEANUP(arena_fini) struct arena a = { 0 };
@@ -466,23 +466,13 @@ static enum rc change_one(struct access *base, const struct cloud_assignment *as
 	int                              place = 0;
 	enum rc                          rc = name_ids(x, as, &a, &ids, e);
 
-	if (rc == RC_NOT_FOUND && !is_grant) /* neither a set nor a person that is not there has anything */
+	if (rc == RC_NOT_FOUND && !is_granted) /* neither a set nor a person that is not there has anything */
 		return err_forgive(e, rc, RC_NOT_FOUND);
 	if (rc || (rc = enter(x, as->account_id, &place, e)))
 		return rc;
-	rc = is_grant ? grant_here(x, as, &ids, &a, e) : revoke_here(x, as, &ids, &a, e);
+	rc = is_granted ? grant_here(x, as, &ids, &a, e) : revoke_here(x, as, &ids, &a, e);
 	leave(x, place);
 	return rc;
-}
-
-static enum rc grant(struct access *base, const struct cloud_assignment *as, struct err *e)
-{
-	return change_one(base, as, true, e);
-}
-
-static enum rc revoke(struct access *base, const struct cloud_assignment *as, struct err *e)
-{
-	return change_one(base, as, false, e);
 }
 
 /* --- the list --- */
@@ -515,7 +505,7 @@ static enum rc list(struct access *base, struct str account_id, struct arena *a,
 	return RC_OK;
 }
 
-static const struct access_ops ops = { grant, revoke, list };
+static const struct access_ops ops = { set, list };
 
 /* --- life --- */
 

@@ -343,3 +343,18 @@ bool aws_get_time(const json_t *object, const char *name, int64_t *ret_ms)
 	*ret_ms = (int64_t)(sec * 1000 + 0.5);
 	return true;
 }
+
+struct str aws_get_tag(const json_t *list, const char *name, const char *value, const char *wanted, struct arena *a)
+{
+	const json_t *tag;
+	struct str    is, text;
+	size_t        i;
+
+	json_array_foreach(list, i, tag)
+	{
+		if (json_get_text(tag, name, &is) && str_eq(is, str_from(wanted)) &&
+		    json_take_text(tag, value, a, &text))
+			return text;
+	}
+	return STR("");
+}

@@ -141,6 +141,10 @@ MUST_CHECK enum rc aws_pages(struct aws_caller *c, const struct aws_paging *p, s
 /* Epoch seconds with a fraction, as JSON services send times, in milliseconds. False: missing or no number. */
 bool aws_get_time(const json_t *object, const char *name, int64_t *ret_ms);
 
+/* The value of a tag in a list of objects, in which its name and its value are members with these names; empty: it has
+ * none. In the arena. */
+struct str aws_get_tag(const json_t *list, const char *name, const char *value, const char *wanted, struct arena *a);
+
 /* --- who calls --- */
 
 /* Borrowed for as long as the callers live. ARNs that are empty: that hop is left out, and its caller is the one before

@@ -123,18 +123,11 @@ static enum rc get_build_list(struct aws_codebuild *b, struct str ids_json, stru
 	return aws_do(b->o.caller, &get_builds, JSON_OF(a, member_raw("ids", ids_json)), a, ret, e);
 }
 
-static bool has_key(const json_t *build, struct str key)
+static bool has_key(const json_t *build, struct str key, struct arena *a)
 {
-	const json_t *list = json_object_get(json_object_get(build, "environment"), "environmentVariables"), *item;
-	struct str    name, value;
-	size_t        i;
+	const json_t *variables = json_object_get(json_object_get(build, "environment"), "environmentVariables");
 
-	json_array_foreach(list, i, item)
-	{
-		if (json_get_text(item, "name", &name) && str_eq(name, STR(KEY_VARIABLE)))
-			return json_get_text(item, "value", &value) && str_eq(value, key);
-	}
-	return false;
+	return str_eq(aws_get_tag(variables, "name", "value", KEY_VARIABLE, a), key);
 }
 
 /* Among these ids, the build that carries the key; empty: none. */
@@ -152,7 +145,7 @@ static enum rc find_among(struct aws_codebuild *b, const json_t *ids, struct str
 		return rc;
 	json_array_foreach(json_object_get(reply, "builds"), i, build)
 	{
-		if (has_key(build, key) && json_take_text(build, "id", a, ret))
+		if (has_key(build, key, a) && json_take_text(build, "id", a, ret))
 			return RC_OK;
 	}
 	return RC_OK;

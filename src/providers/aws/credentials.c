@@ -108,14 +108,9 @@ static enum rc note_issued(struct session *s, void *arg, struct err *e)
 
 static enum rc remove_record(struct session *s, void *arg, struct err *e)
 {
-	struct noting    *n = arg;
-	struct aws_secret known;
-	bool              is_there;
-	enum rc           rc = session_find(s, &aws_secret_type, n->secret.account_id, &known, &is_there, e);
+	const struct noting *n = arg;
 
-	if (!rc && is_there)
-		session_delete(s, &aws_secret_type, n->secret.account_id);
-	return rc;
+	return session_drop(s, &aws_secret_type, n->secret.account_id, NULL, e);
 }
 
 static enum rc read_record(struct aws_credential_store *c, struct str account_id, struct arena *a, struct noting *ret,
@@ -285,26 +280,12 @@ static enum rc withdraw(struct credentials *base, struct str account_id, struct 
 	return store_run(c->o.store, remove_record, &n, &a, e);
 }
 
-static struct str tag_value(const json_t *reply, const char *name, struct arena *a)
-{
-	const json_t *tag;
-	struct str    key, value;
-	size_t        i;
-
-	json_array_foreach(json_object_get(reply, "Tags"), i, tag)
-	{
-		if (json_get_text(tag, "Key", &key) && str_eq(key, str_from(name)) &&
-		    json_take_text(tag, "Value", a, &value))
-			return value;
-	}
-	return STR("");
-}
-
 static enum rc find(struct credentials *base, struct str account_id, struct arena *a, struct cloud_secret *ret,
                     bool *ret_found, struct err *e)
 {
 	CLEANUP(json_freep) json_t  *reply = NULL;
 	struct aws_credential_store *c = CONTAINER_OF(base, struct aws_credential_store, base);
+	const json_t                *tags;
 	struct noting                n;
 	enum rc                      rc = read_record(c, account_id, a, &n, e);
 
@@ -312,10 +293,11 @@ static enum rc find(struct credentials *base, struct str account_id, struct aren
 	if (rc || !n.is_there || !n.secret.expires_ms)
 		return rc;
 	rc = aws_do(c->caller, &describe_secret, JSON_OF(a, member_str("SecretId", n.secret.name)), a, &reply, e);
+	tags = json_object_get(reply, "Tags");
 	if (rc || json_is_number(json_object_get(reply, "DeletedDate")) ||
-	    !str_eq(tag_value(reply, TAG_ACCOUNT, a), account_id))
+	    !str_eq(aws_get_tag(tags, "Key", "Value", TAG_ACCOUNT, a), account_id))
 		return err_forgive(e, rc, RC_NOT_FOUND);
-	*ret = (struct cloud_secret){ account_id, n.secret.name, tag_value(reply, TAG_PRINCIPAL, a) };
+	*ret = (struct cloud_secret){ account_id, n.secret.name, aws_get_tag(tags, "Key", "Value", TAG_PRINCIPAL, a) };
 	*ret_found = true;
 	return RC_OK;
 }

@@ -330,16 +330,6 @@ static enum probe_verdict verdict_of(enum rc rc)
 	return rc == RC_DENIED ? PROBE_DENIED : PROBE_MISSING;
 }
 
-static bool is_among(const char *code, const char *words)
-{
-	struct str rest = str_from(words);
-
-	while (code && rest.n)
-		if (str_eq(str_cut(&rest, ' '), str_from(code)))
-			return true;
-	return false;
-}
-
 /* Calls, and writes what came of it into the row. */
 static void try_call(struct look *l, struct probe_row *row, enum aws_hop hop, const struct aws_call *call,
                      const char *fine, struct str (*read)(struct look *l, const json_t *answer))
@@ -348,7 +338,7 @@ static void try_call(struct look *l, struct probe_row *row, enum aws_hop hop, co
 	struct err                  why = { 0 };
 	enum rc                     rc = aws_do_call(aws_caller_of(l->p->o.callers, hop), call, l->a, &answer, &why);
 
-	if (!rc || is_among(why.code, fine)) {
+	if (!rc || str_is_word_of(str_from(why.code), fine)) {
 		row->verdict = PROBE_OK;
 		row->text = !rc && read ? read(l, answer) : STR("");
 		return;

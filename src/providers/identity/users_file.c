@@ -174,7 +174,7 @@ static enum rc read_file(const char *path, struct people **ret, struct err *e)
 {
 	struct people                   *p = mem_new(struct people);
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	int                              fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	CLEANUP(fd_closep) int           fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct str                       text;
 	enum rc                          rc;
 
@@ -186,8 +186,6 @@ static enum rc read_file(const char *path, struct people **ret, struct err *e)
 		rc = err_set(e, rc, "cannot be read: %s", strerror(errno)); /* unless check_mode() has said why */
 	else
 		rc = read_people(text, p, e);
-	if (fd >= 0)
-		close(fd);
 	if (rc)
 		people_free(p);
 	else

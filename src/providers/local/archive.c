@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
@@ -49,7 +50,7 @@ static enum rc pack(const struct run *from, const char *folder, const char *part
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	const char *const                gzip[] = { "gzip", "-c", "-n", "-6", NULL };
 	const char *const                test[] = { "gzip", "-t", str_format(&a, "%s/%s", folder, part).p, NULL };
-	int                              fd = create(folder, part, &a);
+	CLEANUP(fd_closep) int           fd = create(folder, part, &a);
 	struct run                       into = { .args = gzip, .out_fd = fd }, whole = *from;
 	struct stat                      about = { 0 };
 	enum rc rc = fd < 0 ? err_set(e, RC_UNAVAILABLE, "cannot write %s/%s: %s", folder, part, strerror(errno))
@@ -61,8 +62,6 @@ static enum rc pack(const struct run *from, const char *folder, const char *part
 		rc = run_program(&whole, &a, NULL, e);
 	if (!rc && (fsync(fd) != 0 || fstat(fd, &about) != 0))
 		rc = err_set(e, RC_UNAVAILABLE, "cannot write %s/%s: %s", folder, part, strerror(errno));
-	if (fd >= 0)
-		close(fd);
 	if (!rc)
 		rc = run_program(&(struct run){ .args = test, .limit_ms = DATA_MS }, &a, NULL, e);
 	*ret_bytes += about.st_size;
@@ -149,8 +148,8 @@ enum rc local_archive(struct instance_driver *d, struct str tenant, struct str n
 {
 	struct local *l = local_of(d);
 	struct str folder = archive_folder(l, tenant, name, "", a), manifest = str_format(a, "%s/" MANIFEST, folder.p);
-	struct site *s;
-	enum rc      rc = check_name(name, e);
+	CLEANUP(site_leavep) struct site *s = NULL;
+	enum rc                           rc = check_name(name, e);
 
 	if (rc || (rc = site_enter(l, tenant, false, &s, e)))
 		return rc;
@@ -159,7 +158,6 @@ enum rc local_archive(struct instance_driver *d, struct str tenant, struct str n
 		rc = make(l, s, name, folder, e);
 	if (!rc)
 		rc = file_read(manifest.p, MANIFEST_MAX, a, ret_outputs, e);
-	site_leave(s);
 	return err_wrap(e, rc, "archive of tenant %s", s->tenant);
 }
 
@@ -169,15 +167,12 @@ static enum rc unpack(const char *folder, const char *part, const struct run *in
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	const char *const                gzip[] = { "gzip", "-dc", NULL };
-	int                              fd = open(str_format(&a, "%s/%s", folder, part).p, O_RDONLY | O_CLOEXEC);
+	CLEANUP(fd_closep) int           fd = open(str_format(&a, "%s/%s", folder, part).p, O_RDONLY | O_CLOEXEC);
 	struct run                       from = { .args = gzip, .in_fd = fd, .into = into, .limit_ms = DATA_MS };
-	enum rc                          rc;
 
 	if (fd < 0)
 		return err_set(e, RC_CORRUPT, "the archive %s has no %s: %s", folder, part, strerror(errno));
-	rc = run_program(&from, &a, NULL, e);
-	close(fd);
-	return rc;
+	return run_program(&from, &a, NULL, e);
 }
 
 static enum rc unpack_database(struct local *l, struct site *s, const char *folder, struct err *e)
@@ -215,39 +210,34 @@ static enum rc unpack_files(struct local *l, struct site *s, const char *folder,
 
 enum rc local_restore(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	struct local                    *l = local_of(d);
-	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct str                       folder = archive_folder(l, tenant, name, "", &a);
-	struct site                     *s;
-	enum rc                          rc = check_name(name, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(arena_fini) struct arena  a = { 0 };
+	CLEANUP(site_leavep) struct site *s = NULL;
+	struct str                        folder = archive_folder(l, tenant, name, "", &a);
+	enum rc                           rc = check_name(name, e);
 
-	if (!rc && !(rc = site_enter(l, tenant, false, &s, e))) {
-		if (access(str_format(&a, "%s/" MANIFEST, folder.p).p, F_OK) != 0)
-			rc = err_set(e, RC_NOT_FOUND, "tenant %.*s has no archive %.*s", STR_ARG(tenant),
-			             STR_ARG(name));
-		if (!rc && !(rc = site_needs(s, INSTANCE_DATABASE, e)) && !(rc = site_needs(s, INSTANCE_STORAGE, e)) &&
-		    !(rc = site_needs(s, INSTANCE_SECRET, e)) && !(rc = unpack_database(l, s, folder.p, e)) &&
-		    !(rc = unpack_files(l, s, folder.p, e)) && !(rc = site_set_installed(l, s, true, e)) &&
-		    s->instance[INSTANCE_WORKERS][0])
-			rc = site_install(l, s, &(struct instance_spec){ .organization = tenant }, true, e);
-		site_leave(s);
-	}
-	return rc;
+	if (rc || (rc = site_enter(l, tenant, false, &s, e)))
+		return rc;
+	if (access(str_format(&a, "%s/" MANIFEST, folder.p).p, F_OK) != 0)
+		return err_set(e, RC_NOT_FOUND, "tenant %.*s has no archive %.*s", STR_ARG(tenant), STR_ARG(name));
+	if ((rc = site_needs(s, INSTANCE_DATABASE, e)) || (rc = site_needs(s, INSTANCE_STORAGE, e)) ||
+	    (rc = site_needs(s, INSTANCE_SECRET, e)) || (rc = unpack_database(l, s, folder.p, e)) ||
+	    (rc = unpack_files(l, s, folder.p, e)) || (rc = site_set_installed(l, s, true, e)) ||
+	    !s->instance[INSTANCE_WORKERS][0])
+		return rc;
+	return site_install(l, s, &(struct instance_spec){ .organization = tenant }, true, e);
 }
 
 enum rc local_drop_archive(struct instance_driver *d, struct str tenant, struct str name, struct err *e)
 {
-	struct local                    *l = local_of(d);
-	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct site                     *s;
-	enum rc                          rc = check_name(name, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(arena_fini) struct arena  a = { 0 };
+	CLEANUP(site_leavep) struct site *s = NULL;
+	enum rc                           rc = check_name(name, e);
 
-	if (!rc && !(rc = site_enter(l, tenant, true, &s, e))) { /* archives outlive the site */
-		rc = tree_remove(archive_folder(l, tenant, name, "", &a).p, e);
-		if (!rc)
-			(void)rmdir(
-			        local_path(l, &a, "archives/%s", s->tenant).p); /* while there are others it stays */
-		site_leave(s);
-	}
-	return rc;
+	if (rc || (rc = site_enter(l, tenant, true, &s, e)) || /* archives outlive the site */
+	    (rc = tree_remove(archive_folder(l, tenant, name, "", &a).p, e)))
+		return rc;
+	(void)rmdir(local_path(l, &a, "archives/%s", s->tenant).p); /* while there are others it stays */
+	return RC_OK;
 }

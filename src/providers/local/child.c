@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "providers/local/run.h"
 
 /* glibc names the calls of pidfds from 2.36 on only, and the program is to run on 2.34: hence syscall(). */
@@ -44,12 +45,9 @@ static bool is_held(int fd)
 
 bool child_is_locked(const struct child *c)
 {
-	int  fd = open(c->plan.lock.p, O_RDWR | O_CLOEXEC);
-	bool is_locked = fd >= 0 && is_held(fd);
+	CLEANUP(fd_closep) int fd = open(c->plan.lock.p, O_RDWR | O_CLOEXEC);
 
-	if (fd >= 0)
-		close(fd);
-	return is_locked;
+	return fd >= 0 && is_held(fd);
 }
 
 /* What the holder has written: its number and its generation. It may be about to. */
@@ -112,16 +110,12 @@ static void exec_child(const struct child *c, int lock, int log, int nothing, in
 
 static enum rc fork_child(struct child *c, int lock, int64_t generation, struct err *e)
 {
-	int log = open(c->plan.log.p, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600),
-	    nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	pid_t pid = log < 0 || nothing < 0 ? -1 : fork();
+	CLEANUP(fd_closep) int log = open(c->plan.log.p, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	CLEANUP(fd_closep) int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	pid_t                  pid = log < 0 || nothing < 0 ? -1 : fork();
 
 	if (pid == 0)
 		exec_child(c, lock, log, nothing, generation);
-	if (log >= 0)
-		close(log);
-	if (nothing >= 0)
-		close(nothing);
 	if (pid < 0)
 		return err_set(e, RC_UNAVAILABLE, "%s cannot be started: %s", c->plan.args[0], strerror(errno));
 	setpgid(pid, pid); /* whoever of the two is first */
@@ -132,22 +126,17 @@ static enum rc fork_child(struct child *c, int lock, int64_t generation, struct 
 
 enum rc child_start(struct child *c, int64_t generation, struct err *e)
 {
-	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int          lock = open_lock(c->plan.lock.p);
-	enum rc      rc;
+	struct flock           whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	CLEANUP(fd_closep) int lock = open_lock(c->plan.lock.p);
+	enum rc                rc;
 
 	if (lock < 0)
 		return err_set(e, RC_UNAVAILABLE, "cannot open %s: %s", c->plan.lock.p, strerror(errno));
-	if (fcntl(lock, F_OFD_SETLK, &whole) != 0) {
-		close(lock);
+	if (fcntl(lock, F_OFD_SETLK, &whole) != 0)
 		return err_set(e, RC_CONFLICT, "%s runs still", c->plan.args[0]);
-	}
 	if (ftruncate(lock, 0) != 0 || (unlink(c->plan.socket.p) != 0 && errno != ENOENT))
-		rc = err_set(e, RC_UNAVAILABLE, "cannot make room for %s: %s", c->plan.args[0], strerror(errno));
-	else
-		rc = fork_child(c, lock, generation, e);
-	close(lock);
-	if (rc)
+		return err_set(e, RC_UNAVAILABLE, "cannot make room for %s: %s", c->plan.args[0], strerror(errno));
+	if ((rc = fork_child(c, lock, generation, e)))
 		return rc;
 	c->state = CHILD_STARTING;
 	c->generation = generation;
@@ -161,9 +150,9 @@ enum rc child_start(struct child *c, int64_t generation, struct err *e)
 
 void child_adopt(struct child *c)
 {
-	int         fd = open_lock(c->plan.lock.p);
-	struct stat about;
-	bool        is_known = fd >= 0 && read_note(fd, &c->pid, &c->generation);
+	CLEANUP(fd_closep) int fd = open_lock(c->plan.lock.p);
+	struct stat            about;
+	bool                   is_known = fd >= 0 && read_note(fd, &c->pid, &c->generation);
 
 	c->pidfd = is_known ? (int)syscall(SYS_pidfd_open, c->pid, 0) : -1;
 	if (is_known && c->pidfd >= 0) {
@@ -173,23 +162,19 @@ void child_adopt(struct child *c)
 	} else if (is_known) {
 		child_kill_stranger(c->plan.lock.p);
 	}
-	if (fd >= 0)
-		close(fd);
 }
 
 void child_kill_stranger(const char *path)
 {
-	int64_t end_ms = mono_now().ms + KILL_WAIT_MS, generation;
-	int     fd = open(path, O_RDWR | O_CLOEXEC);
-	pid_t   pid;
+	int64_t                end_ms = mono_now().ms + KILL_WAIT_MS, generation;
+	CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
+	pid_t                  pid;
 
 	if (fd >= 0 && read_note(fd, &pid, &generation)) {
 		kill(-pid, SIGKILL);
 		while (is_held(fd) && mono_now().ms < end_ms)
 			poll(NULL, 0, 2);
 	}
-	if (fd >= 0)
-		close(fd);
 }
 
 void child_signal(const struct child *c, int number)
@@ -218,16 +203,14 @@ void child_forget(struct child *c)
 
 bool child_is_stopped(const struct child *c)
 {
-	char    path[32], text[256];
-	int     fd;
-	ssize_t got;
-	char   *state;
+	CLEANUP(fd_closep) int fd = -1;
+	char                   path[32], text[256];
+	ssize_t                got;
+	char                  *state;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)c->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
 	text[got > 0 ? got : 0] = '\0';
 	state = strrchr(text, ')'); /* pid (name) state */
 	return state && (strncmp(state, ") T", 3) == 0 || strncmp(state, ") t", 3) == 0);

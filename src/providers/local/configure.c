@@ -84,15 +84,12 @@ static enum rc resize(struct local *l, struct site *s, const struct instance_spe
 
 enum rc local_configure(struct instance_driver *d, const struct instance_spec *spec, struct err *e)
 {
-	struct local *l = local_of(d);
-	struct site  *s;
-	enum rc       rc = site_enter(l, spec->tenant, false, &s, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(site_leavep) struct site *s = NULL;
+	enum rc                           rc = site_enter(l, spec->tenant, false, &s, e);
 
-	if (rc)
+	if (rc || (rc = site_needs(s, INSTANCE_WORKERS, e)) || (rc = database_start(l, e)) ||
+	    (rc = offer_pool(l, s, e)) || (rc = site_install(l, s, spec, false, e)))
 		return rc;
-	if (!(rc = site_needs(s, INSTANCE_WORKERS, e)) && !(rc = database_start(l, e)) && !(rc = offer_pool(l, s, e)) &&
-	    !(rc = site_install(l, s, spec, false, e)))
-		rc = resize(l, s, spec, e);
-	site_leave(s);
-	return rc;
+	return resize(l, s, spec, e);
 }

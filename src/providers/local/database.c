@@ -8,17 +8,16 @@
  */
 #include <errno.h>
 #include <glob.h>
-#include <openssl/evp.h>
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "base/hash.h"
 #include "base/id.h"
-#include "base/mem.h"
+#include "base/password.h"
+#include "domain/instance.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
 #include "providers/local/run.h"
-
-enum { SHA1_SIZE = 20 };
 
 /* --- the server --- */
 
@@ -144,48 +143,19 @@ enum rc database_run_as(struct local *l, const struct site *s, struct str sql, s
 
 /* --- a tenant's --- */
 
-/* What the server keeps of a password: * and SHA1(SHA1(password)) in capitals. */
-static struct str password_hash_of(struct arena *a, struct str password)
-{
-	unsigned char once[EVP_MAX_MD_SIZE], twice[EVP_MAX_MD_SIZE];
-	char         *text = arena_alloc(a, 2 * SHA1_SIZE + 2);
-
-	if (!EVP_Digest(password.p, password.n, once, NULL, EVP_sha1(), NULL) ||
-	    !EVP_Digest(once, SHA1_SIZE, twice, NULL, EVP_sha1(), NULL))
-		mem_out("a hash"); /* it fails only so */
-	text[0] = '*';
-	for (int i = 0; i < SHA1_SIZE; i++)
-		snprintf(text + 1 + 2 * i, 3, "%02X", twice[i]);
-	return str_from(text);
-}
-
 #define CREATE_DATABASE "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n"
-
-/* In a GRANT, '_' stands for any character, unless it is escaped. */
-static struct str granted_name(struct arena *a, struct str name)
-{
-	struct str all = str_cut(&name, '_');
-
-	while (name.n) {
-		struct str part = str_cut(&name, '_');
-
-		all = str_format(a, "%.*s\\_%.*s", STR_ARG(all), STR_ARG(part));
-	}
-	return all;
-}
 
 /* A user without a password that anybody knows; secret_make() gives it one. */
 enum rc database_make(struct local *l, struct site *s, const struct instance_spec *spec UNUSED, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct str                       name = site_database(s, &a), user = site_user(s, &a),
-	           hash = password_hash_of(&a, secret_password(&a));
+	struct str name = site_database(s, &a), user = site_user(s, &a), hash = hash_mysql(&a, password_new(&a));
 	struct str sql =
 	        str_format(&a,
 	                   CREATE_DATABASE
 	                   "CREATE USER IF NOT EXISTS `%s`@localhost IDENTIFIED VIA mysql_native_password USING '%s';\n"
 	                   "GRANT ALL PRIVILEGES ON `%s`.* TO `%s`@localhost;\n",
-	                   name.p, user.p, hash.p, granted_name(&a, name).p, user.p);
+	                   name.p, user.p, hash.p, instance_granted_name(name, &a).p, user.p);
 
 	return database_run(l, sql, &a, NULL, e);
 }
@@ -218,7 +188,7 @@ enum rc database_check(struct local *l, struct site *s, bool *ret, struct err *e
 	                                                                        "DEFAULT_COLLATION_NAME='utf8mb4_unicode_ci';\n"
 	                                                                        "SELECT COUNT(*) FROM mysql.db WHERE User='%s' AND Db='%s' AND Host='localhost';\n"
 	                                                                        "SELECT COUNT(*) FROM mysql.db WHERE User='%s';\n",
-	                                                  name.p, user.p, granted_name(&a, name).p, user.p);
+	                                                  name.p, user.p, instance_granted_name(name, &a).p, user.p);
 	enum rc                          rc = database_run(l, sql, &a, &out, e);
 
 	if (!rc)
@@ -229,7 +199,7 @@ enum rc database_check(struct local *l, struct site *s, bool *ret, struct err *e
 enum rc database_set_password(struct local *l, struct site *s, struct str old, struct str password, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct str user = site_user(s, &a), hash = password_hash_of(&a, password), other = password_hash_of(&a, old);
+	struct str user = site_user(s, &a), hash = hash_mysql(&a, password), other = hash_mysql(&a, old);
 	struct str sql =
 	        str_format(&a, "ALTER USER `%s`@localhost IDENTIFIED VIA mysql_native_password USING '%s'%s%s%s;\n",
 	                   user.p, hash.p, old.n ? " OR mysql_native_password USING '" : "", old.n ? other.p : "",

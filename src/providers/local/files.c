@@ -26,23 +26,19 @@ static enum rc complain(struct err *e, const char *what, const char *path)
 
 bool name_sync(const char *path)
 {
-	char copy[PATH_SIZE];
-	int  fd;
-	bool is_ok;
+	CLEANUP(fd_closep) int fd = -1;
+	char                   copy[PATH_SIZE];
 
 	snprintf(copy, sizeof(copy), "%s", path);
 	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	is_ok = fd >= 0 && fsync(fd) == 0;
-	if (fd >= 0)
-		close(fd);
-	return is_ok;
+	return fd >= 0 && fsync(fd) == 0;
 }
 
 enum rc file_write(const char *path, struct str text, struct file_owner owner, bool is_durable, struct err *e)
 {
-	char draft[PATH_SIZE];
-	int  fd;
-	bool is_ok;
+	CLEANUP(fd_closep) int fd = -1;
+	char                   draft[PATH_SIZE];
+	bool                   is_ok;
 
 	snprintf(draft, sizeof(draft), "%s.draft", path);
 	fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -50,7 +46,6 @@ enum rc file_write(const char *path, struct str text, struct file_owner owner, b
 		return complain(e, "cannot write", draft);
 	is_ok = file_write_all(fd, text) && fchown(fd, owner.uid, owner.gid) == 0 && fchmod(fd, owner.mode) == 0 &&
 	        (!is_durable || fsync(fd) == 0);
-	close(fd);
 	if (!is_ok || rename(draft, path) != 0 || (is_durable && !name_sync(path)))
 		return complain(e, "cannot write", path);
 	return RC_OK;
@@ -58,15 +53,14 @@ enum rc file_write(const char *path, struct str text, struct file_owner owner, b
 
 enum rc file_read(const char *path, size_t max, struct arena *a, struct str *ret, struct err *e)
 {
-	int         fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat about;
-	enum rc     rc;
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat            about;
+	enum rc                rc;
 
 	if (fd < 0)
 		return errno == ENOENT ? err_set(e, RC_NOT_FOUND, "there is no file %s", path)
 		                       : complain(e, "cannot read", path);
 	rc = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? file_read_all(fd, max, a, ret) : RC_TOO_LARGE;
-	close(fd);
 	if (rc == RC_TOO_LARGE)
 		return err_set(e, rc, "%s is no file of at most %zu bytes", path, max);
 	return rc ? complain(e, "cannot read", path) : RC_OK;
@@ -79,16 +73,14 @@ enum rc file_remove(const char *path, struct err *e)
 
 enum rc folder_make(const char *path, struct file_owner owner, struct err *e)
 {
-	int  fd;
-	bool is_ok;
+	CLEANUP(fd_closep) int fd = -1;
 
 	if (mkdir(path, 0700) != 0 && errno != EEXIST)
 		return complain(e, "cannot make the folder", path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	is_ok = fd >= 0 && fchown(fd, owner.uid, owner.gid) == 0 && fchmod(fd, owner.mode) == 0;
-	if (fd >= 0)
-		close(fd);
-	return is_ok ? RC_OK : complain(e, "cannot set owner and mode of", path);
+	if (fd < 0 || fchown(fd, owner.uid, owner.gid) != 0 || fchmod(fd, owner.mode) != 0)
+		return complain(e, "cannot set owner and mode of", path);
+	return RC_OK;
 }
 
 static bool remove_below(int folder, unsigned depth)

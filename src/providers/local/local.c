@@ -135,10 +135,10 @@ static enum rc claim(struct local *l, struct site *s, const struct instance_spec
 static enum rc local_create(struct instance_driver *d, const struct instance_spec *spec, enum instance_resource kind,
                             struct arena *a, struct str *ret_outputs, struct err *e)
 {
-	struct local *l = local_of(d);
-	struct site  *s;
-	bool          is_new;
-	enum rc       rc = check_spec(l, spec, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(site_leavep) struct site *s = NULL;
+	bool                              is_new;
+	enum rc                           rc = check_spec(l, spec, e);
 
 	if (rc || (rc = site_enter(l, spec->tenant, true, &s, e)))
 		return rc;
@@ -149,16 +149,15 @@ static enum rc local_create(struct instance_driver *d, const struct instance_spe
 		rc = site_scale(l, s, spec->desired_count, e);
 	if (!rc)
 		*ret_outputs = outputs_of(l, s, kind, a);
-	site_leave(s);
 	return rc;
 }
 
 static enum rc local_check(struct instance_driver *d, struct str tenant, enum instance_resource kind, struct arena *a,
                            bool *ret_exists, struct str *ret_outputs, struct err *e)
 {
-	struct local *l = local_of(d);
-	struct site  *s;
-	enum rc       rc = site_enter(l, tenant, false, &s, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(site_leavep) struct site *s = NULL;
+	enum rc                           rc = site_enter(l, tenant, false, &s, e);
 
 	*ret_exists = false;
 	*ret_outputs = STR("");
@@ -166,54 +165,46 @@ static enum rc local_check(struct instance_driver *d, struct str tenant, enum in
 		return err_forgive(e, rc, RC_NOT_FOUND);
 	if (s->instance[kind][0] && !(rc = resources[kind].check(l, s, ret_exists, e)) && *ret_exists)
 		*ret_outputs = outputs_of(l, s, kind, a);
-	site_leave(s);
 	return rc;
 }
 
 static enum rc local_delete(struct instance_driver *d, struct str tenant, enum instance_resource kind, struct err *e)
 {
-	struct local *l = local_of(d);
-	struct site  *s;
-	enum rc       rc = site_enter(l, tenant, false, &s, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(site_leavep) struct site *s = NULL;
+	enum rc                           rc = site_enter(l, tenant, false, &s, e);
 
 	if (rc)
 		return err_forgive(e, rc, RC_NOT_FOUND);
 	if (s->instance[kind][0])
 		rc = unmake(l, s, kind, e);
-	site_leave(s);
 	return err_wrap(e, rc, "%s of tenant %.*s", instance_resource_names[kind], STR_ARG(tenant));
 }
 
 static enum rc local_set_route(struct instance_driver *d, struct str tenant, enum instance_route to, struct err *e)
 {
-	struct local *l = local_of(d);
-	struct site  *s;
-	enum rc       rc = site_enter(l, tenant, false, &s, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(site_leavep) struct site *s = NULL;
+	enum rc                           rc = site_enter(l, tenant, false, &s, e);
 
-	if (rc)
+	if (rc || (rc = site_needs(s, INSTANCE_ROUTE, e)))
 		return rc;
-	if (!(rc = site_needs(s, INSTANCE_ROUTE, e)))
-		rc = s->route == to ? router_start(l, e) : route_set(l, s, to, e);
-	site_leave(s);
-	return rc;
+	return s->route == to ? router_start(l, e) : route_set(l, s, to, e);
 }
 
 static enum rc local_get_secret(struct instance_driver *d, struct str tenant, struct arena *a, struct str *ret_user,
                                 struct str *ret_password, struct err *e)
 {
-	struct local      *l = local_of(d);
-	struct site_secret secret;
-	struct site       *s;
-	enum rc            rc = site_enter(l, tenant, false, &s, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(site_leavep) struct site *s = NULL;
+	struct site_secret                secret;
+	enum rc                           rc = site_enter(l, tenant, false, &s, e);
 
-	if (rc)
+	if (rc || (rc = secret_read(l, s, a, &secret, e)))
 		return rc;
-	if (!(rc = secret_read(l, s, a, &secret, e))) {
-		*ret_user = secret.admin_user;
-		*ret_password = secret.admin_password;
-	}
-	site_leave(s);
-	return rc;
+	*ret_user = secret.admin_user;
+	*ret_password = secret.admin_password;
+	return RC_OK;
 }
 
 static enum rc local_list(struct instance_driver *d, struct arena *a, struct instance_thing **ret, size_t *ret_count,

@@ -82,9 +82,10 @@ struct str site_url(const struct local *l, const struct site *s, struct arena *a
 
 /* --- sites.c --- */
 
-/* RC_INVALID: no id of a tenant. RC_NOT_FOUND: none of it. Locked: end it with site_leave(). */
+/* RC_INVALID: no id of a tenant. RC_NOT_FOUND: none of it. Locked for as long as the
+ * variable lives: CLEANUP(site_leavep), NULL at first. */
 MUST_CHECK enum rc site_enter(struct local *l, struct str tenant, bool makes, struct site **ret, struct err *e);
-void               site_leave(struct site *s);
+void               site_leavep(struct site **s);
 /* To look at, not locked; NULL: there is none. */
 MUST_CHECK enum rc site_find(struct local *l, struct str tenant, struct site **ret, struct err *e);
 MUST_CHECK enum rc site_save(struct local *l, struct site *s, struct err *e); /* removes it when it has no resource */
@@ -135,7 +136,6 @@ MUST_CHECK enum rc secrets_open(struct local *l, struct err *e);
 MUST_CHECK enum rc secret_read(struct local *l, const struct site *s, struct arena *a, struct site_secret *ret,
                                struct err *e);
 MUST_CHECK enum rc secret_write(struct local *l, const struct site *s, const struct site_secret *from, struct err *e);
-struct str         secret_password(struct arena *a); /* a new one, of all four kinds of characters */
 
 /* --- workers.c --- */
 

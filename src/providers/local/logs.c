@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/grow.h"
 #include "providers/local/local_private.h"
 
@@ -18,21 +19,17 @@ enum { TAIL_MAX = 1 << 20, LINE_MAX_BYTES = 2000, STAMP = 21 };
 /* The end of the file: at most TAIL_MAX bytes. */
 static struct str read_tail(const char *path, struct arena *a)
 {
-	int         fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat about;
-	char       *text;
-	ssize_t     got = 0;
-	off_t       from;
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat            about;
+	char                  *text;
+	ssize_t                got;
+	off_t                  from;
 
-	if (fd < 0 || fstat(fd, &about) != 0) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0 || fstat(fd, &about) != 0)
 		return STR("");
-	}
 	from = about.st_size > TAIL_MAX ? about.st_size - TAIL_MAX : 0;
 	text = arena_alloc(a, TAIL_MAX + 1);
 	got = pread(fd, text, TAIL_MAX, from);
-	close(fd);
 	return str_of(text, got > 0 ? (size_t)got : 0);
 }
 

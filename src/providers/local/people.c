@@ -9,6 +9,7 @@
  * sessions, because what is in the database is up to the tenant. [end_sessions()]
  */
 #include "base/json.h"
+#include "base/password.h"
 #include "providers/local/local_private.h"
 
 static bool says(const json_t *answer, const char *name)
@@ -34,17 +35,14 @@ static enum rc ask_pool(struct local *l, const struct site *s, const char *what,
 enum rc local_add_person(struct instance_driver *d, struct str tenant, struct str email, struct str name,
                          struct arena *a, bool *ret_is_new, struct str *ret_password, struct err *e)
 {
-	struct local               *l = local_of(d);
-	CLEANUP(json_freep) json_t *answer = NULL;
-	struct str                  password = secret_password(a);
-	struct site                *s;
-	enum rc                     rc = site_enter(l, tenant, false, &s, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(json_freep) json_t       *answer = NULL;
+	CLEANUP(site_leavep) struct site *s = NULL;
+	struct instance_person            who = { email, name, 0 };
+	struct str                        password = password_new(a);
+	enum rc                           rc = site_enter(l, tenant, false, &s, e);
 
-	if (rc)
-		return rc;
-	rc = ask_pool(l, s, "person", &(struct instance_person){ email, name, 0 }, password, a, &answer, e);
-	site_leave(s);
-	if (rc)
+	if (rc || (rc = ask_pool(l, s, "person", &who, password, a, &answer, e)))
 		return rc;
 	if (says(answer, "isNoAddress"))
 		return err_set(e, RC_INVALID, "%.*s is no e-mail address for the identity pool", STR_ARG(email));
@@ -108,20 +106,18 @@ static enum rc end_sessions(struct local *l, struct site *s, struct str email, s
 enum rc local_remove_person(struct instance_driver *d, struct str tenant, struct str email, bool *ret_was_there,
                             struct err *e)
 {
-	struct local                    *l = local_of(d);
-	CLEANUP(json_freep) json_t      *answer = NULL;
-	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct site                     *s;
-	enum rc                          rc = site_enter(l, tenant, false, &s, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(json_freep) json_t       *answer = NULL;
+	CLEANUP(arena_fini) struct arena  a = { 0 };
+	CLEANUP(site_leavep) struct site *s = NULL;
+	struct instance_person            who = { .email = email };
+	enum rc                           rc = site_enter(l, tenant, false, &s, e);
 
-	if (!rc) {
-		rc = ask_pool(l, s, "remove", &(struct instance_person){ email, STR(""), 0 }, STR(""), &a, &answer, e);
-		if (!rc && (rc = end_sessions(l, s, email, e)))
-			rc = err_wrap(e, rc, "%.*s is out of the pool, but may still be signed in; try again",
-			              STR_ARG(email));
-		site_leave(s);
-	}
-	if (!rc)
-		*ret_was_there = says(answer, "wasThere");
-	return rc;
+	if (rc || (rc = ask_pool(l, s, "remove", &who, STR(""), &a, &answer, e)))
+		return rc;
+	if ((rc = end_sessions(l, s, email, e)))
+		return err_wrap(e, rc, "%.*s is out of the pool, but may still be signed in; try again",
+		                STR_ARG(email));
+	*ret_was_there = says(answer, "wasThere");
+	return RC_OK;
 }

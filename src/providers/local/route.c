@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/lock.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
@@ -108,12 +109,10 @@ enum rc router_start(struct local *l, struct err *e)
 /* A file of /proc, whose size nobody knows before; false when it is not there. */
 static bool proc_read(const char *path, struct arena *a, struct str *ret)
 {
-	int     fd = open(path, O_RDONLY | O_CLOEXEC);
-	char   *text = arena_alloc(a, PROC_MAX);
-	ssize_t got = fd < 0 ? -1 : read(fd, text, PROC_MAX - 1);
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char                  *text = arena_alloc(a, PROC_MAX);
+	ssize_t                got = fd < 0 ? -1 : read(fd, text, PROC_MAX - 1);
 
-	if (fd >= 0)
-		close(fd);
 	*ret = str_of(text, got > 0 ? (size_t)got : 0);
 	return got >= 0;
 }
@@ -124,7 +123,7 @@ static bool has_generation(struct local *l)
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct sockaddr_un               to = { .sun_family = AF_UNIX };
 	struct str                       wanted = str_format(&a, "generation %lld;", (long long)l->route_generation);
-	int                              fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CLEANUP(fd_closep) int           fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char                             reply[CHILD_REPLY_MAX];
 	ssize_t                          got = 0, n = 0;
 
@@ -135,8 +134,6 @@ static bool has_generation(struct local *l)
 	    send(fd, l->router_child.plan.question.p, l->router_child.plan.question.n, MSG_NOSIGNAL) > 0)
 		while (n < (ssize_t)sizeof(reply) && (got = recv(fd, reply + n, sizeof(reply) - (size_t)n, 0)) > 0)
 			n += got;
-	if (fd >= 0)
-		close(fd);
 	return n > 0 && memmem(reply, (size_t)n, wanted.p, wanted.n);
 }
 

@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/file.h"
+#include "base/password.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
 
@@ -18,7 +19,6 @@ enum {
 	NONCE = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES,
 	TAG = crypto_aead_xchacha20poly1305_ietf_ABYTES,
 	SECRET_MAX = 8192,
-	PASSWORD_LENGTH = 24,
 };
 
 enum rc secrets_open(struct local *l, struct err *e)
@@ -42,20 +42,6 @@ enum rc secrets_open(struct local *l, struct err *e)
 		memcpy(l->master_key, text.p, text.n);
 	}
 	return rc;
-}
-
-struct str secret_password(struct arena *a)
-{
-	static const char *const kinds[] = { "ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnopqrstuvwxyz", "23456789",
-		                             "-_.+=" };
-	char                    *text = arena_alloc(a, PASSWORD_LENGTH + 1);
-
-	for (size_t i = 0; i < PASSWORD_LENGTH; i++) { /* the first four places have one of each kind */
-		const char *from = kinds[i < ARRAY_LEN(kinds) ? i : randombytes_uniform(3)];
-
-		text[i] = from[randombytes_uniform((uint32_t)strlen(from))];
-	}
-	return str_of(text, PASSWORD_LENGTH);
 }
 
 static struct str secret_path(const struct local *l, const struct site *s, struct arena *a)
@@ -146,9 +132,9 @@ enum rc secret_make(struct local *l, struct site *s, const struct instance_spec 
 
 	if (!rc && (rc = secret_read(l, s, &a, &secret, e)) == RC_NOT_FOUND) {
 		err_clear(e);
-		secret = (struct site_secret){ .database_password = secret_password(&a),
+		secret = (struct site_secret){ .database_password = password_new(&a),
 			                       .admin_user = STR("admin"),
-			                       .admin_password = secret_password(&a),
+			                       .admin_password = password_new(&a),
 			                       .client_id = new_token(&a),
 			                       .client_secret = new_token(&a) };
 		for (size_t i = 0; i < ARRAY_LEN(secret.keys); i++)

@@ -7,14 +7,15 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <openssl/evp.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "domain/instance.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
 
@@ -84,21 +85,6 @@ gid_t site_gid(const struct local *l, const struct site *s)
 struct file_owner site_owner(const struct local *l, const struct site *s, mode_t mode)
 {
 	return l->is_root ? (struct file_owner){ s->uid, (gid_t)s->uid, mode } : FILE_OF_US(mode);
-}
-
-static void make_key(struct str tenant, char ret[KEY_SIZE])
-{
-	unsigned char hash[EVP_MAX_MD_SIZE];
-
-	if (!EVP_Digest(tenant.p, tenant.n, hash, NULL, EVP_sha256(), NULL))
-		mem_out("a hash"); /* it fails only so */
-	for (int i = 0; i < (KEY_SIZE - 1) / 2; i++)
-		snprintf(ret + 2 * i, 3, "%02x", hash[i]);
-}
-
-static bool is_tenant(struct str id)
-{
-	return id.n >= 3 && id.n <= TENANT_MAX && id.p[0] != '-' && str_is_of(id, "a-z0-9-");
 }
 
 /* --- the file --- */
@@ -188,9 +174,11 @@ static struct site *find(struct local *l, struct str tenant)
 static struct site *add(struct local *l, struct str tenant)
 {
 	struct site *s = mem_new(struct site);
+	struct hash  hash;
 
 	snprintf(s->tenant, sizeof(s->tenant), "%.*s", STR_ARG(tenant));
-	make_key(tenant, s->key);
+	hash_sha256(tenant, &hash);
+	snprintf(s->key, sizeof(s->key), "%.*s", KEY_SIZE - 1, hash_hex(&l->arena, &hash).p);
 	pthread_mutex_init(&s->busy, NULL);
 	s->generation = 1;
 	s->cpu = 512;
@@ -230,7 +218,7 @@ enum rc sites_load(struct local *l, struct err *e)
 	while (!rc && (file = readdir(files))) {
 		struct str name = str_from(file->d_name);
 
-		if (str_ends_with(name, STR(".json")) && is_tenant(str_of(name.p, name.n - 5)))
+		if (str_ends_with(name, STR(".json")) && tenant_id_is_ok(str_of(name.p, name.n - 5)))
 			rc = load_site(l, str_of(name.p, name.n - 5), e);
 	}
 	closedir(files);
@@ -259,7 +247,7 @@ enum rc site_take_uid(struct local *l, struct site *s, struct err *e)
 
 static enum rc check_tenant(struct str tenant, struct err *e)
 {
-	if (is_tenant(tenant))
+	if (tenant_id_is_ok(tenant))
 		return RC_OK;
 	return err_set(e, RC_INVALID,
 	               "'%.*s' is no id of a tenant: it must have 3 to %d of a-z, 0-9 and -, and not begin with -",
@@ -296,9 +284,10 @@ enum rc site_enter(struct local *l, struct str tenant, bool makes, struct site *
 	return RC_OK;
 }
 
-void site_leave(struct site *s)
+void site_leavep(struct site **s)
 {
-	pthread_mutex_unlock(&s->busy);
+	if (*s)
+		pthread_mutex_unlock(&(*s)->busy);
 }
 
 enum rc site_needs(const struct site *s, enum instance_resource kind, struct err *e)

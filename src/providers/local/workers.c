@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/password.h"
 #include "providers/local/fastcgi.h"
 #include "providers/local/files.h"
 #include "providers/local/local_private.h"
@@ -280,19 +281,16 @@ enum rc site_scale(struct local *l, struct site *s, int64_t desired, struct err 
 
 enum rc local_scale(struct instance_driver *d, struct str tenant, int64_t desired, struct err *e)
 {
-	struct local *l = local_of(d);
-	struct site  *s;
-	enum rc       rc;
+	struct local                     *l = local_of(d);
+	CLEANUP(site_leavep) struct site *s = NULL;
+	enum rc                           rc;
 
 	if (desired < 0 || desired > INSTANCE_TASKS_MAX)
 		return err_set(e, RC_INVALID, "%lld tasks are too many or too few: 0 to %d", (long long)desired,
 		               INSTANCE_TASKS_MAX);
-	if ((rc = site_enter(l, tenant, false, &s, e)))
+	if ((rc = site_enter(l, tenant, false, &s, e)) || (rc = site_needs(s, INSTANCE_WORKERS, e)))
 		return rc;
-	if (!(rc = site_needs(s, INSTANCE_WORKERS, e)))
-		rc = site_scale(l, s, desired, e);
-	site_leave(s);
-	return rc;
+	return site_scale(l, s, desired, e);
 }
 
 static void show_task(const struct site *s, unsigned slot, struct arena *a, struct instance_tasks *ret)
@@ -363,23 +361,19 @@ enum rc site_roll(struct local *l, struct site *s, struct err *e)
 /* Both passwords are good while tasks are replaced, so no request fails. */
 enum rc local_rotate(struct instance_driver *d, struct str tenant, struct err *e)
 {
-	struct local                    *l = local_of(d);
-	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct site_secret               secret;
-	struct site                     *s;
-	struct str                       old;
-	enum rc                          rc = site_enter(l, tenant, false, &s, e);
+	struct local                     *l = local_of(d);
+	CLEANUP(arena_fini) struct arena  a = { 0 };
+	CLEANUP(site_leavep) struct site *s = NULL;
+	struct site_secret                secret;
+	struct str                        old;
+	enum rc                           rc = site_enter(l, tenant, false, &s, e);
 
-	if (rc)
+	if (rc || (rc = site_needs(s, INSTANCE_WORKERS, e)) || (rc = secret_read(l, s, &a, &secret, e)))
 		return rc;
-	if (!(rc = site_needs(s, INSTANCE_WORKERS, e)) && !(rc = secret_read(l, s, &a, &secret, e))) {
-		old = secret.database_password;
-		secret.database_password = secret_password(&a);
-		if (!(rc = database_set_password(l, s, old, secret.database_password, e)) &&
-		    !(rc = secret_write(l, s, &secret, e)) && !(rc = site_write_config(l, s, e)) &&
-		    !(rc = site_roll(l, s, e)))
-			rc = database_set_password(l, s, STR(""), secret.database_password, e);
-	}
-	site_leave(s);
-	return rc;
+	old = secret.database_password;
+	secret.database_password = password_new(&a);
+	if ((rc = database_set_password(l, s, old, secret.database_password, e)) ||
+	    (rc = secret_write(l, s, &secret, e)) || (rc = site_write_config(l, s, e)) || (rc = site_roll(l, s, e)))
+		return rc;
+	return database_set_password(l, s, STR(""), secret.database_password, e);
 }

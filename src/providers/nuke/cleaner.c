@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "domain/ports/cloud.h"
@@ -190,10 +191,10 @@ static enum rc begin(const struct start *st, int lock, struct err *e)
 /* This key's run must be for the same account; a folder without a job is not taken yet. */
 static enum rc start_in_folder(const struct start *st, struct err *e)
 {
-	struct nuke_job job;
-	struct err      why = { 0 };
-	int             lock;
-	enum rc         rc = nuke_job_read(st->folder, st->arena, &job, &why);
+	struct nuke_job        job;
+	struct err             why = { 0 };
+	CLEANUP(fd_closep) int lock = -1;
+	enum rc                rc = nuke_job_read(st->folder, st->arena, &job, &why);
 
 	if (rc && rc != RC_NOT_FOUND)
 		return err_set(e, rc, "%s", why.msg);
@@ -201,17 +202,11 @@ static enum rc start_in_folder(const struct start *st, struct err *e)
 		return err_set_code(e, RC_CONFLICT, "IdempotentParameterMismatchException",
 		                    "the key %.*s belongs to a run of account %.*s", STR_ARG(st->key),
 		                    STR_ARG(job.account_id));
-	rc = nuke_folder_lock(st->folder, &lock, e);
-	if (rc == RC_CONFLICT) { /* it runs */
-		err_clear(e);
+	if ((rc = nuke_folder_lock(st->folder, &lock, e)))
+		return err_forgive(e, rc, RC_CONFLICT); /* it runs */
+	if (nuke_folder_has(st->folder, NUKE_LOG) || nuke_folder_has(st->folder, NUKE_RESULT))
 		return RC_OK;
-	}
-	if (rc)
-		return rc;
-	if (!nuke_folder_has(st->folder, NUKE_LOG) && !nuke_folder_has(st->folder, NUKE_RESULT))
-		rc = begin(st, lock, e);
-	close(lock);
-	return rc;
+	return begin(st, lock, e);
 }
 
 static enum rc start(struct cleaner *base, struct str account_id, struct str key, struct arena *a,
@@ -257,19 +252,15 @@ static enum rc look(int folder, struct arena *a, struct cloud_run *ret, struct e
 
 static enum rc check(struct cleaner *base, struct str run_id, struct arena *a, struct cloud_run *ret, struct err *e)
 {
-	struct nuke *n = CONTAINER_OF(base, struct nuke, base);
-	int          folder;
-	enum rc      rc;
+	struct nuke           *n = CONTAINER_OF(base, struct nuke, base);
+	CLEANUP(fd_closep) int folder = -1;
+	enum rc                rc;
 
 	if (!nuke_is_run_id(run_id))
 		return err_set(e, RC_NOT_FOUND, "'%.*s' is not a run of aws-nuke", STR_ARG(run_id));
 	reap(n);
 	rc = nuke_folder_open(n->o.folder, str_dup(a, run_id).p, false, &folder, e);
-	if (rc)
-		return rc;
-	rc = look(folder, a, ret, e);
-	close(folder);
-	return rc;
+	return rc ? rc : look(folder, a, ret, e);
 }
 
 static const struct cleaner_ops ops = { start, check };

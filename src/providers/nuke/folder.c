@@ -66,31 +66,26 @@ enum rc nuke_folder_open(const char *parent, const char *name, bool makes, int *
 
 enum rc nuke_folder_write(int folder, const char *name, struct str text, struct err *e)
 {
-	char draft[64];
-	int  fd;
-	bool is_written;
+	CLEANUP(fd_closep) int fd = -1;
+	char                   draft[64];
 
 	snprintf(draft, sizeof(draft), "%s.draft", name);
 	fd = openat(folder, draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return complain(e, "cannot write the run's file", name);
-	is_written = file_write_all(fd, text) && fsync(fd) == 0;
-	close(fd);
-	if (!is_written || renameat(folder, draft, folder, name) != 0 || fsync(folder) != 0)
+	if (fd < 0 || !file_write_all(fd, text) || fsync(fd) != 0 || renameat(folder, draft, folder, name) != 0 ||
+	    fsync(folder) != 0)
 		return complain(e, "cannot write the run's file", name);
 	return RC_OK;
 }
 
 enum rc nuke_folder_read(int folder, const char *name, struct arena *a, struct str *ret, struct err *e)
 {
-	int     fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-	enum rc rc;
+	CLEANUP(fd_closep) int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	enum rc                rc;
 
 	if (fd < 0)
 		return errno == ENOENT ? err_set(e, RC_NOT_FOUND, "the run has no file %s", name)
 		                       : complain(e, "cannot read the run's file", name);
 	rc = file_read_all(fd, NUKE_FILE_MAX, a, ret);
-	close(fd);
 	if (rc == RC_TOO_LARGE)
 		return err_set(e, RC_CORRUPT, "the run's file %s is too large", name);
 	return rc ? err_set(e, rc, "the run's file %s cannot be read", name) : RC_OK;
@@ -128,13 +123,10 @@ enum rc nuke_folder_lock(int folder, int *ret, struct err *e)
 
 bool nuke_folder_is_locked(int folder)
 {
-	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int          fd = open_lock(folder);
-	bool         is_locked = fd >= 0 && fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+	struct flock           whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	CLEANUP(fd_closep) int fd = open_lock(folder);
 
-	if (fd >= 0)
-		close(fd);
-	return is_locked;
+	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
 }
 
 /* --- what is in the files --- */

@@ -16,7 +16,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -34,13 +33,12 @@ bool nuke_is_account(struct str text)
 
 enum rc nuke_template_read(const char *path, struct arena *a, struct str *ret, struct err *e)
 {
-	int     fd = open(path, O_RDONLY | O_CLOEXEC);
-	enum rc rc;
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	enum rc                rc;
 
 	if (fd < 0)
 		return err_set(e, RC_INVALID, "%s cannot be read: %s", path, strerror(errno));
 	rc = file_read_all(fd, NUKE_TEMPLATE_MAX, a, ret);
-	close(fd);
 	if (rc == RC_TOO_LARGE)
 		return err_set(e, RC_INVALID, "%s has more than %d bytes", path, NUKE_TEMPLATE_MAX);
 	return rc ? err_set(e, RC_INVALID, "%s cannot be read", path) : RC_OK;

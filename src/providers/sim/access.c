@@ -41,27 +41,17 @@ static enum rc apply(struct session *s, void *arg, struct err *e)
 	return RC_OK;
 }
 
-static enum rc change(struct access *base, const struct cloud_assignment *x, bool is_grant, struct err *e)
+static enum rc set(struct access *base, const struct cloud_assignment *x, bool is_granted, struct err *e)
 {
 	struct sim_cloud *c = CONTAINER_OF(base, struct sim_cloud, access);
-	struct change     ch = { *x, is_grant };
+	struct change     ch = { *x, is_granted };
 	enum rc           rc;
 
 	if ((rc = sim_check_account(x->account_id, e)) ||
 	    (rc = sim_check_text("principal", x->principal, CLOUD_NAME_MAX, e)) ||
 	    (rc = sim_check_text("permission set", x->permission_set, CLOUD_NAME_MAX, e)))
 		return rc;
-	return sim_call(c, is_grant ? WORLD_GRANT : WORLD_REVOKE, apply, &ch, NULL, e);
-}
-
-static enum rc grant(struct access *x, const struct cloud_assignment *assignment, struct err *e)
-{
-	return change(x, assignment, true, e);
-}
-
-static enum rc revoke(struct access *x, const struct cloud_assignment *assignment, struct err *e)
-{
-	return change(x, assignment, false, e);
+	return sim_call(c, is_granted ? WORLD_GRANT : WORLD_REVOKE, apply, &ch, NULL, e);
 }
 
 static enum rc list(struct access *base, struct str account_id, struct arena *a, struct cloud_assignment **ret,
@@ -85,7 +75,7 @@ static enum rc list(struct access *base, struct str account_id, struct arena *a,
 	return RC_OK;
 }
 
-const struct access_ops sim_access_ops = { grant, revoke, list };
+const struct access_ops sim_access_ops = { set, list };
 
 /* --- credentials --- */
 
@@ -127,12 +117,19 @@ static enum rc issue(struct credentials *base, const struct cloud_secret *x, str
 	return sim_call(c, WORLD_ISSUE, apply_issue, &i, NULL, e);
 }
 
+static enum rc drop_secret(struct session *s, void *arg, struct err *e)
+{
+	const struct str *account_id = arg;
+
+	return session_drop(s, &sim_secret_type, *account_id, NULL, e);
+}
+
 static enum rc withdraw(struct credentials *base, struct str account_id, struct err *e)
 {
 	struct sim_cloud *c = CONTAINER_OF(base, struct sim_cloud, credentials);
 	enum rc           rc = sim_check_account(account_id, e);
 
-	return rc ? rc : sim_remove(c, WORLD_WITHDRAW, &sim_secret_type, account_id, e);
+	return rc ? rc : sim_call(c, WORLD_WITHDRAW, drop_secret, &account_id, NULL, e);
 }
 
 static enum rc read_secret(struct session *s, void *arg, struct err *e)

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/mem.h"
 #include "providers/sim/cloud_private.h"
 
@@ -37,34 +38,6 @@ enum rc sim_call_of(struct sim_cloud *c, struct sim_about about, txn_fn *run, vo
 enum rc sim_call(struct sim_cloud *c, enum world_call call, txn_fn *run, void *arg, struct arena *a, struct err *e)
 {
 	return sim_call_of(c, (struct sim_about){ call, 0 }, run, arg, a, e);
-}
-
-enum rc sim_drop(struct session *s, const struct record_type *type, struct str key, bool *ret_was_there, struct err *e)
-{
-	enum rc rc = session_find(s, type, key, arena_alloc(session_arena(s), type->size), ret_was_there, e);
-
-	if (!rc && *ret_was_there)
-		session_delete(s, type, key);
-	return rc;
-}
-
-struct removal {
-	const struct record_type *type;
-	struct str                key;
-};
-
-static enum rc remove_record(struct session *s, void *arg, struct err *e)
-{
-	const struct removal *r = arg;
-	bool                  was_there;
-
-	return sim_drop(s, r->type, r->key, &was_there, e);
-}
-
-enum rc sim_remove(struct sim_cloud *c, enum world_call call, const struct record_type *type, struct str key,
-                   struct err *e)
-{
-	return sim_call(c, call, remove_record, &(struct removal){ type, key }, NULL, e);
 }
 
 enum rc sim_read_page(struct session *s, void *arg, struct err *e)
@@ -125,11 +98,7 @@ enum rc sim_read_all(struct session *s, struct query q, struct page *ret, struct
 
 	all.query.limit = QUERY_LIMIT_MAX;
 	while ((record = session_next(s, &all, &rc, e))) {
-		if (found.count == room) {
-			char *more = arena_alloc(session_arena(s), (room = 2 * room + 16) * q.type->size);
-
-			found.records = found.count ? memcpy(more, found.records, found.count * q.type->size) : more;
-		}
+		found.records = arena_grow(session_arena(s), found.records, found.count, &room, q.type->size);
 		memcpy(page_record(&found, q.type, found.count++), record, q.type->size);
 	}
 	if (!rc && all.page.next.n)

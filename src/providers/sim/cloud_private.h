@@ -67,13 +67,7 @@ MUST_CHECK enum rc sim_check_account(struct str id, struct err *e);
 /* RC_NOT_FOUND with the cloud's own code. */
 MUST_CHECK enum rc sim_get_member(struct session *s, struct str id, struct sim_member *ret, struct err *e);
 
-/* Removes the record if there is one. */
-MUST_CHECK enum rc sim_drop(struct session *s, const struct record_type *type, struct str key, bool *ret_was_there,
-                            struct err *e);
-
-/* The same, and the page of a query, as a call of a port. */
-MUST_CHECK enum rc sim_remove(struct sim_cloud *c, enum world_call call, const struct record_type *type, struct str key,
-                              struct err *e);
+/* The page of a query, as a call of a port. */
 MUST_CHECK enum rc sim_list(struct sim_cloud *c, enum world_call call, const struct query *q, struct arena *a,
                             struct page *ret, struct err *e);
 

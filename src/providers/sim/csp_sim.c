@@ -57,7 +57,7 @@ static enum rc restock(struct session *s, void *arg, struct err *e)
 	enum rc                  rc = RC_OK;
 
 	if (r->external_id.n)
-		rc = sim_drop(s, &sim_account_type, r->external_id, &was_there, e);
+		rc = session_drop(s, &sim_account_type, r->external_id, &was_there, e);
 	if (rc || !was_there || (rc = session_find_or_new(s, &sim_counter_type, STR("accounts"), &c, e)))
 		return rc;
 	for (int64_t i = 0; i < r->count; i++)

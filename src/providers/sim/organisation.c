@@ -158,10 +158,9 @@ static enum rc drop(struct session *s, void *arg, struct err *e)
 {
 	const struct dropping *d = arg;
 	enum rc                rc = RC_OK;
-	bool                   was_there;
 
 	for (size_t i = 0; !rc && i < d->count; i++)
-		rc = sim_drop(s, &sim_event_type, d->events[i].key, &was_there, e);
+		rc = session_drop(s, &sim_event_type, d->events[i].key, NULL, e);
 	return rc;
 }
 

@@ -206,7 +206,7 @@ static enum rc revoke(struct saga_call *c, struct err *e)
 	    (rc = list_access(&st, &list, &count, e)))
 		return rc;
 	for (size_t i = 0; i < count; i++)
-		if (!may_stay(&st, &list[i]) && (rc = st.access->ops->revoke(st.access, &list[i], e)))
+		if (!may_stay(&st, &list[i]) && (rc = st.access->ops->set(st.access, &list[i], false, e)))
 			return err_wrap(e, rc, "access of %.*s to account %.*s", STR_ARG(list[i].principal),
 			                STR_ARG(st.target.account));
 	return RC_OK;
@@ -303,7 +303,7 @@ static enum rc grant(struct saga_call *c, struct err *e)
 	size_t                  count = rc ? 0 : list_wanted(&st, wanted);
 
 	for (size_t i = 0; i < count; i++)
-		if ((rc = st.access->ops->grant(st.access, &wanted[i], e)))
+		if ((rc = st.access->ops->set(st.access, &wanted[i], true, e)))
 			return err_wrap(e, rc, "access of %.*s to account %.*s", STR_ARG(wanted[i].principal),
 			                STR_ARG(st.target.account));
 	return rc;
@@ -344,7 +344,7 @@ static enum rc take_away(struct saga_call *c, struct err *e)
 
 	for (size_t i = 0; !rc && i < count; i++)
 		if (wanted[i].kind == CLOUD_USER)
-			rc = st.access->ops->revoke(st.access, &wanted[i], e);
+			rc = st.access->ops->set(st.access, &wanted[i], false, e);
 	return rc;
 }
 

@@ -52,13 +52,12 @@ static enum rc find_behind(struct session *s, struct findings *ret, struct err *
 enum rc alarm_costs_late(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
 	const struct broker_alarm_context *context = arg;
-	struct aws_cost_book               book = { 0 };
-	bool                               is_there;
+	struct aws_cost_book               book;
 	enum rc                            rc;
 
 	if (!context->has_aws)
 		return RC_OK;
-	if ((rc = session_find(s, &aws_cost_book_type, STR(AWS_COST_BOOK), &book, &is_there, e)))
+	if ((rc = session_find_or_new(s, &aws_cost_book_type, STR(AWS_COST_BOOK), &book, e)))
 		return rc;
 	if (book.refreshed_ms && session_now(s).ms - book.refreshed_ms > UNASKED_MS)
 		findings_add(ret, STR("refresh"), ALARM_WARNING, book.refreshed_ms,

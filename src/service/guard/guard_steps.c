@@ -276,7 +276,7 @@ static enum rc eject_revoke(struct saga_call *c, struct err *e)
 	if (!x || (rc = x->ops->list(x, st.task.account, st.arena, &list, &count, e)))
 		return rc;
 	for (size_t i = 0; !rc && i < count; i++)
-		rc = x->ops->revoke(x, &list[i], e);
+		rc = x->ops->set(x, &list[i], false, e);
 	return err_wrap(e, rc, "access to account %.*s", STR_ARG(st.task.account));
 }
 

@@ -344,9 +344,8 @@ static enum rc see_to_orphans(struct scanning *sc, struct err *e)
 static enum rc keep_result(struct session *s, void *arg, struct err *e)
 {
 	const struct scanning      *sc = arg;
-	struct instance_scan_result old = { 0 }, result = *sc->ret;
-	bool                        is_there;
-	enum rc                     rc = session_find(s, &instance_scan_type, sc->ret->name, &old, &is_there, e);
+	struct instance_scan_result old, result = *sc->ret;
+	enum rc                     rc = session_find_or_new(s, &instance_scan_type, sc->ret->name, &old, e);
 
 	result.version = old.version;
 	result.at_ms = session_now(s).ms;

@@ -223,11 +223,7 @@ static enum rc is_own(struct step *st, enum instance_resource kind, struct str o
 	}
 	rc = st->driver->ops->create(st->driver, &st->spec, kind, st->arena, &outputs, e);
 	*ret = rc != RC_CONFLICT;
-	if (rc == RC_CONFLICT) {
-		err_clear(e);
-		return RC_OK;
-	}
-	return rc;
+	return err_forgive(e, rc, RC_CONFLICT);
 }
 
 static enum rc remove_own(struct step *st, enum instance_resource kind, struct err *e)
@@ -324,15 +320,7 @@ STEP(start_tasks, st->driver->ops->scale(st->driver, st->job.tenant, st->instanc
 STEP(start_again, st->driver->ops->scale(st->driver, st->job.tenant, st->job.count_before, e))
 
 /* Without workers there is nothing to stop. */
-static enum rc stop_tasks(struct step *st, struct err *e)
-{
-	enum rc rc = st->driver->ops->scale(st->driver, st->job.tenant, 0, e);
-
-	if (rc != RC_NOT_FOUND)
-		return rc;
-	err_clear(e);
-	return RC_OK;
-}
+STEP(stop_tasks, err_forgive(e, st->driver->ops->scale(st->driver, st->job.tenant, 0, e), RC_NOT_FOUND))
 
 /* --- the route --- */
 
@@ -341,10 +329,7 @@ static enum rc set_route(struct step *st, enum instance_route to, struct err *e)
 {
 	enum rc rc = st->driver->ops->set_route(st->driver, st->job.tenant, to, e);
 
-	if (rc != RC_NOT_FOUND || st->job.op != OP_DELETE)
-		return rc;
-	err_clear(e);
-	return RC_OK;
+	return st->job.op == OP_DELETE ? err_forgive(e, rc, RC_NOT_FOUND) : rc;
 }
 
 STEP(open_route, set_route(st, ROUTE_OPEN, e))

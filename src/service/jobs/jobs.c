@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -158,14 +157,6 @@ bool jobs_find(const struct jobs *j, struct str name, enum job_id *ret)
 	return id < JOB_SCHEDULED;
 }
 
-/* With the lock held. */
-static void wait_until(struct jobs *j, int64_t mono_ms)
-{
-	struct timespec until = { .tv_sec = mono_ms / 1000, .tv_nsec = mono_ms % 1000 * 1000000 };
-
-	pthread_cond_timedwait(&j->is_changed, &j->lock, &until);
-}
-
 /* --- who waits for a result --- */
 
 /* With the lock held: take those who wait for this event (NULL: all) off the list. */
@@ -273,7 +264,8 @@ static bool wait_in_pass(void *arg, int64_t ms)
 		now_ms = mono_now().ms;
 		if (!may || now_ms >= until_ms)
 			break;
-		wait_until(r->jobs, until_ms - now_ms > SLICE_MS ? now_ms + SLICE_MS : until_ms);
+		(void)cond_wait_until(&r->jobs->is_changed, &r->jobs->lock,
+		                      until_ms - now_ms > SLICE_MS ? now_ms + SLICE_MS : until_ms);
 	}
 	r->was_told |= r->is_stopped;
 	return may;
@@ -621,7 +613,8 @@ static void *beat(void *arg)
 		if (must_poll)
 			next_look_ms = now_ms + POLL_MS;
 		if (!j->must_look && !j->is_ending)
-			wait_until(j, j->asks && next_look_ms < next_beat_ms ? next_look_ms : next_beat_ms);
+			(void)cond_wait_until(&j->is_changed, &j->lock,
+			                      j->asks && next_look_ms < next_beat_ms ? next_look_ms : next_beat_ms);
 	}
 	return NULL;
 }
@@ -637,15 +630,11 @@ void jobs_look_again(struct jobs *j)
 
 struct jobs *jobs_new(const struct jobs_options *o)
 {
-	struct jobs       *j = mem_new(struct jobs);
-	pthread_condattr_t monotonic;
+	struct jobs *j = mem_new(struct jobs);
 
 	j->options = *o;
 	pthread_mutex_init(&j->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&j->is_changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init(&j->is_changed);
 	return j;
 }
 

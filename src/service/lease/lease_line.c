@@ -105,13 +105,10 @@ enum rc line_serve(struct session *s, void *arg, struct err *e)
 	*ret_is_served = false;
 	if (rc || !is_there)
 		return rc;
-	rc = account_lend(s, &l, line_actor.name, &account, e);
-	if (rc == RC_EXHAUSTED) {
-		err_clear(e);
-		return RC_OK;
-	}
+	if ((rc = account_lend(s, &l, line_actor.name, &account, e)))
+		return err_forgive(e, rc, RC_EXHAUSTED);
 	approver = l.queued_by;
-	if (rc || (rc = lease_apply(&l, LEASE_ON_APPROVE, session_now(s), e)))
+	if ((rc = lease_apply(&l, LEASE_ON_APPROVE, session_now(s), e)))
 		return rc;
 	l.account_id = account.id;
 	l.approved_by = approver;

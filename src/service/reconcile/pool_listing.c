@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "domain/account.h"
 #include "domain/ports/cloud.h"
 #include "service/account/account_ous.h"
 
-enum { MEMBERS_MAX = 1000000, ROOM_AT_FIRST = 256 };
+enum { MEMBERS_MAX = 1000000 };
 
 static bool is_of_pool(const struct cloud_ou *ou, struct str below)
 {
@@ -28,15 +29,7 @@ static bool is_of_pool(const struct cloud_ou *ou, struct str below)
 
 static void add(struct pool_listing *l, const struct cloud_account *account, struct str ou)
 {
-	if (l->count == l->room) {
-		size_t              room = l->room ? 2 * l->room : ROOM_AT_FIRST;
-		struct pool_member *more = arena_alloc(&l->arena, room * sizeof(*more));
-
-		if (l->count)
-			memcpy(more, l->members, l->count * sizeof(*more));
-		l->members = more;
-		l->room = room;
-	}
+	l->members = arena_grow(&l->arena, l->members, l->count, &l->room, sizeof(*l->members));
 	l->members[l->count++] = (struct pool_member){
 		.id = account->id, .name = account->name, .email = account->email, .ou = ou
 	};

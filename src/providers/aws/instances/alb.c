@@ -93,8 +93,8 @@ static enum rc read_key(struct site *s, struct found *f, struct err *e)
 	put(&form, f->arn, "ResourceArns.member.1");
 	if ((rc = send(&form, &describe_tags, &got, e)))
 		return rc;
-	f->key = site_tag(s, json_object_get(json_array_get(json_object_get(got, "TagDescriptions"), 0), "Tags"), "Key",
-	                  "Value", TAG_KEY);
+	f->key = aws_get_tag(json_object_get(json_array_get(json_object_get(got, "TagDescriptions"), 0), "Tags"), "Key",
+	                     "Value", TAG_KEY, s->a);
 	return RC_OK;
 }
 

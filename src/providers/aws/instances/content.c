@@ -9,6 +9,7 @@
 #include "providers/aws/instances/content.h"
 
 #include "base/clock.h"
+#include "base/password.h"
 #include "providers/aws/instances/cognito.h"
 #include "providers/aws/instances/tasks.h"
 #include "providers/aws/instances/ecs.h"
@@ -115,7 +116,7 @@ static enum rc is_settled(struct site *s, bool *ret, struct err *e)
  * tasks still have the password before it, and the database would forget that one if it got yet another. */
 static enum rc begin_rotation(struct site *s, struct str *ret_fresh, struct err *e)
 {
-	struct str user, old, fresh = site_password(s->a);
+	struct str user, old, fresh = password_new(s->a);
 	bool       is_begun = false;
 	enum rc    rc = vault_read(s, vault_name(s, SECRET_DATABASE), &user, &old, e);
 

@@ -252,7 +252,7 @@ enum rc definition_find(struct site *s, enum family family, bool *ret_is_there, 
 	enum rc                     rc = get_newest(s, family, &got, e);
 
 	*ret_is_there = got != NULL;
-	*ret_key = site_tag(s, json_object_get(got, "tags"), "key", "value", TAG_KEY);
+	*ret_key = aws_get_tag(json_object_get(got, "tags"), "key", "value", TAG_KEY, s->a);
 	return rc;
 }
 
@@ -263,7 +263,7 @@ static enum rc find_same(struct site *s, enum family family, struct str digest, 
 	enum rc                     rc = get_newest(s, family, &got, e);
 
 	*ret = STR("");
-	if (str_eq(site_tag(s, json_object_get(got, "tags"), "key", "value", TAG_DIGEST), digest))
+	if (str_eq(aws_get_tag(json_object_get(got, "tags"), "key", "value", TAG_DIGEST, s->a), digest))
 		json_take_text(json_object_get(got, "taskDefinition"), "taskDefinitionArn", s->a, ret);
 	return rc;
 }

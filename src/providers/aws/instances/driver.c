@@ -24,8 +24,6 @@
 #include "providers/aws/instances/ecs.h"
 #include "providers/aws/instances/sql.h"
 
-enum { PASSWORD_LENGTH = 24 };
-
 /* --- a call about a tenant --- */
 
 static struct aws_instances *of(struct instance_driver *d)
@@ -96,21 +94,6 @@ struct str site_tag_map(const struct site *s)
 	return str_format(s->a, "{%s}", write_tags(s, "", ":", "", NULL, STR("")).p);
 }
 
-struct str site_tag(const struct site *s, const json_t *list, const char *name, const char *value, const char *wanted)
-{
-	const json_t *tag;
-	struct str    is, text;
-	size_t        i;
-
-	json_array_foreach(list, i, tag)
-	{
-		if (json_get_text(tag, name, &is) && str_eq(is, str_from(wanted)) &&
-		    json_take_text(tag, value, s->a, &text))
-			return text;
-	}
-	return STR("");
-}
-
 /* --- making what is not there --- */
 
 enum rc site_make_once(struct site *s, enum instance_resource kind, site_find_fn *find, site_find_fn *make,
@@ -164,20 +147,6 @@ enum rc site_wait_for(struct site *s, enum rc (*is_done)(struct site *s, bool *r
 	if (!rc && !done)
 		return err_set(e, RC_UNAVAILABLE, "%s: not yet, after %d s", what, SITE_WAIT_MS / 1000);
 	return rc;
-}
-
-struct str site_password(struct arena *a)
-{
-	static const char *const kinds[] = { "ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnopqrstuvwxyz", "23456789",
-		                             "-_.+=" };
-	char                    *text = arena_alloc(a, PASSWORD_LENGTH + 1);
-
-	for (size_t i = 0; i < PASSWORD_LENGTH; i++) { /* the first four places have one of each kind */
-		const char *from = kinds[i < ARRAY_LEN(kinds) ? i : randombytes_uniform(3)];
-
-		text[i] = from[randombytes_uniform((uint32_t)strlen(from))];
-	}
-	return str_of(text, PASSWORD_LENGTH);
 }
 
 /* --- the port: create, check, delete --- */

@@ -13,8 +13,7 @@
 static const struct aws_op create_service = ECS_OP("CreateService", true),
                            update_service = ECS_OP("UpdateService", true),
                            delete_service = ECS_OP("DeleteService", true),
-                           describe_services = ECS_OP("DescribeServices", false),
-                           list_tasks = ECS_OP("ListTasks", false), describe_tasks = ECS_OP("DescribeTasks", false);
+                           describe_services = ECS_OP("DescribeServices", false);
 
 /* NULL: there is none. Yours. */
 static enum rc get_service(struct site *s, json_t **ret, struct err *e)
@@ -51,7 +50,7 @@ static enum rc find_service(struct site *s, struct found *ret, struct err *e)
 	json_take_text(service, "serviceArn", s->a, &ret->arn);
 	json_take_text(service, "status", s->a, &ret->state);
 	ret->id = ret->arn;
-	ret->key = site_tag(s, json_object_get(service, "tags"), "key", "value", TAG_KEY);
+	ret->key = aws_get_tag(json_object_get(service, "tags"), "key", "value", TAG_KEY, s->a);
 	return RC_OK;
 }
 
@@ -222,20 +221,13 @@ static void read_task(struct site *s, const json_t *task, struct instance_tasks 
 
 static enum rc read_tasks(struct site *s, struct instance_tasks *ret, struct err *e)
 {
-	CLEANUP(json_freep) json_t *list = NULL, *tasks = NULL;
-	const json_t               *arns, *task;
+	CLEANUP(json_freep) json_t *tasks = NULL;
+	const json_t               *task;
 	size_t                      i;
-	enum rc                     rc = site_do(s, &list_tasks,
-	                                         JSON_OF(s->a, member_str("cluster", s->x->o.cluster),
-	                                                 member_str("serviceName", family_name(s, FAMILY_WORDPRESS))),
-	                                         &list, e);
+	enum rc                     rc = tasks_read(s, member_str("serviceName", family_name(s, FAMILY_WORDPRESS)),
+	                                            (struct json_member){ 0 }, &tasks, e);
 
-	arns = json_object_get(list, "taskArns");
-	if (rc || !json_array_size(arns) ||
-	    (rc = site_do(s, &describe_tasks,
-	                  JSON_OF(s->a, member_str("cluster", s->x->o.cluster),
-	                          member_raw("tasks", json_dump(s->a, arns))),
-	                  &tasks, e)))
+	if (rc)
 		return rc;
 	json_array_foreach(json_object_get(tasks, "tasks"), i, task)
 	{

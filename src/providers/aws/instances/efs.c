@@ -41,7 +41,7 @@ static void read_point(const struct site *s, const json_t *point, struct found *
 	json_take_text(point, "AccessPointId", s->a, &ret->id);
 	json_take_text(point, "AccessPointArn", s->a, &ret->arn);
 	json_take_text(point, "LifeCycleState", s->a, &ret->state);
-	ret->key = site_tag(s, json_object_get(point, "Tags"), "Key", "Value", TAG_KEY);
+	ret->key = aws_get_tag(json_object_get(point, "Tags"), "Key", "Value", TAG_KEY, s->a);
 }
 
 struct search {

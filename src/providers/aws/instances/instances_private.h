@@ -74,9 +74,6 @@ MUST_CHECK enum rc site_do(struct site *s, const struct aws_op *op, struct str b
 struct str site_tag_list(const struct site *s, const char *name, const char *value, const char *more, struct str text);
 struct str site_tag_map(const struct site *s);
 
-/* The value of a tag in a list of objects; empty: none. In the arena. */
-struct str site_tag(const struct site *s, const json_t *list, const char *name, const char *value, const char *wanted);
-
 /* Find it, else make it. If the reply to that was lost, or said that it is there (RC_CONFLICT), it is looked for again.
  * RC_CONFLICT: it belongs to another instance. */
 MUST_CHECK enum rc site_make_once(struct site *s, enum instance_resource kind, site_find_fn *find, site_find_fn *make,
@@ -88,9 +85,6 @@ bool site_wait(struct site *s, long ms);
 /* Asks until it says so, for at most SITE_WAIT_MS; then RC_UNAVAILABLE, with what is waited for. */
 MUST_CHECK enum rc site_wait_for(struct site *s, enum rc (*is_done)(struct site *s, bool *ret, struct err *e),
                                  const char *what, struct err *e);
-
-/* 24 characters, some of each kind. */
-struct str site_password(struct arena *a);
 
 /* --- the resources --- */
 

@@ -109,11 +109,11 @@ static enum rc take_thing(void *arg, const json_t *row, struct err *e)
 {
 	struct things         *t = arg;
 	const json_t          *tags = json_object_get(row, "Tags");
-	struct str             tenant = site_tag(t->s, tags, "Key", "Value", TAG_TENANT), arn;
+	struct str             tenant = aws_get_tag(tags, "Key", "Value", TAG_TENANT, t->s->a), arn;
 	enum instance_resource kind;
 
 	if (json_get_text(row, "ResourceARN", &arn) && tenant_id_is_ok(tenant) && kind_of(arn, &kind))
-		add(t, tenant, site_tag(t->s, tags, "Key", "Value", TAG_KEY), kind);
+		add(t, tenant, aws_get_tag(tags, "Key", "Value", TAG_KEY, t->s->a), kind);
 	return t->count > THINGS_MAX ? err_set(e, RC_TOO_LARGE, "more than %d resources", THINGS_MAX) : RC_OK;
 }
 

@@ -2,6 +2,7 @@
 /* people.c - who may sign in to a tenant's site: the users of its identity pool, named by their addresses. */
 #include <stdlib.h>
 
+#include "base/password.h"
 #include "providers/aws/instances/cognito.h"
 #include "providers/aws/instances/tasks.h"
 
@@ -29,8 +30,8 @@ static enum rc take_user(void *arg, const json_t *user, struct err *e UNUSED)
 
 	if (l->count == INSTANCE_PEOPLE_MAX)
 		return RC_OK;
-	*p = (struct instance_person){ .email = site_tag(l->s, attributes, "Name", "Value", "email"),
-		                       .name = site_tag(l->s, attributes, "Name", "Value", "name") };
+	*p = (struct instance_person){ .email = aws_get_tag(attributes, "Name", "Value", "email", l->s->a),
+		                       .name = aws_get_tag(attributes, "Name", "Value", "name", l->s->a) };
 	(void)aws_get_time(user, "UserCreateDate", &p->added_ms); /* stays 0 without one */
 	l->count += p->email.n > 0;
 	return RC_OK;
@@ -109,7 +110,7 @@ enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_
                    struct err *e)
 {
 	struct instance_person *items;
-	struct str              pool, password = site_password(s->a);
+	struct str              pool, password = password_new(s->a);
 	struct err              why = { 0 }, other = { 0 };
 	size_t                  count;
 	bool                    is_known;

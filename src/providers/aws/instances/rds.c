@@ -9,13 +9,11 @@
  * they go into a statement; nothing else that a tenant chose does. In a GRANT, '_' would stand for any character: it is
  * escaped.
  */
-#include <openssl/evp.h>
-
-#include "base/mem.h"
+#include "base/hash.h"
+#include "base/password.h"
 #include "providers/aws/instances/instances_private.h"
 #include "providers/aws/instances/sql.h"
 
-enum { SHA1_SIZE = 20, HASH_CHARS = 2 * SHA1_SIZE + 1 };
 #define MARK "leasehold"
 
 struct str rds_name(const struct site *s)
@@ -41,34 +39,6 @@ static enum rc connect_to(struct site *s, struct sql **ret, struct err *e)
 	if (rc)
 		return err_wrap(e, rc == RC_NOT_FOUND ? RC_DENIED : rc, "the database's administrator");
 	return sql_open(&o, ret, e);
-}
-
-/* What the server keeps of a password: * and SHA1(SHA1(password)) in capitals. */
-static struct str hash_of(struct arena *a, struct str password)
-{
-	unsigned char once[EVP_MAX_MD_SIZE], twice[EVP_MAX_MD_SIZE];
-	char         *text = arena_alloc(a, HASH_CHARS + 1);
-
-	if (!EVP_Digest(password.p, password.n, once, NULL, EVP_sha1(), NULL) ||
-	    !EVP_Digest(once, SHA1_SIZE, twice, NULL, EVP_sha1(), NULL))
-		mem_out("a hash"); /* the only way it can fail */
-	text[0] = '*';
-	for (int i = 0; i < SHA1_SIZE; i++)
-		snprintf(text + 1 + 2 * i, 3, "%02X", twice[i]);
-	return str_of(text, HASH_CHARS);
-}
-
-/* "tenant\_acme\_db" */
-static struct str granted_name(const struct site *s)
-{
-	struct str name = rds_name(s), all = STR("");
-
-	while (name.n) {
-		struct str part = str_cut(&name, '_');
-
-		all = str_format(s->a, "%.*s%s%.*s", STR_ARG(all), all.n ? "\\_" : "", STR_ARG(part));
-	}
-	return all;
 }
 
 /* --- what there is --- */
@@ -103,7 +73,7 @@ static enum rc look(struct site *s, struct sql *c, struct database *ret, struct 
 	ret->has_user = count > 0;
 	if ((rc = sql_ask(c, "SELECT Db FROM mysql.db WHERE User = ?", &user, 1, s->a, &rows, &count, e)))
 		return rc;
-	ret->has_right = count == 1 && str_eq(rows[0], granted_name(s));
+	ret->has_right = count == 1 && str_eq(rows[0], instance_granted_name(rds_name(s), s->a));
 	return RC_OK;
 }
 
@@ -116,26 +86,22 @@ static struct str outputs_of(const struct site *s, struct str key)
 
 enum rc rds_check(struct site *s, bool *ret_exists, struct str *ret_outputs, struct err *e)
 {
-	struct sql     *c;
-	struct database d;
-	enum rc         rc = connect_to(s, &c, e);
+	CLEANUP(sql_closep) struct sql *c = NULL;
+	struct database                 d;
+	enum rc                         rc = connect_to(s, &c, e);
 
-	if (rc)
+	if (rc || (rc = look(s, c, &d, e)))
 		return rc;
-	rc = look(s, c, &d, e);
-	sql_close(c);
-	if (!rc) {
-		*ret_exists = d.has_database || d.has_user;
-		*ret_outputs = outputs_of(s, key_in(d.comment, s->x->o.env, s->tenant));
-	}
-	return rc;
+	*ret_exists = d.has_database || d.has_user;
+	*ret_outputs = outputs_of(s, key_in(d.comment, s->x->o.env, s->tenant));
+	return RC_OK;
 }
 
 /* --- made and removed --- */
 
 static enum rc make_all(struct site *s, struct sql *c, struct err *e)
 {
-	struct str name = rds_name(s), user = rds_user(s), hash = hash_of(s->a, site_password(s->a));
+	struct str name = rds_name(s), user = rds_user(s), hash = hash_mysql(s->a, password_new(s->a));
 	struct str key = s->spec->instance, env = s->x->o.env;
 	enum rc    rc;
 
@@ -154,71 +120,68 @@ static enum rc make_all(struct site *s, struct sql *c, struct err *e)
 		            e);
 	if (!rc)
 		rc = sql_do(c,
-		            str_format(s->a, "GRANT ALL PRIVILEGES ON `%s`.* TO `%s`@'%%'", granted_name(s).p, user.p),
+		            str_format(s->a, "GRANT ALL PRIVILEGES ON `%s`.* TO `%s`@'%%'",
+		                       instance_granted_name(name, s->a).p, user.p),
 		            e);
 	return rc;
 }
 
 enum rc rds_make(struct site *s, struct str *ret_outputs, struct err *e)
 {
-	struct sql     *c;
-	struct database d;
-	struct str      key;
-	enum rc         rc = connect_to(s, &c, e);
+	CLEANUP(sql_closep) struct sql *c = NULL;
+	struct database                 d;
+	struct str                      key;
+	enum rc                         rc = connect_to(s, &c, e);
 
-	if (rc)
+	if (rc || (rc = look(s, c, &d, e)))
 		return rc;
-	rc = look(s, c, &d, e);
 	key = key_in(d.comment, s->x->o.env, s->tenant);
-	if (!rc && d.has_database && !str_eq(key, s->spec->instance))
-		rc = err_set(e, RC_CONFLICT, "tenant %.*s has the database of %s%.*s", STR_ARG(s->tenant),
-		             key.n ? "another instance, " : "somebody else", STR_ARG(key));
-	if (!rc && !(rc = make_all(s, c, e)) && !(rc = look(s, c, &d, e)) && !d.has_right)
-		rc = err_set(e, RC_UNAVAILABLE, "the user %s has other rights than to its own database", rds_user(s).p);
-	sql_close(c);
-	if (!rc)
-		*ret_outputs = outputs_of(s, s->spec->instance);
-	return rc;
+	if (d.has_database && !str_eq(key, s->spec->instance))
+		return err_set(e, RC_CONFLICT, "tenant %.*s has the database of %s%.*s", STR_ARG(s->tenant),
+		               key.n ? "another instance, " : "somebody else", STR_ARG(key));
+	if ((rc = make_all(s, c, e)) || (rc = look(s, c, &d, e)))
+		return rc;
+	if (!d.has_right)
+		return err_set(e, RC_UNAVAILABLE, "the user %s has other rights than to its own database",
+		               rds_user(s).p);
+	*ret_outputs = outputs_of(s, s->spec->instance);
+	return RC_OK;
 }
 
 enum rc rds_remove(struct site *s, struct err *e)
 {
-	struct sql *c;
-	enum rc     rc = connect_to(s, &c, e);
+	CLEANUP(sql_closep) struct sql *c = NULL;
+	enum rc                         rc = connect_to(s, &c, e);
 
-	if (rc)
+	if (rc || (rc = sql_do(c, str_format(s->a, "DROP USER IF EXISTS `%s`@'%%'", rds_user(s).p), e)))
 		return rc;
-	if (!(rc = sql_do(c, str_format(s->a, "DROP USER IF EXISTS `%s`@'%%'", rds_user(s).p), e)))
-		rc = sql_do(c, str_format(s->a, "DROP DATABASE IF EXISTS `%s`", rds_name(s).p), e);
-	sql_close(c);
-	return rc;
+	return sql_do(c, str_format(s->a, "DROP DATABASE IF EXISTS `%s`", rds_name(s).p), e);
 }
 
 /* The server keeps the first way to log in by itself, and all of them as "auth_or" once there is another. */
 enum rc rds_is_changing(struct site *s, struct str password, bool *ret, struct err *e)
 {
-	CLEANUP(json_freep) json_t *kept = NULL;
-	struct sql                 *c;
-	struct str                  user = rds_user(s), first = STR(""), *rows;
-	size_t                      count;
-	enum rc                     rc = connect_to(s, &c, e);
+	CLEANUP(json_freep) json_t     *kept = NULL;
+	CLEANUP(sql_closep) struct sql *c = NULL;
+	struct str                      user = rds_user(s), first = STR(""), *rows;
+	size_t                          count;
+	enum rc                         rc = connect_to(s, &c, e);
 
 	if (rc)
 		return rc;
 	rc = sql_ask(c, "SELECT Priv FROM mysql.global_priv WHERE User = ? AND Host = '%'", &user, 1, s->a, &rows,
 	             &count, e);
-	sql_close(c);
 	if (!rc && count && !json_parse(rows[0], &kept, NULL))
 		json_get_text(kept, "authentication_string", &first);
-	*ret = str_eq(first, hash_of(s->a, password)) && json_array_size(json_object_get(kept, "auth_or")) > 1;
+	*ret = str_eq(first, hash_mysql(s->a, password)) && json_array_size(json_object_get(kept, "auth_or")) > 1;
 	return rc;
 }
 
 /* Then the user can log in, with it or, while tasks still have the one before, with the other. */
 enum rc rds_set_password(struct site *s, struct str password, struct str other, struct err *e)
 {
-	struct sql        *c;
-	struct str         first = hash_of(s->a, password), second = hash_of(s->a, other), user = rds_user(s);
+	CLEANUP(sql_closep) struct sql *c = NULL, *its = NULL;
+	struct str         first = hash_mysql(s->a, password), second = hash_mysql(s->a, other), user = rds_user(s);
 	struct sql_options own = { s->x->o.db_host, user, password, s->x->o.db_ca_file };
 	enum rc            rc = connect_to(s, &c, e);
 
@@ -229,20 +192,17 @@ enum rc rds_set_password(struct site *s, struct str password, struct str other, 
 	                       "ALTER USER `%s`@'%%' IDENTIFIED VIA mysql_native_password USING '%.*s'%s%.*s%s "
 	                       "REQUIRE SSL ACCOUNT UNLOCK",
 	                       user.p, STR_ARG(first), other.n ? " OR mysql_native_password USING '" : "",
-	                       other.n ? HASH_CHARS : 0, second.p, other.n ? "'" : ""),
+	                       other.n ? (int)second.n : 0, second.p, other.n ? "'" : ""),
 	            e);
-	sql_close(c);
-	if (!rc && !(rc = sql_open(&own, &c, e)))
-		sql_close(c);
-	return rc;
+	return rc ? rc : sql_open(&own, &its, e);
 }
 
 enum rc rds_list(struct site *s, void (*each)(void *arg, struct str tenant, struct str key), void *arg, struct err *e)
 {
-	struct sql *c;
-	struct str *rows, begin = str_format(s->a, MARK " %.*s %%", STR_ARG(s->x->o.env));
-	size_t      count;
-	enum rc     rc = connect_to(s, &c, e);
+	CLEANUP(sql_closep) struct sql *c = NULL;
+	struct str                     *rows, begin = str_format(s->a, MARK " %.*s %%", STR_ARG(s->x->o.env));
+	size_t                          count;
+	enum rc                         rc = connect_to(s, &c, e);
 
 	if (rc)
 		return rc;
@@ -256,6 +216,5 @@ enum rc rds_list(struct site *s, void (*each)(void *arg, struct str tenant, stru
 		tenant = str_cut(&key, ' ');
 		each(arg, tenant, key);
 	}
-	sql_close(c);
 	return rc;
 }

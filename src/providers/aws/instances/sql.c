@@ -115,12 +115,11 @@ enum rc sql_open(const struct sql_options *o, struct sql **ret, struct err *e)
 	return RC_OK;
 }
 
-void sql_close(struct sql *c)
+void sql_closep(struct sql **c)
 {
-	if (!c)
-		return;
-	mysql_close(c->my);
-	free(c);
+	if (*c)
+		mysql_close((*c)->my);
+	free(*c);
 }
 
 enum rc sql_do(struct sql *c, struct str statement, struct err *e)

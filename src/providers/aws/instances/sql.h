@@ -19,7 +19,7 @@ MUST_CHECK enum rc sql_begin(struct err *e);
 
 /* RC_DENIED: the server knows no such user, or is not who it should be; RC_UNAVAILABLE: it does not answer. */
 MUST_CHECK enum rc sql_open(const struct sql_options *o, struct sql **ret, struct err *e);
-void               sql_close(struct sql *c);
+void               sql_closep(struct sql **c);
 
 /* A statement that cannot be prepared, such as CREATE USER. Only of names that sql_name_is_ok() and of texts without
  * quotes. */

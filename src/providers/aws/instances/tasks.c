@@ -33,6 +33,17 @@ static enum rc describe(struct site *s, struct str arns_json, json_t **ret, stru
 	               JSON_OF(s->a, member_str("cluster", s->x->o.cluster), member_raw("tasks", arns_json)), ret, e);
 }
 
+enum rc tasks_read(struct site *s, struct json_member whose, struct json_member state, json_t **ret, struct err *e)
+{
+	CLEANUP(json_freep) json_t *list = NULL;
+	struct str                  body = JSON_OF(s->a, member_str("cluster", s->x->o.cluster), whose, state);
+	const json_t               *arns;
+	enum rc                     rc = site_do(s, &list_tasks, body, &list, e);
+
+	arns = json_object_get(list, "taskArns");
+	return rc || !json_array_size(arns) ? rc : describe(s, json_dump(s->a, arns), ret, e);
+}
+
 /* -1: it has not ended. -2: it has ended, and its container never ran. */
 enum { STILL_RUNS = -1, NEVER_RAN = -2 };
 
@@ -56,20 +67,15 @@ static int64_t exit_code(const json_t *task)
 /* The newest page of tasks of the family that run, or have ended lately. Empty: none of them is the one. */
 static enum rc find_task(struct site *s, const struct task_order *o, bool is_over, struct str *ret, struct err *e)
 {
-	CLEANUP(json_freep) json_t *list = NULL, *tasks = NULL;
-	const json_t               *arns, *task;
+	CLEANUP(json_freep) json_t *tasks = NULL;
+	const json_t               *task;
 	struct str                  mark = mark_of(s, o), by;
 	size_t                      i;
-	enum rc                     rc;
+	enum rc                     rc = tasks_read(s, member_str("family", family_name(s, o->family)),
+	                                            member_word("desiredStatus", is_over ? "STOPPED" : "RUNNING"), &tasks, e);
 
 	*ret = STR("");
-	rc = site_do(s, &list_tasks,
-	             JSON_OF(s->a, member_str("cluster", s->x->o.cluster),
-	                     member_str("family", family_name(s, o->family)),
-	                     member_word("desiredStatus", is_over ? "STOPPED" : "RUNNING")),
-	             &list, e);
-	arns = json_object_get(list, "taskArns");
-	if (rc || !json_array_size(arns) || (rc = describe(s, json_dump(s->a, arns), &tasks, e)))
+	if (rc)
 		return rc;
 	json_array_foreach(json_object_get(tasks, "tasks"), i, task)
 	{

@@ -33,6 +33,10 @@ struct str         log_group_name(const struct site *s);
 MUST_CHECK enum rc log_group_make(struct site *s, struct err *e);
 MUST_CHECK enum rc log_group_remove(struct site *s, struct err *e);
 
+/* The newest page of the tasks for which both members hold. NULL: there are none. Yours. */
+MUST_CHECK enum rc tasks_read(struct site *s, struct json_member whose, struct json_member state, json_t **ret,
+                              struct err *e);
+
 enum { ORDER_TEXTS = 4 };
 struct task_order {
 	enum family family;

@@ -10,6 +10,7 @@
  * stopped.
  */
 #include "base/id.h"
+#include "base/password.h"
 #include "providers/aws/instances/instances_private.h"
 #include "providers/aws/instances/tasks.h"
 
@@ -56,7 +57,7 @@ enum rc vault_find(struct site *s, enum site_secret which, struct found *ret, st
 	ret->state = ret->is_there ? STR("") : STR("deleted");
 	json_take_text(got, "ARN", s->a, &ret->arn);
 	ret->id = ret->arn;
-	ret->key = site_tag(s, json_object_get(got, "Tags"), "Key", "Value", TAG_KEY);
+	ret->key = aws_get_tag(json_object_get(got, "Tags"), "Key", "Value", TAG_KEY, s->a);
 	return RC_OK;
 }
 
@@ -107,7 +108,7 @@ static enum rc create(struct site *s, enum site_secret which, struct str value, 
 
 static struct str credentials(const struct site *s, struct str user)
 {
-	return JSON_OF(s->a, member_str("username", user), member_str("password", site_password(s->a)));
+	return JSON_OF(s->a, member_str("username", user), member_str("password", password_new(s->a)));
 }
 
 static enum rc find_database(struct site *s, struct found *ret, struct err *e)
