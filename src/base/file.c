@@ -16,10 +16,9 @@ enum { CHUNK = 65536 };
 
 enum rc file_read_all(int fd, size_t max, struct arena *a, struct str *ret)
 {
-	CLEANUP(buf_fini) struct buf b;
+	CLEANUP(buf_fini) struct buf b = BUF(max + CHUNK);
 	ssize_t                      got = 1;
 
-	buf_init(&b, max + CHUNK);
 	while (b.n <= max && got) {
 		got = read(fd, buf_room(&b, CHUNK), CHUNK);
 		if (got < 0 && errno != EINTR)

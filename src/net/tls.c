@@ -170,8 +170,8 @@ void tls_receive(struct tls *t, const char *bytes, size_t n)
 {
 	size_t taken;
 
-	if (!BIO_write_ex(t->in, bytes, n, &taken) || taken != n)
-		mem_out("what came over TLS"); /* a memory buffer takes all */
+	/* A memory buffer takes all. */
+	mem_must(BIO_write_ex(t->in, bytes, n, &taken) && taken == n, "what came over TLS");
 }
 
 static enum tls_result why_not_read(struct tls *t, int result)

@@ -307,6 +307,22 @@ TEST(json_with_too_many_values_is_refused_and_strings_do_not_count)
 
 #define DAY_MS 86400000ll
 
+TEST(a_line_is_cut_off_whatever_ends_it)
+{
+	struct str rest = STR("a\r\n\r\nb\nc");
+
+	CHECK(str_eq(str_cut_line(&rest), STR("a")) && str_eq(str_cut_line(&rest), STR("")));
+	CHECK(str_eq(str_cut_line(&rest), STR("b")) && str_eq(str_cut_line(&rest), STR("c")) && rest.n == 0);
+	CHECK(str_cut_line(&rest).n == 0);
+}
+
+TEST(a_sleep_that_should_be_over_already_ends_at_once)
+{
+	mono_sleep(-1);
+	mono_sleep(-1001);
+	mono_sleep(0);
+}
+
 TEST(a_date_that_jumps_is_not_followed_until_it_is_set_back_accepted_or_confirmed)
 {
 	static const struct {

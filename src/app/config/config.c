@@ -101,8 +101,9 @@ static enum setting find_setting(struct str name)
 	return id;
 }
 
-/* Short names are left out on both sides: everything is near to them. */
-const char *config_nearest(struct str name)
+/* The setting that differs by one or two characters; NULL: none. Short names are left out on both sides: everything is
+ * near to them. */
+static const char *find_nearest(struct str name)
 {
 	const char *found = NULL;
 	size_t      nearest = DISTANCE_MAX + 1;
@@ -127,7 +128,7 @@ const char *config_nearest(struct str name)
 /* " ...; did you mean X?", or where to look when nothing is near. */
 static void add_suggestion(struct str name, struct buf *to)
 {
-	const char *near = config_nearest(name);
+	const char *near = find_nearest(name);
 
 	if (near)
 		buf_addf(to, "; did you mean %s?\n", near);
@@ -162,7 +163,7 @@ void config_near_misses(const char *const *environment, struct buf *notes)
 		struct str name = str_cut(&rest, '=');
 
 		if (!str_starts_with(name, STR("LEASEHOLD_")) && find_setting(name) == CONFIG_COUNT &&
-		    config_nearest(name))
+		    find_nearest(name))
 			add_unknown(name, notes);
 	}
 }

@@ -52,9 +52,6 @@ const char *config_origin_name(enum config_origin origin); /* "environment" */
 /* Variables that are not ours but look like a misspelled setting of the broker: one line each. */
 void config_near_misses(const char *const *environment, struct buf *notes);
 
-/* The setting that differs from name by one or two characters; NULL when there is none. */
-const char *config_nearest(struct str name);
-
 /* The effective values with their origin and limits, secrets masked. */
 void config_print(const struct config *c, struct buf *b);
 

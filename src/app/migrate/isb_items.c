@@ -90,11 +90,10 @@ static enum rc scan(struct aws_client *client, const char *table, struct arena *
 		if (count > ISB_ITEMS_MAX)
 			return err_set(e, RC_TOO_LARGE, "table %s has more than %d items", table, ISB_ITEMS_MAX);
 		for (size_t i = 0; i < json_array_size(items); i++) {
+			CLEANUP(json_freep)
 			json_t *whole = json_pack("{s:O}", "M", json_array_get(items, i)), *item = plain(whole, 0);
 
 			visit(item, arg);
-			json_decref(item);
-			json_decref(whole);
 		}
 		last = json_object_get(page, "LastEvaluatedKey");
 		from = last ? json_dump(a, last) : STR("");

@@ -76,12 +76,12 @@ static void print_data(struct remote *remote, const struct call *c, json_t *data
 		c->print(remote, data);
 }
 
-int call_print(struct remote *remote, enum cli_command_id command, const struct answer *answer)
+int call_print(struct remote *remote, const struct call *c, const struct answer *answer)
 {
 	if (remote->is_json)
 		remote_print_json(remote, &answer->reply);
 	else
-		print_data(remote, &calls[command], answer->data);
+		print_data(remote, c, answer->data);
 	return CLI_EXIT_OK;
 }
 
@@ -91,10 +91,7 @@ static int show(struct remote *remote, const struct call *c, const struct answer
 		return c->finish(remote, answer);
 	if (c->shown_by && !remote->is_json)
 		return call_run(remote, &calls[c->shown_by]);
-	if (remote->is_json)
-		remote_print_json(remote, &answer->reply);
-	else
-		print_data(remote, c, answer->data);
+	call_print(remote, c, answer);
 	if (c->note && !remote->is_json)
 		print_note(remote, remote->io->err, c->note);
 	if (c->verdict && !json_is_true(json_object_get(answer->data, c->verdict)))

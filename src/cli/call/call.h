@@ -55,8 +55,8 @@ int call_run(struct remote *remote, const struct call *c);
 /* The row of the present command without its own function, for that to vary and run. */
 struct call call_row(const struct remote *remote);
 
-/* Print an answer as this command does. Returns CLI_EXIT_OK. */
-int call_print(struct remote *remote, enum cli_command_id command, const struct answer *answer);
+/* Print an answer as this row does. Returns CLI_EXIT_OK. */
+int call_print(struct remote *remote, const struct call *c, const struct answer *answer);
 
 /* A list, page by page. Set the first four, leave the rest zero; for CLEANUP(call_pages_end). */
 struct call_pages {

@@ -66,7 +66,7 @@ static int look(struct remote *remote, struct wait *w, bool *ret_is_over)
 	if (remote->io->is_err_terminal)
 		fputs("\r\033[K", remote->io->err);
 	if (w->shown_by && !is_late)
-		call_print(remote, w->shown_by, &answer);
+		call_print(remote, &calls[w->shown_by], &answer);
 	if (outcome == WAIT_DONE)
 		return CLI_EXIT_OK;
 	fprintf(remote->io->err, "leasehold: %s: %s%.*s\n", remote->args->command->name,

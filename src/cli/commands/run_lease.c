@@ -115,7 +115,7 @@ static int wait_for_return(struct remote *remote, struct str id)
 		                             cell_text(remote, answer.data, "uuid"));
 	else
 		fprintf(remote->io->err, "It has ended. Its account is being emptied; only admins can follow that.\n");
-	call_print(remote, CLI_COMMAND_LEASE_SHOW, &answer);
+	call_print(remote, &calls[CLI_COMMAND_LEASE_SHOW], &answer);
 	return code;
 }
 
@@ -123,7 +123,7 @@ int finish_lease_request(struct remote *remote, const struct answer *answer)
 {
 	if (remote->args->values[CLI_OPTION_WAIT])
 		return lease_wait(remote, cell_text(remote, answer->data, "leaseId"), STR("Active"));
-	call_print(remote, CLI_COMMAND_LEASE_SHOW, answer);
+	call_print(remote, &calls[CLI_COMMAND_LEASE_SHOW], answer);
 	print_hint(remote, answer->data);
 	return CLI_EXIT_OK;
 }
@@ -136,7 +136,7 @@ int finish_lease(struct remote *remote, const struct answer *answer)
 	if (remote->args->values[CLI_OPTION_WAIT])
 		return lease_wait(remote, answer->id, STR("Active"));
 	if (remote->is_json)
-		return call_print(remote, CLI_COMMAND_LEASE_SHOW, answer);
+		return call_print(remote, &calls[CLI_COMMAND_LEASE_SHOW], answer);
 	if (json_is_string(json_object_get(answer->data, "note")))
 		fprintf(remote->io->err, "Note: %s.\n", json_string_value(json_object_get(answer->data, "note")));
 	code = get_lease(remote, answer->id, &now);

@@ -77,7 +77,7 @@ int run_sandbox_claim(struct remote *remote)
 	    remote_track(remote, &track, &e) || claim_sandbox(remote, REMOTE_TRACK, track, wait_sec, &answer.reply, &e))
 		return remote_fail(remote, &e);
 	if ((code = remote_read(remote, REMOTE_TRACK, &answer)) == CLI_EXIT_OK)
-		code = call_print(remote, CLI_COMMAND_SANDBOX_CLAIM, &answer);
+		code = call_print(remote, &calls[CLI_COMMAND_SANDBOX_CLAIM], &answer);
 	if (answer.reply.status == 200 && !remote->is_json)
 		fprintf(remote->io->err, "The track already held this one.\n");
 	return code;
@@ -156,7 +156,7 @@ static int show_found(struct remote *remote, struct call *row)
 		return remote_fail(remote, &e);
 	if (answer.reply.status != 404) {
 		code = remote_read(remote, REMOTE_ADMIN, &answer);
-		return code == CLI_EXIT_OK ? call_print(remote, CLI_COMMAND_SANDBOX_SHOW, &answer) : code;
+		return code == CLI_EXIT_OK ? call_print(remote, &calls[CLI_COMMAND_SANDBOX_SHOW], &answer) : code;
 	}
 	if ((code = sandbox_find(remote, typed, &id)) != CLI_EXIT_OK)
 		return code;

@@ -106,7 +106,7 @@ static int send_template(struct remote *remote, const char *method, struct str p
 
 	req.body = json_dump(&remote->arena, template);
 	code = remote_call(remote, &req, &answer);
-	return code == CLI_EXIT_OK ? call_print(remote, CLI_COMMAND_TEMPLATE_SHOW, &answer) : code;
+	return code == CLI_EXIT_OK ? call_print(remote, &calls[CLI_COMMAND_TEMPLATE_SHOW], &answer) : code;
 }
 
 /* --- changing --- */

@@ -46,7 +46,7 @@ static int show_end(struct remote *remote, json_t *job, struct answer *answer)
 	json_t    *result = json_object_get(job, "last_result");
 
 	answer->data = json_is_object(result) ? result : job;
-	call_print(remote, CLI_COMMAND_JOB_RUN, answer);
+	call_print(remote, &calls[CLI_COMMAND_JOB_RUN], answer);
 	if (!str_eq(cell_text(remote, job, "last_outcome"), STR("error")))
 		return CLI_EXIT_OK;
 	fprintf(remote->io->err, "leasehold: %s: the run failed: %.*s\n", remote->args->command->name, STR_ARG(why));
@@ -85,7 +85,7 @@ int finish_job(struct remote *remote, const struct answer *answer)
 		fputs("The job was already running or about to run: this is that run, not another one.\n",
 		      remote->io->err);
 	if (answer->reply.status != 202 || remote->args->values[CLI_OPTION_ASYNC])
-		return call_print(remote, CLI_COMMAND_JOB_RUN, answer);
+		return call_print(remote, &calls[CLI_COMMAND_JOB_RUN], answer);
 	return wait_for_end(remote, answer->id.n ? answer->id : STR("stale-removal"));
 }
 

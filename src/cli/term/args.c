@@ -163,31 +163,26 @@ static struct str noun_said(const char *const *words, size_t count, size_t *ret_
 
 enum rc cli_refuse_command(const char *const *words, size_t count, struct err *e)
 {
-	size_t                    used = 0, after;
-	const struct cli_command *c = cli_command_find(words, count, &used);
-	struct str                meant = suggest_command(words, count), noun = noun_said(words, count, &after);
-	struct buf                verbs; /* that may follow the noun: "claim, show" */
-	enum rc                   rc;
+	size_t                       used = 0, after;
+	const struct cli_command    *c = cli_command_find(words, count, &used);
+	struct str                   meant = suggest_command(words, count), noun = noun_said(words, count, &after);
+	CLEANUP(buf_fini) struct buf verbs = BUF(LIST_MAX); /* that may follow the noun: "claim, show" */
 
 	if (c && used < count)
 		return err_set(e, RC_INVALID, "'%.*s' is too much; see: leasehold help %s", SHOWN_MAX, words[used],
 		               c->name);
-	buf_init(&verbs, LIST_MAX);
 	for (c = cli_commands; c < cli_commands + CLI_COMMAND__COUNT; c++)
 		if (cli_command_verb(c).n && str_eq(cli_command_noun(c), noun))
 			buf_addf(&verbs, "%s%.*s", verbs.n ? ", " : "", STR_ARG(cli_command_verb(c)));
 	if (verbs.n && after == count)
-		rc = err_set(e, RC_INVALID, "%.*s needs one of: %s", STR_ARG(noun), verbs.p);
-	else if (verbs.n)
-		rc = err_set(e, RC_INVALID, "there is no command '%.*s %.*s'; %.*s has: %s", STR_ARG(noun), SHOWN_MAX,
-		             words[after], STR_ARG(noun), verbs.p);
-	else if (meant.n)
-		rc = err_set(e, RC_INVALID, "there is no command '%.*s'; did you mean '%.*s'?", SHOWN_MAX, words[0],
-		             STR_ARG(meant));
-	else
-		rc = err_set(e, RC_INVALID, "there is no command '%.*s'; see: leasehold help", SHOWN_MAX, words[0]);
-	buf_fini(&verbs);
-	return rc;
+		return err_set(e, RC_INVALID, "%.*s needs one of: %s", STR_ARG(noun), verbs.p);
+	if (verbs.n)
+		return err_set(e, RC_INVALID, "there is no command '%.*s %.*s'; %.*s has: %s", STR_ARG(noun), SHOWN_MAX,
+		               words[after], STR_ARG(noun), verbs.p);
+	if (meant.n)
+		return err_set(e, RC_INVALID, "there is no command '%.*s'; did you mean '%.*s'?", SHOWN_MAX, words[0],
+		               STR_ARG(meant));
+	return err_set(e, RC_INVALID, "there is no command '%.*s'; see: leasehold help", SHOWN_MAX, words[0]);
 }
 
 /* The command does not take this option; when c is NULL none was understood. */

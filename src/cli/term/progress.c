@@ -91,8 +91,7 @@ static void run_round(struct round *r, const struct cli_io *io, const struct cli
 	*r = (struct round){ .code = CLI_EXIT_REFUSED };
 	inner.out = open_memstream(&r->out, &r->out_size);
 	inner.err = open_memstream(&r->err, &r->err_size);
-	if (!inner.out || !inner.err)
-		mem_out("what a command prints");
+	mem_must(inner.out && inner.err, "what a command prints");
 	inner.is_err_terminal = inner.is_in_terminal = false;
 	r->code = once(&inner, args);
 	fclose(inner.out);

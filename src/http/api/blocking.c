@@ -148,6 +148,5 @@ void blocking_prepare(void)
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		threads += kinds[i].threads;
 	(void)snprintf(text, sizeof(text), "%u", threads); /* fits */
-	if (uv_os_setenv("UV_THREADPOOL_SIZE", text))
-		mem_out("a variable of the environment");
+	mem_must(!uv_os_setenv("UV_THREADPOOL_SIZE", text), "a variable of the environment");
 }

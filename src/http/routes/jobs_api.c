@@ -186,21 +186,15 @@ void handle_bulk_delete(struct request *r)
 
 /* --- the jobs themselves --- */
 
-static void put_job(struct json_out *o, struct request *r UNUSED, const void *thing)
-{
-	const struct job_status *s = thing;
-	static const char *const outcomes[] = {
-		[JOB_NEVER_RAN] = "", [JOB_SUCCESS] = "success", [JOB_ERROR] = "error"
-	};
+static const char *const outcomes[] = { [JOB_NEVER_RAN] = "", [JOB_SUCCESS] = "success", [JOB_ERROR] = "error" };
 
-	JSON_PUT(o, member_str("name", s->record.name), member_bool("paused", s->record.is_paused),
-	         member_bool("running", s->is_running), member_int("interval_sec", s->interval_sec),
-	         member_sec("last_started_at", s->record.last_started_at * 1000),
-	         member_sec("last_finished_at", s->record.last_finished_at * 1000),
-	         member_text("last_outcome", str_from(outcomes[s->record.last_outcome])),
-	         member_text("last_error", s->record.last_error), member_raw("last_result", s->record.last_result),
-	         member_sec("next_run_at", s->next_run_at * 1000));
-}
+PUT_OF(put_job, struct job_status, s, member_str("name", s->record.name), member_bool("paused", s->record.is_paused),
+       member_bool("running", s->is_running), member_int("interval_sec", s->interval_sec),
+       member_sec("last_started_at", s->record.last_started_at * 1000),
+       member_sec("last_finished_at", s->record.last_finished_at * 1000),
+       member_text("last_outcome", str_from(outcomes[s->record.last_outcome])),
+       member_text("last_error", s->record.last_error), member_raw("last_result", s->record.last_result),
+       member_sec("next_run_at", s->next_run_at * 1000))
 
 static void put_jobs(struct json_out *o, struct request *r, const void *thing)
 {
