@@ -121,11 +121,6 @@ bool json_get_number(const json_t *object, const char *name, int64_t fallback, i
 	return true;
 }
 
-void json_out_init(struct json_out *o, struct buf *b)
-{
-	*o = (struct json_out){ .b = b };
-}
-
 static void separate(struct json_out *o)
 {
 	if (o->has_member[o->depth])

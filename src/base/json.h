@@ -37,9 +37,8 @@ struct json_out {
 	bool        has_member[JSON_NESTING_MAX];
 };
 
-/* struct json_out o = JSON_OUT(&b); is the same as json_out_init(). */
+/* struct json_out o = JSON_OUT(&b); */
 #define JSON_OUT(into) ((struct json_out){ .b = (into) })
-void json_out_init(struct json_out *o, struct buf *b);
 
 void json_open_object(struct json_out *o); /* as a value of an array, or the document */
 void json_close_object(struct json_out *o);

@@ -13,7 +13,7 @@ static void check_round_trip(struct str text)
 	struct str      got;
 
 	buf_init(&b, 1 << 20);
-	json_out_init(&o, &b);
+	o = JSON_OUT(&b);
 	json_open_object(&o);
 	json_put_str(&o, "x", text);
 	json_close_object(&o);

@@ -149,7 +149,7 @@ static struct str write_body(struct arena *a, const struct parcel *parcel, bool 
 			buf_add_str(&b, event);
 			continue;
 		}
-		json_out_init(&o, &b);
+		o = JSON_OUT(&b);
 		json_open_object(&o);
 		json_put_str(&o, "body", event);
 		json_close_object(&o);

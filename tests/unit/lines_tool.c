@@ -40,7 +40,7 @@ static void *serve(void *arg)
 	enum rc      rc = RC_INVALID;
 
 	buf_init(&c->b, REPLY_MAX);
-	json_out_init(&c->o, &c->b);
+	c->o = JSON_OUT(&c->b);
 	json_open_object(&c->o);
 	for (size_t i = 0; i < command_count; i++)
 		if (str_eq(what, str_from(commands[i].name)))

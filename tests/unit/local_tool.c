@@ -259,7 +259,7 @@ static void *serve(void *arg)
 	(void)json_get_text(c->in, "tenant", &c->tenant);
 	(void)json_get_text(c->in, "name", &c->name);
 	buf_init(&c->b, REPLY_MAX);
-	json_out_init(&c->o, &c->b);
+	c->o = JSON_OUT(&c->b);
 	json_open_object(&c->o);
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		if (str_eq(what, str_from(calls[i].name)))

@@ -191,7 +191,7 @@ TEST(what_is_written_as_json_reads_back_the_same)
 	struct str      text;
 
 	buf_init(&b, 4096);
-	json_out_init(&o, &b);
+	o = JSON_OUT(&b);
 	json_open_object(&o);
 	json_put_str(&o, "text", STR("quote \" slash \\ line \n bell \a umlaut \xc3\xbc smile \xf0\x9f\x98\x80"));
 	json_put_str(&o, "broken", STR("a\xff\xc3(b"));

@@ -151,7 +151,7 @@ TEST(the_commands_that_are_allowed_are_named)
 
 		CASE(instance_state_names[cases[i].state]);
 		buf_init(&b, 1000);
-		json_out_init(&o, &b);
+		o = JSON_OUT(&b);
 		json_open_object(&o);
 		instance_put_allowed(&o, "a", cases[i].state);
 		json_close_object(&o);

@@ -410,7 +410,7 @@ TEST(json_has_the_sections)
 
 	policy_defaults(&policy);
 	buf_init(&b, TEXT_MAX);
-	json_out_init(&o, &b);
+	o = JSON_OUT(&b);
 	json_open_object(&o);
 	policy_write_json(DOCUMENT_GLOBAL, &policy, &o);
 	json_close_object(&o);

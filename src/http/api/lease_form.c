@@ -95,7 +95,7 @@ struct str thresholds_text(const struct threshold_kind *kind, const struct thres
 
 		if (i)
 			buf_add_char(&b, ',');
-		json_out_init(&o, &b);
+		o = JSON_OUT(&b);
 		json_open_object(&o);
 		json_put_real(&o, kind->own, amount / kind->scale);
 		JSON_PUT(&o, member_word("action", threshold_action_names[f->items[i].action]), member_end());

@@ -320,10 +320,9 @@ static void put_components(struct writer *w)
 struct str openapi_text(struct str base_path, struct arena *a)
 {
 	CLEANUP(arena_fini) struct arena names = { 0 };
-	struct writer                    w = { .arena = &names };
 	struct buf                       b = BUF(OPENAPI_MAX);
+	struct writer                    w = { .arena = &names, .o = JSON_OUT(&b) };
 
-	json_out_init(&w.o, &b);
 	JSON_PUT(&w.o, member_object(NULL), member_word("openapi", "3.1.0"), member_object("info"),
 	         member_word("title", "Leasehold"),
 	         member_word("summary", "Lends pre-made sandboxes to lab tracks and takes them back."),

@@ -87,7 +87,7 @@ static bool remove_below(int folder, unsigned depth)
 {
 	DIR           *entries = fdopendir(folder);
 	struct dirent *entry;
-	bool           is_ok = entries != NULL;
+	bool           is_ok = entries && depth <= TREE_DEPTH_MAX;
 
 	while (is_ok && (entry = readdir(entries))) {
 		int inner;
@@ -97,7 +97,7 @@ static bool remove_below(int folder, unsigned depth)
 		if (unlinkat(dirfd(entries), entry->d_name, 0) == 0 || errno == ENOENT)
 			continue;
 		inner = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		is_ok = inner >= 0 && depth < TREE_DEPTH_MAX && remove_below(inner, depth + 1) &&
+		is_ok = inner >= 0 && remove_below(inner, depth + 1) &&
 		        unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR) == 0;
 	}
 	if (entries)

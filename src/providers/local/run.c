@@ -175,14 +175,12 @@ static enum rc judge(const struct run *r, const pid_t *pids, size_t count, bool 
 enum rc run_program(const struct run *r, struct arena *a, struct str *ret, struct err *e)
 {
 	struct ends                  n = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
-	CLEANUP(buf_fini) struct buf out, err;
+	CLEANUP(buf_fini) struct buf out = BUF(RUN_OUTPUT_MAX), err = BUF(ERROR_MAX);
 	pid_t                        pids[CHAIN_MAX];
 	size_t                       count = 0, wanted = r->into ? 2 : 1;
 	bool                         is_over = false;
 	enum rc                      rc;
 
-	buf_init(&out, RUN_OUTPUT_MAX);
-	buf_init(&err, ERROR_MAX);
 	if (pipe2(n.out, O_CLOEXEC) == 0 && pipe2(n.err, O_CLOEXEC) == 0 && (!r->in.p || pipe2(n.in, O_CLOEXEC) == 0))
 		count = spawn_all(r, &n, pids);
 	for (int i = 0; i < 2; i++) { /* theirs */

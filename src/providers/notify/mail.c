@@ -319,13 +319,12 @@ static enum rc explain(const struct sending *m, const struct mail_server *s, CUR
 
 static enum rc send_mail(struct call *c, const struct mail_server *s, struct str message, struct err *e)
 {
-	struct sending m = { .call = c, .curl = curl_easy_init(), .left = message };
+	struct sending m = { .call = c, .curl = curl_easy_init(), .left = message, .words = BUF(WORDS_MAX) };
 	CURLcode       code;
 	enum rc        rc;
 
 	m.to = curl_slist_append(NULL, str_dup(c->arena, c->delivery->target).p);
 	mem_must(m.curl && m.to, "a mail");
-	buf_init(&m.words, WORDS_MAX);
 	set_server(m.curl, s);
 	set_mail(&m, s);
 	code = curl_easy_perform(m.curl);

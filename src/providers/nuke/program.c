@@ -323,11 +323,10 @@ static enum rc begin(struct run *r, const char *folder, struct err *e)
 
 int nuke_supervise(const char *folder)
 {
-	struct run r = { .folder = -1, .log = -1 };
+	struct run r = { .folder = -1, .log = -1, .why = BUF(WHY_MAX) };
 	struct err e = { 0 };
 	enum rc    rc;
 
-	buf_init(&r.why, WHY_MAX);
 	rc = begin(&r, folder, &e);
 	if (!rc)
 		rc = carry_out(&r, &e);

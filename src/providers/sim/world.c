@@ -145,7 +145,7 @@ static enum rc write_world(struct session *s, void *arg, struct err *e)
 	enum rc      rc = session_count(s, &sim_event_type, SIM_EVENT_DUE, value_int(1), &events, e);
 
 	buf_reset(sh->b); /* from scratch, also the second time */
-	json_out_init(&sh->o, sh->b);
+	sh->o = JSON_OUT(sh->b);
 	JSON_PUT(&sh->o, member_object(NULL), member_str("root", sh->cloud->ou_ids[SIM_ROOT]), member_list("ous"));
 	for (int i = SIM_ROOT + 1; !rc && i < SIM_OU_COUNT; i++)
 		rc = put_ou(s, sh, (enum sim_ou_name)i, e);

@@ -52,9 +52,8 @@ static struct str detail_of(struct arena *a, unsigned more, const struct sandbox
 {
 	char            room[NEWS_DETAIL_MAX + 1];
 	struct buf      b = { .p = room, .room = sizeof(room), .max = NEWS_DETAIL_MAX };
-	struct json_out o;
+	struct json_out o = JSON_OUT(&b);
 
-	json_out_init(&o, &b);
 	JSON_PUT(&o, member_object(NULL), member_str("sandboxId", s->sandbox_id), member_str("name", s->name),
 	         member_str("externalId", s->external_id));
 	if (s->allocated_to_track.n)

@@ -206,10 +206,8 @@ static bool fill(struct buf *b, struct arena *a, struct str pattern, const json_
 
 static struct str expand(struct arena *a, struct str pattern, const json_t *detail)
 {
-	CLEANUP(buf_fini) struct buf whole = BUF(TEXT_MAX * 16);
-	CLEANUP(buf_fini) struct buf part;
+	CLEANUP(buf_fini) struct buf whole = BUF(TEXT_MAX * 16), part = BUF(TEXT_MAX * 16);
 
-	buf_init(&part, TEXT_MAX * 16);
 	while (pattern.n) {
 		struct str plain = str_cut(&pattern, '[');
 

@@ -79,9 +79,10 @@ enum rc hold_list_open(struct session *s, struct str account, struct holds *ret,
 		if (ret->count == HOLDS_OPEN_MAX)
 			return err_set(e, RC_CORRUPT, "account %.*s has more than %d open holds in its list",
 			               STR_ARG(account), HOLDS_OPEN_MAX);
-		rc = session_find(s, &hold_type, id, &ret->items[ret->count++], &is_there, e);
+		rc = session_find(s, &hold_type, id, &ret->items[ret->count], &is_there, e);
 		if (!rc && !is_there)
 			return err_set(e, RC_CORRUPT, "hold %.*s cannot be read", STR_ARG(id));
+		ret->count += !rc;
 	}
 	return rc;
 }

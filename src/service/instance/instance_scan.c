@@ -373,8 +373,8 @@ static enum rc compare(struct scanning *sc, struct err *e)
 	struct query q = { .type = &instance_type, .index = QUERY_ALL, .limit = PAGE };
 	enum rc      rc = store_read(sc->world->store, read_last, sc, sc->arena, e);
 
-	buf_init(&sc->found, SCAN_FINDINGS_MAX - 2);
-	json_out_init(&sc->out, &sc->found);
+	sc->found = BUF(SCAN_FINDINGS_MAX - 2);
+	sc->out = JSON_OUT(&sc->found);
 	if (!rc && !(rc = store_read_pages(sc->world->store, &q, compare_page, sc, e)))
 		rc = see_to_orphans(sc, e);
 	sc->ret->findings = sc->found.is_full

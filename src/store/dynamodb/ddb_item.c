@@ -28,8 +28,8 @@ const struct ddb_own_index ddb_own_indexes[DDB_KERNEL_GSI_MAX] = {
 
 void ddb_begin(struct buf *body, struct json_out *o, const char *table)
 {
-	buf_init(body, DDB_BODY_MAX);
-	json_out_init(o, body);
+	*body = BUF(DDB_BODY_MAX);
+	*o = JSON_OUT(body);
 	JSON_PUT(o, member_object(NULL), member_word("TableName", table));
 }
 

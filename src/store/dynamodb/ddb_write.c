@@ -384,8 +384,8 @@ enum rc ddb_apply(struct session *s, struct err *e)
 		return rc;
 	if (!has_writes)
 		return RC_OK; /* everything is as it was */
-	buf_init(&w->body, DDB_BODY_MAX);
-	json_out_init(&w->o, &w->body);
+	w->body = BUF(DDB_BODY_MAX);
+	w->o = JSON_OUT(&w->body);
 	id_uuid(token); /* makes a repeated request harmless */
 	JSON_PUT(&w->o, member_object(NULL), member_word("ClientRequestToken", token), member_list("TransactItems"));
 	write_all(w);

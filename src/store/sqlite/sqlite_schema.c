@@ -95,13 +95,10 @@ static enum rc has_index(sqlite3 *db, struct str sql, bool *ret, struct err *e)
 
 static enum rc make_index(sqlite3 *db, const struct record_type *type, const struct record_index *index, struct err *e)
 {
-	CLEANUP(buf_fini) struct buf wanted;
-	CLEANUP(buf_fini) struct buf anew;
+	CLEANUP(buf_fini) struct buf wanted = BUF(SQL_MAX), anew = BUF(SQL_MAX);
 	bool                         is_there = true;
 	enum rc                      rc;
 
-	buf_init(&wanted, SQL_MAX);
-	buf_init(&anew, SQL_MAX);
 	add_index(&wanted, type, index);
 	rc = has_index(db, buf_str(&wanted), &is_there, e);
 	if (rc || is_there)
@@ -113,10 +110,9 @@ static enum rc make_index(sqlite3 *db, const struct record_type *type, const str
 /* A table with a column for each field, those that are missing included. */
 static enum rc make_columns(sqlite3 *db, const struct record_type *type, struct err *e)
 {
-	struct buf sql;
+	struct buf sql = BUF(SQL_MAX);
 	enum rc    rc;
 
-	buf_init(&sql, SQL_MAX);
 	add_table(&sql, type);
 	rc = exec_buf(db, &sql, e);
 	for (int f = 0; !rc && f < type->field_count; f++) {
@@ -265,11 +261,10 @@ static enum rc move_over(sqlite3 *db, const struct record_type *type, struct buf
 
 static enum rc make_packed(sqlite3 *db, const struct record_type *type, struct err *e)
 {
-	CLEANUP(buf_fini) struct buf sql;
+	CLEANUP(buf_fini) struct buf sql = BUF(SQL_MAX);
 	int64_t                      is_older = 0;
 	enum rc                      rc;
 
-	buf_init(&sql, SQL_MAX);
 	buf_addf(&sql, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '%s'", type->name);
 	if ((rc = sqlite_read_number(db, sql.p, &is_older, e)))
 		return rc;

@@ -171,10 +171,9 @@ static void build_packed_update(struct buf *sql, const struct statement_key *key
 
 enum rc sqlite_prepare(struct sqlite_connection *c, const struct statement_key *key, sqlite3_stmt **ret, struct err *e)
 {
-	CLEANUP(buf_fini) struct buf sql;
+	CLEANUP(buf_fini) struct buf sql = BUF(SQL_MAX);
 	const struct record_type    *type = key->type;
 
-	buf_init(&sql, SQL_MAX);
 	switch ((enum statement_kind)key->kind) {
 	case GET:
 	case GET_BY_SEQ:

@@ -168,11 +168,10 @@ enum rc unique_load(struct unique_index *u, sqlite3 *db, struct err *e)
 	const struct record_index *index = &u->type->indexes[u->index];
 	const char                *column = u->type->fields[index->hash].name;
 	sqlite3_stmt              *stmt = NULL;
-	struct buf                 sql;
+	struct buf                 sql = BUF(SQL_MAX);
 	int                        step = SQLITE_ERROR;
 
 	unique_clear(u);
-	buf_init(&sql, SQL_MAX);
 	buf_addf(&sql, "SELECT seq, \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL", column, u->type->name, column);
 	if (index->only_field != NO_FIELD)
 		buf_addf(&sql, " AND \"%s\" = %d", u->type->fields[index->only_field].name, index->only_value);

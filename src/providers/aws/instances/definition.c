@@ -203,16 +203,14 @@ static enum rc write_definition(struct site *s, enum family family, struct str *
 {
 	bool            serves = family == FAMILY_WORDPRESS && s->spec;
 	struct found    point;
-	struct buf      b;
-	struct json_out o;
+	struct buf      b = BUF(JSON_OF_MAX);
+	struct json_out o = JSON_OUT(&b);
 	enum rc         rc = family == FAMILY_DROP ? RC_OK : efs_find(s, &point, e);
 
 	if (rc)
 		return rc;
 	if (family != FAMILY_DROP && !point.is_there)
 		return err_set(e, RC_NOT_FOUND, "tenant %.*s has no storage", STR_ARG(s->tenant));
-	buf_init(&b, JSON_OF_MAX);
-	json_out_init(&o, &b);
 	json_open_object(&o);
 	JSON_PUT(&o, member_str("family", family_name(s, family)), member_word("networkMode", "awsvpc"),
 	         member_raw("requiresCompatibilities", STR("[\"FARGATE\"]")),

@@ -37,8 +37,8 @@ static struct str path_of(const struct site *s)
 
 static void read_point(const struct site *s, const json_t *point, struct found *ret)
 {
-	*ret = (struct found){ .is_there = json_take_text(point, "AccessPointId", s->a, &ret->id) && ret->id.n };
-	json_take_text(point, "AccessPointId", s->a, &ret->id);
+	*ret = (struct found){ 0 };
+	ret->is_there = json_take_text(point, "AccessPointId", s->a, &ret->id) && ret->id.n;
 	json_take_text(point, "AccessPointArn", s->a, &ret->arn);
 	json_take_text(point, "LifeCycleState", s->a, &ret->state);
 	ret->key = aws_get_tag(json_object_get(point, "Tags"), "Key", "Value", TAG_KEY, s->a);

@@ -90,12 +90,10 @@ static enum rc find_task(struct site *s, const struct task_order *o, bool is_ove
 static struct str make_order(struct site *s, const struct task_order *o, struct str definition)
 {
 	char            token[ID_UUID_SIZE];
-	struct buf      b;
-	struct json_out out;
+	struct buf      b = BUF(JSON_OF_MAX);
+	struct json_out out = JSON_OUT(&b);
 
 	id_uuid(token);
-	buf_init(&b, JSON_OF_MAX);
-	json_out_init(&out, &b);
 	json_open_object(&out);
 	JSON_PUT(&out, member_str("cluster", s->x->o.cluster), member_str("taskDefinition", definition),
 	         member_word("launchType", "FARGATE"), member_word("platformVersion", "1.4.0"), member_int("count", 1),
