@@ -74,10 +74,10 @@ static enum rc write_part(struct session *s, void *arg, struct err *e)
 	for (size_t i = 0; i < c->part.count; i++) {
 		void   *record = page_record(&c->part, c->type, i);
 		bool    is_there;
-		enum rc rc = session_find(s, c->type, record_key(c->type, record), old, &is_there, NULL);
+		enum rc rc = session_find(s, c->type, record_key(c->type, record), old, &is_there, e);
 
 		if (rc)
-			return err_set(e, rc, "%s cannot be read in the target", c->type->name);
+			return err_wrap(e, rc, "the target");
 		if (is_there && !record_changes(c->type, old, record))
 			continue;
 		session_put(s, c->type, record);
@@ -136,10 +136,10 @@ static enum rc find_missing(struct session *s, void *arg, struct err *e)
 	for (size_t i = 0; i < c->part.count; i++) {
 		void   *record = page_record(&c->part, c->type, i);
 		bool    is_there;
-		enum rc rc = session_find(s, c->type, record_key(c->type, record), found, &is_there, NULL);
+		enum rc rc = session_find(s, c->type, record_key(c->type, record), found, &is_there, e);
 
 		if (rc)
-			return err_set(e, rc, "%s cannot be read in the source", c->type->name);
+			return err_wrap(e, rc, "the source");
 		if (!is_there || holds_others_value(c->type, record, found))
 			memmove(page_record(&c->part, c->type, kept++), record, c->type->size);
 	}
@@ -150,19 +150,11 @@ static enum rc find_missing(struct session *s, void *arg, struct err *e)
 static enum rc remove_part(struct session *s, void *arg, struct err *e)
 {
 	struct copying *c = arg;
-	void           *found = arena_alloc(session_arena(s), c->type->size);
+	enum rc         rc = RC_OK;
 
-	for (size_t i = 0; i < c->part.count; i++) {
-		struct str key = record_key(c->type, page_record(&c->part, c->type, i));
-		bool       is_there;
-		enum rc    rc = session_find(s, c->type, key, found, &is_there, NULL);
-
-		if (rc)
-			return err_set(e, rc, "%s cannot be read in the target", c->type->name);
-		if (is_there)
-			session_delete(s, c->type, key);
-	}
-	return RC_OK;
+	for (size_t i = 0; !rc && i < c->part.count; i++)
+		rc = session_drop(s, c->type, record_key(c->type, page_record(&c->part, c->type, i)), NULL, e);
+	return rc ? err_wrap(e, rc, "the target") : RC_OK;
 }
 
 static enum rc prune_page(const struct page *page, struct arena *a, void *arg, struct err *e)
