@@ -101,8 +101,8 @@ struct load {
 	struct sockaddr_in to;
 	size_t             request_size, track_id_at;
 	int                epoll;
-	struct connection *connections, **idle; /* idle: in the open loop, those without a request */
-	unsigned           idle_count;
+	struct connection *connections, **idle; /* idle: in the open loop, those without a request, in a ring */
+	unsigned           idle_first, idle_count;
 	FILE              *list;
 
 	int64_t          started_ns, ends_ns, last_reply_ns, last_claim_ns;
@@ -216,6 +216,16 @@ static int64_t next_due_ns(const struct load *l)
 	return l->started_ns + (int64_t)(l->sent * (SECOND_NS / l->options.rate));
 }
 
+/* The one that has been idle longest is used next, so that all of them are used. */
+static struct connection *take_idle(struct load *l)
+{
+	struct connection *c = l->idle[l->idle_first];
+
+	l->idle_first = (l->idle_first + 1) % l->options.connections;
+	l->idle_count--;
+	return c;
+}
+
 /* Send the next request on this connection, when one is still due. Opens it again if it broke. */
 static void start_request(struct load *l, struct connection *c, int64_t now)
 {
@@ -225,7 +235,7 @@ static void start_request(struct load *l, struct connection *c, int64_t now)
 	if (!has_more(l, now))
 		return;
 	if (due_ns > now) {
-		l->idle[l->idle_count++] = c;
+		l->idle[(l->idle_first + l->idle_count++) % l->options.connections] = c;
 		return;
 	}
 	if (l->options.is_claim) {
@@ -354,7 +364,7 @@ static void run(struct load *l)
 		int     n;
 
 		while (l->idle_count && has_more(l, now) && next_due_ns(l) <= now)
-			start_request(l, l->idle[--l->idle_count], now);
+			start_request(l, take_idle(l), now);
 		if (l->idle_count && has_more(l, now))
 			wait_ms = 0; /* a due time is nearer than epoll can wait for */
 		n = epoll_wait(l->epoll, events, EVENTS, (int)wait_ms);

@@ -71,6 +71,7 @@ struct server {
 	struct serve_options options;
 	int                  lock_fd;
 	uv_loop_t            loop;
+	unsigned             connections_max;
 	uv_signal_t          on_term, on_int, on_hup;
 	struct reload        reload;
 	struct steady        steady;
@@ -366,36 +367,6 @@ static enum rc listen_on(struct server *s, const struct http_options *options, c
 	return rc ? err_set(e, rc, "%s%s", cause.msg, rc == RC_UNAVAILABLE ? way_out : "") : RC_OK;
 }
 
-/* A process begins with a soft limit, often 1,024, and may raise it to the hard one by itself. */
-static rlim_t raise_limit(rlim_t wanted)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return wanted; /* it always answers; without a limit nothing is limited */
-	if (limit.rlim_cur >= wanted)
-		return limit.rlim_cur;
-	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-		(void)getrlimit(RLIMIT_NOFILE, &limit); /* as it was */
-	return limit.rlim_cur;
-}
-
-/* How many of the wanted connections fit: the store, calls to the outside and log files need descriptors too. */
-static unsigned descriptors_for(unsigned connections)
-{
-	rlim_t limit = raise_limit((rlim_t)connections + RESERVED_FILES);
-	rlim_t reserved = limit / 2 < RESERVED_FILES ? limit / 2 : RESERVED_FILES;
-
-	if (limit - reserved >= connections)
-		return connections;
-	log_write(LOG_WARNING, "app", NULL, 0,
-	          "LEASEHOLD_CONNECTIONS_MAX is %u, but this process may have only %llu open files: at most %llu "
-	          "connections are served; raise that limit with LimitNOFILE= or ulimit -n, or lower the setting",
-	          connections, (unsigned long long)limit, (unsigned long long)(limit - reserved));
-	return (unsigned)(limit - reserved);
-}
-
 /* The nth socket that our starter has bound for us (sd_listen_fds(3)); 0: none. Connections wait in it while nobody
  * runs. */
 static int inherited_socket(int nth)
@@ -416,7 +387,7 @@ static enum rc open_sockets(struct server *s, struct err *e)
 	struct http_options  options = {
 		 .tls_cert_file = config_text(c, CONFIG_TLS_CERT),
 		 .tls_key_file = config_text(c, CONFIG_TLS_KEY),
-		 .connections_max = descriptors_for((unsigned)config_number(c, CONFIG_CONNECTIONS)),
+		 .connections_max = s->connections_max,
 		 .connections_per_client_max = (unsigned)config_number(c, CONFIG_CONNECTIONS_CLIENT),
 		 .header_timeout_ms = (int)config_number(c, CONFIG_HEADER_TIMEOUT),
 		 .body_timeout_ms = (int)config_number(c, CONFIG_BODY_TIMEOUT),
@@ -447,6 +418,47 @@ static enum rc open_sockets(struct server *s, struct err *e)
 	return listen_on(s, &options, "; choose another with METRICS_PORT", &s->probe, e);
 }
 
+/* A process begins with a soft limit, often 1,024, and may raise it to the hard one by itself. */
+static rlim_t raise_limit(rlim_t wanted)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return wanted; /* it always answers; without a limit nothing is limited */
+	if (limit.rlim_cur >= wanted)
+		return limit.rlim_cur;
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		(void)getrlimit(RLIMIT_NOFILE, &limit); /* as it was */
+	return limit.rlim_cur;
+}
+
+/* When a table of descriptors is full, Linux makes it larger, and in a process with threads waits for every processor
+ * first, up to 20 ms: accept() would hold the loop for as long. As long as there are no threads it takes no time. */
+static void make_room(int fd, int descriptors)
+{
+	int last = fcntl(fd, F_DUPFD_CLOEXEC, descriptors - 1);
+
+	if (last >= 0)
+		close(last); /* the table stays as large; without it, accepting is slower */
+}
+
+/* How many of the wanted connections fit: the store, calls to the outside and log files need descriptors too. */
+static unsigned descriptors_for(unsigned connections, int loop_fd)
+{
+	rlim_t wanted = (rlim_t)connections + RESERVED_FILES, limit = raise_limit(wanted);
+	rlim_t reserved = limit / 2 < RESERVED_FILES ? limit / 2 : RESERVED_FILES;
+
+	make_room(loop_fd, (int)(wanted < limit ? wanted : limit));
+	if (limit - reserved >= connections)
+		return connections;
+	log_write(LOG_WARNING, "app", NULL, 0,
+	          "LEASEHOLD_CONNECTIONS_MAX is %u, but this process may have only %llu open files: at most %llu "
+	          "connections are served; raise that limit with LimitNOFILE= or ulimit -n, or lower the setting",
+	          connections, (unsigned long long)limit, (unsigned long long)(limit - reserved));
+	return (unsigned)(limit - reserved);
+}
+
 static enum rc take_folder(struct server *s, struct err *e)
 {
 	struct config *c = s->p.config;
@@ -468,6 +480,7 @@ static enum rc start(struct server *s, struct err *e)
 
 	s->p.metrics = metrics_new();
 	id_uuid(s->p.node);
+	s->connections_max = descriptors_for((unsigned)config_number(c, CONFIG_CONNECTIONS), uv_backend_fd(&s->loop));
 	if ((rc = take_folder(s, e)) || (rc = open_store(s, e)) || (rc = open_csp(s, e)) ||
 	    (rc = aws_parts_new(&s->p, e)) ||
 	    (rc = signin_open(s->p.config, s->p.store.store,
