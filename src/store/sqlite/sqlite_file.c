@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -117,12 +118,13 @@ enum rc sqlite_file_note(struct sqlite_file *f, struct err *e)
 
 enum rc sqlite_file_check(const struct sqlite_file *f, struct err *e)
 {
-	struct stat st;
+	struct statx st;
 
 	for (int i = 0; f->ids[0].path && i < SQLITE_FILES; i++) {
-		bool is_there = stat(f->ids[i].path, &st) == 0;
+		bool is_there = statx(AT_FDCWD, f->ids[i].path, 0, STATX_INO, &st) == 0;
 
-		if (!is_there || st.st_dev != f->ids[i].device || st.st_ino != f->ids[i].inode)
+		if (!is_there || makedev(st.stx_dev_major, st.stx_dev_minor) != f->ids[i].device ||
+		    st.stx_ino != f->ids[i].inode)
 			return err_set(e, RC_UNAVAILABLE,
 			               "%s%s was %s under the running server: nothing is being stored; put it back, "
 			               "or stop the server (docs/runbook.md)",
