@@ -795,6 +795,21 @@ TEST(orphans_are_only_named_until_somebody_has_them_removed_with_an_archive)
 	tear_down(&f);
 }
 
+TEST(a_scan_of_which_a_read_fails_is_an_error_whichever_it_is)
+{
+	struct fixture              f;
+	struct instance_scan_result r = { 0 };
+
+	set_up(&f);
+	leave_behind(&f, ALL);
+	f.faults.next = FAULT_READ;
+	for (f.faults.read = 1; instance_scan(&f.world, SCAN_KEEPS, STR("ann@example.com"), &f.rig.arena, &r, &f.e);
+	     f.faults.read++)
+		CHECK(has(str_from(f.e.msg), "cannot be read"));
+	CHECK(f.faults.read > 1 && r.orphans == 1);
+	tear_down(&f);
+}
+
 TEST(an_orphan_is_not_removed_within_an_hour_of_when_it_was_seen_first)
 {
 	struct fixture f;

@@ -347,11 +347,13 @@ static enum rc keep_result(struct session *s, void *arg, struct err *e)
 	struct instance_scan_result old, result = *sc->ret;
 	enum rc                     rc = session_find_or_new(s, &instance_scan_type, sc->ret->name, &old, e);
 
+	if (rc)
+		return rc;
 	result.version = old.version;
 	result.at_ms = session_now(s).ms;
 	sc->ret->at_ms = result.at_ms;
 	session_put(s, &instance_scan_type, &result);
-	return rc;
+	return RC_OK;
 }
 
 static enum rc prune_keys(struct session *s, void *arg, struct err *e)

@@ -3,10 +3,13 @@
  * fault.c - injects failures between a caller and its store.
  *
  * Every transaction is wrapped: the wrapper decides by the plan what becomes of it, and everything else is done by the
- * store inside. The session belongs to that inner store, so a wrapped function cannot tell the difference.
+ * store inside. The session belongs to that inner store, so a wrapped function cannot tell the difference. For a read
+ * to fail, the functions of the inner store's table that read are replaced by ours.
  */
 #include "store/memory/fault.h"
 
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -16,6 +19,11 @@ struct fault_store {
 	struct store       base;
 	struct store      *inner;
 	struct fault_plan *plan;
+
+	struct store_ops        watched; /* the inner store's table, with our reads in it */
+	const struct store_ops *whole;   /* its own */
+	const struct session   *failing; /* a read of this one fails */
+	int                     reads_left;
 };
 
 struct wrapped {
@@ -36,12 +44,76 @@ static enum fault choose(struct fault_plan *plan)
 	return atomic_load(&plan->next);
 }
 
+/* --- reads --- */
+
+static struct fault_store *around(const struct session *s)
+{
+	return (struct fault_store *)(void *)((char *)(uintptr_t)s->store->ops - offsetof(struct fault_store, watched));
+}
+
+static enum rc read_one(struct session *s, struct err *e)
+{
+	struct fault_store *store = around(s);
+
+	if (store->failing != s || --store->reads_left)
+		return RC_OK;
+	return err_set(e, RC_UNAVAILABLE, "injected: this cannot be read");
+}
+
+static enum rc get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
+{
+	enum rc rc = read_one(s, e);
+
+	return rc ? rc : around(s)->whole->get(s, type, key, ret, e);
+}
+
+static enum rc query(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
+{
+	enum rc rc = read_one(s, e);
+
+	return rc ? rc : around(s)->whole->query(s, q, ret, e);
+}
+
+static enum rc find_unique(struct session *s, const struct record_type *type, int index, struct value v,
+                           struct stored *ret, struct err *e)
+{
+	enum rc rc = read_one(s, e);
+
+	return rc ? rc : around(s)->whole->find_unique(s, type, index, v, ret, e);
+}
+
+static enum rc count(struct session *s, const struct record_type *type, int index, struct value hash, int64_t *ret,
+                     struct err *e)
+{
+	enum rc rc = read_one(s, e);
+
+	return rc ? rc : around(s)->whole->count(s, type, index, hash, ret, e);
+}
+
+/* --- transactions --- */
+
+static enum rc run_failing(struct session *s, struct wrapped *w, struct err *e)
+{
+	struct fault_store *store = around(s);
+	enum rc             rc;
+
+	store->failing = s;
+	store->reads_left = store->plan->read;
+	rc = w->outer->run(s, w->outer->arg, e);
+	store->failing = NULL;
+	if (store->reads_left > 0)
+		atomic_fetch_sub(&store->plan->injected, 1); /* there are not so many */
+	return rc;
+}
+
 static enum rc run_wrapped(struct session *s, void *arg, struct err *e)
 {
 	struct wrapped *w = arg;
 
 	if (w->fault == FAULT_BEFORE)
 		return err_set(e, RC_UNAVAILABLE, "injected: the store did not take it");
+	if (w->fault == FAULT_READ)
+		return run_failing(s, w, e);
 	if (w->fault == FAULT_RERUN) {
 		(void)w->outer->run(s, w->outer->arg, e); /* thrown away: that is the point */
 		session_reset(s);
@@ -99,6 +171,7 @@ static void close_store(struct store *base)
 {
 	struct fault_store *store = CONTAINER_OF(base, struct fault_store, base);
 
+	store->inner->ops = store->whole;
 	store_close(store->inner);
 	store_fini(base);
 	free(store);
@@ -113,5 +186,12 @@ struct store *store_fault_open(struct store *inner, struct fault_plan *plan)
 	store_init(&store->base, &ops, inner->clock);
 	store->inner = inner;
 	store->plan = plan;
+	store->whole = inner->ops;
+	store->watched = *inner->ops;
+	store->watched.get = get;
+	store->watched.query = query;
+	store->watched.find_unique = find_unique;
+	store->watched.count = count;
+	inner->ops = &store->watched;
 	return &store->base;
 }

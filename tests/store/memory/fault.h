@@ -9,12 +9,14 @@ enum fault {
 	FAULT_NONE,
 	FAULT_BEFORE, /* the transaction is refused, nothing is written */
 	FAULT_AFTER,  /* it is written, but the answer says that it failed: the caller cannot know */
+	FAULT_READ,   /* its read number `read` fails; the function must pass that on, or do without */
 	FAULT_RERUN,  /* the function runs, is thrown away as after a conflict, and runs again */
 };
 
 /* The plan is the test's: it may be changed at any time. */
 struct fault_plan {
 	_Atomic enum fault next;     /* what happens to the next transactions that write */
+	int                read;     /* from 1 */
 	atomic_int         count;    /* how many of them; each uses one up */
 	atomic_int         injected; /* how many faults there were */
 	atomic_int         reads;    /* how many transactions that only read */
