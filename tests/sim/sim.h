@@ -24,6 +24,7 @@ enum { LONG_DAYS_MAX = 3650, LONG_PACE = 12 };
 /* What the simulator does to the program. */
 #define FAULTS(X)                                                                \
 	X(STORE_REFUSED, "store: transaction refused")                           \
+	X(STORE_READ_FAILED, "store: one read of a transaction failed")          \
 	X(STORE_RERUN, "store: conflict, function run again")                    \
 	X(STORE_ANSWER_LOST, "store: written, but the answer was lost")          \
 	X(STORE_OUTAGE, "store: out of reach for a while")                       \
@@ -67,6 +68,7 @@ enum {
 	NODE_QUEUES = 8,
 	HAND_MAX = 12,
 	RECENT_MAX = 32,
+	READS_MAX = 8,
 	LAG_MS = 10000,
 	NODE_POLL_MS = 20000
 };
@@ -155,8 +157,9 @@ struct sim {
 	size_t                  recent_count;
 	/* Of the transaction under way: an answer was old; its commit was refused; it runs again, on fresh ones. */
 	bool                   has_lagged, is_outdated, is_fresh;
-	int                    depth;  /* steps within steps */
-	const struct sim_node *caller; /* who is in a call */
+	int                    reads_left; /* until one of the transaction under way fails; 0: none does */
+	int                    depth;      /* steps within steps */
+	const struct sim_node *caller;     /* who is in a call */
 	int64_t                next_op_ms, next_feed_ms;
 	bool                   is_calm; /* no more faults */
 

@@ -2,10 +2,11 @@
 /*
  * world.c - the store that all nodes share, watched, and each node's own unreliable view of it.
  *
- * The shared store is the memory back end with two functions of its table replaced: apply() shows every commit to the
+ * The shared store is the memory back end with functions of its table replaced: apply() shows every commit to the
  * model, so that the model knows what was written whether or not anybody was told; query() sometimes answers an index
  * query from the state of some changes ago, as an eventually consistent index does. What was decided on such an
- * answer is refused at the commit when it no longer holds, and the function runs again: as on DynamoDB.
+ * answer is refused at the commit when it no longer holds, and the function runs again: as on DynamoDB. Any of those
+ * that read may fail.
  *
  * A node's view is a store around the shared one. It makes the node's kernel the context of each transaction and
  * decides what becomes of it: refused, run twice, written with the answer lost; or another node's step comes in
@@ -141,14 +142,48 @@ static enum rc query_old(struct session *s, size_t changes, const struct query *
 	return RC_OK;
 }
 
+/* Is this the read that fails? See fail_amid(). */
+static enum rc read_one(struct session *s, struct err *e)
+{
+	struct sim *sim = sim_of(s);
+
+	if (!sim->reads_left || --sim->reads_left)
+		return RC_OK;
+	sim->faults[SIM_STORE_READ_FAILED]++;
+	return err_set(e, RC_UNAVAILABLE, "simulated: this cannot be read");
+}
+
+static enum rc get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
+{
+	enum rc rc = read_one(s, e);
+
+	return rc ? rc : sim_of(s)->memory->get(s, type, key, ret, e);
+}
+
+static enum rc find_unique(struct session *s, const struct record_type *type, int index, struct value v,
+                           struct stored *ret, struct err *e)
+{
+	enum rc rc = read_one(s, e);
+
+	return rc ? rc : sim_of(s)->memory->find_unique(s, type, index, v, ret, e);
+}
+
+static enum rc count_records(struct session *s, const struct record_type *type, int index, struct value hash,
+                             int64_t *ret, struct err *e)
+{
+	enum rc rc = read_one(s, e);
+
+	return rc ? rc : sim_of(s)->memory->count(s, type, index, hash, ret, e);
+}
+
 static enum rc query(struct session *s, const struct query *q, struct stored_page *ret, struct err *e)
 {
 	struct sim *sim = sim_of(s);
 	bool        is_other = false;
-	enum rc     rc = sim->memory->query(s, q, ret, e);
+	enum rc     rc = read_one(s, e);
 	size_t      changes;
 
-	if (rc || q->index < 0 || q->cursor.n || sim->is_fresh)
+	if (rc || (rc = sim->memory->query(s, q, ret, e)) || q->index < 0 || q->cursor.n || sim->is_fresh)
 		return rc;
 	changes = count_recent(sim);
 	if (!changes || sim->is_calm || !chance_is(&sim->chance, sim->profile.lag))
@@ -225,14 +260,32 @@ static void enter(struct sim_node *n)
 	n->sim->has_lagged = n->sim->is_outdated = false;
 }
 
+/* One read of the transaction fails, the first or a later one; the function must pass that on, or do without. When
+ * there are not so many reads, the commit is refused. */
+static enum rc fail_amid(struct session *s, struct wrapped *w, bool *ret_is_refused, struct err *e)
+{
+	struct sim *sim = w->node->sim;
+	enum rc     rc;
+
+	sim->reads_left = 1 + (int)(sim->faults[SIM_STORE_REFUSED] % READS_MAX);
+	rc = w->outer->run(s, w->outer->arg, e);
+	*ret_is_refused = sim->reads_left > 0;
+	sim->reads_left = 0;
+	return rc;
+}
+
 static enum rc run_wrapped(struct session *s, void *arg, struct err *e)
 {
 	struct wrapped *w = arg;
+	bool            is_refused = true;
+	enum rc         rc = RC_OK;
 
 	enter(w->node);
 	if (w->fault == SIM_STORE_REFUSED) {
 		if (chance_is(&w->node->sim->chance, 500))
-			rc_ignore(w->outer->run(s, w->outer->arg, e)); /* refused not before, but at the commit */
+			rc = fail_amid(s, w, &is_refused, e);
+		if (!is_refused)
+			return rc;
 		err_clear(e);
 		return err_set(e, RC_UNAVAILABLE, "simulated: the store does not take it");
 	}
@@ -343,7 +396,10 @@ void world_open(struct sim *sim)
 	sim->memory = sim->shared->ops;
 	sim->ops = (struct watched_ops){ .base = *sim->memory, .sim = sim };
 	sim->ops.base.apply = apply;
+	sim->ops.base.get = get;
 	sim->ops.base.query = query;
+	sim->ops.base.find_unique = find_unique;
+	sim->ops.base.count = count_records;
 	sim->shared->ops = &sim->ops.base;
 	sim->recent_count = 0;
 }
