@@ -107,7 +107,7 @@ class Tortured:
         return facts
 
     def revive(self, kind):
-        """A server that ended says why: for want of memory, or because a flush failed of which what was moved before depends. It is started again."""
+        """A server that ended says why: for want of memory, or because a flush failed on which pages moved earlier depend. It is started again."""
         until(lambda: not self.server.is_alive() or self.call(lambda: self.server.client().get("/healthz")), "it answers or has ended")
         if self.server.is_alive():
             return
