@@ -823,6 +823,26 @@ TEST(a_flush_that_is_lost_after_a_part_of_the_log_was_moved_ends_the_program_and
 	pool_close(&p);
 }
 
+/* Nobody reads, so all of the log was moved at once, and is moved again. */
+TEST(a_flush_that_is_lost_when_all_of_the_log_was_moved_does_no_harm)
+{
+	struct pool p;
+	int         number = 100;
+
+	use_bad_disk();
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 1000);
+	loses_next_flush = true;
+	for (int i = 0; i < UNPINNED_BATCHES; i++)
+		add_batch(&p, number++);
+	CHECK(!loses_next_flush);
+	pool_shut(&p);
+	check_integrity(&p);
+	pool_open_again(&p);
+	CHECK(pool_count(&p, SANDBOX_AVAILABLE) == 1000 + UNPINNED_BATCHES * SPILL_RECORDS);
+	pool_close(&p);
+}
+
 static enum rc add_two(struct session *s, void *arg, struct err *e)
 {
 	struct tombstone  t = { .sandbox_id = STR("x"), .external_id = STR("x"), .removed_at = 1 };
