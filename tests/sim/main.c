@@ -29,6 +29,7 @@ struct totals {
 struct options {
 	uint64_t    seeds, first_seed, defect_seeds, same, nodes, days;
 	bool        is_traced;
+	bool        reads_hold;
 	enum defect defect;
 };
 
@@ -61,6 +62,7 @@ static bool run_seed(uint64_t seed, const struct options *o, bool is_quiet, stru
 
 	sim->is_traced = o->is_traced;
 	sim->nodes_wanted = (int)o->nodes;
+	sim->reads_hold = o->reads_hold;
 	sim->days_wanted = (int64_t)o->days;
 	sim->is_hashed = ret_hash != NULL;
 	sim_run(sim, seed);
@@ -182,6 +184,10 @@ static bool read_options(int argc, char **argv, struct options *o)
 			o->is_traced = true;
 			continue;
 		}
+		if (strcmp(argv[i], "--reads-hold") == 0) {
+			o->reads_hold = true;
+			continue;
+		}
 		if (strcmp(argv[i], "--seeds") == 0)
 			is_ok = read_number(value, &o->seeds);
 		else if (strcmp(argv[i], "--seed") == 0)
@@ -209,7 +215,7 @@ int main(int argc, char **argv)
 
 	if (!read_options(argc, argv, &o)) {
 		fprintf(stderr,
-		        "usage: sim [--seeds N] [--seed N] [--nodes 1..24] [--days 1..3650] [--trace] [--defect NAME] | --defects N | --same N\n"
+		        "usage: sim [--seeds N] [--seed N] [--nodes 1..24] [--days 1..3650] [--reads-hold] [--trace] [--defect NAME] | --defects N | --same N\n"
 		        "NAME is one of:\n");
 		for (enum defect d = DEFECT_NONE + 1; d < DEFECT_COUNT; d++)
 			fprintf(stderr, "  %-22s %s\n", defects[d].name, defects[d].text);

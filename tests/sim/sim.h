@@ -151,6 +151,7 @@ struct sim {
 	const struct store_ops *memory;       /* its own */
 	int                     nodes_wanted; /* 0: as many as the seed says */
 	int64_t                 days_wanted;  /* 0: the same; else a long world */
+	bool                    reads_hold;   /* none fails */
 	int64_t                 calm_ms;      /* of what it has lived: after the last fault */
 	struct sim_node         nodes[NODES_MAX];
 	struct recent           recent[RECENT_MAX];

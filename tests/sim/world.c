@@ -267,9 +267,9 @@ static enum rc fail_amid(struct session *s, struct wrapped *w, bool *ret_is_refu
 	struct sim *sim = w->node->sim;
 	enum rc     rc;
 
-	sim->reads_left = 1 + (int)(sim->faults[SIM_STORE_REFUSED] % READS_MAX);
+	sim->reads_left = sim->reads_hold ? 0 : 1 + (int)(sim->faults[SIM_STORE_REFUSED] % READS_MAX);
 	rc = w->outer->run(s, w->outer->arg, e);
-	*ret_is_refused = sim->reads_left > 0;
+	*ret_is_refused = sim->reads_left > 0 || sim->reads_hold;
 	sim->reads_left = 0;
 	return rc;
 }
