@@ -3,7 +3,7 @@
  * overview.c - counts what there is: the pool, leases, accounts, instances, sagas, dead letters, alarms, and what
  * running leases spend.
  *
- * Everything comes from indexes; only spend and budget read records, up to OVERVIEW_LEASES_MAX of each status. On a
+ * Everything comes from indexes; only spend and budget read records, up to OVERVIEW_LEASES_MAX. On a
  * store where counting reads everything (DynamoDB) the caller must not ask often.
  *
  * Not here: what is measured while it happens, such as the times of claims (http/api/claim_stats.h).
@@ -15,10 +15,11 @@
 #include "service/instance/instance_records.h"
 #include "service/record/lease_records.h"
 
-static enum rc add_spend(struct session *s, enum lease_status status, struct overview *o, struct err *e)
+/* left: how many records may still be read. */
+static enum rc add_spend(struct session *s, enum lease_status status, size_t *left, struct overview *o, struct err *e)
 {
-	struct records all = { .query = query_of(&lease_type, LEASE_BY_STATUS, value_int(status), OVERVIEW_LEASES_MAX),
-		               .pages_max = 1 };
+	struct records      all = { .query = query_of(&lease_type, LEASE_BY_STATUS, value_int(status), *left),
+		                    .pages_max = 1 };
 	const struct lease *l;
 	enum rc             rc;
 
@@ -26,8 +27,26 @@ static enum rc add_spend(struct session *s, enum lease_status status, struct ove
 	while ((l = session_next(s, &all, &rc, e))) {
 		o->spend += l->max_spend ? l->cost : 0;
 		o->budget += l->max_spend;
+		--*left;
 	}
-	o->is_partial = o->is_partial || all.page.next.n;
+	return rc;
+}
+
+static enum rc add_up_running(struct session *s, struct overview *o, struct err *e)
+{
+	size_t  left = OVERVIEW_LEASES_MAX;
+	int64_t running = 0;
+	enum rc rc = RC_OK;
+
+	o->spend = o->budget = 0;
+	for (int status = 0; status < LEASE_STATUS_COUNT && !rc; status++) {
+		if (lease_group((enum lease_status)status) != LEASE_GROUP_MONITORED)
+			continue;
+		running += o->leases[status];
+		if (left)
+			rc = add_spend(s, (enum lease_status)status, &left, o, e);
+	}
+	o->is_partial = running > (int64_t)(OVERVIEW_LEASES_MAX - left);
 	return rc;
 }
 
@@ -42,12 +61,7 @@ static enum rc count_leases(struct session *s, struct overview *o, struct err *e
 	o->leases[LEASE_PENDING_APPROVAL] -= o->leases_in_line; /* these are decided */
 	if (o->leases[LEASE_PENDING_APPROVAL] < 0)              /* counts of indexes may differ by a moment */
 		o->leases[LEASE_PENDING_APPROVAL] = 0;
-	o->spend = o->budget = 0;
-	o->is_partial = false;
-	for (int status = 0; status < LEASE_STATUS_COUNT && !rc; status++)
-		if (lease_group((enum lease_status)status) == LEASE_GROUP_MONITORED)
-			rc = add_spend(s, (enum lease_status)status, o, e);
-	return rc;
+	return add_up_running(s, o, e);
 }
 
 enum rc overview_count(struct session *s, void *arg, struct err *e)

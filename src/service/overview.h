@@ -21,7 +21,7 @@ struct overview {
 	int64_t            instances[INSTANCE_STATE_COUNT];
 	int64_t            leases_in_line;
 	int64_t            spend, budget; /* of running leases that have a budget */
-	bool               is_partial;    /* spend and budget are of the first OVERVIEW_LEASES_MAX of a status */
+	bool               is_partial;    /* spend and budget are of OVERVIEW_LEASES_MAX of them */
 	int64_t            sagas[SAGA_OPEN_STATES];
 	int64_t            dead_letters;
 	struct page        alarms;

@@ -4,7 +4,9 @@
 #include "base/metrics.h"
 #include "lease_rig.h"
 #include "service/figures/figures.h"
+#include "service/overview.h"
 #include "service/pool/accounts.h"
+#include "service/record/lease_records.h"
 #include "test.h"
 
 static struct figures *open_figures(struct lease_rig *r, struct metrics *m)
@@ -64,6 +66,67 @@ TEST(who_waits_in_line_is_not_counted_as_undecided)
 	      says(m, "leasehold_leases{status=\"InLine\"} 1\n"));
 	figures_free(f);
 	metrics_free(m);
+	lease_rig_close(&r);
+}
+
+struct copies {
+	struct lease      of;
+	enum lease_status status;
+	int               first, count;
+};
+
+static enum rc copy(struct session *s, void *arg, struct err *e)
+{
+	struct copies *c = arg;
+
+	for (int i = 0; i < c->count; i++) {
+		struct lease l = c->of, old;
+		bool         is_there;
+
+		l.version = 0;
+		l.status = c->status;
+		l.uuid = str_format(session_arena(s), "copy-%d", c->first + i);
+		CHECK(session_find(s, &lease_type, l.uuid, &old, &is_there, e) == RC_OK && !is_there);
+		session_put(s, &lease_type, &l);
+	}
+	return RC_OK;
+}
+
+/* In transactions that are not too long. */
+static void copy_lease(struct lease_rig *r, struct str uuid, enum lease_status status, int first, int end)
+{
+	enum { AT_ONCE = 50 };
+
+	for (; first < end; first += AT_ONCE) {
+		int           left = end - first;
+		struct copies c = { lease_of(r, uuid), status, first, left < AT_ONCE ? left : AT_ONCE };
+
+		rig_run(&r->k, copy, &c);
+	}
+}
+
+TEST(the_overview_adds_up_a_limited_number_of_leases_and_says_so)
+{
+	struct lease_rig r;
+	struct overview  o = { 0 };
+	struct str       uuid;
+	int64_t          budget;
+
+	lease_rig_open(&r, 1);
+	o.queues.kernel = r.k.kernel;
+	uuid = make_active(&r, &ann);
+	budget = lease_of(&r, uuid).max_spend;
+	CHECK(budget > 0);
+	copy_lease(&r, uuid, LEASE_ACTIVE, 1, OVERVIEW_LEASES_MAX - 1);
+	copy_lease(&r, uuid, LEASE_FROZEN, OVERVIEW_LEASES_MAX - 1, OVERVIEW_LEASES_MAX);
+	rig_run(&r.k, overview_count, &o);
+	CHECK(o.budget == OVERVIEW_LEASES_MAX * budget && !o.is_partial);
+	copy_lease(&r, uuid, LEASE_FROZEN, OVERVIEW_LEASES_MAX, OVERVIEW_LEASES_MAX + 1);
+	rig_run(&r.k, overview_count, &o);
+	CHECK(o.budget == OVERVIEW_LEASES_MAX * budget && o.is_partial);
+	copy_lease(&r, uuid, LEASE_ACTIVE, OVERVIEW_LEASES_MAX + 1, OVERVIEW_LEASES_MAX + 2); /* the others wait */
+	rig_run(&r.k, overview_count, &o);
+	CHECK(o.budget == OVERVIEW_LEASES_MAX * budget && o.is_partial && o.leases[LEASE_FROZEN] == 2);
 	lease_rig_close(&r);
 }
 

@@ -66,7 +66,7 @@ function leasesCard({ leases }) {
 	return card("Leases", { class: "half" },
 		sum ? bar(parts, { label: "Open leases by status" }) : empty("No open leases"),
 		leases.budget_usd > 0 && h("div", { class: "spend" },
-			h("p", {}, "Spend of running leases: ", h("b", {}, money(leases.spend_usd)), ` of ${money(leases.budget_usd)} (${percent(leases.spend_usd / leases.budget_usd)})`),
+			h("p", {}, "Spend of running leases: ", h("b", {}, money(leases.spend_usd)), ` of ${money(leases.budget_usd)} (${percent(leases.spend_usd / leases.budget_usd)})${leases.partial ? ", not all counted" : ""}`),
 			meter(leases.spend_usd, leases.budget_usd, { label: "Spend against budget" })));
 }
 
