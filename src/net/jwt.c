@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 enum { PAYLOAD_MAX = 4096, ROLES_MAX = 16 };
 
@@ -79,8 +80,8 @@ static struct str write_payload(const struct jwt_session *s, struct buf *b)
 	struct json_out o = JSON_OUT(b);
 
 	JSON_PUT(&o, member_object(NULL), member_object("user"), member_str("email", s->email),
-	         member_if_any(member_str("displayName", s->display_name)),
-	         member_if_any(member_str("userName", s->user_name)), member_list("roles"));
+	         member_if_any(member_str("displayName", utf8_clip(s->display_name, JWT_NAME_MAX))),
+	         member_if_any(member_str("userName", utf8_clip(s->user_name, JWT_NAME_MAX))), member_list("roles"));
 	for (unsigned i = 0; i < ARRAY_LEN(role_names); i++)
 		if (s->roles & 1u << i)
 			json_add_str(&o, str_from(role_names[i]));
@@ -96,7 +97,7 @@ struct str jwt_issue(const struct jwt_session *s, struct str secret, struct aren
 	struct str                   payload, text, signature;
 	CLEANUP(buf_fini) struct buf b = BUF(PAYLOAD_MAX);
 
-	assert(s->email.n <= JWT_EMAIL_MAX && s->display_name.n <= JWT_NAME_MAX && s->user_name.n <= JWT_NAME_MAX);
+	assert(s->email.n <= JWT_EMAIL_MAX);
 	payload = base64url_encode(a, write_payload(s, &b));
 	text = str_format(a, "%.*s.%.*s", STR_ARG(header), STR_ARG(payload));
 	signature = sign(secret, text, a);

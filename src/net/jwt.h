@@ -32,7 +32,8 @@ struct jwt_secrets {
 	int64_t    old_until;
 };
 
-/* The token of this session, in the arena. The secret has at least JWT_SECRET_MIN bytes. */
+/* The token of this session, in the arena; names in it have at most JWT_NAME_MAX bytes. The secret has at least
+ * JWT_SECRET_MIN bytes; the email passes jwt_is_email(). */
 struct str jwt_issue(const struct jwt_session *s, struct str secret, struct arena *a);
 
 /* Read a token. RC_UNKNOWN: not a token of ours, or not valid now. RC_INVALID: ours and valid, but its user object is

@@ -99,6 +99,18 @@ TEST(what_is_issued_can_be_read)
 	arena_fini(&a);
 }
 
+TEST(a_name_that_is_too_long_is_cut_between_characters)
+{
+	struct arena       a = { 0 };
+	struct str         name = str_format(&a, "%01024d", 0), wide = str_format(&a, "%0255d\xc3\xa9%0700d", 0, 0);
+	struct jwt_session in = { .email = STR("a@b.co"), .display_name = name, .user_name = wide, .expires_at = END };
+	struct jwt_session out;
+
+	CHECK(read_at(&a, jwt_issue(&in, STR(SECRET), &a), NOW, &out) == RC_OK);
+	CHECK(out.display_name.n == JWT_NAME_MAX && out.user_name.n == JWT_NAME_MAX - 1);
+	arena_fini(&a);
+}
+
 TEST(the_signature_of_rfc_7515_is_good)
 {
 	struct arena       a = { 0 };

@@ -184,9 +184,14 @@ static void finish_signin(struct request *r, const struct caller *c)
 	struct jwt_session    session = { c->email,     c->display_name,
 		                          c->user_name, c->roles,
 		                          now,          now + (minutes > 0 ? minutes : SESSION_MINUTES_DEFAULT) * 60 };
-	struct str            token = jwt_issue(&session, a->o.secrets.current, &r->call->arena);
 	struct log_field      fields[] = { LOG_STR("request_id", str_from(r->id)), LOG_STR("email", c->email) };
+	struct str            token;
 
+	if (!jwt_is_email(c->email)) {
+		reply_message(r, 401, "this person's email address cannot be used here", c->email);
+		return;
+	}
+	token = jwt_issue(&session, a->o.secrets.current, &r->call->arena);
 	log_write(LOG_INFO, "auth", fields, ARRAY_LEN(fields), "signed in");
 	redirect(r, str_format(&r->call->arena, "%.*s/?token=%.*s", STR_ARG(a->o.web_app_url), STR_ARG(token)));
 }
