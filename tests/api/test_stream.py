@@ -113,6 +113,24 @@ def test_a_quiet_stream_has_a_heartbeat(server):
     stream.close()
 
 
+def test_a_heartbeat_is_never_in_the_middle_of_an_event(make):
+    """One that reads too slowly has had nothing for as long as a quiet one when that gets its heartbeat."""
+    server = make.server(0)
+    server.stop()
+    first, count = now_ms() - 600000, 200
+    for n in range(count):
+        insert(server, "event", id=id_of(first + n), type="Large", time_ms=first + n, subject="x", schema=1, volume=0,
+               detail=json.dumps({"number": n, "text": "x" * 50000}))
+    server.start()
+    slow = Stream(server, "?type=Large", id_of(first - 1), receive_buffer=4096).begin()
+    quiet = Stream(server, "?subject=thing/nothing").begin()
+    quiet.conn.sock.settimeout(90)
+    assert quiet.block() == [":"]
+    assert [slow.event()[1]["detail"]["number"] for _ in range(count)] == list(range(count))
+    slow.close()
+    quiet.close()
+
+
 def test_the_most_of_streams_is_a_setting(make):
     server = make.server(0, LEASEHOLD_STREAMS_MAX=2)
     open_ones = [Stream(server).begin() for _ in range(2)]

@@ -320,6 +320,13 @@ static void on_sent(struct http_call *call)
 
 /* --- time --- */
 
+/* Has the client taken all that was begun? While a page is read, `written` belongs to the store's thread: all that was
+ * in it has been sent. */
+static bool is_between_events(const struct stream *s)
+{
+	return http_stream_is_idle(s->request->call) && (s->is_reading || s->sent == s->written.n);
+}
+
 static void on_tick(uv_timer_t *tick)
 {
 	static const struct str heartbeat = STR_INIT(":\n\n");
@@ -330,7 +337,7 @@ static void on_tick(uv_timer_t *tick)
 		next = s->next;
 		if (s->is_export || end_if_over(s))
 			continue;
-		if (s->has_begun && now_ms - s->spoke_ms >= HEARTBEAT_MS)
+		if (s->has_begun && now_ms - s->spoke_ms >= HEARTBEAT_MS && is_between_events(s))
 			say(s, heartbeat);
 		look(s);
 	}
