@@ -9,6 +9,7 @@
 
 #include "pool.h"
 #include "service/broker/broker.h"
+#include "service/broker/claims_pause.h"
 
 enum { LAB_HOURS = 4, LAB_SEC = LAB_HOURS * 3600 };
 
@@ -651,4 +652,42 @@ static void check_longest_detail(struct pool *p)
 TEST(the_longest_texts_fit_into_an_event)
 {
 	each_pool(check_longest_detail);
+}
+
+/* --- the switch of all claims --- */
+
+static struct claims_pause turn(struct pool *p, bool is_paused)
+{
+	struct claims_pause c = { .is_paused = is_paused, .reason = STR("a restore"), .by = { STR("admin"), STR("") } };
+
+	CHECK(store_run(p->store, claims_pause_set, &c, &p->arena, NULL) == RC_OK);
+	return c;
+}
+
+/* A reading takes its time, and a change may come in between. */
+static void check_switch(struct pool *p)
+{
+	struct claims_switch w = { 0 };
+	struct claims_pause  before = { 0 }, paused, again, resumed;
+	struct claim         c = ask("t1");
+
+	pool_fill(p, 0, 1);
+	c.lending = &w;
+	CHECK(store_read(p->store, claims_pause_get, &before, &p->arena, NULL) == RC_OK);
+	paused = turn(p, true);
+	claims_switch_note(&w, &paused);
+	claims_switch_note(&w, &before);
+	CHECK(claims_switch_is_paused(&w) && run_claim(p, &c, NULL) != RC_OK);
+	CHECK(store_read(p->store, claims_pause_get, &again, &p->arena, NULL) == RC_OK);
+	CHECK(again.version == paused.version && again.is_paused);
+	resumed = turn(p, false);
+	claims_switch_note(&w, &resumed);
+	claims_switch_note(&w, &again);
+	CHECK(!claims_switch_is_paused(&w) && run_claim(p, &c, NULL) == RC_OK);
+	CHECK(claims_switch_refresh(&w, p->store, NULL) == RC_OK && !claims_switch_is_paused(&w));
+}
+
+TEST(an_older_reading_of_the_switch_undoes_no_change)
+{
+	each_pool(check_switch);
 }

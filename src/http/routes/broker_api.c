@@ -276,7 +276,7 @@ static void put_pause(struct json_out *o, struct request *r, const void *thing)
 {
 	const struct claims_pause *p = thing;
 
-	atomic_store(&r->api->options.lending->is_paused, p->is_paused);
+	claims_switch_note(r->api->options.lending, p);
 	JSON_PUT(o, member_bool("paused", p->is_paused), member_text("reason", p->reason),
 	         member_sec("since_at", p->since_ms));
 }
@@ -335,11 +335,17 @@ HANDLER(stats, view_submit(r, broker_stats, NEW_OF(r, struct pool_stats), READS,
 
 /* --- will there be enough? --- */
 
-static void put_forecast(struct json_out *o, struct request *r, const void *thing)
+struct forecast_work {
+	struct forecast f; /* first */
+	int64_t         waiting;
+};
+
+static void put_forecast(struct json_out *o, UNUSED struct request *r, const void *thing)
 {
-	const struct forecast *f = thing;
-	int64_t     waiting = line_count(r->api->line), sure = f->available - waiting, expected = sure + f->refill;
-	const char *enough = sure >= f->need ? "yes" : expected >= f->need ? "likely" : "no";
+	const struct forecast_work *w = thing;
+	const struct forecast      *f = &w->f;
+	int64_t                     waiting = w->waiting, sure = f->available - waiting, expected = sure + f->refill;
+	const char                 *enough = sure >= f->need ? "yes" : expected >= f->need ? "likely" : "no";
 
 	JSON_PUT(o, member_sec("at", f->at * 1000), member_int("need", f->need), member_int("available", f->available),
 	         member_int("waiting", waiting), member_int("ending", f->ending),
@@ -350,15 +356,16 @@ static void put_forecast(struct json_out *o, struct request *r, const void *thin
 
 void handle_forecast(struct request *r)
 {
-	struct forecast *f = NEW_OF(r, struct forecast);
-	int64_t          at_ms = ops_now_ms(r);
-	struct str       need;
+	struct forecast_work *w = NEW_OF(r, struct forecast_work);
+	int64_t               at_ms = ops_now_ms(r);
+	struct str            need;
 
 	if (!request_is_good(r, ops_read_time(r, "at", &at_ms, &r->e) ||
 	                                ops_read_text(r, "need", FIND_MAX, &need, &r->e) ||
-	                                (need.n && !str_to_int(need, 0, INT32_MAX, &f->need) &&
+	                                (need.n && !str_to_int(need, 0, INT32_MAX, &w->f.need) &&
 	                                 err_set(&r->e, RC_INVALID, "need must be a number"))))
 		return;
-	f->at = at_ms / 1000;
-	view_submit(r, broker_forecast, f, READS_LONG, 200, put_forecast);
+	w->f.at = at_ms / 1000;
+	w->waiting = line_count(r->api->line); /* here: the answer is made on another thread */
+	view_submit(r, broker_forecast, w, READS_LONG, 200, put_forecast);
 }

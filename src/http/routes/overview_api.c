@@ -40,7 +40,7 @@ static void put_line(struct json_out *o, const struct api *a, int64_t now_ms)
 	JSON_PUT(o, member_object("line"), member_int("waiting", waiting),
 	         estimate < 0 ? member_raw("estimate_sec", STR("")) : member_int("estimate_sec", estimate),
 	         member_end(), member_object("claims"), member_int("per_minute", (int64_t)c.granted + c.refused),
-	         member_p99(&c), member_bool("paused", atomic_load(&a->options.lending->is_paused)), member_end());
+	         member_p99(&c), member_bool("paused", claims_switch_is_paused(a->options.lending)), member_end());
 }
 
 /* By the minute, but in finer steps at first, so that there is something to see soon after the start. Only steps that

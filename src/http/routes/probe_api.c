@@ -26,7 +26,7 @@ void handle_health(struct request *r)
 
 static void reply_ready(struct request *r, const struct err *e)
 {
-	bool is_paused = atomic_load(&r->api->options.lending->is_paused);
+	bool is_paused = claims_switch_is_paused(r->api->options.lending);
 
 	/* A node with paused claims is ready: it serves operators, and tracks that hold a sandbox. */
 	REPLY(r, e->rc ? 503 : 200, member_word("status", e->rc ? "not_ready" : "ready"),

@@ -59,7 +59,7 @@ static enum rc pick_free(struct session *s, struct claim *c, struct err *e)
 
 static enum rc check_lending(const struct claim *c, struct err *e)
 {
-	if (c->lending && atomic_load(&c->lending->is_paused))
+	if (c->lending && claims_switch_is_paused(c->lending))
 		return err_set_code(e, RC_UNAVAILABLE, "CLAIMS_PAUSED",
 		                    "no sandbox is lent now: an operator must first check which ones are in use");
 	return RC_OK;

@@ -34,6 +34,7 @@ enum rc claims_pause_get(struct session *s, void *arg, struct err *e)
 	p->is_paused = fact.value != 0;
 	p->reason = fact.text;
 	p->since_ms = fact.since_ms;
+	p->version = fact.version;
 	return RC_OK;
 }
 
@@ -45,7 +46,9 @@ enum rc claims_pause_set(struct session *s, void *arg, struct err *e)
 
 	if (rc)
 		return rc;
+	p->version = fact.version;
 	if ((fact.value != 0) != p->is_paused) {
+		p->version++; /* as the commit will */
 		save(s, &fact, p->is_paused, p->reason);
 		rc = session_tell(s, p->is_paused ? "ClaimsPaused" : "ClaimsResumed", STR("pool/sandboxes"), p->by.name,
 		                  p->by.request_id, JSON_OF(session_arena(s), member_str("reason", p->reason)), e);
@@ -66,13 +69,26 @@ enum rc claims_pause_mark(struct session *s, void *arg, struct err *e)
 	return rc;
 }
 
+bool claims_switch_is_paused(const struct claims_switch *w)
+{
+	return atomic_load(&w->state) & 1;
+}
+
+void claims_switch_note(struct claims_switch *w, const struct claims_pause *p)
+{
+	uint_fast64_t fresh = p->version << 1 | p->is_paused, known = atomic_load(&w->state);
+
+	while (fresh > known && !atomic_compare_exchange_weak(&w->state, &known, fresh))
+		;
+}
+
 enum rc claims_switch_refresh(struct claims_switch *w, struct store *store, struct err *e)
 {
 	struct claims_pause p = { 0 };
 	enum rc             rc = store_read(store, claims_pause_get, &p, NULL, e);
 
 	if (!rc)
-		atomic_store(&w->is_paused, p.is_paused);
+		claims_switch_note(w, &p);
 	return rc;
 }
 

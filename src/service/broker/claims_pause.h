@@ -10,10 +10,15 @@
 #include "store/session.h"
 #include "store/store.h"
 
-/* What this process knows of it, for every claim: the stored switch is not read there. */
+/* What this process knows of it, for every claim: the stored switch is not read there. Reads may overtake changes, so
+ * what is older than what is known is not taken over. */
 struct claims_switch {
-	atomic_bool is_paused;
+	atomic_uint_fast64_t state; /* the stored version, and in the lowest bit whether claims are paused */
 };
+bool claims_switch_is_paused(const struct claims_switch *w);
+
+struct claims_pause;
+void claims_switch_note(struct claims_switch *w, const struct claims_pause *p);
 
 /* Read what is stored, as other processes may have changed it. Blocks. */
 MUST_CHECK enum rc claims_switch_refresh(struct claims_switch *w, struct store *store, struct err *e);
@@ -23,8 +28,9 @@ struct claims_pause {
 	struct str   reason; /* of the pause; ERROR_MAX at most */
 	struct actor by;     /* of a change */
 
-	bool    is_paused; /* the answer, or what it should be */
-	int64_t since_ms;
+	bool     is_paused; /* the answer, or what it should be */
+	int64_t  since_ms;
+	uint64_t version; /* of the stored switch; 0: there was never one */
 };
 txn_fn claims_pause_get;
 
