@@ -43,9 +43,11 @@ static bool is_json_type(struct str type)
 static bool is_scalar(struct str text)
 {
 	CLEANUP(json_freep) json_t *value = NULL;
-	struct str                  trimmed = str_trim(text);
+	struct str                  begin = text;
 
-	if (trimmed.n && (trimmed.p[0] == '{' || trimmed.p[0] == '['))
+	while (begin.n && memchr(" \t\r\n", begin.p[0], 4))
+		begin = str_skip(begin, 1);
+	if (begin.n && (begin.p[0] == '{' || begin.p[0] == '['))
 		return false;
 	value = json_loadb(text.p, text.n, JSON_DECODE_ANY, NULL);
 	return value && !json_is_object(value) && !json_is_array(value);

@@ -78,7 +78,6 @@ void handle_lease_spend(struct request *r)
 	                                err_set(&r->e, RC_UNAVAILABLE, "there is no cloud here to ask for costs")))
 		return;
 	w->call.by = r->by;
-	w->call.policy = rights_policy(r);
 	w->store = o->store;
 	w->how.costs = o->cloud->costs;
 	w->now_ms = ops_now_ms(r);
