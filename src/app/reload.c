@@ -3,13 +3,14 @@
  * reload.c - what may change while the server runs: tokens, session secrets, people, certificates.
  *
  * SIGHUP reads all of it again, from where it came. What Secrets Manager keeps is read again every few minutes besides,
- * because whoever changes a secret there does not know who reads it. Reading may have to wait for AWS: a thread of its
- * own reads, and the loop takes over.
+ * because whoever changes a secret there does not know who reads it. Reading may have to wait for AWS or a disk, and to
+ * check what was read takes a tenth of a second: a thread of its own does both, and the loop takes over.
  *
  * Always true:
- *   1. All or none: what cannot be read, or makes no sense, changes nothing.                           [finish()]
+ *   1. All or none: what cannot be read, or makes no sense, changes nothing.                           [read_all()]
  *   2. There is one such thread at most. A signal that comes meanwhile is followed by one more reading.  [on_read()]
  *   3. Readings by themselves take over nothing but secrets, and are told of only when one is new or cannot be had.
+ *   4. The loop opens no file and computes no hash.                                                    [take_over()]
  *
  * Secrets that are handed to others at the start (the vendor's token, the password at the mail server, that of the
  * identity provider) stay until the next one; the log says so when they have changed.
@@ -24,11 +25,14 @@
 #include "app/preflight.h"
 #include "app/secrets.h"
 #include "app/signin.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/api/api.h"
+#include "http/api/loop_watch.h"
 #include "http/api/ops_stream.h"
 #include "http/server/server.h"
+#include "net/tls.h"
 #include "providers/identity/users_file.h"
 
 enum { TEXT_MAX = 65536 };
@@ -39,9 +43,26 @@ static const enum setting taken[] = { CONFIG_API_TOKEN,      CONFIG_ADMIN_TOKEN,
 
 /* --- the thread --- */
 
-static void *read_all(void *arg)
+static bool is_new(const struct reload *r, enum setting id)
 {
-	struct reload       *r = arg;
+	return r->fresh.values[id].reference.n && !str_eq(config_str(&r->fresh, id), config_str(&r->held, id));
+}
+
+static bool has_news(const struct reload *r)
+{
+	for (int id = 0; id < CONFIG_COUNT; id++)
+		if (is_new(r, (enum setting)id))
+			return true;
+	return false;
+}
+
+static bool is_worth_a_word(const struct reload *r)
+{
+	return r->is_whole || r->problems.n || has_news(r);
+}
+
+static void read_settings(struct reload *r)
+{
 	const struct config *first = r->parts->config;
 	const char          *file = first->file_origin == FROM_COMMAND_LINE ? first->file : NULL;
 
@@ -51,6 +72,54 @@ static void *read_all(void *arg)
 		rc_ignore(config_load(&r->fresh, (const char *const *)environ, file, &r->problems)); /* told below */
 	if (!r->problems.n)
 		secrets_read(&r->fresh, &r->problems);
+}
+
+/* Also behind problems, so that all of them are told together. */
+static void check_fresh(struct reload *r)
+{
+	struct err e = { 0 };
+	bool       is_read = !r->problems.n;
+	enum rc    rc = RC_OK;
+
+	if (is_read && r->is_whole && r->parts->is_dev) {
+		config_set(&r->fresh, CONFIG_DATA, config_str(r->parts->config, CONFIG_DATA), FROM_COMMAND_LINE);
+		rc = dev_prepare(&r->fresh, &e);
+	}
+	if (is_read && !rc)
+		rc = tokens_read(&r->fresh, &r->tokens, &e);
+	if (rc)
+		buf_addf(&r->problems, "%s\n", e.msg);
+	if (r->is_whole)
+		preflight_tls(r->parts->config, &r->problems);
+	if (is_read || !secrets_any(&r->fresh)) /* else it would judge what is not there */
+		signin_check(&r->fresh, &r->problems);
+}
+
+/* Both servers have the same files. Users come last: they are in force at once, and nothing can fail after them. */
+static void read_files(struct reload *r)
+{
+	const char *cert = config_text(r->parts->config, CONFIG_TLS_CERT);
+	const char *key = config_text(r->parts->config, CONFIG_TLS_KEY);
+	struct err  e = { 0 };
+	enum rc     rc = cert ? tls_identity_open(cert, key, &r->tls[0], &e) : RC_OK;
+
+	if (!rc && cert && r->probe)
+		rc = tls_identity_open(cert, key, &r->tls[1], &e);
+	if (!rc)
+		rc = users_file_refresh(r->parts->signin->users, true, &e);
+	if (rc)
+		buf_addf(&r->problems, "%s\n", e.msg);
+}
+
+static void *read_all(void *arg)
+{
+	struct reload *r = arg;
+
+	read_settings(r);
+	if (is_worth_a_word(r))
+		check_fresh(r);
+	if (r->is_whole && !r->problems.n)
+		read_files(r);
 	uv_async_send(&r->is_read);
 	return NULL;
 }
@@ -69,19 +138,6 @@ static bool is_taken(enum setting id)
 {
 	for (size_t i = 0; i < ARRAY_LEN(taken); i++)
 		if (taken[i] == id)
-			return true;
-	return false;
-}
-
-static bool is_new(const struct reload *r, enum setting id)
-{
-	return r->fresh.values[id].reference.n && !str_eq(config_str(&r->fresh, id), config_str(&r->held, id));
-}
-
-static bool has_news(const struct reload *r)
-{
-	for (int id = 0; id < CONFIG_COUNT; id++)
-		if (is_new(r, (enum setting)id))
 			return true;
 	return false;
 }
@@ -110,43 +166,16 @@ static void warn_of_fixed_tokens(const struct config *c)
 			          config_name(taken[i]), CONFIG_FILE_NAME);
 }
 
-/* Also behind problems, so that all of them are told together. */
-static void check_fresh(struct reload *r, struct api_tokens *ret)
+/* None of it can fail or takes long. */
+static void take_over(struct reload *r)
 {
-	struct err e = { 0 };
-	bool       is_read = !r->problems.n;
-	enum rc    rc = RC_OK;
+	struct http_server *servers[] = { r->http, r->probe };
 
-	if (is_read && r->is_whole && r->parts->is_dev) {
-		config_set(&r->fresh, CONFIG_DATA, config_str(r->parts->config, CONFIG_DATA), FROM_COMMAND_LINE);
-		rc = dev_prepare(&r->fresh, &e);
-	}
-	if (is_read && !rc)
-		rc = tokens_read(&r->fresh, ret, &e);
-	if (rc)
-		buf_addf(&r->problems, "%s\n", e.msg);
-	if (r->is_whole)
-		preflight_tls(r->parts->config, &r->problems);
-	if (is_read || !secrets_any(&r->fresh)) /* else it would judge what is not there */
-		signin_check(&r->fresh, &r->problems);
-}
-
-/* Users and certificates first: they can still fail, and reading users early does no harm. Both servers have the same
- * files. */
-static void take_over(struct reload *r, const struct api_tokens *tokens)
-{
-	struct err e = { 0 };
-	enum rc    rc = r->is_whole ? users_file_refresh(r->parts->signin->users, true, &e) : RC_OK;
-
-	if (!rc && r->is_whole)
-		rc = http_server_reload_tls(r->http, &e);
-	if (!rc && r->is_whole && r->probe)
-		rc = http_server_reload_tls(r->probe, &e);
-	if (rc) {
-		buf_addf(&r->problems, "%s\n", e.msg);
-		return;
-	}
-	api_set_tokens(r->api, tokens);
+	for (size_t i = 0; i < ARRAY_LEN(servers); i++)
+		if (r->tls[i])
+			http_server_set_tls(servers[i], r->tls[i]);
+	r->tls[0] = r->tls[1] = NULL;
+	api_set_tokens(r->api, &r->tokens);
 	signin_set_secrets(r->parts->signin, &r->fresh);
 	streams_check(r->api->streams);
 }
@@ -165,16 +194,13 @@ static void tell_problems(struct reload *r)
 
 static void finish(struct reload *r)
 {
-	struct api_tokens tokens;
-
-	if (!r->is_whole && !r->problems.n && !has_news(r))
+	if (!is_worth_a_word(r))
 		return;
-	check_fresh(r, &tokens);
-	if (!r->problems.n)
-		take_over(r, &tokens);
 	if (r->problems.n)
 		tell_problems(r);
-	else if (r->is_whole)
+	else
+		take_over(r);
+	if (!r->problems.n && r->is_whole)
 		log_write(LOG_INFO, "serve", NULL, 0, "tokens, users and certificates are read again");
 	if (r->is_whole)
 		warn_of_fixed_tokens(&r->fresh);
@@ -185,16 +211,30 @@ static void finish(struct reload *r)
 	config_copy(&r->held, &r->fresh);
 }
 
+/* With what was not taken over. */
+static void drop_fresh(struct reload *r)
+{
+	for (size_t i = 0; i < ARRAY_LEN(r->tls); i++) {
+		tls_identity_close(r->tls[i]);
+		r->tls[i] = NULL;
+	}
+	buf_fini(&r->problems);
+	config_fini(&r->fresh);
+}
+
 static void on_read(uv_async_t *async)
 {
 	struct reload *r = async->data;
 
 	pthread_join(r->thread, NULL);
 	r->is_reading = false;
-	if (!r->is_stopped)
+	if (!r->is_stopped) {
+		struct loop_span span = loop_span_begin(&r->api->watch, mono_ns());
+
 		finish(r);
-	buf_fini(&r->problems);
-	config_fini(&r->fresh);
+		(void)loop_span_end(&r->api->watch, &span, "reload");
+	}
+	drop_fresh(r);
 	if (r->is_wanted && !r->is_stopped) {
 		r->is_wanted = false;
 		start_reading(r, true);
@@ -240,6 +280,8 @@ void reload_stop(struct reload *r)
 
 void reload_end(struct reload *r)
 {
-	if (r->is_reading)
-		pthread_join(r->thread, NULL);
+	if (!r->is_reading)
+		return;
+	pthread_join(r->thread, NULL);
+	drop_fresh(r);
 }

@@ -6,6 +6,7 @@
 
 #include "app/config/config.h"
 #include "base/buf.h"
+#include "http/api/api.h"
 
 struct reload {
 	uv_loop_t          *loop;
@@ -22,9 +23,11 @@ struct reload {
 	struct config held;      /* what is in force */
 
 	/* private, and the thread's while it reads */
-	bool          is_whole; /* everything; else only what Secrets Manager keeps */
-	struct config fresh;
-	struct buf    problems;
+	bool                 is_whole; /* everything; else only what Secrets Manager keeps */
+	struct config        fresh;
+	struct buf           problems;
+	struct api_tokens    tokens; /* texts are those of fresh */
+	struct tls_identity *tls[2]; /* for http and probe; NULL: nothing to take over */
 };
 
 /* The first members are set, and the server serves with parts->config. From now on secrets are read again every

@@ -451,6 +451,11 @@ def test_the_users_file_is_read_again_when_it_changes(make, tmp_path, hashed):
     server.signal(signal.SIGHUP)
     until(lambda: "reload failed" in server.output(), "the bad file is told of")
     assert token_of(browser.sign_in("bob@example.com", PASSWORD))
+    users.write_text("# nobody\n")
+    server.signal(signal.SIGHUP)
+    until(lambda: re.search("reload failed.*it is empty, but had 1 people before", server.output()), "so is one without people")
+    assert token_of(browser.sign_in("bob@example.com", PASSWORD))
+    assert "are read again" not in server.output()
 
 
 def test_a_users_file_that_others_can_read_stops_the_start(make, tmp_path, hashed):

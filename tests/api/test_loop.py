@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lib import leases
+from lib import jwt, leases
 from lib.certificate import Certificate
 from lib.rows import put_events
 from lib.server import TRACK_TOKEN, binary
@@ -265,6 +265,20 @@ def test_no_query_holds_the_loop_however_long_it_is(full):
         assert 500 not in answers.values(), answers
 
     nobody_holds_the_loop(full, work)
+
+
+def test_no_reload_holds_the_loop(make, tmp_path):
+    """Many people are read, and a hash is computed."""
+    people = leases.write_people(tmp_path, 9000)
+    server = make.server(LEASEHOLD_JWT_SECRET=jwt.SECRET, LEASEHOLD_USERS_FILE=str(people))
+
+    def work():
+        for _ in range(TRIES):
+            before = server.output().count("are read again")
+            server.signal(signal.SIGHUP)
+            until(lambda: server.output().count("are read again") > before, "all is read again")
+
+    nobody_holds_the_loop(server, work)
 
 
 def test_a_packet_full_of_requests_keeps_nobody_waiting(make):

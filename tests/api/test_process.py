@@ -416,6 +416,34 @@ def test_a_reload_takes_over_all_or_nothing(make, tmp_path):
     assert status(old, trust2) == 401
 
 
+def test_a_reload_that_waits_for_a_file_keeps_nobody_else_waiting(make, tmp_path):
+    (cert, key), (cert2, key2) = certificate(tmp_path, "one"), certificate(tmp_path, "two")
+    trust, trust2 = trusting(cert), trusting(cert2)
+    server = make.server(2, wait=False, LEASEHOLD_TLS_CERT_FILE=str(cert), LEASEHOLD_TLS_KEY_FILE=str(key))
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    os.replace(gate, cert)
+    os.replace(key2, key)
+
+    def is_opened():
+        """By the server: until then there is nobody to write to."""
+        try:
+            return open(os.open(cert, os.O_WRONLY | os.O_NONBLOCK), "wb")
+        except OSError:
+            return None
+
+    server.signal(signal.SIGHUP)
+    with until(is_opened, "the certificate is being read") as pipe:
+        assert server.client(tls=trust).get("/healthz").status == 200
+        assert "are read again" not in server.output()
+        text = cert2.read_bytes()
+        os.replace(cert2, cert)  # for whoever opens it from now on
+        pipe.write(text)
+    until(lambda: "are read again" in server.output(), "the reload goes on")
+    assert server.client(tls=trust2).get("/healthz").status == 200
+    assert server.stop() == 0
+
+
 PLAIN_HTTP = '"message":"a client spoke plain HTTP to the TLS port"'
 
 

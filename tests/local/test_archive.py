@@ -71,6 +71,26 @@ def test_links_that_a_tenant_made_lead_nowhere(driver, tenant):
     driver.call("drop_archive", tenant, name="linked")
 
 
+def test_a_dump_that_runs_a_program_runs_it_as_the_tenant(driver, tenant):
+    """The client program of the database obeys what is in its input."""
+    site = driver.provision(tenant, desired=1)
+    driver.call("archive", tenant, name="crafted")
+    told = driver.folder / "told"
+    told.mkdir()
+    told.chmod(0o777)
+    dump = driver.folder / "archives" / tenant / "crafted/database.sql.gz"
+    text = gzip.decompress(dump.read_bytes())
+    dump.write_bytes(gzip.compress(b"\\! id > %s/who\n" % str(told).encode() + text))  # first: further down it is forbidden
+    driver.call("restore", tenant, name="crafted")
+    owner = (site.root / "wp-content").stat()
+    who = (told / "who").read_text()
+    assert "uid=%d" % owner.st_uid in who and "gid=%d" % owner.st_gid in who, who
+    assert owner.st_uid != 0 or os.getuid() != 0
+    assert site.sign_in().url.endswith("/wp-admin/"), "and the site is back"
+    driver.deprovision(tenant)
+    driver.call("drop_archive", tenant, name="crafted")
+
+
 def test_an_archive_that_was_cut_short_is_no_archive(driver, tenant):
     """Killed in the middle it has no name; the next attempt makes it whole."""
     driver.provision(tenant, desired=1)

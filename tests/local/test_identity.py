@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """People of a tenant's pool sign in to the tenant's site by OpenID Connect; others do not."""
 
+import hashlib
 import json
 import re
 import urllib.parse
+import uuid
 
 import pytest
 
@@ -42,12 +44,29 @@ def test_a_stranger_does_not_get_in(driver, site, neighbour):
         assert who(site, browser) is None
 
 
+def note_of(driver, site, email):
+    """Where failures of a person are counted."""
+    return driver.folder / "identity/pools" / site.tenant / "failures" / hashlib.sha256(email.encode()).hexdigest()
+
+
 def test_guessing_is_stopped(driver, neighbour):
     add(driver, neighbour, "eve@people.example")
     for _ in range(10):
-        sign_in(neighbour, "eve@people.example", "wrong")
-    _, page = sign_in(neighbour, "eve@people.example", PASSWORD)
-    assert page.status == 401
+        assert sign_in(neighbour, "eve@people.example", "wrong")[1].status == 401
+    for count in (11, 12):
+        _, page = sign_in(neighbour, "eve@people.example", PASSWORD)
+        assert page.status == 401
+        assert note_of(driver, neighbour, "eve@people.example").stat().st_size == count, "this one counts too"
+
+
+def test_guessing_addresses_leaves_nothing_behind(driver, neighbour):
+    notes = note_of(driver, neighbour, "anybody").parent
+    before = sorted(notes.iterdir())
+    form = follow(neighbour, Browser())
+    for i in range(50):
+        page = Browser().open(form.url, {"email": "stranger%d-%s@people.example" % (i, uuid.uuid4()), "password": "wrong"})
+        assert page.status == 401 and "is wrong" in page.text, page
+    assert sorted(notes.iterdir()) == before
 
 
 def test_a_callback_that_was_not_begun_here_is_refused(driver, site, neighbour):

@@ -32,6 +32,7 @@
 #include "base/mem.h"
 #include "http/server/clients.h"
 #include "http/server/server.h"
+#include "net/tls.h"
 
 enum { PATIENCE_MS = 10000, HELD_MAX = 64, BODY_MAX = 1 << 20, GOT_MAX = 64 << 20 };
 
@@ -1509,9 +1510,10 @@ TEST(what_is_not_our_tls_fails_cleanly)
 
 TEST(a_new_certificate_is_for_new_connections)
 {
-	struct fixture f;
-	struct client  before, after;
-	struct err     e = { 0 };
+	struct fixture       f;
+	struct client        before, after;
+	struct tls_identity *fresh;
+	struct err           e = { 0 };
 
 	setup_tls(&f);
 	start(&f);
@@ -1519,7 +1521,8 @@ TEST(a_new_certificate_is_for_new_connections)
 	CHECK(client_secure(&before, TLS1_3_VERSION, NULL));
 	check_cert_name(&before, "first");
 	write_identity(f.cert, f.key, "second");
-	CHECK(http_server_reload_tls(f.server, &e) == RC_OK);
+	CHECK(tls_identity_open(f.cert, f.key, &fresh, &e) == RC_OK);
+	http_server_set_tls(f.server, fresh);
 	client_open(&after, &f);
 	CHECK(client_secure(&after, TLS1_3_VERSION, NULL));
 	check_cert_name(&after, "second");
@@ -1528,7 +1531,7 @@ TEST(a_new_certificate_is_for_new_connections)
 	client_close(&after);
 
 	write_identity(f.cert, NULL, "third, with another key");
-	CHECK(http_server_reload_tls(f.server, &e) == RC_INVALID);
+	CHECK(tls_identity_open(f.cert, f.key, &fresh, &e) == RC_INVALID);
 	CHECK(strstr(e.msg, f.key) && strstr(e.msg, "key values mismatch"));
 	client_open(&after, &f);
 	CHECK(client_secure(&after, TLS1_3_VERSION, NULL));

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "providers/local/child.h"
 #include "providers/local/fastcgi.h"
 #include "providers/local/files.h"
+#include "providers/local/local_private.h"
 #include "providers/local/run.h"
 #include "test.h"
 
@@ -283,6 +285,37 @@ TEST(a_file_has_its_mode_and_nothing_half_written_has_its_name)
 	CHECK(file_write(path(&f, "c"), STR("x"), FILE_OURS, false, NULL) != RC_OK && stat(path(&f, "c"), &about) != 0);
 	tear_down(&f);
 }
+
+/* --- logs --- */
+
+/* Behind the text is a page that nobody may read. */
+TEST(nothing_is_read_behind_the_stamp_of_a_line)
+{
+	static const struct {
+		const char *line;
+		int64_t     at_ms;
+	} cases[] = { { "[16-Nov-2026 13:36:22", INT64_C(1794836182000) },
+		      { "[16-Nov-2026 13:36:2x", INT64_C(1794836162000) },
+		      { "[16-Now-2026 13:36:22", -1 },
+		      { "[16-Nov-2026 13:36:", -1 },
+		      { "[[[[[[[[[[[[[[[[[[[[[", -1 },
+		      { "[", -1 },
+		      { "", -1 } };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char  *text = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(text != MAP_FAILED && mprotect(text + page, page, PROT_NONE) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		size_t n = strlen(cases[i].line);
+
+		CASE(cases[i].line);
+		memcpy(text + page - n, cases[i].line, n);
+		CHECK(log_stamp(str_of(text + page - n, n)) == cases[i].at_ms);
+	}
+	CHECK(munmap(text, 2 * page) == 0);
+}
+
+/* --- tasks --- */
 
 TEST(a_ping_is_four_whole_records)
 {

@@ -87,7 +87,6 @@ struct conn_list {
 struct http_server {
 	uv_loop_t           *loop;
 	struct http_options  options;
-	char                *cert_file, *key_file;
 	uv_tcp_t             listener;
 	uv_timer_t           tick;
 	uv_idle_t            turn;     /* runs while somebody is in waits[WAIT_TURN] */

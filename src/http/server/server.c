@@ -13,6 +13,7 @@
  */
 #include "http/server/server.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -234,8 +235,6 @@ static struct http_server *new_server(uv_loop_t *loop, const struct http_options
 
 	s->loop = loop;
 	s->options = *o;
-	s->cert_file = o->tls_cert_file ? mem_strdup(o->tls_cert_file) : NULL;
-	s->key_file = o->tls_key_file ? mem_strdup(o->tls_key_file) : NULL;
 	s->options.host = s->options.tls_cert_file = s->options.tls_key_file = NULL; /* the caller's memory */
 	s->clients = clients_new(o->connections_max);
 	s->kept_fd = o->on_spare ? open_any() : -1;
@@ -316,18 +315,11 @@ unsigned http_server_connections(const struct http_server *s)
 	return s->connections;
 }
 
-enum rc http_server_reload_tls(struct http_server *s, struct err *e)
+void http_server_set_tls(struct http_server *s, struct tls_identity *identity)
 {
-	struct tls_identity *identity;
-	enum rc              rc;
-
-	if (!s->cert_file)
-		return RC_OK;
-	if ((rc = tls_identity_open(s->cert_file, s->key_file, &identity, e)))
-		return rc;
+	assert(s->identity);
 	tls_identity_close(s->identity);
 	s->identity = identity;
-	return RC_OK;
 }
 
 void http_server_free(struct http_server *s)
@@ -339,7 +331,5 @@ void http_server_free(struct http_server *s)
 	clients_free(s->clients);
 	buf_fini(&s->reply);
 	buf_fini(&s->error_body);
-	free(s->cert_file);
-	free(s->key_file);
 	free(s);
 }

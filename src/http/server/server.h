@@ -12,6 +12,7 @@
 
 struct http_server;
 struct metrics;
+struct tls_identity;
 
 enum { HTTP_REPLY_MAX = 64 * 1024 * 1024 }; /* bytes of a reply's body */
 
@@ -69,8 +70,9 @@ int                http_server_port(const struct http_server *s);
 /* Open client connections now. */
 unsigned http_server_connections(const struct http_server *s);
 
-/* Read certificate and key again; on failure the old ones stay. New connections use the new ones. */
-MUST_CHECK enum rc http_server_reload_tls(struct http_server *s, struct err *e);
+/* Another certificate and key for new connections of a server that has some. They are the server's from now on. Who
+ * opens them waits for files, and had better not be the loop. */
+void http_server_set_tls(struct http_server *s, struct tls_identity *identity);
 
 /* From now on every reply is its connection's last; all else goes on. For the time in which a balancer learns that we
  * go. */

@@ -175,15 +175,18 @@ static enum rc unpack(const char *folder, const char *part, const struct run *in
 	return run_program(&from, &a, NULL, e);
 }
 
+/* A dump is the tenant's, and can make the client program run others ("\!"). The tenant's processes can read the
+ * environment of this one: the password in it is in their wp-config.php too. */
 static enum rc unpack_database(struct local *l, struct site *s, const char *folder, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
 	struct database_client           c;
+	struct run                       into = { .args = c.args, .env = c.env, .uid = s->uid, .gid = site_gid(l, s) };
 	enum rc                          rc = database_client(l, s, &a, &c, e);
 
 	if (rc || (rc = database_empty(l, s, e)))
 		return rc;
-	return unpack(folder, DATABASE_PART, &(struct run){ .args = c.args, .env = c.env }, e);
+	return unpack(folder, DATABASE_PART, &into, e);
 }
 
 /* Into a folder beside, then in place of what is there. */

@@ -190,6 +190,11 @@ bool               supervise_wait(struct local *l, int64_t until_ms);
 MUST_CHECK enum rc supervise_want(struct local *l, struct child *c,
                                   struct err *e); /* from now on; waits until it answers */
 
+/* --- logs.c --- */
+
+/* Of a line that begins with "[16-Nov-2026 13:36:22", in UTC: milliseconds since 1970; else -1. */
+int64_t log_stamp(struct str line);
+
 /* --- the rest of the port --- */
 
 instance_configure_fn     local_configure;

@@ -33,16 +33,18 @@ static struct str read_tail(const char *path, struct arena *a)
 	return str_of(text, got > 0 ? (size_t)got : 0);
 }
 
-/* "[16-Nov-2026 13:36:22": milliseconds since 1970, or -1. */
-static int64_t read_stamp(struct str line)
+/* sscanf() looks for the end of all it is given, and a line is in a megabyte: it gets a copy. */
+int64_t log_stamp(struct str line)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	struct tm         t = { 0 };
-	char              month[4];
+	char              stamp[STAMP + 1] = "", month[4];
 	const char       *at;
 
-	if (line.n < STAMP || line.p[0] != '[' ||
-	    sscanf(line.p, "[%2d-%3[A-Za-z]-%4d %2d:%2d:%2d", &t.tm_mday, month, &t.tm_year, &t.tm_hour, &t.tm_min,
+	if (line.n < STAMP || line.p[0] != '[')
+		return -1;
+	memcpy(stamp, line.p, STAMP);
+	if (sscanf(stamp, "[%2d-%3[A-Za-z]-%4d %2d:%2d:%2d", &t.tm_mday, month, &t.tm_year, &t.tm_hour, &t.tm_min,
 	           &t.tm_sec) != 6 ||
 	    !(at = strstr(months, month)))
 		return -1;
@@ -69,7 +71,7 @@ static void add_file(struct lines *to, const char *path, struct str task, int64_
 
 	while (rest.n) {
 		struct str  line = str_cut(&rest, '\n');
-		int64_t     stamp = read_stamp(line);
+		int64_t     stamp = log_stamp(line);
 		const char *end;
 
 		if (stamp >= 0) {
