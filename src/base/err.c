@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+#include "base/utf8.h"
+
+enum { CHARACTER_MAX = 4 }; /* bytes */
+
 static const struct {
 	int         http;
 	bool        is_retryable;
@@ -17,6 +22,26 @@ static const struct {
 	RC_TABLE(X)
 #undef X
 };
+
+/* What is quoted may be no UTF-8, or was cut. Where texts are stored as JSON, such a byte becomes three, and a text of
+ * the greatest length would be too long when it is read again. */
+static void make_whole(struct err *e)
+{
+	size_t n = strlen(e->msg), length;
+	bool   is_full = n == sizeof(e->msg) - 1;
+
+	for (size_t at = 0; at < n; at += length) {
+		length = utf8_length(str_of(e->msg + at, n - at));
+		if (length)
+			continue;
+		length = 1;
+		e->msg[at] = '?';
+		if (is_full && n - at < CHARACTER_MAX) { /* it did not fit */
+			e->msg[at] = 0;
+			break;
+		}
+	}
+}
 
 enum rc err_set_code(struct err *e, enum rc rc, const char *code, const char *fmt, ...)
 {
@@ -30,6 +55,7 @@ enum rc err_set_code(struct err *e, enum rc rc, const char *code, const char *fm
 	va_start(args, fmt);
 	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, args); /* a cut message is still a message */
 	va_end(args);
+	make_whole(e);
 	return rc;
 }
 
@@ -47,6 +73,7 @@ enum rc err_wrap(struct err *e, enum rc rc, const char *fmt, ...)
 	va_end(args);
 	if (cause[0] && used >= 0 && (size_t)used + 2 < sizeof(e->msg))
 		(void)snprintf(e->msg + used, sizeof(e->msg) - (size_t)used, ": %s", cause); /* may be cut */
+	make_whole(e);
 	e->rc = rc;
 	return rc;
 }

@@ -33,7 +33,9 @@ enum rc {
 	        RC__COUNT
 };
 
-struct err { /* lives in the caller's frame; all zero means "nothing noted" */
+/* Lives in the caller's frame; all zero means "nothing noted". The message is UTF-8 whatever was put into it, and cut
+ * between two characters where it does not fit. */
+struct err {
 	enum rc     rc;
 	const char *code; /* a constant more exact than the rc's own, or NULL */
 	char        msg[240];

@@ -195,11 +195,13 @@ enum rc work_keep(struct work *w, struct err *e)
 {
 	int64_t     until_ms = w->claimed_until_ms;
 	struct mono until = w->claimed_until;
+	bool        is_lost = w->is_lost;
 	enum rc     rc = store_run(kernel_options(w->kernel)->store, work_extend, w, &w->arena, e);
 
 	if (rc) {
 		w->claimed_until_ms = until_ms;
 		w->claimed_until = until;
+		w->is_lost = is_lost;
 	}
 	return rc;
 }

@@ -10,6 +10,7 @@
 #include "base/metrics.h"
 #include "base/steady.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 TEST(numbers_outside_their_range_are_refused)
 {
@@ -96,6 +97,45 @@ TEST(the_first_cause_of_a_failure_wins)
 	CHECK(strcmp(e.msg, "route: lease 7") == 0);
 	CHECK(strcmp(err_code(&e), "CONFLICT") == 0);
 	CHECK(rc_http_status(e.rc) == 409);
+}
+
+/* Is it nothing but whole characters? */
+static bool is_utf8(struct str s)
+{
+	size_t length;
+
+	for (; s.n && (length = utf8_length(s)); s = str_skip(s, length))
+		;
+	return s.n == 0;
+}
+
+/* A byte that is no UTF-8 is stored as three on some stores, so that a text of the greatest length could no longer be
+ * read there. */
+TEST(a_message_is_made_of_whole_characters_wherever_it_is_cut)
+{
+	struct err e = { 0 };
+	char       text[300];
+
+	for (size_t first = 0; first < 4; first++) {
+		memset(text, 'x', sizeof(text));
+		for (size_t i = first; i + 4 < sizeof(text); i += 4)
+			memcpy(text + i, "\xf0\x9f\x8c\x8d", 4);
+		text[sizeof(text) - 1] = 0;
+		err_clear(&e);
+		(void)err_set(&e, RC_INVALID, "%s", text);
+		CHECK(is_utf8(str_from(e.msg)) && strlen(e.msg) >= sizeof(e.msg) - 4);
+		CHECK(strncmp(e.msg, text, strlen(e.msg)) == 0);
+		(void)err_wrap(&e, RC_INVALID, "%.*s", (int)first, "wrapped");
+		CHECK(is_utf8(str_from(e.msg)) && strlen(e.msg) >= sizeof(e.msg) - 4);
+	}
+	CASE("inside, a question mark stands for each byte that belongs to no character");
+	err_clear(&e);
+	(void)err_set(&e, RC_INVALID, "it says '%.4s', %s", "abc\xc3\xa9", "\xff");
+	CHECK(strcmp(e.msg, "it says 'abc?', ?") == 0);
+	CASE("one that fits stays as it is");
+	err_clear(&e);
+	(void)err_set(&e, RC_INVALID, "caf\xc3\xa9");
+	CHECK(strcmp(e.msg, "caf\xc3\xa9") == 0);
 }
 
 TEST(a_failure_is_forgiven_or_passed_on_with_its_cause)

@@ -2,6 +2,7 @@
 /* test_cost_report.c - the costs of a month and of a lease, against figures that were computed by hand. */
 #include "test.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -826,6 +827,26 @@ TEST(a_statement_waits_for_a_cloud_that_is_away_and_is_forgotten_after_three_yea
 	CHECK(statement(&r).state == STATEMENT_FINAL && events_of(&r, EVENT_COSTS_FAILED).count == 2);
 	rig_pass(&r.base, STATEMENT_KEPT_MS);
 	CHECK(rig_try(&r.base, statement_get, &st, NULL) == RC_NOT_FOUND);
+	rig_close(&r.base);
+}
+
+TEST(a_statement_that_was_never_made_is_forgotten_too)
+{
+	struct rig       r;
+	struct statement st = { .uuid = STR(UUID) };
+	size_t           failures;
+
+	open_reports(&r);
+	r.reports.kept_ms = 30 * (int64_t)DAY_MS;
+	end_lease(&r);
+	r.prices.failures = INT_MAX;
+	rig_pass(&r.base, 29 * (int64_t)DAY_MS);
+	CHECK(statement(&r).state == STATEMENT_PENDING && events_of(&r, EVENT_COSTS_FAILED).count > 1);
+	rig_pass(&r.base, 2 * (int64_t)DAY_MS);
+	CHECK(rig_try(&r.base, statement_get, &st, NULL) == RC_NOT_FOUND);
+	failures = events_of(&r, EVENT_COSTS_FAILED).count;
+	rig_pass(&r.base, 5 * (int64_t)DAY_MS);
+	CHECK(events_of(&r, EVENT_COSTS_FAILED).count == failures);
 	rig_close(&r.base);
 }
 

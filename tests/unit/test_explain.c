@@ -480,3 +480,27 @@ TEST(an_event_is_one_readable_line_and_an_unknown_one_has_its_name)
 	}
 	arena_fini(&a);
 }
+
+/* What a cloud takes back later can be more than what a lease has cost. */
+TEST(an_amount_below_zero_has_its_sign_in_front)
+{
+	static const struct {
+		int64_t     micro_usd;
+		const char *text;
+	} rows[] = {
+		{ 0, "0.00 USD" },
+		{ 12500000, "12.50 USD" },
+		{ 9999, "0.00 USD" },
+		{ -500000, "-0.50 USD" },
+		{ -12345678, "-12.34 USD" },
+		{ -9999, "0.00 USD" },
+		{ INT64_MIN, "-9223372036854.77 USD" },
+	};
+	struct arena a = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE(rows[i].text);
+		CHECK(strcmp(explain_usd(&a, rows[i].micro_usd), rows[i].text) == 0);
+	}
+	arena_fini(&a);
+}

@@ -112,6 +112,25 @@ TEST(fr17_a_hold_is_overdue_when_its_grace_is_over_and_worse_a_day_later)
 	lease_rig_close(&r);
 }
 
+TEST(an_overdue_hold_stays_an_alarm_when_there_are_more_of_them_than_alarms)
+{
+	struct lease_rig r;
+	struct hold      first, last = { 0 };
+
+	open_rig(&r, FINDINGS_MAX + 1);
+	first = hold_back(&r, r.accounts[0], 72);
+	for (int i = 1; i <= FINDINGS_MAX; i++) {
+		r.k.clock.test_ms += 1;
+		last = hold_back(&r, r.accounts[i], 72);
+	}
+	r.k.clock.test_ms = last.due_ms + GRACE_HOURS * HOUR_MS; /* the last one is overdue in a moment */
+	CHECK(look(&r, alarm_hold_overdue, first.id) && !look(&r, alarm_hold_overdue, last.id));
+	r.k.clock.test_ms += 1;
+	CHECK(look(&r, alarm_hold_overdue, first.id) && told(&r, "AlarmCleared", STR("")) == 0);
+	CHECK(told(&r, "AlarmRaised", STR("")) == FINDINGS_MAX);
+	lease_rig_close(&r);
+}
+
 TEST(what_the_reconciler_finds_is_an_alarm_until_it_is_not_found_any_more)
 {
 	static const struct {
@@ -144,6 +163,19 @@ TEST(what_the_reconciler_finds_is_an_alarm_until_it_is_not_found_any_more)
 		state(&r, name, 0, NULL);
 		CHECK(!look(&r, rows[i].rule, STR("111122223333")));
 	}
+	lease_rig_close(&r);
+}
+
+TEST(what_was_found_stays_an_alarm_when_there_is_more_of_it_than_alarms)
+{
+	struct lease_rig r;
+
+	open_rig(&r, 0);
+	for (int i = FINDINGS_MAX; i >= 0; i--) { /* the first by its id comes last */
+		state(&r, str_format(&r.k.arena, FACT_DISCREPANCY "misplaced/1111222233%02d", i).p, 0, "it is so");
+		CHECK(look(&r, alarm_pool_mismatch, STR("111122223332")));
+	}
+	CHECK(told(&r, "AlarmCleared", STR("")) == 0 && told(&r, "AlarmRaised", STR("")) == FINDINGS_MAX);
 	lease_rig_close(&r);
 }
 

@@ -127,3 +127,23 @@ TEST(each_thing_that_is_wrong_with_an_instance_is_an_alarm_until_it_is_not)
 	CHECK(!find_alarm(&r, "instance-orphans", &a));
 	rig_close(&r);
 }
+
+TEST(an_instance_below_its_tasks_is_an_alarm_however_many_others_are_well)
+{
+	struct kernel_rig r = { .clock = clock_test(1700000000000) };
+	struct instance   i;
+	struct alarm      a;
+
+	rig_open(&r);
+	i = some(&r, INSTANCE_ACTIVE);
+	for (int n = 0; n <= 200; n++) {
+		i.id = str_format(&r.arena, "inst-%03d", n);
+		i.tenant = str_format(&r.arena, "tenant-%03d", n);
+		i.running_count = n < 200 ? 2 : 1;
+		i.below_since_ms = n < 200 ? 0 : r.clock.test_ms;
+		rig_run(&r, put_instance, &i);
+	}
+	rig_pass(&r, 6 * MINUTE);
+	CHECK(find_alarm(&r, "instance-below", &a) && str_eq(a.name, STR("instance-below#tenant-200")));
+	rig_close(&r);
+}

@@ -326,6 +326,23 @@ TEST(delete_clears_what_a_rollback_left)
 	tear_down(&f);
 }
 
+TEST(a_sender_with_a_long_name_can_take_over_what_a_rollback_left)
+{
+	static char    sender[INSTANCE_EMAIL_MAX];
+	struct fixture f;
+
+	memset(sender, 's', sizeof(sender));
+	fail_to_roll_back(&f);
+	goes_well(&f);
+	f.call = (struct instance_call){ .world = &f.world, .tenant = ACME, .actor = str_of(sender, sizeof(sender)) };
+	f.call.want.tier = -1;
+	rig_run(&f.rig, instance_delete, &f.call);
+	rig_turn(&f.rig);
+	rig_pass(&f.rig, 2 * MINUTE);
+	CHECK(now(&f).state == INSTANCE_DEPROVISIONED && truth(&f).resources == 0);
+	tear_down(&f);
+}
+
 TEST(a_new_try_adopts_what_a_rollback_left)
 {
 	struct fixture f;

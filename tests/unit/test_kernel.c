@@ -95,7 +95,7 @@ struct rig {
 	struct route      routes[2];
 };
 
-static void open_rig(struct rig *r)
+static void prepare_rig(struct rig *r)
 {
 	*r = (struct rig){ 0 };
 	r->queues[0] = (struct queue){ .name = "inside", .handle = handle_event, .arg = &r->inside };
@@ -105,6 +105,11 @@ static void open_rig(struct rig *r)
 	r->base.options = (struct kernel_options){
 		.queues = r->queues, .queue_count = 2, .routes = r->routes, .route_count = 2
 	};
+}
+
+static void open_rig(struct rig *r)
+{
+	prepare_rig(r);
 	rig_open(&r->base);
 }
 
@@ -491,6 +496,49 @@ TEST(a_call_that_ends_the_process_each_time_is_given_up)
 	CHECK(r.outside.calls == 0);
 	CHECK(count_records(&r, &dead_type) == 1);
 	rig_close(&r.base);
+}
+
+/* A call that lasts for more than half of what its claim does, and asks twice whether to go on. */
+struct slow {
+	struct kernel_rig *rig;
+	enum fault         fault; /* of the next transaction, which extends the claim */
+	int                went_on;
+};
+
+static enum rc call_slowly(struct call *c, struct err *e UNUSED)
+{
+	struct slow *slow = c->arg;
+
+	slow->rig->clock.test_ms += 61000;
+	slow->rig->faults->next = slow->fault;
+	slow->rig->faults->read = 1;
+	slow->rig->faults->count = 1;
+	for (int i = 0; i < 2; i++)
+		slow->went_on += c->go_on(c);
+	return RC_OK;
+}
+
+TEST(a_call_goes_on_when_the_store_fails_once_while_its_claim_is_extended)
+{
+	static const enum fault faults[] = { FAULT_READ, FAULT_BEFORE, FAULT_AFTER };
+
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+		struct fault_plan plan = { 0 };
+		struct rig        r;
+		struct slow       slow = { .rig = &r.base, .fault = faults[i] };
+
+		prepare_rig(&r);
+		r.base.faults = &plan;
+		r.queues[1].call = call_slowly;
+		r.queues[1].arg = &slow;
+		rig_open(&r.base);
+		emit_one(&r, "ThingSold", "thing/1", 1);
+		(void)rig_turn(&r.base);
+		CHECK(plan.injected == 1);
+		CHECK(slow.went_on == 2);
+		CHECK(count_records(&r, &lane_type) == 0);
+		rig_close(&r.base);
+	}
 }
 
 TEST(a_call_that_fails_without_a_word_still_has_an_error)

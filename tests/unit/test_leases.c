@@ -7,6 +7,7 @@
 #include "domain/account.h"
 #include "kernel/event.h"
 #include "lease_rig.h"
+#include "service/lease/blueprints.h"
 #include "service/lease/lease_private.h"
 #include "service/pool/accounts.h"
 #include "service/record/lease_records.h"
@@ -219,6 +220,29 @@ TEST(a_dry_run_says_what_a_request_would_get_and_asks_for_nothing)
 	x.template_name = STR("no such template");
 	CHECK(rig_try(&r.k, lease_explain, &x, NULL) == RC_NOT_FOUND);
 	CHECK(live_of(&r, &ann) == 0 && live_of(&r, &manager) == 0 && told(&r, "LeaseRequested", STR("")) == 0);
+	lease_rig_close(&r);
+}
+
+/* An email may be longer than what an event has room for as its actor. */
+TEST(a_long_email_is_the_actor_of_an_event_as_far_as_whole_characters_fit)
+{
+	struct lease_rig r;
+	char             email[EMAIL_MAX + 1];
+	struct caller    long_one = { .roles = ROLE_MANAGER };
+
+	memset(email, 'a', EMAIL_MAX);
+	memcpy(email + EMAIL_MAX - 12, "@example.com", 13);
+	memcpy(email + ACTOR_MAX - 1, "\xc3\xa9", 2);
+	long_one.email = str_from(email);
+	CHECK(str_eq(actor_of_caller(&long_one).name, str_of(email, ACTOR_MAX - 1)));
+	CASE("of a blueprint's event too");
+	lease_rig_open(&r, 0);
+	rig_run(&r.k, blueprint_create,
+	        &(struct blueprint_call){ .by = long_one,
+	                                  .fields = { .name = STR("network"),
+	                                              .stack_set_id = STR("network-1"),
+	                                              .regions = STR("[\"us-east-1\"]") } });
+	CHECK(told(&r, "BlueprintCreated", STR("")) == 1);
 	lease_rig_close(&r);
 }
 

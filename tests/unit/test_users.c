@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/password.h"
+#include "domain/lease.h"
 #include "domain/ports/caller.h"
 #include "kernel/event.h"
 #include "kernel_rig.h"
@@ -387,6 +388,27 @@ TEST(whom_a_provider_vouched_for_is_known_on_every_node)
 	CHECK(i->ops->list(i, ROLE_USER, STR("cyd@example.com"), &r.arena, found, 2) == 0);
 	people_free(here);
 	people_free(there);
+	rig_close(&r);
+}
+
+/* An email may be longer than what an event has room for as its actor, or in its subject. */
+TEST(who_has_the_longest_email_is_known_too_and_can_be_removed)
+{
+	struct kernel_rig     r = { .seed = 1 };
+	struct person_removal removal = { .actor = { STR("admin"), STR("") } };
+	struct caller         dee = { .display_name = STR("Dee"), .roles = ROLE_USER };
+	char                  email[EMAIL_MAX + 1];
+
+	memset(email, 'd', EMAIL_MAX);
+	memcpy(email + EMAIL_MAX - 12, "@example.com", 13);
+	dee.email = removal.email = str_from(email);
+	rig_open(&r);
+	removal.people = people_new(r.store, &nobody);
+	CHECK(people_sign_in(removal.people, &dee, true, NULL) == RC_OK && knows(removal.people, email));
+	rig_run(&r, person_remove, &removal);
+	people_note(removal.people, &removal.person);
+	CHECK(!knows(removal.people, email));
+	people_free(removal.people);
 	rig_close(&r);
 }
 

@@ -125,27 +125,27 @@ enum rc alarm_cleanup_stuck(struct session *s, void *arg, struct findings *ret, 
 
 /* --- overdue --- */
 
-/* The index has those without a due time first: read from the other end. */
+/* The index has those without a due time first: read from the other end. More than FINDINGS_MAX are read, because those
+ * that are an alarm already come last, and would look cleared. */
 enum rc alarm_hold_overdue(struct session *s, void *arg, struct findings *ret, struct err *e)
 {
 	const struct broker_alarm_context *context = arg;
 	int64_t                            grace_hours = context->rules ? context->rules->grace_hours : 0;
 	int64_t                            due_ms = session_now(s).ms - grace_hours * HOLD_HOUR_MS - 1;
-	struct records     all = { .query = query_until(&hold_type, HOLD_OPEN_ONES, value_int(1), due_ms, FINDINGS_MAX),
-		                   .pages_max = 1 };
+	struct query       q = query_until(&hold_type, HOLD_OPEN_ONES, value_int(1), due_ms, QUERY_LIMIT_MAX);
+	struct records     all = { .query = q, .pages_max = 1 };
 	const struct hold *h;
 	enum rc            rc = RC_OK;
 
 	all.query.is_descending = true;
-	while (context->rules && (h = session_next(s, &all, &rc, e))) {
+	while (context->rules && (h = session_next(s, &all, &rc, e)) && h->due_ms) {
 		bool is_long = session_now(s).ms - h->due_ms > (grace_hours + ESCALATE_HOURS) * HOLD_HOUR_MS;
 
-		if (h->due_ms)
-			findings_add(ret, h->id, is_long ? ALARM_PAGE : ALARM_WARNING, h->due_ms,
-			             "account %.*s has been held since %s; hold %.*s (%s) was due %s%s%.*s",
-			             STR_ARG(h->account), alarm_time(s, h->created_ms), STR_ARG(h->id),
-			             hold_reason_names[h->reason], alarm_time(s, h->due_ms),
-			             h->last_error.n ? ": " : "", STR_ARG(h->last_error));
+		findings_add(ret, h->id, is_long ? ALARM_PAGE : ALARM_WARNING, h->due_ms,
+		             "account %.*s has been held since %s; hold %.*s (%s) was due %s%s%.*s",
+		             STR_ARG(h->account), alarm_time(s, h->created_ms), STR_ARG(h->id),
+		             hold_reason_names[h->reason], alarm_time(s, h->due_ms), h->last_error.n ? ": " : "",
+		             STR_ARG(h->last_error));
 	}
 	return rc;
 }
@@ -172,10 +172,11 @@ static const struct watched {
 	{ alarm_events_silent, DISCREPANCY_EVENTS_SILENT, ALARM_WARNING },
 };
 
+/* More than FINDINGS_MAX for the same reason: new ones may come before those that are an alarm already. */
 static enum rc add_found(struct session *s, const struct watched *w, struct findings *ret, struct err *e)
 {
 	struct str     prefix = str_format(session_arena(s), FACT_DISCREPANCY "%s/", discrepancy_names[w->kind]);
-	struct query   q = { .type = &fact_type, .index = QUERY_KEYS, .sort_prefix = prefix, .limit = FINDINGS_MAX };
+	struct query   q = { .type = &fact_type, .index = QUERY_KEYS, .sort_prefix = prefix, .limit = QUERY_LIMIT_MAX };
 	struct records all = { .query = q, .pages_max = 1 };
 	const struct fact *fact;
 	enum rc            rc;

@@ -3,6 +3,8 @@
  * instance_alarms.c - the alarms about tenants' instances, read from their records and from what the last scan has
  * found.
  *
+ * Of each state, PAGES_MAX pages are read: 20,000 instances.
+ *
  * Provisioning takes the machine's time, also where the world's is scaled; so do these limits.
  */
 
@@ -11,12 +13,13 @@
 #include "kernel/kernel.h"
 #include "service/instance/instance_records.h"
 
-enum { LOOKED = 200, WARN_MS = 15 * 60000, PAGE_MS = 20 * 60000, BELOW_MS = 5 * 60000 };
+enum { PAGES_MAX = 20, WARN_MS = 15 * 60000, PAGE_MS = 20 * 60000, BELOW_MS = 5 * 60000 };
 
 static struct records in_state(int state)
 {
-	return (struct records){ .query = query_of(&instance_type, INSTANCE_BY_STATE, value_int(state), LOOKED),
-		                 .pages_max = 1 };
+	struct query q = query_of(&instance_type, INSTANCE_BY_STATE, value_int(state), QUERY_LIMIT_MAX);
+
+	return (struct records){ .query = q, .pages_max = PAGES_MAX };
 }
 
 /* The code and the message of a stored error. */

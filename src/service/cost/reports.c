@@ -62,8 +62,7 @@ static enum rc make_statement(struct call *c, struct findings *f, struct err *e)
 	if (rc)
 		return rc;
 	f->is_there = true;
-	f->is_over = f->statement.state >= STATEMENT_FINAL &&
-	             clock_now(c->clock).ms >= f->statement.end_ms + (r->kept_ms ? r->kept_ms : STATEMENT_KEPT_MS);
+	f->is_over = clock_now(c->clock).ms >= f->statement.end_ms + (r->kept_ms ? r->kept_ms : STATEMENT_KEPT_MS);
 	return f->is_over ? RC_OK : statement_ask(&f->statement, &how, c->arena, &f->day_costs, e);
 }
 

@@ -10,6 +10,8 @@
  * line of a limited length.
  */
 
+#include <stdlib.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -18,7 +20,7 @@
 #include "service/explain/explain_private.h"
 #include "service/lease/leases.h"
 
-enum { LOOK_PAGE = 100, LOOK_PAGES = 10, TEXT_MAX = 400, VALUE_MAX = 240, MICRO = 1000000 };
+enum { LOOK_PAGE = 100, LOOK_PAGES = 10, TEXT_MAX = 400, VALUE_MAX = 240, MICRO_PER_CENT = 10000 };
 
 /* clang-format off */
 static const struct {
@@ -136,8 +138,10 @@ static const char reason_text[] =
 
 const char *explain_usd(struct arena *a, int64_t micro_usd)
 {
-	return str_format(a, "%lld.%02lld USD", (long long)(micro_usd / MICRO), (long long)(micro_usd % MICRO / 10000))
-	        .p;
+	int64_t     cents = micro_usd / MICRO_PER_CENT;
+	const char *sign = cents < 0 ? "-" : "";
+
+	return str_format(a, "%s%lld.%02lld USD", sign, llabs(cents / 100), llabs(cents % 100)).p;
 }
 
 static struct str sec_to_time(struct arena *a, int64_t sec)

@@ -80,12 +80,16 @@ static struct str new_id(struct session *s, const char *prefix)
 	return str_format(session_arena(s), "%s%s", prefix, id);
 }
 
+/* Whoever gives the command, as far as records and events have room for. */
+static struct str actor_of(struct session *s, const struct instance_call *c)
+{
+	return utf8_line(session_arena(s), c->actor.n ? c->actor : STR("instances"), ACTOR_SHOWN_MAX);
+}
+
 /* A saga that is parked with leftovers has nothing more to do, and a creation that has not begun is cancelled. */
 static enum rc take_over(struct session *s, const struct instance_call *c, const struct instance *i, struct err *e)
 {
-	struct saga_action retry = { .id = i->operation,
-		                     .actor = c->actor.n ? c->actor : STR("instances"),
-		                     .request_id = c->request_id };
+	struct saga_action retry = { .id = i->operation, .actor = actor_of(s, c), .request_id = c->request_id };
 	struct operation   before;
 	struct saga        saga;
 	bool               is_there;
@@ -113,7 +117,7 @@ static enum rc begin(struct session *s, struct instance_call *c, struct instance
                      struct err *e)
 {
 	struct arena *a = session_arena(s);
-	struct str    actor = utf8_line(a, c->actor.n ? c->actor : STR("instances"), ACTOR_SHOWN_MAX);
+	struct str    actor = actor_of(s, c);
 	enum rc       rc = take_over(s, c, i, e);
 
 	if (rc)

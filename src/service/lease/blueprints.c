@@ -15,6 +15,7 @@
 #include "domain/lease.h"
 #include "domain/lease_template.h"
 #include "kernel/event.h"
+#include "service/lease/lease_private.h"
 #include "service/record/lease_records.h"
 #include "store/record_rows.h"
 
@@ -60,9 +61,9 @@ static enum rc tell(struct session *s, const struct blueprint_call *call, const 
 {
 	const struct blueprint *b = &call->blueprint;
 	struct arena           *a = session_arena(s);
+	struct actor            by = actor_of_caller(&call->by);
 
-	return session_tell(s, type, str_format(a, "blueprint/%.*s", STR_ARG(b->id)), call->by.email,
-	                    call->by.request_id,
+	return session_tell(s, type, str_format(a, "blueprint/%.*s", STR_ARG(b->id)), by.name, by.request_id,
 	                    JSON_OF(a, member_str("blueprintId", b->id), member_str("name", b->name),
 	                            member_str("stackSetId", b->stack_set_id)),
 	                    e);

@@ -17,6 +17,7 @@
  */
 #include <assert.h>
 
+#include "base/utf8.h"
 #include "domain/account.h"
 #include "kernel/defect.h"
 #include "kernel/timer.h"
@@ -28,7 +29,7 @@
 
 struct actor actor_of_caller(const struct caller *c)
 {
-	return (struct actor){ str_of(c->email.p, c->email.n < ACTOR_MAX ? c->email.n : ACTOR_MAX), c->request_id };
+	return (struct actor){ utf8_clip(c->email, ACTOR_MAX), c->request_id };
 }
 
 enum rc lease_load(struct session *s, struct str uuid, struct lease *ret, struct err *e)

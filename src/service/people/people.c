@@ -26,8 +26,10 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "domain/lease.h"
 #include "kernel/event.h"
+#include "kernel/records.h"
 #include "store/record_rows.h"
 #include "store/walk.h"
 
@@ -286,7 +288,9 @@ static enum rc tell(struct session *s, const char *type, const struct person *p,
 	struct str    roles = str_format(a, "%s%s%s", p->roles & ROLE_ADMIN ? "Admin " : "",
                                       p->roles & ROLE_MANAGER ? "Manager " : "", p->roles & ROLE_USER ? "User " : "");
 
-	return session_tell(s, type, str_format(a, "person/%.*s", STR_ARG(p->email)), actor->name, actor->request_id,
+	/* An email may be longer than both; the detail has all of it. */
+	return session_tell(s, type, utf8_clip(str_format(a, "person/%.*s", STR_ARG(p->email)), SUBJECT_MAX),
+	                    utf8_line(a, actor->name, ACTOR_MAX), actor->request_id,
 	                    JSON_OF(a, member_str("email", p->shown), member_str("displayName", p->display_name),
 	                            member_str("roles", str_trim(roles)), member_str("source", p->source)),
 	                    e);
