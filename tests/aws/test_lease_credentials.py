@@ -2,6 +2,7 @@
 """Temporary credentials in Secrets Manager: for one person, renewed while the lease lasts, void when it ends."""
 
 import json
+from datetime import datetime
 
 import pytest
 
@@ -25,6 +26,13 @@ def issue(tool, who=ANNA):
 
 def secret(front):
     return front.state("secretsmanager").get(NAME)
+
+
+def voided_until(front):
+    """Tokens that are older are denied. In milliseconds."""
+    policy, = front.state("iam")["policies"]
+    statement, = json.loads(policy["document"])["Statement"]
+    return datetime.fromisoformat(statement["Condition"]["DateLessThan"]["aws:TokenIssueTime"].replace("Z", "+00:00")).timestamp() * 1000
 
 
 def test_credentials_are_kept_for_one_person(front, tool):
@@ -90,6 +98,14 @@ def test_a_withdrawal_that_fails_is_tried_again(front, tool):
     front.clear()
     assert tool.ask("withdraw", account=ACCOUNT)["rc"] == OK
     assert secret(front) is None and len(front.state("iam")["policies"]) == 1
+
+
+def test_tokens_of_the_second_of_the_withdrawal_are_void_too(front, tool):
+    """AWS knows no milliseconds of when a token was issued."""
+    issue(tool)
+    now = tool.now()
+    tool.do("withdraw", account=ACCOUNT)
+    assert voided_until(front) > now
 
 
 def test_a_secret_that_waits_for_its_deletion_is_brought_back(front, tool):

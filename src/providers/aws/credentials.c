@@ -242,14 +242,14 @@ static enum rc issue(struct credentials *base, const struct cloud_secret *x, str
 	return rc;
 }
 
-/* Every token of the role that was issued before this moment. */
+/* Every token of the role that was issued up to now: AWS knows the second of that, and nothing more exact. */
 static enum rc void_tokens(struct aws_credential_store *c, struct str account_id, struct arena *a, struct err *e)
 {
 	struct aws_caller *sandbox = aws_caller_sandbox(c->o.callers, account_id, STR(""), "cred", 0);
-	char               now[ISO_TIME_SIZE];
+	int64_t            next_sec = clock_now(c->o.clock).ms / 1000 + 1;
+	char               text[ISO_TIME_SIZE];
 	struct str         condition = JSON_OF(a, member_object("DateLessThan"),
-	                                       member_str("aws:TokenIssueTime", iso_time(clock_now(c->o.clock).ms / 1000, now)),
-	                                       member_end());
+	                                       member_str("aws:TokenIssueTime", iso_time(next_sec, text)), member_end());
 	struct str         statement = JSON_OF(a, member_word("Effect", "Deny"), member_word("Action", "*"),
 	                                       member_word("Resource", "*"), member_raw("Condition", condition));
 	struct str         policy = JSON_OF(a, member_word("Version", "2012-10-17"),
