@@ -190,7 +190,8 @@ struct cloud_secret {
 
 struct credentials_ops {
 	/* Make credentials and put them into the secret store under this name, for this person alone to read; those the
-	 * account had before are void. RC_OK also when it is so already. RC_NOT_FOUND: no such account. */
+	 * account had before are void. RC_OK also when it is so already. RC_NOT_FOUND: no such account. RC_UNAVAILABLE:
+	 * also when others issued or withdrew meanwhile; so for withdraw. */
 	enum rc (*issue)(struct credentials *c, const struct cloud_secret *secret, struct err *e);
 
 	/* End the account's credentials and remove the secret. RC_OK also when there are none. */

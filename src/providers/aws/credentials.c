@@ -9,8 +9,10 @@
  * Always true:
  *   1. No credentials are in a record, a message or the log: the calls that carry them are secret.
  *   2. The account's record is written before a secret is made and removed after it is gone, so that none is forgotten.
- *      [issue(), withdraw()]
+ *      It says what the secret shall be: a person's, or gone.                                                  [want()]
  *   3. What was issued before a withdrawal is void: the role denies every token that is older.          [void_tokens()]
+ *   4. Calls take their time, and others issue and withdraw meanwhile. So who has changed a secret looks at the record
+ *      again, and does what it says by then.                                                                [make_so()]
  */
 #include "providers/aws/credentials.h"
 
@@ -69,48 +71,73 @@ struct aws_credential_store {
 /* --- the record --- */
 
 struct noting {
-	struct aws_secret secret;
+	struct aws_secret secret; /* what it shall be; without a person: gone */
 	bool              is_there;
+	bool              is_made; /* it is so: the calls succeeded */
+	struct aws_secret known;   /* the record after the transaction */
+	bool              is_same; /* it still says what the calls were made for */
 };
 
-/* The account's secret shall be this one; the answer is the record as it is then. */
+static bool is_for_the_same(const struct aws_secret *a, const struct aws_secret *b)
+{
+	return str_eq(a->name, b->name) && str_eq_nocase(a->principal, b->principal);
+}
+
+/* The record says something new. Its number is none that an earlier record of the account had. */
+static void begin_anew(struct session *s, struct aws_secret *x)
+{
+	int64_t now_ms = session_now(s).ms;
+
+	x->number = x->number < now_ms ? now_ms : x->number + 1;
+	x->expires_ms = 0;
+}
+
 static enum rc note_wanted(struct session *s, void *arg, struct err *e)
 {
-	struct noting    *n = arg;
-	struct aws_secret known;
-	enum rc           rc = session_find_or_new(s, &aws_secret_type, n->secret.account_id, &known, e);
+	struct noting *n = arg;
+	enum rc        rc = session_find_or_new(s, &aws_secret_type, n->secret.account_id, &n->known, e);
 
 	if (rc)
 		return rc;
-	if (!str_eq(known.name, n->secret.name) || !str_eq_nocase(known.principal, n->secret.principal))
-		known.expires_ms = 0;
-	known.name = n->secret.name;
-	known.principal = n->secret.principal;
-	known.number++;
-	session_put(s, &aws_secret_type, &known);
-	n->secret = known;
+	if (!is_for_the_same(&n->known, &n->secret))
+		begin_anew(s, &n->known);
+	n->known.name = n->secret.name;
+	n->known.principal = n->secret.principal;
+	session_put(s, &aws_secret_type, &n->known);
 	return RC_OK;
 }
 
-static enum rc note_issued(struct session *s, void *arg, struct err *e)
+/* Others have issued or withdrawn meanwhile, and we may have undone what they did. If they are still at it, the number
+ * tells them; if not, a renewal does it again. */
+static void note_again(struct session *s, struct noting *n)
 {
-	struct noting    *n = arg;
-	struct aws_secret known;
-	bool              is_there;
-	enum rc           rc = session_find(s, &aws_secret_type, n->secret.account_id, &known, &is_there, e);
+	if (!is_for_the_same(&n->known, &n->secret))
+		begin_anew(s, &n->known);
+	n->known.expires_ms = 0;
+	session_put(s, &aws_secret_type, &n->known);
+}
 
-	if (rc || !is_there || known.number != n->secret.number) /* somebody else has issued or withdrawn since */
+/* After the calls, whether they succeeded or not. A record that is gone comes back until the secret is gone. */
+static enum rc note_made(struct session *s, void *arg, struct err *e)
+{
+	struct noting *n = arg;
+	bool           is_there;
+	enum rc        rc = session_find(s, &aws_secret_type, n->secret.account_id, &n->known, &is_there, e);
+
+	if (rc)
 		return rc;
-	known.expires_ms = n->secret.expires_ms;
-	session_put(s, &aws_secret_type, &known);
+	if (!is_there)
+		n->known = (struct aws_secret){ n->secret.account_id, n->secret.name, .principal = STR("") };
+	n->is_same = is_there ? n->known.number == n->secret.number : !n->secret.principal.n;
+	if (!n->is_same) {
+		note_again(s, n);
+	} else if (n->is_made && n->secret.principal.n) {
+		n->known.expires_ms = n->secret.expires_ms;
+		session_put(s, &aws_secret_type, &n->known);
+	} else if (n->is_made && is_there) {
+		session_delete(s, &aws_secret_type, n->secret.account_id);
+	}
 	return RC_OK;
-}
-
-static enum rc remove_record(struct session *s, void *arg, struct err *e)
-{
-	const struct noting *n = arg;
-
-	return session_drop(s, &aws_secret_type, n->secret.account_id, NULL, e);
 }
 
 static enum rc read_record(struct aws_credential_store *c, struct str account_id, struct arena *a, struct noting *ret,
@@ -207,49 +234,24 @@ static struct str make_policy(const struct aws_credential_store *c, const struct
 	               member_raw("Statement", str_format(a, "[%.*s]", STR_ARG(statement))));
 }
 
-static enum rc make_and_keep(struct aws_credential_store *c, struct noting *n, struct arena *a, struct err *e)
+static enum rc make_secret(struct aws_credential_store *c, const struct aws_secret *s, struct arena *a, struct err *e)
 {
-	struct str policy = JSON_OF(a, member_str("SecretId", n->secret.name),
-	                            member_str("ResourcePolicy", make_policy(c, &n->secret, a)),
+	struct str policy = JSON_OF(a, member_str("SecretId", s->name),
+	                            member_str("ResourcePolicy", make_policy(c, s, a)),
 	                            member_bool("BlockPublicPolicy", true));
-	enum rc    rc;
+	enum rc    rc = put_secret(c, s, a, e);
 
-	if ((rc = put_secret(c, &n->secret, a, e)) || (rc = aws_do(c->caller, &put_policy, policy, a, NULL, e)))
-		return rc;
-	n->secret.expires_ms = clock_now(c->o.clock).ms + LASTS_SEC * 1000;
-	return store_run(c->o.store, note_issued, n, a, e);
+	return rc ? rc : aws_do(c->caller, &put_policy, policy, a, NULL, e);
 }
 
-/* --- the port --- */
-
-static enum rc issue(struct credentials *base, const struct cloud_secret *x, struct err *e)
-{
-	struct aws_credential_store     *c = CONTAINER_OF(base, struct aws_credential_store, base);
-	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct noting                    n;
-	enum rc                          rc = read_record(c, x->account_id, &a, &n, e);
-
-	if (!rc && (!x->name.n || x->name.n > CLOUD_NAME_MAX || !x->principal.n || x->principal.n > 2 * CLOUD_NAME_MAX))
-		rc = err_set(e, RC_INVALID, "a secret needs a name and a person");
-	if (!rc && !(n.is_there && str_eq(n.secret.name, x->name) && str_eq_nocase(n.secret.principal, x->principal) &&
-	             n.secret.expires_ms - clock_now(c->o.clock).ms > RENEW_MS)) {
-		n.secret = (struct aws_secret){ .account_id = x->account_id,
-			                        .name = x->name,
-			                        .principal = x->principal };
-		if (!(rc = store_run(c->o.store, note_wanted, &n, &a, e)))
-			rc = make_and_keep(c, &n, &a, e);
-	}
-	return rc;
-}
-
-/* Every token of the role that was issued before this moment. */
+/* Every token of the role that was issued up to now: AWS knows the second of that, and nothing more exact. */
 static enum rc void_tokens(struct aws_credential_store *c, struct str account_id, struct arena *a, struct err *e)
 {
 	struct aws_caller *sandbox = aws_caller_sandbox(c->o.callers, account_id, STR(""), "cred", 0);
-	char               now[ISO_TIME_SIZE];
+	int64_t            next_sec = clock_now(c->o.clock).ms / 1000 + 1;
+	char               text[ISO_TIME_SIZE];
 	struct str         condition = JSON_OF(a, member_object("DateLessThan"),
-	                                       member_str("aws:TokenIssueTime", iso_time(clock_now(c->o.clock).ms / 1000, now)),
-	                                       member_end());
+	                                       member_str("aws:TokenIssueTime", iso_time(next_sec, text)), member_end());
 	struct str         statement = JSON_OF(a, member_word("Effect", "Deny"), member_word("Action", "*"),
 	                                       member_word("Resource", "*"), member_raw("Condition", condition));
 	struct str         policy = JSON_OF(a, member_word("Version", "2012-10-17"),
@@ -263,6 +265,84 @@ static enum rc void_tokens(struct aws_credential_store *c, struct str account_id
 	return err_forgive(e, rc, RC_NOT_FOUND);
 }
 
+static enum rc remove_secret(struct aws_credential_store *c, const struct aws_secret *s, struct arena *a, struct err *e)
+{
+	struct str body = JSON_OF(a, member_str("SecretId", s->name), member_bool("ForceDeleteWithoutRecovery", true));
+	enum rc    rc = err_forgive(e, aws_do(c->caller, &delete_secret, body, a, NULL, e), RC_NOT_FOUND);
+
+	return rc ? rc : void_tokens(c, s->account_id, a, e);
+}
+
+/* --- both --- */
+
+static enum rc make_once(struct aws_credential_store *c, struct noting *n, struct arena *a, struct err *e)
+{
+	enum rc rc = n->secret.principal.n ? make_secret(c, &n->secret, a, e) : remove_secret(c, &n->secret, a, e);
+	enum rc noted;
+
+	n->is_made = !rc;
+	n->secret.expires_ms = clock_now(c->o.clock).ms + LASTS_SEC * 1000;
+	if ((noted = store_run(c->o.store, note_made, n, a, rc ? NULL : e)))
+		n->is_same = true; /* nothing says otherwise */
+	return rc ? rc : noted;
+}
+
+/* The secret becomes what its record said, n->secret, and then what it says by now: a late writer cleans up after
+ * itself. Only what a late removal took from another person is left to them, or to the next renewal: a token of this
+ * very second would be void. */
+static enum rc make_so(struct aws_credential_store *c, struct noting *n, struct arena *a, struct err *e)
+{
+	enum rc rc = make_once(c, n, a, e);
+
+	if (!n->is_same && (n->secret.principal.n || !n->known.principal.n)) {
+		err_clear(e);
+		n->secret = n->known;
+		rc = make_once(c, n, a, e);
+	}
+	if (n->is_same)
+		return rc;
+	err_clear(e);
+	return err_set(e, RC_UNAVAILABLE, "the credentials of account %.*s were issued or withdrawn meanwhile",
+	               STR_ARG(n->secret.account_id));
+}
+
+/* --- the port --- */
+
+static bool is_due(const struct aws_credential_store *c, const struct aws_secret *s)
+{
+	return s->expires_ms - clock_now(c->o.clock).ms <= RENEW_MS;
+}
+
+static enum rc want(struct aws_credential_store *c, const struct aws_secret *wanted, struct arena *a, struct err *e)
+{
+	struct noting n = { .secret = *wanted };
+	enum rc       rc = store_run(c->o.store, note_wanted, &n, a, e);
+
+	if (rc)
+		return rc;
+	n.secret = n.known;
+	rc = make_so(c, &n, a, e);
+	if (rc || is_for_the_same(&n.secret, wanted))
+		return rc;
+	return err_set(e, RC_UNAVAILABLE, "the credentials of account %.*s are for somebody else, or withdrawn, by now",
+	               STR_ARG(wanted->account_id));
+}
+
+static enum rc issue(struct credentials *base, const struct cloud_secret *x, struct err *e)
+{
+	struct aws_credential_store     *c = CONTAINER_OF(base, struct aws_credential_store, base);
+	CLEANUP(arena_fini) struct arena a = { 0 };
+	const struct aws_secret          wanted = { x->account_id, x->name, x->principal };
+	struct noting                    n;
+	enum rc                          rc = read_record(c, x->account_id, &a, &n, e);
+
+	if (!rc && (!x->name.n || x->name.n > CLOUD_NAME_MAX || !x->principal.n || x->principal.n > 2 * CLOUD_NAME_MAX))
+		rc = err_set(e, RC_INVALID, "a secret needs a name and a person");
+	if (rc || (n.is_there && is_for_the_same(&n.secret, &wanted) && !is_due(c, &n.secret)))
+		return rc;
+	return want(c, &wanted, &a, e);
+}
+
 static enum rc withdraw(struct credentials *base, struct str account_id, struct err *e)
 {
 	struct aws_credential_store     *c = CONTAINER_OF(base, struct aws_credential_store, base);
@@ -272,12 +352,7 @@ static enum rc withdraw(struct credentials *base, struct str account_id, struct 
 
 	if (rc || !n.is_there)
 		return rc;
-	rc = aws_do(c->caller, &delete_secret,
-	            JSON_OF(&a, member_str("SecretId", n.secret.name), member_bool("ForceDeleteWithoutRecovery", true)),
-	            &a, NULL, e);
-	if ((rc = err_forgive(e, rc, RC_NOT_FOUND)) || (rc = void_tokens(c, account_id, &a, e)))
-		return rc;
-	return store_run(c->o.store, remove_record, &n, &a, e);
+	return want(c, &(struct aws_secret){ account_id, n.secret.name, .principal = STR("") }, &a, e);
 }
 
 static enum rc find(struct credentials *base, struct str account_id, struct arena *a, struct cloud_secret *ret,
@@ -308,23 +383,33 @@ static const struct credentials_ops ops = { issue, withdraw, find };
 
 struct renewal {
 	struct aws_credential_store *c;
-	int64_t                      now_ms, renewed;
+	int64_t                      renewed;
 	enum rc                      rc; /* the first failure */
 };
+
+/* The page with it may be minutes old. */
+static enum rc renew_one(struct renewal *r, struct str account_id, struct arena *a, struct err *e)
+{
+	struct noting n;
+	enum rc       rc = read_record(r->c, account_id, a, &n, e);
+
+	if (rc || !n.is_there || !is_due(r->c, &n.secret))
+		return rc;
+	rc = make_so(r->c, &n, a, e);
+	r->renewed += !rc && n.secret.principal.n;
+	return rc;
+}
 
 static enum rc renew_page(const struct page *page, struct arena *a, void *arg, struct err *e)
 {
 	struct renewal *r = arg;
 
 	for (size_t i = 0; i < page->count; i++) {
-		struct noting n = { .secret = *(const struct aws_secret *)page_record(page, &aws_secret_type, i) };
-		enum rc       rc;
+		const struct aws_secret *seen = page_record(page, &aws_secret_type, i);
+		enum rc                  rc = RC_OK;
 
-		if (n.secret.expires_ms - r->now_ms > RENEW_MS)
-			continue;
-		if (!(rc = store_run(r->c->o.store, note_wanted, &n, a, r->rc ? NULL : e)))
-			rc = make_and_keep(r->c, &n, a, r->rc ? NULL : e);
-		r->renewed += !rc;
+		if (is_due(r->c, seen))
+			rc = renew_one(r, seen->account_id, a, r->rc ? NULL : e);
 		r->rc = r->rc ? r->rc : rc;
 	}
 	return RC_OK;
@@ -332,7 +417,7 @@ static enum rc renew_page(const struct page *page, struct arena *a, void *arg, s
 
 enum rc aws_credentials_renew(struct aws_credential_store *c, int64_t *ret_renewed, struct err *e)
 {
-	struct renewal r = { .c = c, .now_ms = clock_now(c->o.clock).ms };
+	struct renewal r = { .c = c };
 	struct query   q = query_of(&aws_secret_type, QUERY_ALL, value_int(0), PAGE);
 	enum rc        rc = store_read_pages(c->o.store, &q, renew_page, &r, e);
 

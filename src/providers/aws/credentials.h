@@ -19,6 +19,6 @@ struct aws_credential_store *aws_credentials_new(const struct aws_credentials_op
 void                         aws_credentials_free(struct aws_credential_store *c);
 struct credentials          *aws_credentials_port(struct aws_credential_store *c);
 
-/* Replaces those that expire within a quarter of an hour. For one node at a time. All are tried; the first failure is
- * returned. Blocks. */
+/* Replaces those that expire within a quarter of an hour, and removes what a withdrawal could not. For one node at a
+ * time, beside others that issue and withdraw. All are tried; the first failure is returned. Blocks. */
 MUST_CHECK enum rc aws_credentials_renew(struct aws_credential_store *c, int64_t *ret_renewed, struct err *e);

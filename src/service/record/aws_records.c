@@ -77,7 +77,7 @@ static const struct record_index build_indexes[] = {
 static const struct record_field secret_fields[] = {
 	{ TEXT(aws_secret, account_id, ACCOUNT_DIGITS) },
 	{ TEXT(aws_secret, name, CLOUD_NAME_MAX) },
-	{ TEXT(aws_secret, principal, EMAIL_MAX) },
+	{ TEXT_OR_NONE(aws_secret, principal, EMAIL_MAX) },
 	{ INT(aws_secret, number) },
 	{ INT_OR_NONE(aws_secret, expires_ms) },
 };

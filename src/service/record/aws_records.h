@@ -102,8 +102,9 @@ enum { AWS_BUILD_BY_AGE };
 
 /* Temporary credentials that are in the secret store. */
 struct aws_secret {
-	struct str account_id, name, principal;
-	int64_t    number;     /* of the version that is next */
+	struct str account_id, name;
+	struct str principal;  /* empty: the secret has to go, and the record after it */
+	int64_t    number;     /* another for each person and each withdrawal; never that of an earlier record */
 	int64_t    expires_ms; /* 0: none was put there yet */
 	uint64_t   version;
 };
