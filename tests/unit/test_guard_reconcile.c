@@ -361,14 +361,6 @@ TEST(an_overdue_hold_without_a_timer_is_released_within_one_pass)
 	guard_rig_close(&r);
 }
 
-/* The saga has failed, and will be tried again. */
-static void until_retry(struct guard_rig *r)
-{
-	for (int i = 0; i < 60 && !count_timers(r, "guard-retry/"); i++)
-		pass(r, MINUTE_MS);
-	CHECK(count_timers(r, "guard-retry/") == 1);
-}
-
 TEST(b2_a_hold_whose_move_has_stopped_goes_on)
 {
 	struct guard_rig  r;
@@ -380,7 +372,7 @@ TEST(b2_a_hold_whose_move_has_stopped_goes_on)
 	r.drops_events = false;
 	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
 	isb_ends_cleanup(&r, id);
-	until_retry(&r);
+	pass_until_retry(&r);
 	goes_well(&r);
 	c = timer_of("guard-retry/", id);
 	rig_run(&r.rig, timer_cancel, &c);
@@ -400,9 +392,9 @@ TEST(a_release_that_has_stopped_goes_on_and_one_that_is_tried_again_is_let_alone
 	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
 	pass(&r, REST_MS);
 	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
-	until_retry(&r);
+	pass_until_retry(&r);
 	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
-	until_retry(&r);
+	pass_until_retry(&r);
 	goes_well(&r);
 	c = timer_of("guard-retry/", id);
 	rig_run(&r.rig, timer_cancel, &c);
