@@ -204,6 +204,25 @@ TEST(a_release_that_is_under_way_is_not_begun_a_second_time)
 	guard_rig_close(&r);
 }
 
+TEST(a_hold_whose_release_is_tried_again_is_not_extended)
+{
+	struct guard_rig r = { 0 };
+	struct hold      h = open_held(&r);
+	struct hold_call c = { .id = h.id, .by = { .email = STR("ann@example.com") } };
+
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
+	pass_until_due(&r, &h);
+	pass_until_retry(&r);
+	c.due_ms = r.rig.clock.test_ms + 24 * HOUR_MS;
+	CHECK(rig_try(&r.rig, hold_extend_until, &c, &r.err) == RC_CONFLICT);
+	CHECK(text_has(str_from(r.err.msg), "being released already"));
+	CHECK(last_hold(&r, h.account).due_ms == h.due_ms && count_timers(&r, HOLD_NAME_PREFIX) == 0);
+	goes_well(&r);
+	pass(&r, 15 * MINUTE_MS);
+	CHECK(last_hold(&r, h.account).state == HOLD_RELEASED);
+	guard_rig_close(&r);
+}
+
 /* --- a hold that ends while its saga goes on --- */
 
 static void isb_changes(struct guard_rig *r, struct str account, enum sim_ou_name to)
