@@ -551,6 +551,45 @@ TEST(x19_a_tag_that_could_not_be_taken_away_is_used_up_all_the_same)
 	guard_rig_close(&r);
 }
 
+static void remove_tag(struct guard_rig *r, struct str account)
+{
+	struct organisation *o = sim_cloud_ports(r->sim).organisation;
+
+	CHECK(o->ops->remove_tag(o, account, STR(HOLD_BYPASS_TAG), &r->err) == RC_OK);
+}
+
+/* We have given up taking it away: a person does, and its successor counts once a cleanup has seen it gone. */
+TEST(x19_a_tag_that_a_person_takes_away_in_the_end_does_not_use_up_the_next_one)
+{
+	struct guard_rig r = { 0 };
+	struct str       account;
+
+	guard_rig_open(&r);
+	account = r.accounts[0];
+	set_tag(&r, account, "x");
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_REMOVE_TAG, 0);
+	isb_ends_cleanup(&r, account);
+	pass(&r, 60 * HOUR_MS);
+	CHECK(count_actions(&r, "TAG_REMOVAL_FAILED") == 1 && has_tag(&r, account));
+	goes_well(&r);
+	isb_cleans_again(&r, account);
+	CHECK(is_held(&r, account)); /* it is used up */
+	remove_tag(&r, account);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_GET_TAGS, 0);
+	isb_cleans_again(&r, account);
+	goes_well(&r);
+	set_tag(&r, account, "y");
+	isb_cleans_again(&r, account);
+	CHECK(is_held(&r, account)); /* nobody could see that it was another */
+	remove_tag(&r, account);
+	isb_cleans_again(&r, account);
+	CHECK(is_held(&r, account));
+	set_tag(&r, account, "z");
+	isb_cleans_again(&r, account);
+	CHECK(is_with(&r, account, SIM_OU_AVAILABLE, "Available") && last_hold(&r, account).state == HOLD_BYPASSED);
+	guard_rig_close(&r);
+}
+
 TEST(x20_a_bypass_is_recorded_with_who_and_why)
 {
 	static const struct {
