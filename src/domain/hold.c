@@ -171,6 +171,8 @@ enum rc hold_extend(struct hold *h, int64_t due_ms, struct wall now, struct err 
 		return err_set(e, RC_CONFLICT,
 		               "hold %.*s (%s) has no due time: the account is in quarantine until a cleanup succeeds",
 		               STR_ARG(h->id), hold_reason_names[h->reason]);
+	if (str_eq(h->placement, STR(HOLD_RELEASING))) /* a later end would be confirmed, and not kept */
+		return err_set(e, RC_CONFLICT, "hold %.*s is being released already", STR_ARG(h->id));
 	if (due_ms <= now.ms)
 		return err_set(e, RC_INVALID, "the end of a hold must be in the future; to end it now, release it");
 	h->due_ms = due_ms;

@@ -148,5 +148,6 @@ bool hold_is_due(const struct hold *h, struct wall now);
 MUST_CHECK enum rc hold_close(struct hold *h, enum hold_state how, struct str by, struct str why, struct wall now,
                               struct err *e);
 
-/* Have it last until then: longer or shorter, but not into the past. RC_CONFLICT: closed; RC_INVALID: not after now. */
+/* Have it last until then: longer or shorter, but not into the past. RC_CONFLICT: closed, locks the account
+ * away, or is being released; RC_INVALID: not after now. */
 MUST_CHECK enum rc hold_extend(struct hold *h, int64_t due_ms, struct wall now, struct err *e);

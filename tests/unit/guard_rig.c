@@ -180,6 +180,13 @@ void pass(struct guard_rig *r, int64_t ms)
 	}
 }
 
+void pass_until_retry(struct guard_rig *r)
+{
+	for (int i = 0; i < 60 && !count_timers(r, "guard-retry/"); i++)
+		pass(r, MINUTE_MS);
+	CHECK(count_timers(r, "guard-retry/") == 1);
+}
+
 /* --- the other system --- */
 
 void isb_ends_cleanup(struct guard_rig *r, struct str account)

@@ -47,6 +47,9 @@ void guard_rig_restart(struct guard_rig *r);
 /* Let time pass: CloudTrail's events come in when they are due, and all that becomes due is done. */
 void pass(struct guard_rig *r, int64_t ms);
 
+/* Until one saga has failed and waits to be tried again, within five minutes. */
+void pass_until_retry(struct guard_rig *r);
+
 /* What the other system does. It ends a cleanup with a move, and then writes its table. */
 void       isb_ends_cleanup(struct guard_rig *r, struct str account);
 void       isb_moves(struct guard_rig *r, struct str account, enum sim_ou_name to);

@@ -206,11 +206,13 @@ TEST(a_sandbox_refuses_what_its_state_does_not_allow)
 TEST(a_hold_refuses_what_its_state_does_not_allow)
 {
 	struct hold open = { .id = STR("123456789012-1"), .account = STR("123456789012"), .is_open = 1, .due_ms = 5 };
-	struct hold locked = open, closed = open;
+	struct hold locked = open, closed = open, leaving = open;
 
 	locked.locks = 1;
+	leaving.placement = STR(HOLD_RELEASING);
 	REFUSED(hold_extend(&open, now.ms, now, &e), RC_INVALID, "in the future");
 	REFUSED(hold_extend(&locked, now.ms + 1, now, &e), RC_CONFLICT, "no due time");
+	REFUSED(hold_extend(&leaving, now.ms + 1, now, &e), RC_CONFLICT, "being released already");
 	CHECK(hold_close(&closed, HOLD_RELEASED, STR("timer"), STR(""), now, NULL) == RC_OK);
 	REFUSED(hold_close(&closed, HOLD_EJECTED, STR("timer"), STR(""), now, &e), RC_CONFLICT, "released");
 	REFUSED(hold_extend(&closed, now.ms + 1, now, &e), RC_CONFLICT, "closed since");

@@ -117,6 +117,77 @@ TEST(x3_the_first_hold_ends_when_the_account_goes_to_cleanup)
 	guard_rig_close(&r);
 }
 
+/* The moves of the first cleanup fail until the second one is over; its event is still under way when they succeed. */
+TEST(x3_a_move_to_quarantine_that_succeeds_late_does_not_hide_the_next_cleanup)
+{
+	struct guard_rig r = { .event_delay_ms = MINUTE_MS };
+	struct str       account;
+
+	guard_rig_open(&r);
+	account = r.accounts[0];
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_FIND_PARENT, 0);
+	isb_ends_cleanup(&r, account);
+	pass_until_retry(&r);
+	CHECK(sim_isb_change(r.sim, account, SIM_OU_CLEANUP, &r.err) == RC_OK);
+	pass(&r, 4 * MINUTE_MS);
+	CHECK(last_hold(&r, account).state == HOLD_CLEANED_AGAIN && count_timers(&r, "guard-retry/") == 1);
+	isb_ends_cleanup(&r, account);
+	goes_well(&r);
+	r.drops_events = true; /* it may take longer */
+	pass(&r, 5 * MINUTE_MS);
+	CHECK(is_with(&r, account, SIM_OU_AVAILABLE, "Available") && count_timers(&r, "guard-retry/") == 0);
+	r.drops_events = false;
+	pass(&r, HOUR_MS);
+	CHECK(is_held(&r, account) && count_holds(&r, account) == 2);
+	guard_rig_close(&r);
+}
+
+/* The account was moved, and the table was not written yet. */
+static void open_with_moved(struct guard_rig *r)
+{
+	guard_rig_open(r);
+	goes_wrong(r, WORLD_OUTAGE, WORLD_TABLE_SET, 0);
+	isb_ends_cleanup(r, r->accounts[0]);
+	pass(r, 10 * 1000);
+	CHECK(is_with(r, r->accounts[0], SIM_OU_QUARANTINE, "Available"));
+}
+
+TEST(x3_a_table_that_is_written_late_does_not_hide_the_next_cleanup)
+{
+	struct guard_rig r = { 0 };
+	struct str       account;
+
+	open_with_moved(&r);
+	account = r.accounts[0];
+	CHECK(sim_isb_change(r.sim, account, SIM_OU_CLEANUP, &r.err) == RC_OK);
+	pass(&r, 10 * 1000);
+	CHECK(last_hold(&r, account).state == HOLD_CLEANED_AGAIN);
+	r.drops_events = true;
+	isb_ends_cleanup(&r, account);
+	goes_well(&r);
+	pass(&r, 5 * MINUTE_MS);
+	CHECK(is_with(&r, account, SIM_OU_AVAILABLE, "Available"));
+	r.drops_events = false;
+	pass(&r, HOUR_MS);
+	CHECK(is_held(&r, account) && count_holds(&r, account) == 2);
+	guard_rig_close(&r);
+}
+
+/* It stays in Quarantine: nobody lends it there by an old word of the table. */
+TEST(the_table_follows_the_move_of_a_hold_that_is_handed_over_before)
+{
+	struct guard_rig r = { 0 };
+	struct hold_call c = { .reason = STR("we leave"), .by = { .email = STR("ann@example.com") } };
+
+	open_with_moved(&r);
+	c.id = last_hold(&r, r.accounts[0]).id;
+	rig_run(&r.rig, hold_hand_over, &c);
+	goes_well(&r);
+	pass(&r, HOUR_MS);
+	CHECK(is_with(&r, r.accounts[0], SIM_OU_QUARANTINE, "Quarantine") && open_holds(&r, r.accounts[0]).count == 0);
+	guard_rig_close(&r);
+}
+
 /* The event of the way to CleanUp is lost for a while: only that of the failed cleanup comes. */
 TEST(x4_a_stale_release_leaves_an_account_that_is_quarantined_for_another_reason)
 {
@@ -477,6 +548,45 @@ TEST(x19_a_tag_that_could_not_be_taken_away_is_used_up_all_the_same)
 	set_tag(&r, r.accounts[0], "y"); /* a new one counts again */
 	isb_cleans_again(&r, r.accounts[0]);
 	CHECK(is_with(&r, r.accounts[0], SIM_OU_AVAILABLE, "Available"));
+	guard_rig_close(&r);
+}
+
+static void remove_tag(struct guard_rig *r, struct str account)
+{
+	struct organisation *o = sim_cloud_ports(r->sim).organisation;
+
+	CHECK(o->ops->remove_tag(o, account, STR(HOLD_BYPASS_TAG), &r->err) == RC_OK);
+}
+
+/* We have given up taking it away: a person does, and its successor counts once a cleanup has seen it gone. */
+TEST(x19_a_tag_that_a_person_takes_away_in_the_end_does_not_use_up_the_next_one)
+{
+	struct guard_rig r = { 0 };
+	struct str       account;
+
+	guard_rig_open(&r);
+	account = r.accounts[0];
+	set_tag(&r, account, "x");
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_REMOVE_TAG, 0);
+	isb_ends_cleanup(&r, account);
+	pass(&r, 60 * HOUR_MS);
+	CHECK(count_actions(&r, "TAG_REMOVAL_FAILED") == 1 && has_tag(&r, account));
+	goes_well(&r);
+	isb_cleans_again(&r, account);
+	CHECK(is_held(&r, account)); /* it is used up */
+	remove_tag(&r, account);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_GET_TAGS, 0);
+	isb_cleans_again(&r, account);
+	goes_well(&r);
+	set_tag(&r, account, "y");
+	isb_cleans_again(&r, account);
+	CHECK(is_held(&r, account)); /* nobody could see that it was another */
+	remove_tag(&r, account);
+	isb_cleans_again(&r, account);
+	CHECK(is_held(&r, account));
+	set_tag(&r, account, "z");
+	isb_cleans_again(&r, account);
+	CHECK(is_with(&r, account, SIM_OU_AVAILABLE, "Available") && last_hold(&r, account).state == HOLD_BYPASSED);
 	guard_rig_close(&r);
 }
 

@@ -361,14 +361,6 @@ TEST(an_overdue_hold_without_a_timer_is_released_within_one_pass)
 	guard_rig_close(&r);
 }
 
-/* The saga has failed, and will be tried again. */
-static void until_retry(struct guard_rig *r)
-{
-	for (int i = 0; i < 60 && !count_timers(r, "guard-retry/"); i++)
-		pass(r, MINUTE_MS);
-	CHECK(count_timers(r, "guard-retry/") == 1);
-}
-
 TEST(b2_a_hold_whose_move_has_stopped_goes_on)
 {
 	struct guard_rig  r;
@@ -380,7 +372,7 @@ TEST(b2_a_hold_whose_move_has_stopped_goes_on)
 	r.drops_events = false;
 	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
 	isb_ends_cleanup(&r, id);
-	until_retry(&r);
+	pass_until_retry(&r);
 	goes_well(&r);
 	c = timer_of("guard-retry/", id);
 	rig_run(&r.rig, timer_cancel, &c);
@@ -400,9 +392,9 @@ TEST(a_release_that_has_stopped_goes_on_and_one_that_is_tried_again_is_let_alone
 	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
 	pass(&r, REST_MS);
 	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
-	until_retry(&r);
+	pass_until_retry(&r);
 	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
-	until_retry(&r);
+	pass_until_retry(&r);
 	goes_well(&r);
 	c = timer_of("guard-retry/", id);
 	rig_run(&r.rig, timer_cancel, &c);
@@ -463,6 +455,72 @@ TEST(nothing_is_concluded_from_an_incomplete_listing)
 	CHECK(count_holds(&r, id) == 0);
 	goes_well(&r);
 	CHECK(heal(&r, DISCREPANCY_BYPASS) == 1 && count_holds(&r, id) == 1);
+	guard_rig_close(&r);
+}
+
+/* The other system's table, with one item that makes no sense. */
+struct torn_table {
+	struct account_table  port;
+	struct account_table *whole;
+	struct str            account;
+};
+
+static enum rc get_or_torn(struct account_table *port, struct str account, struct arena *a, struct table_account *ret,
+                           struct err *e)
+{
+	struct torn_table *t = (struct torn_table *)port;
+
+	if (str_eq(account, t->account))
+		return err_set(e, RC_CORRUPT, "it has no readable status");
+	return t->whole->ops->get(t->whole, account, a, ret, e);
+}
+
+static enum rc set_whole(struct account_table *port, struct str account, struct str expected, struct str status,
+                         struct err *e)
+{
+	struct torn_table *t = (struct torn_table *)port;
+
+	return t->whole->ops->set_status(t->whole, account, expected, status, e);
+}
+
+/* The guard looks at this table instead. */
+static void tear(struct guard_rig *r, struct torn_table *t, struct str account)
+{
+	static const struct account_table_ops ops = { .get = get_or_torn, .set_status = set_whole };
+
+	*t = (struct torn_table){ .port = { &ops }, .whole = sim_isb_table(r->sim), .account = account };
+	guard_free(r->guard);
+	r->guard = guard_new(&(struct guard_options){ .store = r->rig.store,
+	                                              .cloud = sim_cloud_ports(r->sim),
+	                                              .table = &t->port,
+	                                              .rules = &r->rules,
+	                                              .metrics = r->metrics });
+	guard_queues(r->guard, r->queues);
+	guard_kinds(r->guard, r->kinds);
+}
+
+/* It is left alone and told of; the others, listed before and after it, are looked after. */
+TEST(an_item_of_the_table_that_cannot_be_read_concerns_its_account_alone)
+{
+	struct guard_rig  r;
+	struct torn_table t;
+	int64_t           looked_at;
+
+	open_rig(&r);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	for (int i = 0; i < 3; i++)
+		isb_ends_cleanup(&r, r.accounts[i]);
+	tear(&r, &t, r.accounts[1]);
+	CHECK(run_pass(&r, STR(""), &looked_at) == RC_CORRUPT && looked_at == GUARD_RIG_ACCOUNTS - 1);
+	CHECK(text_has(str_from(r.err.msg), "it has no readable status") &&
+	      text_has(str_from(r.err.msg), str_dup(&r.rig.arena, r.accounts[1]).p));
+	pass(&r, MINUTE_MS);
+	for (int i = 0; i < 3; i++)
+		CHECK(count_holds(&r, r.accounts[i]) == (i != 1));
+	CHECK(is_with(&r, r.accounts[0], SIM_OU_QUARANTINE, "Quarantine"));
+	CHECK(is_with(&r, r.accounts[1], SIM_OU_AVAILABLE, "Available"));
+	t.account = STR(""); /* it was put right */
+	CHECK(heal(&r, DISCREPANCY_BYPASS) == 1 && count_holds(&r, r.accounts[1]) == 1);
 	guard_rig_close(&r);
 }
 

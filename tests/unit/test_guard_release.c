@@ -6,6 +6,7 @@
 #include "guard_rig.h"
 #include "kernel/event.h"
 #include "kernel/timer.h"
+#include "truth/sim_truth.h"
 
 /* Open, with the first account held. */
 static struct hold open_held(struct guard_rig *r)
@@ -200,6 +201,97 @@ TEST(a_release_that_is_under_way_is_not_begun_a_second_time)
 	goes_well(&r);
 	pass(&r, 15 * MINUTE_MS);
 	CHECK(last_hold(&r, h.account).state == HOLD_RELEASED_EARLY && count_actions(&r, "UNQUARANTINE_START") == 1);
+	guard_rig_close(&r);
+}
+
+TEST(a_hold_whose_release_is_tried_again_is_not_extended)
+{
+	struct guard_rig r = { 0 };
+	struct hold      h = open_held(&r);
+	struct hold_call c = { .id = h.id, .by = { .email = STR("ann@example.com") } };
+
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
+	pass_until_due(&r, &h);
+	pass_until_retry(&r);
+	c.due_ms = r.rig.clock.test_ms + 24 * HOUR_MS;
+	CHECK(rig_try(&r.rig, hold_extend_until, &c, &r.err) == RC_CONFLICT);
+	CHECK(text_has(str_from(r.err.msg), "being released already"));
+	CHECK(last_hold(&r, h.account).due_ms == h.due_ms && count_timers(&r, HOLD_NAME_PREFIX) == 0);
+	goes_well(&r);
+	pass(&r, 15 * MINUTE_MS);
+	CHECK(last_hold(&r, h.account).state == HOLD_RELEASED);
+	guard_rig_close(&r);
+}
+
+/* --- a hold that ends while its saga goes on --- */
+
+static void isb_changes(struct guard_rig *r, struct str account, enum sim_ou_name to)
+{
+	CHECK(sim_isb_change(r->sim, account, to, &r->err) == RC_OK);
+	pass(r, 10 * 1000);
+}
+
+/* How far the release is when the account is cleaned again. */
+enum release_stage { WAITS_FOR_RETRY, IS_TO_MOVE, IS_TO_NOTE };
+
+static void release_up_to(struct guard_rig *r, const struct hold *h, enum release_stage stage)
+{
+	goes_wrong(r, WORLD_OUTAGE, stage == IS_TO_NOTE ? WORLD_TABLE_SET : WORLD_MOVE, 0);
+	CHECK(release_early(r, h->id) == RC_OK);
+	if (stage == WAITS_FOR_RETRY) {
+		pass_until_retry(r);
+		return;
+	}
+	pass(r, 10 * 1000);
+	CHECK(place_of(r, h->account) == (stage == IS_TO_NOTE ? SIM_OU_AVAILABLE : SIM_OU_QUARANTINE));
+	/* it does not see where the account goes, nor what the table says, before all is over */
+	goes_wrong(r, WORLD_OUTAGE, WORLD_FIND_PARENT, 0);
+	goes_wrong(r, WORLD_OUTAGE, WORLD_TABLE_GET, 0);
+}
+
+TEST(a_release_does_not_bring_back_what_is_cleaned_again_and_in_vain)
+{
+	for (int stage = WAITS_FOR_RETRY; stage <= IS_TO_NOTE; stage++) {
+		struct guard_rig r = { 0 };
+		struct hold      h = open_held(&r);
+
+		CASE(stage == WAITS_FOR_RETRY ? "retry" : stage == IS_TO_MOVE ? "move" : "note");
+		release_up_to(&r, &h, (enum release_stage)stage);
+		isb_changes(&r, h.account, SIM_OU_CLEANUP);
+		CHECK(last_hold(&r, h.account).state == HOLD_CLEANED_AGAIN);
+		isb_changes(&r, h.account, SIM_OU_QUARANTINE);
+		goes_well(&r);
+		pass(&r, HOUR_MS);
+		CHECK(is_with(&r, h.account, SIM_OU_QUARANTINE, "Quarantine") && count_timers(&r, "") == 0);
+		guard_rig_close(&r);
+	}
+}
+
+static enum rc cancel(struct guard_rig *r, struct str hold_id)
+{
+	struct hold_call c = { .id = hold_id, .reason = STR("a mistake"), .by = { .email = STR("ann@example.com") } };
+
+	return rig_try(&r->rig, hold_cancel, &c, &r->err);
+}
+
+/* The event of the way to CleanUp is lost. */
+TEST(a_release_whose_hold_is_cancelled_does_not_bring_back_what_another_hold_locks)
+{
+	struct guard_rig r = { 0 };
+	struct hold      h = open_held(&r);
+
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
+	CHECK(release_early(&r, h.id) == RC_OK);
+	pass_until_retry(&r);
+	goes_wrong(&r, WORLD_LOSE_EVENTS, WORLD_ANY_CALL, 1);
+	isb_changes(&r, h.account, SIM_OU_CLEANUP);
+	isb_changes(&r, h.account, SIM_OU_QUARANTINE);
+	CHECK(open_holds(&r, h.account).count == 2);
+	CHECK(cancel(&r, h.id) == RC_OK && open_holds(&r, h.account).count == 1);
+	goes_well(&r);
+	pass(&r, HOUR_MS);
+	CHECK(is_with(&r, h.account, SIM_OU_QUARANTINE, "Quarantine"));
+	CHECK(open_holds(&r, h.account).count == 1 && open_holds(&r, h.account).items[0].locks);
 	guard_rig_close(&r);
 }
 

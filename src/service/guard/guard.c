@@ -65,7 +65,8 @@ struct sight {
 	struct guard_facts   facts;
 	struct table_account found;
 	struct str           tag_value, tag_error;
-	struct str           corrected; /* confirming: what the table said instead of Quarantine */
+	bool                 is_untagged; /* the tag was looked for, and is not there */
+	struct str           corrected;   /* confirming: what the table said instead of Quarantine */
 };
 
 static bool knows(const struct guard_facts *f, struct str ou)
@@ -106,6 +107,7 @@ static void see_tag(struct guard *g, struct arena *a, struct sight *ret)
 			ret->facts.is_tagged = true;
 			ret->tag_value = tags[i].value;
 		}
+	ret->is_untagged = !ret->facts.is_tagged;
 }
 
 /* An answer from outside that makes no sense may be due to a wrong setting: it is tried again. Only an event that makes
@@ -222,6 +224,8 @@ static enum rc see_own(struct decision *d, struct err *e)
 	d->facts.has_open_hold = d->open.count > 0;
 	d->facts.is_repeat = str_eq(d->mark.event_id, event->id);
 	d->facts.is_old = event->time_ms && event->time_ms < d->mark.event_ms;
+	if (d->sight->is_untagged) /* whoever took it away: the next one is another */
+		d->mark.untag = STR("");
 	if (d->mark.untag.n)
 		d->facts.is_tagged = false;
 	return RC_OK;

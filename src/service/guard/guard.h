@@ -37,7 +37,7 @@ struct guard_mark {
 	int64_t    at_ms;
 	int64_t    number;  /* of the last saga that moves it: one at a time */
 	struct str saga_id; /* its id; the end of any other changes nothing */
-	struct str untag; /* id of the hold that was bypassed by a tag which is still to be taken away: it is used up */
+	struct str untag;   /* id of the hold whose tag is used up and may still be there */
 	uint64_t   version;
 };
 extern const struct record_type guard_mark_type;

@@ -160,32 +160,48 @@ static enum rc see_table(const struct guard *g, struct str id, struct arena *a, 
 	return RC_OK;
 }
 
+/* Those whose item there makes no sense are left out. */
+static enum rc see_tables(const struct guard *g, const struct pool_listing *listing, size_t from, size_t until,
+                          struct own_look *ret, struct str *ret_unreadable, struct arena *a, struct err *e)
+{
+	enum rc rc = RC_OK;
+
+	for (size_t i = from; !rc && i < until; i++) {
+		struct pool_view *v = &ret->views[ret->count];
+		struct str        name;
+
+		*v = (struct pool_view){ .id = listing->members[i].id };
+		ret->ous[ret->count] = listing->members[i].ou;
+		rc = see_table(g, v->id, a, v, &name, e);
+		ret->count += !rc;
+		rc = pool_leave_alone(v, rc, a, ret_unreadable, e);
+	}
+	return rc;
+}
+
 static enum rc guard_list(struct pool_records *r, const struct pool_listing *listing, struct pool_views *page,
                           struct arena *a, struct err *e)
 {
 	const struct guard *g = CONTAINER_OF(r, const struct guard_records, base)->guard;
 	struct own_look     l = { .started_ms = page->started_ms };
 	int64_t             from = 0;
-	size_t              i;
-	enum rc             rc = RC_OK;
+	size_t              until;
+	enum rc             rc;
 
 	if (page->cursor.n && !str_to_int(page->cursor, 0, (int64_t)listing->count, &from))
 		return err_set(e, RC_INTERNAL, "the cursor of a pass makes no sense");
 	l.views = arena_alloc(a, VIEWS_PAGE * sizeof(*l.views));
 	l.ous = arena_alloc(a, VIEWS_PAGE * sizeof(*l.ous));
-	for (i = (size_t)from; !rc && i < listing->count && i < (size_t)from + VIEWS_PAGE; i++) {
-		struct str name;
-
-		l.ous[l.count] = listing->members[i].ou;
-		rc = see_table(g, listing->members[i].id, a, &l.views[l.count], &name, e);
-		l.count += !rc;
-	}
-	if (rc || (rc = store_read(g->options.store, see_all_own, &l, a, e)))
+	until = (size_t)from + VIEWS_PAGE < listing->count ? (size_t)from + VIEWS_PAGE : listing->count;
+	page->unreadable = STR("");
+	if ((rc = see_tables(g, listing, (size_t)from, until, &l, &page->unreadable, a, e)) ||
+	    (rc = store_read(g->options.store, see_all_own, &l, a, e)))
 		return rc;
 	page->items = l.views;
 	page->count = l.count;
-	page->unreadable = l.unreadable;
-	page->next = i < listing->count ? str_format(a, "%zu", i) : STR("");
+	if (!page->unreadable.n)
+		page->unreadable = l.unreadable;
+	page->next = until < listing->count ? str_format(a, "%zu", until) : STR("");
 	return RC_OK;
 }
 

@@ -399,7 +399,8 @@ enum rc guard_eject_ends(struct session *s, const struct saga *saga, struct err 
 
 /* --- guard-untag --- */
 
-/* A tag that could not be taken away stays used up: the account is held the next time. */
+/* A tag that could not be taken away stays used up, until a later look does not find it: the account is held the next
+ * time. */
 enum rc guard_untag_ends(struct session *s, const struct saga *saga, struct err *e)
 {
 	struct ending end;

@@ -10,6 +10,7 @@
  *      wrote meanwhile is read again, and a lease is never written over. [hold_note()]
  *   4. Every act can be repeated, so no step has a check or an undo of its own.
  *   5. A saga that is no longer the account's does nothing.                                [begin()]
+ *   6. Neither does one whose hold has ended meanwhile, although no other saga has begun.  [see_hold()]
  *
  * Not here: when sagas start, and what follows from their ends (guard_saga.c).
  */
@@ -30,8 +31,26 @@ struct step {
 	struct guard_task    task;
 	struct guard_finding finding;
 	bool                 is_stale;
+	bool                 is_open;    /* the hold that it is for */
+	bool                 is_wanted;  /* by that hold, or by another one of the same move */
 	size_t               open_count; /* of the account's holds */
 };
+
+static const struct str hold_ended = STR_INIT("its hold has ended meanwhile");
+static const struct str held_otherwise = STR_INIT("the account is held for another reason by now");
+
+static enum rc see_hold(struct session *s, struct step *st, const struct holds *open, struct err *e)
+{
+	struct hold hold;
+	bool        is_there;
+	enum rc     rc = session_find(s, &hold_type, st->task.hold, &hold, &is_there, e);
+
+	st->is_open = !rc && is_there && hold.state == HOLD_OPEN;
+	st->is_wanted = st->is_open;
+	for (size_t i = 0; !rc && is_there && i < open->count; i++)
+		st->is_wanted = st->is_wanted || str_eq(open->items[i].source_event, hold.source_event);
+	return rc;
+}
 
 static enum rc see_records(struct session *s, void *arg, struct err *e)
 {
@@ -44,7 +63,7 @@ static enum rc see_records(struct session *s, void *arg, struct err *e)
 		return rc;
 	st->is_stale = !str_eq(mark.saga_id, st->saga->id);
 	st->open_count = open.count;
-	return RC_OK;
+	return see_hold(s, st, &open, e);
 }
 
 static enum rc begin(struct saga_call *c, struct step *ret, struct err *e)
@@ -108,18 +127,6 @@ static const struct ou_pair to_quarantine = { STR_INIT("Available"), STR_INIT("Q
 static const struct ou_pair from_quarantine = { STR_INIT("Quarantine"), STR_INIT("Available") };
 static const struct ou_pair to_exit = { STR_INIT("Available"), STR_INIT("Exit") };
 
-/* The first step of a saga that begins with a move. */
-static enum rc begin_with_move(struct saga_call *c, struct ou_pair names, struct err *e)
-{
-	struct step st;
-	enum rc     rc = begin(c, &st, e);
-
-	if (rc || (rc = bring(&st, names, e)))
-		return rc;
-	keep(c, &st);
-	return RC_OK;
-}
-
 /* --- the table --- */
 
 enum rc guard_read_table(const struct guard *g, struct str account, struct arena *a, struct table_account *ret,
@@ -176,10 +183,21 @@ enum rc guard_correct_table(struct guard *g, struct str account, struct arena *a
 
 static enum rc hold_move(struct saga_call *c, struct err *e)
 {
-	return begin_with_move(c, to_quarantine, e);
+	struct step st;
+	enum rc     rc = begin(c, &st, e);
+
+	if (rc)
+		return rc;
+	if (!st.is_wanted)
+		st.finding.note = hold_ended;
+	else if ((rc = bring(&st, to_quarantine, e)))
+		return rc;
+	keep(c, &st);
+	return RC_OK;
 }
 
-/* From any status but a lease's; what it says by now is the condition. */
+/* From any status but a lease's; what it says by now is the condition. When its holds have ended since the move, only
+ * if the account is still there: after another cleanup it would seem to be held already. */
 static enum rc hold_note(struct saga_call *c, struct err *e)
 {
 	struct table_account found;
@@ -189,6 +207,9 @@ static enum rc hold_note(struct saga_call *c, struct err *e)
 
 	if (rc || !is_tracked || str_eq(found.status, to_quarantine.to))
 		return rc;
+	if (!st.is_wanted)
+		return account_look_again(guard_correct_table(st.guard, st.task.account, st.arena, &found.status, e),
+		                          e);
 	st.finding.status = found.status;
 	st.finding.is_flagged = guard_is_leased(found.status);
 	if (!st.finding.is_flagged && (rc = set_status(&st, found.status, to_quarantine.to, e)))
@@ -199,7 +220,11 @@ static enum rc hold_note(struct saga_call *c, struct err *e)
 
 /* --- guard-release --- */
 
-static const struct str held_otherwise = STR_INIT("the account is held for another reason by now");
+/* Why its hold brings nothing back any more; empty: it does. */
+static struct str refusal(const struct step *st)
+{
+	return !st->is_open ? hold_ended : st->open_count > 1 ? held_otherwise : STR("");
+}
 
 static enum rc release_look(struct saga_call *c, struct err *e)
 {
@@ -220,10 +245,7 @@ static enum rc release_look(struct saga_call *c, struct err *e)
 		return rc;
 	verdict = guard_decide_release(is_tracked, found.status, here, ids.from, ids.to);
 	st.finding.status = found.status;
-	if (verdict != GUARD_RELEASE)
-		st.finding.note = str_from(guard_release_reasons[verdict]);
-	else if (st.open_count > 1)
-		st.finding.note = held_otherwise;
+	st.finding.note = verdict == GUARD_RELEASE ? refusal(&st) : str_from(guard_release_reasons[verdict]);
 	keep(c, &st);
 	return RC_OK;
 }
@@ -235,15 +257,14 @@ static enum rc release_move(struct saga_call *c, struct err *e)
 
 	if (rc || st.finding.note.n)
 		return rc;
-	if (st.open_count > 1)
-		st.finding.note = held_otherwise;
-	else if ((rc = bring(&st, from_quarantine, e)))
+	st.finding.note = refusal(&st);
+	if (!st.finding.note.n && (rc = bring(&st, from_quarantine, e)))
 		return rc;
 	keep(c, &st);
 	return RC_OK;
 }
 
-/* Only what we wrote ourselves is written over. */
+/* Only what we wrote ourselves is written over, and only while the account is this hold's to give back. */
 static enum rc release_note(struct saga_call *c, struct err *e)
 {
 	struct table_account found;
@@ -253,6 +274,10 @@ static enum rc release_note(struct saga_call *c, struct err *e)
 
 	if (rc || !is_tracked || !str_eq(found.status, from_quarantine.from))
 		return rc;
+	st.finding.note = refusal(&st);
+	keep(c, &st);
+	if (st.finding.note.n)
+		return RC_OK;
 	return set_status(&st, from_quarantine.from, from_quarantine.to, e);
 }
 
@@ -260,7 +285,13 @@ static enum rc release_note(struct saga_call *c, struct err *e)
 
 static enum rc eject_move(struct saga_call *c, struct err *e)
 {
-	return begin_with_move(c, to_exit, e);
+	struct step st;
+	enum rc     rc = begin(c, &st, e);
+
+	if (rc || (rc = bring(&st, to_exit, e)))
+		return rc;
+	keep(c, &st);
+	return RC_OK;
 }
 
 /* After the move: an account that is elsewhere may be lent, and then the access belongs to its lease. */

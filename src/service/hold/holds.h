@@ -109,7 +109,8 @@ struct hold_list {
 };
 txn_fn hold_list;
 
-/* Each is audited by its event. RC_NOT_FOUND; RC_CONFLICT: closed, or the account is locked and needs a cleanup. */
+/* Each is audited by its event. RC_NOT_FOUND; RC_CONFLICT: closed, being released, or the account is locked and
+ * needs a cleanup. */
 struct hold_call {
 	struct str    id;      /* of the hold; hold_add and hold_set_bypass: empty */
 	struct str    account; /* hold_add, hold_set_bypass */
