@@ -9,6 +9,7 @@ import pytest
 
 from aws.front import names
 from lib.mariadb import ADMIN, PASSWORD, MariaDb
+from lib.ops import Ops
 from lib.server import ADMIN_TOKEN
 from lib.wait import until
 
@@ -316,17 +317,47 @@ def test_a_person_whose_answer_was_lost_is_there_and_new(front, site):
     assert len(site.call("GET", path).json["items"]) == 1
 
 
-def test_who_was_removed_halfway_is_signed_out_by_the_next_try(front, site):
-    """The pool has forgotten him, and then no task could be started."""
+def told_removed(site):
+    """Whom the stored events say were removed."""
+    events = Ops(site.server).events("limit=100&subject=instance/" + site.show()["instanceId"])
+    return [e["detail"]["email"] for e in events if e["detail-type"] == "InstancePersonRemoved"]
+
+
+def with_ada(site):
     site.active()
     path = "/%s/people" % site.show()["instanceId"]
     assert site.call("POST", path, {"email": "ada@acme.example"}).status == 201
+    return path
+
+
+def test_a_removal_whose_answer_was_lost_is_told_once(front, site):
+    path = with_ada(site)
+    front.fault("cut_after", "cognito-idp", "AdminDeleteUser")
+    got = site.call("DELETE", path + "/ada@acme.example")
+    assert got.status == 200, got.body
+    assert site.call("GET", path).json["items"] == [] and told_removed(site) == ["ada@acme.example"]
+
+
+def test_who_could_not_be_removed_is_not_told_to_be(front, site):
+    path = with_ada(site)
+    for operation in ("AdminUserGlobalSignOut", "AdminDeleteUser"):
+        front.fault("error", "cognito-idp", operation, code="ServiceUnavailable", status=503, count=-1)
+        assert site.call("DELETE", path + "/ada@acme.example").status in (503, 504)
+        front.clear()
+        assert len(site.call("GET", path).json["items"]) == 1 and told_removed(site) == []
+    assert site.call("DELETE", path + "/ada@acme.example").status == 200 and told_removed(site) == ["ada@acme.example"]
+
+
+def test_who_was_removed_halfway_is_signed_out_by_the_next_try(front, site):
+    """The pool has forgotten him, and then no task could be started."""
+    path = with_ada(site)
     front.fault("error", "ecs", "RunTask", code="ServerException", status=500, count=-1)
     assert site.call("DELETE", path + "/ada@acme.example").status in (503, 504)
     assert site.call("GET", path).json["items"] == [] and signed_out(front) == []
+    assert told_removed(site) == ["ada@acme.example"]
     front.clear()
     assert site.call("DELETE", path + "/ada@acme.example").json["error"]["code"] == "PERSON_NOT_FOUND"
-    assert signed_out(front) == ["ada@acme.example"]
+    assert signed_out(front) == ["ada@acme.example"] == told_removed(site)
 
 
 @pytest.mark.parametrize("times", [3, 5])
