@@ -479,6 +479,21 @@ def test_people_are_added_listed_and_removed(server, tenant):
         assert password not in tenant.call("GET", people).body.decode()
 
 
+def test_a_removal_that_failed_behind_the_pool_is_told_once(server, tenant):
+    instance = tenant.active()["instanceId"]
+    people = "/%s/people" % instance
+    assert tenant.call("POST", people, {"email": "ann@acme.example"}).status == 201
+    faults(server, {"fault": "timeout-after", "call": "remove-person"})
+    try:
+        assert tenant.call("DELETE", people + "/ann%40acme.example").status in (503, 504)
+    finally:
+        faults(server)
+    assert tenant.call("GET", people).json["items"] == []
+    assert tenant.call("DELETE", people + "/ann%40acme.example").status == 404
+    events = Ops(server).events("limit=100&subject=instance/" + instance)
+    assert [e["detail"]["email"] for e in events if e["detail-type"] == "InstancePersonRemoved"] == ["ann@acme.example"]
+
+
 def test_people_need_a_pool_and_their_form(server, tenant):
     instance = tenant.active()["instanceId"]
     people = "/%s/people" % instance

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tenants' instances on AWS: a whole server against the strict front and a real MariaDB, one resource after the other."""
 
+import datetime
 import json
+import time
 
 import pytest
 
 from aws.front import names
 from lib.mariadb import ADMIN, PASSWORD, MariaDb
+from lib.ops import Ops
 from lib.server import ADMIN_TOKEN
 from lib.wait import until
 
@@ -314,17 +317,47 @@ def test_a_person_whose_answer_was_lost_is_there_and_new(front, site):
     assert len(site.call("GET", path).json["items"]) == 1
 
 
-def test_who_was_removed_halfway_is_signed_out_by_the_next_try(front, site):
-    """The pool has forgotten him, and then no task could be started."""
+def told_removed(site):
+    """Whom the stored events say were removed."""
+    events = Ops(site.server).events("limit=100&subject=instance/" + site.show()["instanceId"])
+    return [e["detail"]["email"] for e in events if e["detail-type"] == "InstancePersonRemoved"]
+
+
+def with_ada(site):
     site.active()
     path = "/%s/people" % site.show()["instanceId"]
     assert site.call("POST", path, {"email": "ada@acme.example"}).status == 201
+    return path
+
+
+def test_a_removal_whose_answer_was_lost_is_told_once(front, site):
+    path = with_ada(site)
+    front.fault("cut_after", "cognito-idp", "AdminDeleteUser")
+    got = site.call("DELETE", path + "/ada@acme.example")
+    assert got.status == 200, got.body
+    assert site.call("GET", path).json["items"] == [] and told_removed(site) == ["ada@acme.example"]
+
+
+def test_who_could_not_be_removed_is_not_told_to_be(front, site):
+    path = with_ada(site)
+    for operation in ("AdminUserGlobalSignOut", "AdminDeleteUser"):
+        front.fault("error", "cognito-idp", operation, code="ServiceUnavailable", status=503, count=-1)
+        assert site.call("DELETE", path + "/ada@acme.example").status in (503, 504)
+        front.clear()
+        assert len(site.call("GET", path).json["items"]) == 1 and told_removed(site) == []
+    assert site.call("DELETE", path + "/ada@acme.example").status == 200 and told_removed(site) == ["ada@acme.example"]
+
+
+def test_who_was_removed_halfway_is_signed_out_by_the_next_try(front, site):
+    """The pool has forgotten him, and then no task could be started."""
+    path = with_ada(site)
     front.fault("error", "ecs", "RunTask", code="ServerException", status=500, count=-1)
     assert site.call("DELETE", path + "/ada@acme.example").status in (503, 504)
     assert site.call("GET", path).json["items"] == [] and signed_out(front) == []
+    assert told_removed(site) == ["ada@acme.example"]
     front.clear()
     assert site.call("DELETE", path + "/ada@acme.example").json["error"]["code"] == "PERSON_NOT_FOUND"
-    assert signed_out(front) == ["ada@acme.example"]
+    assert signed_out(front) == ["ada@acme.example"] == told_removed(site)
 
 
 @pytest.mark.parametrize("times", [3, 5])
@@ -384,3 +417,82 @@ def test_logs_are_those_of_the_tasks(front, site):
     site.active()
     got = site.call("GET", "/%s/logs" % site.show()["instanceId"])
     assert got.status == 200 and [line["message"] for line in got.json["logs"]][:2] == ["started", "started"], got.body
+
+
+HOUR, DAY = 3600 * 1000, 24 * 3600 * 1000
+GROUP, STREAM = "/aws/ecs/tenant-acme-wordpress", "wordpress/wordpress/0123"
+
+
+def iso(ms):
+    return datetime.datetime.fromtimestamp(ms // 1000, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Log:
+    """A tenant's log on the front, with small pages. What its tasks have said themselves is gone."""
+
+    def __init__(self, front, site, page):
+        self.front, self.site = front, site
+        self.path = "/%s/logs" % site.active()["instanceId"]
+        self.now = int(time.time()) * 1000
+        front.do("logs", "add", name=GROUP)
+        front.do("logs", "page", lines=page)
+
+    def fill(self, word, start, step, count):
+        self.front.do("logs", "fill", group=GROUP, stream=STREAM, word=word, start=start, step=step, count=count)
+
+    def read(self, query=""):
+        """The lines, the token of the next page, and what FilterLogEvents was asked."""
+        since = self.front.count()
+        got = self.site.call("GET", self.path + query)
+        assert got.status == 200, got.body
+        asked = [e["params"] for e in self.front.log("logs", "FilterLogEvents", since)]
+        return [line["message"] for line in got.json["logs"]], got.json["nextToken"], asked
+
+
+def words(word, first, last):
+    return ["%s %d" % (word, i) for i in range(first, last)]
+
+
+def test_the_newest_lines_are_found_without_reading_all_that_was_ever_logged(front, site):
+    """Read from the oldest on, they come after more than a thousand pages."""
+    log = Log(front, site, 20)
+    log.fill("old", log.now - 20 * DAY, 60000, 21000)
+    log.fill("new", log.now - 600000, 1000, 200)
+    lines, _, asked = log.read()
+    assert lines == words("new", 100, 200) and len(asked) <= 10, len(asked)
+    lines, token, _ = log.read("?limit=150")
+    assert lines == words("new", 50, 200)
+    lines, _, asked = log.read("?limit=60&nextToken=" + token)
+    assert lines == words("old", 20990, 21000) + words("new", 0, 50) and len(asked) < 80, len(asked)
+
+
+def test_a_quiet_log_is_read_to_its_beginning_in_a_few_calls(front, site):
+    log = Log(front, site, 20)
+    log.fill("old", log.now - 900 * DAY, 1000, 7)
+    log.fill("new", log.now - DAY, 1000, 5)
+    lines, token, asked = log.read()
+    assert (lines, token) == (words("old", 0, 7) + words("new", 0, 5), None) and len(asked) < 12, len(asked)
+
+
+def test_a_busy_hour_is_read_in_parts(front, site):
+    """It has more than a thousand pages; and a millisecond of it, more than an hour may have."""
+    log = Log(front, site, 2)
+    log.fill("line", log.now - 2400000, 1000, 2400)
+    lines, _, asked = log.read()
+    assert lines == words("line", 2300, 2400) and len(asked) < 200, len(asked)
+    log.fill("same", log.now - 500, 0, 30)
+    assert log.read("?limit=35")[0] == words("line", 2395, 2400) + words("same", 0, 30)
+
+
+def test_the_times_that_were_asked_for_are_kept_to(front, site):
+    log = Log(front, site, 50)
+    log.fill("line", log.now - 3 * HOUR, 60000, 180)
+    first = log.now - 90 * 60000
+    lines, _, asked = log.read("?limit=1000&startTime=" + iso(first))
+    assert lines == words("line", 90, 180) and min(a["startTime"] for a in asked) == first
+    last = log.now - 2 * HOUR
+    lines, _, asked = log.read("?limit=10&endTime=" + iso(last))
+    assert lines == words("line", 50, 60) and max(a["endTime"] for a in asked) == last
+    assert log.read("?startTime=%s&endTime=%s" % (iso(log.now - 150 * 60000), iso(last)))[0] == words("line", 30, 60)
+    assert log.read("?startTime=%s&endTime=%s" % (iso(last), iso(first - HOUR)))[0] == []
+    assert log.read("?startTime=" + iso(log.now + DAY))[0] == []

@@ -50,7 +50,7 @@ def open_files(process):
 class Refused(Exception):
     def __init__(self, reply):
         super().__init__(reply["error"])
-        self.status = reply["status"]
+        self.status, self.reply = reply["status"], reply
 
 
 class Driver:

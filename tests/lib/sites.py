@@ -43,7 +43,8 @@ class SimSites:
 
 # What of AWS stands for a call of the port. The delete of a database is SQL: see below.
 OPERATIONS = {("create-resource", "identity"): ("cognito-idp", "CreateUserPool"), ("create-resource", "route"): ("elbv2", "CreateTargetGroup"),
-              ("list-tasks", None): ("ecs", "DescribeServices"), ("add-person", None): ("cognito-idp", "AdminCreateUser"), ("create-resource", None): (None, None)}
+              ("list-tasks", None): ("ecs", "DescribeServices"), ("add-person", None): ("cognito-idp", "AdminCreateUser"),
+              ("remove-person", None): ("ecs", "RunTask"), ("create-resource", None): (None, None)}
 
 
 class AwsSites:

@@ -162,6 +162,21 @@ def test_who_is_removed_is_out(driver, site):
     assert not [p for p in driver.call("people", "tenant-shared")["people"] if "hal@" in p]
 
 
+def test_who_is_out_of_the_pool_was_there_even_if_not_signed_out(driver, site):
+    """So it is told; the next try signs out, and finds nobody."""
+    add(driver, site, "kim@people.example", "Kim")
+    browser, _ = sign_in(site, "kim@people.example", PASSWORD)
+    driver.sql("tenant-shared", "RENAME TABLE wp_usermeta TO wp_elsewhere")
+    try:
+        with pytest.raises(Refused, match="may still be signed in") as refused:
+            driver.call("remove_person", "tenant-shared", email="kim@people.example")
+        assert refused.value.reply["was"]
+    finally:
+        driver.sql("tenant-shared", "RENAME TABLE wp_elsewhere TO wp_usermeta")
+    assert not driver.call("remove_person", "tenant-shared", email="kim@people.example")["was"]
+    assert who(site, browser) is None, "signed out"
+
+
 def test_the_pool_is_the_only_way_in_for_its_people(driver, site):
     """A password that WordPress itself knows would outlive a removal."""
     add(driver, site, "ida@people.example")

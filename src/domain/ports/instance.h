@@ -125,7 +125,8 @@ typedef enum rc instance_add_person_fn(struct instance_driver *d, struct str ten
 typedef enum rc instance_people_fn(struct instance_driver *d, struct str tenant, struct arena *a,
                                    struct instance_person **ret, size_t *ret_count, struct err *e);
 
-/* From then on the person cannot sign in to the site, and is signed out of it. */
+/* From then on the person cannot sign in to the site, and is signed out of it. *ret_was_there, which is false before,
+ * is set with a failure too: the person was there and is out of the pool, but may still be signed in. */
 typedef enum rc instance_remove_person_fn(struct instance_driver *d, struct str tenant, struct str email,
                                           bool *ret_was_there, struct err *e);
 

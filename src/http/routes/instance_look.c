@@ -32,6 +32,8 @@ struct look {
 
 	struct str         user, password;
 	bool               is_new, was_there;
+	enum rc            removed; /* how the removal of somebody who was there ended, and why */
+	struct err         why;
 	struct person_note note;
 };
 
@@ -303,12 +305,14 @@ void handle_instance_person_add(struct request *r)
 		start(r, l, instance_enter_pool, true, add_person, tell_added);
 }
 
+/* The next try does not find who is out of the pool: the event is stored although the removal failed. */
 static enum rc remove_person(struct request *r UNUSED, void *arg, struct err *e)
 {
 	struct look *l = arg;
 
-	return l->driver->ops->remove_person(l->driver, l->call->instance.tenant, l->call->want.email, &l->was_there,
-	                                     e);
+	l->removed = l->driver->ops->remove_person(l->driver, l->call->instance.tenant, l->call->want.email,
+	                                           &l->was_there, &l->why);
+	return l->was_there ? RC_OK : err_pass(e, l->removed, &l->why);
 }
 
 static void answer_removed(struct request *r)
@@ -318,6 +322,10 @@ static void answer_removed(struct request *r)
 
 	if (request_failed(r))
 		return;
+	if (l->removed) {
+		request_refuse(r, l->removed, "%s", l->why.msg);
+		return;
+	}
 	o = begin_people(r, l);
 	json_put_str(&o, "email", l->call->want.email);
 	reply_send(r, 200);

@@ -115,9 +115,7 @@ enum rc local_remove_person(struct instance_driver *d, struct str tenant, struct
 
 	if (rc || (rc = ask_pool(l, s, "remove", &who, STR(""), &a, &answer, e)))
 		return rc;
-	if ((rc = end_sessions(l, s, email, e)))
-		return err_wrap(e, rc, "%.*s is out of the pool, but may still be signed in; try again",
-		                STR_ARG(email));
 	*ret_was_there = says(answer, "wasThere");
-	return RC_OK;
+	rc = end_sessions(l, s, email, e);
+	return err_wrap(e, rc, "%.*s is out of the pool, but may still be signed in; try again", STR_ARG(email));
 }

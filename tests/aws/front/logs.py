@@ -13,7 +13,7 @@ class Logs(Machine):
     bad_token = "InvalidParameterException"
 
     def reset(self):
-        self.groups, self.limit = {}, 1000000
+        self.groups, self.limit, self.page_lines = {}, 1000000, 10000
 
     def show(self):
         return {"groups": {name: {"tags": g["tags"], "days": g["days"], "lines": len(g["lines"])} for name, g in self.groups.items()}}
@@ -28,6 +28,15 @@ class Logs(Machine):
 
     def ctl_write(self, group, stream, text, at=None):
         self.write(group, stream, text, at)
+
+    def ctl_fill(self, group, stream, word, start, step, count):
+        """Lines "word 0", "word 1" and so on, the first at start, in milliseconds."""
+        for i in range(count):
+            self.write(group, stream, "%s %d" % (word, i), start + i * step)
+
+    def ctl_page(self, lines):
+        """How many lines a page has at most."""
+        self.page_lines = lines
 
     # What is so.
 
@@ -96,7 +105,7 @@ class Logs(Machine):
             self.fail("InvalidParameterException", "the front knows no filter but a quoted text")
         found = [{"logStreamName": e["stream"], "timestamp": e["at"], "message": e["text"], "ingestionTime": e["at"], "eventId": e["id"]}
                  for e in sorted(lines, key=lambda e: (e["at"], e["id"])) if params.get("filterPattern", "").strip('"') in e["text"]]
-        return self.page(found, params, 10000, "limit", "nextToken", "events")
+        return self.page(found, params, self.page_lines, "limit", "nextToken", "events")
 
 
 class Tagging(Machine):

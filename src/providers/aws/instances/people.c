@@ -139,6 +139,21 @@ enum rc people_add(struct site *s, struct str email, struct str name, bool *ret_
 	return RC_OK;
 }
 
+/* If the answer to it was lost, deleting the user again tells whether it happened. */
+static enum rc delete_person(struct site *s, struct str body, bool *ret_was_there, struct err *e)
+{
+	struct err why = { 0 };
+	enum rc    rc = site_do(s, &delete_user, body, NULL, &why);
+	bool       is_lost = rc == RC_TIMEOUT;
+
+	if (is_lost) {
+		err_clear(&why);
+		rc = site_do(s, &delete_user, body, NULL, &why);
+	}
+	*ret_was_there = !rc || (is_lost && rc == RC_NOT_FOUND);
+	return rc == RC_NOT_FOUND ? RC_OK : err_pass(e, rc, &why);
+}
+
 /* Removes the user from the pool; a task then ends the user's sessions in the site. The task is also started for a user
  * who is gone already: an earlier try may have stopped between the two. */
 enum rc people_remove(struct site *s, struct str email, bool *ret_was_there, struct err *e)
@@ -155,10 +170,6 @@ enum rc people_remove(struct site *s, struct str email, bool *ret_was_there, str
 		return rc;
 	body = about(s, pool, email, NO_MEMBER, NO_MEMBER, NO_MEMBER);
 	rc = site_do(s, &sign_out, body, NULL, e);
-	*ret_was_there = rc != RC_NOT_FOUND;
-	if (!rc)
-		rc = site_do(s, &delete_user, body, NULL, e);
-	if ((rc = err_forgive(e, rc, RC_NOT_FOUND)))
-		return rc;
-	return task_run(s, &order, &id, e);
+	rc = rc ? err_forgive(e, rc, RC_NOT_FOUND) : delete_person(s, body, ret_was_there, e);
+	return rc ? rc : task_run(s, &order, &id, e);
 }
