@@ -848,6 +848,34 @@ TEST(a_long_run_is_followed_to_its_end)
 	}
 }
 
+TEST(a_long_run_has_the_json_of_a_short_one)
+{
+	static const struct {
+		const char *label, *end, *out;
+		int         code;
+	} cases[] = {
+		{ "a good end", JOBS("false", "\"success\"", "null"), "{\"status\":\"completed\",\"synced\":42}\n",
+		  CLI_EXIT_OK },
+		{ "a bad end", JOBS("false", "\"error\"", "\"CSP down\""),
+		  "{\"name\":\"sync\",\"running\":false,\"last_outcome\":\"error\",\"last_error\":\"CSP down\","
+		  "\"last_result\":{\"synced\":42}}\n",
+		  CLI_EXIT_UNREACHABLE },
+	};
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].label);
+		open_run(&r, 202, "{\"status\": \"running\", \"job\": \"sync\"}");
+		r.script.replies[1] = (struct fake_reply){ .status = 200, .body = cases[i].end };
+		r.script.reply_count = 2;
+		run(&r, "job run sync --json");
+		CHECK(r.code == cases[i].code && strcmp(r.out, cases[i].out) == 0);
+		close_run(&r);
+	}
+}
+
 TEST(jobs_are_shown_as_a_table)
 {
 	struct run r;
@@ -1345,6 +1373,26 @@ TEST(all_dead_letters_are_dropped_when_that_is_agreed_to)
 	then_answer(&r, 200, "{\"dead_letters\":[],\"cursor\":\"\"}");
 	run(&r, "dlq drop --all --reason gone --yes");
 	CHECK(r.code == CLI_EXIT_OK && r.script.count == 4 && strcmp(r.out, "2 dropped\n") == 0);
+	close_run(&r);
+}
+
+TEST(with_json_standard_output_has_nothing_else)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 200, "{\"dead_letters\":[{\"id\":\"a\"}],\"cursor\":\"\"}");
+	then_answer(&r, 200, "{}");
+	then_answer(&r, 200, "{\"dead_letters\":[],\"cursor\":\"\"}");
+	run(&r, "dlq drop --all --reason gone --yes --json");
+	CHECK(r.code == CLI_EXIT_OK && !r.out_size && strcmp(r.err, "1 dropped\n") == 0);
+	close_run(&r);
+
+	open_run(&r, 200, "{\"sandboxes\":[{\"sandbox_id\":\"a\"}]}");
+	then_answer(&r, 200, "{}");
+	then_answer(&r, 200, "{\"sandboxes\":[]}");
+	run(&r, "sandbox quarantine --all --json");
+	CHECK(r.code == CLI_EXIT_OK && !r.out_size && strcmp(r.err, "1 quarantined, 0 not\n") == 0);
 	close_run(&r);
 }
 

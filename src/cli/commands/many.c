@@ -51,7 +51,9 @@ int many_lines(struct many *m, const char *file, many_fn *each)
 
 int many_end(const struct many *m, int code, const char *did)
 {
-	fprintf(m->remote->io->out, "%zu %s, %zu not\n", m->done, did, m->refused);
+	const struct cli_io *io = m->remote->io;
+
+	fprintf(m->remote->is_json ? io->err : io->out, "%zu %s, %zu not\n", m->done, did, m->refused);
 	return code == CLI_EXIT_OK && m->refused ? CLI_EXIT_FOUND : code;
 }
 

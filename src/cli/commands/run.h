@@ -74,7 +74,7 @@ int many_send(struct many *m, struct str id, struct str label);
 typedef int many_fn(struct many *m, struct str line);
 int         many_lines(struct many *m, const char *file, many_fn *each);
 
-/* "12 approved, 1 not". Returns the exit code. */
+/* "12 approved, 1 not"; with --json on standard error. Returns the exit code. */
 int many_end(const struct many *m, int code, const char *did);
 
 /* 0 when that ("end 30 leases") is confirmed, by --yes or at the terminal. */
