@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -315,6 +316,7 @@ struct run {
 	struct fake_server *server;
 	struct clock        clock;
 	const char         *typed; /* what somebody at a terminal answers; NULL: there is no terminal */
+	FILE               *in;    /* closed by the run; NULL: what was typed */
 	size_t              width; /* of the terminal */
 	char               *out, *err;
 	size_t              out_size, err_size;
@@ -344,7 +346,7 @@ static void run_at(struct run *r, const char *address, const char *text)
 	struct line   l;
 
 	(void)snprintf(typed, sizeof(typed), "%s\n", r->typed ? r->typed : ""); /* fits */
-	io.in = fmemopen(typed, strlen(typed), "r");
+	io.in = r->in ? r->in : fmemopen(typed, strlen(typed), "r");
 	split(&l, address ? str_format(&a, "%s --address %s", text, address).p : text);
 	arena_fini(&a);
 	r->code = cli_run(&io, l.argc, l.argv);
@@ -1394,6 +1396,69 @@ TEST(with_json_standard_output_has_nothing_else)
 	run(&r, "sandbox quarantine --all --json");
 	CHECK(r.code == CLI_EXIT_OK && !r.out_size && strcmp(r.err, "1 quarantined, 0 not\n") == 0);
 	close_run(&r);
+}
+
+/* Standard input that has one line, and then cannot be read. */
+static ssize_t read_once(void *cookie, char *at, size_t size)
+{
+	static const char line[] = "sandbox-1\n";
+	bool             *has_come = cookie;
+
+	if (*has_come || size < sizeof(line)) {
+		errno = EIO;
+		return -1;
+	}
+	*has_come = true;
+	memcpy(at, line, sizeof(line) - 1);
+	return sizeof(line) - 1;
+}
+
+TEST(a_list_that_cannot_be_read_to_its_end_is_not_begun)
+{
+	bool       has_come = false;
+	struct run r;
+
+	env_table = both_tokens;
+	CASE("a directory");
+	open_run(&r, 200, "{}");
+	run(&r, "sandbox quarantine --from /tmp");
+	CHECK(r.code == CLI_EXIT_USAGE && r.script.count == 0 && !r.out_size);
+	CHECK(strstr(r.err, "/tmp cannot be read: Is a directory"));
+	close_run(&r);
+
+	CASE("an error in the middle");
+	open_run(&r, 200, "{}");
+	r.in = fopencookie(&has_come, "r", (cookie_io_functions_t){ .read = read_once });
+	run(&r, "sandbox quarantine --from -");
+	CHECK(r.code == CLI_EXIT_USAGE && r.script.count == 0 && has_come);
+	CHECK(strstr(r.err, "- cannot be read: Input/output error"));
+	close_run(&r);
+}
+
+TEST(a_line_that_is_too_long_is_refused_and_not_made_two)
+{
+	static const struct {
+		const char *label;
+		int         length, code;
+		size_t      count;
+	} cases[] = { { "one too many", 1024, CLI_EXIT_USAGE, 0 }, { "the longest", 1023, CLI_EXIT_OK, 2 } };
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char       text[1200];
+		struct run r;
+
+		CASE(cases[i].label);
+		(void)snprintf(text, sizeof(text), "sandbox-1\r\n\n%0*d\n", cases[i].length, 1); /* fits */
+		open_run(&r, 200, "{}");
+		r.in = fmemopen(text, strlen(text), "r");
+		run(&r, "sandbox quarantine --from -");
+		CHECK(r.code == cases[i].code && r.script.count == cases[i].count);
+		CHECK(!r.script.count == (strstr(r.err, "- line 3 has more than 1023 bytes") != NULL));
+		CHECK(!r.script.count ||
+		      strcmp(r.script.asked[0], "POST /v1/admin/sandboxes/sandbox-1/quarantine") == 0);
+		close_run(&r);
+	}
 }
 
 TEST(an_alarm_is_shown_with_what_the_runbook_says)

@@ -69,12 +69,14 @@ struct many {
  * not stop the others; an unreachable server does. Returns the exit code. */
 int many_send(struct many *m, struct str id, struct str label);
 
-/* Call each() with every non-empty line of a file, trimmed; "-" is standard input. Stops at the first code that is not
- * 0. Without a function each line is an id to send. */
+/* Call each() with every non-empty line of a file, trimmed; "-" is standard input. The file is read and its lines'
+ * lengths are checked before the first call. Stops at the first code that is not 0. Without a function each line is an
+ * id to send. */
 typedef int many_fn(struct many *m, struct str line);
 int         many_lines(struct many *m, const char *file, many_fn *each);
 
-/* "12 approved, 1 not"; with --json on standard error. Returns the exit code. */
+/* "12 approved, 1 not"; with --json on standard error; nothing when it failed before the first. Returns the exit
+ * code. */
 int many_end(const struct many *m, int code, const char *did);
 
 /* 0 when that ("end 30 leases") is confirmed, by --yes or at the terminal. */
