@@ -1318,6 +1318,39 @@ TEST(each_command_of_people_is_these_calls)
 	}
 }
 
+TEST(who_waits_for_the_end_of_a_lease_follows_its_account)
+{
+	static const struct {
+		const char *label, *asker, *lease, *asked, *said;
+	} cases[] = {
+		{ "it waited in line", ASKER("Admin"),
+		  SUCCESS("{\"uuid\":\"" LEASE_UUID "\",\"status\":\"ManuallyTerminated\",\"awsAccountId\":null}"),
+		  NULL, "" },
+		{ "a manager", ASKER("Manager"), SUCCESS(THE_LEASE("ManuallyTerminated", "")),
+		  "GET /api/accounts/111122223333", "" },
+		{ "an admin", ASKER("Admin"), SUCCESS(THE_LEASE("ManuallyTerminated", "")),
+		  "GET /api/accounts/111122223333", "" },
+		{ "the owner", ASKER("User"), SUCCESS(THE_LEASE("ManuallyTerminated", "")), NULL,
+		  "only managers and admins can follow" },
+	};
+
+	env_table = session_token;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].label);
+		open_run(&r, 200, SUCCESS("null"));
+		then_answer(&r, 200, cases[i].asker);
+		then_answer(&r, 200, cases[i].lease);
+		then_answer(&r, 200, SUCCESS("{\"phase\":\"Available\",\"leaseUuid\":null}"));
+		run(&r, "lease terminate " LEASE_ID " --wait --json");
+		CHECK(r.code == CLI_EXIT_OK && strstr(r.out, "ManuallyTerminated") && strstr(r.err, cases[i].said));
+		CHECK(r.script.count == (cases[i].asked ? 4 : 3));
+		CHECK(!cases[i].asked || strcmp(r.script.asked[3], cases[i].asked) == 0);
+		close_run(&r);
+	}
+}
+
 /* What is printed of three leases on a terminal of that many columns. */
 static void list_leases(struct run *r, size_t width)
 {

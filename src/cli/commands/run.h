@@ -123,5 +123,5 @@ int wait_run(struct remote *remote, struct wait *w);
 /* Wait until the lease has this status, or has ended with another; then print it. */
 int lease_wait(struct remote *remote, struct str id, struct str status);
 
-/* Wait until the account of a lease that has ended is clean. For admins. */
+/* Wait until the account of a lease that has ended is clean. For managers and admins. */
 int lease_wait_for_return(struct remote *remote, struct str account_id, struct str uuid);
