@@ -1784,6 +1784,8 @@ TEST(mistakes_about_leases_send_nothing)
 		{ "lease extend 3f2a --until 2020-01-01T00:00:00Z", "leasehold lease terminate" },
 		{ "template create", "a template needs a name" },
 		{ "template create x --max-spend much", "--max-spend must be a number above 0" },
+		{ "template create x --max-spend 1e300", "--max-spend must be a number above 0" },
+		{ "template create x --max-spend nan", "--max-spend must be a number above 0" },
 		{ "template create x --hours -1", "--hours must be a number above 0" },
 		{ "template create x --approval maybe", "--approval must be yes or no" },
 		{ "template create x --body /nowhere/at/all", "/nowhere/at/all: No such file" },
