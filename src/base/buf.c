@@ -79,6 +79,23 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 	buf_added(b, (size_t)length);
 }
 
+void buf_add_csv(struct buf *b, struct str text)
+{
+	bool is_formula = text.n && char_is_of(text.p[0], "=+@|%\t\r-");
+	bool is_quoted = false;
+
+	for (size_t i = 0; i < text.n; i++)
+		is_quoted = is_quoted || char_is_of(text.p[i], ",\"\r\n");
+	buf_add_text(b, is_quoted ? "\"" : "");
+	buf_add_text(b, is_formula ? "'" : "");
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '"')
+			buf_add_char(b, '"');
+		buf_add_char(b, text.p[i]);
+	}
+	buf_add_text(b, is_quoted ? "\"" : "");
+}
+
 void buf_consume(struct buf *b, size_t size)
 {
 	if (size == 0)

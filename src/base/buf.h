@@ -65,6 +65,9 @@ static inline void buf_add_char(struct buf *b, char c)
 void buf_add_int(struct buf *b, int64_t number);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* A text as a cell of CSV: quoted where needed; what a spreadsheet would compute gets an apostrophe. */
+void buf_add_csv(struct buf *b, struct str text);
+
 /* Drop the first size bytes. */
 void buf_consume(struct buf *b, size_t size);
 

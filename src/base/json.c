@@ -314,7 +314,7 @@ static void add_real(struct buf *b, double value)
 		buf_add_text(b, "null");
 		return;
 	}
-	if (value == (double)(int64_t)value && fabs(value) < 1e15) {
+	if (fabs(value) < 1e15 && value == (double)(int64_t)value) {
 		buf_add_int(b, (int64_t)value);
 		return;
 	}

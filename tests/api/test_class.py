@@ -125,6 +125,18 @@ def test_a_class_of_thirty_is_one_command_and_its_list_is_printed(teacher, admin
     assert [one["sandbox_id"] for one in as_json] == [row["sandbox_id"] for row in rows]
 
 
+def test_the_list_is_safe_for_spreadsheets(teacher, tmp_path):
+    """Students choose their names; a cell that begins like a formula is computed."""
+    names = {"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "|x": "'|x", "%x": "'%x", "=a,b": "'=a,b", 'say "x"': 'say "x"', "a=b": "a=b"}
+    path = tmp_path / "students.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(("s%d" % i, name) for i, name in enumerate([*names, ""]))
+    done = teacher("sandbox", "claim", "--file", path, "--csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["student"] for row in rows] == [*names.values(), ""]
+    assert [row["track"] for row in rows] == ["s%d" % i for i in range(10)]
+
+
 def test_a_student_s_sandbox_is_found_replaced_and_the_class_given_back(teacher, admin, roster):
     teacher("sandbox", "claim", "--file", roster)
     held = next(s for s in admin.list("?limit=100").json["sandboxes"] if s["allocated_to_track"] == "s03@school.example")

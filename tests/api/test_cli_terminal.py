@@ -2,9 +2,11 @@
 """The command line as a person at a terminal sees it: colours, pictures that are drawn anew, the overview, the demo, exit codes."""
 
 import json
+import os
 import re
 import signal
 import subprocess
+import termios
 
 import pytest
 
@@ -157,6 +159,35 @@ def test_every_list_and_show_can_be_watched():
     listed = run("help").stdout
     for command in re.findall(r"^  (\S+ (?:list|show))  ", listed, re.M):
         assert "--watch" in run("help", *command.split()).stdout, command
+
+
+# The password.
+
+
+def echoes(terminal):
+    return bool(termios.tcgetattr(terminal.master)[3] & termios.ECHO)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_password_that_is_not_typed_to_its_end_leaves_the_terminal_with_echo(number):
+    there = Terminal("token", "hash-password")
+    slave = os.open("/proc/%d/fd/0" % there.process.pid, os.O_RDWR | os.O_NOCTTY)  # the terminal outlives the program
+    there.until(lambda text: "Password: " in text, "it asks")
+    assert not echoes(there)
+    os.write(there.master, b"secr")
+    there.process.send_signal(number)
+    assert there.process.wait(60) == -number
+    assert echoes(there)
+    os.close(slave)
+    there.end()
+    assert "secr" not in there.text
+
+
+def test_a_password_is_typed_without_echo():
+    there = Terminal("token", "hash-password")
+    there.until(lambda text: "Password: " in text, "it asks")
+    os.write(there.master, b"correct horse battery\n")
+    assert there.end() == OK and "$argon2id$" in there.text and "horse" not in there.text
 
 
 # The demo.

@@ -313,9 +313,9 @@ def test_every_verb_is_there_and_can_answer_in_json(words):
     assert "--json" in done.stdout
 
 
-def test_an_owner_who_waits_for_the_end_is_told_that_only_admins_see_accounts(pool, user):
+def test_an_owner_who_waits_for_the_end_is_told_who_sees_accounts(pool, user):
     name = pool.template(requiresApproval=False)["name"]
     user.run("lease", "request", "--template", name, "--wait", "30")
     uuid = user.json("lease", "list")["result"][0]["uuid"]
     done = user.run("lease", "terminate", uuid, "--wait", "5")
-    assert "ManuallyTerminated" in done.stdout and "only admins can follow" in done.stderr
+    assert "ManuallyTerminated" in done.stdout and "only managers and admins can follow" in done.stderr

@@ -363,6 +363,24 @@ def test_an_edit_that_is_refused_is_not_lost(cli, server):
     assert other.returncode == 1 and other.stderr.endswith(".yaml approval\n"), other
 
 
+@pytest.mark.parametrize("script, why", [
+    ('echo "colour: 1" >> "$1"; exit 3\n', "the editor failed"),
+    ('head -c 70000 /dev/zero | tr "\\0" "#" >> "$1"\n', "longer than 65536 bytes"),
+])
+def test_what_was_written_is_not_lost_if_it_is_not_even_sent(cli, script, why):
+    """An editor that saves and then fails; a text that is too long."""
+    done = cli.run("policy", "edit", EDITOR=cli.editor(script))
+    assert done.returncode == 2 and why in done.stderr
+    kept = list(cli.folder.glob("leasehold-policy-*.yaml"))
+    assert len(kept) == 1 and "Your text is in %s;" % kept[0] in done.stderr, done
+    assert kept[0].read_text().endswith(("colour: 1\n", "#"))
+
+
+def test_a_file_that_the_editor_removed_is_not_named(cli):
+    done = cli.run("policy", "edit", EDITOR=cli.editor('rm "$1"\n'))
+    assert done.returncode == 2 and "No such file" in done.stderr and "Your text" not in done.stderr
+
+
 def test_costs_on_the_command_line(make, tmp_path):
     cli = Cli(make.server(args=["--dev"]), tmp_path)
     assert cli.run("report", "costs", "2026-10").stdout == "CostReportGroup,StartDate,EndDate,Cost,Currency\n"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <math.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -251,6 +253,37 @@ TEST(what_is_written_as_json_reads_back_the_same)
 	CHECK(strstr(b.p, "\"list\":[\"-5\",{}],\"real\":0.1,\"none\":null}") != NULL);
 	json_decref(value);
 	buf_fini(&b);
+}
+
+TEST(numbers_are_written_in_the_shortest_form_that_reads_back)
+{
+	static const struct {
+		double      value;
+		const char *text;
+	} cases[] = {
+		{ 0, "0" },
+		{ 0.1, "0.1" },
+		{ -3, "-3" },
+		{ 12345.678, "12345.678" },
+		{ 999999999999999.0, "999999999999999" },
+		{ 1e15, "1e+15" },
+		{ 9223372036854775808.0, "9.223372036854776e+18" },
+		{ 1e300, "1e+300" },
+		{ -1e300, "-1e+300" },
+		{ INFINITY, "null" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(buf_fini) struct buf b = BUF(4096);
+		struct json_out              o = JSON_OUT(&b);
+
+		CASE(cases[i].text);
+		json_open_object(&o);
+		json_put_real(&o, "n", cases[i].value);
+		json_close_object(&o);
+		CHECK(str_starts_with(buf_str(&b), STR("{\"n\":")) && buf_str(&b).n == strlen(cases[i].text) + 6);
+		CHECK(memcmp(b.p + 5, cases[i].text, strlen(cases[i].text)) == 0);
+	}
 }
 
 TEST(a_scaled_clock_goes_faster_by_its_scale_and_from_its_start_on)

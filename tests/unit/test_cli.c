@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -315,6 +316,7 @@ struct run {
 	struct fake_server *server;
 	struct clock        clock;
 	const char         *typed; /* what somebody at a terminal answers; NULL: there is no terminal */
+	FILE               *in;    /* closed by the run; NULL: what was typed */
 	size_t              width; /* of the terminal */
 	char               *out, *err;
 	size_t              out_size, err_size;
@@ -344,7 +346,7 @@ static void run_at(struct run *r, const char *address, const char *text)
 	struct line   l;
 
 	(void)snprintf(typed, sizeof(typed), "%s\n", r->typed ? r->typed : ""); /* fits */
-	io.in = fmemopen(typed, strlen(typed), "r");
+	io.in = r->in ? r->in : fmemopen(typed, strlen(typed), "r");
 	split(&l, address ? str_format(&a, "%s --address %s", text, address).p : text);
 	arena_fini(&a);
 	r->code = cli_run(&io, l.argc, l.argv);
@@ -848,6 +850,34 @@ TEST(a_long_run_is_followed_to_its_end)
 	}
 }
 
+TEST(a_long_run_has_the_json_of_a_short_one)
+{
+	static const struct {
+		const char *label, *end, *out;
+		int         code;
+	} cases[] = {
+		{ "a good end", JOBS("false", "\"success\"", "null"), "{\"status\":\"completed\",\"synced\":42}\n",
+		  CLI_EXIT_OK },
+		{ "a bad end", JOBS("false", "\"error\"", "\"CSP down\""),
+		  "{\"name\":\"sync\",\"running\":false,\"last_outcome\":\"error\",\"last_error\":\"CSP down\","
+		  "\"last_result\":{\"synced\":42}}\n",
+		  CLI_EXIT_UNREACHABLE },
+	};
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].label);
+		open_run(&r, 202, "{\"status\": \"running\", \"job\": \"sync\"}");
+		r.script.replies[1] = (struct fake_reply){ .status = 200, .body = cases[i].end };
+		r.script.reply_count = 2;
+		run(&r, "job run sync --json");
+		CHECK(r.code == cases[i].code && strcmp(r.out, cases[i].out) == 0);
+		close_run(&r);
+	}
+}
+
 TEST(jobs_are_shown_as_a_table)
 {
 	struct run r;
@@ -1288,6 +1318,39 @@ TEST(each_command_of_people_is_these_calls)
 	}
 }
 
+TEST(who_waits_for_the_end_of_a_lease_follows_its_account)
+{
+	static const struct {
+		const char *label, *asker, *lease, *asked, *said;
+	} cases[] = {
+		{ "it waited in line", ASKER("Admin"),
+		  SUCCESS("{\"uuid\":\"" LEASE_UUID "\",\"status\":\"ManuallyTerminated\",\"awsAccountId\":null}"),
+		  NULL, "" },
+		{ "a manager", ASKER("Manager"), SUCCESS(THE_LEASE("ManuallyTerminated", "")),
+		  "GET /api/accounts/111122223333", "" },
+		{ "an admin", ASKER("Admin"), SUCCESS(THE_LEASE("ManuallyTerminated", "")),
+		  "GET /api/accounts/111122223333", "" },
+		{ "the owner", ASKER("User"), SUCCESS(THE_LEASE("ManuallyTerminated", "")), NULL,
+		  "only managers and admins can follow" },
+	};
+
+	env_table = session_token;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].label);
+		open_run(&r, 200, SUCCESS("null"));
+		then_answer(&r, 200, cases[i].asker);
+		then_answer(&r, 200, cases[i].lease);
+		then_answer(&r, 200, SUCCESS("{\"phase\":\"Available\",\"leaseUuid\":null}"));
+		run(&r, "lease terminate " LEASE_ID " --wait --json");
+		CHECK(r.code == CLI_EXIT_OK && strstr(r.out, "ManuallyTerminated") && strstr(r.err, cases[i].said));
+		CHECK(r.script.count == (cases[i].asked ? 4 : 3));
+		CHECK(!cases[i].asked || strcmp(r.script.asked[3], cases[i].asked) == 0);
+		close_run(&r);
+	}
+}
+
 /* What is printed of three leases on a terminal of that many columns. */
 static void list_leases(struct run *r, size_t width)
 {
@@ -1346,6 +1409,89 @@ TEST(all_dead_letters_are_dropped_when_that_is_agreed_to)
 	run(&r, "dlq drop --all --reason gone --yes");
 	CHECK(r.code == CLI_EXIT_OK && r.script.count == 4 && strcmp(r.out, "2 dropped\n") == 0);
 	close_run(&r);
+}
+
+TEST(with_json_standard_output_has_nothing_else)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 200, "{\"dead_letters\":[{\"id\":\"a\"}],\"cursor\":\"\"}");
+	then_answer(&r, 200, "{}");
+	then_answer(&r, 200, "{\"dead_letters\":[],\"cursor\":\"\"}");
+	run(&r, "dlq drop --all --reason gone --yes --json");
+	CHECK(r.code == CLI_EXIT_OK && !r.out_size && strcmp(r.err, "1 dropped\n") == 0);
+	close_run(&r);
+
+	open_run(&r, 200, "{\"sandboxes\":[{\"sandbox_id\":\"a\"}]}");
+	then_answer(&r, 200, "{}");
+	then_answer(&r, 200, "{\"sandboxes\":[]}");
+	run(&r, "sandbox quarantine --all --json");
+	CHECK(r.code == CLI_EXIT_OK && !r.out_size && strcmp(r.err, "1 quarantined, 0 not\n") == 0);
+	close_run(&r);
+}
+
+/* Standard input that has one line, and then cannot be read. */
+static ssize_t read_once(void *cookie, char *at, size_t size)
+{
+	static const char line[] = "sandbox-1\n";
+	bool             *has_come = cookie;
+
+	if (*has_come || size < sizeof(line)) {
+		errno = EIO;
+		return -1;
+	}
+	*has_come = true;
+	memcpy(at, line, sizeof(line) - 1);
+	return sizeof(line) - 1;
+}
+
+TEST(a_list_that_cannot_be_read_to_its_end_is_not_begun)
+{
+	bool       has_come = false;
+	struct run r;
+
+	env_table = both_tokens;
+	CASE("a directory");
+	open_run(&r, 200, "{}");
+	run(&r, "sandbox quarantine --from /tmp");
+	CHECK(r.code == CLI_EXIT_USAGE && r.script.count == 0 && !r.out_size);
+	CHECK(strstr(r.err, "/tmp cannot be read: Is a directory"));
+	close_run(&r);
+
+	CASE("an error in the middle");
+	open_run(&r, 200, "{}");
+	r.in = fopencookie(&has_come, "r", (cookie_io_functions_t){ .read = read_once });
+	run(&r, "sandbox quarantine --from -");
+	CHECK(r.code == CLI_EXIT_USAGE && r.script.count == 0 && has_come);
+	CHECK(strstr(r.err, "- cannot be read: Input/output error"));
+	close_run(&r);
+}
+
+TEST(a_line_that_is_too_long_is_refused_and_not_made_two)
+{
+	static const struct {
+		const char *label;
+		int         length, code;
+		size_t      count;
+	} cases[] = { { "one too many", 1024, CLI_EXIT_USAGE, 0 }, { "the longest", 1023, CLI_EXIT_OK, 2 } };
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char       text[1200];
+		struct run r;
+
+		CASE(cases[i].label);
+		(void)snprintf(text, sizeof(text), "sandbox-1\r\n\n%0*d\n", cases[i].length, 1); /* fits */
+		open_run(&r, 200, "{}");
+		r.in = fmemopen(text, strlen(text), "r");
+		run(&r, "sandbox quarantine --from -");
+		CHECK(r.code == cases[i].code && r.script.count == cases[i].count);
+		CHECK(!r.script.count == (strstr(r.err, "- line 3 has more than 1023 bytes") != NULL));
+		CHECK(!r.script.count ||
+		      strcmp(r.script.asked[0], "POST /v1/admin/sandboxes/sandbox-1/quarantine") == 0);
+		close_run(&r);
+	}
 }
 
 TEST(an_alarm_is_shown_with_what_the_runbook_says)
@@ -1638,6 +1784,8 @@ TEST(mistakes_about_leases_send_nothing)
 		{ "lease extend 3f2a --until 2020-01-01T00:00:00Z", "leasehold lease terminate" },
 		{ "template create", "a template needs a name" },
 		{ "template create x --max-spend much", "--max-spend must be a number above 0" },
+		{ "template create x --max-spend 1e300", "--max-spend must be a number above 0" },
+		{ "template create x --max-spend nan", "--max-spend must be a number above 0" },
 		{ "template create x --hours -1", "--hours must be a number above 0" },
 		{ "template create x --approval maybe", "--approval must be yes or no" },
 		{ "template create x --body /nowhere/at/all", "/nowhere/at/all: No such file" },

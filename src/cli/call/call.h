@@ -82,6 +82,7 @@ struct lease_caller {
 	struct str email;
 	bool       is_only_user; /* sees only their own leases */
 	bool       is_admin;
+	bool       sees_accounts;
 };
 
 /* Ask the server. When it cannot tell, the email is empty: the next call says why. */

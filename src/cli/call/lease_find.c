@@ -33,6 +33,7 @@ int lease_caller(struct remote *remote, struct lease_caller *ret)
 
 		ret->is_only_user = json_array_size(roles) == 1 && str_eq(role, STR("User"));
 		ret->is_admin = ret->is_admin || str_eq(role, STR("Admin"));
+		ret->sees_accounts = ret->sees_accounts || str_is_word_of(role, "Manager Admin");
 	}
 	return CLI_EXIT_OK;
 }

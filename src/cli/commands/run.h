@@ -69,12 +69,14 @@ struct many {
  * not stop the others; an unreachable server does. Returns the exit code. */
 int many_send(struct many *m, struct str id, struct str label);
 
-/* Call each() with every non-empty line of a file, trimmed; "-" is standard input. Stops at the first code that is not
- * 0. Without a function each line is an id to send. */
+/* Call each() with every non-empty line of a file, trimmed; "-" is standard input. The file is read and its lines'
+ * lengths are checked before the first call. Stops at the first code that is not 0. Without a function each line is an
+ * id to send. */
 typedef int many_fn(struct many *m, struct str line);
 int         many_lines(struct many *m, const char *file, many_fn *each);
 
-/* "12 approved, 1 not". Returns the exit code. */
+/* "12 approved, 1 not"; with --json on standard error; nothing when it failed before the first. Returns the exit
+ * code. */
 int many_end(const struct many *m, int code, const char *did);
 
 /* 0 when that ("end 30 leases") is confirmed, by --yes or at the terminal. */
@@ -121,5 +123,5 @@ int wait_run(struct remote *remote, struct wait *w);
 /* Wait until the lease has this status, or has ended with another; then print it. */
 int lease_wait(struct remote *remote, struct str id, struct str status);
 
-/* Wait until the account of a lease that has ended is clean. For admins. */
+/* Wait until the account of a lease that has ended is clean. For managers and admins. */
 int lease_wait_for_return(struct remote *remote, struct str account_id, struct str uuid);

@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "cli/call/cells.h"
 #include "cli/commands/run.h"
 #include "cli/term/show.h"
 
-enum { TRACK_MAX = 128, STUDENTS_MAX = 1000, PAGE = 100 };
+enum { TRACK_MAX = 128, STUDENTS_MAX = 1000, PAGE = 100, CELL_BYTES_MAX = 64 * 1024 };
 
 struct student {
 	struct str track, name;
@@ -91,12 +92,10 @@ static const struct column list_columns[] = {
 
 static void print_csv_cell(FILE *out, struct str text, bool is_last)
 {
-	const char *quote = memchr(text.p, ',', text.n) || memchr(text.p, '"', text.n) ? "\"" : "";
+	CLEANUP(buf_fini) struct buf b = BUF(CELL_BYTES_MAX);
 
-	fputs(quote, out);
-	for (size_t i = 0; i < text.n; i++)
-		fprintf(out, text.p[i] == '"' ? "\"\"" : "%c", text.p[i]);
-	fprintf(out, "%s%c", quote, is_last ? '\n' : ',');
+	buf_add_csv(&b, text);
+	fprintf(out, "%.*s%c", STR_ARG(buf_str(&b)), is_last ? '\n' : ',');
 }
 
 static void print_csv(struct remote *remote, const json_t *list)

@@ -101,20 +101,23 @@ int run_lease_request(struct remote *remote)
 
 /* --- after a change --- */
 
-/* Wait until the account of a lease that has just ended is clean, then show the lease. Only admins see accounts. */
+/* Wait until the account of a lease that has just ended is clean, then show the lease. One that has waited in line has
+ * no account. Owners do not see accounts. */
 static int wait_for_return(struct remote *remote, struct str id)
 {
 	CLEANUP(answer_free) struct answer answer = { .json = NULL };
 	struct lease_caller                caller;
+	struct str                         account;
 	int                                code = lease_caller(remote, &caller);
 
 	if (code != CLI_EXIT_OK || (code = get_lease(remote, id, &answer)) != CLI_EXIT_OK)
 		return code;
-	if (caller.is_admin)
-		code = lease_wait_for_return(remote, cell_text(remote, answer.data, "awsAccountId"),
-		                             cell_text(remote, answer.data, "uuid"));
-	else
-		fprintf(remote->io->err, "It has ended. Its account is being emptied; only admins can follow that.\n");
+	account = cell_text(remote, answer.data, "awsAccountId");
+	if (account.n && caller.sees_accounts)
+		code = lease_wait_for_return(remote, account, cell_text(remote, answer.data, "uuid"));
+	else if (account.n)
+		fprintf(remote->io->err,
+		        "It has ended. Its account is being emptied; only managers and admins can follow that.\n");
 	call_print(remote, &calls[CLI_COMMAND_LEASE_SHOW], &answer);
 	return code;
 }

@@ -3,7 +3,8 @@
  * run_policy.c - the "policy" commands: the operator's documents on the command line.
  *
  * "show" prints a document as it is, so that it can be kept in a file and given back to "set". Its version and who
- * wrote it go to standard error. An edit that is refused is not lost: the file stays, and its name is printed.
+ * wrote it go to standard error. What was written in an editor is not lost, whatever fails afterwards: the file stays,
+ * and its name is printed.
  */
 #include "cli/commands/run.h"
 
@@ -225,30 +226,39 @@ static enum rc run_editor(struct remote *remote, const char *path, struct err *e
 	return RC_OK;
 }
 
+/* The file of an edit that was not taken over goes only if nothing was written into it. */
+static void keep_written(struct remote *remote, const char *file, struct str before)
+{
+	struct str now;
+
+	if (settings_read_file(NULL, file, &remote->arena, &now, NULL) == RC_OK && str_eq(before, now))
+		unlink(file);
+	else if (access(file, F_OK) == 0) /* else the editor has removed it */
+		fprintf(remote->io->err, "Your text is in %s; fix it and run: leasehold policy set %s %s\n", file, file,
+		        name_of(remote));
+}
+
 static int edit(struct remote *remote, const char *path, const json_t *document)
 {
 	const char *file = NULL;
 	struct err  e = { 0 };
-	struct str  before, after = STR("");
-	int         code;
+	struct str  before, after;
+	int         code = CLI_EXIT_OK;
 
-	if (!json_get_text(document, "text", &before) || write_temporary(remote, before, &file, &e) ||
-	    run_editor(remote, file, &e) || settings_read_file(NULL, file, &remote->arena, &after, &e)) {
-		if (file)
-			unlink(file);
+	if (!json_get_text(document, "text", &before))
+		return remote_failed(remote, RC_CORRUPT, "the server's answer has no text");
+	if (write_temporary(remote, before, &file, &e))
 		return remote_fail(remote, &e);
-	}
-	if (str_eq(before, after)) {
-		unlink(file);
+	if (run_editor(remote, file, &e) || settings_read_file(NULL, file, &remote->arena, &after, &e))
+		code = remote_fail(remote, &e);
+	else if (str_eq(before, after))
 		fprintf(remote->io->err, "Nothing was changed.\n");
-		return CLI_EXIT_OK;
-	}
-	code = put_document(remote, path, after, version_of(document));
-	if (code)
-		fprintf(remote->io->err, "Your text is in %s; fix it and run: leasehold policy set %s %s\n", file, file,
-		        name_of(remote));
 	else
+		code = put_document(remote, path, after, version_of(document));
+	if (code == CLI_EXIT_OK)
 		unlink(file);
+	else
+		keep_written(remote, file, before);
 	return code;
 }
 

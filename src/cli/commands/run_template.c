@@ -64,10 +64,11 @@ static enum rc read_member(const struct member *m, const char *typed, json_t **r
 	if (m->kind == TEXT || json_is_null(*ret))
 		return RC_OK;
 	json_decref(*ret);
+	*ret = NULL;
 	amount = strtod(typed, &end);
-	*ret = amount == floor(amount) ? json_integer((json_int_t)amount) : json_real(amount);
 	if (end == typed || *end || !isfinite(amount) || amount <= 0 || amount > AMOUNT_MOST)
 		return err_set(e, RC_INVALID, "%s must be a number above 0 such as 50 or 12.5, or none", option);
+	*ret = amount == floor(amount) ? json_integer((json_int_t)amount) : json_real(amount);
 	return RC_OK;
 }
 

@@ -8,9 +8,14 @@
  */
 
 #include "cli/commands/run.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <termios.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/password.h"
@@ -98,25 +103,49 @@ int run_token_issue(const struct cli_io *io, const struct cli_args *args)
 
 /* --- token hash-password --- */
 
+/* Wait until a line has come at the terminal. False: one of these signals has; it stays pending. */
+static bool has_line(int terminal, const sigset_t *ends)
+{
+	int           arrived = signalfd(-1, ends, SFD_CLOEXEC); /* -1: they end nothing before the line has come */
+	struct pollfd either[] = { { .fd = terminal, .events = POLLIN }, { .fd = arrived, .events = POLLIN } };
+
+	while (poll(either, ARRAY_LEN(either), -1) < 0 && errno == EINTR)
+		either[1].revents = 0;
+	if (arrived >= 0)
+		close(arrived);
+	return !either[1].revents;
+}
+
+/* Without echo. A signal that ends the program (Ctrl-C) does so only when the terminal is as it was before. */
+static bool read_hidden(const struct cli_io *io, char line[LINE_ROOM], const struct termios *before)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP };
+	struct termios   quiet = *before;
+	sigset_t         ends, blocked;
+	bool             is_read;
+
+	sigemptyset(&ends);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaddset(&ends, numbers[i]);
+	sigprocmask(SIG_BLOCK, &ends, &blocked);
+	quiet.c_lflag &= ~(tcflag_t)ECHO;
+	(void)tcsetattr(fileno(io->in), TCSAFLUSH, &quiet); /* with echo rather than not at all */
+	fprintf(io->err, "Password: ");
+	is_read = has_line(fileno(io->in), &ends) && fgets(line, LINE_ROOM, io->in);
+	(void)tcsetattr(fileno(io->in), TCSAFLUSH, before); /* nothing better can be done */
+	fprintf(io->err, "\n");
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	return is_read;
+}
+
 /* At a terminal, without echo if possible. */
 static bool read_line(const struct cli_io *io, char line[LINE_ROOM])
 {
-	struct termios before, quiet;
-	bool           is_hidden = io->is_in_terminal && tcgetattr(fileno(io->in), &before) == 0, is_read;
+	struct termios before;
 
-	if (is_hidden) {
-		quiet = before;
-		quiet.c_lflag &= ~(tcflag_t)ECHO;
-		is_hidden = tcsetattr(fileno(io->in), TCSAFLUSH, &quiet) == 0;
-	}
-	if (io->is_in_terminal)
-		fprintf(io->err, "Password: ");
-	is_read = fgets(line, LINE_ROOM, io->in) != NULL;
-	if (is_hidden) {
-		(void)tcsetattr(fileno(io->in), TCSAFLUSH, &before); /* nothing better can be done */
-		fprintf(io->err, "\n");
-	}
-	return is_read;
+	if (io->is_in_terminal && tcgetattr(fileno(io->in), &before) == 0)
+		return read_hidden(io, line, &before);
+	return fgets(line, LINE_ROOM, io->in) != NULL;
 }
 
 int run_token_hash_password(const struct cli_io *io, const struct cli_args *args UNUSED)

@@ -39,15 +39,30 @@ static json_t *find_job(const json_t *document, struct str name)
 	return NULL;
 }
 
+/* As the server answers a short run; of one that failed, what the list of jobs says of it. */
+static void print_end_json(struct remote *remote, json_t *job, bool has_failed)
+{
+	CLEANUP(json_freep) json_t *end = json_pack("{s:s}", "status", "completed");
+	struct str                  text;
+
+	(void)json_object_update(end, json_object_get(job, "last_result")); /* none were kept: nothing to add */
+	text = json_dump(&remote->arena, has_failed ? job : end);
+	fprintf(remote->io->out, "%.*s\n", STR_ARG(text));
+}
+
 /* A run that is over: its result, or why it failed. */
 static int show_end(struct remote *remote, json_t *job, struct answer *answer)
 {
 	struct str why = cell_text(remote, job, "last_error");
 	json_t    *result = json_object_get(job, "last_result");
+	bool       has_failed = str_eq(cell_text(remote, job, "last_outcome"), STR("error"));
 
 	answer->data = json_is_object(result) ? result : job;
-	call_print(remote, &calls[CLI_COMMAND_JOB_RUN], answer);
-	if (!str_eq(cell_text(remote, job, "last_outcome"), STR("error")))
+	if (remote->is_json)
+		print_end_json(remote, job, has_failed);
+	else
+		call_print(remote, &calls[CLI_COMMAND_JOB_RUN], answer);
+	if (!has_failed)
 		return CLI_EXIT_OK;
 	fprintf(remote->io->err, "leasehold: %s: the run failed: %.*s\n", remote->args->command->name, STR_ARG(why));
 	return CLI_EXIT_UNREACHABLE;
@@ -184,7 +199,7 @@ static int drop_all(struct remote *remote)
 			dropped += code == CLI_EXIT_OK;
 		}
 	}
-	fprintf(remote->io->out, "%zu dropped\n", dropped);
+	fprintf(remote->is_json ? remote->io->err : remote->io->out, "%zu dropped\n", dropped);
 	return code;
 }
 

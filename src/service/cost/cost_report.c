@@ -167,27 +167,10 @@ static int by_group(const void *a, const void *b)
 	return str_cmp(x->group, y->group);
 }
 
-static void add_cell(struct buf *b, struct str text)
-{
-	bool is_formula = text.n && strchr("=+-@|%\t\r", text.p[0]) && text.p[0];
-	bool is_quoted = false;
-
-	for (size_t i = 0; i < text.n; i++)
-		is_quoted = is_quoted || (strchr(",\"\r\n", text.p[i]) && text.p[i]);
-	buf_add_text(b, is_quoted ? "\"" : "");
-	buf_add_text(b, is_formula ? "'" : "");
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] == '"')
-			buf_add_char(b, '"');
-		buf_add_char(b, text.p[i]);
-	}
-	buf_add_text(b, is_quoted ? "\"" : "");
-}
-
 void csv_add_cells(struct buf *b, const struct str *cells, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		add_cell(b, cells[i]);
+		buf_add_csv(b, cells[i]);
 		buf_add_char(b, ',');
 	}
 }
