@@ -5,6 +5,7 @@
 #include "domain/account.h"
 #include "kernel/event.h"
 #include "lease_rig.h"
+#include "service/policy/policy_store.h"
 #include "service/record/lease_records.h"
 
 /* --- time --- */
@@ -176,6 +177,46 @@ TEST(a_crossing_is_told_once_though_the_transaction_runs_twice_and_the_timer_com
 	CHECK(run_pass(&r, pass_watch_leases, "acted") == 1);
 	(void)rig_turn(&r.k);
 	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 1);
+	lease_rig_close(&r);
+}
+
+static struct policy_holder *replaced;
+
+/* What was in force before the first of them is gone after the second. */
+static void replace_policy_twice(struct lease_rig *r)
+{
+	static uint64_t version;
+
+	for (int i = 0; i < 2; i++) {
+		struct document d = { .text = STR("leases: {maxBudget: 75}"), .version = ++version };
+
+		CHECK(policy_holder_take(replaced, DOCUMENT_GLOBAL, &d, NULL) == RC_OK);
+		r->k.clock.test_mono_ms += POLICY_VALID_MS + SECOND_MS;
+	}
+}
+
+static const struct policy *policy_held(void *arg)
+{
+	return policy_current(arg);
+}
+
+TEST(a_policy_that_is_replaced_while_costs_are_asked_for_is_not_read_again)
+{
+	struct lease_rig   r;
+	struct lease_world world = { .policy = policy_held };
+	struct pass        pass = { .leases = &world };
+	struct pass_result result = { 0 };
+
+	lease_rig_open(&r, 2);
+	(void)make_active(&r, &ann);
+	(void)make_active(&r, &bob);
+	world.policy_arg = replaced = policy_holder_new(r.k.store, &r.k.clock);
+	world.cloud.costs = &r.costs;
+	pass.store = r.k.store;
+	pass.clock = &r.k.clock;
+	r.before_cost = replace_policy_twice;
+	CHECK(pass_watch_leases(&pass, &result, NULL) == RC_OK && result.counts[0].value == 2);
+	policy_holder_free(replaced);
 	lease_rig_close(&r);
 }
 

@@ -223,6 +223,9 @@ static enum rc visit(const struct pass *p, const struct page *leases, struct are
 	struct watch_sums   *sums = arg;
 	struct watch_page   *page = arena_alloc(a, sizeof(*page));
 	const struct policy *policy = p->leases->policy(p->leases->policy_arg);
+	/* Read now: asking for the costs takes longer than a policy that was replaced stays valid. */
+	enum overrun_action on_projected = overrun_action(policy->on_projected_overrun);
+	enum overrun_action on_estimated = overrun_action(policy->on_estimated_overrun);
 
 	assert(leases->count <= WATCH_PAGE);
 	for (page->count = 0; page->count < leases->count; page->count++) {
@@ -231,8 +234,8 @@ static enum rc visit(const struct pass *p, const struct page *leases, struct are
 
 		*item = (struct watched){ .uuid = l->uuid,
 			                  .projects = p->leases->projects,
-			                  .on_projected = overrun_action(policy->on_projected_overrun),
-			                  .on_estimated = overrun_action(policy->on_estimated_overrun) };
+			                  .on_projected = on_projected,
+			                  .on_estimated = on_estimated };
 		ask_cost(p, l, item);
 		sums->without_cost += !item->has_cost;
 	}
