@@ -909,6 +909,31 @@ TEST(stale_records_are_removed_when_old_and_not_in_quarantine)
 	each_pool(check_remove_stale);
 }
 
+/* As an earlier deployment may have left it: with an owner, but without a time. */
+static void check_half_used(struct pool *p)
+{
+	struct work    w;
+	struct sandbox s;
+
+	work_init(&w, p);
+	w.pass.stale_hours = 24;
+	pool_fill(p, 0, 2);
+	s = get(&w, 0);
+	s.status = SANDBOX_STALE;
+	s.allocated_to_track = STR("t1");
+	pool_put(p, s);
+	fake_csp_list(&w.csp, &p->arena, 0, 2);
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "restored") == 0 && get(&w, 0).status == SANDBOX_STALE);
+	pass_time(&w, DAY);
+	CHECK(run(&w, pass_remove_stale) == RC_OK && figure(&w, "deleted") == 1 && has_tombstone(&w, 0));
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 0 && !has(&w, 0));
+}
+
+TEST(a_stale_record_with_an_owner_but_no_time_is_never_lent_again)
+{
+	each_pool(check_half_used);
+}
+
 static void check_bulk_delete(struct pool *p)
 {
 	struct work w;
