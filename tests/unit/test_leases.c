@@ -246,6 +246,38 @@ TEST(a_long_email_is_the_actor_of_an_event_as_far_as_whole_characters_fit)
 	lease_rig_close(&r);
 }
 
+TEST(somebody_with_a_long_email_can_take_an_account_away_from_its_lease)
+{
+	static const struct {
+		const char       *label;
+		txn_fn           *run;
+		enum lease_status status;
+	} cases[] = {
+		{ "eject", account_eject, LEASE_EJECTED },
+		{ "quarantine", account_quarantine, LEASE_ACCOUNT_QUARANTINED },
+	};
+	char email[EMAIL_MAX + 1];
+
+	memset(email, 'a', EMAIL_MAX);
+	memcpy(email + EMAIL_MAX - 12, "@example.com", 13);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct lease_rig    r;
+		struct account_call away = { .by = { .email = str_from(email), .roles = ROLE_ADMIN },
+			                     .reason = STR("why") };
+		struct err          e = { 0 };
+		struct str          uuid;
+
+		CASE(cases[i].label);
+		lease_rig_open(&r, 1);
+		uuid = make_active(&r, &ann);
+		away.id = lease_of(&r, uuid).account_id;
+		if (rig_try(&r.k, cases[i].run, &away, &e))
+			print_error("%s\n", e.msg);
+		check_ended(&r, uuid, cases[i].status);
+		lease_rig_close(&r);
+	}
+}
+
 TEST(an_unknown_template_is_not_found)
 {
 	struct lease_rig     r;
