@@ -143,6 +143,43 @@ TEST(a_private_template_is_there_for_managers_only)
 	lease_rig_close(&r);
 }
 
+static struct str add_named(struct lease_rig *r, struct str name, enum template_visibility visibility)
+{
+	struct template_call c = { .by = manager, .policy = &r->policy, .uuid = r->by_request };
+
+	rig_run(&r->k, template_get, &c);
+	c.fields = c.template;
+	c.fields.name = name;
+	c.fields.visibility = visibility;
+	c.uuid = STR("");
+	c.is_new = true;
+	r->k.clock.test_ms += SECOND_MS;
+	rig_run(&r->k, template_put, &c);
+	return c.template.uuid;
+}
+
+TEST(a_private_template_does_not_hide_a_public_one_of_its_name)
+{
+	struct lease_rig     r;
+	struct template_call look = { .by = ann, .uuid = STR("Twin") };
+	struct str           first = { 0 }, uuid;
+
+	lease_rig_open(&r, 0);
+	for (int i = 0; i < 20; i++) {
+		uuid = add_named(&r, look.uuid, TEMPLATE_PRIVATE);
+		first = i ? first : uuid;
+	}
+	CHECK(rig_try(&r.k, template_get, &look, NULL) == RC_NOT_FOUND);
+	uuid = add_named(&r, look.uuid, TEMPLATE_PUBLIC);
+	(void)add_named(&r, look.uuid, TEMPLATE_PUBLIC);
+	look.uuid = STR("Twin");
+	CHECK(rig_try(&r.k, template_get, &look, NULL) == RC_OK && str_eq(look.template.uuid, uuid));
+	look.by = manager;
+	look.uuid = STR("Twin");
+	CHECK(rig_try(&r.k, template_get, &look, NULL) == RC_OK && str_eq(look.template.uuid, first));
+	lease_rig_close(&r);
+}
+
 TEST(rules_of_the_operator_decide_instead_of_the_template_but_not_over_an_assignment)
 {
 	static const struct {
