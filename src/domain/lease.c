@@ -143,6 +143,7 @@ static void note(struct lease *l, enum lease_event on, struct wall now)
 	case LEASE_ON_RESET:
 		l->account_id = l->approved_by = l->decision_reason = l->freeze_reason = l->frozen_by = STR("");
 		l->start_ms = l->last_checked_ms = l->expires_ms = 0;
+		l->settled_until_ms = l->settled_cost = 0;
 		l->cost = l->cost_at_ms = l->rate_from_ms = l->rate_from_cost = l->projected_ms = 0;
 		break;
 	case LEASE_ON_UNFREEZE: l->freeze_reason = l->frozen_by = STR(""); break;
