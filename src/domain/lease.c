@@ -90,12 +90,13 @@ bool lease_ok(const struct lease *l)
 {
 	bool has_what_all_have = l->uuid.n > 0 && l->user_email.n > 0 && str_eq_nocase(l->user_email, l->user_key) &&
 	                         l->template_uuid.n > 0 && l->template_name.n > 0 && l->max_spend >= 0 &&
-	                         l->duration_ms >= 0;
+	                         l->duration_ms >= 0 && l->ttl_days >= 0;
 
 	if (l->status >= LEASE_STATUS_COUNT || !has_what_all_have)
 		return false;
 	switch (lease_group(l->status)) {
-	case LEASE_GROUP_PENDING: return has_nothing_of_an_account(l) && l->ttl_sec == 0;
+	case LEASE_GROUP_PENDING:
+		return has_nothing_of_an_account(l) && l->ttl_sec == 0 && (l->queued_ms > 0) == (l->queued_by.n > 0);
 	case LEASE_GROUP_DENIED: return has_nothing_of_an_account(l) && l->ttl_sec > 0 && l->queued_ms == 0;
 	case LEASE_GROUP_MONITORED: return has_account(l) && l->end_ms == 0 && l->ttl_sec == 0;
 	case LEASE_GROUP_ENDED: return has_account(l) && l->end_ms > 0 && l->ttl_sec > 0;
@@ -142,6 +143,7 @@ static void note(struct lease *l, enum lease_event on, struct wall now)
 	case LEASE_ON_RESET:
 		l->account_id = l->approved_by = l->decision_reason = l->freeze_reason = l->frozen_by = STR("");
 		l->start_ms = l->last_checked_ms = l->expires_ms = 0;
+		l->settled_until_ms = l->settled_cost = 0;
 		l->cost = l->cost_at_ms = l->rate_from_ms = l->rate_from_cost = l->projected_ms = 0;
 		break;
 	case LEASE_ON_UNFREEZE: l->freeze_reason = l->frozen_by = STR(""); break;

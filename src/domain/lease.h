@@ -110,7 +110,8 @@ struct lease {
 	struct str        cost_group, account_id;
 	struct str        approved_by; /* an email, or AUTO_APPROVED */
 	int64_t           start_ms, last_checked_ms, expires_ms;
-	int64_t           cost, cost_at_ms; /* spend, and up to when it is complete */
+	int64_t           cost, cost_at_ms;               /* spend, and up to when it is complete */
+	int64_t           settled_until_ms, settled_cost; /* of it, what was spent before that day; 0: nothing is */
 	int64_t           end_ms;
 	int64_t           ttl_sec;         /* removed after this */
 	int64_t           ttl_days;        /* how long it is kept after its end: the policy's, when it was last asked */

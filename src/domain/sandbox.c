@@ -9,7 +9,9 @@
  *   1. status changes only in sandbox_apply(), only along the table below.
  *   2. A sandbox is used once: no row leads from a state behind `allocated` back to `available`. An operator's release
  *      of a sandbox that was claimed before leads to its deletion.                   [sandbox_release()]
- *   3. An `allocated` sandbox has an owner and a time; an `available` one has neither.  [sandbox_ok()]
+ *   3. An `allocated` sandbox has an owner and a time; an `available` one has neither, and was never to be deleted.
+ *      From a record that keeps the rules no call makes one that does not: records come from outside too, and in other
+ *      states they may have one without the other.                        [sandbox_ok(), sandbox_was_used()]
  *
  * Not here: who may ask (http/), how records are found and kept (service/, store/).
  */
@@ -84,15 +86,19 @@ void sandbox_print_table(struct buf *b)
 		         sandbox_state_name(steps[i].to));
 }
 
+bool sandbox_was_used(const struct sandbox *s)
+{
+	return s->allocated_to_track.n > 0 || s->allocated_at != 0 || s->deletion_requested_at != 0;
+}
+
 bool sandbox_ok(const struct sandbox *s)
 {
 	bool has_owner = s->allocated_to_track.n > 0 && s->allocated_at > 0;
 
-	if (s->sandbox_id.n == 0 || s->external_id.n == 0)
+	if (s->sandbox_id.n == 0 || s->external_id.n == 0 || s->allocated_at < 0 || s->deletion_requested_at < 0)
 		return false;
 	switch (s->status) {
-	case SANDBOX_AVAILABLE:
-		return s->allocated_to_track.n == 0 && s->allocated_at == 0 && s->quarantine_reason.n == 0;
+	case SANDBOX_AVAILABLE: return !sandbox_was_used(s) && s->quarantine_reason.n == 0;
 	case SANDBOX_ALLOCATED: return has_owner && s->lab_duration_hours > 0 && s->deletion_requested_at == 0;
 	case SANDBOX_PENDING_DELETION:
 	case SANDBOX_DELETION_FAILED: return s->deletion_requested_at > 0;
@@ -146,7 +152,7 @@ struct sandbox sandbox_from_account(const struct csp_account *account, int64_t l
 
 bool sandbox_see(struct sandbox *s, const struct csp_account *account, struct wall now)
 {
-	bool is_back = s->status == SANDBOX_STALE && s->quarantine_reason.n == 0 && s->allocated_at == 0;
+	bool is_back = s->status == SANDBOX_STALE && s->quarantine_reason.n == 0 && !sandbox_was_used(s);
 	bool is_same = str_eq(s->name, account->name) && str_eq(s->sfdc_account_id, account->sfdc_account_id);
 
 	if (s->status != SANDBOX_AVAILABLE && !is_back)
@@ -264,12 +270,10 @@ enum rc sandbox_quarantine(struct sandbox *s, struct str reason, struct wall now
 
 enum rc sandbox_release(struct sandbox *s, struct wall now, struct err *e)
 {
-	bool was_used = s->allocated_at != 0 || s->deletion_requested_at != 0;
-
 	if (s->status != SANDBOX_STALE || s->quarantine_reason.n == 0)
 		return err_set(e, RC_CONFLICT, "sandbox %.*s is not in quarantine, it is %s", STR_ARG(s->sandbox_id),
 		               sandbox_state_name(s->status));
-	return start_over(s, was_used ? SANDBOX_ON_RELEASE_USED : SANDBOX_ON_RELEASE_UNUSED, now, e);
+	return start_over(s, sandbox_was_used(s) ? SANDBOX_ON_RELEASE_USED : SANDBOX_ON_RELEASE_UNUSED, now, e);
 }
 
 enum rc sandbox_discard(struct sandbox *s, struct wall now, struct err *e)

@@ -94,6 +94,9 @@ void sandbox_print_table(struct buf *b);
 /* True when s keeps its own rules. Asserted before and after every change. */
 bool sandbox_ok(const struct sandbox *s);
 
+/* It was lent, or was to be deleted, or a part of a record from outside says so: it never becomes `available` again. */
+bool sandbox_was_used(const struct sandbox *s);
+
 /* The only writer of status. RC_CONFLICT: the event is not allowed in this state. */
 MUST_CHECK enum rc sandbox_apply(struct sandbox *s, enum sandbox_event on, struct wall now, struct err *e);
 

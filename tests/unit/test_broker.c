@@ -532,13 +532,13 @@ TEST(a_crowd_never_shares_a_sandbox_nor_gets_two)
 
 /* --- records that other hands have damaged --- */
 
-static void run_sql(struct pool *p, const char *statement)
+static void run_sql(struct pool *p, const char *statement, int changes)
 {
 	sqlite3   *db = NULL;
 	struct str path = str_format(&p->arena, "%s/store.db", p->folder);
 
 	CHECK(sqlite3_open(path.p, &db) == SQLITE_OK);
-	CHECK(sqlite3_exec(db, statement, NULL, NULL, NULL) == SQLITE_OK && sqlite3_total_changes(db) == 3);
+	CHECK(sqlite3_exec(db, statement, NULL, NULL, NULL) == SQLITE_OK && sqlite3_total_changes(db) == changes);
 	CHECK(sqlite3_close(db) == SQLITE_OK);
 }
 
@@ -549,11 +549,26 @@ TEST(an_available_record_with_an_owner_is_left_out)
 
 	pool_open_sqlite(&p);
 	pool_fill(&p, 0, 4);
-	run_sql(&p, "UPDATE sandbox SET allocated_to_track = 'old' WHERE sandbox_id < 'sb-0003'");
+	run_sql(&p, "UPDATE sandbox SET allocated_to_track = 'old' WHERE sandbox_id < 'sb-0003'", 3);
 	pool_reopen(&p);
 	CHECK(str_eq(claim(&p, "t1").sandbox_id, STR("sb-0003")));
 	CHECK(run_claim(&p, &late, NULL) == RC_EXHAUSTED);
 	CHECK(call(&p, broker_inspect, STR("sb-0000"), "", NULL, NULL) == RC_CORRUPT);
+	pool_close(&p);
+}
+
+TEST(a_track_whose_sandbox_another_program_has_deleted_gets_a_new_one)
+{
+	struct pool  p;
+	struct claim again = ask("t1");
+	struct err   e = { 0 };
+
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 4);
+	CHECK(str_eq(claim(&p, "t1").sandbox_id, STR("sb-0000")));
+	run_sql(&p, "DELETE FROM sandbox_row WHERE sandbox_id = 'sb-0000'", 1);
+	CHECK(run_claim(&p, &again, &e) == RC_UNAVAILABLE && strstr(e.msg, "read again") != NULL);
+	CHECK(str_eq(claim(&p, "t1").sandbox_id, STR("sb-0001")));
 	pool_close(&p);
 }
 

@@ -164,6 +164,22 @@ TEST(of_two_accounts_with_one_sandbox_id_the_first_counts)
 	arena_fini(&a);
 }
 
+/* It is lent and deleted by its external id: under two sandbox ids it would be lent to two tracks. */
+TEST(an_account_that_is_listed_under_two_sandbox_ids_counts_once)
+{
+	struct arena       a = { 0 };
+	struct err         e = { 0 };
+	struct csp_listing l;
+	struct str         json = STR("{\"results\": [" SANDBOX(", \"id\": \"A\", \"csp_id\": \"x\"") "," SANDBOX(
+	                ", \"id\": \"A\", \"csp_id\": \"y\"") "," SANDBOX(", \"id\": \"B\", \"csp_id\": \"y\"") "]}");
+
+	CHECK(csp_read_accounts(json, &a, &l, &e) == RC_OK);
+	CHECK(l.count == 2 && l.duplicates == 1 && l.malformed == 0);
+	CHECK(str_eq(l.accounts[0].external_id, STR("A")) && str_eq(l.accounts[0].sandbox_id, STR("x")));
+	CHECK(str_eq(l.accounts[1].external_id, STR("B")) && str_eq(l.accounts[1].sandbox_id, STR("y")));
+	arena_fini(&a);
+}
+
 TEST(a_document_that_makes_no_sense_is_corrupt)
 {
 	static const char *const documents[] = { "",

@@ -311,6 +311,23 @@ static void make_budget_negative(struct lease *l)
 	l->max_spend = -1;
 }
 
+static void keep_for_less_than_nothing(struct lease *l)
+{
+	l->ttl_days = -1;
+}
+
+TEST(whoever_is_in_line_was_approved_by_somebody)
+{
+	struct lease l = in_status(LEASE_PENDING_APPROVAL);
+
+	l.queued_ms = NOW;
+	CHECK(!lease_ok(&l));
+	l.queued_by = STR("boss@example.com");
+	CHECK(lease_ok(&l));
+	l.queued_ms = 0;
+	CHECK(!lease_ok(&l));
+}
+
 TEST(no_status_can_do_without_its_fields_or_with_those_of_another)
 {
 	static const struct {
@@ -328,6 +345,7 @@ TEST(no_status_can_do_without_its_fields_or_with_those_of_another)
 		{ "the end is there from the end on", flip_end },
 		{ "only who is over is removed some day", flip_ttl },
 		{ "a budget is not negative", make_budget_negative },
+		{ "it is not kept until before its end", keep_for_less_than_nothing },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)

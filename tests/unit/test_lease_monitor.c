@@ -5,6 +5,7 @@
 #include "domain/account.h"
 #include "kernel/event.h"
 #include "lease_rig.h"
+#include "service/policy/policy_store.h"
 #include "service/record/lease_records.h"
 
 /* --- time --- */
@@ -176,6 +177,151 @@ TEST(a_crossing_is_told_once_though_the_transaction_runs_twice_and_the_timer_com
 	CHECK(run_pass(&r, pass_watch_leases, "acted") == 1);
 	(void)rig_turn(&r.k);
 	CHECK(told(&r, "LeaseDurationThresholdAlert", uuid) == 1);
+	lease_rig_close(&r);
+}
+
+static struct policy_holder *replaced;
+
+/* What was in force before the first of them is gone after the second. */
+static void replace_policy_twice(struct lease_rig *r)
+{
+	static uint64_t version;
+
+	for (int i = 0; i < 2; i++) {
+		struct document d = { .text = STR("leases: {maxBudget: 75}"), .version = ++version };
+
+		CHECK(policy_holder_take(replaced, DOCUMENT_GLOBAL, &d, NULL) == RC_OK);
+		r->k.clock.test_mono_ms += POLICY_VALID_MS + SECOND_MS;
+	}
+}
+
+static const struct policy *policy_held(void *arg)
+{
+	return policy_current(arg);
+}
+
+TEST(a_policy_that_is_replaced_while_costs_are_asked_for_is_not_read_again)
+{
+	struct lease_rig   r;
+	struct lease_world world = { .policy = policy_held };
+	struct pass        pass = { .leases = &world };
+	struct pass_result result = { 0 };
+
+	lease_rig_open(&r, 2);
+	(void)make_active(&r, &ann);
+	(void)make_active(&r, &bob);
+	world.policy_arg = replaced = policy_holder_new(r.k.store, &r.k.clock);
+	world.cloud.costs = &r.costs;
+	pass.store = r.k.store;
+	pass.clock = &r.k.clock;
+	r.before_cost = replace_policy_twice;
+	CHECK(pass_watch_leases(&pass, &result, NULL) == RC_OK && result.counts[0].value == 2);
+	policy_holder_free(replaced);
+	lease_rig_close(&r);
+}
+
+/* A dollar a day, until cost_at_ms if there is one. What is older than CLOUD_SPEND_DAYS cannot be had. */
+static enum rc dollar_a_day(struct costs *c, struct str account_id UNUSED, int64_t from_ms, int64_t to_ms,
+                            struct cloud_spend *ret, struct err *e)
+{
+	const struct lease_rig *r = CONTAINER_OF(c, struct lease_rig, costs);
+	int64_t                 end_ms = r->cost_at_ms && r->cost_at_ms < to_ms ? r->cost_at_ms : to_ms;
+
+	if (r->k.clock.test_ms - from_ms > CLOUD_SPEND_DAYS * 24 * HOUR_MS)
+		return err_set(e, RC_INVALID, "too long ago");
+	*ret = (struct cloud_spend){ .complete_until_ms = to_ms };
+	if (end_ms > from_ms)
+		ret->micro_usd = (end_ms - from_ms) / (24 * HOUR_MS) * USD;
+	return RC_OK;
+}
+
+static const struct costs_ops dollar_a_day_ops = { dollar_a_day };
+
+static enum rc make_endless(struct session *s, void *arg, struct err *e)
+{
+	struct lease l;
+	enum rc      rc = session_get(s, &lease_type, *(struct str *)arg, &l, e);
+
+	if (rc)
+		return rc;
+	l.max_spend = l.duration_ms = l.expires_ms = 0;
+	l.budget_thresholds = l.duration_thresholds = STR("");
+	session_put(s, &lease_type, &l);
+	return RC_OK;
+}
+
+TEST(the_cost_of_a_lease_that_lasts_for_more_than_a_year_is_all_of_it)
+{
+	struct lease_rig r;
+	struct str       uuid;
+	int64_t          from_ms;
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	rig_run(&r.k, make_endless, &uuid);
+	from_ms = lease_of(&r, uuid).start_ms;
+	from_ms -= from_ms % (24 * HOUR_MS);
+	r.costs.ops = &dollar_a_day_ops;
+	for (int day = 0; day < 900; day++) {
+		r.k.clock.test_ms += 24 * HOUR_MS;
+		CHECK(run_pass(&r, pass_watch_leases, "without_cost") == 0);
+		CHECK(lease_of(&r, uuid).cost == (r.k.clock.test_ms - from_ms) / (24 * HOUR_MS) * USD);
+	}
+	lease_rig_close(&r);
+}
+
+TEST(a_cost_of_which_a_part_can_no_longer_be_had_does_not_fall)
+{
+	struct lease_rig r;
+	struct str       uuid;
+	int64_t          cost;
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	rig_run(&r.k, make_endless, &uuid);
+	r.costs.ops = &dollar_a_day_ops;
+	r.k.clock.test_ms += 250 * 24 * HOUR_MS;
+	CHECK(run_pass(&r, pass_watch_leases, "watched") == 1);
+	cost = lease_of(&r, uuid).cost;
+	CHECK(cost >= 250 * USD);
+	r.cost_at_ms = r.k.clock.test_ms; /* it costs nothing from now on, and nobody looks for a long time */
+	r.k.clock.test_ms += 400 * 24 * HOUR_MS;
+	for (int day = 0; day < 3; day++) {
+		CHECK(run_pass(&r, pass_watch_leases, "without_cost") == 0 && lease_of(&r, uuid).cost == cost);
+		r.k.clock.test_ms += 24 * HOUR_MS;
+	}
+	lease_rig_close(&r);
+}
+
+static enum rc make_old(struct session *s, void *arg, struct err *e)
+{
+	struct lease l;
+	enum rc      rc = session_get(s, &lease_type, *(struct str *)arg, &l, e);
+
+	if (rc)
+		return rc;
+	l.start_ms -= 500 * 24 * HOUR_MS;
+	l.cost = 410 * USD;
+	l.cost_at_ms = session_now(s).ms;
+	session_put(s, &lease_type, &l);
+	return RC_OK;
+}
+
+TEST(the_cost_of_a_lease_that_is_older_than_the_costs_goes_on_from_what_is_known)
+{
+	struct lease_rig r;
+	struct str       uuid;
+
+	lease_rig_open(&r, 1);
+	uuid = make_active(&r, &ann);
+	rig_run(&r.k, make_endless, &uuid);
+	rig_run(&r.k, make_old, &uuid);
+	r.costs.ops = &dollar_a_day_ops;
+	for (int day = 0; day < 450; day++) {
+		CHECK(run_pass(&r, pass_watch_leases, "without_cost") == 0);
+		CHECK(lease_of(&r, uuid).cost == (410 + day) * USD);
+		r.k.clock.test_ms += 24 * HOUR_MS;
+	}
 	lease_rig_close(&r);
 }
 

@@ -143,6 +143,43 @@ TEST(a_private_template_is_there_for_managers_only)
 	lease_rig_close(&r);
 }
 
+static struct str add_named(struct lease_rig *r, struct str name, enum template_visibility visibility)
+{
+	struct template_call c = { .by = manager, .policy = &r->policy, .uuid = r->by_request };
+
+	rig_run(&r->k, template_get, &c);
+	c.fields = c.template;
+	c.fields.name = name;
+	c.fields.visibility = visibility;
+	c.uuid = STR("");
+	c.is_new = true;
+	r->k.clock.test_ms += SECOND_MS;
+	rig_run(&r->k, template_put, &c);
+	return c.template.uuid;
+}
+
+TEST(a_private_template_does_not_hide_a_public_one_of_its_name)
+{
+	struct lease_rig     r;
+	struct template_call look = { .by = ann, .uuid = STR("Twin") };
+	struct str           first = { 0 }, uuid;
+
+	lease_rig_open(&r, 0);
+	for (int i = 0; i < 20; i++) {
+		uuid = add_named(&r, look.uuid, TEMPLATE_PRIVATE);
+		first = i ? first : uuid;
+	}
+	CHECK(rig_try(&r.k, template_get, &look, NULL) == RC_NOT_FOUND);
+	uuid = add_named(&r, look.uuid, TEMPLATE_PUBLIC);
+	(void)add_named(&r, look.uuid, TEMPLATE_PUBLIC);
+	look.uuid = STR("Twin");
+	CHECK(rig_try(&r.k, template_get, &look, NULL) == RC_OK && str_eq(look.template.uuid, uuid));
+	look.by = manager;
+	look.uuid = STR("Twin");
+	CHECK(rig_try(&r.k, template_get, &look, NULL) == RC_OK && str_eq(look.template.uuid, first));
+	lease_rig_close(&r);
+}
+
 TEST(rules_of_the_operator_decide_instead_of_the_template_but_not_over_an_assignment)
 {
 	static const struct {
@@ -244,6 +281,38 @@ TEST(a_long_email_is_the_actor_of_an_event_as_far_as_whole_characters_fit)
 	                                              .regions = STR("[\"us-east-1\"]") } });
 	CHECK(told(&r, "BlueprintCreated", STR("")) == 1);
 	lease_rig_close(&r);
+}
+
+TEST(somebody_with_a_long_email_can_take_an_account_away_from_its_lease)
+{
+	static const struct {
+		const char       *label;
+		txn_fn           *run;
+		enum lease_status status;
+	} cases[] = {
+		{ "eject", account_eject, LEASE_EJECTED },
+		{ "quarantine", account_quarantine, LEASE_ACCOUNT_QUARANTINED },
+	};
+	char email[EMAIL_MAX + 1];
+
+	memset(email, 'a', EMAIL_MAX);
+	memcpy(email + EMAIL_MAX - 12, "@example.com", 13);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct lease_rig    r;
+		struct account_call away = { .by = { .email = str_from(email), .roles = ROLE_ADMIN },
+			                     .reason = STR("why") };
+		struct err          e = { 0 };
+		struct str          uuid;
+
+		CASE(cases[i].label);
+		lease_rig_open(&r, 1);
+		uuid = make_active(&r, &ann);
+		away.id = lease_of(&r, uuid).account_id;
+		if (rig_try(&r.k, cases[i].run, &away, &e))
+			print_error("%s\n", e.msg);
+		check_ended(&r, uuid, cases[i].status);
+		lease_rig_close(&r);
+	}
 }
 
 TEST(an_unknown_template_is_not_found)

@@ -194,6 +194,35 @@ TEST(sync_does_not_touch_what_is_lent)
 	each_pool(check_renamed_while_held);
 }
 
+static void check_new_id(struct pool *p)
+{
+	struct work w;
+
+	work_init(&w, p);
+	fake_csp_list(&w.csp, &p->arena, 0, 2);
+	w.csp.accounts[1].sandbox_id = w.csp.accounts[1].external_id; /* it has no csp_id yet */
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 2);
+	claim(&w, 1, "t1");
+	w.csp.accounts[1].sandbox_id = STR("x");
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 0 && figure(&w, "synced") == 1);
+	CHECK(!pool_has(p, STR("x")) && pool_count(p, SANDBOX_AVAILABLE) == 1);
+	CASE("what is lent no longer, and still listed");
+	CHECK(store_run(p->store, broker_discard, &(struct sandbox_call){ .id = w.csp.accounts[1].external_id },
+	                &p->arena, NULL) == RC_OK);
+	for (int day = 0; day < 3; day++) {
+		CHECK(run(&w, pass_cleanup) == RC_OK);
+		CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 0);
+		pass_time(&w, DAY);
+	}
+	CHECK(!pool_has(p, w.csp.accounts[1].external_id));
+	CHECK(pool_has_tombstone(p, w.csp.accounts[1].external_id) && !pool_has(p, STR("x")));
+}
+
+TEST(an_account_that_gets_a_new_sandbox_id_is_not_lent_again)
+{
+	each_pool(check_new_id);
+}
+
 static void check_sync_sets_aside(struct pool *p)
 {
 	struct work w;
@@ -878,6 +907,31 @@ static void check_remove_stale(struct pool *p)
 TEST(stale_records_are_removed_when_old_and_not_in_quarantine)
 {
 	each_pool(check_remove_stale);
+}
+
+/* As an earlier deployment may have left it: with an owner, but without a time. */
+static void check_half_used(struct pool *p)
+{
+	struct work    w;
+	struct sandbox s;
+
+	work_init(&w, p);
+	w.pass.stale_hours = 24;
+	pool_fill(p, 0, 2);
+	s = get(&w, 0);
+	s.status = SANDBOX_STALE;
+	s.allocated_to_track = STR("t1");
+	pool_put(p, s);
+	fake_csp_list(&w.csp, &p->arena, 0, 2);
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "restored") == 0 && get(&w, 0).status == SANDBOX_STALE);
+	pass_time(&w, DAY);
+	CHECK(run(&w, pass_remove_stale) == RC_OK && figure(&w, "deleted") == 1 && has_tombstone(&w, 0));
+	CHECK(run(&w, pass_sync) == RC_OK && figure(&w, "added") == 0 && !has(&w, 0));
+}
+
+TEST(a_stale_record_with_an_owner_but_no_time_is_never_lent_again)
+{
+	each_pool(check_half_used);
 }
 
 static void check_bulk_delete(struct pool *p)

@@ -165,6 +165,85 @@ TEST(nothing_leads_from_allocated_back_to_available)
 	try_all_calls(in_state(SANDBOX_ALLOCATED), 5);
 }
 
+static void keep_the_rules(struct sandbox s)
+{
+	const struct csp_account account = { STR("sb"), STR("acc"), STR("renamed"), STR(""), 0 };
+	struct sandbox_claim     claim = { .owner = STR("x"), .lab_hours = 1 };
+	struct wall              later = wall_from_sec(NOW + 2 * HOUR);
+	bool                     is_changed;
+
+	for (int call = 0; call < 12; call++) {
+		struct sandbox next = s;
+		enum rc        rc = RC_CONFLICT;
+
+		switch (call) {
+		case 0: rc = sandbox_give_back(&next, STR("owner"), now, &is_changed, NULL); break;
+		case 1: rc = sandbox_apply(&next, SANDBOX_ON_EXPIRE, now, NULL); break;
+		case 2: rc = sandbox_deletion_failed(&next, 3, 60, STR("why"), now, NULL); break;
+		case 3: rc = sandbox_deletion_failed(&next, 0, 60, STR("why"), now, NULL); break;
+		case 4: rc = sandbox_retry_deletion(&next, now, NULL); break;
+		case 5: rc = sandbox_quarantine(&next, STR("why"), now, NULL); break;
+		case 6: rc = sandbox_release(&next, now, NULL); break;
+		case 7: rc = sandbox_see(&next, &account, later) ? RC_OK : RC_CONFLICT; break;
+		case 8: rc = sandbox_apply(&next, SANDBOX_ON_MISSED, now, NULL); break;
+		case 9: rc = sandbox_claim(&next, &claim, now, NULL); break;
+		case 10: rc = sandbox_discard(&next, now, NULL); break;
+		default: (void)(sandbox_is_live(&s, now) + sandbox_is_orphaned(&s, 60, now));
+		}
+		CHECK(rc || sandbox_ok(&next));
+	}
+}
+
+/* Records come from outside too: whatever sandbox_ok() lets through, no call makes something of it that it does not. */
+TEST(whatever_keeps_the_rules_keeps_them_after_each_call)
+{
+	static const int64_t times[] = { 0, NOW - 60, -1 };
+	struct sandbox       s;
+	int                  kept = 0;
+
+	for (int bits = 0; bits < SANDBOX_STATE_COUNT * 3 * 3 * 2 * 2 * 2; bits++) {
+		int left = bits / SANDBOX_STATE_COUNT;
+
+		s = in_state(SANDBOX_STALE);
+		s.status = (enum sandbox_state)(bits % SANDBOX_STATE_COUNT);
+		s.allocated_at = times[left % 3];
+		s.deletion_requested_at = times[left / 3 % 3];
+		s.allocated_to_track = left / 9 % 2 ? STR("owner") : STR("");
+		s.quarantine_reason = left / 18 % 2 ? STR("why") : STR("");
+		s.lab_duration_hours = left / 36 % 2 ? 4 : 0;
+		if (!sandbox_ok(&s))
+			continue;
+		kept++;
+		keep_the_rules(s);
+	}
+	CHECK(kept >= SANDBOX_STATE_COUNT);
+}
+
+TEST(what_is_free_was_never_to_be_deleted)
+{
+	struct sandbox s = in_state(SANDBOX_AVAILABLE);
+
+	s.deletion_requested_at = NOW;
+	CHECK(!sandbox_ok(&s));
+}
+
+/* Of whom only a part is known, from outside. */
+TEST(a_stale_one_that_was_used_does_not_come_back_and_is_deleted_when_it_is_released)
+{
+	const struct csp_account account = { STR("sb"), STR("acc"), STR("lab"), STR(""), 0 };
+
+	for (int i = 0; i < 3; i++) {
+		struct sandbox s = in_state(SANDBOX_STALE);
+
+		s.allocated_to_track = i == 0 ? STR("owner") : STR("");
+		s.allocated_at = i == 1 ? NOW - HOUR : 0;
+		s.deletion_requested_at = i == 2 ? NOW - 60 : 0;
+		CHECK(sandbox_ok(&s) && !sandbox_see(&s, &account, now) && s.status == SANDBOX_STALE);
+		CHECK(sandbox_quarantine(&s, STR("why"), now, NULL) == RC_OK && !sandbox_see(&s, &account, now));
+		CHECK(sandbox_release(&s, now, NULL) == RC_OK && s.status == SANDBOX_PENDING_DELETION);
+	}
+}
+
 TEST(a_claim_notes_who_and_until_when)
 {
 	struct sandbox       s = in_state(SANDBOX_AVAILABLE);

@@ -16,8 +16,9 @@ struct csp_account {
 struct csp_ops {
 	const char *name;
 
-	/* All lendable accounts, in the arena. RC_UNAVAILABLE or RC_TIMEOUT when the vendor does not serve, RC_CORRUPT
-	 * when its answer cannot be understood. Blocks: worker threads only. */
+	/* All lendable accounts, in the arena; no two have one sandbox_id or one external_id. RC_UNAVAILABLE or
+	 * RC_TIMEOUT when the vendor does not serve, RC_CORRUPT when its answer cannot be understood. Blocks: worker
+	 * threads only. */
 	enum rc (*list)(struct csp *c, struct arena *a, struct csp_account **ret, size_t *ret_count, struct err *e);
 
 	/* Delete one. Already gone is RC_OK. Safe to repeat. RC_UNAVAILABLE and RC_TIMEOUT: trouble, try later;

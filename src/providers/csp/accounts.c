@@ -7,7 +7,8 @@
  *
  * Always true of a returned account:
  *   1. sandbox_id is 1 to 128 characters of [A-Za-z0-9._:/-] and no other account of the listing has it.
- *   2. external_id has a last path part, so the account can be deleted.
+ *   2. external_id has a last path part, so the account can be deleted; no other account of the listing has it either,
+ *      or one account would be lent twice.
  *   3. Nothing is longer than a sandbox's record takes.
  */
 #include "providers/csp/accounts.h"
@@ -21,11 +22,15 @@
 
 enum { ACCOUNTS_MAX = 1000000 };
 
-/* The sandbox ids seen so far: open addressing, at most half full. */
+/* Ids seen so far: open addressing, at most half full. */
 struct id_set {
 	struct str *slots;
 	size_t      mask;
 	uint64_t    seed;
+};
+
+struct seen {
+	struct id_set sandbox_ids, external_ids;
 };
 
 static void id_set_init(struct id_set *set, struct arena *a, size_t count)
@@ -39,15 +44,26 @@ static void id_set_init(struct id_set *set, struct arena *a, size_t count)
 	set->seed = id_fast_random();
 }
 
-/* False when it is there already. */
-static bool id_set_add(struct id_set *set, struct str id)
+/* Where it is, or belongs. */
+static struct str *id_set_slot(const struct id_set *set, struct str id)
 {
 	size_t at = (size_t)str_hash(id, set->seed) & set->mask;
 
-	for (; set->slots[at].p; at = (at + 1) & set->mask)
-		if (str_eq(set->slots[at], id))
-			return false;
-	set->slots[at] = id;
+	while (set->slots[at].p && !str_eq(set->slots[at], id))
+		at = (at + 1) & set->mask;
+	return &set->slots[at];
+}
+
+/* False when one before has either id; then nothing is noted of this one. */
+static bool note_ids(struct seen *seen, const struct csp_account *account)
+{
+	struct str *sandbox_id = id_set_slot(&seen->sandbox_ids, account->sandbox_id);
+	struct str *external_id = id_set_slot(&seen->external_ids, account->external_id);
+
+	if (sandbox_id->p || external_id->p)
+		return false;
+	*sandbox_id = account->sandbox_id;
+	*external_id = account->external_id;
 	return true;
 }
 
@@ -104,8 +120,7 @@ static const char *read_account(const json_t *account, struct arena *a, struct c
 	return NULL;
 }
 
-static void add_account(struct csp_listing *l, struct id_set *seen, const json_t *account, size_t index,
-                        struct arena *a)
+static void add_account(struct csp_listing *l, struct seen *seen, const json_t *account, size_t index, struct arena *a)
 {
 	struct csp_account *next = &l->accounts[l->count];
 	const char         *problem = json_is_object(account) ? NULL : "must be an object";
@@ -121,7 +136,7 @@ static void add_account(struct csp_listing *l, struct id_set *seen, const json_t
 			l->first_problem = str_format(a, "results[%zu]: %s", index, problem);
 		return;
 	}
-	if (id_set_add(seen, next->sandbox_id))
+	if (note_ids(seen, next))
 		l->count++;
 	else
 		l->duplicates++;
@@ -132,7 +147,7 @@ enum rc csp_read_accounts(struct str json, struct arena *a, struct csp_listing *
 	CLEANUP(json_freep) json_t *document = NULL;
 	struct csp_listing          listing = { 0 };
 	const json_t               *results;
-	struct id_set               seen;
+	struct seen                 seen;
 	size_t                      count;
 
 	if (json_parse(json, &document, e) != RC_OK)
@@ -145,7 +160,8 @@ enum rc csp_read_accounts(struct str json, struct arena *a, struct csp_listing *
 		return err_set(e, RC_CORRUPT, "list of accounts: %zu of them, at most %d are read", count,
 		               ACCOUNTS_MAX);
 
-	id_set_init(&seen, a, count);
+	id_set_init(&seen.sandbox_ids, a, count);
+	id_set_init(&seen.external_ids, a, count);
 	listing.accounts = arena_alloc(a, (count + 1) * sizeof(listing.accounts[0]));
 	for (size_t i = 0; i < count; i++)
 		add_account(&listing, &seen, json_array_get(results, i), i, a);

@@ -9,7 +9,7 @@ struct csp_listing {
 	struct csp_account *accounts;
 	size_t              count;
 	size_t              malformed;     /* skipped: something in them makes no sense */
-	size_t              duplicates;    /* skipped: an earlier account has the same sandbox_id */
+	size_t              duplicates;    /* skipped: an earlier account has the same sandbox_id or external_id */
 	struct str          first_problem; /* what was wrong with the first malformed one */
 };
 

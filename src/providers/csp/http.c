@@ -79,7 +79,7 @@ static void warn_of_skipped(const struct csp_listing *l)
 		log_write(LOG_WARNING, "csp", malformed, ARRAY_LEN(malformed), "accounts skipped that make no sense");
 	if (l->duplicates)
 		log_write(LOG_WARNING, "csp", duplicates, ARRAY_LEN(duplicates),
-		          "accounts skipped whose sandbox id an earlier one has");
+		          "accounts skipped whose sandbox id or id an earlier one has");
 }
 
 static enum rc list(struct csp *c, struct arena *a, struct csp_account **ret, size_t *ret_count, struct err *e)

@@ -117,7 +117,7 @@ enum rc sandbox_remove(struct session *s, enum sandbox_news news, const struct s
 	bool             is_there;
 	enum rc          rc;
 
-	if (sandbox->allocated_at || sandbox->deletion_requested_at) {
+	if (sandbox_was_used(sandbox)) {
 		if ((rc = session_find(s, &tombstone_type, sandbox->sandbox_id, &t, &is_there, e)))
 			return rc;
 		t.sandbox_id = sandbox->sandbox_id;

@@ -11,10 +11,13 @@
  *   1. Only `available` and `stale` records change.                            [sandbox_see(), mark_missing()]
  *   2. An account that was lent once is not added again while its tombstone is there.   [add_or_refresh()]
  *   3. An empty listing, or one that would set aside more than the allowed share, sets aside nothing.
+ *   4. What is lent and deleted is the external_id: while a record or a tombstone has it, it is not added under another
+ *      sandbox_id.                                                                       [is_left_out()]
  */
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/log.h"
 #include "kernel/alarm/node.h"
 #include "service/broker/passes.h"
 #include "service/broker/records.h"
@@ -37,6 +40,7 @@ struct listed {
 	bool                      is_known; /* there is a record */
 	bool                      is_due;   /* and it has to be refreshed */
 	bool                      is_dead;  /* there is a tombstone */
+	bool                      is_other; /* there is either under another sandbox_id: it must not be added */
 };
 
 struct id_list {
@@ -48,7 +52,8 @@ struct sync {
 	const struct pass *p;
 	struct arena       arena; /* the listing and the four lists */
 	struct arena       work;
-	struct listed     *listed; /* by sandbox_id */
+	struct listed     *listed;      /* by sandbox_id */
+	struct listed    **by_external; /* the same by external_id */
 	size_t             listed_count;
 	struct id_list     missing, found_tombstones, missed_tombstones, old_tombstones;
 	int64_t            free_known;
@@ -80,6 +85,22 @@ static struct listed *find_listed(struct sync *y, struct str id)
 	return bsearch(&key, y->listed, y->listed_count, sizeof(key), compare_listed);
 }
 
+static int compare_external(const void *a, const void *b)
+{
+	return str_cmp((*(struct listed *const *)a)->account->external_id,
+	               (*(struct listed *const *)b)->account->external_id);
+}
+
+/* Is it listed under another sandbox_id? NULL: it is not. */
+static struct listed *find_other(struct sync *y, struct str external_id, struct str sandbox_id)
+{
+	struct csp_account wanted = { .external_id = external_id };
+	struct listed      key = { .account = &wanted }, *at = &key, **found;
+
+	found = bsearch(&at, y->by_external, y->listed_count, sizeof(at), compare_external);
+	return found && !str_eq((*found)->account->sandbox_id, sandbox_id) ? *found : NULL;
+}
+
 static void id_list_add(struct sync *y, struct id_list *l, struct str id)
 {
 	l->ids = arena_grow(&y->arena, l->ids, l->count, &l->room, sizeof(*l->ids));
@@ -103,6 +124,10 @@ static enum rc fetch_listing(struct sync *y, struct err *e)
 	for (size_t i = 0; i < count; i++)
 		y->listed[i].account = &accounts[i];
 	qsort(y->listed, count, sizeof(*y->listed), compare_listed);
+	y->by_external = arena_alloc(&y->arena, count * sizeof(struct listed *));
+	for (size_t i = 0; i < count; i++)
+		y->by_external[i] = &y->listed[i];
+	qsort(y->by_external, count, sizeof(struct listed *), compare_external);
 	return RC_OK;
 }
 
@@ -111,9 +136,12 @@ static enum rc look_at_sandbox(const struct pass *p, const void *record, void *a
 	struct sync   *y = arg;
 	struct sandbox copy = *(const struct sandbox *)record;
 	struct listed *listed = find_listed(y, copy.sandbox_id);
+	struct listed *other = find_other(y, copy.external_id, copy.sandbox_id);
 
 	(void)p;
 	(void)e;
+	if (other)
+		other->is_other = true;
 	y->free_known += copy.status == SANDBOX_AVAILABLE;
 	if (listed) {
 		listed->is_known = true;
@@ -130,11 +158,15 @@ static enum rc look_at_tombstone(const struct pass *p, const void *record, void 
 	struct sync            *y = arg;
 	const struct tombstone *t = record;
 	struct listed          *listed = find_listed(y, t->sandbox_id);
+	struct listed          *other = find_other(y, t->external_id, t->sandbox_id);
 
 	(void)p;
 	(void)e;
 	if (listed)
 		listed->is_dead = true;
+	if (other)
+		other->is_other = true;
+	listed = listed ? listed : other; /* then it is there still */
 	if (listed && y->started_at - t->removed_at >= STILL_LISTED_SEC && y->undead++ == 0)
 		y->undead_id = str_dup(&y->arena, t->sandbox_id);
 	if (listed && t->missed_since)
@@ -213,6 +245,28 @@ static int compare_names(const void *a, const void *b)
 	return str_cmp((*(const struct csp_account *const *)a)->name, (*(const struct csp_account *const *)b)->name);
 }
 
+static bool is_left_out(const struct listed *l)
+{
+	return l->is_other && !l->is_known && !l->is_dead;
+}
+
+/* The vendor has given them another csp_id. */
+static void warn_of_left_out(const struct sync *y)
+{
+	struct str first = { 0 };
+	size_t     count = 0;
+
+	for (size_t i = 0; i < y->listed_count; i++)
+		if (is_left_out(&y->listed[i]) && count++ == 0)
+			first = y->listed[i].account->sandbox_id;
+	if (count) {
+		struct log_field fields[] = { LOG_NUM("accounts", count), LOG_STR("first", first) };
+
+		log_write(LOG_WARNING, "sync", fields, ARRAY_LEN(fields),
+		          "accounts not added, for they are known under another sandbox id");
+	}
+}
+
 /* New accounts are added in the order of their names: then age order and name order agree, and claims by either
  * touch neighbouring pages of the store. */
 static enum rc add_and_refresh(struct sync *y, struct err *e)
@@ -220,8 +274,10 @@ static enum rc add_and_refresh(struct sync *y, struct err *e)
 	const struct csp_account **todo = arena_alloc(&y->arena, (y->listed_count + 1) * sizeof(struct csp_account *));
 	size_t                     count = 0;
 
+	warn_of_left_out(y);
 	for (size_t i = 0; i < y->listed_count; i++)
-		if (!y->listed[i].is_dead && (!y->listed[i].is_known || y->listed[i].is_due))
+		if (!y->listed[i].is_dead && !is_left_out(&y->listed[i]) &&
+		    (!y->listed[i].is_known || y->listed[i].is_due))
 			todo[count++] = y->listed[i].account;
 	qsort(todo, count, sizeof(*todo), compare_names);
 	for (size_t at = 0; at < count; at += y->group_done) {

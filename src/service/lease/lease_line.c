@@ -145,8 +145,8 @@ enum rc line_expire(struct session *s, void *arg, struct err *e)
 	while (!rc && (seen = session_next(s, &old, &rc, e))) {
 		struct lease l;
 
-		if ((rc = lease_load(s, seen->uuid, &l, e)) || !l.queued_ms)
-			continue;
+		if ((rc = lease_load(s, seen->uuid, &l, e)) || !l.queued_ms || l.queued_ms >= x->before_ms)
+			continue; /* the index was behind: it has left the line, or joined it again */
 		rc = lease_refuse(s, &l, LEASE_ON_DENY, line_actor.name, STR("queue_timeout"), &line_actor, e);
 		x->expired += !rc;
 	}

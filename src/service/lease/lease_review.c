@@ -133,7 +133,7 @@ static enum rc on_failed(struct session *s, const struct account *account, struc
 static enum rc on_lost(struct session *s, const struct account *account, enum lease_event event, struct str comment,
                        struct str actor, struct err *e)
 {
-	struct actor        by = { .name = actor };
+	struct actor        by = { .name = utf8_clip(actor, ACTOR_MAX) };
 	struct lease_ending end = { .event = event, .by = &by };
 	struct lease        l;
 	bool                is_there;

@@ -10,6 +10,8 @@
  *      So a change in between is never overwritten, and a lease that has ended is left alone. [watch_again()]
  *   2. An alert and the mark that it was sent are one commit: each crossing is told once. [act()]
  *   3. A figure never becomes older: one that is complete up to an earlier time than the known one is not used.
+ *   4. The cost of a lease is all of it. Costs can be asked for CLOUD_SPEND_DAYS back; in time before that, the sum of
+ *      the oldest is kept in the lease, and only the rest is asked for. [settle(), make_up()]
  *
  * The pass asks for a page of costs without a transaction, then stores all figures without consequences in one
  * transaction, and each of the others in one of its own.
@@ -26,7 +28,14 @@
 #include "service/lease/leases.h"
 #include "store/store.h"
 
-enum { WATCH_PAGE = 50, DAY_MS = DAY_SEC * 1000 };
+enum {
+	WATCH_PAGE = 50,
+	DAY_MS = DAY_SEC * 1000,
+	/* Costs of so many days are settled up to so many days ago: both far from what changes late, and the first far
+	 * from what can no longer be asked for. */
+	SETTLE_DAYS = 300,
+	SETTLED_DAYS = 200,
+};
 
 static const struct actor monitor = { STR_INIT("monitor"), STR_INIT("") };
 
@@ -94,7 +103,8 @@ struct watched {
 	struct str          uuid;
 	bool                projects, has_cost;
 	enum overrun_action on_projected, on_estimated;
-	struct cloud_spend  spend;   /* if it has_cost */
+	struct cloud_spend  spend; /* if it has_cost; with what is settled */
+	int64_t             settled_until_ms, settled_cost;
 	bool                is_done; /* by the monitor's pass */
 };
 
@@ -119,6 +129,8 @@ static enum rc watch_again(struct session *s, const struct watched *item, struct
 	if (item->has_cost && item->spend.complete_until_ms >= l->cost_at_ms) {
 		w->cost = item->spend.micro_usd;
 		w->cost_at_ms = item->spend.complete_until_ms;
+		l->settled_until_ms = item->settled_until_ms;
+		l->settled_cost = item->settled_cost;
 	}
 	lease_watch(w);
 	return RC_OK;
@@ -158,18 +170,48 @@ struct watch_sums {
 	enum rc rc; /* the first failure */
 };
 
+/* For the passes to come, before it can no longer be asked for; when it fails, the next one tries again. */
+static void settle(struct costs *costs, const struct lease *l, int64_t now_ms, struct watched *item)
+{
+	int64_t            until_ms = now_ms - now_ms % DAY_MS - SETTLED_DAYS * (int64_t)DAY_MS;
+	struct cloud_spend old;
+
+	if (costs->ops->spend(costs, l->account_id, item->settled_until_ms, until_ms, &old, NULL) ||
+	    old.complete_until_ms < until_ms)
+		return;
+	item->settled_cost += old.micro_usd;
+	item->settled_until_ms = until_ms;
+}
+
+/* What was before that day can no longer be had: as much as it must have been, so that the cost does not fall. */
+static void make_up(const struct lease *l, int64_t from_ms, struct watched *item)
+{
+	int64_t before = l->cost - item->spend.micro_usd;
+
+	item->settled_until_ms = from_ms;
+	if (before > item->settled_cost)
+		item->settled_cost = before;
+}
+
 /* From the midnight before its start: costs are known by day. */
 static void ask_cost(const struct pass *p, const struct lease *l, struct watched *item)
 {
 	struct costs *costs = p->leases->cloud.costs;
 	int64_t       now_ms = clock_now(p->clock).ms;
-	int64_t       from_ms = l->start_ms - l->start_ms % DAY_MS;
-	int64_t       oldest_ms = now_ms - ((int64_t)CLOUD_SPEND_DAYS - 1) * DAY_MS;
+	int64_t       oldest_ms = now_ms - now_ms % DAY_MS - ((int64_t)CLOUD_SPEND_DAYS - 1) * DAY_MS, from_ms;
 
-	if (from_ms < oldest_ms)
-		from_ms = oldest_ms;
+	item->settled_cost = l->settled_cost;
+	item->settled_until_ms = l->settled_until_ms ? l->settled_until_ms : l->start_ms - l->start_ms % DAY_MS;
+	from_ms = item->settled_until_ms > oldest_ms ? item->settled_until_ms : oldest_ms;
 	item->has_cost = costs->ops->spend(costs, l->account_id, from_ms, now_ms > from_ms ? now_ms : from_ms,
 	                                   &item->spend, NULL) == RC_OK;
+	if (!item->has_cost)
+		return;
+	if (item->settled_until_ms < from_ms)
+		make_up(l, from_ms, item);
+	item->spend.micro_usd += item->settled_cost;
+	if (now_ms - item->settled_until_ms > SETTLE_DAYS * (int64_t)DAY_MS)
+		settle(costs, l, now_ms, item);
 }
 
 static enum rc store_quiet(struct session *s, void *arg, struct err *e)
@@ -223,6 +265,9 @@ static enum rc visit(const struct pass *p, const struct page *leases, struct are
 	struct watch_sums   *sums = arg;
 	struct watch_page   *page = arena_alloc(a, sizeof(*page));
 	const struct policy *policy = p->leases->policy(p->leases->policy_arg);
+	/* Read now: asking for the costs takes longer than a policy that was replaced stays valid. */
+	enum overrun_action on_projected = overrun_action(policy->on_projected_overrun);
+	enum overrun_action on_estimated = overrun_action(policy->on_estimated_overrun);
 
 	assert(leases->count <= WATCH_PAGE);
 	for (page->count = 0; page->count < leases->count; page->count++) {
@@ -231,8 +276,8 @@ static enum rc visit(const struct pass *p, const struct page *leases, struct are
 
 		*item = (struct watched){ .uuid = l->uuid,
 			                  .projects = p->leases->projects,
-			                  .on_projected = overrun_action(policy->on_projected_overrun),
-			                  .on_estimated = overrun_action(policy->on_estimated_overrun) };
+			                  .on_projected = on_projected,
+			                  .on_estimated = on_estimated };
 		ask_cost(p, l, item);
 		sums->without_cost += !item->has_cost;
 	}

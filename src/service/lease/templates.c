@@ -12,6 +12,8 @@
 #include "service/record/lease_records.h"
 #include "service/lease/leases.h"
 
+enum { NAMED_PAGE = 16 }; /* few have one name */
+
 static enum rc is_missing(struct str uuid, struct err *e)
 {
 	return err_set(e, RC_NOT_FOUND, "there is no lease template %.*s", STR_ARG(uuid));
@@ -31,16 +33,18 @@ enum rc template_load(struct session *s, const struct caller *by, struct str uui
 	return rc || (is_there && !is_hidden(ret, by)) ? rc : is_missing(uuid, e);
 }
 
-/* The oldest one that has it. */
+/* The oldest one that has it, of those that are there for the caller. */
 static enum rc load_by_name(struct session *s, struct template_call *c, struct err *e)
 {
-	struct records all = { .query = query_of(&template_type, TEMPLATE_BY_NAME, value_text(c->uuid), 1) };
-	enum rc        rc;
-	const struct lease_template *first = session_next(s, &all, &rc, e);
+	struct records all = { .query = query_of(&template_type, TEMPLATE_BY_NAME, value_text(c->uuid), NAMED_PAGE) };
+	const struct lease_template *next;
+	enum rc                      rc;
 
-	if (rc || !first || is_hidden(first, &c->by))
+	while ((next = session_next(s, &all, &rc, e)) && is_hidden(next, &c->by))
+		;
+	if (rc || !next)
 		return rc ? rc : is_missing(c->uuid, e);
-	c->template = *first;
+	c->template = *next;
 	return RC_OK;
 }
 

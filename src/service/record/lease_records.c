@@ -66,7 +66,9 @@ enum {
 	X(LEASE_F_TTL_DAYS, INT(lease, ttl_days))                                                     \
 	X(LEASE_F_PROJECTED, INT_OR_NONE(lease, projected_ms))                                        \
 	X(LEASE_F_FROZEN_BY, TEXT_OR_NONE(lease, frozen_by, EMAIL_MAX))                               \
-	X(LEASE_F_COST_STATE, TEXT_OR_NONE(lease, cost_state, COST_STATE_MAX))
+	X(LEASE_F_COST_STATE, TEXT_OR_NONE(lease, cost_state, COST_STATE_MAX))                        \
+	X(LEASE_F_SETTLED_UNTIL, INT_OR_NONE(lease, settled_until_ms))                                \
+	X(LEASE_F_SETTLED_COST, INT_OR_NONE(lease, settled_cost))
 FIELDS(lease, LEASE_FIELDS);
 static const struct record_index lease_indexes[] = {
 	[LEASE_BY_OWNER] = { INDEX("ByOwner", LEASE_F_USER_KEY, LEASE_F_CREATED, 1) },

@@ -230,6 +230,17 @@ static struct unique_index *find_unique_index(struct session *s, const struct re
 	return NULL;
 }
 
+/* Another program has deleted it. */
+static enum rc row_is_gone(struct session *s, const struct record_type *type, struct err *e)
+{
+	struct sqlite_connection *c = s->connection;
+
+	c->is_memory_doubted = true;
+	return err_set(e, RC_UNAVAILABLE,
+	               "a row of %s was deleted by another program; what is known of the file is read again",
+	               type->name);
+}
+
 enum rc sqlite_find_unique(struct session *s, const struct record_type *type, int index, struct value v,
                            struct stored *ret, struct err *e)
 {
@@ -242,7 +253,7 @@ enum rc sqlite_find_unique(struct session *s, const struct record_type *type, in
 		enum rc rc = get_by_seq(s, type, seq, ret, e);
 
 		if (rc)
-			return rc == RC_NOT_FOUND ? err_set(e, RC_INTERNAL, "a unique value without its row") : rc;
+			return rc == RC_NOT_FOUND ? row_is_gone(s, type, e) : rc;
 		if (value_cmp(type->fields[field].kind, v, record_value(type, field, ret->record)) == 0)
 			return RC_OK;
 	}
