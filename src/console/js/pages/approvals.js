@@ -22,7 +22,8 @@ const columns = (templates) => [
 	{ title: "Requested", cell: (l) => ago(l.meta.createdTime) },
 ];
 
-// One reason for all that are chosen: welcome with a yes, needed with a no. Who is alone is chosen already.
+// One reason for all that are chosen: welcome with a yes, needed with a no. Who is alone when the page is opened is chosen already; nobody is later,
+// when a second click or a reason is still meant for somebody else.
 function requests(templates, done) {
 	const reason = h("input", { name: "reason", maxlength: REASON_MAX, autocomplete: "off", placeholder: "optional to approve, required to deny" });
 	const yes = button("Approve", { kind: "primary", run: () => decide("Approve") }), no = button("Deny", { kind: "quiet-danger", run: () => decide("Deny") });
@@ -30,17 +31,23 @@ function requests(templates, done) {
 		fill(yes, count > 1 ? `Approve ${count}` : "Approve");
 		fill(no, count > 1 ? `Deny ${count}` : "Deny");
 	} });
+	let isBusy = false, isFirst = true;
 	async function decide(action) {
+		if (isBusy) return;
+		isBusy = true;
+		await judge(action).finally(() => (isBusy = false));
+	}
+	async function judge(action) {
 		const text = reason.value.trim(), rows = picked.rows();
 		if (action === "Deny" && !text)
 			return showProblems(form, { fields: [{ field: "reason", message: "Give a reason: the requester will see it." }] });
 		if (!rows.length) return toast("Select the requests first.", "bad");
 		let inLine = 0;
-		await each(rows, async (l) => {
+		const count = await each(rows, async (l) => {
 			const now = await api.post(`${leasePath(l.leaseId)}/review`, { action, reason: text || undefined });
 			inLine += now?.queuedSince ? 1 : 0;
-		}, (count) => [action === "Deny" ? "Denied" : "Approved", ": ", count === 1 ? about(rows[0]) : `${count} requests`, ".", inLine ? ` ${inLine} are waiting in line for an account.` : ""].join(""));
-		reason.value = "";
+		}, (n) => [action === "Deny" ? "Denied" : "Approved", ": ", n === 1 ? about(rows[0]) : `${n} requests`, ".", inLine ? ` ${inLine} are waiting in line for an account.` : ""].join(""));
+		if (count) reason.value = "";
 		recount();
 		return done();
 	}
@@ -48,7 +55,8 @@ function requests(templates, done) {
 	const element = card("Requests", { class: "flush requests" }, h("div", { class: "bulk" }, picked.all, form), box);
 	return { element, show(open) {
 		picked.show(open);
-		if (open.length === 1) picked.choose(open);
+		if (isFirst && open.length === 1) picked.choose(open);
+		isFirst = false;
 		fill(box, table([picked.column, ...columns(templates)], open, { caption: "Requests, the oldest first" }));
 	} };
 }
