@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages draw themselves anew while somebody is at them. Nothing of what he does may be lost by that: not a click, nor what he opened or typed.
-import { assert, loaded, shared, test, until } from "./rig.mjs";
+import { assert, gone, loaded, shared, test, until } from "./rig.mjs";
 
 const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "20", LEASEHOLD_SIM_ACCOUNTS: "3" } });
 const main = (page) => page.locator("main");
@@ -84,4 +84,46 @@ test("what is typed while the answer is on its way is searched for too", async (
 	await loaded(page);
 	assert.equal(await field.inputValue(), "sandbox-00001");
 	assert.ok(await field.evaluate((e) => e === document.activeElement), "the field keeps the focus");
+});
+
+// The server is away until the answer is called.
+async function away(page) {
+	const url = (u) => !u.pathname.startsWith("/assets/");
+	await page.route(url, (route) => route.abort("connectionrefused"));
+	await page.evaluate(() => import(document.querySelector("script[type=module]").src.replace("app.js", "api.js")).then((api) => api.get("/v1/admin/stats").catch(() => {})));
+	await page.locator("#banner").getByText("The server cannot be reached").waitFor();
+	return async () => {
+		await page.unroute(url);
+		await page.locator("#banner").waitFor({ state: "hidden" });
+		await loaded(page);
+	};
+}
+
+const unsaved = [
+	["/operations/configuration", "Text of Lease policy", "# in the middle of a sentence", { as: "Admin" }],
+	["/templates/new", "Description", "For the afternoon", { as: "Manager" }],
+	["/sandboxes/class", "Students", "ada@school.example", { as: "Admin" }],
+];
+for (const [path, label, text, options] of unsaved)
+	test(`a server that was away takes nothing that was typed: ${path}`, async (t) => {
+		const page = await world.open(t, { path, allow: [/ERR_CONNECTION_REFUSED/], ...options });
+		await page.getByLabel(label).fill(text);
+		const back = await away(page);
+		await back();
+		assert.equal(await page.getByLabel(label).inputValue(), text);
+		await page.getByRole("link", { name: "Overview" }).click();
+		await page.getByRole("heading", { name: "Overview" }).waitFor();
+		const again = await away(page);
+		await page.evaluate(() => (document.querySelector("main > *").id = "as-it-was"));
+		await again();
+		await gone(page.locator("#as-it-was"), "a page that nothing was typed into is built again");
+	});
+
+test("a form that was changed by a button counts as one that was typed into", async (t) => {
+	const page = await world.open(t, { as: "Manager", path: "/templates/new", allow: [/ERR_CONNECTION_REFUSED/] });
+	await page.getByRole("button", { name: "Add a budget threshold" }).click();
+	await page.getByLabel("When spend reaches ($)").waitFor();
+	const back = await away(page);
+	await back();
+	assert.equal(await page.getByLabel("When spend reaches ($)").count(), 1);
 });

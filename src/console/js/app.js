@@ -2,7 +2,7 @@
 // The shell: who is signed in, which page is shown, what surrounds it. A page is a function of a context; when it is left, everything
 // that it began (streams, timers, calls) ends with its signal.
 import * as api from "./api.js";
-import { fill, h, icon, keepingFocus } from "./dom.js";
+import { fill, h, icon, keepingFocus, touch } from "./dom.js";
 import { pages, rightsOf } from "./pages.js";
 import { denied, empty, failed, loading } from "./parts.js";
 import { signIn } from "./signin.js";
@@ -13,6 +13,7 @@ const banner = document.getElementById("banner"), foot = document.getElementById
 
 let session = null; // who is signed in, with .rights
 let leave = new AbortController();
+let typed = null; // the signal of the last page that something was typed into
 
 // --- the address ---
 
@@ -66,6 +67,7 @@ document.addEventListener("click", (event) => {
 	scrollTo(0, 0);
 });
 addEventListener("popstate", () => show());
+main.addEventListener("input", (event) => event.target.closest(".filters") || (typed = leave.signal));
 
 // --- a page ---
 
@@ -124,7 +126,7 @@ function goOnTyping(name, text) {
 	const now = document.activeElement;
 	if (now.name !== name || !("value" in now)) return;
 	now.value = text;
-	now.dispatchEvent(new Event("input", { bubbles: true }));
+	touch(now);
 }
 
 async function run({ page, params }, mine, keepFocus) {
@@ -256,7 +258,7 @@ async function begin() {
 api.on("down", (isDown) => {
 	banner.hidden = !isDown;
 	fill(banner, isDown ? "The server cannot be reached. What you see may be out of date; this page reconnects by itself." : "");
-	if (!isDown && session) show({ keepFocus: true });
+	if (!isDown && session && typed !== leave.signal) show({ keepFocus: true }); // what was typed would be lost
 });
 
 api.on("expired", () => {
