@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages draw themselves anew while somebody is at them. Nothing of what he does may be lost by that: not a click, nor what he opened or typed.
-import { assert, gone, loaded, shared, test, until } from "./rig.mjs";
+import { assert, gone, loaded, press, shared, test, until } from "./rig.mjs";
 
 const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "20", LEASEHOLD_SIM_ACCOUNTS: "3" } });
 const main = (page) => page.locator("main");
@@ -58,7 +58,9 @@ test("an answer that comes late takes nothing off the page", async (t) => {
 	});
 	await hold(id, "the first");
 	await until(() => held, "the page reads the account again");
-	await hold(id, "the second");
+	await press(page, "Place hold");
+	await page.getByRole("dialog").getByLabel("Reason").fill("the second");
+	await page.getByRole("dialog").getByRole("button", { name: "Hold", exact: true }).click();
 	await page.getByRole("row", { name: /the second/ }).waitFor();
 	const late = page.waitForResponse((r) => r.request() === held);
 	letGo();
@@ -127,3 +129,26 @@ test("a form that was changed by a button counts as one that was typed into", as
 	await back();
 	assert.equal(await page.getByLabel("When spend reaches ($)").count(), 1);
 });
+
+// Timers tick twenty times as fast, and are counted.
+const hurry = (page) => page.addInitScript(() => {
+	const every = window.setInterval;
+	window.ticks = 0;
+	window.setInterval = (run, ms) => every(() => (window.ticks++, run()), ms / 20);
+});
+
+for (const [path, address, wanted] of [["/accounts", /\/api\/accounts\?/, ".tile"], ["/operations/queues", /\/v1\/ops\/queues$/, "tbody tr"]])
+	test(`a page that is slower than its interval shows what it gets, and asks for no more meanwhile: ${path}`, async (t) => {
+		const page = await world.open(t, { as: "Admin", path: "/sandboxes" }), held = [];
+		await loaded(page);
+		await hurry(page);
+		await page.route(address, (route) => new Promise((go) => held.push(go)).then(() => route.continue()));
+		await page.goto(world.url + path);
+		await until(() => held.length === 2, "it is read, and read again");
+		const ticks = () => page.evaluate(() => window.ticks), from = await ticks();
+		await until(async () => (await ticks()) > from + 40, "time goes by");
+		assert.equal(held.length, 2, "the last call has not ended");
+		held[0]();
+		await main(page).locator(wanted).first().waitFor();
+		held[1]();
+	});

@@ -71,8 +71,8 @@ main.addEventListener("input", (event) => event.target.closest(".filters") || (t
 
 // --- a page ---
 
-// What a page gets. signal ends when it is left; every(ms, f) repeats until then, but not while nobody looks; go(href) leads elsewhere;
-// setQuery({...}) changes the address's query and shows the page again; reload() shows it again.
+// What a page gets. signal ends when it is left; every(ms, f) repeats until then, but not while nobody looks, nor before the promise that f answered
+// is kept; go(href) leads elsewhere; setQuery({...}) changes the address's query and shows the page again; reload() shows it again.
 function context(params) {
 	const signal = leave.signal, path = location.pathname, query = currentQuery();
 	return {
@@ -80,7 +80,16 @@ function context(params) {
 		rights: session.rights,
 		title: (text) => (document.title = `${text} – Leasehold`),
 		every(ms, run) {
-			const timer = setInterval(() => document.visibilityState === "visible" && run(), ms);
+			let isRunning = false;
+			const timer = setInterval(async () => {
+				if (isRunning || document.visibilityState !== "visible") return;
+				isRunning = true;
+				try {
+					await run();
+				} finally {
+					isRunning = false;
+				}
+			}, ms);
 			signal.addEventListener("abort", () => clearInterval(timer));
 		},
 		setQuery(changes, options) {

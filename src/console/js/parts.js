@@ -65,7 +65,7 @@ export const denied = (text) =>
 // shown until the new is there, also while the server is away: the banner says so. Answers a function that runs it again.
 // Parts that are kept from one drawing to the next can only be on one: make() then answers a function, called for a drawing that is shown.
 export function loader(element, make) {
-	let turn = 0, isFilled = false;
+	let turn = 0, drawn = 0, isFilled = false;
 	async function run() {
 		const mine = ++turn;
 		if (!element.firstChild) fill(element, loading());
@@ -74,7 +74,9 @@ export function loader(element, make) {
 			const made = await make();
 			await released();
 			const draw = () => fill(element, typeof made === "function" ? made() : made);
-			if (mine === turn && !keepingOpen(element, () => keepingFocus(element, draw))) document.getElementById("main").focus({ preventScroll: true });
+			if (mine < drawn) return; // not what is older than what is shown; what a newer run finds may take long
+			drawn = mine;
+			if (!keepingOpen(element, () => keepingFocus(element, draw))) document.getElementById("main").focus({ preventScroll: true });
 			isFilled = true;
 		} catch (error) {
 			const isKept = error.name === "AbortError" || (isFilled && error.status === 0);

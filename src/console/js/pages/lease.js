@@ -177,7 +177,7 @@ export default async function page(ctx) {
 	ctx.title(`${first.originalLeaseTemplateName} of ${first.userEmail}`);
 	ctx.every(FRESH_MS, async () => {
 		const now = await api.get(path, {}, options).catch(() => null); // whether the server is away is told above the page
-		if (now && JSON.stringify(now) !== JSON.stringify(lease)) again();
+		if (now && JSON.stringify(now) !== JSON.stringify(lease)) return again();
 	});
 	tick(ctx);
 	return place;
