@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the test of a webhook says: never more than is known.
-import { press, shared, test } from "./rig.mjs";
+// What the test of a webhook says: never more than is known; and its secret, which is told once.
+import { press, shared, test, until } from "./rig.mjs";
 
 const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "0", LEASEHOLD_SIM_ACCOUNTS: "0" } });
 
@@ -31,4 +31,29 @@ test("a test that goes from one queue to the next while they are read is not tak
 test("while not all that waits was looked through, it is unknown whether a test has arrived", async (t) => {
 	const page = await testing(t, (queue) => [[], queue === "webhook-out" ? "more" : null]);
 	await told(page, "It is unknown whether the test arrived");
+});
+
+test("a dialog whose call is under way cannot be cancelled: a secret that is told only once would be lost", async (t) => {
+	const page = await world.open(t, { as: "Admin", path: "/operations/webhooks" }), dialog = page.getByRole("dialog");
+	let letGo, isSent = false;
+	const gate = new Promise((done) => (letGo = done));
+	await page.route(/\/v1\/ops\/webhooks$/, async (route) => {
+		if (route.request().method() === "POST") {
+			isSent = true;
+			await gate;
+		}
+		await route.continue();
+	});
+	await press(page, "New webhook");
+	await dialog.getByLabel("URL").fill("http://127.0.0.1:9/");
+	await dialog.getByRole("button", { name: "Create" }).click();
+	await until(() => isSent, "it is being made");
+	for (let i = 0; i < 3; i++) await page.keyboard.press("Escape");
+	await dialog.getByRole("button", { name: "Cancel" }).click();
+	letGo();
+	await dialog.getByText("Save its secret now").waitFor();
+	for (let i = 0; i < 3; i++) await page.keyboard.press("Escape");
+	await until(() => dialog.locator(".secret code").isVisible(), "the secret is there until it was saved");
+	await dialog.getByRole("button", { name: "I have saved it" }).click();
+	await dialog.waitFor({ state: "detached" });
 });

@@ -214,7 +214,8 @@ export function showProblems(form, error) {
 }
 
 // A dialog with a form. fields: elements. run(FormData) is called when it is confirmed; its failure is shown inside and the dialog stays.
-// Answers what run answered, or undefined when it was cancelled. canCancel: false for what is only to be read, once. Focus is held inside and goes back to where it was.
+// Answers what run answered, or undefined when it was cancelled; it cannot be while run is under way, whose answer may be told only once. canCancel: false
+// for what is only to be read, once. Focus is held inside and goes back to where it was.
 export function ask({ title, text, fields = [], label = "Save", danger, run, wide, canCancel = true }) {
 	const heading = newId("dialog"), trouble = h("p", { class: "problem", role: "alert" });
 	const go = h("button", { type: "submit", class: `button ${danger ? "danger" : "primary"}` }, label);
@@ -227,6 +228,7 @@ export function ask({ title, text, fields = [], label = "Save", danger, run, wid
 	const before = document.activeElement;
 	return new Promise((resolve) => {
 		let answer;
+		const mayStop = () => canCancel && !go.disabled;
 		form.addEventListener("submit", async (event) => {
 			event.preventDefault();
 			if (go.disabled) return;
@@ -241,9 +243,10 @@ export function ask({ title, text, fields = [], label = "Save", danger, run, wid
 			}
 			go.disabled = false;
 		});
-		stop.addEventListener("click", () => dialog.close());
-		dialog.addEventListener("cancel", (event) => canCancel || event.preventDefault());
+		stop.addEventListener("click", () => mayStop() && dialog.close());
+		dialog.addEventListener("cancel", (event) => mayStop() || event.preventDefault());
 		dialog.addEventListener("close", () => {
+			if (answer === undefined && !mayStop()) return dialog.showModal(); // browsers do not ask at a second Escape
 			dialog.remove();
 			focusAgain(before);
 			resolve(answer);
