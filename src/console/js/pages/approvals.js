@@ -2,13 +2,13 @@
 // What waits for a manager: requests to approve or deny, and below them those that are approved and wait in line for an account.
 import * as api from "../api.js";
 import { fill, h } from "../dom.js";
-import { ago } from "../format.js";
+import { ago, number } from "../format.js";
 import { button, card, confirm, empty, field, heading, showProblems, table, toast } from "../parts.js";
 import { each, picker } from "../pick.js";
 import { recount } from "../waiting.js";
 import { budget, countdown, hours, isInLine, leaseHref, leasePath, tick } from "./lease-parts.js";
 
-const MOST = 200, SHOWN_IN_LINE = 25, REASON_MAX = 1000, FRESH_MS = 5000;
+const MOST = 200, MOST_IN_LINE = 2000, SHOWN_IN_LINE = 25, REASON_MAX = 1000, FRESH_MS = 5000;
 
 const about = (l) => `${l.originalLeaseTemplateName} for ${l.userEmail}`;
 
@@ -73,27 +73,29 @@ const lineColumns = (done) => [
 	}).then((did) => did && done()) }) },
 ];
 
+// The first of the line, and how many are in it.
 async function inLine(signal) {
-	const { items } = await api.page("/api/leases", "result", { status: "InLine", pageSize: MOST }, { signal });
+	const { items, next } = await api.upTo(MOST_IN_LINE, "/api/leases", "result", { status: "InLine", pageSize: MOST_IN_LINE }, { signal });
 	const first = items.sort((a, b) => (a.queuedSince < b.queuedSince ? -1 : 1)).slice(0, SHOWN_IN_LINE);
 	const whole = await Promise.all(first.map((l) => api.get(leasePath(l.leaseId), {}, { signal })));
-	return whole.filter(isInLine).sort((a, b) => (a.queuePosition ?? 0) - (b.queuePosition ?? 0));
+	const shown = whole.filter(isInLine).sort((a, b) => (a.queuePosition ?? 0) - (b.queuePosition ?? 0));
+	return { shown, said: items.length > first.length ? `${number(shown.length)} of ${number(items.length)}${next ? " or more" : ""}` : number(shown.length) };
 }
 
 export default async function page(ctx) {
 	const options = { signal: ctx.signal };
 	const templates = await api.all("/api/leaseTemplates", "result", {}, 500, options);
 	const waiting = h("div", { class: "stack" }), line = h("div"), list = requests(templates, again);
-	let seen = "", queued = [];
-	const showLine = () => queued.length > 0 && card("Approved, waiting in line for an account", { class: "flush", more: `${queued.length}` },
+	let seen = "", queued = [], said = "";
+	const showLine = () => queued.length > 0 && card("Approved, waiting in line for an account", { class: "flush", more: said },
 		table(lineColumns(again), queued, { caption: "Waiting in line" }));
 
 	// Drawn again only when something changed: whoever types a reason goes on typing.
 	async function load() {
 		const { items, next } = await api.page("/api/leases", "result", { status: "PendingApproval", pageSize: MOST }, options);
 		const open = items.reverse();
-		queued = await inLine(ctx.signal);
-		const now = JSON.stringify([open.map((l) => l.uuid), queued.map((l) => [l.uuid, l.queuePosition])]);
+		({ shown: queued, said } = await inLine(ctx.signal));
+		const now = JSON.stringify([open.map((l) => l.uuid), queued.map((l) => [l.uuid, l.queuePosition]), said]);
 		if (now === seen) return;
 		seen = now;
 		list.show(open);
