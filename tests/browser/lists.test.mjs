@@ -84,3 +84,18 @@ test("the line says how many are in it", async (t) => {
 	await page.goto(`${world.url}/approvals`);
 	await page.getByRole("region", { name: "Approved, waiting in line" }).getByText("25 of 30").waitFor();
 });
+
+test("money, counts and durations are sorted by what they are, not by how they are written", async (t) => {
+	const page = await world.open(t, { as: "Manager" });
+	const rows = [["a", 1200, 12], ["b", 40, 72], ["c", null, null], ["d", 999.5, 0.5], ["e", 12000, 100]];
+	await changed(page, /\/api\/leaseTemplates\?/, (body) => ({ ...body, data: { nextPageIdentifier: null,
+		result: rows.map(([name, maxSpend, leaseDurationInHours]) => ({ ...body.data.result[0], uuid: name, name, maxSpend, leaseDurationInHours })) } }));
+	await page.goto(`${world.url}/templates`);
+	const names = () => main(page).locator("tbody td.lead").allTextContents().then((all) => all.join(""));
+	for (const [column, up] of [["Budget", "bdaec"], ["Duration", "dabec"]]) {
+		await main(page).getByRole("button", { name: column, exact: true }).click();
+		await same(names, up, `${column}, the smallest first`);
+		await main(page).getByRole("button", { name: column, exact: true }).click();
+		await same(names, [...up].reverse().join(""), `${column}, the largest first`);
+	}
+});

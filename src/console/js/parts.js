@@ -96,8 +96,8 @@ const sorting = new Map();
 const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
 function byCell(at, isDown) {
-	const key = (row) => row.cells[at].querySelector("time")?.dateTime || row.cells[at].querySelector("[aria-valuenow]")?.ariaValueNow || row.cells[at].textContent;
-	return (a, b) => (isDown ? -1 : 1) * collator.compare(key(a), key(b));
+	const amount = (row) => row.cells[at].dataset.by, key = (row) => row.cells[at].querySelector("time")?.dateTime || row.cells[at].querySelector("[aria-valuenow]")?.ariaValueNow || row.cells[at].textContent;
+	return (a, b) => (isDown ? -1 : 1) * (amount(a) === undefined ? collator.compare(key(a), key(b)) : amount(a) - amount(b) || 0);
 }
 
 function sortBy(table, caption, at, title) {
@@ -108,7 +108,8 @@ function sortBy(table, caption, at, title) {
 }
 
 // A table with a caption can be sorted by its columns; this sorts what is shown, not the pages after it.
-// columns: { title, cell(row), num, class, hidden } (hidden: the title is for screen readers only). On a phone each row becomes
+// columns: { title, cell(row), by(row), num, class, hidden } (by: the number that it is sorted by, where the text says another order: money, counts,
+// durations; hidden: the title is for screen readers only). On a phone each row becomes
 // a block with the titles beside the values, without those that have none; lead: the column that heads it.
 export function table(columns, rows, { caption, none: nothing, id } = {}) {
 	if (!rows.length) return nothing ?? empty("Nothing to show");
@@ -116,10 +117,10 @@ export function table(columns, rows, { caption, none: nothing, id } = {}) {
 	const head = columns.map((c, i) => h("th", { scope: "col", class: c.num && "num", "aria-sort": sorted?.title === c.title && (sorted.isDown ? "descending" : "ascending") },
 		c.hidden ? h("span", { class: "unseen" }, c.title)
 			: canSort ? h("button", { type: "button", class: "sort", title: `Sort by ${c.title}`, on: { click: (e) => sortBy(e.currentTarget.closest("table"), caption, i, c.title) } }, c.title) : c.title));
-	const cell = (c, content) => h("td", {
+	const cell = (c, row, content = c.cell(row)) => h("td", {
 		class: [c.num && "num", c.class, c.lead && "lead", (content ?? "") === "" && "blank"].filter(Boolean).join(" ") || null,
-		data: { title: c.hidden ? "" : c.title } }, (content ?? "") === "" ? none() : Array.isArray(content) ? h("div", {}, content) : content);
-	const body = rows.map((row) => h("tr", {}, columns.map((c) => cell(c, c.cell(row)))));
+		data: { title: c.hidden ? "" : c.title, ...(c.by && { by: c.by(row) ?? -Infinity }) } }, (content ?? "") === "" ? none() : Array.isArray(content) ? h("div", {}, content) : content);
+	const body = rows.map((row) => h("tr", {}, columns.map((c) => cell(c, row))));
 	const at = sorted ? columns.findIndex((c) => c.title === sorted.title) : -1;
 	if (at >= 0) body.sort(byCell(at, sorted.isDown));
 	return h("div", { class: "table-box", id },

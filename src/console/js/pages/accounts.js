@@ -48,7 +48,7 @@ const columns = [
 	{ title: "Id", cell: (a) => copyable(a.awsAccountId) },
 	{ title: "Phase", cell: (a) => phaseBadge(phaseOf(a)) },
 	{ title: "Now", cell: waitsFor },
-	{ title: "Open holds", num: true, cell: (a) => number(a.openHolds ?? 0) },
+	{ title: "Open holds", by: (a) => a.openHolds ?? 0, num: true, cell: (a) => number(a.openHolds ?? 0) },
 	{ title: "Last cleaned", cell: (a) => a.lastCleanedTime && ago(a.lastCleanedTime) },
 ];
 

@@ -15,8 +15,8 @@ const about = (l) => `${l.originalLeaseTemplateName} for ${l.userEmail}`;
 const columns = (templates) => [
 	{ title: "Who", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.userEmail) },
 	{ title: "Wants", cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.originalLeaseTemplateName) },
-	{ title: "Budget", cell: (l) => budget(l.maxSpend) },
-	{ title: "Duration", cell: (l) => hours(l.leaseDurationInHours) },
+	{ title: "Budget", by: (l) => l.maxSpend ?? Infinity, cell: (l) => budget(l.maxSpend) },
+	{ title: "Duration", by: (l) => l.leaseDurationInHours ?? Infinity, cell: (l) => hours(l.leaseDurationInHours) },
 	{ title: "Cost group", cell: (l) => l.costReportGroup ?? templates.find((t) => t.uuid === l.originalLeaseTemplateUuid)?.costReportGroup },
 	{ title: "For", class: "text-cell", cell: (l) => l.comments },
 	{ title: "Requested", cell: (l) => ago(l.meta.createdTime) },
@@ -62,7 +62,7 @@ function requests(templates, done) {
 }
 
 const lineColumns = (done) => [
-	{ title: "Place", cell: (l) => l.queuePosition },
+	{ title: "Place", by: (l) => l.queuePosition, cell: (l) => l.queuePosition },
 	{ title: "Who", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.userEmail) },
 	{ title: "Template", cell: (l) => l.originalLeaseTemplateName },
 	{ title: "Waiting since", cell: (l) => ago(l.queuedSince) },

@@ -16,7 +16,7 @@ const columns = (ctx) => [
 	ctx.rights.approve && { title: "Owner", cell: (l) => l.userEmail },
 	{ title: "Status", cell: leaseBadge },
 	{ title: "Account", cell: (l) => l.awsAccountId && copyable(l.awsAccountId) },
-	{ title: "Spend", class: "wide-cell", cell: (l) => (isPending(l) || isInLine(l) || isDenied(l) ? undefined : spendMeter(l)) },
+	{ title: "Spend", by: (l) => l.totalCostAccrued, class: "wide-cell", cell: (l) => (isPending(l) || isInLine(l) || isDenied(l) ? undefined : spendMeter(l)) },
 	{ title: "Ends", cell: (l) => (isOpen(l) ? l.expirationDate && ago(l.expirationDate) : l.endDate && ago(l.endDate)) },
 	{ title: "Requested", cell: (l) => ago(l.meta.createdTime) },
 ].filter(Boolean);

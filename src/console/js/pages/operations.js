@@ -53,8 +53,8 @@ const nodeColumns = [
 	{ title: "State", cell: (n) => (n.silent ? badge("silent", { text: "Silent", kind: "bad" }) : badge("ok", { text: "Healthy" })) },
 	{ title: "Started", cell: (n) => ago(n.started_at) },
 	{ title: "Last heartbeat", cell: (n) => ago(n.beat_at) },
-	{ title: "Slowest transaction", num: true, cell: (n) => millis(n.slowest_ms) },
-	{ title: "Failed commits", num: true, cell: (n) => number(n.failed_commits) },
+	{ title: "Slowest transaction", by: (n) => n.slowest_ms, num: true, cell: (n) => millis(n.slowest_ms) },
+	{ title: "Failed commits", by: (n) => n.failed_commits, num: true, cell: (n) => number(n.failed_commits) },
 ];
 
 async function read(signal) {
