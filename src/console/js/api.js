@@ -259,7 +259,8 @@ export async function whoami() {
 		return { email: user.email, name: user.displayName || user.email, roles: user.roles, isOperator: false, until: exp ?? null };
 	}
 	const response = await send("GET", "/v1/admin/stats");
-	if (!response.ok) return null;
+	if (response.status === 401 || response.status === 403) return null;
+	if (!response.ok) await refuse(response); // that says nothing about the token
 	return { email: "", name: "Operator", roles: [], isOperator: true, until: null };
 }
 

@@ -4,7 +4,7 @@
 import * as api from "./api.js";
 import { fill, h, icon, keepingFocus, touch } from "./dom.js";
 import { pages, rightsOf } from "./pages.js";
-import { denied, empty, failed, loading } from "./parts.js";
+import { clear, denied, empty, failed, loading } from "./parts.js";
 import { signIn } from "./signin.js";
 import { recount, stopCounting, waitingCount } from "./waiting.js";
 
@@ -248,6 +248,7 @@ function showSignIn(message) {
 function signOut() {
 	api.setToken("");
 	session = null;
+	clear();
 	history.replaceState(null, "", "/");
 	show();
 }
@@ -275,6 +276,7 @@ api.on("expired", () => {
 	leave.abort();
 	leave = new AbortController(); // what the page that was left still has to say is not shown any more
 	session = null;
+	clear();
 	api.setToken("");
 	showSignIn("Your session has expired. Sign in again to continue where you were.");
 });

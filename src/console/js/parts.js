@@ -236,7 +236,9 @@ export function ask({ title, text, fields = [], label = "Save", danger, run, wid
 			go.disabled = true;
 			trouble.textContent = showProblems(form, null);
 			try {
-				answer = (await run?.(new FormData(form))) ?? true;
+				const got = (await run?.(new FormData(form))) ?? true;
+				if (!dialog.isConnected) return;
+				answer = got;
 				dialog.close();
 			} catch (error) {
 				trouble.textContent = showProblems(form, error);
@@ -272,11 +274,11 @@ export function confirm({ title, text, label, danger, reason, run, done }) {
 }
 
 const TOAST_MS = 6000;
+const toasts = document.getElementById("toasts");
+const measure = () => document.documentElement.style.setProperty("--toasts", `${toasts.offsetHeight}px`); // what sticks to the top sticks below them
 
 // Says what has happened, also to screen readers.
 export function toast(text, kind = "good") {
-	const box = document.getElementById("toasts");
-	const measure = () => document.documentElement.style.setProperty("--toasts", `${box.offsetHeight}px`); // what sticks to the top sticks below them
 	const remove = () => {
 		element.remove();
 		measure();
@@ -284,10 +286,17 @@ export function toast(text, kind = "good") {
 	const close = h("button", { type: "button", class: "plain", "aria-label": "Close this message" }, icon("close"));
 	const element = h("div", { class: `toast ${kind}` }, h("span", {}, text), close);
 	close.addEventListener("click", remove);
-	box.append(element);
-	if (box.children.length > 4) box.firstChild.remove();
+	toasts.append(element);
+	if (toasts.children.length > 4) toasts.firstChild.remove();
 	measure();
 	if (kind !== "bad") setTimeout(remove, TOAST_MS);
+}
+
+// Takes away what is above the page: who has left may have left a secret there. A dialog that was taken away answers nobody.
+export function clear() {
+	for (const dialog of document.querySelectorAll("dialog")) dialog.remove();
+	fill(toasts);
+	measure();
 }
 
 // A text that is copied by a click: ids and commands. href: where the text leads.
