@@ -153,3 +153,43 @@ test("a server that is away is told, and the page goes on when it is back", asyn
 	await page.getByText("No matching sandboxes").waitFor();
 	await page.locator("#banner").waitFor({ state: "hidden" });
 });
+
+for (const status of [429, 503])
+	test(`an operator's token that cannot be looked at now is kept: ${status}`, async (t) => {
+		const page = await world.open(t, { as: "operator", path: "/sandboxes", allow: [new RegExp(`status of ${status}`)] }), stats = /\/v1\/admin\/stats$/;
+		await page.getByRole("heading", { name: "Sandboxes", level: 1 }).waitFor();
+		await page.route(stats, (route) => route.fulfill({ status, json: { error: { code: "UNAVAILABLE", message: "the server is busy" } } }));
+		await page.reload();
+		await page.getByText("the server is busy").waitFor();
+		await page.unroute(stats);
+		await page.getByRole("button", { name: "Try again" }).click();
+		await page.getByRole("heading", { name: "Sandboxes", level: 1 }).waitFor();
+	});
+
+// A dialog with a secret that was just made, and a message above the page.
+async function withSecret(t, name) {
+	const page = await world.open(t, { as: "Admin", path: "/operations/service-accounts", allow: [/status of 401/] }), dialog = page.getByRole("dialog");
+	await page.evaluate(() => (navigator.clipboard.writeText = async () => {}));
+	await page.getByRole("button", { name: "New service account" }).first().click();
+	await dialog.getByLabel("Name").fill(name);
+	await dialog.getByRole("button", { name: "Create" }).click();
+	await dialog.locator(".secret").getByRole("button").click();
+	await page.locator(".toast").waitFor();
+	return page;
+}
+
+test("who was signed out by the server leaves no secret on the screen", async (t) => {
+	const page = await withSecret(t, "left-open");
+	await page.route("**/v1/ops/**", (route) => route.fulfill({ status: 401, json: { error: { code: "UNAUTHORIZED", message: "the token is not known here" } } }));
+	await page.evaluate(() => import(document.querySelector("script[type=module]").src.replace("app.js", "api.js")).then((api) => api.get("/v1/ops/jobs").catch(() => {})));
+	await page.getByText("Your session has expired").waitFor();
+	assert.deepEqual([await page.getByRole("dialog").count(), await page.locator(".toast").count()], [0, 0]);
+});
+
+test("who signs out leaves no message of before", async (t) => {
+	const page = await withSecret(t, "said-before");
+	await page.getByRole("dialog").getByRole("button", { name: "I have saved it" }).click();
+	await page.getByRole("button", { name: "Sign out" }).click();
+	await page.getByRole("heading", { name: "Sign in to Leasehold" }).waitFor();
+	assert.equal(await page.locator(".toast").count(), 0);
+});

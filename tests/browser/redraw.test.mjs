@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages draw themselves anew while somebody is at them. Nothing of what he does may be lost by that: not a click, nor what he opened or typed.
-import { assert, loaded, shared, test, until } from "./rig.mjs";
+import { assert, gone, loaded, press, shared, test, until } from "./rig.mjs";
 
 const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "20", LEASEHOLD_SIM_ACCOUNTS: "3" } });
 const main = (page) => page.locator("main");
@@ -58,7 +58,9 @@ test("an answer that comes late takes nothing off the page", async (t) => {
 	});
 	await hold(id, "the first");
 	await until(() => held, "the page reads the account again");
-	await hold(id, "the second");
+	await press(page, "Place hold");
+	await page.getByRole("dialog").getByLabel("Reason").fill("the second");
+	await page.getByRole("dialog").getByRole("button", { name: "Hold", exact: true }).click();
 	await page.getByRole("row", { name: /the second/ }).waitFor();
 	const late = page.waitForResponse((r) => r.request() === held);
 	letGo();
@@ -85,3 +87,68 @@ test("what is typed while the answer is on its way is searched for too", async (
 	assert.equal(await field.inputValue(), "sandbox-00001");
 	assert.ok(await field.evaluate((e) => e === document.activeElement), "the field keeps the focus");
 });
+
+// The server is away until the answer is called.
+async function away(page) {
+	const url = (u) => !u.pathname.startsWith("/assets/");
+	await page.route(url, (route) => route.abort("connectionrefused"));
+	await page.evaluate(() => import(document.querySelector("script[type=module]").src.replace("app.js", "api.js")).then((api) => api.get("/v1/admin/stats").catch(() => {})));
+	await page.locator("#banner").getByText("The server cannot be reached").waitFor();
+	return async () => {
+		await page.unroute(url);
+		await page.locator("#banner").waitFor({ state: "hidden" });
+		await loaded(page);
+	};
+}
+
+const unsaved = [
+	["/operations/configuration", "Text of Lease policy", "# in the middle of a sentence", { as: "Admin" }],
+	["/templates/new", "Description", "For the afternoon", { as: "Manager" }],
+	["/sandboxes/class", "Students", "ada@school.example", { as: "Admin" }],
+];
+for (const [path, label, text, options] of unsaved)
+	test(`a server that was away takes nothing that was typed: ${path}`, async (t) => {
+		const page = await world.open(t, { path, allow: [/ERR_CONNECTION_REFUSED/], ...options });
+		await page.getByLabel(label).fill(text);
+		const back = await away(page);
+		await back();
+		assert.equal(await page.getByLabel(label).inputValue(), text);
+		await page.getByRole("link", { name: "Overview" }).click();
+		await page.getByRole("heading", { name: "Overview" }).waitFor();
+		const again = await away(page);
+		await page.evaluate(() => (document.querySelector("main > *").id = "as-it-was"));
+		await again();
+		await gone(page.locator("#as-it-was"), "a page that nothing was typed into is built again");
+	});
+
+test("a form that was changed by a button counts as one that was typed into", async (t) => {
+	const page = await world.open(t, { as: "Manager", path: "/templates/new", allow: [/ERR_CONNECTION_REFUSED/] });
+	await page.getByRole("button", { name: "Add a budget threshold" }).click();
+	await page.getByLabel("When spend reaches ($)").waitFor();
+	const back = await away(page);
+	await back();
+	assert.equal(await page.getByLabel("When spend reaches ($)").count(), 1);
+});
+
+// Timers tick twenty times as fast, and are counted.
+const hurry = (page) => page.addInitScript(() => {
+	const every = window.setInterval;
+	window.ticks = 0;
+	window.setInterval = (run, ms) => every(() => (window.ticks++, run()), ms / 20);
+});
+
+for (const [path, address, wanted] of [["/accounts", /\/api\/accounts\?/, ".tile"], ["/operations/queues", /\/v1\/ops\/queues$/, "tbody tr"]])
+	test(`a page that is slower than its interval shows what it gets, and asks for no more meanwhile: ${path}`, async (t) => {
+		const page = await world.open(t, { as: "Admin", path: "/sandboxes" }), held = [];
+		await loaded(page);
+		await hurry(page);
+		await page.route(address, (route) => new Promise((go) => held.push(go)).then(() => route.continue()));
+		await page.goto(world.url + path);
+		await until(() => held.length === 2, "it is read, and read again");
+		const ticks = () => page.evaluate(() => window.ticks), from = await ticks();
+		await until(async () => (await ticks()) > from + 40, "time goes by");
+		assert.equal(held.length, 2, "the last call has not ended");
+		held[0]();
+		await main(page).locator(wanted).first().waitFor();
+		held[1]();
+	});

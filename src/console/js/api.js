@@ -150,17 +150,20 @@ export async function page(path, key, { cursor, ...query } = {}, options) {
 	return { items: data[key], next: data.cursor ?? null };
 }
 
-// All pages, up to most records.
-export async function all(path, key, query = {}, most = 2000, options) {
+// The pages of a list until there are most records, as one: next is null when these are all.
+export async function upTo(most, path, key, query, options) {
 	const items = [];
-	let cursor;
+	let next = null;
 	do {
-		const got = await page(path, key, { ...query, cursor }, options);
+		const got = await page(path, key, { ...query, cursor: next ?? undefined }, options);
 		items.push(...got.items);
-		cursor = got.next;
-	} while (cursor && items.length < most);
-	return items;
+		next = got.next;
+	} while (next && items.length < most);
+	return { items, next };
 }
+
+// All of a list, where what is beyond most records does not matter.
+export const all = async (path, key, query = {}, most = 2000, options) => (await upTo(most, path, key, query, options)).items;
 
 // An answer that is a text of its own: a table for spreadsheets.
 export async function text(path, query, options) {
@@ -256,7 +259,8 @@ export async function whoami() {
 		return { email: user.email, name: user.displayName || user.email, roles: user.roles, isOperator: false, until: exp ?? null };
 	}
 	const response = await send("GET", "/v1/admin/stats");
-	if (!response.ok) return null;
+	if (response.status === 401 || response.status === 403) return null;
+	if (!response.ok) await refuse(response); // that says nothing about the token
 	return { email: "", name: "Operator", roles: [], isOperator: true, until: null };
 }
 

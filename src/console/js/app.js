@@ -2,9 +2,9 @@
 // The shell: who is signed in, which page is shown, what surrounds it. A page is a function of a context; when it is left, everything
 // that it began (streams, timers, calls) ends with its signal.
 import * as api from "./api.js";
-import { fill, h, icon, keepingFocus } from "./dom.js";
+import { fill, h, icon, keepingFocus, touch } from "./dom.js";
 import { pages, rightsOf } from "./pages.js";
-import { denied, empty, failed, loading } from "./parts.js";
+import { clear, denied, empty, failed, loading } from "./parts.js";
 import { signIn } from "./signin.js";
 import { recount, stopCounting, waitingCount } from "./waiting.js";
 
@@ -13,6 +13,7 @@ const banner = document.getElementById("banner"), foot = document.getElementById
 
 let session = null; // who is signed in, with .rights
 let leave = new AbortController();
+let typed = null; // the signal of the last page that something was typed into
 
 // --- the address ---
 
@@ -66,11 +67,12 @@ document.addEventListener("click", (event) => {
 	scrollTo(0, 0);
 });
 addEventListener("popstate", () => show());
+main.addEventListener("input", (event) => event.target.closest(".filters") || (typed = leave.signal));
 
 // --- a page ---
 
-// What a page gets. signal ends when it is left; every(ms, f) repeats until then, but not while nobody looks; go(href) leads elsewhere;
-// setQuery({...}) changes the address's query and shows the page again; reload() shows it again.
+// What a page gets. signal ends when it is left; every(ms, f) repeats until then, but not while nobody looks, nor before the promise that f answered
+// is kept; go(href) leads elsewhere; setQuery({...}) changes the address's query and shows the page again; reload() shows it again.
 function context(params) {
 	const signal = leave.signal, path = location.pathname, query = currentQuery();
 	return {
@@ -78,7 +80,16 @@ function context(params) {
 		rights: session.rights,
 		title: (text) => (document.title = `${text} – Leasehold`),
 		every(ms, run) {
-			const timer = setInterval(() => document.visibilityState === "visible" && run(), ms);
+			let isRunning = false;
+			const timer = setInterval(async () => {
+				if (isRunning || document.visibilityState !== "visible") return;
+				isRunning = true;
+				try {
+					await run();
+				} finally {
+					isRunning = false;
+				}
+			}, ms);
 			signal.addEventListener("abort", () => clearInterval(timer));
 		},
 		setQuery(changes, options) {
@@ -124,7 +135,7 @@ function goOnTyping(name, text) {
 	const now = document.activeElement;
 	if (now.name !== name || !("value" in now)) return;
 	now.value = text;
-	now.dispatchEvent(new Event("input", { bubbles: true }));
+	touch(now);
 }
 
 async function run({ page, params }, mine, keepFocus) {
@@ -237,6 +248,7 @@ function showSignIn(message) {
 function signOut() {
 	api.setToken("");
 	session = null;
+	clear();
 	history.replaceState(null, "", "/");
 	show();
 }
@@ -256,7 +268,7 @@ async function begin() {
 api.on("down", (isDown) => {
 	banner.hidden = !isDown;
 	fill(banner, isDown ? "The server cannot be reached. What you see may be out of date; this page reconnects by itself." : "");
-	if (!isDown && session) show({ keepFocus: true });
+	if (!isDown && session && typed !== leave.signal) show({ keepFocus: true }); // what was typed would be lost
 });
 
 api.on("expired", () => {
@@ -264,6 +276,7 @@ api.on("expired", () => {
 	leave.abort();
 	leave = new AbortController(); // what the page that was left still has to say is not shown any more
 	session = null;
+	clear();
 	api.setToken("");
 	showSignIn("Your session has expired. Sign in again to continue where you were.");
 });

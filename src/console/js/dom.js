@@ -39,6 +39,9 @@ export function svg(name, props, ...children) {
 	return add(element, children);
 }
 
+// A form that a script has changed counts as one that was typed into: see app.js.
+export const touch = (element) => element.dispatchEvent(new Event("input", { bubbles: true }));
+
 // Put these children in place of what is there.
 export function fill(element, ...children) {
 	element.replaceChildren();

@@ -64,7 +64,7 @@ export function explainPanel(kind, id, ctx, { title = "Explain", isOpen = true }
 	ctx.every(FRESH_MS, async () => {
 		if (place.contains(document.activeElement)) return;
 		const got = await ask(kind, id, ctx).catch(() => null); // a server that is away is told above the page
-		if (got && JSON.stringify(got) !== said) again();
+		if (got && JSON.stringify(got) !== said) return again();
 	});
 	return panel;
 }

@@ -65,7 +65,7 @@ export const denied = (text) =>
 // shown until the new is there, also while the server is away: the banner says so. Answers a function that runs it again.
 // Parts that are kept from one drawing to the next can only be on one: make() then answers a function, called for a drawing that is shown.
 export function loader(element, make) {
-	let turn = 0, isFilled = false;
+	let turn = 0, drawn = 0, isFilled = false;
 	async function run() {
 		const mine = ++turn;
 		if (!element.firstChild) fill(element, loading());
@@ -74,7 +74,9 @@ export function loader(element, make) {
 			const made = await make();
 			await released();
 			const draw = () => fill(element, typeof made === "function" ? made() : made);
-			if (mine === turn && !keepingOpen(element, () => keepingFocus(element, draw))) document.getElementById("main").focus({ preventScroll: true });
+			if (mine < drawn) return; // not what is older than what is shown; what a newer run finds may take long
+			drawn = mine;
+			if (!keepingOpen(element, () => keepingFocus(element, draw))) document.getElementById("main").focus({ preventScroll: true });
 			isFilled = true;
 		} catch (error) {
 			const isKept = error.name === "AbortError" || (isFilled && error.status === 0);
@@ -94,8 +96,8 @@ const sorting = new Map();
 const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
 function byCell(at, isDown) {
-	const key = (row) => row.cells[at].querySelector("time")?.dateTime || row.cells[at].querySelector("[aria-valuenow]")?.ariaValueNow || row.cells[at].textContent;
-	return (a, b) => (isDown ? -1 : 1) * collator.compare(key(a), key(b));
+	const amount = (row) => row.cells[at].dataset.by, key = (row) => row.cells[at].querySelector("time")?.dateTime || row.cells[at].querySelector("[aria-valuenow]")?.ariaValueNow || row.cells[at].textContent;
+	return (a, b) => (isDown ? -1 : 1) * (amount(a) === undefined ? collator.compare(key(a), key(b)) : amount(a) - amount(b) || 0);
 }
 
 function sortBy(table, caption, at, title) {
@@ -106,7 +108,8 @@ function sortBy(table, caption, at, title) {
 }
 
 // A table with a caption can be sorted by its columns; this sorts what is shown, not the pages after it.
-// columns: { title, cell(row), num, class, hidden } (hidden: the title is for screen readers only). On a phone each row becomes
+// columns: { title, cell(row), by(row), num, class, hidden } (by: the number that it is sorted by, where the text says another order: money, counts,
+// durations; hidden: the title is for screen readers only). On a phone each row becomes
 // a block with the titles beside the values, without those that have none; lead: the column that heads it.
 export function table(columns, rows, { caption, none: nothing, id } = {}) {
 	if (!rows.length) return nothing ?? empty("Nothing to show");
@@ -114,10 +117,10 @@ export function table(columns, rows, { caption, none: nothing, id } = {}) {
 	const head = columns.map((c, i) => h("th", { scope: "col", class: c.num && "num", "aria-sort": sorted?.title === c.title && (sorted.isDown ? "descending" : "ascending") },
 		c.hidden ? h("span", { class: "unseen" }, c.title)
 			: canSort ? h("button", { type: "button", class: "sort", title: `Sort by ${c.title}`, on: { click: (e) => sortBy(e.currentTarget.closest("table"), caption, i, c.title) } }, c.title) : c.title));
-	const cell = (c, content) => h("td", {
+	const cell = (c, row, content = c.cell(row)) => h("td", {
 		class: [c.num && "num", c.class, c.lead && "lead", (content ?? "") === "" && "blank"].filter(Boolean).join(" ") || null,
-		data: { title: c.hidden ? "" : c.title } }, (content ?? "") === "" ? none() : Array.isArray(content) ? h("div", {}, content) : content);
-	const body = rows.map((row) => h("tr", {}, columns.map((c) => cell(c, c.cell(row)))));
+		data: { title: c.hidden ? "" : c.title, ...(c.by && { by: c.by(row) ?? -Infinity }) } }, (content ?? "") === "" ? none() : Array.isArray(content) ? h("div", {}, content) : content);
+	const body = rows.map((row) => h("tr", {}, columns.map((c) => cell(c, row))));
 	const at = sorted ? columns.findIndex((c) => c.title === sorted.title) : -1;
 	if (at >= 0) body.sort(byCell(at, sorted.isDown));
 	return h("div", { class: "table-box", id },
@@ -212,7 +215,8 @@ export function showProblems(form, error) {
 }
 
 // A dialog with a form. fields: elements. run(FormData) is called when it is confirmed; its failure is shown inside and the dialog stays.
-// Answers what run answered, or undefined when it was cancelled. canCancel: false for what is only to be read, once. Focus is held inside and goes back to where it was.
+// Answers what run answered, or undefined when it was cancelled; it cannot be while run is under way, whose answer may be told only once. canCancel: false
+// for what is only to be read, once. Focus is held inside and goes back to where it was.
 export function ask({ title, text, fields = [], label = "Save", danger, run, wide, canCancel = true }) {
 	const heading = newId("dialog"), trouble = h("p", { class: "problem", role: "alert" });
 	const go = h("button", { type: "submit", class: `button ${danger ? "danger" : "primary"}` }, label);
@@ -225,13 +229,16 @@ export function ask({ title, text, fields = [], label = "Save", danger, run, wid
 	const before = document.activeElement;
 	return new Promise((resolve) => {
 		let answer;
+		const mayStop = () => canCancel && !go.disabled;
 		form.addEventListener("submit", async (event) => {
 			event.preventDefault();
 			if (go.disabled) return;
 			go.disabled = true;
 			trouble.textContent = showProblems(form, null);
 			try {
-				answer = (await run?.(new FormData(form))) ?? true;
+				const got = (await run?.(new FormData(form))) ?? true;
+				if (!dialog.isConnected) return;
+				answer = got;
 				dialog.close();
 			} catch (error) {
 				trouble.textContent = showProblems(form, error);
@@ -239,9 +246,10 @@ export function ask({ title, text, fields = [], label = "Save", danger, run, wid
 			}
 			go.disabled = false;
 		});
-		stop.addEventListener("click", () => dialog.close());
-		dialog.addEventListener("cancel", (event) => canCancel || event.preventDefault());
+		stop.addEventListener("click", () => mayStop() && dialog.close());
+		dialog.addEventListener("cancel", (event) => mayStop() || event.preventDefault());
 		dialog.addEventListener("close", () => {
+			if (answer === undefined && !mayStop()) return dialog.showModal(); // browsers do not ask at a second Escape
 			dialog.remove();
 			focusAgain(before);
 			resolve(answer);
@@ -266,11 +274,11 @@ export function confirm({ title, text, label, danger, reason, run, done }) {
 }
 
 const TOAST_MS = 6000;
+const toasts = document.getElementById("toasts");
+const measure = () => document.documentElement.style.setProperty("--toasts", `${toasts.offsetHeight}px`); // what sticks to the top sticks below them
 
 // Says what has happened, also to screen readers.
 export function toast(text, kind = "good") {
-	const box = document.getElementById("toasts");
-	const measure = () => document.documentElement.style.setProperty("--toasts", `${box.offsetHeight}px`); // what sticks to the top sticks below them
 	const remove = () => {
 		element.remove();
 		measure();
@@ -278,10 +286,17 @@ export function toast(text, kind = "good") {
 	const close = h("button", { type: "button", class: "plain", "aria-label": "Close this message" }, icon("close"));
 	const element = h("div", { class: `toast ${kind}` }, h("span", {}, text), close);
 	close.addEventListener("click", remove);
-	box.append(element);
-	if (box.children.length > 4) box.firstChild.remove();
+	toasts.append(element);
+	if (toasts.children.length > 4) toasts.firstChild.remove();
 	measure();
 	if (kind !== "bad") setTimeout(remove, TOAST_MS);
+}
+
+// Takes away what is above the page: who has left may have left a secret there. A dialog that was taken away answers nobody.
+export function clear() {
+	for (const dialog of document.querySelectorAll("dialog")) dialog.remove();
+	fill(toasts);
+	measure();
 }
 
 // A text that is copied by a click: ids and commands. href: where the text leads.

@@ -121,7 +121,7 @@ export default async function page(ctx) {
 	});
 	ctx.every(FRESH_MS, async () => {
 		const now = await read().catch(() => null); // whether the server is away is told above the page
-		if (now && JSON.stringify([now[0], now[1].items]) !== seen) again();
+		if (now && JSON.stringify([now[0], now[1].items]) !== seen) return again();
 	});
 	tick(ctx);
 	return place;

@@ -61,10 +61,9 @@ const isToday = (event) => new Date(event.time).toDateString() === new Date(api.
 // --- as it happens ---
 
 function tail(ctx, list, first, note) {
-	const seen = new Set(first.map((e) => e.id)), { type, subject, actor } = ctx.query;
+	const { type, subject, actor } = ctx.query, isThere = (event) => [...list.children].some((row) => row.dataset.event === event.id); // a stream that comes back may repeat
 	api.follow("/v1/ops/events/stream", { type, subject, last_event_id: first[0]?.id }, (event) => {
-		if (seen.has(event.id) || (actor && event.actor !== actor) || !isShown(ctx)(event)) return;
-		seen.add(event.id);
+		if (isThere(event) || (actor && event.actor !== actor) || !isShown(ctx)(event)) return;
 		list.querySelector(".state")?.remove();
 		list.prepend(row(event, ctx.rights, true));
 		while (list.children.length > MOST) list.lastChild.remove();

@@ -12,21 +12,30 @@ const keyOf = (l) => `${l.timestamp} ${l.taskId} ${l.message}`;
 
 // path: the instance's. The element stays the same while the page around it is drawn again.
 export function logsPanel(ctx, path) {
-	const place = h("div"), seen = new Set();
+	const place = h("div");
 	let lines = [], older = null;
 	const read = (nextToken) => api.get(`${path}/logs`, { limit: LINES, nextToken }, { signal: ctx.signal });
 
-	function take(found, isOlder) {
-		const fresh = found.filter((l) => !seen.has(keyOf(l)));
-		for (const l of fresh) seen.add(keyOf(l));
-		lines = isOlder ? [...fresh, ...lines] : [...lines, ...fresh];
-		return fresh.length > 0;
+	function fresh(found) {
+		const seen = new Set(lines.map(keyOf));
+		return found.filter((l) => !seen.has(keyOf(l)));
+	}
+	function takeOlder(got) {
+		const found = fresh(got.logs);
+		lines = [...found, ...lines];
+		older = found.length ? got.nextToken : null;
+	}
+	// The newest lines. Where none of them is known there may be others in between: what was read before is left to "Older lines".
+	function takeNewest(got) {
+		const found = fresh(got.logs);
+		if (found.length === got.logs.length && (found.length || !lines.length)) [lines, older] = [found, got.nextToken];
+		else lines = [...lines, ...found].slice(-MOST);
+		return found.length > 0;
 	}
 	function draw() {
 		if (!lines.length) return empty("No log lines yet", "Tasks write here what they do: requests, warnings, errors.");
 		const more = older && lines.length < MOST && button("Older lines", { size: "small", run: async () => {
-			const got = await read(older);
-			older = take(got.logs, true) ? got.nextToken : null;
+			takeOlder(await read(older));
 			fill(place, draw());
 		} });
 		return [more, h("div", { class: "log", tabindex: 0, role: "region", "aria-label": "Log lines" }, h("ol", {}, lines.map(line)))];
@@ -36,16 +45,14 @@ export function logsPanel(ctx, path) {
 	panel.addEventListener("toggle", () => {
 		if (!panel.open) return;
 		run ??= loader(place, async () => {
-			const got = await read();
-			if (!lines.length) older = got.nextToken;
-			take(got.logs, false);
+			takeNewest(await read());
 			return draw();
 		});
 	});
 	ctx.every(FRESH_MS, async () => {
 		if (!panel.open || !run || document.querySelector("dialog[open]")) return;
 		const got = await read().catch(() => null); // a server that is away is told above the page
-		if (got && take(got.logs, false)) fill(place, draw());
+		if (got && takeNewest(got)) fill(place, draw());
 	});
 	return panel;
 }

@@ -82,7 +82,7 @@ const archivesCard = (i, backups, again) => card("Archives", {}, table([
 	{ title: "Created", lead: true, cell: (b) => time(b.createdAt) },
 	{ title: "Why", cell: (b) => archiveKinds[b.kind] ?? words(b.kind) },
 	{ title: "State", cell: (b) => badge(b.state, { kind: archiveColours[b.state] }) },
-	{ title: "Size", num: true, cell: (b) => megabytes(b.bytes) },
+	{ title: "Size", by: (b) => b.bytes, num: true, cell: (b) => megabytes(b.bytes) },
 	{ title: "Kept until", cell: (b) => b.keptUntil && time(b.keptUntil) },
 	{ title: "Actions", hidden: true, cell: (b) => restoreButton(i, b, again) || undefined },
 ], backups, { caption: "Archives", none: empty("No archives yet", "One is made when you back it up, before a restore, and before removal.") }));

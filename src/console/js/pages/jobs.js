@@ -56,7 +56,7 @@ const columns = (again) => [
 	{ title: "Job", lead: true, cell: (j) => [j.name, h("span", { class: "sub-line" }, jobs[j.name])] },
 	{ title: "State", cell: state },
 	{ title: "Last run", cell: lastRun },
-	{ title: "Every", class: "nowrap", cell: (j) => duration(j.interval_sec) },
+	{ title: "Every", by: (j) => j.interval_sec, class: "nowrap", cell: (j) => duration(j.interval_sec) },
 	{ title: "Next run", cell: (j) => (j.paused ? "when resumed" : j.next_run_at && due(j.next_run_at)) },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (j) => h("span", { class: "row" }, runButton(j, again), pauseButton(j, again)) },
 ];

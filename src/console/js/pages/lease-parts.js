@@ -2,7 +2,7 @@
 // What the pages of leases, templates and accounts share: how a lease is named and linked, its bars with their thresholds, the editor of
 // thresholds, and countdowns.
 import { now } from "../api.js";
-import { fill, h, part } from "../dom.js";
+import { fill, h, part, touch } from "../dom.js";
 import { bothTimes, duration, money, toDate } from "../format.js";
 import { badge, button, facts, field, meter, select } from "../parts.js";
 
@@ -150,6 +150,7 @@ export function thresholdsEditor(name, list = []) {
 		if (rows.children.length === MOST) throw new Error(`At most ${MOST} thresholds.`);
 		rows.append(row({}));
 		renumber();
+		touch(rows);
 		rows.lastChild.querySelector("input").focus();
 	} });
 
@@ -161,6 +162,7 @@ export function thresholdsEditor(name, list = []) {
 				const next = element.nextSibling ?? element.previousSibling;
 				element.remove();
 				renumber();
+				touch(rows);
 				(next?.querySelector("input") ?? more).focus();
 			} }));
 		return element;

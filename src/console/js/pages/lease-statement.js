@@ -40,6 +40,6 @@ export async function statementCard(ctx, lease, path) {
 		]),
 		statement.days.length > 0 && plot(daily(statement), { label: "Spend by day", format: money, when: day, none: "All of it was spent on one day." }),
 		statement.rows.length > 0 && table([
-			{ title: "Service", lead: true, cell: (r) => r.service }, { title: "Cost", num: true, cell: (r) => money(r.usd) },
+			{ title: "Service", lead: true, cell: (r) => r.service }, { title: "Cost", by: (r) => r.usd, num: true, cell: (r) => money(r.usd) },
 		], statement.rows, { caption: "Cost by service" }));
 }

@@ -4,23 +4,33 @@ import * as api from "../api.js";
 import { h, part } from "../dom.js";
 import { timeline } from "../events.js";
 import { explainPanel } from "../explain.js";
-import { ago, money, time, words } from "../format.js";
+import { ago, money, number, time, words } from "../format.js";
 import { button, card, confirm, copyable, facts, heading, loader } from "../parts.js";
 import { budget, countdown, hours, isDenied, isEnded, isInLine, isOpen, isPending, isRunning, isWithdrawn, isWorthTelling, leaseBadge, leaseIdOf, leasePath, spendBar, tick, timeBar } from "./lease-parts.js";
 import { changeLease, extendRow } from "./lease-change.js";
 import { spendChart } from "./lease-spend.js";
 import { statementCard } from "./lease-statement.js";
 
-const EVENTS = 100, FRESH_MS = 3000;
+const EVENTS = 100, SEARCHED = 2000, FRESH_MS = 3000;
 const isUuid = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
 
-// Events and accounts name a lease by its uuid alone; its owner, who is a part of the API's id, is in its events.
+// Events and accounts name a lease by its uuid alone; its owner, who is a part of the API's id, is in its events. Who does not see these looks through
+// the leases.
 async function idOf(ctx, text) {
 	if (!isUuid(text)) return text;
+	if (!ctx.rights.operations) return idAmongAll(ctx, text);
 	const { events } = await api.get("/v1/ops/events", { subject: `lease/${text}`, limit: 20 }, { signal: ctx.signal });
 	const owner = events.map((e) => e.detail.userEmail ?? e.detail.leaseId?.userEmail).find(Boolean);
 	if (!owner) throw new api.ApiError(404, `Lease ${text} is no longer on record.`);
 	return leaseIdOf(owner, text);
+}
+
+async function idAmongAll(ctx, uuid) {
+	const userEmail = ctx.rights.approve ? undefined : ctx.session.email;
+	const { items, next } = await api.upTo(SEARCHED, "/api/leases", "result", { userEmail, pageSize: SEARCHED }, { signal: ctx.signal });
+	const found = items.find((l) => l.uuid === uuid);
+	if (!found) throw new api.ApiError(404, next ? `Lease ${uuid} is not among the newest ${number(SEARCHED)}.` : `Lease ${uuid} is no longer on record.`);
+	return found.leaseId;
 }
 
 const isOwner = (ctx, l) => l.userEmail.toLowerCase() === ctx.session.email.toLowerCase();
@@ -177,7 +187,7 @@ export default async function page(ctx) {
 	ctx.title(`${first.originalLeaseTemplateName} of ${first.userEmail}`);
 	ctx.every(FRESH_MS, async () => {
 		const now = await api.get(path, {}, options).catch(() => null); // whether the server is away is told above the page
-		if (now && JSON.stringify(now) !== JSON.stringify(lease)) again();
+		if (now && JSON.stringify(now) !== JSON.stringify(lease)) return again();
 	});
 	tick(ctx);
 	return place;

@@ -3,12 +3,12 @@
 // we filter here, among the newest that match the rest.
 import * as api from "../api.js";
 import { h } from "../dom.js";
-import { ago } from "../format.js";
+import { ago, number } from "../format.js";
 import { button, card, confirm, copyable, empty, field, heading, loader, pager, select, table } from "../parts.js";
 import { each, picker } from "../pick.js";
 import { isDenied, isInLine, isOpen, isPending, isRunning, leaseBadge, leaseHref, leasePath, spendMeter, statuses } from "./lease-parts.js";
 
-const PAGE = 50, SEARCHED = 2000, FRESH_MS = 10000;
+const PAGE = 50, SEARCHED = 2000, FOUND = 200, FRESH_MS = 10000;
 const isEmail = (text) => /^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(text ?? "");
 
 const columns = (ctx) => [
@@ -16,7 +16,7 @@ const columns = (ctx) => [
 	ctx.rights.approve && { title: "Owner", cell: (l) => l.userEmail },
 	{ title: "Status", cell: leaseBadge },
 	{ title: "Account", cell: (l) => l.awsAccountId && copyable(l.awsAccountId) },
-	{ title: "Spend", class: "wide-cell", cell: (l) => (isPending(l) || isInLine(l) || isDenied(l) ? undefined : spendMeter(l)) },
+	{ title: "Spend", by: (l) => l.totalCostAccrued, class: "wide-cell", cell: (l) => (isPending(l) || isInLine(l) || isDenied(l) ? undefined : spendMeter(l)) },
 	{ title: "Ends", cell: (l) => (isOpen(l) ? l.expirationDate && ago(l.expirationDate) : l.endDate && ago(l.endDate)) },
 	{ title: "Requested", cell: (l) => ago(l.meta.createdTime) },
 ].filter(Boolean);
@@ -27,12 +27,11 @@ async function find(ctx) {
 	const userEmail = ctx.rights.approve ? (isEmail(owner) ? owner : undefined) : ctx.session.email;
 	const hasPart = ctx.rights.approve && owner && !userEmail;
 	if (!template && !hasPart) return api.page("/api/leases", "result", { status, userEmail, pageSize: PAGE, cursor }, options);
-	const all = await api.all("/api/leases", "result", { status, userEmail, pageSize: SEARCHED }, SEARCHED, options);
-	return {
-		items: all.filter((l) => (!template || l.originalLeaseTemplateUuid === template) &&
-			(!hasPart || l.userEmail.toLowerCase().includes(owner.toLowerCase()))).slice(0, PAGE * 4),
-		next: null,
-	};
+	const all = await api.upTo(SEARCHED, "/api/leases", "result", { status, userEmail, pageSize: SEARCHED }, options);
+	const found = all.items.filter((l) => (!template || l.originalLeaseTemplateUuid === template) &&
+			(!hasPart || l.userEmail.toLowerCase().includes(owner.toLowerCase())));
+	const said = [found.length > FOUND && `These are the first ${number(FOUND)}.`, all.next && `Only the newest ${number(all.items.length)} leases were searched.`].filter(Boolean).join(" ");
+	return { items: found.slice(0, FOUND), next: null, said };
 }
 
 function filters(ctx, templates) {
@@ -87,7 +86,8 @@ export default async function page(ctx) {
 		const found = await find(ctx);
 		return () => (many && many.show(found.items), [
 			card(ctx.rights.approve ? (isFiltered(ctx) ? "Matching leases" : "All leases") : "My leases", { class: "flush" }, many && many.bar, table([many && many.column, ...columns(ctx)].filter(Boolean), found.items, { caption: "Leases, newest first", none: nothing(ctx) })),
-			found.items.length > 0 && pager({ cursor: ctx.query.cursor, next: found.next, count: found.items.length, what: found.items.length === 1 ? "lease" : "leases",
+			found.said && h("p", { class: "dim" }, found.said),
+			(found.items.length > 0 || found.next || ctx.query.cursor) && pager({ cursor: ctx.query.cursor, next: found.next, count: found.items.length, what: found.items.length === 1 ? "lease" : "leases",
 				href: (cursor) => ctx.hrefWith({ cursor }) }),
 		]);
 	});

@@ -48,7 +48,7 @@ export function live(ctx, read, draw, ms = FRESH_MS) {
 		const got = await read().catch(() => null); // a server that is away is told above the page
 		if (!got || (JSON.stringify(got) === seen && isRead(place))) return;
 		next = got;
-		again();
+		return again();
 	});
 	return { place, again };
 }

@@ -4,7 +4,7 @@ import * as api from "../api.js";
 import { h } from "../dom.js";
 import { ago, duration, millis, number } from "../format.js";
 import { badge, card, figure, table } from "../parts.js";
-import { count, live, opsHeading } from "./operations-parts.js";
+import { count, live, noun, opsHeading } from "./operations-parts.js";
 import { progress, sagaBadge, sagaHref, sagaTitle } from "./sagas-parts.js";
 
 const SHOWN = 8;
@@ -12,15 +12,15 @@ const SHOWN = 8;
 const need = (kind, what, text, href) => ({ kind, what, text, href });
 
 // In the order in which a person should look at it.
-function needs({ alarms, parked, queues, jobs, holds }) {
+function needs({ alarms, parked, parkedCount, queues, jobs, holds, hasMoreHolds }) {
 	const raised = alarms.filter((a) => a.state === "raised"), dead = queues.filter((q) => q.dead > 0), byHand = holds.filter((x) => !x.due_at && !x.locks);
 	return [
 		raised.length && need("bad", count(raised.length, "alarm"), raised[0].evidence, "/operations/alarms"),
-		parked.length && need("bad", count(parked.length, "parked saga"), parked[0].reason ?? parked[0].last_error, "/operations/sagas"),
+		parked.length && need("bad", count(Math.max(parkedCount, parked.length), "parked saga"), parked[0].reason ?? parked[0].last_error, "/operations/sagas"),
 		dead.length && need("bad", count(dead.reduce((s, q) => s + q.dead, 0), "dead letter"), `in ${dead.map((q) => q.name).join(", ")}: not delivered; replay or drop them`, "/operations/dead-letters"),
 		...jobs.filter((j) => j.last_error && !j.running).map((j) => need("warn", `Job ${j.name} failed`, j.last_error, "/operations/jobs")),
 		...jobs.filter((j) => j.paused).map((j) => need("warn", `Job ${j.name} is paused`, "It does not run until someone resumes it.", "/operations/jobs")),
-		byHand.length && need("warn", count(byHand.length, "hold"), "with no end: someone has to release them", "/operations/holds"),
+		byHand.length && need("warn", `${number(byHand.length)}${hasMoreHolds ? " or more" : ""} ${noun(byHand.length, "hold")}`, "with no end: someone has to release them", "/operations/holds"),
 	].filter(Boolean);
 }
 
@@ -29,11 +29,11 @@ function needsCard(list) {
 	return card("Needs attention", {}, h("ul", { class: "needs" }, list.map((n) => h("li", {}, h("a", { href: n.href }, badge(n.kind, { text: n.what, kind: n.kind })), h("span", {}, n.text)))));
 }
 
-function figures({ queues, nodes, running, jobs }) {
+function figures({ queues, nodes, runningCount, jobs }) {
 	const waiting = queues.reduce((s, q) => s + q.lanes, 0), failing = queues.reduce((s, q) => s + q.failing, 0), dead = queues.reduce((s, q) => s + q.dead, 0);
 	const oldest = Math.max(0, ...queues.map((q) => q.oldest_age_sec ?? 0)), silent = nodes.filter((n) => n.silent).length;
 	return h("div", { class: "figures" },
-		figure("Running sagas", number(running.length), { sub: running.length ? "see below" : "none", href: "/operations/sagas" }),
+		figure("Running sagas", number(runningCount), { sub: runningCount ? "see below" : "none", href: "/operations/sagas" }),
 		figure("Waiting deliveries", number(waiting), { sub: waiting ? `oldest for ${duration(oldest)}` : "none", href: "/operations/queues" }),
 		figure("Failing deliveries", number(failing), { sub: failing ? "being retried" : "none", kind: failing ? "warn" : "", href: "/operations/queues" }),
 		figure("Dead letters", number(dead), { sub: dead ? "given up" : "none", kind: dead ? "bad" : "", href: "/operations/dead-letters" }),
@@ -53,15 +53,19 @@ const nodeColumns = [
 	{ title: "State", cell: (n) => (n.silent ? badge("silent", { text: "Silent", kind: "bad" }) : badge("ok", { text: "Healthy" })) },
 	{ title: "Started", cell: (n) => ago(n.started_at) },
 	{ title: "Last heartbeat", cell: (n) => ago(n.beat_at) },
-	{ title: "Slowest transaction", num: true, cell: (n) => millis(n.slowest_ms) },
-	{ title: "Failed commits", num: true, cell: (n) => number(n.failed_commits) },
+	{ title: "Slowest transaction", by: (n) => n.slowest_ms, num: true, cell: (n) => millis(n.slowest_ms) },
+	{ title: "Failed commits", by: (n) => n.failed_commits, num: true, cell: (n) => number(n.failed_commits) },
 ];
 
 async function read(signal) {
 	const get = (path, query) => api.get(`/v1/ops/${path}`, query, { signal });
-	const [alarms, parked, running, undoing, queues, jobs, nodes, holds] = await Promise.all([get("alarms"), get("sagas", { state: "parked", limit: SHOWN }),
-		get("sagas", { state: "running", limit: SHOWN }), get("sagas", { state: "undoing", limit: SHOWN }), get("queues"), get("jobs"), get("nodes"), get("holds", { limit: 50 })]);
-	return { alarms: alarms.alarms, parked: parked.sagas, running: [...undoing.sagas, ...running.sagas], queues: queues.queues, jobs: jobs.jobs, nodes: nodes.nodes, holds: holds.holds };
+	const [alarms, parked, running, undoing, queues, jobs, nodes, holds, { kernel }] = await Promise.all([get("alarms"), get("sagas", { state: "parked", limit: SHOWN }),
+		get("sagas", { state: "running", limit: SHOWN }), get("sagas", { state: "undoing", limit: SHOWN }), get("queues"), get("jobs"), get("nodes"), get("holds", { limit: 50 }), get("overview")]);
+	return {
+		alarms: alarms.alarms, parked: parked.sagas, parkedCount: kernel.sagas_parked, running: [...undoing.sagas, ...running.sagas], runningCount: kernel.sagas_running,
+		queues: queues.queues, jobs: jobs.jobs, nodes: nodes.nodes, holds: holds.holds,
+		hasMoreHolds: !!holds.cursor && !holds.holds.at(-1).due_at, // those without an end come first
+	};
 }
 
 export default async function page(ctx) {

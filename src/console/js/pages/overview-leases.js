@@ -17,7 +17,7 @@ const columns = [
 	{ title: "Template", lead: true, cell: (l) => h("a", { href: leaseHref(l.leaseId) }, l.originalLeaseTemplateName) },
 	{ title: "Status", cell: leaseBadge },
 	{ title: "Account", cell: (l) => l.awsAccountId && h("code", {}, l.awsAccountId) },
-	{ title: "Spend", cell: (l) => l.awsAccountId && spend(l) },
+	{ title: "Spend", by: (l) => l.totalCostAccrued, cell: (l) => l.awsAccountId && spend(l) },
 	{ title: "Ends", cell: (l) => l.expirationDate && ago(l.expirationDate) },
 ];
 

@@ -17,11 +17,11 @@ function state(q) {
 const columns = [
 	{ title: "Queue", lead: true, cell: (q) => [h("a", { href: `/operations/queues/${part(q.name)}` }, queueName(q.name)), h("span", { class: "sub-line" }, `${q.name}: ${queueDoes(q.name)}`)] },
 	{ title: "State", cell: state },
-	{ title: "Waiting", num: true, cell: (q) => number(q.lanes) },
-	{ title: "Oldest", num: true, cell: (q) => (q.oldest_age_sec === null ? null : duration(q.oldest_age_sec)) },
-	{ title: "Failing", num: true, cell: (q) => number(q.failing) },
-	{ title: "Dead letters", num: true, cell: (q) => (q.dead ? h("a", { href: `/operations/dead-letters?queue=${encodeURIComponent(q.name)}` }, number(q.dead)) : number(0)) },
-	{ title: "Tries", num: true, cell: (q) => (q.tries >= WITHOUT_END ? "no limit" : number(q.tries)) },
+	{ title: "Waiting", by: (q) => q.lanes, num: true, cell: (q) => number(q.lanes) },
+	{ title: "Oldest", by: (q) => q.oldest_age_sec, num: true, cell: (q) => (q.oldest_age_sec === null ? null : duration(q.oldest_age_sec)) },
+	{ title: "Failing", by: (q) => q.failing, num: true, cell: (q) => number(q.failing) },
+	{ title: "Dead letters", by: (q) => q.dead, num: true, cell: (q) => (q.dead ? h("a", { href: `/operations/dead-letters?queue=${encodeURIComponent(q.name)}` }, number(q.dead)) : number(0)) },
+	{ title: "Tries", by: (q) => q.tries, num: true, cell: (q) => (q.tries >= WITHOUT_END ? "no limit" : number(q.tries)) },
 ];
 
 export default async function page(ctx) {

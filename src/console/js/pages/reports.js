@@ -50,13 +50,13 @@ function summed(leases, by) {
 }
 
 const amounts = (isNow) => [
-	{ title: "Cost", num: true, cell: (r) => money(r.cost) },
-	isNow && { title: "By month's end", num: true, cell: (r) => money(r.projected) },
+	{ title: "Cost", by: (r) => r.cost, num: true, cell: (r) => money(r.cost) },
+	isNow && { title: "By month's end", by: (r) => r.projected, num: true, cell: (r) => money(r.projected) },
 ];
 
 const sumColumns = (ctx, by, isNow) => [
 	{ title: kinds.find(([name]) => name === by)[1], lead: true, cell: (r) => h("a", { href: ctx.hrefWith({ by: "lease", of: by, name: r.name }) }, r.name) },
-	{ title: "Leases", num: true, cell: (r) => r.count }, ...amounts(isNow),
+	{ title: "Leases", by: (r) => r.count, num: true, cell: (r) => r.count }, ...amounts(isNow),
 ].filter(Boolean);
 
 const leaseColumns = (isNow) => [

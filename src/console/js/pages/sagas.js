@@ -25,7 +25,7 @@ const endedColumns = (ctx) => [
 	{ title: "About", cell: (s) => subjectLink(s.subject, ctx.rights) },
 	{ title: "Outcome", cell: (s) => sagaBadge(s.state) },
 	{ title: "When", cell: (s) => ago(s.ended_at) },
-	{ title: "Took", cell: (s) => s.ended_at && s.started_at ? duration(s.ended_at - s.started_at) : null },
+	{ title: "Took", by: (s) => (s.ended_at && s.started_at ? s.ended_at - s.started_at : null), cell: (s) => s.ended_at && s.started_at ? duration(s.ended_at - s.started_at) : null },
 	{ title: "Reason", class: "text-cell", cell: (s) => s.reason },
 ];
 

@@ -15,9 +15,9 @@ const columns = [
 	{ title: "Description", class: "text-cell", cell: (t) => t.description },
 	{ title: "Visible to", cell: (t) => (t.visibility === "PRIVATE" ? "managers only" : "everyone") },
 	{ title: "Approval", cell: (t) => (t.requiresApproval ? "by a manager" : "automatic") },
-	{ title: "Budget", num: true, cell: (t) => budget(t.maxSpend) },
-	{ title: "Duration", num: true, cell: (t) => hours(t.leaseDurationInHours) },
-	{ title: "Thresholds", num: true, cell: (t) => number(count(t)) },
+	{ title: "Budget", by: (t) => t.maxSpend ?? Infinity, num: true, cell: (t) => budget(t.maxSpend) },
+	{ title: "Duration", by: (t) => t.leaseDurationInHours ?? Infinity, num: true, cell: (t) => hours(t.leaseDurationInHours) },
+	{ title: "Thresholds", by: count, num: true, cell: (t) => number(count(t)) },
 	{ title: "Cost group", cell: (t) => t.costReportGroup },
 ];
 

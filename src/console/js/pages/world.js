@@ -49,10 +49,10 @@ function asRule(f) {
 const ruleColumns = (world, again) => [
 	{ title: "What", lead: true, cell: (f) => [whatHappens(f.fault), h("span", { class: "sub-line" }, f.fault)] },
 	{ title: "Call", cell: (f) => (f.resource ? `${f.call} of ${f.resource}` : f.call) },
-	{ title: "How often", cell: (f) => (f.per_mille === 1000 ? "always" : percent(f.per_mille / 1000)) },
-	{ title: "Times left", num: true, cell: (f) => (f.count ? number(f.count) : "no limit") },
+	{ title: "How often", by: (f) => f.per_mille, cell: (f) => (f.per_mille === 1000 ? "always" : percent(f.per_mille / 1000)) },
+	{ title: "Times left", by: (f) => f.count || Infinity, num: true, cell: (f) => (f.count ? number(f.count) : "no limit") },
 	{ title: "Ends", cell: (f) => (f.until ? due(f.until) : "when switched off") },
-	{ title: "Slower by", cell: (f) => f.latency_ms && `${number(f.latency_ms)} ms` },
+	{ title: "Slower by", by: (f) => f.latency_ms, cell: (f) => f.latency_ms && `${number(f.latency_ms)} ms` },
 	{ title: "Actions", hidden: true, cell: (f) => button("Switch off", { size: "small", title: `Switch off ${f.fault} of ${f.call}`, run: async () => {
 		await put(world.faults.filter((other) => other !== f).map(asRule));
 		toast("Switched off.");
@@ -93,14 +93,15 @@ function scenesCard(world, again) {
 		} })))));
 }
 
+const notClean = (ou) => ou.accounts.filter((a) => a.dirty > 0).length;
 const sum = (figures) => Object.values(figures).reduce((a, b) => a + b, 0);
 
 function worldCard(world) {
 	return card("The simulated cloud", { more: `${number(sum(world.calls))} calls, ${number(sum(world.refused))} refused, ${number(sum(world.injected))} failed on purpose` },
 		table([
 			{ title: "OU", lead: true, cell: (ou) => ou.name },
-			{ title: "Accounts", num: true, cell: (ou) => number(ou.count) },
-			{ title: "Not clean", num: true, cell: (ou) => number(ou.accounts.filter((a) => a.dirty > 0).length) },
+			{ title: "Accounts", by: (ou) => ou.count, num: true, cell: (ou) => number(ou.count) },
+			{ title: "Not clean", by: notClean, num: true, cell: (ou) => number(notClean(ou)) },
 			{ title: "Accounts in it", cell: (ou) => ou.accounts.slice(0, 6).map((a) => a.name).join(", ") + (ou.count > 6 ? ", …" : "") },
 		], world.ous, { caption: "Organisational units" }));
 }
