@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists that are longer than what is read of them, and what is found by its id alone: nothing is told as all that is not.
-import { assert, people, same, shared, test } from "./rig.mjs";
+import { assert, people, same, shared, shot, test } from "./rig.mjs";
 
 const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "0", LEASEHOLD_SIM_ACCOUNTS: "4", LEASEHOLD_SIM_ENTRY_ACCOUNTS: "2" } });
 
@@ -64,6 +64,7 @@ test("leases that are found are told as the first, and as found among the newest
 	await changed(page, /\/api\/leases\?/, (body) => ({ ...body, data: { result: many(one, 2000), nextPageIdentifier: "more" } }));
 	await page.goto(`${world.url}/leases?template=${one.originalLeaseTemplateUuid}`);
 	await page.getByText("These are the first 200. Only the newest 2,000 leases were searched.").waitFor();
+	await shot(page, "leases-cut");
 	await page.getByLabel("Search everything").fill("nobody has this");
 	await page.keyboard.press("Enter");
 	await page.getByText("Nothing matches").waitFor();
@@ -74,6 +75,7 @@ test("an empty page of leases leads to the next one", async (t) => {
 	const page = await world.open(t, { as: "Manager" });
 	await changed(page, /\/api\/leases\?/, (body) => ({ ...body, data: { result: [], nextPageIdentifier: "more" } }));
 	await page.goto(`${world.url}/leases?status=Active`);
+	await page.getByText("No matches so far").waitFor();
 	assert.match(await main(page).getByRole("link", { name: "Next" }).getAttribute("href"), /cursor=more/);
 });
 

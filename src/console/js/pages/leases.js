@@ -85,7 +85,7 @@ export default async function page(ctx) {
 	const again = loader(list, async () => {
 		const found = await find(ctx);
 		return () => (many && many.show(found.items), [
-			card(ctx.rights.approve ? (isFiltered(ctx) ? "Matching leases" : "All leases") : "My leases", { class: "flush" }, many && many.bar, table([many && many.column, ...columns(ctx)].filter(Boolean), found.items, { caption: "Leases, newest first", none: nothing(ctx) })),
+			card(ctx.rights.approve ? (isFiltered(ctx) ? "Matching leases" : "All leases") : "My leases", { class: "flush" }, many && many.bar, table([many && many.column, ...columns(ctx)].filter(Boolean), found.items, { caption: "Leases, newest first", none: found.next ? empty("No matches so far", "There may be some on the next page.") : nothing(ctx) })),
 			found.said && h("p", { class: "dim" }, found.said),
 			(found.items.length > 0 || found.next || ctx.query.cursor) && pager({ cursor: ctx.query.cursor, next: found.next, count: found.items.length, what: found.items.length === 1 ? "lease" : "leases",
 				href: (cursor) => ctx.hrefWith({ cursor }) }),
