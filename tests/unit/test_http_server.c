@@ -6,6 +6,7 @@
  * until it has happened or PATIENCE_MS are over. The router of these tests knows:
  *   /echo   replies at once with method, path and body
  *   /hold   keeps the call; the test replies
+ *   /free   replies to the first call that is kept, then to this one
  *   /big    replies with as many bytes as the query says
  *   /full   replies with more headers than there is room for
  *   /stream begins a streamed reply and keeps the call; the test goes on with it
@@ -115,6 +116,9 @@ static void route(struct http_call *call, void *arg)
 	call->user = f;
 	if (str_eq(call->req.path, STR("/hold"))) {
 		hold(f, call);
+	} else if (str_eq(call->req.path, STR("/free"))) {
+		http_reply(f->held[0], 200, "text/plain", STR("free"));
+		http_reply(call, 200, "text/plain", STR("done"));
 	} else if (str_eq(call->req.path, STR("/stream"))) {
 		hold(f, call);
 		call->on_sent = note_sent;
@@ -754,6 +758,112 @@ TEST(a_reply_may_come_in_the_turn_in_which_the_client_left)
 	CHECK(f.gone == 0);
 	client_close(&c);
 	teardown(&f);
+}
+
+/* Nothing has come for it yet. */
+static bool is_silent(const struct client *c)
+{
+	char byte;
+
+	return recv(c->fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
+TEST(small_replies_of_a_turn_leave_together_at_its_end)
+{
+	struct fixture f;
+	struct client  clients[3];
+
+	setup(&f);
+	start(&f);
+	for (size_t i = 0; i < 3; i++) {
+		client_open(&clients[i], &f);
+		client_send(&clients[i], i < 2 ? REQUEST("/hold") : REQUEST("/hold") REQUEST("/echo"));
+		await_held(&f, i + 1);
+	}
+	for (size_t i = 0; i < 3; i++)
+		reply_held(&f, i, "together");
+	CHECK(is_silent(&clients[0]) && is_silent(&clients[1]));
+	CHECK(!is_silent(&clients[2])); /* whose next request is there already */
+	for (size_t i = 0; i < 3; i++) {
+		expect(&clients[i], "\r\n\r\ntogether");
+		client_close(&clients[i]);
+	}
+	teardown(&f);
+}
+
+TEST(a_reply_reaches_a_client_whose_end_comes_in_the_same_turn)
+{
+	struct fixture f;
+	struct client  c, other;
+
+	setup(&f);
+	start(&f);
+	client_open(&other, &f);
+	client_send(&other, REQUEST("/echo"));
+	expect(&other, "[GET /echo ]");
+	client_open(&c, &f);
+	client_send(&c, REQUEST("/hold"));
+	await_held(&f, 1);
+	turn(&f);
+	client_send(&other, REQUEST("/free")); /* the loop hears of this one first */
+	leave(&c, BY_HALF_CLOSE);
+	expect(&c, "\r\n\r\nfree");
+	expect(&other, "\r\n\r\ndone");
+	CHECK(f.gone == 0);
+	client_close(&c);
+	client_close(&other);
+	teardown(&f);
+}
+
+/* A listening socket whose connections hold little of what is sent. */
+static int narrow_listener(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int                fd = socket(AF_INET, SOCK_STREAM, 0), size = 1;
+
+	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0);
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) == 0);
+	return fd;
+}
+
+/* So many replies are owed when the server drains, and the client has read none. */
+static unsigned check_slow_reader(unsigned owed)
+{
+	struct fixture f;
+	struct client  c;
+	int            size = 1;
+	unsigned       served;
+
+	setup(&f);
+	f.options.inherited_fd = narrow_listener();
+	start(&f);
+	client_open(&c, &f);
+	CHECK(setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) == 0);
+	CHECK(setsockopt(c.fd, IPPROTO_TCP, TCP_NODELAY, &size, sizeof(size)) == 0);
+	for (unsigned i = 0; i < owed; i++) {
+		client_send(&c, REQUEST("/big?3500"));
+		for (int k = 0; k < 20 && f.requests <= i; k++)
+			turn(&f);
+	}
+	turn(&f);
+	served = f.requests;
+	http_server_drain(f.server, PATIENCE_MS, note_drained, &f);
+	expect_close(&c);
+	CHECK(count_of(&c, "HTTP/1.1 200 OK") == f.requests && count_of(&c, "vwabcdefg") > 0);
+	CHECK(c.got.n > (size_t)f.requests * 3500 && f.requests >= served);
+	client_close(&c);
+	finish_drain(&f);
+	teardown(&f);
+	return owed - served;
+}
+
+TEST(a_slow_reader_gets_all_of_its_small_replies_and_holds_up_its_next_request)
+{
+	unsigned owed = 0, held_up = 0;
+
+	while (!held_up && owed < 200)
+		held_up = check_slow_reader(++owed);
+	CHECK(held_up == 1);
 }
 
 TEST(writing_to_a_client_that_is_gone_does_not_end_the_process)

@@ -97,6 +97,8 @@ static void on_closed(uv_handle_t *handle)
 
 void conn_close(struct conn *c)
 {
+	if (c->is_gathered)
+		server_send_gathered(c->server);
 	if (c->state == CONN_CLOSING)
 		return;
 	c->state = CONN_CLOSING;

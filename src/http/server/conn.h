@@ -16,6 +16,8 @@ enum {
 	CONN_REPLY_HEADERS_MAX = 16384,
 	CONN_LINGER_MS = 2000,
 	CONN_PIECE_MAX = 262144, /* of a large reply, in one turn of the loop */
+	GATHERED_MAX = 128,      /* small replies that leave together */
+	GATHERED_SIZE = 4096,    /* larger ones do not wait */
 };
 
 enum conn_state {
@@ -55,6 +57,7 @@ struct conn {
 	bool                has_ended;    /* the peer sends no more: close when what is here has been answered */
 	bool                must_linger;  /* then let the peer finish first */
 	bool                is_writing;   /* write and out are the loop's */
+	bool                is_gathered;  /* a reply to it is in server->gathered */
 	bool                is_streaming; /* busy, and the reply has begun */
 
 	char              *in; /* received; the request under way is [in_start, in_end) */
@@ -84,12 +87,19 @@ struct conn_list {
 	int          timeout_ms; /* 0: no deadline */
 };
 
+/* A reply that leaves at the end of the turn. */
+struct gathered {
+	struct conn *conn;
+	size_t       start, size; /* in gathered_text */
+};
+
 struct http_server {
 	uv_loop_t           *loop;
 	struct http_options  options;
 	uv_tcp_t             listener;
 	uv_timer_t           tick;
-	uv_idle_t            turn;     /* runs while somebody is in waits[WAIT_TURN] */
+	uv_idle_t            turn; /* runs while somebody is in waits[WAIT_TURN] */
+	uv_prepare_t         turn_end;
 	struct tls_identity *identity; /* NULL: plain */
 	struct clients      *clients;
 	struct conn_list     waits[WAIT__COUNT];
@@ -98,7 +108,7 @@ struct http_server {
 	int                  kept_fd;       /* given up for it when there is no other; -1: given up, or never had */
 	bool                 is_short;      /* no file descriptor is left */
 	int64_t              full_after_ms; /* no line about being full before this */
-	unsigned             handles;       /* listener, tick and turn, until closed */
+	unsigned             handles;       /* listener, tick, turn and turn_end, until closed */
 	bool                 is_leaving;    /* every reply is a connection's last */
 	bool                 is_draining, is_drained;
 	int64_t              fresh_until_ms; /* draining: so long new connections may take to ask */
@@ -106,12 +116,15 @@ struct http_server {
 	void (*on_drained)(void *arg);
 	void *drained_arg;
 
-	struct buf reply; /* the reply being put together */
-	struct buf error_body;
-	char       date[32];
-	int64_t    date_until_ms;
-	int64_t    plain_http_after_ms; /* no line about plain HTTP before this */
-	char       scratch[CONN_SCRATCH_SIZE];
+	struct buf      reply; /* the reply being put together */
+	struct gathered gathered[GATHERED_MAX];
+	size_t          gathered_count, gathered_sent;
+	struct buf      gathered_text;
+	struct buf      error_body;
+	char            date[32];
+	int64_t         date_until_ms;
+	int64_t         plain_http_after_ms; /* no line about plain HTTP before this */
+	char            scratch[CONN_SCRATCH_SIZE];
 };
 
 /* server.c: so many connections more, or fewer. */
@@ -149,6 +162,12 @@ void conn_close_if_idle(struct conn *c);
 
 /* send.c: send now what the socket takes, keep a copy of the rest for later. On failure the connection closes. */
 void conn_send(struct conn *c, struct str head, struct str body);
+
+/* send.c: the same for a whole reply, which may also leave at the end of the turn, with others. */
+void conn_send_reply(struct conn *c, struct str head, struct str body);
+
+/* send.c: the end of the turn. */
+void server_send_gathered(struct http_server *s);
 
 /* send.c: the reply's head was handed to conn_send(); take this body over and send it piece by piece. */
 void conn_send_pieces(struct conn *c, struct buf *body);

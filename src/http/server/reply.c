@@ -124,7 +124,7 @@ static void send_reply(struct conn *c, int status, const char *content_type, str
 		body.n = 0;
 	}
 	assert(!b->is_full);
-	conn_send(c, buf_str(b), body);
+	conn_send_reply(c, buf_str(b), body);
 }
 
 /* The request is answered: forget it. */

@@ -6,6 +6,11 @@
  * loop. Only what does not fit is copied and left to the loop. While the loop writes, `out` must not move; what comes
  * in that time gathers in `out_more`.
  *
+ * Small replies of one turn leave together, at its end: the peers are woken once for many, and the processor does not
+ * go back and forth between the handlers' code and that of the kernel's sockets. A reply that is its connection's last
+ * or has another request behind it does not wait. Before anything else is written to a connection, and before it
+ * closes, what is gathered goes out, so nothing is lost and no order changes.
+ *
  * A connection reads no further request before its reply is all out, so a client that does not read gets no more than
  * one reply into our memory; of a streamed reply, as much as the router sends before it is told that the last piece is
  * out.
@@ -136,7 +141,7 @@ static void send_later(struct conn *c, struct str head, struct str body, size_t 
 		start_write(c, c->out.p, c->out.n);
 }
 
-static void send_raw(struct conn *c, struct str head, struct str body)
+static void write_now(struct conn *c, struct str head, struct str body)
 {
 	uv_buf_t parts[2] = { { .base = (char *)(uintptr_t)head.p, .len = head.n },
 		              { .base = (char *)(uintptr_t)body.p, .len = body.n } };
@@ -150,6 +155,37 @@ static void send_raw(struct conn *c, struct str head, struct str body)
 		conn_close(c);
 	else if ((size_t)sent < head.n + body.n)
 		send_later(c, head, body, (size_t)sent);
+}
+
+/* The socket did not take all of a gathered reply: the next request waits for the rest. */
+static void wait_for_rest(struct conn *c)
+{
+	if (c->state != CONN_READING || !c->is_writing)
+		return;
+	c->state = CONN_WRITING;
+	set_write_deadline(c);
+}
+
+/* A client that is found gone meanwhile may cause further replies, or bring us here again. */
+void server_send_gathered(struct http_server *s)
+{
+	while (s->gathered_sent < s->gathered_count) {
+		struct gathered g = s->gathered[s->gathered_sent++];
+
+		g.conn->is_gathered = false;
+		write_now(g.conn, str_of(s->gathered_text.p + g.start, g.size), STR(""));
+		wait_for_rest(g.conn);
+	}
+	s->gathered_count = s->gathered_sent = 0;
+	buf_reset(&s->gathered_text);
+}
+
+static void send_raw(struct conn *c, struct str head, struct str body)
+{
+	if (c->is_gathered)
+		server_send_gathered(c->server);
+	if (c->state != CONN_CLOSING)
+		write_now(c, head, body);
 }
 
 static void send_tls(struct conn *c)
@@ -178,6 +214,27 @@ void conn_send(struct conn *c, struct str head, struct str body)
 		send_tls(c);
 	else
 		conn_close(c);
+}
+
+static bool may_gather(const struct conn *c, size_t size)
+{
+	return size <= GATHERED_SIZE && c->server->gathered_count < GATHERED_MAX && !c->tls && !c->is_last &&
+	       !c->is_writing && !c->is_gathered && c->in_end == c->in_start + c->parser.used;
+}
+
+void conn_send_reply(struct conn *c, struct str head, struct str body)
+{
+	struct http_server *s = c->server;
+
+	if (body.n || !may_gather(c, head.n)) {
+		conn_send(c, head, body);
+		return;
+	}
+	s->gathered[s->gathered_count++] = (struct gathered){ c, s->gathered_text.n, head.n };
+	buf_add_str(&s->gathered_text, head);
+	c->is_gathered = true;
+	if (s->gathered_count == GATHERED_MAX)
+		server_send_gathered(s);
 }
 
 /* What the peer still sends is waited for, so that the last reply is not lost. */

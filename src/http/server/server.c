@@ -52,6 +52,7 @@ static void close_tick_if_last(struct http_server *s)
 		return;
 	uv_close((uv_handle_t *)&s->tick, on_handle_closed);
 	uv_close((uv_handle_t *)&s->turn, on_handle_closed);
+	uv_close((uv_handle_t *)&s->turn_end, on_handle_closed);
 }
 
 void server_count(struct http_server *s, int more)
@@ -205,6 +206,11 @@ void server_wake_in_turn(struct http_server *s)
 	(void)uv_idle_start(&s->turn, on_turn); /* fails only without a callback */
 }
 
+static void on_turn_end(uv_prepare_t *turn_end)
+{
+	server_send_gathered(turn_end->data);
+}
+
 /* Opening. */
 
 static void on_connection(uv_stream_t *listener, int status)
@@ -239,6 +245,7 @@ static struct http_server *new_server(uv_loop_t *loop, const struct http_options
 	s->clients = clients_new(o->connections_max);
 	s->kept_fd = o->on_spare ? open_any() : -1;
 	buf_init(&s->reply, HTTP_REPLY_MAX);
+	buf_init(&s->gathered_text, (size_t)GATHERED_MAX * GATHERED_SIZE);
 	buf_init(&s->error_body, ERROR_BODY_MAX);
 	s->waits[WAIT_HEADER].timeout_ms = o->header_timeout_ms;
 	s->waits[WAIT_BODY].timeout_ms = o->body_timeout_ms;
@@ -261,10 +268,12 @@ static enum rc start(struct http_server *s, const struct http_options *o, const 
 {
 	int failure;
 
-	s->handles = 3;
-	s->listener.data = s->tick.data = s->turn.data = s;
-	(void)uv_timer_init(s->loop, &s->tick); /* these three only fill the structs in */
+	s->handles = 4;
+	s->listener.data = s->tick.data = s->turn.data = s->turn_end.data = s;
+	(void)uv_timer_init(s->loop, &s->tick); /* these only fill the structs in */
 	(void)uv_idle_init(s->loop, &s->turn);
+	(void)uv_prepare_init(s->loop, &s->turn_end);
+	(void)uv_prepare_start(&s->turn_end, on_turn_end); /* fails only without a callback */
 	(void)uv_tcp_init(s->loop, &s->listener);
 	failure = o->inherited_fd ? uv_tcp_open(&s->listener, o->inherited_fd)
 	                          : uv_tcp_bind(&s->listener, (const struct sockaddr *)address, 0);
@@ -274,6 +283,7 @@ static enum rc start(struct http_server *s, const struct http_options *o, const 
 	uv_close((uv_handle_t *)&s->listener, on_failed_closed);
 	uv_close((uv_handle_t *)&s->tick, on_failed_closed);
 	uv_close((uv_handle_t *)&s->turn, on_failed_closed);
+	uv_close((uv_handle_t *)&s->turn_end, on_failed_closed);
 	return err_set(e, RC_UNAVAILABLE, "cannot listen on %s port %d: %s", o->host, o->port, uv_strerror(failure));
 }
 
@@ -330,6 +340,7 @@ void http_server_free(struct http_server *s)
 	tls_identity_close(s->identity);
 	clients_free(s->clients);
 	buf_fini(&s->reply);
+	buf_fini(&s->gathered_text);
 	buf_fini(&s->error_body);
 	free(s);
 }
