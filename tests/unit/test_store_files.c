@@ -189,3 +189,44 @@ TEST(nothing_is_acknowledged_while_a_file_is_not_at_its_place)
 {
 	with_folder(check_taken_away);
 }
+
+/* As its head says. */
+static int page_size_of(const char *path)
+{
+	unsigned char head[18];
+	FILE         *f = fopen(path, "rb");
+
+	CHECK(f && fread(head, 1, sizeof(head), f) == sizeof(head) && fclose(f) == 0);
+	return head[16] << 8 | head[17];
+}
+
+static void add_once(const char *name, struct arena *a, int n)
+{
+	struct sqlite_options o = options(name);
+	struct store         *store = NULL;
+
+	CHECK(store_sqlite_open(&o, &store, NULL) == RC_OK);
+	CHECK(add(store, a, n) == RC_OK && add(store, a, 1) == RC_CONFLICT);
+	store_close(store);
+}
+
+static void check_page_size(struct store *store, struct arena *a)
+{
+	char command[2 * PATH_SIZE];
+
+	(void)store;
+	copy_as_killed();
+	snprintf(command, sizeof(command),
+	         "sqlite3 %s 'PRAGMA journal_mode=DELETE; PRAGMA page_size=4096; VACUUM' >/dev/null", path_of("b.db"));
+	CHECK(system(command) == 0);
+	add_once("b.db", a, 100);
+	CHECK(page_size_of(path_of("a.db")) == 8192 && page_size_of(path_of("b.db")) == 4096);
+	CHECK(sqlite_compact(path_of("b.db"), NULL) == RC_OK);
+	add_once("b.db", a, 200);
+	CHECK(page_size_of(path_of("b.db")) == 8192);
+}
+
+TEST(an_older_file_keeps_its_small_pages_until_it_is_compacted)
+{
+	with_folder(check_page_size);
+}

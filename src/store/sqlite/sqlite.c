@@ -14,13 +14,17 @@
  *      next commit writes over the same part of the log and is flushed itself, so nothing depends on the failed flush.
  *      If we crash before that, SQLite may find the commit whole in the log: then all of the batch is there after all,
  *      as with any answer that gets lost, and every call can be repeated.
- *   3. The write-ahead log is moved into the main file when it passes WAL_PAGES_MAX, or at WAL_PAGES_IDLE when nothing
+ *   3. The write-ahead log is moved into the main file when it passes WAL_KB_MAX, or at WAL_KB_IDLE when nothing
  *      waits, by the writer itself; it does not grow without bound. While somebody reads an older state (a backup), it
  *      cannot be moved, and is tried again only when it has grown by as much again. [checkpoint()]
  *
  * The log is short on purpose: moving it stops the writer for some milliseconds, and a part of a file that was written
  * before is flushed in half the time that a new one takes. Claims change neighbouring pages, so a longer one would
  * save next to nothing.
+ *
+ * A new file has pages of PAGE_SIZE. A commit of many claims appends to a few places, so with pages twice as large as
+ * SQLite's own it has half as many of them to write, to add up and to move; a commit of one claim is no slower. Twice
+ * that, it would be. A file that is there keeps its pages until it is compacted. [decision 98]
  *
  * The page cache is small on purpose: after a b-tree page was split, SQLite walks its whole cache at the next commit,
  * which with a large cache costs more than the cache saves. What does not fit is in the system's file cache, a short
@@ -42,10 +46,11 @@
 
 enum {
 	BATCH_MAX = 512,
-	WAL_PAGES_MAX = 1000,
-	WAL_PAGES_IDLE = 500,
-	WAL_PAGES_LONG = 16000, /* from here on it is worth a wait for the reader */
+	WAL_KB_MAX = 4000,
+	WAL_KB_IDLE = 2000,
+	WAL_KB_LONG = 64000, /* from here on it is worth a wait for the reader */
 	CACHE_MB = 8,
+	BUSY_MS = 5000,
 	READER_CACHE_MB = 8,
 };
 
@@ -114,9 +119,9 @@ static int note_wal_size(void *arg, sqlite3 *db, const char *name, int pages)
 
 	(void)db;
 	(void)name;
-	c->wal_pages = pages;
-	if (pages < c->wal_tried)
-		c->wal_tried = 0; /* it has begun anew */
+	c->wal_kb = (int64_t)pages * c->page_size / 1024;
+	if (c->wal_kb < c->wal_tried_kb)
+		c->wal_tried_kb = 0; /* it has begun anew */
 	return SQLITE_OK;
 }
 
@@ -127,11 +132,28 @@ static void set_up_library(void)
 	sqlite3_initialize();
 }
 
+enum rc sqlite_set_page_size(sqlite3 *db, struct err *e)
+{
+	return sqlite_exec(db, "PRAGMA page_size = " SQLITE_PAGE_SIZE, e);
+}
+
+/* Pages of our size in a new file, and what size they are. */
+static enum rc settle_page_size(struct sqlite_connection *c, struct err *e)
+{
+	int64_t pages;
+	enum rc rc = sqlite_read_number(c->db, "PRAGMA page_count", &pages, e);
+
+	if (!rc && !pages)
+		rc = sqlite_set_page_size(c->db, e);
+	return rc ? rc : sqlite_read_number(c->db, "PRAGMA page_size", &c->page_size, e);
+}
+
 enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret, struct err *e)
 {
 	static pthread_once_t is_set_up = PTHREAD_ONCE_INIT;
 	int                   flags = is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 	char                  sql[160];
+	enum rc               rc;
 
 	pthread_once(&is_set_up, set_up_library);
 	if (sqlite3_open_v2(path, &ret->db, flags | SQLITE_OPEN_NOMUTEX, is_read_only ? NULL : sqlite_wal_vfs()) !=
@@ -139,9 +161,10 @@ enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct
 		return sqlite_failed(ret->db, "open its file", e);
 	/* Without this, binding a value to a column that has a partial index compiles the statement anew each time. */
 	sqlite3_db_config(ret->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
-	(void)snprintf(sql, sizeof(sql),
-	               "PRAGMA busy_timeout = 5000; PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY;%s",
-	               cache_mb * 1024,
+	sqlite3_busy_timeout(ret->db, BUSY_MS);
+	if (!is_read_only && (rc = settle_page_size(ret, e)))
+		return rc;
+	(void)snprintf(sql, sizeof(sql), "PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY;%s", cache_mb * 1024,
 	               is_read_only ? "" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"); /* fits */
 	if (sqlite3_exec(ret->db, sql, NULL, NULL, NULL) != SQLITE_OK)
 		return sqlite_failed(ret->db, "open its file", e);
@@ -326,22 +349,23 @@ static void set_reading(struct sqlite_store *store, bool is_reading)
 static void checkpoint(struct sqlite_store *store, bool is_idle)
 {
 	struct sqlite_connection *c = &store->writer_connection;
-	bool                      is_long = c->wal_pages >= WAL_PAGES_LONG;
-	int                       step = is_idle ? WAL_PAGES_IDLE : WAL_PAGES_MAX, pages = 0, moved = 0;
+	bool                      is_long = c->wal_kb >= WAL_KB_LONG;
+	int64_t                   step = is_idle ? WAL_KB_IDLE : WAL_KB_MAX;
+	int                       pages = 0, moved = 0;
 
-	if (c->wal_tried >= WAL_PAGES_LONG)
-		step = WAL_PAGES_LONG / 2; /* a backup reads: the writer shall not wait for our reader all the time */
-	if (c->wal_pages - c->wal_tried < step)
+	if (c->wal_tried_kb >= WAL_KB_LONG)
+		step = WAL_KB_LONG / 2; /* a backup reads: the writer shall not wait for our reader all the time */
+	if (c->wal_kb - c->wal_tried_kb < step)
 		return;
 	/* A passive one gets to the end only when nobody reads an older state, which steady reads never allow. So for a
 	 * long log our reader pauses between two transactions. Not getting there is no failure: it is tried again. */
 	if (is_long)
 		hold_reader(store, true);
 	atomic_fetch_add(&store->base.checkpoints, 1);
-	c->wal_tried = c->wal_pages;
+	c->wal_tried_kb = c->wal_kb;
 	if (sqlite3_wal_checkpoint_v2(c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved) == SQLITE_OK &&
 	    moved >= pages)
-		c->wal_pages = c->wal_tried = 0;
+		c->wal_kb = c->wal_tried_kb = 0;
 	if (is_long)
 		hold_reader(store, false);
 }

@@ -252,7 +252,7 @@ static enum rc vacuum(const char *from, const char *to, struct err *e)
 	char                    *sql = sqlite3_mprintf("VACUUM INTO %Q", to);
 
 	if (!rc && !(rc = sqlite_check_identity(c.db, false, e)) &&
-	    !(rc = sqlite_exec(c.db, "PRAGMA wal_checkpoint(TRUNCATE)", e)))
+	    !(rc = sqlite_exec(c.db, "PRAGMA wal_checkpoint(TRUNCATE)", e)) && !(rc = sqlite_set_page_size(c.db, e)))
 		rc = sqlite_exec(c.db, sql, e);
 	sqlite3_free(sql);
 	sqlite_disconnect(&c);

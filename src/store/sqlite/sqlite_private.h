@@ -53,9 +53,10 @@ struct sqlite_connection {
 	struct statement statements[STATEMENTS_MAX];
 	unsigned         statement_count;
 	sqlite3_stmt    *begin, *commit;
-	struct buf       row;       /* the packed record that is being written, or looked at */
-	int              wal_pages; /* after the last commit */
-	int              wal_tried; /* as long it was when it could not be moved as a whole; 0: it could */
+	struct buf       row; /* the packed record that is being written, or looked at */
+	int64_t          page_size;
+	int64_t          wal_kb;       /* after the last commit */
+	int64_t          wal_tried_kb; /* as long it was when it could not be moved as a whole; 0: it could */
 
 	struct unique_index       uniques[UNIQUES_MAX]; /* the writer's */
 	size_t                    unique_count;
@@ -83,6 +84,10 @@ struct sqlite_connection {
 MUST_CHECK enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,
                                   struct err *e);
 void               sqlite_disconnect(struct sqlite_connection *c);
+
+/* What a new file has, and one that is compacted. The latter by this call, before VACUUM INTO. */
+#define SQLITE_PAGE_SIZE "8192"
+MUST_CHECK enum rc sqlite_set_page_size(sqlite3 *db, struct err *e);
 
 /* Run SQL text without results. */
 MUST_CHECK enum rc sqlite_exec(sqlite3 *db, const char *sql, struct err *e);
