@@ -40,25 +40,33 @@ static inline size_t digits_count(int64_t number)
 	return (number < 0) + least + (size >= powers[least]);
 }
 
-/* Writes at most DIGITS_MAX characters, no NUL. Returns the end. */
-static inline char *digits_put(char *at, int64_t number)
+/* Two digits of a number below 100 before end. Returns where they begin. */
+static inline char *digits_put_pair(char *end, unsigned number)
 {
 	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
 	                            "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 	                            "8081828384858687888990919293949596979899";
-	uint64_t          rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-	char             *end = at + digits_count(number), *left = end;
+
+	end[-1] = pairs[2 * number + 1];
+	end[-2] = pairs[2 * number];
+	return end - 2;
+}
+
+/* Writes at most DIGITS_MAX characters, no NUL. Returns the end. */
+static inline char *digits_put(char *at, int64_t number)
+{
+	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+	char    *end = at + digits_count(number), *left = end;
+	uint32_t few;
 
 	*at = '-';
 	at += number < 0;
-	for (; rest >= 10; rest /= 100) {
-		const char *pair = &pairs[2 * (rest % 100)];
-
-		*--left = pair[1];
-		*--left = pair[0];
-	}
+	for (; rest > UINT32_MAX; rest /= 100)
+		left = digits_put_pair(left, rest % 100);
+	for (few = (uint32_t)rest; few >= 10; few /= 100) /* shorter divisions are cheaper */
+		left = digits_put_pair(left, few % 100);
 	if (left > at)
-		*at = (char)('0' + rest);
+		*at = (char)('0' + few);
 	return end;
 }
 
