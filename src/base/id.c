@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
+
+#include "base/digits.h"
 
 void id_random(void *ret, size_t size)
 {
@@ -63,22 +66,22 @@ uint64_t id_draw(void *ignored)
 	return id_fast_random();
 }
 
-static void put_hex(char *at, uint64_t bits, int digits)
-{
-	for (; digits--; bits >>= 4)
-		at[digits] = "0123456789abcdef"[bits & 15];
-}
-
 void id_uuid(char ret[ID_UUID_SIZE])
 {
 	uint64_t first = (id_fast_random() & ~0xf000ull) | 0x4000;           /* version 4 */
 	uint64_t second = (id_fast_random() & ~(3ull << 62)) | (2ull << 62); /* variant 1 */
 
-	put_hex(ret, first >> 32, 8);
-	put_hex(ret + 9, first >> 16, 4);
-	put_hex(ret + 14, first, 4);
-	put_hex(ret + 19, second >> 48, 4);
-	put_hex(ret + 24, second, 12);
+	char digits[32];
+
+	digits_put_hex(digits, (uint32_t)(first >> 32));
+	digits_put_hex(digits + 8, (uint32_t)first);
+	digits_put_hex(digits + 16, (uint32_t)(second >> 32));
+	digits_put_hex(digits + 24, (uint32_t)second);
+	memcpy(ret, digits, 8);
+	memcpy(ret + 9, digits + 8, 4);
+	memcpy(ret + 14, digits + 12, 4);
+	memcpy(ret + 19, digits + 16, 4);
+	memcpy(ret + 24, digits + 20, 12);
 	ret[8] = ret[13] = ret[18] = ret[23] = '-';
 	ret[36] = '\0';
 }

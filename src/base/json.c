@@ -158,20 +158,19 @@ static void add_escape(struct buf *b, unsigned char c)
 static bool is_plain(struct str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
-	uint64_t             found = 0;
 	size_t               i = 0;
 
 	if (s.n >= 16) {
+		octets_vector found = octets_quoted_vector(p + s.n - 16, true); /* some of them again */
+
 		for (; i + 16 < s.n; i += 16)
-			if (octets_are_quoted(p + i, true))
-				return false;
-		return !octets_are_quoted(p + s.n - 16, true); /* some of them again */
+			found |= octets_quoted_vector(p + i, true);
+		return !octets_any(found);
 	}
-	if (s.n >= sizeof(uint64_t)) {
-		for (; i + sizeof(uint64_t) < s.n; i += sizeof(uint64_t))
-			found |= octets_quoted(octets_at(p + i), true);
-		return !(found | octets_quoted(octets_at(p + s.n - sizeof(uint64_t)), true)); /* some of them again */
-	}
+	if (s.n >= 8)
+		return !(octets_quoted(octets_at(p), true) | octets_quoted(octets_at(p + s.n - 8), true));
+	if (s.n >= 4)
+		return !octets_quoted(octets_of_few(p, s.n), true);
 	for (; i < s.n; i++)
 		if (p[i] < 0x20 || p[i] >= 0x80 || p[i] == '"' || p[i] == '\\')
 			return false;
@@ -236,28 +235,77 @@ static void add_quoted(struct buf *b, struct str s)
 	buf_added(b, s.n + 2);
 }
 
-static void name_member(struct json_out *o, const char *name)
+static void name_member(struct json_out *o, struct str name)
 {
-	struct str s = str_from(name);
-	bool       is_next = o->has_member[o->depth];
-	char      *at;
+	bool  is_next = o->has_member[o->depth];
+	char *at;
 
-	if (!is_plain(s)) {
+	if (!is_plain(name)) {
 		separate(o);
-		add_escaped(o->b, s);
+		add_escaped(o->b, name);
 		buf_add_char(o->b, ':');
 		return;
 	}
 	o->has_member[o->depth] = true;
-	if (!(at = buf_room(o->b, s.n + 3 + is_next))) /* in one piece: a reply is made of names */
+	if (!(at = buf_room(o->b, name.n + 3 + is_next))) /* in one piece: a reply is made of names */
 		return;
 	*at = ',';
 	at += is_next;
 	*at++ = '"';
-	memcpy(at, s.p, s.n);
-	memcpy(at + s.n, "\":", 2);
-	buf_added(o->b, s.n + 3 + is_next);
+	memcpy(at, name.p, name.n);
+	memcpy(at + name.n, "\":", 2);
+	buf_added(o->b, name.n + 3 + is_next);
 }
+
+/* Values. */
+
+/* The shortest decimal form that reads back as the same number. */
+static void add_real(struct buf *b, double value)
+{
+	char text[32];
+
+	if (!isfinite(value)) {
+		buf_add_text(b, "null");
+		return;
+	}
+	if (fabs(value) < 1e15 && value == (double)(int64_t)value) {
+		buf_add_int(b, (int64_t)value);
+		return;
+	}
+	for (int digits = 6; digits <= 17; digits++) {
+		(void)snprintf(text, sizeof(text), "%.*g", digits, value); /* 24 characters at most */
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	buf_add_text(b, text);
+}
+
+static void add_bool(struct buf *b, bool value)
+{
+	buf_add_text(b, value ? "true" : "false");
+}
+
+static void add_null(struct buf *b)
+{
+	buf_add_text(b, "null");
+}
+
+static void add_text(struct buf *b, struct str text)
+{
+	if (text.n)
+		add_quoted(b, text);
+	else
+		add_null(b);
+}
+
+static void add_time(struct buf *b, int64_t ms)
+{
+	char text[ISO_TIME_SIZE];
+
+	add_text(b, ms ? iso_time(ms / 1000, text) : STR(""));
+}
+
+/* Members. */
 
 void json_open_object(struct json_out *o)
 {
@@ -283,86 +331,62 @@ void json_add_str(struct json_out *o, struct str value)
 
 void json_put_object(struct json_out *o, const char *name)
 {
-	name_member(o, name);
+	name_member(o, str_from(name));
 	open(o, '{');
 }
 
 void json_put_array(struct json_out *o, const char *name)
 {
-	name_member(o, name);
+	name_member(o, str_from(name));
 	open(o, '[');
 }
 
 void json_put_str(struct json_out *o, const char *name, struct str value)
 {
-	name_member(o, name);
+	name_member(o, str_from(name));
 	add_quoted(o->b, value);
 }
 
 void json_put_int(struct json_out *o, const char *name, int64_t value)
 {
-	name_member(o, name);
+	name_member(o, str_from(name));
 	buf_add_int(o->b, value);
-}
-
-/* The shortest decimal form that reads back as the same number. */
-static void add_real(struct buf *b, double value)
-{
-	char text[32];
-
-	if (!isfinite(value)) {
-		buf_add_text(b, "null");
-		return;
-	}
-	if (fabs(value) < 1e15 && value == (double)(int64_t)value) {
-		buf_add_int(b, (int64_t)value);
-		return;
-	}
-	for (int digits = 6; digits <= 17; digits++) {
-		(void)snprintf(text, sizeof(text), "%.*g", digits, value); /* 24 characters at most */
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	buf_add_text(b, text);
 }
 
 void json_put_real(struct json_out *o, const char *name, double value)
 {
-	name_member(o, name);
+	name_member(o, str_from(name));
 	add_real(o->b, value);
 }
 
 void json_put_bool(struct json_out *o, const char *name, bool value)
 {
-	name_member(o, name);
-	buf_add_text(o->b, value ? "true" : "false");
+	name_member(o, str_from(name));
+	add_bool(o->b, value);
 }
 
 void json_put_null(struct json_out *o, const char *name)
 {
-	name_member(o, name);
-	buf_add_text(o->b, "null");
+	name_member(o, str_from(name));
+	add_null(o->b);
 }
 
 void json_put_raw(struct json_out *o, const char *name, struct str json)
 {
-	name_member(o, name);
+	name_member(o, str_from(name));
 	buf_add_str(o->b, json);
 }
 
 void json_put_text(struct json_out *o, const char *name, struct str text)
 {
-	if (text.n)
-		json_put_str(o, name, text);
-	else
-		json_put_null(o, name);
+	name_member(o, str_from(name));
+	add_text(o->b, text);
 }
 
 void json_put_time(struct json_out *o, const char *name, int64_t ms)
 {
-	char text[ISO_TIME_SIZE];
-
-	json_put_text(o, name, ms ? iso_time(ms / 1000, text) : STR(""));
+	name_member(o, str_from(name));
+	add_time(o->b, ms);
 }
 
 void json_put_texts(struct json_out *o, const char *name, const struct str *texts, size_t count)
@@ -373,33 +397,50 @@ void json_put_texts(struct json_out *o, const char *name, const struct str *text
 	json_close_array(o);
 }
 
+static void add_value(struct json_out *o, const struct json_member *m)
+{
+	struct buf *b = o->b;
+
+	switch (m->kind) {
+	case MEMBER_STR: add_quoted(b, m->text); break;
+	case MEMBER_TEXT: add_text(b, m->text); break;
+	case MEMBER_INT: buf_add_int(b, m->number); break;
+	case MEMBER_BOOL: add_bool(b, m->number); break;
+	case MEMBER_TIME: add_quoted(b, iso_time(m->number / 1000, (char[ISO_TIME_SIZE]){ 0 })); break;
+	case MEMBER_AT: add_time(b, m->number); break;
+	case MEMBER_MOMENT:
+		add_quoted(b, m->number % 1000 ? iso_time_ms(m->number, (char[ISO_TIME_SIZE]){ 0 })
+		                               : iso_time(m->number / 1000, (char[ISO_TIME_SIZE]){ 0 }));
+		break;
+	case MEMBER_SEC:
+		if (m->number)
+			buf_add_int(b, m->number / 1000);
+		else
+			add_null(b);
+		break;
+	case MEMBER_RAW: buf_add_str(b, m->text.n ? m->text : STR("null")); break;
+	case MEMBER_MICRO: add_real(b, (double)m->number / 1000000); break;
+	case MEMBER_OPEN: open(o, '{'); break;
+	case MEMBER_OPEN_LIST: open(o, '['); break;
+	case MEMBER_NONE:
+	case MEMBER_CLOSE:
+	case MEMBER_CLOSE_LIST: break; /* see put_member() */
+	}
+}
+
 static void put_member(struct json_out *o, const struct json_member *m)
 {
 	switch (m->kind) {
 	case MEMBER_NONE: break;
-	case MEMBER_STR: json_put_str(o, m->name, m->text); break;
-	case MEMBER_TEXT: json_put_text(o, m->name, m->text); break;
-	case MEMBER_INT: json_put_int(o, m->name, m->number); break;
-	case MEMBER_BOOL: json_put_bool(o, m->name, m->number); break;
-	case MEMBER_TIME: json_put_str(o, m->name, iso_time(m->number / 1000, (char[ISO_TIME_SIZE]){ 0 })); break;
-	case MEMBER_AT: json_put_time(o, m->name, m->number); break;
-	case MEMBER_MOMENT:
-		json_put_str(o, m->name,
-		             m->number % 1000 ? iso_time_ms(m->number, (char[ISO_TIME_SIZE]){ 0 })
-		                              : iso_time(m->number / 1000, (char[ISO_TIME_SIZE]){ 0 }));
-		break;
-	case MEMBER_SEC:
-		if (m->number)
-			json_put_int(o, m->name, m->number / 1000);
-		else
-			json_put_null(o, m->name);
-		break;
-	case MEMBER_RAW: json_put_raw(o, m->name, m->text.n ? m->text : STR("null")); break;
-	case MEMBER_MICRO: json_put_real(o, m->name, (double)m->number / 1000000); break;
-	case MEMBER_OPEN: m->name ? json_put_object(o, m->name) : json_open_object(o); break;
 	case MEMBER_CLOSE: json_close_object(o); break;
-	case MEMBER_OPEN_LIST: json_put_array(o, m->name); break;
 	case MEMBER_CLOSE_LIST: json_close_array(o); break;
+	default:
+		if (m->name.p)
+			name_member(o, m->name);
+		else
+			separate(o);
+		add_value(o, m);
+		break;
 	}
 }
 

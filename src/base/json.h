@@ -71,7 +71,7 @@ enum json_member_kind {
 };
 /* clang-format on */
 struct json_member {
-	const char           *name;
+	struct str            name; /* p == NULL: of an element of a list */
 	enum json_member_kind kind;
 	struct str            text;
 	int64_t               number;
@@ -86,86 +86,86 @@ void       json_put_members(struct json_out *o, const struct json_member *member
 
 static inline struct json_member member_str(const char *name, struct str text)
 {
-	return (struct json_member){ name, MEMBER_STR, text, 0 };
+	return (struct json_member){ str_from(name), MEMBER_STR, text, 0 };
 }
 
 static inline struct json_member member_word(const char *name, const char *text)
 {
-	return (struct json_member){ name, MEMBER_STR, str_from(text), 0 };
+	return (struct json_member){ str_from(name), MEMBER_STR, str_from(text), 0 };
 }
 
 /* Empty: null. */
 static inline struct json_member member_text(const char *name, struct str text)
 {
-	return (struct json_member){ name, MEMBER_TEXT, text, 0 };
+	return (struct json_member){ str_from(name), MEMBER_TEXT, text, 0 };
 }
 
 static inline struct json_member member_int(const char *name, int64_t number)
 {
-	return (struct json_member){ name, MEMBER_INT, STR(""), number };
+	return (struct json_member){ str_from(name), MEMBER_INT, STR(""), number };
 }
 
 static inline struct json_member member_bool(const char *name, bool value)
 {
-	return (struct json_member){ name, MEMBER_BOOL, STR(""), value };
+	return (struct json_member){ str_from(name), MEMBER_BOOL, STR(""), value };
 }
 
 /* ISO 8601 to the second. */
 static inline struct json_member member_time(const char *name, int64_t ms)
 {
-	return (struct json_member){ name, MEMBER_TIME, STR(""), ms };
+	return (struct json_member){ str_from(name), MEMBER_TIME, STR(""), ms };
 }
 
 /* The same; 0: null. */
 static inline struct json_member member_at(const char *name, int64_t ms)
 {
-	return (struct json_member){ name, MEMBER_AT, STR(""), ms };
+	return (struct json_member){ str_from(name), MEMBER_AT, STR(""), ms };
 }
 
 /* The same to the millisecond, when there are any. */
 static inline struct json_member member_moment(const char *name, int64_t ms)
 {
-	return (struct json_member){ name, MEMBER_MOMENT, STR(""), ms };
+	return (struct json_member){ str_from(name), MEMBER_MOMENT, STR(""), ms };
 }
 
 /* Unix seconds; 0: null. */
 static inline struct json_member member_sec(const char *name, int64_t ms)
 {
-	return (struct json_member){ name, MEMBER_SEC, STR(""), ms };
+	return (struct json_member){ str_from(name), MEMBER_SEC, STR(""), ms };
 }
 
 /* An object: what follows is in it, until the end of it. NULL: an element of a list. */
 static inline struct json_member member_object(const char *name)
 {
-	return (struct json_member){ name, MEMBER_OPEN, STR(""), 0 };
+	return (struct json_member){ str_from(name), MEMBER_OPEN, STR(""), 0 };
 }
 
 static inline struct json_member member_end(void)
 {
-	return (struct json_member){ "", MEMBER_CLOSE, STR(""), 0 };
+	return (struct json_member){ STR(""), MEMBER_CLOSE, STR(""), 0 };
 }
 
 /* A list: what follows is in it, until the end of it. */
 static inline struct json_member member_list(const char *name)
 {
-	return (struct json_member){ name, MEMBER_OPEN_LIST, STR(""), 0 };
+	return (struct json_member){ str_from(name), MEMBER_OPEN_LIST, STR(""), 0 };
 }
 
 static inline struct json_member member_list_end(void)
 {
-	return (struct json_member){ "", MEMBER_CLOSE_LIST, STR(""), 0 };
+	return (struct json_member){ STR(""), MEMBER_CLOSE_LIST, STR(""), 0 };
 }
 
 /* Empty: null. */
 static inline struct json_member member_raw(const char *name, struct str json)
 {
-	return (struct json_member){ name, MEMBER_RAW, json, 0 };
+	return (struct json_member){ str_from(name), MEMBER_RAW, json, 0 };
 }
 
 /* Millionths, such as those of dollars: 12.5 of 12500000. */
 static inline struct json_member member_micro(const char *name, int64_t millionths)
 {
-	return (struct json_member){ name, MEMBER_MICRO, STR(""), millionths };
+	return (struct json_member){ str_from(name), MEMBER_MICRO, STR(""), millionths };
 }
 
 /* Left out while the text is empty, or the number 0. */

@@ -2,8 +2,8 @@
 /*
  * metrics.c - the numbers that /metrics shows.
  *
- * A family is a row of metrics.def; a series is a family with its label values. Series are made under a lock and
- * never go away, so a pointer to one may be kept and fed from any thread without a lock. The number of series of a
+ * A family is a row of metrics.def; a series is a family with its label values. Series are made under a lock, linked in
+ * whole and never go away: to find one and to feed it needs no lock, from any thread. The number of series of a
  * family is bounded: label values come from our own tables, and the bound makes a mistake there harmless.
  */
 #include "base/metrics.h"
@@ -22,12 +22,12 @@
 enum { BUCKETS_MAX = 12, NAME_MAX_BYTES = 64 };
 
 struct metric_series {
-	struct metric_series *next;
-	const struct bounds  *bounds;
-	char                 *label_values;
-	atomic_int_fast64_t   count;
-	_Atomic double        value; /* gauge value, or the histogram's sum */
-	atomic_int_fast64_t   buckets[BUCKETS_MAX];
+	struct metric_series *_Atomic next;
+	const struct bounds          *bounds;
+	char                         *label_values;
+	atomic_int_fast64_t           count;
+	_Atomic double                value; /* gauge value, or the histogram's sum */
+	atomic_int_fast64_t           buckets[BUCKETS_MAX];
 };
 
 struct bounds {
@@ -38,10 +38,10 @@ struct bounds {
 struct metrics {
 	pthread_mutex_t lock;
 	struct {
-		struct metric_series *first;
-		struct metric_series *last;
-		size_t                count;
-		struct bounds         bounds;
+		struct metric_series *_Atomic first;
+		struct metric_series         *last;
+		size_t                        count;
+		struct bounds                 bounds;
 	} family[METRIC__COUNT];
 };
 
@@ -97,10 +97,10 @@ void metrics_free(struct metrics *m)
 
 static struct metric_series *find_series(struct metrics *m, enum metric id, const char *label_values)
 {
-	struct metric_series *s = m->family[id].first;
+	struct metric_series *s = atomic_load_explicit(&m->family[id].first, memory_order_acquire);
 
 	while (s && strcmp(s->label_values, label_values) != 0)
-		s = s->next;
+		s = atomic_load_explicit(&s->next, memory_order_acquire);
 	return s;
 }
 
@@ -118,10 +118,12 @@ static struct metric_series *add_series(struct metrics *m, enum metric id, const
 
 struct metric_series *metrics_series(struct metrics *m, enum metric id, const char *label_values)
 {
-	struct metric_series *s;
+	struct metric_series *s = find_series(m, id, label_values);
 
+	if (s)
+		return s;
 	LOCKED(&m->lock);
-	s = find_series(m, id, label_values);
+	s = find_series(m, id, label_values); /* another thread may have been first */
 	if (!s && m->family[id].count < METRIC_SERIES_MAX)
 		s = add_series(m, id, label_values);
 	if (!s && !(s = find_series(m, id, "other")))
@@ -173,10 +175,9 @@ void metrics_observe(struct metrics *m, enum metric id, const char *label_values
 struct metric_reading metrics_read(struct metrics *m, enum metric id, const char *label_values)
 {
 	struct metric_reading ret = { 0 };
-	struct metric_series *s;
+	struct metric_series *s = find_series(m, id, label_values);
 
-	LOCKED(&m->lock);
-	if ((s = find_series(m, id, label_values)))
+	if (s)
 		ret = (struct metric_reading){ s->count, s->value };
 	return ret;
 }

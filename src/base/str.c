@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/octets.h"
 
 static char lower(char c)
 {
@@ -21,12 +22,8 @@ bool str_is_among(struct str s, const struct str *list, size_t count)
 	return false;
 }
 
-bool str_eq_nocase(struct str a, struct str b)
+bool str_eq_lower(struct str a, struct str b)
 {
-	if (a.n != b.n)
-		return false;
-	if (a.n && memcmp(a.p, b.p, a.n) == 0)
-		return true; /* mostly they are written alike */
 	for (size_t i = 0; i < a.n; i++)
 		if (lower(a.p[i]) != lower(b.p[i]))
 			return false;
@@ -89,6 +86,18 @@ bool str_has_control(struct str s)
 	return false;
 }
 
+bool str_is_visible(struct str s)
+{
+	uint64_t hidden = 0;
+	size_t   i = 0;
+
+	for (; i + sizeof(uint64_t) <= s.n; i += sizeof(uint64_t))
+		hidden |= octets_hidden(octets_at(s.p + i));
+	for (; i < s.n; i++)
+		hidden |= s.p[i] <= ' ' || s.p[i] > '~';
+	return !hidden;
+}
+
 bool str_is_word_of(struct str s, const char *words)
 {
 	struct str rest = str_from(words);
@@ -137,22 +146,6 @@ bool str_eq_secret(struct str a, struct str b)
 		difference |= (uint64_t)(left ^ right);
 	}
 	return difference == 0;
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-struct str str_trim(struct str s)
-{
-	while (s.n && is_blank(s.p[0])) {
-		s.p++;
-		s.n--;
-	}
-	while (s.n && is_blank(s.p[s.n - 1]))
-		s.n--;
-	return s;
 }
 
 struct str str_cut(struct str *rest, char separator)

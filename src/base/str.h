@@ -46,8 +46,15 @@ static inline bool str_eq(struct str a, struct str b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* Whatever the case of their letters (ASCII). Inline: mostly they are of different lengths, or written alike. */
+bool str_eq_lower(struct str a, struct str b); /* of two that are as long */
+
+static inline bool str_eq_nocase(struct str a, struct str b)
+{
+	return a.n == b.n && (str_eq(a, b) || str_eq_lower(a, b));
+}
+
 bool str_is_among(struct str s, const struct str *list, size_t count);
-bool str_eq_nocase(struct str a, struct str b);
 bool str_starts_with(struct str s, struct str prefix);
 bool str_ends_with(struct str s, struct str end);
 bool str_is_digits(struct str s, size_t n); /* exactly n of them */
@@ -58,6 +65,7 @@ bool str_is_of(struct str s, const char *set); /* all of them; true for an empty
 
 int  char_hex(char c);              /* the value of a hexadecimal digit, of either case; -1: it is none */
 bool str_has_control(struct str s); /* ASCII control characters, such as line ends */
+bool str_is_visible(struct str s);  /* ASCII without blanks and control characters; true for an empty one */
 
 /* Like memcmp; a shorter string sorts before a longer one it begins. */
 int str_cmp(struct str a, struct str b);
@@ -72,7 +80,14 @@ int str_word(struct str s, const char *const *words, int count);
 bool str_eq_secret(struct str a, struct str b);
 
 /* Without blanks and tabs at both ends. */
-struct str str_trim(struct str s);
+static inline struct str str_trim(struct str s)
+{
+	for (; s.n && (s.p[0] == ' ' || s.p[0] == '\t'); s.p++)
+		s.n--;
+	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}
 
 /* Split at the first separator: returns what is before it and leaves the rest in *rest. Without one, all of it. */
 struct str str_cut(struct str *rest, char separator);

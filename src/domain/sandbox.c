@@ -283,12 +283,7 @@ enum rc sandbox_discard(struct sandbox *s, struct wall now, struct err *e)
 
 bool sandbox_is_label(struct str text)
 {
-	if (text.n == 0 || text.n > SANDBOX_OWNER_MAX)
-		return false;
-	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] <= ' ' || text.p[i] > '~')
-			return false;
-	return true;
+	return text.n > 0 && text.n <= SANDBOX_OWNER_MAX && str_is_visible(text);
 }
 
 bool sandbox_is_id(struct str text)

@@ -64,32 +64,41 @@ static bool go_on(struct http_parser *p, enum stage next)
 	return true;
 }
 
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool is_one_of(char c, struct str set)
+/* Characters, a bit for each of ASCII. All sets have letters, digits, '-' and '.'; none has a blank or CR. */
+struct char_set {
+	uint64_t bits[2];
+};
+
+static const struct char_set token_chars = { { 0x03ff6cfa00000000, 0x57ffffffc7fffffe } }, /* !#$%&'*+-.^_`|~ */
+        authority_chars = { { 0x2fff7ff200000000, 0x47fffffeaffffffe } },                  /* !$%&'()*+,-.:;=[]_~ */
+        target_chars = { { 0xffffffd600000000, 0x7fffffffefffffff } }; /* all visible ones but #%\ */
+
+static bool is_in(const struct char_set *set, char c)
 {
-	return memchr(set.p, c, set.n) != NULL;
+	return !((unsigned char)c & 0x80) && (set->bits[(unsigned char)c >> 6] >> ((unsigned char)c & 63) & 1);
 }
 
-/* A bit for each ASCII character: letters, digits and !#$%&'*+-.^_`|~ */
-static bool is_token_char(char c)
+/* Where the run of these characters ends that begins at at, or n. Most are of those that all sets have. */
+static size_t end_of_run(const struct char_set *set, const char *bytes, size_t at, size_t n)
 {
-	static const uint32_t allowed[4] = { 0, 0x03ff6cfa, 0xc7fffffe, 0x57ffffff };
+	while (n - at >= 8) {
+		unsigned common = octets_before_mark(bytes + at);
 
-	return !((unsigned char)c & 0x80) && (allowed[(unsigned char)c >> 5] >> ((unsigned char)c & 31) & 1);
-}
-
-static bool is_authority_char(char c)
-{
-	return is_letter(c) || is_digit(c) || is_one_of(c, STR(".:-[]_~%!$&'()*+,;="));
+		at += common;
+		if (common == 8)
+			continue;
+		if (!is_in(set, bytes[at]))
+			return at;
+		at++;
+	}
+	while (at < n && is_in(set, bytes[at]))
+		at++;
+	return at;
 }
 
 static bool is_control(char c)
@@ -116,22 +125,27 @@ static bool all_are(struct str s, bool (*is_good)(char c))
 	return true;
 }
 
+/* Where the first control character is, or end. */
+static size_t end_of_text(const char *bytes, size_t at, size_t end)
+{
+	while (at + 16 <= end) {
+		unsigned text = octets_before_control(bytes + at);
+
+		at += text;
+		if (text < 16)
+			return at;
+	}
+	while (at < end && !is_control(bytes[at]))
+		at++;
+	return at;
+}
+
 /* Look for the end of the line that begins at p->line, not beyond limit. LINE_WHOLE: p->at is at its CR. */
 static enum line find_line(struct http_parser *p, const char *bytes, size_t n, size_t limit)
 {
 	size_t end = n < limit ? n : limit;
 
-	for (; p->at + sizeof(uint64_t) <= end; p->at += sizeof(uint64_t)) {
-		uint64_t x = octets_at(bytes + p->at);
-		uint64_t found = octets_below(x, ' ') | octets_equal(x, 0x7f);
-
-		if (found) {
-			p->at += octets_first(found);
-			break;
-		}
-	}
-	while (p->at < end && !is_control(bytes[p->at]))
-		p->at++;
+	p->at = end_of_text(bytes, p->at, end);
 	if (p->at < end && bytes[p->at] != '\r')
 		return LINE_BAD;
 	if (p->at + 1 < end)
@@ -174,26 +188,26 @@ static bool take_method(struct http_parser *p, const char *bytes, size_t from, s
 
 static bool take_version(struct http_parser *p, struct str version)
 {
-	bool is_version = version.n == VERSION_SIZE && str_starts_with(version, STR("HTTP/")) &&
-	                  is_digit(version.p[5]) && version.p[6] == '.' && is_digit(version.p[7]);
-
-	if (!is_version)
-		return refuse(p, 400, "request line must be METHOD TARGET HTTP/1.1");
+	if (str_eq(version, STR("HTTP/1.1")))
+		return true;
 	p->is_http10 = str_eq(version, STR("HTTP/1.0"));
-	if (!p->is_http10 && !str_eq(version, STR("HTTP/1.1")))
+	if (p->is_http10)
+		return true;
+	if (version.n == VERSION_SIZE && str_starts_with(version, STR("HTTP/")) && is_digit(version.p[5]) &&
+	    version.p[6] == '.' && is_digit(version.p[7]))
 		return refuse(p, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
-	return true;
+	return refuse(p, 400, "request line must be METHOD TARGET HTTP/1.1");
 }
 
 static bool is_target(struct str target)
 {
-	for (size_t i = 0; i < target.n; i++) {
-		unsigned char c = (unsigned char)target.p[i];
+	size_t at = end_of_run(&target_chars, target.p, 0, target.n);
 
-		if (c <= ' ' || c >= 0x7f || c == '#' || c == '\\')
+	while (at < target.n) {
+		if (target.p[at] != '%' || at + 2 >= target.n || char_hex(target.p[at + 1]) < 0 ||
+		    char_hex(target.p[at + 2]) < 0)
 			return false;
-		if (c == '%' && (i + 2 >= target.n || char_hex(target.p[i + 1]) < 0 || char_hex(target.p[i + 2]) < 0))
-			return false;
+		at = end_of_run(&target_chars, target.p, at + 3, target.n);
 	}
 	return target.n > 0;
 }
@@ -210,8 +224,7 @@ static size_t take_authority(struct http_parser *p, const char *bytes)
 		from = 8;
 	else
 		return 0;
-	for (to = from; to < target.n && is_authority_char(target.p[to]);)
-		to++;
+	to = end_of_run(&authority_chars, target.p, from, target.n);
 	if (to == from || (to < target.n && target.p[to] != '/' && target.p[to] != '?'))
 		return 0;
 	p->authority = span(p->target.at + from, p->target.at + to);
@@ -293,7 +306,7 @@ static bool take_host(struct http_parser *p, struct str value)
 {
 	if (++p->host_count > 1)
 		return refuse(p, 400, "Host must come once");
-	if (!all_are(value, is_authority_char))
+	if (end_of_run(&authority_chars, value.p, 0, value.n) < value.n)
 		return refuse(p, 400, "Host must be a name or address and a port");
 	p->host = p->headers[p->header_count - 1].value;
 	return true;
@@ -333,12 +346,10 @@ static const struct {
 
 static bool take_header(struct http_parser *p, const char *bytes, size_t from, size_t to)
 {
-	size_t                     colon = from;
+	size_t                     colon = end_of_run(&token_chars, bytes, from, to);
 	struct http_parser_header *h = &p->headers[p->header_count];
 	struct str                 value;
 
-	while (colon < to && is_token_char(bytes[colon]))
-		colon++;
 	if (colon == from || colon == to || bytes[colon] != ':')
 		return refuse(p, 400, "header line must be 'Name: value', without folding or blanks before the colon");
 	if (p->header_count == HTTP_HEADERS_MAX)
@@ -534,17 +545,23 @@ void http_parser_request(const struct http_parser *p, const char *bytes, struct 
 	ret->target = view(bytes, p->target);
 	ret->path = p->path.n ? view(bytes, p->path) : STR("/");
 	ret->query = view(bytes, p->query);
-	for (size_t i = 0; i < p->header_count; i++) {
-		ret->headers[i].name = view(bytes, p->headers[i].name);
-		ret->headers[i].value = view(bytes, p->headers[i].value);
-	}
-	ret->header_count = p->header_count;
+	ret->header_count = 0;
+	ret->header_names = 0;
+	for (size_t i = 0; i < p->header_count; i++)
+		http_request_add(ret, view(bytes, p->headers[i].name), view(bytes, p->headers[i].value));
 	ret->body = str_of(bytes + p->body_at, p->body_n);
 	ret->is_keep_alive = p->is_keep_alive;
 	ret->is_head = p->is_head;
 }
 
-struct str http_header(const struct http_request *req, struct str name, size_t *ret_count)
+void http_request_add(struct http_request *req, struct str name, struct str value)
+{
+	assert(name.n > 0 && req->header_count < HTTP_HEADERS_MAX);
+	req->headers[req->header_count++] = (struct http_header){ name, value };
+	req->header_names |= http_name_bit(name);
+}
+
+struct str http_find_header(const struct http_request *req, struct str name, size_t *ret_count)
 {
 	struct str value = { NULL, 0 };
 	size_t     count = 0;

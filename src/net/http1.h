@@ -23,14 +23,33 @@ struct http_request {
 	struct str         query;  /* behind '?', may be empty */
 	struct http_header headers[HTTP_HEADERS_MAX];
 	size_t             header_count;
+	uint64_t           header_names; /* http_name_bit() of each */
 	struct str         body;
 	bool               is_keep_alive;
 	bool               is_head; /* HEAD: no body in the reply */
 };
 
+/* One more header; there is room for HTTP_HEADERS_MAX. The name is not empty. */
+void http_request_add(struct http_request *req, struct str name, struct str value);
+
+/* One of 64 bits for a name that is not empty, whatever its case. */
+static inline uint64_t http_name_bit(struct str name)
+{
+	return UINT64_C(1) << (name.n + 7 * (name.p[0] & 31u)) % 64;
+}
+
 /* The value of a header, or an empty string with p == NULL when it is not there. A header sent twice: the first;
- * *ret_count, when not NULL, is how often it came. */
-struct str http_header(const struct http_request *req, struct str name, size_t *ret_count);
+ * *ret_count, when not NULL, is how often it came. Inline: most that are asked for are not there. */
+struct str http_find_header(const struct http_request *req, struct str name, size_t *ret_count);
+
+static inline struct str http_header(const struct http_request *req, struct str name, size_t *ret_count)
+{
+	if (req->header_names & http_name_bit(name))
+		return http_find_header(req, name, ret_count);
+	if (ret_count)
+		*ret_count = 0;
+	return (struct str){ NULL, 0 };
+}
 
 enum http_verdict {
 	HTTP_NEED_MORE, /* so far so good; call again with more bytes */

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/metrics.h"
 #include "base/steady.h"
 #include "base/str.h"
@@ -69,6 +70,11 @@ TEST(a_buffer_stops_at_its_maximum)
 	buf_reset(&b);
 	buf_add_int(&b, INT64_MIN / 1000000000000);
 	CHECK(str_eq(buf_str(&b), STR("-9223372")));
+	buf_add_int(&b, 12);
+	CHECK(!b.is_full && str_eq(buf_str(&b), STR("-922337212")));
+	buf_reset(&b);
+	buf_add_int(&b, 12345678901);
+	CHECK(b.is_full && b.n == 0);
 	buf_fini(&b);
 }
 
@@ -253,6 +259,61 @@ TEST(what_is_written_as_json_reads_back_the_same)
 	CHECK(strstr(b.p, "\"list\":[\"-5\",{}],\"real\":0.1,\"none\":null}") != NULL);
 	json_decref(value);
 	buf_fini(&b);
+}
+
+static void write_slowly(struct buf *b, struct str s)
+{
+	buf_add_char(b, '"');
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (c == '"' || c == '\\')
+			buf_addf(b, "\\%c", c);
+		else if (c == '\n' || c == '\r' || c == '\t')
+			buf_addf(b, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
+		else if (c < ' ')
+			buf_addf(b, "\\u%04x", c);
+		else if (c >= 0x80)
+			buf_add_text(b, "\xef\xbf\xbd");
+		else
+			buf_add_char(b, (char)c);
+	}
+	buf_add_char(b, '"');
+}
+
+/* Letters and this byte among them, as a value and as a name, in memory of just their size. */
+static void check_written(size_t n, size_t at, int c)
+{
+	CLEANUP(buf_fini) struct buf ours = BUF(1000);
+	CLEANUP(buf_fini) struct buf theirs = BUF(1000);
+	struct json_out              o = JSON_OUT(&ours);
+	char                        *text = mem_alloc(n), *name;
+
+	memset(text, 'a', n);
+	text[at] = (char)c;
+	name = mem_alloc(n + 1);
+	memcpy(name, text, n);
+	json_open_object(&o);
+	JSON_PUT(&o, member_str(c ? name : "a", str_of(text, n)));
+	json_close_object(&o);
+	buf_add_char(&theirs, '{');
+	write_slowly(&theirs, c ? str_of(text, n) : STR("a"));
+	buf_add_char(&theirs, ':');
+	write_slowly(&theirs, str_of(text, n));
+	buf_add_char(&theirs, '}');
+	CHECK(str_eq(buf_str(&ours), buf_str(&theirs)));
+	CHECK(str_is_visible(str_of(text, n)) == (c > ' ' && c < 0x7f));
+	free(name);
+	free(text);
+}
+
+/* Several bytes are looked at in one step, so that a place in it, and how many there are, could matter. */
+TEST(every_byte_is_written_as_json_the_same_at_every_place)
+{
+	for (size_t n = 1; n <= 40; n++)
+		for (size_t at = 0; at < n; at++)
+			for (int c = 0; c < 256; c++)
+				check_written(n, at, c);
 }
 
 TEST(numbers_are_written_in_the_shortest_form_that_reads_back)

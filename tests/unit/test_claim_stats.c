@@ -67,6 +67,24 @@ TEST(p99_is_the_time_that_one_in_a_hundred_passes)
 	CHECK(claim_stats_p99_ms(&c) >= 900 && claim_stats_p99_ms(&c) < 900 * 1.2);
 }
 
+/* Each bucket is a fifth wider than the one before. */
+TEST(a_time_is_counted_in_the_first_bucket_that_it_fits_into)
+{
+	double top = 0.05;
+
+	for (int bucket = 0; bucket < CLAIM_STATS_BUCKETS - 1; bucket++, top *= 1.2)
+		for (int more = -1; more <= 1; more++) {
+			struct claim_stats  t;
+			struct claim_counts c;
+
+			claim_stats_begin(&t, START);
+			claim_stats_claim(&t, START, true, top * (1 + more * 1e-9) / 1000);
+			c = claim_stats_sum(&t, first, 1);
+			CHECK(more == 0 || c.buckets[bucket + (more > 0)] == 1);
+			CHECK(c.buckets[bucket] + c.buckets[bucket + 1] == 1);
+		}
+}
+
 TEST(a_claim_that_took_for_ever_is_counted_too)
 {
 	struct claim_stats  t;

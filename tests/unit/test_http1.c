@@ -408,6 +408,89 @@ TEST(an_expectation_without_a_body_asks_for_nothing)
 	CHECK(http_parse(&p, old, (n = sizeof(old) - 1, &n)) == HTTP_HEAD_DONE && !p.expects_continue);
 }
 
+static bool is_common(int c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static bool is_among(int c, const char *others)
+{
+	return is_common(c) || (c && strchr(others, c));
+}
+
+enum part { PART_TARGET, PART_NAME, PART_VALUE, PART_HOST };
+
+/* Is a request taken that has this byte in the middle of that part, n letters before it and after it? */
+static bool may_have(enum part part, int c, size_t before, size_t after)
+{
+	switch (part) {
+	case PART_TARGET: return c > ' ' && c < 0x7f && !strchr("#\\", c) && (c != '%' || after >= 2);
+	case PART_NAME: return is_among(c, "!#$%&'*+-.^_`|~") || (c == ':' && before);
+	case PART_VALUE: return c == '\t' || (c >= ' ' && c != 0x7f);
+	case PART_HOST: break;
+	}
+	/* Blanks at its ends are cut off. */
+	return is_among(c, ".:-[]_~%!$&'()*+,;=") ||
+	       ((c == ' ' || c == '\t') && (before || after) && !(before && after));
+}
+
+static void check_byte(enum part part, int c, size_t before, size_t after)
+{
+	static const struct {
+		const char *head, *tail;
+	} around[] = {
+		{ "GET /", " HTTP/1.1\r\n" H "\r\n" },
+		{ GET, ": a\r\n\r\n" },
+		{ GET "X: ", "\r\n\r\n" },
+		{ "GET / HTTP/1.1\r\nHost: ", "\r\n\r\n" },
+	};
+	struct buf     b = BUF(1000);
+	struct outcome whole;
+
+	buf_add_text(&b, around[part].head);
+	add_many(&b, 'a', before);
+	buf_add_char(&b, (char)c);
+	add_many(&b, 'a', after);
+	buf_add_text(&b, around[part].tail);
+	whole = feed(buf_str(&b), b.n, b.n);
+	CHECK(whole.status == (may_have(part, c, before, after) ? DONE : 400));
+	check_same(&whole, feed(buf_str(&b), 1, 1));
+	check_same(&whole, feed(buf_str(&b), strlen(around[part].head) + before, b.n));
+	check_same(&whole, feed(buf_str(&b), b.n - 1, 1));
+	outcome_fini(&whole);
+	buf_fini(&b);
+}
+
+/* Several bytes are looked at in one step, so that a place in it, and how many are left behind it, could matter. */
+TEST(every_byte_is_judged_the_same_at_every_place)
+{
+	for (int part = PART_TARGET; part <= PART_HOST; part++)
+		for (int c = 0; c < 256; c++)
+			for (size_t before = 0; before <= 18; before++) {
+				check_byte((enum part)part, c, before, 0);
+				check_byte((enum part)part, c, before, 17 - before % 17);
+			}
+}
+
+TEST(a_header_is_found_among_others_and_another_is_not)
+{
+	struct http_request req = { 0 };
+	char                names[HTTP_HEADERS_MAX][16];
+	size_t              count;
+
+	for (size_t i = 0; i < HTTP_HEADERS_MAX; i++) {
+		snprintf(names[i], sizeof(names[i]), "%c-%0*zu", (int)('A' + i % 26), (int)(2 + i % 9), i);
+		CHECK(!http_header(&req, str_from(names[i]), &count).p && count == 0);
+		http_request_add(&req, str_from(names[i]), str_from(names[i]));
+		names[i][0] = (char)(names[i][0] + 'a' - 'A');
+		CHECK(http_header(&req, str_from(names[i]), &count).p == names[i] && count == 1);
+		names[i][0] = (char)(names[i][0] + 'A' - 'a');
+	}
+	for (size_t i = 0; i < HTTP_HEADERS_MAX; i++)
+		CHECK(http_header(&req, str_from(names[i]), NULL).p == names[i]);
+	CHECK(!http_header(&req, STR("A-xx"), &count).p && count == 0); /* as long as A-00 */
+}
+
 TEST(a_header_is_found_whatever_its_case)
 {
 	struct outcome o = feed(STR(GET "X-A: 1\r\nx-a: 2\r\n\r\n"), 1000, 1);
@@ -415,8 +498,8 @@ TEST(a_header_is_found_whatever_its_case)
 
 	CHECK(o.verdict == HTTP_DONE);
 	o.req.header_count = 0; /* the bytes are gone; the names below are the test's own */
-	o.req.headers[o.req.header_count++] = (struct http_header){ STR("X-A"), STR("1") };
-	o.req.headers[o.req.header_count++] = (struct http_header){ STR("x-a"), STR("2") };
+	http_request_add(&o.req, STR("X-A"), STR("1"));
+	http_request_add(&o.req, STR("x-a"), STR("2"));
 	CHECK(str_eq(http_header(&o.req, STR("x-A"), &count), STR("1")) && count == 2);
 	CHECK(http_header(&o.req, STR("x-b"), &count).p == NULL && count == 0);
 	CHECK(str_eq(http_header(&o.req, STR("X-a"), NULL), STR("1")));

@@ -178,6 +178,43 @@ TEST(numbers_are_what_printf_would_write)
 		}
 }
 
+static void check_number(int64_t number)
+{
+	char ours[DIGITS_MAX + 1] = "", theirs[32];
+
+	*digits_put(ours, number) = '\0';
+	snprintf(theirs, sizeof(theirs), "%lld", (long long)number);
+	CHECK(strcmp(ours, theirs) == 0);
+	CHECK(digits_count(number) == strlen(theirs));
+}
+
+TEST(numbers_have_as_many_digits_as_they_need)
+{
+	int64_t power = 1;
+
+	for (int digits = 1; digits <= 18; digits++, power *= 10)
+		for (int64_t more = -1; more <= 1; more++) {
+			check_number(power + more);
+			check_number(-power + more);
+		}
+	check_number(power);
+	check_number(INT64_MAX);
+	check_number(INT64_MIN);
+	check_number(INT64_MIN + 1);
+}
+
+TEST(hexadecimal_numbers_are_what_printf_would_write)
+{
+	for (int i = 0; i < 32 * 16; i++) {
+		uint32_t number = (uint32_t)(i % 16) << (i / 16) ^ (uint32_t)i * 0x01234567u;
+		char     ours[9] = "", theirs[9];
+
+		digits_put_hex(ours, number);
+		snprintf(theirs, sizeof(theirs), "%08x", number);
+		CHECK(strcmp(ours, theirs) == 0);
+	}
+}
+
 TEST(a_time_key_is_a_number_in_the_order_of_keys)
 {
 	static const char *const ids[] = {

@@ -57,7 +57,7 @@ bool path_is_below(struct str path, struct str folder)
 
 bool api_is_under(const struct api *a, struct str path)
 {
-	return !path_is_below(path, a->options.base_path) && path_is_below(path, STR("/api"));
+	return path_is_below(path, STR("/api")) && !path_is_below(path, a->options.base_path);
 }
 
 static void add_cors(struct request *r)
@@ -97,9 +97,7 @@ static void add_common_headers(struct request *r)
 		buf_add_str(h, STR("\r\n"));
 	}
 	if (r->rate_remaining >= 0) {
-		buf_add_str(h, STR("X-RateLimit-Limit: "));
-		buf_add_int(h, r->api->options.rate_burst);
-		buf_add_str(h, STR("\r\nX-RateLimit-Remaining: "));
+		buf_add_str(h, r->api->rate_head);
 		buf_add_int(h, r->rate_remaining);
 		buf_add_str(h, STR("\r\n"));
 	}

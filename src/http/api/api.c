@@ -57,18 +57,18 @@ const size_t api_route_count = ARRAY_LEN(api_routes);
 
 bool api_split_path(struct str path, struct str *segments, size_t *ret_count)
 {
-	size_t count = 0;
-	bool   is_last;
+	size_t      count = 0;
+	const char *slash = path.p;
 
 	if (path.n == 0 || path.p[0] != '/')
 		return false;
-	path = str_of(path.p + 1, path.n - 1);
-	do {
+	while (slash) {
 		if (count == API_SEGMENTS_MAX)
 			return false;
-		is_last = !memchr(path.p, '/', path.n);
-		segments[count++] = str_cut(&path, '/');
-	} while (!is_last);
+		path = str_skip(path, (size_t)(slash + 1 - path.p));
+		slash = memchr(path.p, '/', path.n);
+		segments[count++] = slash ? str_of(path.p, (size_t)(slash - path.p)) : path;
+	}
 	*ret_count = count;
 	return true;
 }
@@ -194,6 +194,8 @@ struct api *api_new(const struct api_options *o)
 	}
 	a->unknown.path = STR("unknown");
 	a->limits = ratelimit_new(o->rate_per_sec, o->rate_burst);
+	a->rate_head = str_format(&a->arena,
+	                          "X-RateLimit-Limit: %lld\r\nX-RateLimit-Remaining: ", (long long)o->rate_burst);
 	a->line = line_new(a, o->loop, o->waiting_max);
 	a->streams = streams_new(&a->options);
 	return a;

@@ -131,7 +131,8 @@ struct api {
 	struct line       *line;
 	struct streams    *streams;
 	struct ratelimit  *limits;
-	struct arena       arena; /* what lives as long as the api */
+	struct str         rate_head; /* X-RateLimit-Limit, and the name of what remains of it */
+	struct arena       arena;     /* what lives as long as the api */
 	struct arena       token_arena;
 	struct api_tokens  tokens;
 	struct matcher     matchers[API_ROUTES];

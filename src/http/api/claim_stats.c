@@ -23,25 +23,42 @@ static int64_t place_of(int64_t step)
 
 void claim_stats_begin(struct claim_stats *t, int64_t now_ms)
 {
+	double top = BUCKET_FIRST_MS;
+
 	memset(t, 0, sizeof(*t));
 	t->first_step = now_ms / CLAIM_STATS_STEP_MS;
+	for (int i = 0; i < CLAIM_STATS_BUCKETS; i++, top *= BUCKET_GROWTH)
+		t->tops[i] = top;
+}
+
+/* The first whose top is not below, by halving; the last takes the rest. */
+static int bucket_of(const struct claim_stats *t, double ms)
+{
+	int from = 0, to = CLAIM_STATS_BUCKETS - 1;
+
+	while (from < to) {
+		int middle = (from + to) / 2;
+
+		if (ms > t->tops[middle])
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
 }
 
 void claim_stats_claim(struct claim_stats *t, int64_t now_ms, bool is_granted, double seconds)
 {
 	int64_t              step = now_ms / CLAIM_STATS_STEP_MS;
 	struct claim_counts *c = &t->places[place_of(step)].count;
-	int                  bucket = 0;
 
-	for (double top = BUCKET_FIRST_MS; bucket < CLAIM_STATS_BUCKETS - 1 && seconds * 1000 > top; bucket++)
-		top *= BUCKET_GROWTH;
 	if (t->places[place_of(step)].step != step) {
 		t->places[place_of(step)].step = step;
 		*c = (struct claim_counts){ 0 };
 	}
 	c->granted += is_granted;
 	c->refused += !is_granted;
-	c->buckets[bucket]++;
+	c->buckets[bucket_of(t, seconds * 1000)]++;
 }
 
 struct claim_counts claim_stats_sum(const struct claim_stats *t, int64_t step, int64_t n)

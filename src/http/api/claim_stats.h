@@ -19,7 +19,8 @@ struct claim_stats {
 		int64_t             step;
 		struct claim_counts count;
 	} places[CLAIM_STATS_STEPS];
-	int64_t first_step; /* from here on it was counted */
+	int64_t first_step;                /* from here on it was counted */
+	double  tops[CLAIM_STATS_BUCKETS]; /* in milliseconds */
 };
 
 void claim_stats_begin(struct claim_stats *t, int64_t now_ms);

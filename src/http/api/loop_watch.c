@@ -74,21 +74,26 @@ struct loop_span loop_span_begin(const struct loop_watch *w, int64_t now_ns)
 	return (struct loop_span){ now_ns, w->inner_ns };
 }
 
-int64_t loop_span_end(struct loop_watch *w, const struct loop_span *span, const char *what)
+static void tell_held(struct loop_watch *w, int64_t now_ns, int64_t own_ns, const char *what)
 {
-	int64_t          now_ns = mono_ns(), lasted = now_ns - span->started_ns;
-	int64_t          own = lasted - (w->inner_ns - span->inner_ns), now_ms;
 	struct log_field fields[] = { LOG_STR("route", str_from(what)),
-		                      LOG_NUM("held_ms", (double)(own / 1000) / 1000) };
+		                      LOG_NUM("held_ms", (double)(own_ns / 1000) / 1000) };
+	int64_t          now_ms = now_ns / 1000000;
 
-	w->inner_ns = span->inner_ns + lasted;
-	if (own <= HELD_NS || cpu_now_ns() - w->cpu_ns <= HELD_NS)
-		return now_ns;
 	metrics_add(w->metrics, METRIC_LOOP_HELD, what, 1);
-	now_ms = now_ns / 1000000;
 	if (now_ms < w->log_after_ms)
-		return now_ns;
+		return;
 	w->log_after_ms = now_ms + LOG_PAUSE_MS;
 	log_write(LOG_WARNING, "http", fields, ARRAY_LEN(fields), "a handler held the loop");
+}
+
+int64_t loop_span_end(struct loop_watch *w, const struct loop_span *span, const char *what)
+{
+	int64_t now_ns = mono_ns(), lasted = now_ns - span->started_ns;
+	int64_t own = lasted - (w->inner_ns - span->inner_ns);
+
+	w->inner_ns = span->inner_ns + lasted;
+	if (own > HELD_NS && cpu_now_ns() - w->cpu_ns > HELD_NS)
+		tell_held(w, now_ns, own, what);
 	return now_ns;
 }

@@ -66,14 +66,14 @@ struct claim_call {
 };
 
 /* An optional label in a header. RC_INVALID when it is there and makes no sense. */
-static enum rc read_label(struct request *r, const char *name, struct str *ret, struct err *e)
+static enum rc read_label(struct request *r, struct str name, struct str *ret, struct err *e)
 {
 	size_t times;
 
-	*ret = str_trim(http_header(&r->call->req, str_from(name), &times));
+	*ret = str_trim(http_header(&r->call->req, name, &times));
 	if (times > 1 || (times == 1 && !sandbox_is_label(*ret)))
-		return err_set(e, RC_INVALID, "%s must be 1 to %d visible ASCII characters (and sent once)", name,
-		               SANDBOX_OWNER_MAX);
+		return err_set(e, RC_INVALID, "%.*s must be 1 to %d visible ASCII characters (and sent once)",
+		               STR_ARG(name), SANDBOX_OWNER_MAX);
 	return RC_OK;
 }
 
@@ -87,9 +87,9 @@ static enum rc read_claim(struct request *r, struct claim_call *c, struct err *e
 	c->claim.ask.lab_hours = o->lab_hours;
 	c->claim.lending = o->lending;
 	c->claim.by.request_id = str_of(r->id, ID_UUID_SIZE - 1);
-	if ((rc = read_label(r, "Idempotency-Key", &c->claim.ask.idempotency_key, e)) ||
-	    (rc = read_label(r, "X-Instruqt-Track-ID", &c->claim.ask.track_name, e)) ||
-	    (rc = read_label(r, "X-Sandbox-Name-Prefix", &c->claim.prefix, e)))
+	if ((rc = read_label(r, STR("Idempotency-Key"), &c->claim.ask.idempotency_key, e)) ||
+	    (rc = read_label(r, STR("X-Instruqt-Track-ID"), &c->claim.ask.track_name, e)) ||
+	    (rc = read_label(r, STR("X-Sandbox-Name-Prefix"), &c->claim.prefix, e)))
 		return rc;
 	request_prefer(r, &c->wait_sec, &is_async);
 	if (c->wait_sec > o->wait_max_sec)
@@ -172,7 +172,7 @@ void handle_allocate_for(struct request *r)
 {
 	struct claim_call *c;
 
-	if (!request_is_good(r, read_label(r, "X-Track-ID", &r->owner, &r->e) ||
+	if (!request_is_good(r, read_label(r, STR("X-Track-ID"), &r->owner, &r->e) ||
 	                                (!r->owner.n && err_set_code(&r->e, RC_INVALID, "INVALID_TRACK_ID",
 	                                                             "no X-Track-ID header: for whom?"))) ||
 	    !(c = claim_begin(r, NEW_OF(r, struct claim_call))))

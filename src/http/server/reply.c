@@ -18,35 +18,41 @@
 
 enum { JOIN_MAX = 16384 }; /* a body up to this size is copied behind its head, to leave in one piece */
 
+#define REPLY_LINE(status, reason)                                            \
+	{                                                                     \
+		status, STR_INIT("HTTP/1.1 " #status " " reason "\r\nDate: ") \
+	}
+
+/* How a reply begins: up to the date. */
 static const struct {
-	int         status;
-	const char *reason;
-} reasons[] = {
-	{ 200, "OK" },
-	{ 201, "Created" },
-	{ 202, "Accepted" },
-	{ 204, "No Content" },
-	{ 302, "Found" },
-	{ 304, "Not Modified" },
-	{ 400, "Bad Request" },
-	{ 401, "Unauthorized" },
-	{ 403, "Forbidden" },
-	{ 404, "Not Found" },
-	{ 405, "Method Not Allowed" },
-	{ 408, "Request Timeout" },
-	{ 409, "Conflict" },
-	{ 413, "Content Too Large" },
-	{ 422, "Unprocessable Content" },
-	{ 414, "URI Too Long" },
-	{ 415, "Unsupported Media Type" },
-	{ 417, "Expectation Failed" },
-	{ 429, "Too Many Requests" },
-	{ 431, "Request Header Fields Too Large" },
-	{ 500, "Internal Server Error" },
-	{ 501, "Not Implemented" },
-	{ 503, "Service Unavailable" },
-	{ 504, "Gateway Timeout" },
-	{ 505, "HTTP Version Not Supported" },
+	int        status;
+	struct str text;
+} reply_lines[] = {
+	REPLY_LINE(200, "OK"),
+	REPLY_LINE(201, "Created"),
+	REPLY_LINE(202, "Accepted"),
+	REPLY_LINE(204, "No Content"),
+	REPLY_LINE(302, "Found"),
+	REPLY_LINE(304, "Not Modified"),
+	REPLY_LINE(400, "Bad Request"),
+	REPLY_LINE(401, "Unauthorized"),
+	REPLY_LINE(403, "Forbidden"),
+	REPLY_LINE(404, "Not Found"),
+	REPLY_LINE(405, "Method Not Allowed"),
+	REPLY_LINE(408, "Request Timeout"),
+	REPLY_LINE(409, "Conflict"),
+	REPLY_LINE(413, "Content Too Large"),
+	REPLY_LINE(422, "Unprocessable Content"),
+	REPLY_LINE(414, "URI Too Long"),
+	REPLY_LINE(415, "Unsupported Media Type"),
+	REPLY_LINE(417, "Expectation Failed"),
+	REPLY_LINE(429, "Too Many Requests"),
+	REPLY_LINE(431, "Request Header Fields Too Large"),
+	REPLY_LINE(500, "Internal Server Error"),
+	REPLY_LINE(501, "Not Implemented"),
+	REPLY_LINE(503, "Service Unavailable"),
+	REPLY_LINE(504, "Gateway Timeout"),
+	REPLY_LINE(505, "HTTP Version Not Supported"),
 };
 
 static struct conn *conn_of(struct http_call *call)
@@ -77,21 +83,23 @@ static const char *date_text(struct http_server *s)
 	return s->date;
 }
 
+static void add_reply_line(struct buf *b, int status)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reply_lines); i++)
+		if (reply_lines[i].status == status) {
+			buf_add_str(b, reply_lines[i].text);
+			return;
+		}
+	buf_addf(b, "HTTP/1.1 %d \r\nDate: ", status);
+}
+
 /* The reply's end is found by its size, by the last of its chunks, or by the end of the connection. */
 static void add_head(struct conn *c, int status, const char *content_type, size_t body_size)
 {
 	struct buf *b = &c->server->reply;
 
 	buf_reset(b);
-	buf_add_str(b, STR("HTTP/1.1 "));
-	buf_add_int(b, status);
-	buf_add_char(b, ' ');
-	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
-		if (reasons[i].status == status) {
-			buf_add_text(b, reasons[i].reason);
-			break;
-		}
-	buf_add_str(b, STR("\r\nDate: "));
+	add_reply_line(b, status);
 	buf_add_text(b, date_text(c->server));
 	if (c->is_streaming && !c->parser.is_http10) {
 		buf_add_str(b, STR("\r\nTransfer-Encoding: chunked"));
