@@ -73,7 +73,7 @@ struct record_type {
 	bool (*is_ok)(const void *record); /* the domain's own rules; NULL: none beside the limits of the fields */
 	bool        is_often_empty;        /* mostly there is no record at all: looking for one must cost nothing */
 	bool        is_packed;             /* SQLite: one value in its row, because it is written all the time */
-	bool        has_time_key; /* SQLite: packed, and the row's number comes from the key, an id of the kernel */
+	bool        has_time_key; /* SQLite: packed, many to a row, by a number made of the key, an id of the kernel */
 	const char *key_prefix;   /* DynamoDB: in front of the key, in the documents' own table; NULL: in ours */
 	bool        is_sliced;    /* DynamoDB: over many partition keys; its indexes are in the order of the key */
 	record_items_fn *items;   /* NULL: none */

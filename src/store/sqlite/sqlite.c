@@ -42,6 +42,7 @@
 #include "base/mem.h"
 #include "store/sqlite/sqlite_packed.h"
 #include "store/sqlite/sqlite_private.h"
+#include "store/sqlite/sqlite_timed.h"
 #include "store/sqlite/sqlite_wal.h"
 
 enum {
@@ -273,7 +274,7 @@ static enum rc load_memory(struct sqlite_connection *c, struct err *e)
 	for (size_t i = 0; !rc && i < c->packed_count; i++)
 		rc = load_packed(c, c->packed[i], e);
 	if (!rc)
-		rc = packed_load(c, e);
+		rc = timed_load(c, e);
 	for (size_t i = 0; !rc && i < c->counted_types; i++) {
 		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", c->row_counts[i].type->name); /* fits */
 		rc = sqlite_read_number(c->db, sql, &c->row_counts[i].rows, e);
@@ -502,7 +503,7 @@ static void add_type(struct sqlite_connection *c, const struct record_type *type
 		}
 	for (int i = 0; type->is_packed && i < type->index_count; i++)
 		if (!sqlite_is_in_file(&type->indexes[i])) {
-			assert(c->packed_count < PACKED_MAX);
+			assert(c->packed_count < PACKED_MAX && !type->has_time_key);
 			c->packed[c->packed_count++] = type;
 			break;
 		}

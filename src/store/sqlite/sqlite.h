@@ -11,8 +11,9 @@
 
 struct store;
 
-/* 2: the kernel's records; a program that does not know them would tell nobody. 3: packed records. */
-enum { SQLITE_SCHEMA_VERSION = 3 };
+/* 2: the kernel's records; a program that does not know them would tell nobody. 3: packed records. 4: many
+ * to a row. */
+enum { SQLITE_SCHEMA_VERSION = 4 };
 
 struct sqlite_options {
 	const char                      *path; /* made when it does not exist, unless it is to be owned */

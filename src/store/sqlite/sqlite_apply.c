@@ -3,6 +3,7 @@
 #include "store/sqlite/sqlite_packed.h"
 #include "store/sqlite/sqlite_private.h"
 #include "store/sqlite/sqlite_statement.h"
+#include "store/sqlite/sqlite_timed.h"
 
 /* Absent fields are NULL, but for those that order an index. */
 static bool is_null(const struct record_type *type, int field, const void *record)
@@ -61,9 +62,12 @@ static enum rc apply_insert(struct session *s, const struct session_entry *entry
 static enum rc apply_delete(struct session *s, const struct record_type *type, int64_t seq, struct err *e)
 {
 	sqlite3_stmt *stmt;
-	enum rc       rc = packed_settle(s->connection, type, e);
+	enum rc       rc;
 
-	if (rc || (rc = sqlite_statement(s->connection, (struct statement_key){ type, DELETE, 0, 0, 0 }, &stmt, e)))
+	if (type->has_time_key)
+		return timed_remove(s->connection, seq, e);
+	if ((rc = packed_settle(s->connection, type, e)) ||
+	    (rc = sqlite_statement(s->connection, (struct statement_key){ type, DELETE, 0, 0, 0 }, &stmt, e)))
 		return rc;
 	sqlite3_bind_int64(stmt, 1, seq);
 	return run_write(stmt, e);

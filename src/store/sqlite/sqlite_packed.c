@@ -2,16 +2,12 @@
 /*
  * sqlite_packed.c - packed records: written, and read by the writer, with as little SQL as can be.
  *
- * A statement costs more to start and to end than one row of it, so there are two ways around them:
+ * A statement costs more to start and to end than the row that it writes, so there are two ways around them:
  *
  *   - A record that changes is padded with blanks, to have room for what it may become. The writer reads and writes its
  *     value where it stands, by a handle that moves from row to row; only one that outgrows its room is an UPDATE. Rows
  *     that keep their size do not move their neighbours either. The handle is closed before each COMMIT.
- *   - Records with time keys that are in no index of the file wait, as pointers, and are written many by one statement:
- *     when there are PENDING_MAX, before anything of their type is read or removed, and before COMMIT. They cannot meet
- *     a conflict: their numbers are above all that are there. One whose number is not is written at once.
- *
- * What a transaction put into its arena lives until it is told of the commit, so the pointers last.
+ *   - Records with time keys that are in no index of the file wait, and become one row together: sqlite_timed.c.
  */
 #include "store/sqlite/sqlite_packed.h"
 
@@ -20,6 +16,7 @@
 #include "base/arena.h"
 #include "store/sqlite/sqlite_row.h"
 #include "store/sqlite/sqlite_statement.h"
+#include "store/sqlite/sqlite_timed.h"
 
 enum { VALUE_MAX = 16 << 20, GROWTH = 192, ROOM_STEP = 64 };
 
@@ -100,16 +97,28 @@ enum rc packed_get(struct session *s, const struct record_type *type, int64_t se
 	return record_check(type, ret->record, e);
 }
 
-/* --- many at once --- */
+/* --- what waits --- */
 
-static size_t long_count(const struct record_type *type)
+enum rc packed_settle(struct sqlite_connection *c, const struct record_type *type, struct err *e)
 {
-	size_t count = 0;
-
-	for (int f = 0; f < type->field_count; f++)
-		count += row_has_column(type, f);
-	return count;
+	if (c->value && c->value_type == type)
+		c->value_seq = 0; /* what SQL changes, the handle has to find again */
+	return c->pending_type == type ? timed_settle(c, e) : RC_OK;
 }
+
+enum rc packed_finish(struct sqlite_connection *c, struct err *e)
+{
+	close_value(c);
+	return timed_settle(c, e);
+}
+
+void packed_forget(struct sqlite_connection *c)
+{
+	close_value(c);
+	timed_forget(c);
+}
+
+/* --- one by one --- */
 
 static void bind_long(sqlite3_stmt *stmt, int at, const struct record_type *type, int f, const void *record)
 {
@@ -123,72 +132,6 @@ static enum rc check_size(const struct sqlite_connection *c, const struct record
 {
 	return c->row.is_full ? err_set(e, RC_TOO_LARGE, "a %s has more than %d bytes", type->name, VALUE_MAX) : RC_OK;
 }
-
-/* Those that wait, in the order in which they came. */
-static enum rc write_pending(struct sqlite_connection *c, struct err *e)
-{
-	const struct record_type *type = c->pending_type;
-	size_t                    count = c->pending_count, ends[PENDING_MAX + 1] = { 0 };
-	sqlite3_stmt             *stmt;
-	enum rc                   rc;
-	int                       at = 1;
-
-	c->pending_count = 0;
-	if (!count)
-		return RC_OK;
-	rc = sqlite_statement(c, (struct statement_key){ type, INSERT_MANY, 0, (uint8_t)count, long_count(type) },
-	                      &stmt, e);
-	if (rc)
-		return rc;
-	c->row.max = VALUE_MAX;
-	buf_reset(&c->row);
-	for (size_t i = 0; i < count; i++) {
-		row_pack(type, c->pending[i].record, 0, &c->row);
-		ends[i + 1] = c->row.n;
-	}
-	if ((rc = check_size(c, type, e)))
-		return rc;
-	for (size_t i = 0; i < count; i++) {
-		sqlite3_bind_int64(stmt, at++, c->pending[i].seq);
-		sqlite_bind_text(stmt, at++, str_of(c->row.p + ends[i], ends[i + 1] - ends[i]));
-		for (int f = 0; f < type->field_count; f++)
-			if (row_has_column(type, f))
-				bind_long(stmt, at++, type, f, c->pending[i].record);
-	}
-	return run_write(stmt, e);
-}
-
-enum rc packed_settle(struct sqlite_connection *c, const struct record_type *type, struct err *e)
-{
-	if (c->value && c->value_type == type)
-		c->value_seq = 0; /* what SQL changes, the handle has to find again */
-	return c->pending_count && c->pending_type == type ? write_pending(c, e) : RC_OK;
-}
-
-enum rc packed_finish(struct sqlite_connection *c, struct err *e)
-{
-	close_value(c);
-	return write_pending(c, e);
-}
-
-void packed_forget(struct sqlite_connection *c)
-{
-	close_value(c);
-	c->pending_count = 0;
-}
-
-enum rc packed_load(struct sqlite_connection *c, struct err *e)
-{
-	char sql[96];
-
-	if (!c->pending_type)
-		return RC_OK;
-	(void)snprintf(sql, sizeof(sql), "SELECT coalesce(max(seq), 0) FROM \"%s" SQLITE_PACKED "\"",
-	               c->pending_type->name); /* fits */
-	return sqlite_read_number(c->db, sql, &c->newest, e);
-}
-
-/* --- one by one --- */
 
 /* Those in the file. */
 static uint64_t indexes_of(const struct record_type *type, const void *record)
@@ -265,7 +208,7 @@ static enum rc insert_in_slot(struct session *s, const struct session_entry *ent
 
 	if (rc || (rc = sqlite_get(s, entry->type, entry->key, &other, e)) != RC_NOT_FOUND)
 		return rc ? rc : is_there(entry, e);
-	if ((rc = pack(c, entry, 0, e)))
+	if ((rc = timed_make_way(c, seq, e)) || (rc = pack(c, entry, 0, e)))
 		return rc;
 	for (int slot = 0; slot < ROW_SLOTS; slot++) {
 		rc = write_row(c, entry, INSERT, seq + slot, e);
@@ -279,22 +222,15 @@ static enum rc insert_by_time(struct session *s, const struct session_entry *ent
 {
 	struct sqlite_connection *c = s->connection;
 	int64_t                   seq;
-	enum rc                   rc = RC_OK;
 
 	assert(c->pending_type == entry->type);
 	if (!row_of_time_key(entry->key, &seq))
 		return err_set(e, RC_INVALID, "'%.*s' cannot be the key of a new %s", STR_ARG(entry->key),
 		               entry->type->name);
-	if (seq <= c->newest || indexes_of(entry->type, entry->after)) {
-		if (c->newest < seq + ROW_SLOTS)
-			c->newest = seq + ROW_SLOTS;
-		return insert_in_slot(s, entry, seq, e);
-	}
-	if (c->pending_count == PENDING_MAX)
-		rc = write_pending(c, e);
-	c->pending[c->pending_count++] = (struct pending){ entry->after, seq };
-	c->newest = seq;
-	return rc;
+	if (timed_may_wait(c, seq) && !indexes_of(entry->type, entry->after))
+		return timed_wait(c, entry->after, seq, e);
+	timed_note(c, seq);
+	return insert_in_slot(s, entry, seq, e);
 }
 
 enum rc packed_insert(struct session *s, const struct session_entry *entry, struct err *e)
@@ -338,7 +274,11 @@ enum rc packed_update(struct session *s, const struct session_entry *entry, stru
 		rc = update_in_place(c, entry, &is_done, e);
 	if (rc || is_done)
 		return rc;
-	if ((rc = packed_settle(c, entry->type, e)) || (rc = pack_with_room(c, entry, e)))
+	if ((rc = packed_settle(c, entry->type, e)))
+		return rc;
+	if (entry->type->has_time_key && (rc = timed_make_way(c, entry->handle, e)))
+		return rc;
+	if ((rc = pack_with_room(c, entry, e)))
 		return rc;
 	return write_row(c, entry, UPDATE, entry->handle, e);
 }

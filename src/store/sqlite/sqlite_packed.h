@@ -16,12 +16,9 @@ MUST_CHECK enum rc packed_get(struct session *s, const struct record_type *type,
 MUST_CHECK enum rc packed_insert(struct session *s, const struct session_entry *entry, struct err *e);
 MUST_CHECK enum rc packed_update(struct session *s, const struct session_entry *entry, struct err *e);
 
-/* Before a row of this type is read or removed by SQL. Only the writer has anything to do. */
+/* Before a row of this type is read or changed by SQL. Only the writer has anything to do. */
 MUST_CHECK enum rc packed_settle(struct sqlite_connection *c, const struct record_type *type, struct err *e);
 
 /* Before COMMIT: write what waits, let go of rows. Before ROLLBACK: forget it. */
 MUST_CHECK enum rc packed_finish(struct sqlite_connection *c, struct err *e);
 void               packed_forget(struct sqlite_connection *c);
-
-/* The newest row of a type with time keys, from the file. */
-MUST_CHECK enum rc packed_load(struct sqlite_connection *c, struct err *e);

@@ -8,6 +8,7 @@
 #include "store/sqlite/sqlite_file.h"
 #include "store/sqlite/sqlite_hot.h"
 #include "store/sqlite/sqlite_counts.h"
+#include "store/sqlite/sqlite_segment.h"
 #include "store/sqlite/sqlite_unique.h"
 #include "store/store_ops.h"
 
@@ -16,7 +17,7 @@ enum {
 	UNIQUES_MAX = 16,
 	HOTS_MAX = 4,
 	PACKED_MAX = 4,
-	PENDING_MAX = 16,
+	PENDING_MAX = 512,
 	ROW_COUNTS_MAX = 4,
 	KEPT_COUNTS_MAX = 4
 };
@@ -41,7 +42,7 @@ struct row_count {
 	int64_t                   rows;
 };
 
-/* A packed record that waits to be written with others, see sqlite_packed.c. */
+/* A record that waits to be written with others, see sqlite_timed.c. */
 struct pending {
 	const void *record;
 	int64_t     seq;
@@ -78,7 +79,10 @@ struct sqlite_connection {
 	const struct record_type *pending_type; /* the one type with time keys */
 	struct pending            pending[PENDING_MAX];
 	size_t                    pending_count;
-	int64_t                   newest; /* the greatest row number of that type, those that wait included */
+	int64_t                   newest; /* the greatest number of that type, those that wait included */
+	struct segment_row        made;   /* the row that is being written */
+	struct segment            cut;    /* the row of which records are being removed */
+	struct segment            seen;   /* the row that is being read; the reader's too */
 };
 
 MUST_CHECK enum rc sqlite_connect(const char *path, bool is_read_only, int cache_mb, struct sqlite_connection *ret,

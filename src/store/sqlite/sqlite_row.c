@@ -10,8 +10,8 @@
  * Texts are kept byte by byte, also what is not UTF-8. What we write needs no parser to be read; what another program
  * wrote (with json_array(), say) is read as well, and anything else is refused.
  *
- * A time key is an id as the kernel makes them (UUID version 7): its first 60 bits, which grow, are the row's number,
- * so it needs no index of its own.
+ * A time key is an id as the kernel makes them (UUID version 7): its first 60 bits, which grow, are the record's
+ * number, so it needs no index of its own.
  */
 #include "store/sqlite/sqlite_row.h"
 

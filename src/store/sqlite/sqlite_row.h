@@ -35,7 +35,7 @@ void row_pack(const struct record_type *type, const void *record, size_t least, 
 enum { ROW_SLACK = 8 };
 MUST_CHECK bool row_unpack(const struct record_type *type, uint64_t fields, char *text, size_t size, void *record);
 
-/* The row numbers that a key with a time in it may have: ROW_SLOTS from this one on, in the order of keys. False: it
+/* The numbers that a key with a time in it may have: ROW_SLOTS from this one on, in the order of keys. False: it
  * is no such key; then it is still the number of the first that is not before it. */
 enum { ROW_SLOTS = 8 };
 bool row_of_time_key(struct str key, int64_t *ret);

@@ -10,8 +10,9 @@
  *
  * A packed type (sqlite_row.c) has a table `NAME_row` of row number, value, the key unless the number comes from it,
  * and one column for each index in the file, which is NULL in records that do not belong into it. Its name is that of a
- * view with a column per field, as the table was before: whoever asks the file with sqlite3 sees no difference. Where
- * nothing else has to follow, the view can be updated, too. A table of the older kind is moved over.
+ * view with a column per field, as the table was before: whoever asks the file with sqlite3 sees no difference, also
+ * where one row has many records (sqlite_segment.c). Where nothing else has to follow, the view can be updated, too. A
+ * table of the older kind is moved over.
  */
 #include <assert.h>
 
@@ -168,20 +169,50 @@ static void add_packed_table(struct buf *sql, const struct record_type *type)
 			         type->indexes[i].name);
 }
 
+static void add_view_columns(struct buf *sql, const struct record_type *type)
+{
+	buf_add_text(sql, "seq, json_extract(value, '$[0]') AS version");
+	for (int f = 0; f < type->field_count; f++)
+		if (row_has_column(type, f) || f == type->key)
+			buf_addf(sql, ", \"%s\"", type->fields[f].name);
+		else
+			buf_addf(sql, ", json_extract(value, '$[%d]') AS \"%s\"", ROW_MEMBER(f), type->fields[f].name);
+	buf_addf(sql, " FROM \"%s" SQLITE_PACKED "\"", type->name);
+}
+
+/* Rows of many records, see sqlite_segment.c; one that is alone is shown as if its row were one, too. */
+static void add_timed_columns(struct buf *sql, const struct record_type *type)
+{
+	static const char has_many[] = "substr(r.value, 1, 2) = '[['";
+
+	buf_add_text(sql, "r.seq + json_extract(e.value, '$[0]') AS seq, json_extract(e.value, '$[3][0]') AS version");
+	for (int f = 0; f < type->field_count; f++) {
+		const char *name = type->fields[f].name;
+
+		if (row_has_column(type, f))
+			buf_addf(sql,
+			         ", iif(%s, CAST(nullif(substr(CAST(r.\"%s\" AS BLOB), 1 + json_extract(e.value,"
+			         " '$[1]'), json_extract(e.value, '$[2]')), x'') AS TEXT), r.\"%s\") AS \"%s\"",
+			         has_many, name, name, name);
+		else
+			buf_addf(sql, ", json_extract(e.value, '$[3][%d]') AS \"%s\"", ROW_MEMBER(f), name);
+	}
+	buf_addf(sql,
+	         " FROM \"%s" SQLITE_PACKED "\" AS r, json_each(iif(%s, r.value, '[[0,0,0,' || r.value || ']]')) AS e",
+	         type->name, has_many);
+}
+
 /* The view is made anew each time: fields may have been added. */
 static void add_view(struct buf *sql, const struct record_type *type)
 {
 	bool is_followed = false;
 
-	buf_addf(sql,
-	         "DROP VIEW IF EXISTS \"%s\"; CREATE VIEW \"%s\" AS SELECT seq, json_extract(value, '$[0]') AS version",
-	         type->name, type->name);
-	for (int f = 0; f < type->field_count; f++)
-		if (row_has_column(type, f) || (f == type->key && row_has_key_column(type)))
-			buf_addf(sql, ", \"%s\"", type->fields[f].name);
-		else
-			buf_addf(sql, ", json_extract(value, '$[%d]') AS \"%s\"", ROW_MEMBER(f), type->fields[f].name);
-	buf_addf(sql, " FROM \"%s" SQLITE_PACKED "\";", type->name);
+	buf_addf(sql, "DROP VIEW IF EXISTS \"%s\"; CREATE VIEW \"%s\" AS SELECT ", type->name, type->name);
+	if (type->has_time_key)
+		add_timed_columns(sql, type);
+	else
+		add_view_columns(sql, type);
+	buf_add_char(sql, ';');
 	for (int i = 0; i < type->index_count; i++)
 		is_followed |= sqlite_is_in_file(&type->indexes[i]);
 	for (int f = 0; f < type->field_count; f++)

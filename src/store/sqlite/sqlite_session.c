@@ -11,6 +11,7 @@
 #include "store/sqlite/sqlite_private.h"
 #include "store/sqlite/sqlite_row.h"
 #include "store/sqlite/sqlite_statement.h"
+#include "store/sqlite/sqlite_timed.h"
 
 enum { HOT_STEP = 64 };
 
@@ -162,28 +163,6 @@ struct row_count *sqlite_row_count(struct session *s, const struct record_type *
 	return NULL;
 }
 
-/* Of the rows that the key may have. */
-static enum rc get_by_time_key(struct session *s, const struct record_type *type, sqlite3_stmt *stmt, struct str key,
-                               struct stored *ret, struct err *e)
-{
-	int64_t seq;
-	enum rc rc = RC_NOT_FOUND;
-	int     step = SQLITE_DONE;
-
-	if (!row_of_time_key(key, &seq))
-		return RC_NOT_FOUND;
-	sqlite3_bind_int64(stmt, 1, seq);
-	while (rc == RC_NOT_FOUND && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-		rc = take_row(s, type, stmt, ret, e);
-		if (!rc && !str_eq(record_key(type, ret->record), key))
-			rc = RC_NOT_FOUND;
-	}
-	if (step != SQLITE_ROW && step != SQLITE_DONE)
-		rc = sqlite_failed(sqlite3_db_handle(stmt), "read a record", e);
-	sqlite3_reset(stmt);
-	return rc;
-}
-
 enum rc sqlite_get(struct session *s, const struct record_type *type, struct str key, struct stored *ret, struct err *e)
 {
 	const struct row_count *count = sqlite_row_count(s, type);
@@ -194,11 +173,11 @@ enum rc sqlite_get(struct session *s, const struct record_type *type, struct str
 		return RC_NOT_FOUND;
 	if ((rc = packed_settle(s->connection, type, e)))
 		return rc;
+	if (type->has_time_key)
+		return timed_get(s, type, key, ret, e);
 	rc = sqlite_statement(s->connection, (struct statement_key){ type, GET, 0, 0, 0 }, &stmt, e);
 	if (rc)
 		return rc;
-	if (type->has_time_key)
-		return get_by_time_key(s, type, stmt, key, ret, e);
 	sqlite_bind_text(stmt, 1, key);
 	return step_get(s, type, stmt, ret, e);
 }
@@ -413,7 +392,11 @@ static enum rc query_page(struct session *s, const struct query *q, struct store
 	key.flags = (uint8_t)((q->cursor.n ? WITH_CURSOR : 0) | (q->sort_prefix.n ? WITH_PREFIX : 0) |
 	                      (q->has_sort_max ? WITH_MAX : 0) | (q->sort_from.n ? WITH_FROM : 0) |
 	                      (q->sort_to.n ? WITH_TO : 0) | (q->is_descending ? DESCENDING : 0));
-	if ((rc = packed_settle(s->connection, q->type, e)) || (rc = get_listing(s, key, &l, e)))
+	if ((rc = packed_settle(s->connection, q->type, e)))
+		return rc;
+	if (q->type->has_time_key && q->index < 0)
+		return timed_query(s, q, ret, e);
+	if ((rc = get_listing(s, key, &l, e)))
 		return rc;
 	rc = bind_query(s, l.rows, q, e);
 	if (!rc)

@@ -94,6 +94,28 @@ static void build_query(struct buf *sql, const struct statement_key *key)
 	buf_addf(sql, "seq%s LIMIT ?%d", order, AT_LIMIT);
 }
 
+/* All records with time keys: one row has many of them. */
+static bool is_timed_list(const struct statement_key *key)
+{
+	return key->type->has_time_key && key->index < 0;
+}
+
+/* Each record is a line of its row's value (sqlite_segment.c). */
+static const char count_lines[] = "coalesce(sum(1 + length(value) - length(replace(value, char(10), ''))), 0)";
+
+/* From the row that may hold the first of them on. */
+static void build_timed_query(struct buf *sql, const struct statement_key *key)
+{
+	const char *name = key->type->name;
+
+	buf_add_text(sql, "SELECT ");
+	add_columns(sql, key->type, 0);
+	buf_addf(sql,
+	         " FROM \"%s" SQLITE_PACKED "\" WHERE seq >= ifnull((SELECT max(seq) FROM \"%s" SQLITE_PACKED
+	         "\" WHERE seq <= ?%d), ?%d) AND seq <= ?%d ORDER BY seq%s LIMIT ?%d",
+	         name, name, AT_FROM, AT_FROM, AT_TO, key->flags & DESCENDING ? " DESC" : "", AT_LIMIT);
+}
+
 static void build_insert(struct buf *sql, const struct statement_key *key)
 {
 	buf_addf(sql, "INSERT INTO \"%s\" (version", key->type->name);
@@ -140,21 +162,6 @@ static void build_packed_insert(struct buf *sql, const struct statement_key *key
 	buf_add_text(sql, ") ON CONFLICT DO NOTHING");
 }
 
-/* The flags of the key are the number of rows, its fields how many of them have a column. Nothing of it is undone by
- * itself (FAIL): whoever meets a conflict where there can be none undoes the whole commit. */
-static void build_packed_inserts(struct buf *sql, const struct statement_key *key)
-{
-	buf_addf(sql, "INSERT OR FAIL INTO \"%s" SQLITE_PACKED "\" (seq, value", key->type->name);
-	add_long_columns(sql, key->type);
-	buf_add_text(sql, ") VALUES ");
-	for (int row = 0; row < key->flags; row++) {
-		buf_add_text(sql, row ? ", (?, ?" : "(?, ?");
-		for (uint64_t f = 0; f < key->fields; f++)
-			buf_add_text(sql, ", ?");
-		buf_add_char(sql, ')');
-	}
-}
-
 static void build_packed_update(struct buf *sql, const struct statement_key *key)
 {
 	const struct record_type *type = key->type;
@@ -183,18 +190,17 @@ enum rc sqlite_prepare(struct sqlite_connection *c, const struct statement_key *
 		buf_add_text(&sql, " FROM ");
 		add_table(&sql, type);
 		if (key->kind == GET && type->has_time_key)
-			buf_addf(&sql, " WHERE seq >= ?1 AND seq < ?1 + %d", ROW_SLOTS);
+			buf_add_text(&sql, " WHERE seq <= ?1 ORDER BY seq DESC");
 		else if (key->kind != ALL)
 			buf_addf(&sql, " WHERE \"%s\" = ?1", key->kind == GET ? type->fields[type->key].name : "seq");
 		break;
-	case QUERY: build_query(&sql, key); break;
+	case QUERY: (is_timed_list(key) ? build_timed_query : build_query)(&sql, key); break;
 	case COUNT:
-		buf_add_text(&sql, "SELECT count(*) FROM ");
+		buf_addf(&sql, "SELECT %s FROM ", is_timed_list(key) ? count_lines : "count(*)");
 		add_table(&sql, type);
 		build_conditions(&sql, key);
 		break;
 	case INSERT: (type->is_packed ? build_packed_insert : build_insert)(&sql, key); break;
-	case INSERT_MANY: build_packed_inserts(&sql, key); break;
 	case UPDATE: (type->is_packed ? build_packed_update : build_update)(&sql, key); break;
 	case DELETE:
 		buf_add_text(&sql, "DELETE FROM ");
@@ -252,6 +258,9 @@ void sqlite_disconnect(struct sqlite_connection *c)
 	sqlite3_finalize(c->begin);
 	sqlite3_finalize(c->commit);
 	buf_fini(&c->row);
+	segment_row_fini(&c->made);
+	segment_fini(&c->cut);
+	segment_fini(&c->seen);
 	for (size_t i = 0; i < c->unique_count; i++)
 		unique_fini(&c->uniques[i]);
 	sqlite3_close(c->db);

@@ -6,7 +6,7 @@
 #include "base/attr.h"
 #include "store/sqlite/sqlite_private.h"
 
-enum statement_kind { GET = 1, GET_BY_SEQ, ALL, QUERY, COUNT, INSERT, INSERT_MANY, UPDATE, DELETE };
+enum statement_kind { GET = 1, GET_BY_SEQ, ALL, QUERY, COUNT, INSERT, UPDATE, DELETE };
 enum { WITH_CURSOR = 1, WITH_PREFIX = 2, WITH_MAX = 4, WITH_FROM = 8, WITH_TO = 16, DESCENDING = 32 };
 
 /* Numbers of the parameters in a query. */
@@ -18,8 +18,9 @@ enum { IN_SEQ, IN_VERSION, IN_FIELDS };
 enum { IN_VALUE = 1, IN_LONG };
 
 /* Parameters of INSERT and UPDATE of a packed record; from AT_INDEXES on one for each index, then one for each field,
- * of which those in the file and those with a column are used. INSERT_MANY has seq, value and the fields with a column,
- * for each row. */
+ * of which those in the file and those with a column are used.
+ *
+ * GET of a type with time keys has one: rows up to this number, the last one first. */
 enum { AT_SEQ = 1, AT_VALUE, AT_KEY, AT_INDEXES };
 
 /* Which fields a statement reads: 0 stands for all. */
