@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/digits.h"
+
 void id_random(void *ret, size_t size)
 {
 	char *at = ret;
@@ -63,24 +65,25 @@ uint64_t id_draw(void *ignored)
 	return id_fast_random();
 }
 
-static void put_hex(char *at, uint64_t bits, int digits)
+void id_put_uuid(uint64_t first, uint64_t second, char ret[ID_UUID_SIZE])
 {
-	for (; digits--; bits >>= 4)
-		at[digits] = "0123456789abcdef"[bits & 15];
+	uint64_t time = digits_hex((uint32_t)first), random = digits_hex((uint32_t)(second >> 32));
+
+	octets_put(ret, digits_hex((uint32_t)(first >> 32)), 8);
+	octets_put(ret + 9, time, 4);
+	octets_put(ret + 14, time >> 32, 4);
+	octets_put(ret + 19, random, 4);
+	octets_put(ret + 24, random >> 32, 4);
+	octets_put(ret + 28, digits_hex((uint32_t)second), 8);
+	ret[8] = ret[13] = ret[18] = ret[23] = '-';
+	ret[36] = '\0';
 }
 
 void id_uuid(char ret[ID_UUID_SIZE])
 {
-	uint64_t first = (id_fast_random() & ~0xf000ull) | 0x4000;           /* version 4 */
-	uint64_t second = (id_fast_random() & ~(3ull << 62)) | (2ull << 62); /* variant 1 */
+	uint64_t first = (id_fast_random() & ~0xf000ull) | 0x4000; /* version 4 */
 
-	put_hex(ret, first >> 32, 8);
-	put_hex(ret + 9, first >> 16, 4);
-	put_hex(ret + 14, first, 4);
-	put_hex(ret + 19, second >> 48, 4);
-	put_hex(ret + 24, second, 12);
-	ret[8] = ret[13] = ret[18] = ret[23] = '-';
-	ret[36] = '\0';
+	id_put_uuid(first, id_uuid_half(id_fast_random()), ret);
 }
 
 void id_token(char ret[ID_TOKEN_SIZE])

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/id.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "kernel/defect.h"
@@ -133,20 +134,9 @@ uint64_t kernel_random(struct kernel *k)
 	return k->options.random(k->options.random_arg);
 }
 
-static void put_hex(char *to, uint64_t number, int digits)
-{
-	for (; digits > 0; number >>= 4)
-		to[--digits] = "0123456789abcdef"[number & 15];
-}
-
 static void write_id(uint64_t ms, unsigned counter, uint64_t random, char ret[KERNEL_ID_SIZE])
 {
-	memcpy(ret, "........-....-7...-....-............", KERNEL_ID_SIZE);
-	put_hex(ret, ms >> 16, 8);
-	put_hex(ret + 9, ms, 4);
-	put_hex(ret + 15, counter, 3);
-	put_hex(ret + 19, 0x8000 | (random >> 48 & 0x3fff), 4);
-	put_hex(ret + 24, random, 12);
+	id_put_uuid(ms << 16 | 0x7000 | counter, id_uuid_half(random), ret);
 }
 
 /* False when it is no id of ours. */
