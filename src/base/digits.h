@@ -67,6 +67,11 @@ static inline char *digits_put(char *at, int64_t number)
 	return digits_put_eight(at, rest % DIGITS_EIGHT);
 }
 
+static inline bool digits_is(char c)
+{
+	return (unsigned char)(c - '0') < 10;
+}
+
 /* The decimal number that begins here, without a sign, modulo 2^64, and how many digits it has. It looks up to eight
  * bytes behind the end, and a number that goes on there is not cut off: it ends behind the end. */
 static inline uint64_t digits_get(const char *at, const char *end, size_t *ret_count)
@@ -76,6 +81,10 @@ static inline uint64_t digits_get(const char *at, const char *end, size_t *ret_c
 	uint64_t              number = 0;
 	unsigned              count = sizeof(uint64_t);
 
+	if (digits_is(at[0]) && !digits_is(at[1])) { /* many have no more */
+		*ret_count = 1;
+		return (uint64_t)(at[0] - '0');
+	}
 	while (count == sizeof(uint64_t) && at < end) {
 		uint64_t x = octets_at(at) ^ OCTETS_OF('0');
 		uint64_t others = (x | (x + OCTETS_OF(0x80 - 10))) & OCTETS_OF(0x80);

@@ -116,7 +116,8 @@ void row_pack(const struct record_type *type, const void *record, size_t least, 
 	*at++ = '[';
 	at = digits_put(at, (int64_t)record_version(type, record));
 	end = (size_t)(at - b->p);
-	for (const struct record_field *field = type->fields; field < type->fields + type->field_count; field++) {
+	for (const struct record_field *field = type->fields, *behind = field + type->field_count; field < behind;
+	     field++) {
 		*at++ = ',';
 		if (field->kind == FIELD_TEXT) {
 			struct str text = record_text(field, record);
