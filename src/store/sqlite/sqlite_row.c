@@ -224,8 +224,8 @@ static bool read_escape(char **p, const char *end, char **to)
 	return true;
 }
 
-/* The readers of a member answer what is behind it, at most `end`; NULL: it is something else. They look up to ROW_SLACK
- * bytes behind the end. */
+/* The readers of a member answer what is behind it, at most `end`; NULL: it is something else. They look up to
+ * ROW_SLACK bytes behind the end. */
 static char *read_text(char *at, const char *end, struct str *ret)
 {
 	char *from = at + 1, *to;
