@@ -208,8 +208,12 @@ TEST(numbers_are_read_up_to_their_end_whatever_follows)
 			char        text[64 + ROW_SLACK];
 			int         n = snprintf(text, sizeof(text), "[1,\"k\",null,%lld]", (long long)numbers[i]);
 			struct item back = { 0 };
+			char        ours[DIGITS_MAX];
 
 			CASE(text);
+			CHECK(str_eq(str_of(ours, (size_t)(digits_put(ours, numbers[i]) - ours)),
+			             str_of(text + sizeof("[1,\"k\",null,") - 1,
+			                    (size_t)n - sizeof("[1,\"k\",null,"))));
 			memset(text + n, "7,n"[slack], ROW_SLACK);
 			CHECK(row_unpack(&item_type, ~0ull, text, (size_t)n, &back) && back.number == numbers[i]);
 			n = snprintf(text, sizeof(text), "[1,\"k\",null,%lld", (long long)numbers[i]); /* cut off */
