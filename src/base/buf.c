@@ -53,13 +53,13 @@ char *buf_grow(struct buf *b, size_t size)
 
 void buf_add_int(struct buf *b, int64_t number)
 {
-	size_t size = digits_count(number);
-	char  *at = buf_room(b, size);
+	char  digits[DIGITS_MAX];
+	char *at = buf_room(b, 1);
 
-	if (!at)
-		return;
-	(void)digits_put(at, number);
-	buf_added(b, size);
+	if (at && b->room - b->n > DIGITS_MAX && b->max - b->n >= DIGITS_MAX)
+		buf_added(b, (size_t)(digits_put(at, number) - at));
+	else
+		buf_add(b, digits, (size_t)(digits_put(digits, number) - digits));
 }
 
 void buf_addf(struct buf *b, const char *fmt, ...)

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "base/digits.h"
@@ -66,24 +65,25 @@ uint64_t id_draw(void *ignored)
 	return id_fast_random();
 }
 
-void id_uuid(char ret[ID_UUID_SIZE])
+void id_put_uuid(uint64_t first, uint64_t second, char ret[ID_UUID_SIZE])
 {
-	uint64_t first = (id_fast_random() & ~0xf000ull) | 0x4000;           /* version 4 */
-	uint64_t second = (id_fast_random() & ~(3ull << 62)) | (2ull << 62); /* variant 1 */
+	uint64_t time = digits_hex((uint32_t)first), random = digits_hex((uint32_t)(second >> 32));
 
-	char digits[32];
-
-	digits_put_hex(digits, (uint32_t)(first >> 32));
-	digits_put_hex(digits + 8, (uint32_t)first);
-	digits_put_hex(digits + 16, (uint32_t)(second >> 32));
-	digits_put_hex(digits + 24, (uint32_t)second);
-	memcpy(ret, digits, 8);
-	memcpy(ret + 9, digits + 8, 4);
-	memcpy(ret + 14, digits + 12, 4);
-	memcpy(ret + 19, digits + 16, 4);
-	memcpy(ret + 24, digits + 20, 12);
+	octets_put(ret, digits_hex((uint32_t)(first >> 32)), 8);
+	octets_put(ret + 9, time, 4);
+	octets_put(ret + 14, time >> 32, 4);
+	octets_put(ret + 19, random, 4);
+	octets_put(ret + 24, random >> 32, 4);
+	octets_put(ret + 28, digits_hex((uint32_t)second), 8);
 	ret[8] = ret[13] = ret[18] = ret[23] = '-';
 	ret[36] = '\0';
+}
+
+void id_uuid(char ret[ID_UUID_SIZE])
+{
+	uint64_t first = (id_fast_random() & ~0xf000ull) | 0x4000; /* version 4 */
+
+	id_put_uuid(first, id_uuid_half(id_fast_random()), ret);
 }
 
 void id_token(char ret[ID_TOKEN_SIZE])

@@ -13,6 +13,15 @@ void id_random(void *ret, size_t size);
 uint64_t id_fast_random(void);
 uint64_t id_draw(void *ignored); /* the same, as a callback */
 
+/* A UUID of 128 bits, among them its version and its variant. */
+void id_put_uuid(uint64_t first, uint64_t second, char ret[ID_UUID_SIZE]);
+
+/* The second half, when all else in it is random: variant 1. */
+static inline uint64_t id_uuid_half(uint64_t random)
+{
+	return (random & ~(3ull << 62)) | 2ull << 62;
+}
+
 /* A random UUID (version 4). Unique, but guessable from others: never a secret. */
 void id_uuid(char ret[ID_UUID_SIZE]);
 

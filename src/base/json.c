@@ -161,10 +161,11 @@ static bool is_plain(struct str s)
 	size_t               i = 0;
 
 	if (s.n >= 16) {
-		octets_vector found = octets_quoted_vector(p + s.n - 16, true); /* some of them again */
+		octets_vector found = octets_quoted_vector(octets_vector_at(p + s.n - 16),
+		                                           true); /* some of them again */
 
 		for (; i + 16 < s.n; i += 16)
-			found |= octets_quoted_vector(p + i, true);
+			found |= octets_quoted_vector(octets_vector_at(p + i), true);
 		return !octets_any(found);
 	}
 	if (s.n >= 8)

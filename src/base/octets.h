@@ -24,6 +24,13 @@ static inline uint64_t octets_at(const void *p)
 	return le64toh(x);
 }
 
+/* The first n of them: at most eight. */
+static inline void octets_put(void *to, uint64_t x, size_t n)
+{
+	x = htole64(x);
+	memcpy(to, &x, n);
+}
+
 /* All of n bytes, which are 4 to 8, in whatever order and some of them twice. */
 static inline uint64_t octets_of_few(const void *p, size_t n)
 {
@@ -34,15 +41,10 @@ static inline uint64_t octets_of_few(const void *p, size_t n)
 	return first | (uint64_t)last << 32;
 }
 
-/* Not 0 when any of them is below c (1 to 128), is c, or is not ASCII. Does not say which one. */
-static inline uint64_t octets_below(uint64_t x, unsigned char c)
+/* Which are the one or the other, both ASCII. */
+static inline uint64_t octets_either(uint64_t x, char c, char d)
 {
-	return (x - OCTETS_OF(c)) & ~x & OCTETS_OF(0x80);
-}
-
-static inline uint64_t octets_equal(uint64_t x, unsigned char c)
-{
-	return octets_below(x ^ OCTETS_OF(c), 1);
+	return (((x ^ OCTETS_OF(c)) - OCTETS_OF(1)) | ((x ^ OCTETS_OF(d)) - OCTETS_OF(1))) & ~x & OCTETS_OF(0x80);
 }
 
 /* Not 0 when any of them must be escaped in a JSON string: a control character, a quote, a backslash, or, when all must
@@ -56,17 +58,22 @@ static inline uint64_t octets_quoted(uint64_t x, bool is_ascii_only)
 }
 
 /* The same for sixteen bytes: those that must be escaped have all their bits set. */
-static inline octets_vector octets_quoted_vector(const void *p, bool is_ascii_only)
+static inline octets_vector octets_quoted_vector(octets_vector x, bool is_ascii_only)
 {
 	static const octets_vector blank = OCTETS_16(0x20), quote = OCTETS_16('"'), backslash = OCTETS_16('\\'),
 	                           del = OCTETS_16(0x7f);
-	octets_vector x, found;
+	octets_vector found = (octets_vector)(x < blank) | (octets_vector)(x == quote) |
+	                      (octets_vector)(x == backslash);
+
+	return is_ascii_only ? found | (octets_vector)(x > del) : found;
+}
+
+static inline octets_vector octets_vector_at(const void *p)
+{
+	octets_vector x;
 
 	memcpy(&x, p, sizeof(x));
-	found = (octets_vector)(x < blank) | (octets_vector)(x == quote) | (octets_vector)(x == backslash);
-	if (is_ascii_only)
-		found |= (octets_vector)(x > del);
-	return found;
+	return x;
 }
 
 static inline bool octets_any(octets_vector found)
@@ -79,10 +86,27 @@ static inline bool octets_any(octets_vector found)
 
 static inline bool octets_are_quoted(const void *p, bool is_ascii_only)
 {
-	return octets_any(octets_quoted_vector(p, is_ascii_only));
+	return octets_any(octets_quoted_vector(octets_vector_at(p), is_ascii_only));
 }
 
-/* Which of them is the first, by what octets_equal() or octets_below() found: not 0. */
+/* Copies n bytes, at least sixteen: in steps of sixteen, the last of which takes some of them again. True when none of
+ * them must be escaped; not only ASCII. */
+static inline bool octets_copy_plain(char *to, const char *from, size_t n)
+{
+	octets_vector x, found = { 0 };
+	size_t        last = n - sizeof(x);
+
+	for (size_t i = 0; i < last; i += sizeof(x)) {
+		x = octets_vector_at(from + i);
+		memcpy(to + i, &x, sizeof(x));
+		found |= octets_quoted_vector(x, false);
+	}
+	x = octets_vector_at(from + last);
+	memcpy(to + last, &x, sizeof(x));
+	return !octets_any(found | octets_quoted_vector(x, false));
+}
+
+/* Which of them is the first, by what octets_either() or octets_quoted() found: not 0. */
 static inline unsigned octets_first(uint64_t found)
 {
 	return (unsigned)__builtin_ctzll(found) / 8; /* exact: a borrow only reaches those behind it */
@@ -103,9 +127,8 @@ static inline unsigned octets_first_marked(octets_vector marks)
 static inline unsigned octets_before_control(const void *p)
 {
 	static const octets_vector blank = OCTETS_16(' '), tab = OCTETS_16('\t'), del = OCTETS_16(0x7f);
-	octets_vector              x;
+	octets_vector              x = octets_vector_at(p);
 
-	memcpy(&x, p, sizeof(x));
 	return octets_first_marked(((octets_vector)(x < blank) & ~(octets_vector)(x == tab)) |
 	                           (octets_vector)(x == del));
 }

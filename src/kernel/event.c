@@ -35,18 +35,19 @@ static void complete(struct session *s, struct event *event)
 		event->schema = 1;
 	if (!event->trace.n)
 		event->trace = session_trace(s);
-	if (kernel_matches(kernel_options(kernel_of(s))->routine, event->type))
+	if (kernel_is_routine(kernel_of(s), event->type))
 		event->volume = EVENT_ROUTINE;
 	if (!event_is_chained(kernel_of(s), event->subject))
 		event->reach = EVENT_INDEXED; /* nothing else leads to it */
 }
 
 /* Two rows for one queue are one delivery. */
-static bool is_repeat(const struct kernel_options *o, size_t row, const struct event *event)
+static bool is_repeat(const struct kernel *k, size_t row, const struct event *event)
 {
+	const struct kernel_options *o = kernel_options(k);
+
 	for (size_t i = 0; i < row; i++)
-		if (strcmp(o->routes[i].queue, o->routes[row].queue) == 0 &&
-		    kernel_matches(str_from(o->routes[i].pattern), event->type))
+		if (strcmp(o->routes[i].queue, o->routes[row].queue) == 0 && kernel_route_matches(k, i, event->type))
 			return true;
 	return false;
 }
@@ -60,7 +61,7 @@ static enum rc route_event(struct session *s, const struct event *event, struct 
 		const struct queue *queue;
 		enum rc             rc;
 
-		if (!kernel_matches(str_from(o->routes[i].pattern), event->type) || is_repeat(o, i, event))
+		if (!kernel_route_matches(k, i, event->type) || is_repeat(k, i, event))
 			continue;
 		queue = kernel_queue(k, str_from(o->routes[i].queue));
 		assert(queue); /* a route to nowhere is our mistake */
@@ -188,8 +189,7 @@ static struct query list_query(struct session *s, const struct event_list *l)
 	if (l->subject.n) {
 		q.index = EVENT_BY_SUBJECT;
 		q.hash = value_text(l->subject);
-	} else if (l->type.n && l->type.p[l->type.n - 1] != '*' &&
-	           !kernel_matches(kernel_options(kernel_of(s))->routine, l->type)) {
+	} else if (l->type.n && l->type.p[l->type.n - 1] != '*' && !kernel_is_routine(kernel_of(s), l->type)) {
 		q.index = EVENT_BY_TYPE;
 		q.hash = value_text(l->type);
 	}

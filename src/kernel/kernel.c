@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/id.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "kernel/defect.h"
@@ -29,9 +30,20 @@
 
 enum { COUNTER_MAX = 0xfff, RECOVER_PAGE = 90 };
 
+/* What a list of patterns says, see kernel_matches(); every event is held against all of them. */
+struct patterns {
+	struct pattern {
+		struct str text; /* without its '*' */
+		bool       is_prefix;
+	} * all;
+	size_t count;
+};
+
 struct kernel {
 	struct kernel_options options;
-	pthread_mutex_t       lock; /* of the ids, the random numbers and the timers' allowance */
+	struct patterns       routine;
+	struct patterns      *routes; /* of each row of the table */
+	pthread_mutex_t       lock;   /* of the ids, the random numbers and the timers' allowance */
 	int64_t               last_ms;
 	unsigned              counter;
 	int64_t               window_ms; /* the second in which timers fire now */
@@ -55,11 +67,82 @@ static void tell_news(void *context, unsigned news)
 		k->on_events.tell(k->on_events.arg);
 }
 
+/* --- patterns --- */
+
+static struct pattern cut_pattern(struct str *rest)
+{
+	struct str text = str_trim(str_cut(rest, ','));
+	bool       is_prefix = str_ends_with(text, STR("*"));
+
+	return (struct pattern){ str_of(text.p, text.n - is_prefix), is_prefix };
+}
+
+static bool pattern_matches(const struct pattern *p, struct str type)
+{
+	if (p->text.n && type.n && p->text.p[0] != type.p[0])
+		return false; /* most differ in the first letter */
+	return p->is_prefix ? str_starts_with(type, p->text) : str_eq(p->text, type);
+}
+
+static struct patterns read_patterns(struct str text)
+{
+	struct patterns p = { .count = text.n > 0 };
+
+	for (size_t i = 0; i < text.n; i++)
+		p.count += text.p[i] == ',';
+	p.all = mem_new_array(struct pattern, p.count);
+	for (size_t i = 0; i < p.count; i++)
+		p.all[i] = cut_pattern(&text);
+	return p;
+}
+
+static bool patterns_match(const struct patterns *p, struct str type)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (pattern_matches(&p->all[i], type))
+			return true;
+	return false;
+}
+
+void kernel_read_routes(struct kernel *k)
+{
+	for (size_t i = 0; i < k->options.route_count; i++) {
+		free(k->routes[i].all);
+		k->routes[i] = read_patterns(str_from(k->options.routes[i].pattern));
+	}
+}
+
+bool kernel_is_routine(const struct kernel *k, struct str type)
+{
+	return patterns_match(&k->routine, type);
+}
+
+bool kernel_route_matches(const struct kernel *k, size_t row, struct str type)
+{
+	return patterns_match(&k->routes[row], type);
+}
+
+bool kernel_matches(struct str patterns, struct str type)
+{
+	while (patterns.n) {
+		struct pattern pattern = cut_pattern(&patterns);
+
+		if (pattern_matches(&pattern, type))
+			return true;
+	}
+	return false;
+}
+
+/* --- life --- */
+
 struct kernel *kernel_new(const struct kernel_options *o)
 {
 	struct kernel *k = mem_new(struct kernel);
 
 	k->options = *o;
+	k->routine = read_patterns(o->routine);
+	k->routes = mem_new_array(struct patterns, o->route_count);
+	kernel_read_routes(k);
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_mutex_init(&k->news_lock, NULL);
 	store_set_context(o->store, k, tell_news);
@@ -75,6 +158,10 @@ void kernel_free(struct kernel *k)
 #endif
 	pthread_mutex_destroy(&k->news_lock);
 	pthread_mutex_destroy(&k->lock);
+	for (size_t i = 0; i < k->options.route_count; i++)
+		free(k->routes[i].all);
+	free(k->routes);
+	free(k->routine.all);
 	free(k);
 }
 
@@ -133,20 +220,9 @@ uint64_t kernel_random(struct kernel *k)
 	return k->options.random(k->options.random_arg);
 }
 
-static void put_hex(char *to, uint64_t number, int digits)
-{
-	for (; digits > 0; number >>= 4)
-		to[--digits] = "0123456789abcdef"[number & 15];
-}
-
 static void write_id(uint64_t ms, unsigned counter, uint64_t random, char ret[KERNEL_ID_SIZE])
 {
-	memcpy(ret, "........-....-7...-....-............", KERNEL_ID_SIZE);
-	put_hex(ret, ms >> 16, 8);
-	put_hex(ret + 9, ms, 4);
-	put_hex(ret + 15, counter, 3);
-	put_hex(ret + 19, 0x8000 | (random >> 48 & 0x3fff), 4);
-	put_hex(ret + 24, random, 12);
+	id_put_uuid(ms << 16 | 0x7000 | counter, id_uuid_half(random), ret);
 }
 
 /* False when it is no id of ours. */
@@ -332,21 +408,4 @@ void kernel_note_webhooks(struct kernel *k)
 bool kernel_has_webhooks(const struct kernel *k)
 {
 	return atomic_load(&k->has_webhooks);
-}
-
-bool kernel_matches(struct str patterns, struct str type)
-{
-	while (patterns.n) {
-		struct str pattern = str_cut(&patterns, ',');
-		bool       is_prefix;
-
-		if (pattern.n && type.n && pattern.p[0] > '*' && pattern.p[0] != type.p[0])
-			continue; /* most differ in the first letter; blanks and '*' are before letters */
-		pattern = str_trim(pattern);
-		is_prefix = pattern.n && pattern.p[pattern.n - 1] == '*';
-
-		if (is_prefix ? str_starts_with(type, str_of(pattern.p, pattern.n - 1)) : str_eq(pattern, type))
-			return true;
-	}
-	return false;
 }

@@ -58,6 +58,9 @@ struct kernel_options {
 struct kernel *kernel_new(const struct kernel_options *o);
 void           kernel_free(struct kernel *k);
 
+/* The rows of the routing table are others than before, as many. Not while events are emitted. */
+void kernel_read_routes(struct kernel *k);
+
 const struct kernel_options *kernel_options(const struct kernel *k);
 
 /* The kernel of the session's store. */
@@ -99,6 +102,10 @@ bool kernel_has_webhooks(const struct kernel *k);
 
 /* Does the type match the pattern? '*' at its end stands for anything; a list has commas. */
 bool kernel_matches(struct str patterns, struct str type);
+
+/* The same of the types that come all the time, and of one row of the routing table. */
+bool kernel_is_routine(const struct kernel *k, struct str type);
+bool kernel_route_matches(const struct kernel *k, size_t row, struct str type);
 
 /* Called after each durable transaction that left something to do, and after each that emitted an event. Any thread,
  * must not wait. NULL: no more; when this has returned, the one before is not called any longer. */

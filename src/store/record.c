@@ -12,18 +12,6 @@
 #include "base/arena.h"
 #include "base/json.h"
 
-void record_set(const struct record_type *type, int field, void *record, struct value v)
-{
-	char *at = (char *)record + type->fields[field].offset;
-	int   number = (int)v.number;
-
-	switch (type->fields[field].kind) {
-	case FIELD_TEXT: memcpy(at, &v.text, sizeof(v.text)); break;
-	case FIELD_INT: memcpy(at, &v.number, sizeof(v.number)); break;
-	case FIELD_ENUM: memcpy(at, &number, sizeof(number)); break;
-	}
-}
-
 uint64_t record_version(const struct record_type *type, const void *record)
 {
 	uint64_t version;
@@ -44,15 +32,21 @@ int value_cmp(enum field_kind kind, struct value a, struct value b)
 	return (a.number > b.number) - (a.number < b.number);
 }
 
+/* Most texts are the very same ones, not only equal. */
+static bool is_same_text(struct str a, struct str b)
+{
+	return (a.p == b.p && a.n == b.n) || str_eq(a, b);
+}
+
 uint64_t record_changes(const struct record_type *type, const void *before, const void *after)
 {
 	uint64_t changed = 0;
 
 	for (int f = 0; f < type->field_count; f++) {
-		struct value a = record_value(type, f, before), b = record_value(type, f, after);
+		const struct record_field *field = &type->fields[f];
 
-		/* most texts are the very same ones, not only equal */
-		if (a.number != b.number || a.text.n != b.text.n || (a.text.p != b.text.p && !str_eq(a.text, b.text)))
+		if (field->kind == FIELD_TEXT ? !is_same_text(record_text(field, before), record_text(field, after))
+		                              : record_number(field, before) != record_number(field, after))
 			changed |= 1ull << f;
 	}
 	return changed;
@@ -64,7 +58,7 @@ bool record_is_in_index(const struct record_type *type, const struct record_inde
 		return false;
 	if (index->only_field == NO_FIELD)
 		return true;
-	return record_value(type, index->only_field, record).number == index->only_value;
+	return record_number(&type->fields[index->only_field], record) == index->only_value;
 }
 
 size_t record_bytes(const struct record_type *type, const void *record)
@@ -73,7 +67,7 @@ size_t record_bytes(const struct record_type *type, const void *record)
 
 	for (int f = 0; f < type->field_count; f++)
 		if (type->fields[f].kind == FIELD_TEXT)
-			bytes += record_value(type, f, record).text.n;
+			bytes += record_text(&type->fields[f], record).n;
 	return bytes;
 }
 
@@ -85,23 +79,38 @@ void record_copy(const struct record_type *type, void *to, const void *from, str
 			record_set(type, f, to, value_text(str_dup(a, record_value(type, f, from).text)));
 }
 
+static inline bool is_within_limits(const struct record_field *field, const void *record)
+{
+	size_t n;
+
+	switch (field->kind) {
+	case FIELD_TEXT: n = record_text(field, record).n; return n ? n <= field->max : field->is_optional;
+	case FIELD_ENUM: return (uint64_t)record_number(field, record) < field->max; /* negative ones are not */
+	case FIELD_INT: return true;
+	}
+	return false;
+}
+
+static enum rc is_over_limit(const struct record_type *type, const struct record_field *field, const void *record,
+                             struct err *e)
+{
+	if (field->kind == FIELD_ENUM)
+		return err_set(e, RC_CORRUPT, "%s.%s has no value number %lld", type->name, field->name,
+		               (long long)record_number(field, record));
+	if (!record_text(field, record).n)
+		return err_set(e, RC_CORRUPT, "%s.%s is empty", type->name, field->name);
+	return err_set(e, RC_CORRUPT, "%s.%s has %zu bytes, at most %u are allowed", type->name, field->name,
+	               record_text(field, record).n, field->max);
+}
+
 enum rc record_check(const struct record_type *type, const void *record, struct err *e)
 {
-	struct str key = record_key(type, record);
+	const struct record_field *end = type->fields + type->field_count;
+	struct str                 key = record_key(type, record);
 
-	for (int f = 0; f < type->field_count; f++) {
-		const struct record_field *field = &type->fields[f];
-		struct value               v = record_value(type, f, record);
-
-		if (field->kind == FIELD_TEXT && v.text.n > field->max)
-			return err_set(e, RC_CORRUPT, "%s.%s has %zu bytes, at most %u are allowed", type->name,
-			               field->name, v.text.n, field->max);
-		if (field->kind == FIELD_TEXT && v.text.n == 0 && !field->is_optional)
-			return err_set(e, RC_CORRUPT, "%s.%s is empty", type->name, field->name);
-		if (field->kind == FIELD_ENUM && (v.number < 0 || v.number >= field->max))
-			return err_set(e, RC_CORRUPT, "%s.%s has no value number %lld", type->name, field->name,
-			               (long long)v.number);
-	}
+	for (const struct record_field *field = type->fields; field < end; field++)
+		if (!is_within_limits(field, record))
+			return is_over_limit(type, field, record, e);
 	if (type->is_ok && !type->is_ok(record))
 		return err_set(e, RC_CORRUPT, "%s %.*s breaks the rules of its state", type->name, STR_ARG(key));
 	return RC_OK;

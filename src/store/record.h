@@ -95,43 +95,70 @@ static inline struct value value_text(struct str text)
 	return (struct value){ .text = text };
 }
 
-/* Reading fields without knowing the struct. Inline: every record that is read or written passes here field by
- * field. */
+/* Reading and writing fields without knowing the struct. Inline: every record that is read or written passes here field
+ * by field. */
+static inline struct str record_text(const struct record_field *f, const void *record)
+{
+	struct str text;
+
+	memcpy(&text, (const char *)record + f->offset, sizeof(text));
+	return text;
+}
+
+/* Of an INT or an ENUM. */
+static inline int64_t record_number(const struct record_field *f, const void *record)
+{
+	const char *at = (const char *)record + f->offset;
+	int64_t     number;
+	int         word;
+
+	if (f->kind == FIELD_INT) {
+		memcpy(&number, at, sizeof(number));
+		return number;
+	}
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
 static inline struct value record_value(const struct record_type *type, int field, const void *record)
 {
 	const struct record_field *f = &type->fields[field];
-	const char                *at = (const char *)record + f->offset;
-	struct value               v = { 0 };
-	int                        number;
+
+	return f->kind == FIELD_TEXT ? value_text(record_text(f, record)) : value_int(record_number(f, record));
+}
+
+static inline void record_set_field(const struct record_field *f, void *record, struct value v)
+{
+	char *at = (char *)record + f->offset;
+	int   word = (int)v.number;
 
 	switch (f->kind) {
-	case FIELD_TEXT: memcpy(&v.text, at, sizeof(v.text)); break;
-	case FIELD_INT: memcpy(&v.number, at, sizeof(v.number)); break;
-	case FIELD_ENUM:
-		memcpy(&number, at, sizeof(number));
-		v.number = number;
-		break;
+	case FIELD_TEXT: memcpy(at, &v.text, sizeof(v.text)); break;
+	case FIELD_INT: memcpy(at, &v.number, sizeof(v.number)); break;
+	case FIELD_ENUM: memcpy(at, &word, sizeof(word)); break;
 	}
-	return v;
+}
+
+static inline void record_set(const struct record_type *type, int field, void *record, struct value v)
+{
+	record_set_field(&type->fields[field], record, v);
 }
 
 static inline struct str record_key(const struct record_type *type, const void *record)
 {
-	return record_value(type, type->key, record).text;
+	return record_text(&type->fields[type->key], record);
 }
 
 /* True when the field counts as absent. */
 static inline bool record_is_absent(const struct record_type *type, int field, const void *record)
 {
-	struct value v;
+	const struct record_field *f = &type->fields[field];
 
-	if (!type->fields[field].is_optional)
+	if (!f->is_optional)
 		return false;
-	v = record_value(type, field, record);
-	return type->fields[field].kind == FIELD_TEXT ? v.text.n == 0 : v.number == 0;
+	return f->kind == FIELD_TEXT ? record_text(f, record).n == 0 : record_number(f, record) == 0;
 }
 
-void     record_set(const struct record_type *type, int field, void *record, struct value v);
 uint64_t record_version(const struct record_type *type, const void *record);
 void     record_set_version(const struct record_type *type, void *record, uint64_t version);
 

@@ -506,6 +506,11 @@ static enum rc check_unique(struct session *s, const struct session_entry *entry
 	return RC_OK;
 }
 
+static bool is_in_index(const struct record_type *type, const struct record_index *index, const void *record)
+{
+	return record && record_is_in_index(type, index, record);
+}
+
 /* How many actions the entry costs in a transaction. */
 static unsigned count_actions(const struct session_entry *entry)
 {
@@ -513,10 +518,10 @@ static unsigned count_actions(const struct session_entry *entry)
 
 	for (int i = 0; entry->is_changed && i < entry->type->index_count; i++) {
 		const struct record_index *index = &entry->type->indexes[i];
-		bool was_in = entry->before && record_is_in_index(entry->type, index, entry->before);
-		bool is_in = entry->after && record_is_in_index(entry->type, index, entry->after);
 
-		actions += index->is_unique && was_in != is_in;
+		if (index->is_unique)
+			actions += is_in_index(entry->type, index, entry->before) !=
+			           is_in_index(entry->type, index, entry->after);
 	}
 	if (entry->is_changed && entry->type->items)
 		actions += RECORD_ITEMS_MAX;

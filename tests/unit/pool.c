@@ -82,6 +82,7 @@ void pool_route(struct pool *p, const struct queue *queues, size_t queue_count, 
 	CHECK(queue_count <= POOL_TABLE && route_count <= POOL_TABLE);
 	memcpy(p->queues, queues, queue_count * sizeof(*queues));
 	memcpy(p->routes, routes, route_count * sizeof(*routes));
+	kernel_read_routes(p->kernel);
 }
 
 static void unwrap(struct pool *p)

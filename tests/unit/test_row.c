@@ -180,15 +180,14 @@ TEST(numbers_are_what_printf_would_write)
 
 static void check_number(int64_t number)
 {
-	char ours[DIGITS_MAX + 1] = "", theirs[32];
+	char ours[DIGITS_MAX + 1], theirs[32];
 
 	*digits_put(ours, number) = '\0';
 	snprintf(theirs, sizeof(theirs), "%lld", (long long)number);
 	CHECK(strcmp(ours, theirs) == 0);
-	CHECK(digits_count(number) == strlen(theirs));
 }
 
-TEST(numbers_have_as_many_digits_as_they_need)
+TEST(numbers_around_each_power_of_ten_are_what_printf_would_write)
 {
 	int64_t power = 1;
 
@@ -203,16 +202,82 @@ TEST(numbers_have_as_many_digits_as_they_need)
 	check_number(INT64_MIN + 1);
 }
 
-TEST(hexadecimal_numbers_are_what_printf_would_write)
+/* Behind the end there may be anything: it is looked at, and never believed. */
+TEST(numbers_are_read_up_to_their_end_whatever_follows)
+{
+	static const int64_t numbers[] = { 0,
+		                           1,
+		                           9,
+		                           10,
+		                           99,
+		                           12345678,
+		                           123456789,
+		                           99999999,
+		                           100000000,
+		                           1795111236,
+		                           -1,
+		                           -9,
+		                           -10,
+		                           -1234567890,
+		                           9999999999,
+		                           INT64_MAX,
+		                           INT64_MIN,
+		                           1000000000000000000,
+		                           1234567890123456,
+		                           9999999999999999,
+		                           10000000000000000 };
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		for (int slack = 0; slack < 3; slack++) {
+			char        text[64 + ROW_SLACK];
+			int         n = snprintf(text, sizeof(text), "[1,\"k\",null,%lld]", (long long)numbers[i]);
+			struct item back = { 0 };
+			char        ours[DIGITS_MAX];
+
+			CASE(text);
+			CHECK(str_eq(str_of(ours, (size_t)(digits_put(ours, numbers[i]) - ours)),
+			             str_of(text + sizeof("[1,\"k\",null,") - 1,
+			                    (size_t)n - sizeof("[1,\"k\",null,"))));
+			memset(text + n, "7,n"[slack], ROW_SLACK);
+			CHECK(row_unpack(&item_type, ~0ull, text, (size_t)n, &back) && back.number == numbers[i]);
+			n = snprintf(text, sizeof(text), "[1,\"k\",null,%lld", (long long)numbers[i]); /* cut off */
+			memset(text + n, "7,]"[slack], ROW_SLACK);
+			CHECK(!row_unpack(&item_type, ~0ull, text, (size_t)n, &back));
+		}
+}
+
+TEST(what_is_cut_off_anywhere_is_refused)
+{
+	static const char whole[] = "[12,\"k\\u0041k\",\"abcdefghijklmnopqrstuvwxyz\",1795111236, null,1,null,\"z\"]";
+
+	for (size_t n = 0; n < sizeof(whole); n++) {
+		struct item back;
+		char       *room;
+
+		CHECK(unpack(str_of(whole, n), &back, &room) == (n == sizeof(whole) - 1));
+		free(room);
+	}
+}
+
+TEST(hexadecimal_digits_are_what_printf_would_write_and_nothing_else_is_read)
 {
 	for (int i = 0; i < 32 * 16; i++) {
-		uint32_t number = (uint32_t)(i % 16) << (i / 16) ^ (uint32_t)i * 0x01234567u;
-		char     ours[9] = "", theirs[9];
+		uint32_t number = (uint32_t)(i % 16) << (i / 16) ^ 0x01234567u * (uint32_t)i, back;
+		char     theirs[9];
 
-		digits_put_hex(ours, number);
 		snprintf(theirs, sizeof(theirs), "%08x", number);
-		CHECK(strcmp(ours, theirs) == 0);
+		CHECK(digits_hex(number) == octets_at(theirs));
+		CHECK(digits_read_hex(octets_at(theirs), &back) && back == number);
 	}
+	for (int c = 0; c < 256; c++)
+		for (int at = 0; at < 8; at++) {
+			char     text[9] = "12ab89ef";
+			uint32_t back;
+
+			text[at] = (char)c;
+			CHECK(digits_read_hex(octets_at(text), &back) ==
+			      ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')));
+		}
 }
 
 TEST(a_time_key_is_a_number_in_the_order_of_keys)

@@ -239,15 +239,25 @@ static struct position find_place(const struct hot_index *h, const struct hot_li
 	return find(h, l, place, false);
 }
 
-/* False: it was not there. */
+static bool is_at(const struct hot_index *h, const struct hot_list *l, struct position at,
+                  const struct hot_place *place)
+{
+	const struct hot_chunk *c = at.chunk < l->chunk_count ? l->chunks[at.chunk] : NULL;
+
+	return c && at.entry < c->count && compare(h, &c->entries[c->from + at.entry], place) == 0;
+}
+
+/* The usual one is the first: it is claimed. False: it was not there. */
 static bool drop(struct hot_index *h, size_t list, const struct hot_place *place)
 {
 	struct hot_list *l = &h->lists[list];
-	struct position  at = find_place(h, l, place);
+	struct position  at = { 0, 0 };
 
-	if (!l->chunk_count || at.entry == l->chunks[at.chunk]->count ||
-	    compare(h, &l->chunks[at.chunk]->entries[l->chunks[at.chunk]->from + at.entry], place) != 0)
-		return false;
+	if (!is_at(h, l, at, place)) {
+		at = find(h, l, place, false);
+		if (!is_at(h, l, at, place))
+			return false;
+	}
 	keep_aside(h, list, take_out(l, at));
 	return true;
 }

@@ -41,13 +41,10 @@ static char *put_escape(char *at, unsigned char c)
 
 /* Eight bytes at a time: they are written as they are, and overwritten from the first that must not be. There is room
  * for six times the text, and eight. */
-static char *put_text(char *at, struct str s)
+static char *put_escaped(char *at, struct str s)
 {
 	size_t i = 0;
 
-	*at++ = '"';
-	for (; i + 16 <= s.n && !octets_are_quoted(s.p + i, false); i += 16, at += 16)
-		memcpy(at, s.p + i, 16);
 	while (i + sizeof(uint64_t) <= s.n) {
 		uint64_t marks = octets_quoted(octets_at(s.p + i), false);
 		size_t   plain = marks ? octets_first(marks) : sizeof(uint64_t);
@@ -77,14 +74,31 @@ static char *put_text(char *at, struct str s)
 		else
 			*at++ = (char)c;
 	}
+	return at;
+}
+
+/* Most have nothing to escape. */
+static inline char *put_text(char *at, struct str s)
+{
+	*at++ = '"';
+	if (s.n >= 16 && octets_copy_plain(at, s.p, s.n))
+		at += s.n;
+	else
+		at = put_escaped(at, s);
 	*at++ = '"';
 	return at;
 }
 
-/* Room for a text behind `at`, and for `fields` more that are none; where `at` is then. NULL: the buffer is full. */
-static inline char *make_room(struct buf *b, char *at, size_t text, int fields)
+static inline char *put_null(char *at)
 {
-	size_t size = 6 * text + MEMBER_MAX * (size_t)(fields + 2), used = (size_t)(at - (b->p + b->n));
+	memcpy(at, "null", 4);
+	return at + 4;
+}
+
+/* Room for a text behind `at`, and for so many bytes more; where `at` is then. NULL: the buffer is full. */
+static inline char *make_room(struct buf *b, char *at, size_t text, size_t more)
+{
+	size_t size = 6 * text + more, used = (size_t)(at - (b->p + b->n));
 
 	if ((size_t)(b->p + b->room - at) > size)
 		return at;
@@ -94,31 +108,36 @@ static inline char *make_room(struct buf *b, char *at, size_t text, int fields)
 
 void row_pack(const struct record_type *type, const void *record, size_t least, struct buf *b)
 {
-	size_t start = b->n, end, size;
-	char  *at = buf_room(b, MEMBER_MAX * (size_t)(type->field_count + 2));
+	size_t start = b->n, end, size, members = MEMBER_MAX * (size_t)(type->field_count + 2);
+	char  *at = buf_room(b, members);
 
 	if (!at)
 		return; /* the buffer says that it is full */
 	*at++ = '[';
 	at = digits_put(at, (int64_t)record_version(type, record));
 	end = (size_t)(at - b->p);
-	for (int f = 0; f < type->field_count; f++) {
-		const struct record_field *field = &type->fields[f];
-		struct value               v = record_value(type, f, record);
-		bool                       is_text = field->kind == FIELD_TEXT;
-
+	for (const struct record_field *field = type->fields, *behind = field + type->field_count; field < behind;
+	     field++) {
 		*at++ = ',';
-		if (is_text ? !v.text.n || row_has_column(type, f) : field->is_optional && !v.number) {
-			memcpy(at, "null", 4);
-			at += 4;
-			continue;
+		if (field->kind == FIELD_TEXT) {
+			struct str text = record_text(field, record);
+
+			if (!text.n || row_is_long(field)) {
+				at = put_null(at);
+				continue;
+			}
+			if (!(at = make_room(b, at, text.n, members)))
+				return;
+			at = put_text(at, text);
+		} else {
+			int64_t number = record_number(field, record);
+
+			if (!number && field->is_optional) {
+				at = put_null(at);
+				continue;
+			}
+			at = digits_put(at, number);
 		}
-		if (!is_text)
-			at = digits_put(at, v.number);
-		else if ((at = make_room(b, at, v.text.n, type->field_count - f)))
-			at = put_text(at, v.text);
-		else
-			return;
 		end = (size_t)(at - b->p);
 	}
 	b->p[end++] = ']';
@@ -205,18 +224,20 @@ static bool read_escape(char **p, const char *end, char **to)
 	return true;
 }
 
-/* *p is behind the opening quote, and moves behind the closing one. */
-static bool read_text(char **p, const char *end, struct str *ret)
+/* The readers of a member answer what is behind it, at most `end`; NULL: it is something else. They look up to
+ * ROW_SLACK bytes behind the end. */
+static char *read_text(char *at, const char *end, struct str *ret)
 {
-	char *from = *p, *at = from, *to;
+	char *from = at + 1, *to;
 
-	for (;; at += sizeof(uint64_t)) { /* mostly there is nothing to replace; reads up to ROW_SLACK behind the end */
-		uint64_t x, marks;
+	if (at >= end || *at != '"')
+		return NULL;
+	for (at = from;; at += sizeof(uint64_t)) { /* mostly there is nothing to replace */
+		uint64_t marks;
 
 		if (at >= end)
-			return false;
-		x = octets_at(at);
-		marks = octets_equal(x, '"') | octets_equal(x, '\\');
+			return NULL;
+		marks = octets_either(octets_at(at), '"', '\\');
 		if (!marks)
 			continue;
 		at += octets_first(marks);
@@ -228,88 +249,95 @@ static bool read_text(char **p, const char *end, struct str *ret)
 		} else {
 			at++;
 			if (!read_escape(&at, end, &to))
-				return false;
+				return NULL;
 		}
 	if (at >= end)
-		return false;
+		return NULL;
 	*to = '\0';
 	*ret = str_of(from, (size_t)(to - from));
-	*p = at + 1;
-	return true;
+	return at + 1;
 }
 
-static bool read_number(char **p, const char *end, int64_t *ret)
+static char *read_number(char *at, const char *end, int64_t *ret)
 {
-	bool     is_negative = *p < end && **p == '-';
-	uint64_t number = 0;
-	char    *at = *p + is_negative, *from = at;
+	bool     is_negative = *at == '-';
+	size_t   count;
+	uint64_t number = digits_get(at + is_negative, end, &count);
 
-	for (; at < end && *at >= '0' && *at <= '9' && at - from < DIGITS_MAX; at++)
-		number = 10 * number + (uint64_t)(*at - '0');
 	*ret = (int64_t)(is_negative ? 0 - number : number);
-	*p = at;
-	return at > from;
+	at += is_negative + count;
+	return count && count <= DIGITS_MAX && at <= end ? at : NULL;
 }
 
-/* One member: a text, a number or null, of which one is set. False: something else. */
-static inline bool read_member(char **p, const char *end, struct value *ret, char *ret_kind)
+/* *ret is not touched by a null. */
+static inline char *read_member(char *at, const char *end, enum field_kind kind, struct value *ret)
 {
-	*ret = (struct value){ 0 };
-	while (*p < end && **p == ' ') /* others put a blank behind a comma */
-		++*p;
-	if (*p >= end)
-		return false;
-	*ret_kind = **p;
-	if (*ret_kind == '"') {
-		++*p;
-		return read_text(p, end, &ret->text);
+	while (*at == ' ' && at < end) /* others put a blank behind a comma */
+		at++;
+	if (memcmp(at, "null", 4) == 0)
+		return end - at >= 4 ? at + 4 : NULL;
+	return kind == FIELD_TEXT ? read_text(at, end, &ret->text) : read_number(at, end, &ret->number);
+}
+
+/* Those of a newer program. */
+static char *skip_members(char *at, const char *end)
+{
+	struct value ignored;
+
+	while (at && at < end && *at == ',') {
+		const char *first = ++at;
+
+		while (first < end && *first == ' ')
+			first++;
+		at = read_member(at, end, *first == '"' ? FIELD_TEXT : FIELD_INT, &ignored);
 	}
-	if (*ret_kind == 'n') {
-		*p += 4;
-		return *p <= end && memcmp(*p - 4, "null", 4) == 0;
-	}
-	return read_number(p, end, &ret->number);
+	return at;
 }
 
 bool row_unpack(const struct record_type *type, uint64_t fields, char *text, size_t size, void *record)
 {
-	char        *at = text + 1;
 	const char  *end = text + size;
-	struct value v;
-	char         kind;
+	struct value version = { 0 };
+	char        *at = size >= 2 && text[0] == '[' ? read_member(text + 1, end, FIELD_INT, &version) : NULL;
 
-	if (size < 2 || text[0] != '[' || !read_member(&at, end, &v, &kind) || kind == '"')
+	if (!at)
 		return false;
-	record_set_version(type, record, (uint64_t)v.number);
+	record_set_version(type, record, (uint64_t)version.number);
 	for (int f = 0; f < type->field_count; f++) {
-		bool is_there = at < end && *at == ',', is_text = type->fields[f].kind == FIELD_TEXT;
+		const struct record_field *field = &type->fields[f];
+		struct value               v = { 0 };
 
-		v = (struct value){ 0 };
-		kind = 'n';
-		if (is_there) {
-			at++;
-			if (!read_member(&at, end, &v, &kind) || (kind != 'n' && (kind == '"') != is_text))
-				return false;
-		}
-		if (fields >> f & 1 && !row_has_column(type, f))
-			record_set(type, f, record, v);
-	}
-	for (struct value more; at < end && *at == ',';) { /* members of a newer program */
-		at++;
-		if (!read_member(&at, end, &more, &kind))
+		if (*at == ',' && at < end && !(at = read_member(at + 1, end, field->kind, &v)))
 			return false;
+		if (fields >> f & 1 && !row_is_long(field))
+			record_set_field(field, record, v);
 	}
-	return at < end && *at == ']'; /* what is behind it are blanks */
+	at = skip_members(at, end);
+	return at && at < end && *at == ']'; /* what is behind it are blanks */
 }
 
 /* --- keys with a time --- */
 
-bool row_of_time_key(struct str key, int64_t *ret)
+/* The number of one as the kernel writes it; the rest of the key, behind its counter, may be anything. */
+static bool read_time_key(struct str key, uint64_t *ret)
+{
+	uint32_t high, low;
+
+	if (key.n != TIME_KEY_SIZE || key.p[8] != '-' || key.p[13] != '-' || key.p[14] != '7')
+		return false;
+	if (!digits_read_hex(octets_at(key.p), &high) ||
+	    !digits_read_hex((octets_at(key.p + 9) & UINT32_MAX) | octets_at(key.p + 14) << 32, &low))
+		return false;
+	*ret = (uint64_t)high << 28 | (uint64_t)(low >> 16) << 12 | (low & 0xfff); /* without its version */
+	return true;
+}
+
+/* Of any other text: what begins like such a key is before all ids that go on from there, or behind them. */
+static uint64_t number_not_before(struct str key)
 {
 	static const char form[] = "xxxxxxxx-xxxx-7xxx";
 	uint64_t          number = 0;
 	int               left = 60; /* bits */
-	bool              is_ours = key.n == TIME_KEY_SIZE;
 
 	for (size_t i = 0; i < sizeof(form) - 1; i++) {
 		int c = i < key.n ? (unsigned char)key.p[i] : -1;
@@ -325,14 +353,22 @@ bool row_of_time_key(struct str key, int64_t *ret)
 		}
 		if (form[i] != 'x' && c == form[i])
 			continue;
-		/* What begins like this is before all ids that go on from here, or behind them. */
-		is_ours = false;
 		if (form[i] == 'x' ? c > 'f' : c > form[i])
 			number |= (1ull << left) - 1;
 		else if (form[i] == 'x' && c > '9')
 			number |= 10ull << (left - 4);
 		break;
 	}
+	return number;
+}
+
+bool row_of_time_key(struct str key, int64_t *ret)
+{
+	uint64_t number;
+	bool     is_ours = read_time_key(key, &number);
+
+	if (!is_ours)
+		number = number_not_before(key);
 	*ret = (int64_t)(number * ROW_SLOTS);
 	return is_ours;
 }

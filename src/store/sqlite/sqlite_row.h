@@ -21,9 +21,14 @@ static inline bool row_has_key_column(const struct record_type *type)
 /* True for a text that may be long: it has a column of its own, where nothing of it must be quoted, and is null in the
  * array. */
 enum { ROW_TEXT_MAX = 4096 };
+static inline bool row_is_long(const struct record_field *field)
+{
+	return field->kind == FIELD_TEXT && field->max > ROW_TEXT_MAX;
+}
+
 static inline bool row_has_column(const struct record_type *type, int f)
 {
-	return type->fields[f].kind == FIELD_TEXT && type->fields[f].max > ROW_TEXT_MAX;
+	return row_is_long(&type->fields[f]);
 }
 
 /* The record's array, at the end of the buffer, with blanks behind it up to `least` bytes. */

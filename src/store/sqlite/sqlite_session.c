@@ -464,8 +464,10 @@ static enum rc query_hot(struct session *s, struct hot_index *h, const struct qu
 			behind = found[i];
 			is_begun = true;
 			rc = take_place(s, q, &behind, &ret->items[ret->count], &damage);
+			if (!rc && q->bytes_max)
+				bytes += record_bytes(q->type, ret->items[ret->count].record);
 			if (!rc)
-				bytes += record_bytes(q->type, ret->items[ret->count++].record);
+				ret->count++;
 			else if (rc == RC_CORRUPT)
 				log_write(LOG_WARNING, "store", NULL, 0, "a record is left out: %s", damage.msg);
 			else if (rc != RC_NOT_FOUND)
