@@ -120,6 +120,16 @@ def test_c26_a_directory_that_is_down(front, tool):
     assert tool.do("sign_in", email="anna@example.com")["roles"] == USER
 
 
+def test_nobody_is_unknown_before_the_directory_was_read(front, tool):
+    add(front, "anna@example.com", USERS)
+    for email in ("anna@example.com", "dora@example.com"):
+        answer = tool.ask("find", email=email)
+        assert answer["rc"] == UNAVAILABLE and "has not been read yet" in answer["error"]
+    tool.do("refresh_people")
+    assert tool.do("find", email="anna@example.com")["roles"] == USER
+    assert tool.ask("find", email="dora@example.com")["rc"] == NOT_FOUND
+
+
 def test_c26_a_refresh_that_fails_half_way_changes_nothing(front, tool):
     id = add(front, "anna@example.com", USERS)
     tool.do("refresh_people")

@@ -233,7 +233,7 @@ class AwsPool(Pool):
 
     def knows_its_people(self):
         job = next(j for j in Ops(self.server).read("jobs")["jobs"] if j["name"] == "directory-refresh")
-        return job["last_finished_at"] is not None and not job["running"]
+        return job["last_outcome"] == "success" and not job["running"]
 
     def person(self):
         """Each has at most one lease at a time."""

@@ -11,7 +11,8 @@
  *   2. Emails are compared without case.
  *   3. Somebody who is disabled, or no longer in any of the groups, is not found; but the id stays known, so that
  *      access can be revoked.
- *   4. A directory that cannot be read leaves the last copy in force.
+ *   4. A directory that cannot be read leaves the last copy in force. Before the first one nobody is unknown: who is
+ *      looked for might be in it.
  *
  * Not here: how it is read (directory_read.c).
  */
@@ -215,6 +216,11 @@ static enum rc find(struct identity *i, struct str email, struct arena *a, struc
 		return rc ? err_set(e, rc, "%s", cause.msg) : RC_OK;
 	if (find_here(d, email, a, ret))
 		return RC_OK;
+	if (!aws_directory_read_ms(d))
+		return err_set(e, RC_UNAVAILABLE,
+		               "Identity Center has not been read yet, so nobody knows who %.*s is; try again in a "
+		               "moment ('leasehold job list' shows why it takes long)",
+		               STR_ARG(email));
 	return err_set(e, RC_NOT_FOUND, "there is no user %.*s", STR_ARG(email));
 }
 

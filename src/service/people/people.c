@@ -143,19 +143,19 @@ static bool is_vouched(const struct people *people, const struct person *p)
 static enum rc find(struct identity *i, struct str email, struct arena *a, struct caller *ret, struct err *e)
 {
 	struct people *p = CONTAINER_OF(i, struct people, identity);
-	struct err     ignored = { 0 };
-	enum rc        rc = p->next->ops->find(p->next, email, a, ret, &ignored);
+	struct err     cause = { 0 };
+	enum rc        rc = p->next->ops->find(p->next, email, a, ret, &cause);
 	bool           is_there;
 	size_t         at;
 
-	if (rc != RC_NOT_FOUND)
-		return rc ? err_set(e, rc, "%s", ignored.msg) : RC_OK;
+	if (!rc)
+		return RC_OK;
 	LOCKED(&p->lock);
 	at = place_of(p, email_key(email, a), &is_there);
 	is_there = is_there && is_vouched(p, &p->entries[at]->person);
 	if (is_there)
 		*ret = entry_of(&p->entries[at]->person, a).caller;
-	return is_there ? RC_OK : err_set(e, RC_NOT_FOUND, "there is no user %.*s", STR_ARG(email));
+	return is_there ? RC_OK : err_set(e, rc, "%s", cause.msg);
 }
 
 /* When the person of another source has signed in: known only from here. */
