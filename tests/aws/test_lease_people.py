@@ -95,9 +95,9 @@ def test_c26_everybody_is_described_again_once_a_day(front, tool):
 def test_c26_other_nodes_load_what_one_has_read(front, tool):
     add(front, "anna@example.com", USERS)
     tool.do("load_people", node=1)
-    assert tool.ask("find", email="anna@example.com", node=1)["rc"] == NOT_FOUND
+    assert tool.ask("find", email="anna@example.com", node=1)["rc"] == UNAVAILABLE
     tool.do("refresh_people", node=0)
-    assert tool.ask("find", email="anna@example.com", node=1)["rc"] == NOT_FOUND  # from memory
+    assert tool.ask("find", email="anna@example.com", node=1)["rc"] == UNAVAILABLE  # from memory
     calls = len(front.log())
     tool.do("load_people", node=1)
     assert tool.do("find", email="anna@example.com", node=1)["roles"] == USER
