@@ -113,6 +113,14 @@ static void open_rig(struct rig *r)
 	rig_open(&r->base);
 }
 
+/* One in which only the queue that calls out hears of anything. */
+static void open_outside(struct rig *r)
+{
+	prepare_rig(r);
+	r->routes[0].pattern = "Nothing";
+	rig_open(&r->base);
+}
+
 struct emission {
 	const char *type, *subject;
 	int         number;
@@ -433,8 +441,7 @@ TEST(who_was_too_slow_does_not_settle_what_another_has_taken_over)
 	struct rig   r;
 	struct work *slow;
 
-	open_rig(&r);
-	r.routes[0].pattern = "Nothing";
+	open_outside(&r);
 	emit_one(&r, "ThingSold", "thing/1", 1);
 	emit_one(&r, "ThingSold", "thing/1", 2);
 	slow = take_work(&r);
@@ -457,9 +464,8 @@ TEST(where_time_is_scaled_a_claim_lasts_as_long_on_the_machine)
 	struct rig   r;
 	struct work *w;
 
-	open_rig(&r);
+	open_outside(&r);
 	r.base.clock.scale = 3600;
-	r.routes[0].pattern = "Nothing";
 	emit_one(&r, "ThingSold", "thing/1", 1);
 	w = take_work(&r);
 	rig_run(&r.base, work_claim, w);
@@ -478,8 +484,7 @@ TEST(a_call_that_ends_the_process_each_time_is_given_up)
 	struct rig   r;
 	struct work *last;
 
-	open_rig(&r);
-	r.routes[0].pattern = "Nothing";
+	open_outside(&r);
 	emit_one(&r, "ThingSold", "thing/1", 1);
 	for (int i = 0; i < 3; i++) {
 		struct work *w = take_work(&r);
@@ -546,8 +551,7 @@ TEST(a_call_that_fails_without_a_word_still_has_an_error)
 	struct rig  r;
 	struct dead dead;
 
-	open_rig(&r);
-	r.routes[0].pattern = "Nothing";
+	open_outside(&r);
 	emit_one(&r, "ThingSold", "mute", 1);
 	rig_pass(&r.base, 600000);
 	rig_run(&r.base, first_dead, &dead);
@@ -743,8 +747,7 @@ TEST(after_a_crash_of_the_only_node_its_claims_are_free_at_once)
 	struct rig   r;
 	struct work *w;
 
-	open_rig(&r);
-	r.routes[0].pattern = "Nothing";
+	open_outside(&r);
 	emit_one(&r, "ThingSold", "thing/1", 1);
 	w = take_work(&r);
 	rig_run(&r.base, work_claim, w);
@@ -783,8 +786,7 @@ TEST(what_a_wrong_clock_has_put_off_for_a_day_is_due_again_and_a_back_off_is_not
 		int64_t    wait_ms = rows[i].wait_ms;
 		struct rig r;
 
-		open_rig(&r);
-		r.routes[0].pattern = "Nothing";
+		open_outside(&r);
 		emit_one(&r, "ThingSold", "thing/1", 1);
 		rig_run(&r.base, put_off, &wait_ms);
 		CHECK(rig_turn(&r.base) == 0);
@@ -830,8 +832,7 @@ TEST(who_was_too_slow_does_not_settle_what_another_has_in_hand)
 	struct rig   r;
 	struct work *slow, *other;
 
-	open_rig(&r);
-	r.routes[0].pattern = "Nothing";
+	open_outside(&r);
 	emit_one(&r, "ThingSold", "thing/1", 1);
 	slow = take_work(&r);
 	rig_run(&r.base, work_claim, slow);
