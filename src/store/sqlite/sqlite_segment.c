@@ -70,6 +70,8 @@ static bool read_line(struct segment_place *p, int64_t row, char *line, char *en
 	if (__builtin_add_overflow(row, behind, &seq) || seq < p->seq || start > (int64_t)text.n ||
 	    size > (int64_t)text.n - start)
 		return false;
+	if (end - at < 3 || at[0] != '[' || at[1] == '[') /* alone in its row, it would be taken for a segment */
+		return false;
 	p->seq = seq;
 	p->value = at;
 	p->size = (size_t)(end - 1 - at);
@@ -214,13 +216,15 @@ void segment_add(struct segment_row *r, int64_t seq, const void *record)
 	add_tail(r, seq, from, text);
 }
 
-/* As it stands, but a line begins with a bracket, or the row would not be a segment. */
+/* As it stands behind a mark, with which no line is one of a record, now or when the row is written again. */
 static void add_damaged(struct segment_row *r, const struct segment_place *place)
 {
+	struct str line = str_of(place->value, place->size);
+
 	buf_add_text(&r->value, r->count++ ? ",\n" : "[");
-	if (!place->size || place->value[0] != '[')
-		buf_add_char(&r->value, '[');
-	buf_add(&r->value, place->value, place->size);
+	if (!str_starts_with(line, STR("[?")))
+		buf_add_text(&r->value, "[?");
+	buf_add_str(&r->value, line);
 }
 
 void segment_add_place(struct segment_row *r, const struct segment_place *place)
