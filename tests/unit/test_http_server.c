@@ -6,7 +6,7 @@
  * until it has happened or PATIENCE_MS are over. The router of these tests knows:
  *   /echo   replies at once with method, path and body
  *   /hold   keeps the call; the test replies
- *   /free   replies to the first call that is kept, then to this one
+ *   /free   replies to the first call that is kept, with many bytes when there is a query, then to this one
  *   /big    replies with as many bytes as the query says
  *   /full   replies with more headers than there is room for
  *   /stream begins a streamed reply and keeps the call; the test goes on with it
@@ -85,16 +85,21 @@ static void hold(struct fixture *f, struct http_call *call)
 	f->held[f->held_count++] = call;
 }
 
-static void reply_big(struct http_call *call)
+static void reply_big_to(struct http_call *call, int64_t size)
 {
-	int64_t size = 0;
-	char   *bytes;
+	char *bytes = arena_alloc(&call->arena, (size_t)size);
 
-	CHECK(str_to_int(call->req.query, 0, GOT_MAX, &size));
-	bytes = arena_alloc(&call->arena, (size_t)size);
 	for (int64_t i = 0; i < size; i++)
 		bytes[i] = (char)('a' + i % 23);
 	http_reply(call, 200, "text/plain", str_of(bytes, (size_t)size));
+}
+
+static void reply_big(struct http_call *call)
+{
+	int64_t size = 0;
+
+	CHECK(str_to_int(call->req.query, 0, GOT_MAX, &size));
+	reply_big_to(call, size);
 }
 
 static void note_depth(struct fixture *f)
@@ -117,7 +122,10 @@ static void route(struct http_call *call, void *arg)
 	if (str_eq(call->req.path, STR("/hold"))) {
 		hold(f, call);
 	} else if (str_eq(call->req.path, STR("/free"))) {
-		http_reply(f->held[0], 200, "text/plain", STR("free"));
+		if (call->req.query.n)
+			reply_big_to(f->held[0], 3900);
+		else
+			http_reply(f->held[0], 200, "text/plain", STR("free"));
 		http_reply(call, 200, "text/plain", STR("done"));
 	} else if (str_eq(call->req.path, STR("/stream"))) {
 		hold(f, call);
@@ -826,8 +834,8 @@ static int narrow_listener(void)
 	return fd;
 }
 
-/* So many replies are owed when the server drains, and the client has read none. */
-static unsigned check_slow_reader(unsigned owed)
+/* So many replies are owed when the server drains, in the turn of the last or later, and the client has read none. */
+static unsigned check_slow_reader(unsigned owed, bool is_at_once)
 {
 	struct fixture f;
 	struct client  c;
@@ -845,7 +853,8 @@ static unsigned check_slow_reader(unsigned owed)
 		for (int k = 0; k < 20 && f.requests <= i; k++)
 			turn(&f);
 	}
-	turn(&f);
+	if (!is_at_once)
+		turn(&f);
 	served = f.requests;
 	http_server_drain(f.server, PATIENCE_MS, note_drained, &f);
 	expect_close(&c);
@@ -862,8 +871,97 @@ TEST(a_slow_reader_gets_all_of_its_small_replies_and_holds_up_its_next_request)
 	unsigned owed = 0, held_up = 0;
 
 	while (!held_up && owed < 200)
-		held_up = check_slow_reader(++owed);
+		held_up = check_slow_reader(++owed, false);
 	CHECK(held_up == 1);
+	for (unsigned i = 1; i <= owed; i++)
+		(void)check_slow_reader(i, true);
+}
+
+/* A client that reads nothing yet, and whose socket is as full as so many replies make it. */
+static void open_filled(struct client *c, struct fixture *f, unsigned fill)
+{
+	int size = 1;
+
+	setup(f);
+	f->options.inherited_fd = narrow_listener();
+	start(f);
+	client_open(c, f);
+	CHECK(setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) == 0);
+	CHECK(setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &size, sizeof(size)) == 0);
+	for (unsigned i = 0; i < fill; i++) {
+		client_send(c, REQUEST("/big?3500"));
+		for (int k = 0; k < 20 && f->requests <= i; k++)
+			turn(f);
+	}
+	turn(f);
+}
+
+/* Every request was answered, and the last with as many bytes. */
+static void check_whole(struct client *c, size_t body)
+{
+	size_t at;
+
+	expect_close(c);
+	for (at = c->got.n; at > 4 && memcmp(c->got.p + at - 4, "\r\n\r\n", 4) != 0;)
+		at--;
+	CHECK(count_of(c, "HTTP/1.1 200 OK") == c->f->requests);
+	CHECK(c->got.n - at == body);
+}
+
+/* What the client does when it has that many unread replies and its socket may be full; false: it was full before. */
+static bool ask_for_all_and_end(struct client *c)
+{
+	unsigned before = c->f->requests;
+
+	client_send(c, REQUEST("/echo") REQUEST("/echo") REQUEST("/echo") REQUEST("/echo") REQUEST("/big?3900"));
+	leave(c, BY_HALF_CLOSE);
+	for (int k = 0; k < 10; k++)
+		turn(c->f);
+	return c->f->requests == before + 5;
+}
+
+static bool ask_and_end_in_the_turn_of_the_reply(struct client *c)
+{
+	struct client other;
+
+	client_open(&other, c->f);
+	client_send(&other, REQUEST("/echo"));
+	expect(&other, "[GET /echo ]");
+	c->f->requests--;
+	client_send(c, REQUEST("/hold"));
+	for (int k = 0; k < 10; k++)
+		turn(c->f);
+	if (c->f->held_count) {
+		client_send(&other, REQUEST("/free?3900")); /* the loop hears of this one first */
+		leave(c, BY_HALF_CLOSE);
+		expect(&other, "done");
+		c->f->requests--;
+	}
+	client_close(&other);
+	return c->f->held_count;
+}
+
+/* The reply that leaves at the end of the turn is the last, and the socket does not take all of it at once. */
+TEST(a_slow_reader_gets_all_of_a_reply_that_nothing_comes_behind)
+{
+	static bool (*const ends[])(struct client * c) = { ask_for_all_and_end, ask_and_end_in_the_turn_of_the_reply };
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		bool may_fill = true;
+
+		for (unsigned fill = 0; may_fill; fill++) {
+			struct fixture f;
+			struct client  c;
+
+			CHECK(fill < 200);
+			open_filled(&c, &f, fill);
+			may_fill = f.requests == fill && ends[i](&c);
+			if (may_fill)
+				check_whole(&c, 3900);
+			client_close(&c);
+			teardown(&f);
+		}
+	}
 }
 
 TEST(writing_to_a_client_that_is_gone_does_not_end_the_process)

@@ -108,16 +108,27 @@ void conn_close(struct conn *c)
 		c->call.on_gone(&c->call);
 }
 
+/* What the socket does not take of a gathered reply is waited for: then it is not idle. */
+static void close_when_idle(struct conn *c)
+{
+	if (c->is_gathered)
+		server_send_gathered(c->server);
+	if (c->state == CONN_READING)
+		conn_close(c);
+}
+
 void conn_close_if_idle(struct conn *c)
 {
 	bool is_about_to_ask = c->is_fresh && (int64_t)uv_now(c->server->loop) < c->server->fresh_until_ms;
 
 	if (c->state == CONN_READING && c->in_end == c->in_start && !is_about_to_ask)
-		conn_close(c);
+		close_when_idle(c);
 }
 
 static void peer_left(struct conn *c, bool is_orderly)
 {
+	if (c->is_gathered)
+		server_send_gathered(c->server);
 	if (c->state == CONN_WRITING && is_orderly)
 		c->is_last = true; /* it may still read */
 	else if (c->wait == WAIT_TURN && is_orderly)
@@ -330,7 +341,7 @@ static void await_more(struct conn *c)
 	else if (c->is_fresh || c->in_end > c->in_start)
 		wait = WAIT_HEADER;
 	if (c->has_ended || (wait == WAIT_IDLE && c->server->is_draining))
-		conn_close(c);
+		close_when_idle(c);
 	else if (c->wait != wait)
 		conn_wait(c, wait);
 }

@@ -72,8 +72,10 @@ void server_forget(struct http_server *s, struct conn *c)
 	close_tick_if_last(s);
 }
 
+/* What is gathered goes out first, because that moves connections from list to list. */
 static void for_each_conn(struct http_server *s, void (*visit)(struct conn *c))
 {
+	server_send_gathered(s);
 	for (int wait = 0; wait < WAIT_CLOSE; wait++) {
 		for (struct conn *c = s->waits[wait].first, *next; c; c = next) {
 			next = c->next;
