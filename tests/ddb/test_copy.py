@@ -61,10 +61,9 @@ class Source:
                 " VALUES (1, ?, 'q', 's', 'e', ?, 8, 1, 2)",
                 [("dead-%d" % n, '"' * (128 * 1024)) for n in range(30)],
             )
-            names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-            counts = {name: db.execute('SELECT count(*) FROM "%s"' % name).fetchone()[0] for name in names}
+            names = [name.removesuffix("_row") for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
+            self.counts = {name: db.execute('SELECT count(*) FROM "%s"' % name).fetchone()[0] for name in names}
         db.close()
-        self.counts = {name.removesuffix("_row"): count for name, count in counts.items() if not name.startswith("sqlite_")}
         assert self.counts["sandbox"] == STOCK - 5 and self.counts["tombstone"] == 5 and self.counts["job"] == 5
         assert self.counts["dead"] >= 30 and len(self.counts) >= 14
 
