@@ -25,7 +25,8 @@ class Terminal:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen([binary(), *args], stdin=slave, stdout=slave, stderr=slave, cwd=cwd,
-                                        env=clean_env({"TERM": "xterm", "TZ": "UTC", **(env or {})}), start_new_session=True)
+                                        env=clean_env({"TERM": "xterm", "TZ": "UTC", **(env or {})}), start_new_session=True,
+                                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell's background ignores it
         os.close(slave)
         self.raw = b""
 
