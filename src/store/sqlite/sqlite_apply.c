@@ -11,16 +11,6 @@ static bool is_null(const struct record_type *type, int field, const void *recor
 	return record_is_absent(type, field, record) && !sqlite_is_sort_field(type, field);
 }
 
-static enum rc run_write(sqlite3_stmt *stmt, struct err *e)
-{
-	enum rc rc = RC_OK;
-
-	if (sqlite3_step(stmt) != SQLITE_DONE)
-		rc = sqlite_failed(sqlite3_db_handle(stmt), "write a record", e);
-	sqlite3_reset(stmt);
-	return rc;
-}
-
 /* INSERT or UPDATE of these fields. */
 static enum rc write_fields(struct session *s, const struct session_entry *entry, enum statement_kind kind,
                             uint64_t fields, struct err *e)
@@ -39,7 +29,7 @@ static enum rc write_fields(struct session *s, const struct session_entry *entry
 			sqlite_bind_value(stmt, f + 2, type->fields[f].kind, record_value(type, f, entry->after));
 	if (kind == UPDATE)
 		sqlite3_bind_int64(stmt, type->field_count + 2, entry->handle);
-	return run_write(stmt, e);
+	return sqlite_run(stmt, e);
 }
 
 /* RC_CONFLICT: there is one already, and nothing was written. */
@@ -70,7 +60,7 @@ static enum rc apply_delete(struct session *s, const struct record_type *type, i
 	    (rc = sqlite_statement(s->connection, (struct statement_key){ type, DELETE, 0, 0, 0 }, &stmt, e)))
 		return rc;
 	sqlite3_bind_int64(stmt, 1, seq);
-	return run_write(stmt, e);
+	return sqlite_run(stmt, e);
 }
 
 static enum rc row_was_changed(const struct record_type *type, struct err *e)

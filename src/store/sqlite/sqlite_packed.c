@@ -20,16 +20,6 @@
 
 enum { VALUE_MAX = 16 << 20, GROWTH = 192, ROOM_STEP = 64 };
 
-static enum rc run_write(sqlite3_stmt *stmt, struct err *e)
-{
-	enum rc rc = RC_OK;
-
-	if (sqlite3_step(stmt) != SQLITE_DONE)
-		rc = sqlite_failed(sqlite3_db_handle(stmt), "write a record", e);
-	sqlite3_reset(stmt);
-	return rc;
-}
-
 /* --- in place --- */
 
 bool packed_is_in_place(const struct record_type *type)
@@ -172,7 +162,7 @@ static enum rc write_row(struct sqlite_connection *c, const struct session_entry
 	for (int f = 0; f < type->field_count; f++)
 		if (row_has_column(type, f))
 			bind_long(stmt, AT_INDEXES + type->index_count + f, type, f, entry->after);
-	return run_write(stmt, e);
+	return sqlite_run(stmt, e);
 }
 
 /* `least`: it is padded to so many bytes. */

@@ -252,6 +252,16 @@ enum rc sqlite_statement(struct sqlite_connection *c, struct statement_key key, 
 	return RC_OK;
 }
 
+enum rc sqlite_run(sqlite3_stmt *stmt, struct err *e)
+{
+	enum rc rc = RC_OK;
+
+	if (sqlite3_step(stmt) != SQLITE_DONE)
+		rc = sqlite_failed(sqlite3_db_handle(stmt), "write a record", e);
+	sqlite3_reset(stmt);
+	return rc;
+}
+
 void sqlite_disconnect(struct sqlite_connection *c)
 {
 	forget_statements(c);

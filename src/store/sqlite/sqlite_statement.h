@@ -37,6 +37,9 @@ MUST_CHECK enum rc sqlite_statement(struct sqlite_connection *c, struct statemen
 MUST_CHECK enum rc sqlite_prepare(struct sqlite_connection *c, const struct statement_key *key, sqlite3_stmt **ret,
                                   struct err *e);
 
+/* Run one that writes, and reset it. */
+MUST_CHECK enum rc sqlite_run(sqlite3_stmt *stmt, struct err *e);
+
 static inline void sqlite_bind_text(sqlite3_stmt *stmt, int at, struct str text)
 {
 	sqlite3_bind_text(stmt, at, text.p ? text.p : "", (int)text.n, SQLITE_STATIC);

@@ -29,16 +29,6 @@ enum { SEGMENT_SIZE = 32 << 10 };
 
 /* --- rows --- */
 
-static enum rc run(sqlite3_stmt *stmt, struct err *e)
-{
-	enum rc rc = RC_OK;
-
-	if (sqlite3_step(stmt) != SQLITE_DONE)
-		rc = sqlite_failed(sqlite3_db_handle(stmt), "write a record", e);
-	sqlite3_reset(stmt);
-	return rc;
-}
-
 static enum rc get_statement(struct sqlite_connection *c, enum statement_kind kind, sqlite3_stmt **ret, struct err *e)
 {
 	return sqlite_statement(c, (struct statement_key){ .type = c->pending_type, .kind = (uint8_t)kind }, ret, e);
@@ -65,7 +55,7 @@ static enum rc write_made(struct sqlite_connection *c, enum statement_kind kind,
 		sqlite_bind_text(stmt, AT_INDEXES + type->index_count + text, buf_str(&c->made.text));
 	else if (text != NO_FIELD)
 		sqlite3_bind_null(stmt, AT_INDEXES + type->index_count + text);
-	rc = run(stmt, e);
+	rc = sqlite_run(stmt, e);
 	if (!rc && !sqlite3_changes(c->db))
 		rc = err_set(e, RC_INTERNAL, "row %lld of %s is not as it was left", (long long)c->made.seq,
 		             type->name);
@@ -80,7 +70,7 @@ static enum rc delete_row(struct sqlite_connection *c, int64_t seq, struct err *
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(stmt, 1, seq);
-	return run(stmt, e);
+	return sqlite_run(stmt, e);
 }
 
 /* The last row with this number or a smaller one; none is empty. */
