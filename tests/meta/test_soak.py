@@ -3,6 +3,7 @@
 
 import importlib.machinery
 import importlib.util
+import re
 import time
 from pathlib import Path
 
@@ -76,5 +77,27 @@ promises broken: 1
 
 
 def test_only_a_round_that_passed_counts(soak):
-    assert soak.passed(kills=5)("....\n4 passed in 3.1s\n") == {"kills": 5}
-    assert soak.passed(kills=5)("..F.\n1 failed, 3 passed in 3.1s\n") == {}
+    read = soak.passed(kills=r"(\d+) nodes killed")
+    assert read("5 nodes killed, 7 calls in 20 s\n.\n1 passed in 3.1s\n") == {"kills": 5}
+    assert read("5 nodes killed, 7 calls in 20 s\n.F\n1 failed, 1 passed in 3.1s\n") == {}
+
+
+def test_a_goal_for_all_runs_counts_those_before(soak, tmp_path, monkeypatch):
+    monkeypatch.setattr(soak, "REPORT", tmp_path / "endurance.md")
+    fuzz = soak.Part("api", "fuzzed", None, None, ("seconds", 2 * soak.HOUR), in_all=True)
+    for share in (0.25, 0.5, 0.75):
+        fuzz.did.clear()
+        soak.count_earlier_runs([fuzz])
+        fuzz.rounds, fuzz.did["seconds"] = 1, 1800
+        assert fuzz.share() == share
+        soak.write_report([fuzz], time.monotonic(), soak.REPORT)
+        assert "| fuzzed | 2.0 hours in all runs: **missed**, %d %% | 1 |" % (100 * share) in soak.REPORT.read_text()
+    assert re.search(r"^\| all \|.*\| 90 \| 0 \| 0 \| 0 \|$", soak.REPORT.read_text(), re.M)
+
+
+def test_a_goal_for_one_run_does_not(soak, tmp_path, monkeypatch):
+    monkeypatch.setattr(soak, "REPORT", tmp_path / "endurance.md")
+    kills = part(soak, "a", 250, 1000)
+    soak.write_report([kills], time.monotonic(), soak.REPORT)
+    soak.count_earlier_runs([kills])
+    assert kills.share() == 0.25
