@@ -16,6 +16,7 @@
 #include "pool.h"
 #include "service/alarms/alarms.h"
 #include "service/broker/passes.h"
+#include "service/guard/guard.h"
 #include "store/session.h"
 
 enum { MINUTE = 60000, FAKE_MAX = 64 };
@@ -942,6 +943,30 @@ static void check_circuits(struct pool *p)
 	CHECK(alarms(&f).count == 1);
 	state_fact(&f, "circuit/csp", 0, "");
 	CHECK(is_quiet(try_rule(&f, alarm_circuit_open, "rule#csp")));
+}
+
+static enum rc hear_trail(struct session *s, void *arg UNUSED, struct err *e)
+{
+	const struct delivery d = { .event = { .type = STR("cloudtrail:MoveAccount") } };
+
+	return cloudtrail_note(s, &d, NULL, e);
+}
+
+static void check_trail(struct pool *p)
+{
+	struct fixture f;
+
+	fixture_init(&f, p);
+	CHECK(store_run(p->store, hear_trail, NULL, &p->arena, &f.e) == RC_OK);
+	CHECK(is_quiet(try_rule(&f, alarm_inbox_silent, "rule#cloudtrail")) && alarms(&f).count == 0);
+	state_fact(&f, "inbox/guard", 5, "no such queue");
+	CHECK(says(try_rule(&f, alarm_inbox_silent, "rule#guard"), ALARM_PAGE, 5,
+	           "the queue of the inbox guard has been unreadable since 2001-09-09T01:46:40Z: no such queue"));
+}
+
+TEST(a_trail_that_speaks_is_not_a_queue_that_cannot_be_read)
+{
+	each_pool(check_trail);
 }
 
 static void check_clock(struct pool *p)

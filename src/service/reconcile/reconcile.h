@@ -23,7 +23,7 @@ struct organisation;
 #define FACT_DISCREPANCY         "discrepancy/"
 #define FACT_THROTTLED           "reconcile/throttled"
 #define FACT_DEMAND              "reconcile/demand"  /* leases that began in the last DEMAND_DAYS */
-#define FACT_CLOUDTRAIL          "inbox/cloudtrail"  /* when the trail last spoke, see guard_log.c */
+#define FACT_CLOUDTRAIL          "trail/cloudtrail"  /* when it last spoke, see guard_log.c */
 #define EVENT_ACCOUNT_RECONCILED "AccountReconciled" /* {"accountId", "kind", "text"} */
 
 enum { DISCREPANCIES_MAX = 200, DEMAND_DAYS = 7, SILENT_CLEANUPS = 3, SILENT_HOURS = 6 };
