@@ -27,10 +27,11 @@
 
 /* --- the disk --- */
 
-enum trouble { NO_TROUBLE, WRITES_FAIL, SYNCS_FAIL, DISK_FULL, READS_ROT };
+enum trouble { NO_TROUBLE, WRITES_FAIL, SYNCS_FAIL, DISK_FULL, READS_ROT, READS_FAIL };
 
 static _Atomic enum trouble trouble;
 static atomic_int           write_count, sync_count, fail_every_nth_sync; /* 0: none */
+static int                  writes_before_batch;
 
 static atomic_bool loses_next_flush; /* of the database file, with all that it was for */
 
@@ -115,6 +116,8 @@ static int bad_read(sqlite3_file *f, void *bytes, int size, sqlite3_int64 at)
 {
 	int rc = real_of(f)->pMethods->xRead(real_of(f), bytes, size, at);
 
+	if (trouble == READS_FAIL)
+		return SQLITE_IOERR_READ;
 	if (trouble == READS_ROT)
 		memset(bytes, 0xa5, (size_t)size);
 	return rc;
@@ -265,14 +268,15 @@ static enum rc stand_in_gate(struct session *s, void *arg, struct err *e)
 }
 
 struct member {
-	struct txn   txn;
-	struct arena arena;
-	struct claim claim;
-	char         owner[16];
-	struct gate *gate;
-	enum rc      told;
-	struct err   why;
-	int          number;
+	struct txn    txn;
+	struct arena  arena;
+	struct claim  claim;
+	char          owner[16];
+	struct gate  *gate;
+	struct follow follow;
+	enum rc       told;
+	struct err    why;
+	int           number;
 };
 
 static void on_done(struct txn *t, enum rc rc, const struct err *e)
@@ -309,6 +313,7 @@ static void run_as_batch(struct store *store, struct member *members, int count,
 	pthread_mutex_unlock(&g.lock);
 	for (int i = 0; i < count; i++)
 		submit(store, &members[i], &g, run, run == broker_claim ? (void *)&members[i].claim : &members[i]);
+	writes_before_batch = write_count; /* the writer is here, and not at moving the log */
 	trouble = during;
 	pthread_mutex_lock(&g.lock);
 	g.is_open = true;
@@ -449,7 +454,6 @@ TEST(what_a_commit_appends_to_the_log_leaves_in_one_write)
 	static struct member m[MEMBERS];
 	struct pool          p;
 	struct sandbox       held;
-	int                  before;
 
 	use_bad_disk();
 	pool_open_sqlite(&p);
@@ -458,9 +462,8 @@ TEST(what_a_commit_appends_to_the_log_leaves_in_one_write)
 	memset(m, 0, sizeof(m));
 	for (int i = 0; i < MEMBERS; i++)
 		ask(&m[i], str_format(&p.arena, "track-%d", i).p);
-	before = write_count;
 	run_as_batch(p.store, m, MEMBERS, broker_claim, NO_TROUBLE);
-	CHECK(write_count == before + 1);
+	CHECK(write_count == writes_before_batch + 1);
 	for (int i = 0; i < MEMBERS; i++) {
 		CHECK(m[i].told == RC_OK);
 		arena_fini(&m[i].arena);
@@ -625,6 +628,85 @@ TEST(a_write_that_fails_in_the_middle_undoes_the_whole_batch)
 	CHECK(system(command) == 0);
 }
 
+static enum rc read_badly(struct session *s, void *arg, struct err *e)
+{
+	struct query q = query_of(&tombstone_type, QUERY_ALL, value_int(0), 1); /* its table is not in memory */
+	struct page  page;
+	enum rc      rc;
+
+	(void)arg;
+	trouble = READS_FAIL;
+	rc = session_query(s, &q, &page, e);
+	trouble = NO_TROUBLE;
+	CHECK(rc == RC_UNAVAILABLE);
+	return rc;
+}
+
+enum { CLAIMS, ADDS, CHANGES, LISTS, KINDS };
+
+/* What is read badly may be read by a follow, which may fail without failing the transaction, or in vain. */
+static enum rc fail_at_reading(struct session *s, void *arg, struct err *e)
+{
+	struct member *m = arg;
+	struct query   q = query_of(&event_type, QUERY_KEYS, value_int(0), 1);
+	struct page    page;
+	enum rc        rc;
+
+	if (m->number == CLAIMS)
+		return broker_claim(s, &m->claim, e);
+	if (m->number == LISTS) {
+		rc_ignore(read_badly(s, NULL, NULL));
+		rc_ignore(session_query(s, &q, &page, NULL)); /* writes the events of the claim first */
+		return RC_OK;
+	}
+	rc = m->number == ADDS ? add_many(s, m, e) : grab(s, m, e);
+	m->follow = (struct follow){ .run = read_badly };
+	CHECK(rc || session_follow(s, &m->follow));
+	return rc;
+}
+
+static enum rc count_all_events(struct session *s, void *arg, struct err *e)
+{
+	return session_count(s, &event_type, QUERY_ALL, value_int(0), arg, e);
+}
+
+static int64_t count_events(struct pool *p)
+{
+	int64_t count = -1;
+
+	CHECK(store_read(p->store, count_all_events, &count, NULL, NULL) == RC_OK);
+	return count;
+}
+
+/* After such a failure SQLite has undone the whole transaction: what is written behind it would be a commit of its own. */
+TEST(a_read_that_fails_undoes_the_whole_batch)
+{
+	struct pool p;
+
+	use_bad_disk();
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 20);
+	for (int kind = ADDS; kind < KINDS; kind++) {
+		struct member m[2] = { { .number = CLAIMS }, { .number = kind } };
+		int64_t       events = count_events(&p);
+
+		pool_reopen(&p); /* nothing is in the page cache but what a start reads */
+		ask(&m[0], "a");
+		ask(&m[1], "b");
+		run_as_batch(p.store, m, ARRAY_LEN(m), fail_at_reading, NO_TROUBLE);
+		for (size_t i = 0; i < ARRAY_LEN(m); i++) {
+			CHECK(m[i].told == RC_UNAVAILABLE);
+			arena_fini(&m[i].arena);
+		}
+		for (int round = 0; round < 2; round++) {
+			CHECK(pool_count(&p, SANDBOX_AVAILABLE) == 20 && pool_count(&p, SANDBOX_ALLOCATED) == 0);
+			CHECK(count_events(&p) == events);
+			pool_reopen(&p);
+		}
+	}
+	pool_close(&p);
+}
+
 static enum rc remove_free(struct session *s, void *arg, struct err *e)
 {
 	struct tombstone stone = { .sandbox_id = STR("sb-0004"), .external_id = STR("e"), .removed_at = 1 };
@@ -710,6 +792,65 @@ TEST(a_reader_goes_on_after_a_commit_that_failed)
 	pool_fill(&p, 5, 6);
 	look.id = STR("sb-0005");
 	CHECK(store_read(p.store, broker_inspect, &look, &p.arena, NULL) == RC_OK);
+	pool_close(&p);
+}
+
+struct look {
+	struct gate *gate;
+	size_t       held, free;
+};
+
+static enum rc count_page(struct session *s, enum sandbox_state status, size_t *ret, struct err *e)
+{
+	struct query q = query_of(&sandbox_type, SANDBOX_BY_STATUS, value_int(status), 100);
+	struct page  page = { 0 };
+	enum rc      rc = session_query(s, &q, &page, e);
+
+	*ret = page.count;
+	return rc;
+}
+
+static enum rc look_twice(struct session *s, void *arg, struct err *e)
+{
+	struct look *l = arg;
+	enum rc      rc = count_page(s, SANDBOX_ALLOCATED, &l->held, e);
+
+	if (!rc)
+		rc = stand_in_gate(s, l->gate, e);
+	return rc ? rc : count_page(s, SANDBOX_AVAILABLE, &l->free, e);
+}
+
+TEST(a_reader_sees_one_moment_in_lists_of_the_file_and_of_the_memory)
+{
+	struct pool    p;
+	struct gate    g;
+	struct member  m = { .gate = &g };
+	struct look    look = { .gate = &g };
+	struct sandbox held;
+
+	use_bad_disk();
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 5);
+	gate_init(&g, 1);
+	m.txn = (struct txn){
+		.run = look_twice, .arg = &look, .arena = &m.arena, .done = on_done, .is_read_only = true
+	};
+	store_submit(p.backend, &m.txn);
+	pthread_mutex_lock(&g.lock);
+	while (!g.is_reached)
+		pthread_cond_wait(&g.is_changed, &g.lock);
+	pthread_mutex_unlock(&g.lock);
+	CHECK(claim(&p, "t", &held) == RC_OK);
+	pthread_mutex_lock(&g.lock);
+	g.is_open = true;
+	pthread_cond_broadcast(&g.is_changed);
+	while (g.left)
+		pthread_cond_wait(&g.is_changed, &g.lock);
+	pthread_mutex_unlock(&g.lock);
+	CHECK(m.told == RC_OK && look.held == 0 && look.free == 5);
+	arena_fini(&m.arena);
+	pthread_mutex_destroy(&g.lock);
+	pthread_cond_destroy(&g.is_changed);
 	pool_close(&p);
 }
 

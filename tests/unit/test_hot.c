@@ -250,3 +250,26 @@ TEST(the_reader_finds_every_row_of_its_moment)
 	free(then);
 	free(m);
 }
+
+/* Rows are back when a commit fails: claims that are tried again and again on a full disk must not fill the memory. */
+TEST(what_left_with_commits_that_failed_is_forgotten)
+{
+	struct hot_index  h, fresh;
+	const struct item free_one = { .key = STR("k"), .name = STR("n"), .at = 1, .state = 0 };
+	struct item       held = free_one;
+
+	held.state = 1;
+	hot_init(&h, &item_type, BY_STATE);
+	CHECK(hot_note(&h, 1, NULL, &free_one));
+	hot_commit(&h);
+	for (int i = 0; i < 100; i++) {
+		CHECK(hot_note(&h, 1, &free_one, &held));
+		hot_init(&fresh, &item_type, BY_STATE);
+		CHECK(hot_note(&fresh, 1, NULL, &free_one));
+		hot_replace(&h, &fresh);
+		hot_fini(&fresh);
+		CHECK(h.gone_count == 0);
+	}
+	CHECK(hot_count(&h, 0, true) == 1 && hot_count(&h, 1, true) == 0);
+	hot_fini(&h);
+}

@@ -638,6 +638,88 @@ TEST(a_row_of_which_nothing_can_be_read_hides_no_other)
 	check_damage(DAMAGE("value = substr(value, 1, length(value) / 2)", "10"), 15);
 }
 
+static enum rc add_neighbours(struct session *s, void *arg, struct err *e)
+{
+	const int *first = arg;
+
+	(void)e;
+	for (int n = *first; n < *first + 4; n++) {
+		struct entry x = { .id = str_format(session_arena(s), "00000010-0000-7%03x-8000-%012x", n, n),
+			           .word = STR("w"),
+			           .number = n,
+			           .reach = 1 };
+
+		session_add(s, &entry_type, &x);
+	}
+	return RC_OK;
+}
+
+/* Ids of one moment are close to each other: damage that has many lines must not reach into the row behind it. */
+TEST(many_damaged_lines_hide_no_row_behind_them)
+{
+	struct rig r;
+
+	set_up(&r);
+	CHECK(store_run(r.store, add_neighbours, &(int){ 1 }, NULL, NULL) == RC_OK);
+	CHECK(store_run(r.store, add_neighbours, &(int){ 5 }, NULL, NULL) == RC_OK);
+	store_close(r.store);
+	CHECK(ask_number(&r, "UPDATE entry_row SET value = '[[' || replace(printf('%.*c', 60, 'x'), 'x', char(10)) "
+	                     "WHERE seq = (SELECT min(seq) FROM entry_row)") == 1);
+	open_store(&r);
+	for (size_t limit = 1; limit < 80; limit++)
+		CHECK(count_listed(&r, false, limit) == 4 && count_listed(&r, true, limit) == 4);
+	tear_down(&r);
+}
+
+static enum rc add_same(struct session *s, void *arg, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	for (int n = 7; n <= 28; n *= 2) {
+		struct entry x = entry_of(session_arena(s), n);
+
+		x.reach = 0;
+		x.word = STR("same");
+		session_add(s, &entry_type, &x);
+	}
+	return RC_OK;
+}
+
+TEST(a_page_that_ends_at_a_damaged_row_is_followed_by_the_next)
+{
+	struct rig          r;
+	struct query_filter filter = { wants_even, NULL, 1ull << ENTRY_F_NUMBER, 2 };
+	struct query        q = query_of(&entry_type, 0, value_text(STR("same")), 10);
+	struct reading      reading = { .q = &q };
+
+	set_up(&r);
+	CHECK(store_run(r.store, add_same, NULL, &r.arena, NULL) == RC_OK);
+	store_close(r.store);
+	CHECK(ask_number(&r, "UPDATE entry_row SET value = printf('%.*c', 100000, 'x') WHERE value LIKE '%,14,%'") ==
+	      1);
+	open_store(&r);
+	q.filter = &filter;
+	CHECK(store_read(r.store, read_page, &reading, &r.arena, NULL) == RC_OK && reading.page.count == 0);
+	CHECK(str_ends_with(reading.page.next, STR(":"))); /* nothing of the row before it */
+	q.cursor = reading.page.next;
+	CHECK(store_read(r.store, read_page, &reading, &r.arena, NULL) == RC_OK && reading.page.count == 1);
+	CHECK(((const struct entry *)page_record(&reading.page, &entry_type, 0))->number == 28 && !reading.page.next.n);
+	tear_down(&r);
+}
+
+TEST(a_limit_behind_all_keys_leaves_nothing_out)
+{
+	struct rig     r;
+	struct query   q = query_of(&entry_type, 0, value_text(STR("same")), 10);
+	struct reading reading = { .q = &q };
+
+	set_up(&r);
+	CHECK(store_run(r.store, add_same, NULL, &r.arena, NULL) == RC_OK);
+	q.sort_to = STR("zzzzzzzz");
+	CHECK(store_read(r.store, read_page, &reading, &r.arena, NULL) == RC_OK && reading.page.count == 3);
+	tear_down(&r);
+}
+
 TEST(no_bytes_of_a_row_do_any_harm)
 {
 	struct rig         r;

@@ -2,7 +2,6 @@
 /* test_unique.c - the unique values in memory against a list that is obviously right. */
 #include "test.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -229,43 +228,26 @@ TEST(numbers_can_be_unique_too)
 	unique_fini(&u);
 }
 
-static void put_row(sqlite3 *db, int64_t seq, const char *owner, int state)
-{
-	char sql[256];
-
-	snprintf(sql, sizeof(sql), "INSERT INTO item VALUES (%d, 1, 'k%d', %s%s%s, 0, %d)", (int)seq, (int)seq,
-	         owner ? "'" : "", owner ? owner : "NULL", owner ? "'" : "", state);
-	CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
-}
-
-TEST(loading_forgets_what_was_noted_and_reads_the_table)
+TEST(what_is_noted_after_a_clear_is_all_that_is_known)
 {
 	struct model       *m = new_model();
 	struct unique_index u;
-	sqlite3            *db;
 
-	CHECK(sqlite3_open(":memory:", &db) == SQLITE_OK);
-	CHECK(sqlite3_exec(db, "CREATE TABLE item (seq INTEGER PRIMARY KEY, version, key, owner, number, state)", NULL,
-	                   NULL, NULL) == SQLITE_OK);
 	unique_init(&u, &item_type, BY_OWNER);
 	shrink(&u, SMALL);
 	for (int i = 0; i < 2000; i++)
 		change_row(&u, m);
 	memset(m->rows, 0, sizeof(m->rows));
+	unique_clear(&u);
+	compare_all(&u, m);
 	for (int seq = 1; seq <= ROWS; seq++) {
 		const char *owner = seq % 5 ? m->texts[seq] : NULL;
 
 		m->rows[seq] = (struct item){ .key = STR("k"), .owner = str_from(owner), .state = seq % 3 > 0 };
-		put_row(db, seq, owner, m->rows[seq].state);
+		CHECK(unique_note(&u, seq, NULL, &m->rows[seq]));
 	}
-	for (int round = 0; round < 2; round++) {
-		CHECK(unique_load(&u, db, NULL) == RC_OK);
-		compare_all(&u, m);
-	}
-	CHECK(sqlite3_exec(db, "DROP TABLE item", NULL, NULL, NULL) == SQLITE_OK);
-	CHECK(unique_load(&u, db, NULL) != RC_OK);
+	compare_all(&u, m);
 	unique_fini(&u);
-	sqlite3_close(db);
 }
 
 TEST(a_value_that_was_never_noted_is_told_and_changes_nothing)

@@ -107,6 +107,11 @@ enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e)
 	}
 }
 
+enum rc sqlite_is_undone(struct err *e)
+{
+	return err_set(e, RC_UNAVAILABLE, "the store undid its transaction");
+}
+
 enum rc sqlite_exec(sqlite3 *db, const char *sql, struct err *e)
 {
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
@@ -212,7 +217,7 @@ static enum rc run_batch(struct sqlite_store *store, size_t count, struct err *e
 		/* After some failures of the disk, also of a read, SQLite has undone the whole transaction itself. */
 		if (is_torn || sqlite3_get_autocommit(store->writer_connection.db)) {
 			if (!store->batch[i]->rc)
-				return err_set(e, RC_UNAVAILABLE, "the store undid its transaction");
+				return sqlite_is_undone(e);
 			*e = store->batch[i]->e;
 			return store->batch[i]->rc;
 		}
@@ -235,15 +240,15 @@ static void note_row(void *arg, int64_t seq, const void *record)
 	for (size_t i = 0; i < l->c->hot_count; i++)
 		if (l->c->hots[i].type == l->type)
 			is_known &= hot_note(&l->fresh[i], seq, NULL, record);
-	for (size_t i = 0; l->type->is_packed && i < l->c->unique_count; i++)
+	for (size_t i = 0; i < l->c->unique_count; i++)
 		if (l->c->uniques[i].type == l->type)
 			is_known &= unique_note(&l->c->uniques[i], seq, NULL, record);
 	assert(is_known); /* only what leaves can be unknown */
 	(void)is_known;
 }
 
-/* The indexes of a packed type from one pass over its rows. */
-static enum rc load_packed(struct sqlite_connection *c, const struct record_type *type, struct err *e)
+/* What is kept of a type, from one pass over its rows. */
+static enum rc load_type(struct sqlite_connection *c, const struct record_type *type, struct err *e)
 {
 	struct loading l = { .c = c, .type = type };
 	enum rc        rc;
@@ -268,11 +273,8 @@ static enum rc load_memory(struct sqlite_connection *c, struct err *e)
 	enum rc rc = RC_OK;
 	char    sql[96];
 
-	for (size_t i = 0; !rc && i < c->unique_count; i++)
-		if (!c->uniques[i].type->is_packed)
-			rc = unique_load(&c->uniques[i], c->db, e);
-	for (size_t i = 0; !rc && i < c->packed_count; i++)
-		rc = load_packed(c, c->packed[i], e);
+	for (size_t i = 0; !rc && i < c->loaded_count; i++)
+		rc = load_type(c, c->loaded[i], e);
 	if (!rc)
 		rc = timed_load(c, e);
 	for (size_t i = 0; !rc && i < c->counted_types; i++) {
@@ -411,7 +413,7 @@ static void run_read(struct sqlite_store *store, struct txn *t)
 	for (size_t i = 0; i < store->reader_connection.hot_count; i++)
 		hot_begin_read(&store->hots[i]);
 	begin_session(&s, store, &store->reader_connection, t, clock_now(store->base.clock));
-	t->rc = sqlite_exec(db, "BEGIN", &t->e);
+	t->rc = sqlite_exec(db, "BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1", &t->e); /* with its snapshot */
 	if (!t->rc)
 		(void)session_execute(&s, t, &is_torn); /* kept in the transaction */
 	end_snapshot(db);
@@ -501,10 +503,10 @@ static void add_type(struct sqlite_connection *c, const struct record_type *type
 			c->kept_counts[c->kept_counts_used].type = type;
 			c->kept_counts[c->kept_counts_used++].index = i;
 		}
-	for (int i = 0; type->is_packed && i < type->index_count; i++)
+	for (int i = 0; i < type->index_count; i++)
 		if (!sqlite_is_in_file(&type->indexes[i])) {
-			assert(c->packed_count < PACKED_MAX && !type->has_time_key);
-			c->packed[c->packed_count++] = type;
+			assert(c->loaded_count < LOADED_MAX && !type->has_time_key);
+			c->loaded[c->loaded_count++] = type;
 			break;
 		}
 	if (type->has_time_key) {

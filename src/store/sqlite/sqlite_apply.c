@@ -153,7 +153,8 @@ static enum rc apply_inserts(struct session *s, struct err *e)
 /* Inserts come first: only they can meet a conflict, and then nothing of the session stays. */
 enum rc sqlite_apply(struct session *s, struct err *e)
 {
-	enum rc rc = apply_inserts(s, e);
+	struct sqlite_connection *c = s->connection;
+	enum rc                   rc = sqlite3_get_autocommit(c->db) ? sqlite_is_undone(e) : apply_inserts(s, e);
 
 	for (const struct session_entry *entry = NULL; !rc && (entry = session_next_change(s, entry));)
 		if (entry->before)

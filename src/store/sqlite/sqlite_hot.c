@@ -66,6 +66,20 @@ void hot_fini(struct hot_index *h)
 	pthread_mutex_destroy(&h->lock);
 }
 
+/* What left with a commit that every snapshot has is over. */
+static void forget_old(struct hot_index *h)
+{
+	uint64_t oldest = h->is_read ? h->read_since : h->commits;
+	size_t   kept = 0;
+
+	for (size_t i = 0; i < h->gone_count; i++)
+		if (h->gone[i].commit <= oldest)
+			free_text(h, h->gone[i].entry);
+		else
+			h->gone[kept++] = h->gone[i];
+	h->gone_count = kept;
+}
+
 /* What is gone stays so: the reader may have an older snapshot than the file that was read. */
 void hot_replace(struct hot_index *h, struct hot_index *fresh)
 {
@@ -75,6 +89,8 @@ void hot_replace(struct hot_index *h, struct hot_index *fresh)
 	h->lists = fresh->lists;
 	for (size_t i = 0; i < h->list_count; i++)
 		h->lists[i].committed = h->lists[i].rows;
+	h->commits++; /* what left with a commit that failed is back */
+	forget_old(h);
 	pthread_mutex_unlock(&h->lock);
 	fresh->lists = old;
 }
@@ -296,20 +312,6 @@ bool hot_note(struct hot_index *h, int64_t seq, const void *before, const void *
 }
 
 /* --- the reader beside the writer --- */
-
-/* What left with a commit that every snapshot has is over. */
-static void forget_old(struct hot_index *h)
-{
-	uint64_t oldest = h->is_read ? h->read_since : h->commits;
-	size_t   kept = 0;
-
-	for (size_t i = 0; i < h->gone_count; i++)
-		if (h->gone[i].commit <= oldest)
-			free_text(h, h->gone[i].entry);
-		else
-			h->gone[kept++] = h->gone[i];
-	h->gone_count = kept;
-}
 
 void hot_commit(struct hot_index *h)
 {

@@ -16,7 +16,7 @@ enum {
 	STATEMENTS_MAX = 512,
 	UNIQUES_MAX = 16,
 	HOTS_MAX = 4,
-	PACKED_MAX = 4,
+	LOADED_MAX = 4,
 	PENDING_MAX = 512,
 	ROW_COUNTS_MAX = 4,
 	KEPT_COUNTS_MAX = 4
@@ -63,8 +63,8 @@ struct sqlite_connection {
 	size_t                    unique_count;
 	struct row_count          row_counts[ROW_COUNTS_MAX]; /* the writer's too: they count its own writes */
 	size_t                    counted_types;
-	const struct record_type *packed[PACKED_MAX]; /* those of which there are indexes in memory */
-	size_t                    packed_count;
+	const struct record_type *loaded[LOADED_MAX]; /* those of which there are indexes in memory */
+	size_t                    loaded_count;
 	struct hot_index         *hots; /* of writer and reader */
 	size_t                    hot_count;
 	struct kept_count        *kept_counts; /* of both, too */
@@ -101,6 +101,9 @@ MUST_CHECK enum rc sqlite_read_number(sqlite3 *db, const char *sql, int64_t *ret
 
 /* Turn SQLite's last failure into ours: trouble with the disk is RC_UNAVAILABLE, damage RC_CORRUPT. */
 enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e);
+
+/* After some failures of the disk, also of a read, SQLite has undone the whole transaction itself. */
+enum rc sqlite_is_undone(struct err *e);
 
 /* How a message about the whole file begins; whoever knows the file's name puts it there instead. */
 #define SQLITE_STORE_WORDS "the store"

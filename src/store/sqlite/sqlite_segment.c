@@ -12,8 +12,8 @@
  * for that text and how many bytes it has, and its array as row_pack() writes it, which has no line feed. A record that
  * is alone in its row has nothing but its array, as it was before there were segments; readers here see no difference.
  *
- * A row that was read may hold anything: a line that is none of these is a damaged place, with a number that it alone
- * has, so that who reads page by page gets past it.
+ * A row that was read may hold anything: a line that is none of these is a damaged place. It has a number behind the
+ * place before it, so that who reads page by page gets past it; several in a row share one.
  *
  * Not here: which rows there are (sqlite_timed.c, sqlite_timed_read.c).
  */
@@ -107,6 +107,8 @@ static void read_lines(struct segment *g, char *at, char *end, struct str text)
 		struct segment_place place = { .seq = seq, .value = at, .size = (size_t)(line_end - at) };
 
 		place.is_damaged = !read_line(&place, g->seq, at, line_end, text);
+		if (place.is_damaged && g->count && g->places[g->count - 1].is_damaged)
+			place.seq = g->places[g->count - 1].seq; /* many must not reach into the next row */
 		*add_place(g) = place;
 		at = next;
 	}

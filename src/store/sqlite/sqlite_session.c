@@ -251,7 +251,7 @@ static void bind_times(sqlite3_stmt *stmt, const struct query *q)
 	}
 	if (q->sort_to.n) {
 		(void)row_of_time_key(q->sort_to, &seq);
-		sqlite3_bind_int64(stmt, AT_TO, seq + ROW_SLOTS);
+		sqlite3_bind_int64(stmt, AT_TO, seq < INT64_MAX - ROW_SLOTS ? seq + ROW_SLOTS : INT64_MAX);
 	}
 }
 
@@ -340,6 +340,7 @@ static enum rc look_at_packed(struct session *s, const struct query *q, const st
 	if (size)
 		memcpy(room, sqlite3_column_blob(l->rows, IN_VALUE), size);
 	last->handle = sqlite3_column_int64(l->rows, IN_SEQ);
+	memset(last->record, 0, q->type->size); /* of the one before, what could not be read must not stay */
 	if (!row_unpack(q->type, ~0ull, room, size, last->record))
 		return err_set(e, RC_CORRUPT, SQLITE_ROW_IS_NONE, (long long)last->handle, q->type->name);
 	return query_matches(q, last->record) ? take_row(s, q->type, l->rows, ret, e) : RC_NOT_FOUND;

@@ -256,6 +256,8 @@ enum rc sqlite_run(sqlite3_stmt *stmt, struct err *e)
 {
 	enum rc rc = RC_OK;
 
+	if (sqlite3_get_autocommit(sqlite3_db_handle(stmt)))
+		return sqlite_is_undone(e);
 	if (sqlite3_step(stmt) != SQLITE_DONE)
 		rc = sqlite_failed(sqlite3_db_handle(stmt), "write a record", e);
 	sqlite3_reset(stmt);

@@ -191,9 +191,11 @@ enum rc timed_make_way(struct sqlite_connection *c, int64_t seq, struct err *e)
 
 	if (!rc && segment_covers(g, seq) && g->has_many) {
 		rc = delete_row(c, g->seq, e);
-		for (size_t i = 0; !rc && i < g->count; i++) {
+		for (size_t i = 0; !rc && i < g->count;) {
 			segment_begin(&c->made, c->pending_type, g->places[i].seq);
-			segment_add_place(&c->made, &g->places[i]);
+			do /* damaged ones may share a number */
+				segment_add_place(&c->made, &g->places[i++]);
+			while (i < g->count && g->places[i].seq == c->made.seq);
 			rc = write_made(c, INSERT, e);
 		}
 	}

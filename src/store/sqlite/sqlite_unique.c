@@ -13,15 +13,13 @@
  */
 #include "store/sqlite/sqlite_unique.h"
 
-#include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/buf.h"
 #include "base/id.h"
 #include "base/mem.h"
-#include "store/sqlite/sqlite_private.h"
 
-enum { FIRST_CAPACITY = 1024, SQL_MAX = 1024 };
+enum { FIRST_CAPACITY = 1024 };
 
 void unique_init(struct unique_index *u, const struct record_type *type, int index)
 {
@@ -147,38 +145,8 @@ bool unique_note(struct unique_index *u, int64_t seq, const void *before, const 
 	return true;
 }
 
-static struct value column_value(const struct unique_index *u, sqlite3_stmt *stmt)
-{
-	const char *text;
-
-	if (u->type->fields[u->type->indexes[u->index].hash].kind != FIELD_TEXT)
-		return value_int(sqlite3_column_int64(stmt, 1));
-	text = (const char *)sqlite3_column_text(stmt, 1);
-	return value_text(str_of(text, (size_t)sqlite3_column_bytes(stmt, 1)));
-}
-
 void unique_clear(struct unique_index *u)
 {
 	memset(u->slots, 0, u->capacity * sizeof(*u->slots));
 	u->count = 0;
-}
-
-enum rc unique_load(struct unique_index *u, sqlite3 *db, struct err *e)
-{
-	const struct record_index *index = &u->type->indexes[u->index];
-	const char                *column = u->type->fields[index->hash].name;
-	sqlite3_stmt              *stmt = NULL;
-	struct buf                 sql = BUF(SQL_MAX);
-	int                        step = SQLITE_ERROR;
-
-	unique_clear(u);
-	buf_addf(&sql, "SELECT seq, \"%s\" FROM \"%s\" WHERE \"%s\" IS NOT NULL", column, u->type->name, column);
-	if (index->only_field != NO_FIELD)
-		buf_addf(&sql, " AND \"%s\" = %d", u->type->fields[index->only_field].name, index->only_value);
-	if (sqlite3_prepare_v2(db, sql.p, -1, &stmt, NULL) == SQLITE_OK)
-		while ((step = sqlite3_step(stmt)) == SQLITE_ROW)
-			add(u, hash_value(u, column_value(u, stmt)), sqlite3_column_int64(stmt, 0));
-	sqlite3_finalize(stmt);
-	buf_fini(&sql);
-	return step == SQLITE_DONE ? RC_OK : sqlite_failed(db, "read its unique values", e);
 }

@@ -9,8 +9,6 @@
 #include "base/err.h"
 #include "store/record.h"
 
-struct sqlite3;
-
 struct unique_slot {
 	uint64_t hash; /* 0: free */
 	int64_t  seq;
@@ -29,9 +27,6 @@ void unique_fini(struct unique_index *u);
 
 /* Forget everything. */
 void unique_clear(struct unique_index *u);
-
-/* Forget everything and read it from the table. */
-MUST_CHECK enum rc unique_load(struct unique_index *u, struct sqlite3 *db, struct err *e);
 
 /* Rows that may have the value: *at starts at 0 and is moved on; 0 when there are no more. The caller compares. */
 int64_t unique_candidate(const struct unique_index *u, struct value v, size_t *at);
