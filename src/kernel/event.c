@@ -207,7 +207,8 @@ bool event_is_wanted(const void *record, const void *list)
 	const struct event      *event = record;
 	const struct event_list *l = list;
 
-	return (!l->type.n || kernel_matches(l->type, event->type)) && (!l->actor.n || str_eq(l->actor, event->actor));
+	return (!l->type.n || kernel_matches(l->type, event->type)) &&
+	       (!l->actor.n || str_eq(l->actor, event->actor)) && (!l->hides || !l->hides(event->type));
 }
 
 static enum rc list_indexed(struct session *s, struct event_list *l, struct err *e)
@@ -219,7 +220,7 @@ static enum rc list_indexed(struct session *s, struct event_list *l, struct err 
 
 	q.limit = l->limit;
 	q.bytes_max = EVENT_BYTES;
-	if (l->actor.n || (l->type.n && q.index != EVENT_BY_TYPE))
+	if (l->actor.n || l->hides || (l->type.n && q.index != EVENT_BY_TYPE))
 		q.filter = &filter;
 	if ((rc = session_query(s, &q, &page, e)))
 		return rc;

@@ -40,6 +40,7 @@ struct event_list {
 	struct str type, subject, actor; /* exact; empty: any. A type may end in '*' */
 	int64_t    since_ms, until_ms;   /* 0: no limit */
 	struct str after_id;             /* only newer than this one; for streams */
+	bool (*hides)(struct str type);  /* leaves out those of such types; NULL: nothing */
 	bool       is_newest_first;
 	size_t     limit;
 	struct str cursor;

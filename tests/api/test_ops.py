@@ -170,6 +170,19 @@ def test_events_are_listed_by_type_subject_actor_and_time(ops):
     assert len(ops.read(at + "&since=%d&until=%d" % (now_ms() / 1000 - 60, now_ms() / 1000 + 60))["events"]) == 3
 
 
+def test_pages_without_jobs_are_full_of_what_else_happened(ops):
+    ops.happen("First", "Second")
+    for _ in range(3):
+        assert ops.act("jobs/expiry/run").json["status"] == "completed"
+    assert ops.read("events?limit=1")["events"][0]["detail-type"] == "JobFinished"
+    page = ops.read("events?jobs=no&limit=5")
+    assert [e["detail-type"] for e in page["events"]] == ["JobRequested"] * 3 + ["cloudtrail:Second", "cloudtrail:First"]
+    assert not [t for t in (e["detail-type"] for e in ops.events("jobs=no")) if t == "JobFinished" or t.endswith("Due")]
+    assert ops.get("/v1/ops/events?limit=2&cursor=" + page["cursor"]).status == 400, "a cursor belongs to its filter"
+    reply = ops.get("/v1/ops/events?jobs=maybe")
+    assert reply.status == 400 and "yes or no" in reply.error["message"]
+
+
 def test_pages_of_events_show_each_once_and_a_cursor_belongs_to_its_filter(ops):
     subject = ops.happen(*["P%02d" % n for n in range(25)])
     listed = ops.events("limit=7&subject=" + subject)

@@ -140,15 +140,11 @@ bool call_next(struct remote *remote, struct call_pages *p, json_t **ret)
 	return p->code == CLI_EXIT_OK;
 }
 
-/* Adds the items that are shown. */
-static void add_items(const struct remote *remote, const struct call *list, json_t *items, json_t *all)
+static bool is_plain(const struct remote *remote)
 {
 	const char *const *v = remote->args->values;
-	bool               is_plain = !v[CLI_OPTION_ALL] && !v[CLI_OPTION_TYPE] && !v[CLI_OPTION_SUBJECT];
 
-	for (size_t i = 0; i < json_array_size(items); i++)
-		if (!list->is_routine || !is_plain || !list->is_routine(json_array_get(items, i)))
-			(void)json_array_append(all, json_array_get(items, i)); /* fails only without memory */
+	return !remote->is_json && !v[CLI_OPTION_ALL] && !v[CLI_OPTION_TYPE] && !v[CLI_OPTION_SUBJECT];
 }
 
 /* One page, or with --all every one, as a table. */
@@ -171,10 +167,12 @@ static int run_list(struct remote *remote, const struct call *list)
 	pages.limit = pages.limit < most ? pages.limit : most;
 	if ((code = call_path(remote, list, &pages.path, &id)) != CLI_EXIT_OK)
 		return code;
+	if (list->plain_query && is_plain(remote))
+		pages.path = str_format(&remote->arena, "%.*s?%s", STR_ARG(pages.path), list->plain_query);
 	while ((!pages.count || is_all || is_empty) && call_next(remote, &pages, &items)) {
 		if (remote->is_json)
 			remote_print_json(remote, &pages.answer.reply);
-		add_items(remote, list, items, all);
+		(void)json_array_extend(all, items); /* fails only for what is no list */
 		is_empty = is_empty && json_array_size(remote->is_json ? items : all) == 0;
 	}
 	if (pages.code || remote->is_json)

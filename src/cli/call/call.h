@@ -27,11 +27,11 @@ struct call {
 	const char *(*check)(const struct cli_args *args); /* what is wrong with the command line; NULL: nothing */
 
 	/* A list. */
-	const char *items;                      /* the answer's member that has them; of a list only */
-	bool        has_pages;                  /* it takes --limit and --all; under /api all lists do */
-	bool        takes_empty_page;           /* an empty page is an answer, although more may follow */
-	bool (*is_routine)(const json_t *item); /* left out of a table, unless --all or a filter is given */
-	int64_t page_most;                      /* the largest limit that the server accepts; 0: 100 */
+	const char *items;            /* the answer's member that has them; of a list only */
+	bool        has_pages;        /* it takes --limit and --all; under /api all lists do */
+	bool        takes_empty_page; /* an empty page is an answer, although more may follow */
+	const char *plain_query;      /* of a table, unless --all or a filter is given */
+	int64_t     page_most;        /* the largest limit that the server accepts; 0: 100 */
 
 	bool is_stream; /* the body is printed as it comes, and nothing else; with --csv always */
 

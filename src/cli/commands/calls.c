@@ -380,7 +380,7 @@ const struct call calls[CLI_COMMAND__COUNT] = {
 	ROW(JOB_RESUME) = { POST(ADMIN, "/admin/jobs/{}/resume") },
 
 	ROW(EVENT_LIST) = { LIST(ADMIN, "/ops/events", "events"), .query = event_filters, .has_pages = true,
-		.is_routine = is_routine_event,
+		.plain_query = "jobs=no",
 		COLUMNS({ "ID", "id", 36 }, { "AGE", "time", 5, cell_age }, { "TYPE", "detail-type", 20 },
 			{ "SUBJECT", "subject", 18 }, { "ACTOR", "actor", 12 }) },
 	ROW(EVENT_SHOW) = { GET(ADMIN, "/ops/events/{}") },

@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "cli/term/show.h"
 
-enum { WIDTH = 79, LABEL = 11, BAR = WIDTH - LABEL, MONEY_BAR = 34, SERIES = 24, ALARMS_MOST = 5, EVENTS_MOST = 6 };
+enum { WIDTH = 79, LABEL = 11, BAR = WIDTH - LABEL, MONEY_BAR = 34, SERIES = 24, ALARMS_MOST = 5 };
 
 #define GREEN   "\033[32m"
 #define BLUE    "\033[34m"
@@ -335,18 +335,15 @@ static void print_events(const struct glance *g)
 {
 	const json_t *events = json_object_get(g->parts[EVENTS].json, "events");
 	struct arena *a = &g->remote->arena;
-	size_t        shown = 0;
 
-	for (size_t i = 0; i < json_array_size(events) && shown < EVENTS_MOST; i++) {
+	for (size_t i = 0; i < json_array_size(events); i++) {
 		const json_t *event = json_array_get(events, i);
 		struct str type = cell_text(g->remote, event, "detail-type"), age = cell_age(g->remote, event, "time");
 		struct str subject = show_cut(a, cell_text(g->remote, event, "subject"), 22);
 		struct str actor = show_cut(a, cell_text(g->remote, event, "actor"), 20);
 
-		if (is_routine_event(event))
-			continue;
 		type = show_cut(a, type, 26);
-		fprintf(g->out, "%s%4.*s  %-26.*s  %-22.*s  %.*s\n", shown++ ? "" : "\n", STR_ARG(age), STR_ARG(type),
+		fprintf(g->out, "%s%4.*s  %-26.*s  %-22.*s  %.*s\n", i ? "" : "\n", STR_ARG(age), STR_ARG(type),
 		        STR_ARG(subject), STR_ARG(actor));
 	}
 }
@@ -409,7 +406,7 @@ int run_status(struct remote *remote)
 		            .parts = { [OVERVIEW] = { .name = "overview", .path = STR("/ops/overview") },
 		                       [HOLDS] = { .name = "holds", .path = STR("/ops/holds?limit=100") },
 		                       [QUEUES] = { .name = "queues", .path = STR("/ops/queues") },
-		                       [EVENTS] = { .name = "events", .path = STR("/ops/events?limit=100") } } };
+		                       [EVENTS] = { .name = "events", .path = STR("/ops/events?jobs=no&limit=6") } } };
 	int           code = CLI_EXIT_OK;
 
 	for (size_t i = 0; i < PARTS && code == CLI_EXIT_OK; i++)

@@ -40,14 +40,6 @@ struct str cell_lease_coming_end(struct remote *remote, const json_t *lease, con
 	return json_is_string(json_object_get(lease, "endDate")) ? STR("") : cell_time(remote, lease, member);
 }
 
-bool is_routine_event(const json_t *event)
-{
-	struct str type;
-
-	return json_get_text(event, "detail-type", &type) &&
-	       (str_eq(type, STR("JobFinished")) || str_ends_with(type, STR("Due")));
-}
-
 struct str cell_lease_status(struct remote *remote, const json_t *lease, const char *member)
 {
 	struct str status = cell_text(remote, lease, member), by = cell_text(remote, lease, "deniedBy");

@@ -2,29 +2,40 @@
 /*
  * ops_events_api.c - the routes of the event log: a page of it, one event, all of it, and new events as they happen.
  *
- * They share their filters: type, subject, actor, since and until, where routes.def has them. ops_stream.c sends the
+ * They share their filters: type, subject, actor, since, until and jobs, where routes.def has them. ops_stream.c sends the
  * two replies that last.
  */
 #include "base/json.h"
 #include "http/api/ops.h"
 #include "http/api/ops_stream.h"
 #include "kernel/event.h"
+#include "service/jobs/jobs.h"
 
 enum { EVENT_ID_LENGTH = 36 };
 
 /* --- filters --- */
 
+/* Jobs that went well, and timers that fired. */
+static bool is_clockwork(struct str type)
+{
+	return str_eq(type, STR(EVENT_JOB_FINISHED)) || str_ends_with(type, STR("Due"));
+}
+
 static enum rc read_filter(struct request *r, struct event_list *l, struct err *e)
 {
-	enum rc     rc = ops_read_text(r, "type", EVENT_TYPE_MAX, &l->type, e);
-	const char *star = !rc && l->type.n ? memchr(l->type.p, '*', l->type.n) : NULL;
+	static const char *const wishes[] = { "yes", "no" };
+	int                      jobs = 0;
+	enum rc                  rc = ops_read_text(r, "type", EVENT_TYPE_MAX, &l->type, e);
+	const char              *star = !rc && l->type.n ? memchr(l->type.p, '*', l->type.n) : NULL;
 
 	if (star && star != l->type.p + l->type.n - 1)
 		return err_set(e, RC_INVALID, "type may have one '*', at its end: Sandbox*");
 	if (rc || (rc = ops_read_text(r, "subject", SUBJECT_MAX, &l->subject, e)) ||
 	    (rc = ops_read_text(r, "actor", ACTOR_MAX, &l->actor, e)) ||
-	    (rc = ops_read_time(r, "since", &l->since_ms, e)) || (rc = ops_read_time(r, "until", &l->until_ms, e)))
+	    (rc = ops_read_time(r, "since", &l->since_ms, e)) || (rc = ops_read_time(r, "until", &l->until_ms, e)) ||
+	    (rc = ops_read_word(r, "jobs", wishes, 2, "yes or no", &jobs, e)))
 		return rc;
+	l->hides = jobs == 1 ? is_clockwork : NULL;
 	if (l->since_ms && l->until_ms && l->since_ms > l->until_ms)
 		return err_set(e, RC_INVALID, "since is later than until: no event is in between");
 	return RC_OK;
@@ -115,8 +126,8 @@ void handle_event_list(struct request *r)
 	                                ops_read_word(r, "order", orders, 2, "newest or oldest", &order, &r->e)))
 		return;
 	l->is_newest_first = order != 1;
-	times = str_format(&r->call->arena, "%lld-%lld-%d", (long long)l->since_ms, (long long)l->until_ms,
-	                   l->is_newest_first);
+	times = str_format(&r->call->arena, "%lld-%lld-%d%d", (long long)l->since_ms, (long long)l->until_ms,
+	                   l->is_newest_first, l->hides != NULL);
 	v.name = ops_list_name(r, "events", (struct str[]){ l->type, l->subject, l->actor, times }, 4);
 	ops_list_events(r, l, &v);
 }

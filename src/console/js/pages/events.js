@@ -11,8 +11,7 @@ const PAGE = 50, MOST = 300;
 const filterNames = ["type", "subject", "actor", "since", "until"];
 
 // Jobs that went well and timers that fired: left out, unless they are asked for.
-const isRoutine = (e) => /^JobFinished$|Due$/.test(e["detail-type"]);
-const isShown = (ctx) => (e) => ctx.query.routine === "yes" || ctx.query.type || ctx.query.subject || !isRoutine(e);
+const jobs = (ctx) => (ctx.query.routine === "yes" || ctx.query.type || ctx.query.subject ? undefined : "no");
 
 // --- the filter ---
 
@@ -62,8 +61,8 @@ const isToday = (event) => new Date(event.time).toDateString() === new Date(api.
 
 function tail(ctx, list, first, note) {
 	const { type, subject, actor } = ctx.query, isThere = (event) => [...list.children].some((row) => row.dataset.event === event.id); // a stream that comes back may repeat
-	api.follow("/v1/ops/events/stream", { type, subject, last_event_id: first[0]?.id }, (event) => {
-		if (isThere(event) || (actor && event.actor !== actor) || !isShown(ctx)(event)) return;
+	api.follow("/v1/ops/events/stream", { type, subject, jobs: jobs(ctx), last_event_id: first[0]?.id }, (event) => {
+		if (isThere(event) || (actor && event.actor !== actor)) return;
 		list.querySelector(".state")?.remove();
 		list.prepend(row(event, ctx.rights, true));
 		while (list.children.length > MOST) list.lastChild.remove();
@@ -82,12 +81,11 @@ function exportButton(ctx) {
 
 export default async function page(ctx) {
 	const { cursor } = ctx.query, canFollow = !cursor && !ctx.query.until;
-	const found = await api.page("/v1/ops/events", "events", { ...filterOf(ctx), limit: PAGE, cursor }, { signal: ctx.signal });
+	const found = await api.page("/v1/ops/events", "events", { ...filterOf(ctx), jobs: jobs(ctx), limit: PAGE, cursor }, { signal: ctx.signal });
 	const list = h("ol", { class: "events" }), note = h("span", { class: "live" }, canFollow ? "connecting" : "not live: an older page");
-	const shown = found.items.filter(isShown(ctx));
-	fill(list, shown.map((e) => row(e, ctx.rights, isToday(e))));
-	if (!shown.length)
-		fill(list, h("li", { class: "state" }, isFiltered(ctx) ? empty(found.next ? "No matches so far" : "No event matches", found.next ? "Searching by actor looks at a few thousand events at a time: go on to the next page." : "Try a type that ends with *, or a longer period.") : empty("Nothing has happened yet")));
+	fill(list, found.items.map((e) => row(e, ctx.rights, isToday(e))));
+	if (!found.items.length)
+		fill(list, h("li", { class: "state" }, isFiltered(ctx) ? empty(found.next ? "No matches so far" : "No event matches", found.next ? "Searching by actor looks at a few thousand events at a time: go on to the next page." : "Try a type that ends with *, or a longer period.") : empty(found.next ? "Only routine jobs so far" : "Nothing has happened yet", found.next && "Go on to the next page.")));
 	if (canFollow) tail(ctx, list, found.items, note);
 	return [
 		opsHeading("/operations/events", "Events", { sub: "Everything that happened, and who did it. Read-only.", actions: exportButton(ctx) }),

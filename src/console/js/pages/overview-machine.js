@@ -100,10 +100,10 @@ function alarmsCard({ alarms }) {
 // The latest events, and those that come; heard() is called for each of these.
 export async function eventsPart(ctx, heard) {
 	const list = h("ol", { class: "timeline" }), live = h("span", { class: "live" }, "connecting");
-	const { events } = await api.get("/v1/ops/events", { limit: EVENTS }, { signal: ctx.signal });
+	const { events } = await api.get("/v1/ops/events", { jobs: "no", limit: EVENTS }, { signal: ctx.signal });
 	const seen = new Set(events.map((e) => e.id));
 	fill(list, events.map((e) => eventItem(e, ctx.rights)));
-	api.follow("/v1/ops/events/stream", { last_event_id: events[0]?.id }, (event) => {
+	api.follow("/v1/ops/events/stream", { jobs: "no", last_event_id: events[0]?.id }, (event) => {
 		if (seen.has(event.id)) return;
 		seen.add(event.id);
 		heard();
