@@ -54,7 +54,6 @@ cell_fn cell_queue_tries;
 cell_fn cell_saga_step; /* "2/5 move account" */
 cell_fn cell_policy_keys;
 
-
 /* --- one command for many things (many.c): each is a call of its own, so it can be interrupted and run again --- */
 
 struct many {
