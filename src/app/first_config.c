@@ -13,6 +13,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@
 enum { ANSWER_MAX = 4096, ADMIN_PASSWORD_SIZE = 21 };
 
 #define SERVICE_USER "leasehold"
+#define SERVICE_FILE "/etc/leasehold/leasehold.conf" /* that the unit reads */
 
 /* What is asked, in this order. One that depends on another is left out when the other has no answer; TLS, when nobody
  * else can connect. */
@@ -74,7 +76,7 @@ static bool is_loopback(struct str listen)
 	return str_starts_with(listen, STR("127.")) || str_starts_with(listen, STR("[::1]"));
 }
 
-static enum rc ask_all(struct first *f, struct err *e)
+static void ask_all(struct first *f)
 {
 	for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
 		const struct question *q = &questions[i];
@@ -85,22 +87,32 @@ static enum rc ask_all(struct first *f, struct err *e)
 		config_set(&f->config, q->id, ask(&f->arena, q->text, q->fallback), FROM_COMMAND_LINE);
 	}
 	f->admin_email = ask(&f->arena, "Email of the first admin (empty: nobody signs in, only tokens work)", "");
-	if (f->admin_email.n && !email_is_ok(f->admin_email))
-		return err_set(e, RC_INVALID, "'%.*s' is no email address", STR_ARG(f->admin_email));
-	return RC_OK;
 }
 
+/* All that is wrong at once: whoever answers has to begin anew. */
 static enum rc check(struct first *f, struct err *e)
 {
 	CLEANUP(buf_fini) struct buf problems = BUF(65536);
-	struct str                   rest, first;
+	const char                  *store = str_format(&f->arena, "%s/leasehold.db", f->data).p;
+	struct str                   rest;
 
 	config_set(&f->config, CONFIG_DATA, str_from(f->data), FROM_COMMAND_LINE);
 	config_check(&f->config, &problems);
 	preflight_check(&f->config, false, &problems);
-	rest = buf_str(&problems);
-	first = str_cut(&rest, '\n');
-	return first.n ? err_set(e, RC_INVALID, "%.*s", STR_ARG(first)) : RC_OK;
+	if (f->admin_email.n && !email_is_ok(f->admin_email))
+		buf_addf(&problems, "'%.*s' is no email address\n", STR_ARG(f->admin_email));
+	if (access(store, F_OK) == 0)
+		buf_addf(&problems, "%s exists already; name another folder, or a file of settings for this one\n",
+		         store);
+	if (!problems.n)
+		return RC_OK;
+	fprintf(stderr, "leasehold: init: these answers are wrong:\n");
+	for (rest = buf_str(&problems); rest.n;) {
+		struct str line = str_cut(&rest, '\n');
+
+		fprintf(stderr, "  %.*s\n", STR_ARG(line));
+	}
+	return err_set(e, RC_INVALID, "nothing was made; begin anew");
 }
 
 /* With this mode from the start: it holds secrets. */
@@ -196,7 +208,9 @@ enum rc first_config_make(const char *file, const char *data, struct err *e)
 	f.data = data[0] == '/' ? data : str_format(&f.arena, "%s/%s", here ? here : ".", data).p;
 	printf("%s does not exist yet: a few questions make it. An empty answer takes what is in brackets.\n\n", file);
 	rc = config_load(&f.config, nothing, "", &problems); /* the defaults */
-	if (!rc && !(rc = ask_all(&f, e)) && !(rc = check(&f, e)) && !(rc = make_folder(&f, e)) &&
+	if (!rc)
+		ask_all(&f);
+	if (!rc && !(rc = check(&f, e)) && !(rc = make_folder(&f, e)) &&
 	    !(rc = f.admin_email.n ? write_users(&f, e) : RC_OK) &&
 	    !(rc = write_new(&f, file, 0640, 0, config_text_of(&f), e)))
 		rc = become_owner(&f, e);
@@ -212,9 +226,12 @@ enum rc first_config_make(const char *file, const char *data, struct err *e)
 
 void first_config_explain(const char *file)
 {
-	printf("\nMade %s and the store. Now start it:\n\n"
-	       "  systemctl enable --now leasehold            # as a service, or: leasehold serve --file %s\n"
-	       "  leasehold health --file %s\n\n"
+	printf("\nMade %s and the store. Now start it:\n\n", file);
+	if (strcmp(file, SERVICE_FILE) == 0)
+		printf("  systemctl enable --now leasehold\n");
+	else
+		printf("  leasehold serve --file %s\n", file);
+	printf("  leasehold health --file %s\n\n"
 	       "Tokens are in %s: one for tracks, one for operators (BROKER_ADMIN_TOKEN).\n",
-	       file, file, file, file);
+	       file, file);
 }

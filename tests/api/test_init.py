@@ -79,6 +79,19 @@ def test_a_wrong_answer_writes_nothing(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
+def test_all_wrong_answers_are_told_at_once(tmp_path):
+    got = init(tmp_path, ["0.0.0.0:8443", "/no/such.pem", "/no/key.pem", "ftp://vendor", "vendor-token", "notmail"])
+    assert got.returncode == 2 and all(wrong in got.stderr for wrong in ("/no/such.pem", "CSP_BASE_URL", "'notmail'")), got.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_settings_are_made_for_a_store_that_is_there(tmp_path):
+    assert run("init", "--data", str(tmp_path / "data")).returncode == 0
+    got = init(tmp_path, [])
+    assert got.returncode == 2 and "leasehold.db exists already" in got.stderr, got
+    assert [f.name for f in tmp_path.iterdir()] == ["data"]
+
+
 def test_what_is_there_is_left_alone(tmp_path):
     assert init(tmp_path, []).returncode == 0
     before = (tmp_path / "leasehold.conf").read_text()

@@ -2,8 +2,8 @@
 /*
  * ops_events_api.c - the routes of the event log: a page of it, one event, all of it, and new events as they happen.
  *
- * They share their filters: type, subject, actor, since, until and jobs, where routes.def has them. ops_stream.c sends the
- * two replies that last.
+ * They share their filters: type, subject, actor, since, until and jobs, where routes.def has them. ops_stream.c sends
+ * the two replies that last.
  */
 #include "base/json.h"
 #include "http/api/ops.h"

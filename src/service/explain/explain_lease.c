@@ -78,14 +78,15 @@ static bool read_view(struct situation *x, struct view *v)
 static void tell_spend(struct situation *x, const struct lease *l)
 {
 	const char *budget = l->max_spend ? explain_usd(x->a, l->max_spend) : "";
+	bool        was_later = l->last_checked_ms > l->cost_at_ms; /* an ended lease is no longer looked at */
 
 	if (!l->cost_at_ms)
 		explain_say(x, WHY, "No costs are known yet%s%s.", budget[0] ? "; the budget is " : "", budget);
 	else
 		explain_say(x, WHY, "Spent: %s%s%s; costs are complete up to %s%s%s.", explain_usd(x->a, l->cost),
 		            budget[0] ? " of " : "", budget, explain_time(x, l->cost_at_ms),
-		            l->last_checked_ms ? " and were looked at " : "",
-		            l->last_checked_ms ? explain_time(x, l->last_checked_ms) : "");
+		            was_later ? " and were looked at " : "",
+		            was_later ? explain_time(x, l->last_checked_ms) : "");
 }
 
 static void tell_request(struct situation *x, const struct lease *l)
