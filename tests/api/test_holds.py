@@ -178,9 +178,11 @@ def test_a_resting_account_is_shown_as_quarantine_says_why_and_is_not_cleaned_by
 def test_two_holds_and_the_account_is_free_after_the_last(operator):
     account = operator.free()
     first = operator.act("holds", {"account": account, "reason": "one", "hours": 100}, 201)
+    assert "late costs" in operator.account(account)["reason"]
     second = operator.act("holds", {"account": account, "reason": "two"}, 201)
     operator.act("holds/%s/cancel" % first["id"], {"reason": "never needed"})
-    assert operator.account(account)["phase"] == "Cooldown"
+    held = operator.account(account)
+    assert held["phase"] == "Cooldown" and "until it is released" in held["reason"], held
     operator.act("holds/%s/release" % second["id"], {"reason": "done"})
     operator.until_phase(account, "Available")
 

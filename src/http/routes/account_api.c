@@ -46,8 +46,10 @@ static void put_account(struct json_out *o, struct request *r UNUSED, const void
 	         member_if_any(member_str("leaseUuid", a->lease_uuid)),
 	         member_if_any(member_str("lastLeaseUuid", a->last_lease)),
 	         member_if(a->status == ACCOUNT_COOLDOWN && !a->reason.n,
-	                   member_word("reason", "It is clean and in cooldown, so that late costs do not "
-	                                         "end up on the next lease.")),
+	                   member_word("reason", a->rest_until_ms
+	                                                 ? "It is clean and in cooldown, so that late costs do not "
+	                                                   "end up on the next lease."
+	                                                 : "It is clean; somebody holds it until it is released.")),
 	         member_if_any(member_str("reason", a->reason)));
 	form_put_meta(o, a->created_ms, a->edited_ms, ACCOUNT_SCHEMA);
 }
