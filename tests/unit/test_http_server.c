@@ -964,6 +964,24 @@ TEST(a_slow_reader_gets_all_of_a_reply_that_nothing_comes_behind)
 	}
 }
 
+TEST(what_was_asked_before_the_client_ended_is_answered_behind_a_large_reply)
+{
+	struct fixture f;
+	struct client  c;
+
+	setup(&f);
+	start(&f);
+	client_open(&c, &f);
+	client_send(&c, REQUEST("/big?20000000") REQUEST("/echo?1") REQUEST("/echo?2") "GET /half HTTP/1.1\r\n");
+	await(&f, &f.requests, 1);
+	leave(&c, BY_HALF_CLOSE);
+	expect_close(&c);
+	CHECK(has_got(&c, "[GET /echo?1 ]") && has_got(&c, "[GET /echo?2 ]"));
+	CHECK(f.requests == 3 && f.errors == 0);
+	client_close(&c);
+	teardown(&f);
+}
+
 TEST(writing_to_a_client_that_is_gone_does_not_end_the_process)
 {
 	struct fixture   f;

@@ -16,7 +16,8 @@
  *   6. However many requests come at once, one turn of the loop answers only a few of them.          [conn_serve()]
  *   7. conn_serve() is never nested: a reply from inside on_request only changes the state, and the loop there goes on.
  *
- * A client that closes its sending half while its request is under way counts as gone.
+ * A client that closes its sending half while its request is under way counts as gone; while it is being answered, it
+ * gets the answers to all that it has sent.
  *
  * Not here: sending (send.c), what replies look like (reply.c), listening and draining (server.c).
  */
@@ -129,10 +130,8 @@ static void peer_left(struct conn *c, bool is_orderly)
 {
 	if (c->is_gathered)
 		server_send_gathered(c->server);
-	if (c->state == CONN_WRITING && is_orderly)
-		c->is_last = true; /* it may still read */
-	else if (c->wait == WAIT_TURN && is_orderly)
-		c->has_ended = true;
+	if (is_orderly && (c->state == CONN_WRITING || c->wait == WAIT_TURN))
+		c->has_ended = true; /* it may still read */
 	else
 		conn_close(c);
 }
