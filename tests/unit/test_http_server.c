@@ -9,6 +9,7 @@
  *   /free   replies to the first call that is kept, with many bytes when there is a query, then to this one
  *   /big    replies with as many bytes as the query says
  *   /full   replies with more headers than there is room for
+ *   /same   replies 304
  *   /stream begins a streamed reply and keeps the call; the test goes on with it
  */
 #include "test.h"
@@ -133,6 +134,8 @@ static void route(struct http_call *call, void *arg)
 		http_stream_begin(call, 200, "text/event-stream");
 	} else if (str_eq(call->req.path, STR("/big"))) {
 		reply_big(call);
+	} else if (str_eq(call->req.path, STR("/same"))) {
+		http_reply(call, 304, NULL, STR(""));
 	} else if (str_eq(call->req.path, STR("/full"))) {
 		while (!call->headers.is_full)
 			buf_add_text(&call->headers, "X-Again: and again\r\n");
@@ -562,6 +565,21 @@ TEST(head_gets_the_headers_alone)
 	expect(&c, "[GET /echo?next ]");
 	CHECK(has_got(&c, "Content-Length: 13\r\n"));
 	CHECK(!has_got(&c, "[HEAD"));
+	client_close(&c);
+	teardown(&f);
+}
+
+TEST(a_304_says_nothing_of_the_length_that_a_200_would_have)
+{
+	struct fixture f;
+	struct client  c;
+
+	setup(&f);
+	start(&f);
+	client_open(&c, &f);
+	client_send(&c, REQUEST("/same") "HEAD /same HTTP/1.1\r\nHost: t\r\n\r\n" REQUEST("/echo"));
+	expect(&c, "[GET /echo ]");
+	CHECK(count_of(&c, "HTTP/1.1 304 Not Modified\r\n") == 2 && count_of(&c, "Content-Length: ") == 1);
 	client_close(&c);
 	teardown(&f);
 }

@@ -103,7 +103,7 @@ static void add_head(struct conn *c, int status, const char *content_type, size_
 	buf_add_text(b, date_text(c->server));
 	if (c->is_streaming && !c->parser.is_http10) {
 		buf_add_str(b, STR("\r\nTransfer-Encoding: chunked"));
-	} else if (!c->is_streaming && status != 204) {
+	} else if (!c->is_streaming && status != 204 && status != 304) {
 		buf_add_str(b, STR("\r\nContent-Length: "));
 		buf_add_int(b, (int64_t)body_size);
 	}
