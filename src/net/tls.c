@@ -10,7 +10,8 @@
  *   1. TLS 1.2 with forward secrecy, or newer; no compression, no renegotiation, no early data.
  *   2. No prompt for a pass phrase: a protected key is an error.                               [no_passphrase()]
  *   3. A client that offers protocols (ALPN) gets http/1.1 or is refused.
- *   4. OpenSSL's error queue is empty when a function returns, so that one connection's trouble is not another's.
+ *   4. A peer keeps us at work for as long as it sends data, not with records without any.            [tls_read()]
+ *   5. OpenSSL's error queue is empty when a function returns, so that one connection's trouble is not another's.
  *
  * Not here: client certificates, choosing a certificate by name.
  */
@@ -28,6 +29,9 @@
 #include "base/mem.h"
 #include "base/file.h"
 
+/* Of what came at once: new keys and the like. Each takes as long as a small request, nobody needs more than a few. */
+enum { SILENT_MAX = 32 };
+
 struct tls_identity {
 	SSL_CTX *ctx;
 };
@@ -36,6 +40,7 @@ struct tls {
 	SSL *ssl;
 	BIO *in; /* both belong to ssl */
 	BIO *out;
+	int  silent; /* records without data since something came */
 	bool has_met_http;
 };
 
@@ -76,6 +81,7 @@ static SSL_CTX *new_context(void)
 	}
 	SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);            /* so that tls_read() can count */
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF); /* tickets need no memory here */
 	(void)SSL_CTX_set_session_id_context(ctx, session_scope, sizeof(session_scope) - 1);
 	SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
@@ -170,6 +176,7 @@ void tls_receive(struct tls *t, const char *bytes, size_t n)
 {
 	size_t taken;
 
+	t->silent = 0;
 	/* A memory buffer takes all. */
 	mem_must(BIO_write_ex(t->in, bytes, n, &taken) && taken == n, "what came over TLS");
 }
@@ -188,12 +195,17 @@ static enum tls_result why_not_read(struct tls *t, int result)
 
 enum tls_result tls_read(struct tls *t, char *to, size_t room, size_t *ret_n)
 {
-	int result = SSL_read(t->ssl, to, room < INT_MAX ? (int)room : INT_MAX);
+	while (t->silent < SILENT_MAX) {
+		int             result = SSL_read(t->ssl, to, room < INT_MAX ? (int)room : INT_MAX);
+		enum tls_result why = result > 0 ? TLS_OK : why_not_read(t, result);
 
-	if (result <= 0)
-		return why_not_read(t, result);
-	*ret_n = (size_t)result;
-	return TLS_OK;
+		if (why == TLS_OK)
+			*ret_n = (size_t)result;
+		if (why != TLS_WAIT || BIO_ctrl_pending(t->in) == 0)
+			return why;
+		t->silent++;
+	}
+	return TLS_FAILED;
 }
 
 bool tls_met_http(const struct tls *t)

@@ -1708,6 +1708,62 @@ TEST(tls_takes_large_bodies_and_floods_while_busy)
 	teardown(&f);
 }
 
+/* So often new keys, each followed by this text; all of it arrives at once. */
+static void send_with_new_keys(struct client *c, int times, const char *text)
+{
+	BIO  *socket = SSL_get_wbio(c->ssl), *records = BIO_new(BIO_s_mem());
+	char *bytes;
+	long  n;
+
+	CHECK(BIO_up_ref(socket) == 1);
+	SSL_set0_wbio(c->ssl, records);
+	for (int i = 0; i < times; i++) {
+		CHECK(SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(c->ssl) == 1);
+		CHECK(!*text || SSL_write(c->ssl, text, (int)strlen(text)) > 0);
+	}
+	n = BIO_get_mem_data(records, &bytes);
+	CHECK(n > 0 && send(c->fd, bytes, (size_t)n, MSG_NOSIGNAL) == n);
+	SSL_set0_wbio(c->ssl, socket);
+}
+
+TEST(new_keys_are_worked_off_but_not_as_many_as_somebody_likes)
+{
+	static const struct {
+		const char *label, *text;
+		int         times;
+		bool        is_served;
+	} cases[] = {
+		{ "a few", "", 16, true },
+		{ "a few, each behind a byte", "x", 16, true },
+		{ "many", "", 1000, false },
+		{ "many, each behind a byte", "x", 1000, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct fixture f;
+		struct client  c;
+
+		CASE(cases[i].label);
+		setup_tls(&f);
+		start(&f);
+		client_open(&c, &f);
+		CHECK(client_secure(&c, TLS1_3_VERSION, NULL));
+		client_send(&c, "GET /echo?");
+		send_with_new_keys(&c, cases[i].times, cases[i].text);
+		pump(&c);
+		if (cases[i].is_served) {
+			send_with_new_keys(&c, cases[i].times, cases[i].text);
+			client_send(&c, " HTTP/1.1\r\nHost: t\r\n\r\n");
+			expect(&c, *cases[i].text ? "?xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ]" : "? ]");
+		} else {
+			expect_close(&c);
+			CHECK(f.requests == 0);
+		}
+		client_close(&c);
+		teardown(&f);
+	}
+}
+
 TEST(a_tls_client_that_says_good_bye_is_gone)
 {
 	struct fixture f;
