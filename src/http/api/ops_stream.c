@@ -262,10 +262,12 @@ static void on_failed(struct stream *s)
 		return;
 	}
 	log_write(LOG_WARNING, "http", fields, ARRAY_LEN(fields), "events could not be read for a stream");
-	if (s->is_export)
+	if (s->is_export) {
 		end(s, false);
-	else
-		s->cursor[0] = '\0';
+		return;
+	}
+	s->cursor[0] = '\0';
+	buf_reset(&s->written); /* the page before: it was sent, and a read that fails early leaves it here */
 }
 
 static void on_read(struct request *r)

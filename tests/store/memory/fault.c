@@ -32,16 +32,23 @@ struct wrapped {
 	enum fault  fault;
 };
 
-static enum fault choose(struct fault_plan *plan)
+static bool use_one_up(atomic_int *count)
 {
-	int left = atomic_load(&plan->count);
+	int left = atomic_load(count);
 
 	do
 		if (left <= 0)
-			return FAULT_NONE;
-	while (!atomic_compare_exchange_weak(&plan->count, &left, left - 1));
+			return false;
+	while (!atomic_compare_exchange_weak(count, &left, left - 1));
+	return true;
+}
+
+static enum fault choose(struct fault_plan *plan, bool is_read_only)
+{
+	if (!use_one_up(is_read_only ? &plan->refused : &plan->count))
+		return FAULT_NONE;
 	atomic_fetch_add(&plan->injected, 1);
-	return atomic_load(&plan->next);
+	return is_read_only ? FAULT_BEFORE : atomic_load(&plan->next);
 }
 
 /* --- reads --- */
@@ -143,7 +150,7 @@ static void submit_one(struct store *base, struct txn *t)
 	if (!t->is_read_only && store->plan->before_write)
 		store->plan->before_write(store->plan->before_write_arg);
 	atomic_fetch_add(&store->plan->reads, t->is_read_only);
-	*w = (struct wrapped){ .outer = t, .fault = t->is_read_only ? FAULT_NONE : choose(store->plan) };
+	*w = (struct wrapped){ .outer = t, .fault = choose(store->plan, t->is_read_only) };
 	if (store->inner->context != base->context) { /* before the first transaction; never while others run */
 		store->inner->context = base->context;
 		store->inner->on_news = base->on_news;

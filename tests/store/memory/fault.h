@@ -20,6 +20,7 @@ struct fault_plan {
 	atomic_int         count;    /* how many of them; each uses one up */
 	atomic_int         injected; /* how many faults there were */
 	atomic_int         reads;    /* how many transactions that only read */
+	atomic_int         refused;  /* so many of the next of these are refused before they have begun */
 
 	/* Called by the submitter before each transaction that writes; may be NULL. What it writes came in between. */
 	void (*before_write)(void *arg);
