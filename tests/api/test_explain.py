@@ -158,6 +158,7 @@ def test_the_command_says_when_there_is_nothing(pool):
     assert "no event tells of one" in cli(pool, "explain", "account", "999999999999", env=admin, code=NOT_FOUND).stderr
     assert "no instance i-1" in cli(pool, "explain", "instance", "i-1", env=admin, code=NOT_FOUND).stderr
     assert "no sandbox sb-nowhere" in cli(pool, "explain", "sb-nowhere", env=admin, code=NOT_FOUND).stderr
+    assert "no lease 99999999," in cli(pool, "explain", "99999999", env=admin, code=NOT_FOUND).stderr
     cli(pool, "explain", env=admin, code=USAGE)
     cli(pool, "explain", "account", "999999999999", code=NOT_ALLOWED)
 
@@ -170,3 +171,19 @@ def test_without_an_operators_token_the_command_explains_a_lease_as_its_owner_se
     assert "is waiting for a manager's approval" in " ".join(text.split()) and "lease withdraw" in text
     managers = cli(pool, "explain", "lease", lease["uuid"], env={"LEASEHOLD_TOKEN": jwt.token(MANAGER, "Manager")}).stdout
     assert "leasehold lease approve " + lease["uuid"] in managers
+
+
+def test_the_command_takes_the_end_of_an_id(pool, ops):
+    lease = pool.pending(pool.person())
+    sandbox = ops.get("/v1/admin/sandboxes?status=available&limit=1").json["sandboxes"][0]["sandbox_id"]
+    env = {"BROKER_ADMIN_TOKEN": program.ADMIN_TOKEN, "LEASEHOLD_TOKEN": jwt.token(MANAGER, "Admin")}
+    for words, whole in (
+        (["lease", lease["uuid"][-8:]], lease["uuid"]),
+        ([lease["uuid"][-8:]], lease["uuid"]),
+        ([lease["uuid"]], lease["uuid"]),
+        (["sandbox", sandbox[-8:]], sandbox),
+        ([sandbox[-8:]], sandbox),
+        ([sandbox], sandbox),
+    ):
+        document = json.loads(cli(pool, "explain", *words, "--json", env=env).stdout)
+        assert document["id"] == whole, (words, document)

@@ -1660,6 +1660,64 @@ TEST(a_part_of_a_uuid_names_a_lease_only_when_no_other_has_it)
 	}
 }
 
+TEST(a_part_of_an_id_names_a_sandbox_or_a_webhook_only_when_no_other_has_it)
+{
+#define SANDBOX(id, name) "{\"sandbox_id\":\"" id "\",\"name\":\"" name "\"}"
+#define ONE               SANDBOX("eca57008-cdd8-4e8d-8c53-9b966f4860b6", "sb-1")
+#define SANDBOXES(list)   "{\"sandboxes\":[" list "],\"cursor\":\"\"}"
+#define HOOKS             "{\"webhooks\":[{\"id\":\"01a1e11f-c08a-7000-8847-51d3be66015d\"}]}"
+	static const struct {
+		const char *line, *list, *asked[2]; /* NULL: nothing more */
+		int         code;
+	} cases[] = {
+		{ "sandbox release 6f4860b6",
+		  SANDBOXES(ONE),
+		  { "GET /v1/admin/sandboxes?q=6f4860b6&limit=100",
+		    "POST /v1/admin/sandboxes/eca57008-cdd8-4e8d-8c53-9b966f4860b6/release" },
+		  CLI_EXIT_OK },
+		{ "sandbox quarantine eca5",
+		  SANDBOXES(ONE),
+		  { "GET /v1/admin/sandboxes?q=eca5&limit=100",
+		    "POST /v1/admin/sandboxes/eca57008-cdd8-4e8d-8c53-9b966f4860b6/quarantine" },
+		  CLI_EXIT_OK },
+		{ "sandbox delete eca5",
+		  SANDBOXES(ONE "," SANDBOX("eca59999-cdd8-4e8d-8c53-000000000000", "sb-2")),
+		  { "GET /v1/admin/sandboxes?q=eca5&limit=100", NULL },
+		  CLI_EXIT_USAGE },
+		{ "sandbox delete beef",
+		  SANDBOXES(ONE),
+		  { "GET /v1/admin/sandboxes?q=beef&limit=100", "POST /v1/admin/sandboxes/beef/delete" },
+		  CLI_EXIT_OK },
+		{ "sandbox release eca57008-cdd8-4e8d-8c53-9b966f4860b6",
+		  "{}",
+		  { "POST /v1/admin/sandboxes/eca57008-cdd8-4e8d-8c53-9b966f4860b6/release", NULL },
+		  CLI_EXIT_OK },
+		{ "webhook test be66015d",
+		  HOOKS,
+		  { "GET /v1/ops/webhooks", "POST /v1/ops/webhooks/01a1e11f-c08a-7000-8847-51d3be66015d/test" },
+		  CLI_EXIT_OK },
+	};
+#undef SANDBOX
+#undef ONE
+#undef SANDBOXES
+#undef HOOKS
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		CASE(cases[i].line);
+		open_run(&r, 200, cases[i].list);
+		then_answer(&r, 200, "{}");
+		run(&r, cases[i].line);
+		CHECK(r.code == cases[i].code);
+		CHECK(strcmp(r.script.asked[0], cases[i].asked[0]) == 0);
+		CHECK(r.script.count == 1 + (cases[i].asked[1] != NULL));
+		CHECK(!cases[i].asked[1] || strcmp(r.script.asked[1], cases[i].asked[1]) == 0);
+		close_run(&r);
+	}
+}
+
 TEST(waiting_follows_a_lease_until_it_can_be_used)
 {
 	struct run r;

@@ -16,11 +16,12 @@
 
 enum { PAGE_MAX = 100, PAGE_DEFAULT = 50, PAGES_MAX = 10000 };
 
-/* Its path; *ret_id is what replaced the first braces, a second operand replaces the others. "{lease}" is looked up. */
+/* Its path; *ret_id is what replaced the first braces, a second operand replaces the others. "{lease}" and so on are
+ * looked up. */
 static int call_path(struct remote *remote, const struct call *c, struct str *ret, struct str *ret_id)
 {
-	struct str id = str_from(remote->args->operands[0]);
-	int        code = strstr(c->path, "{lease}") ? lease_find(remote, id, &id) : CLI_EXIT_OK;
+	struct str id;
+	int        code = id_find(remote, c->path, str_from(remote->args->operands[0]), &id);
 
 	*ret = compose_path(remote, c->path, id);
 	if (remote->args->operand_count > 1)

@@ -19,9 +19,9 @@ struct call {
 	call_run_fn *run; /* does it instead of the rest of the row */
 
 	/* The request. */
-	enum remote_scope           scope;
-	const char                 *method;
-	const char                 *path; /* "{}": the first operand; "{lease}": the id of the lease that it means */
+	enum remote_scope scope;
+	const char       *method;
+	const char       *path; /* "{}": the first operand; "{lease}", "{sandbox}", "{webhook}": the id it is part of */
 	const struct compose_field *query, *body, *headers;
 	const char                 *accept, *waiting_for;  /* as in struct remote_request */
 	const char *(*check)(const struct cli_args *args); /* what is wrong with the command line; NULL: nothing */
@@ -75,6 +75,25 @@ struct call_pages {
 bool call_next(struct remote *remote, struct call_pages *p, json_t **ret);
 void call_pages_end(struct call_pages *p);
 
+/* --- ids by their beginning or end (id_find.c) --- */
+
+enum { UUID_LENGTH = 36, ID_PART_MIN = 4 };
+
+/* Can this be a uuid or a part of one; only a part? */
+bool id_may_be_uuid(struct str typed);
+bool id_may_be_part(struct str typed);
+
+/* Does the id begin or end with this part? */
+bool id_fits(struct str id, struct str part);
+
+/* The id that the operand of a row with this path means: where the path has "{lease}" and so on, a part of it is
+ * enough. When nothing fits it is what was typed, so that the server reports it; only a lease is reported here. */
+int id_find(struct remote *remote, const char *path, struct str typed, struct str *ret_id);
+
+/* The id of the sandbox that was typed as its id, a part of that, a name, an external id or the track that holds it.
+ * When nothing fits it is what was typed. For operators. */
+int sandbox_find(struct remote *remote, struct str typed, struct str *ret_id);
+
 /* --- leases (lease_find.c) --- */
 
 /* Whose token it is. */
@@ -93,9 +112,6 @@ bool lease_is_mere_person(struct remote *remote);
 
 /* All leases that the caller may see, or those of one person. */
 struct call_pages lease_pages(struct remote *remote, struct str user);
-
-/* Does the uuid begin or end with this part? */
-bool lease_fits(struct str uuid, struct str part);
 
 /* The API's id of the lease that was typed as an id, or as the beginning or end of a uuid. */
 int lease_find(struct remote *remote, struct str typed, struct str *ret_id);

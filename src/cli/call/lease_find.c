@@ -14,7 +14,7 @@
 #include "cli/call/call.h"
 #include "cli/term/show.h"
 
-enum { UUID_LENGTH = 36, PART_MIN = 4, PAGE = 1000 };
+enum { PAGE = 1000 };
 
 int lease_caller(struct remote *remote, struct lease_caller *ret)
 {
@@ -49,12 +49,6 @@ bool lease_is_mere_person(struct remote *remote)
 	return str_starts_with(token, STR("eyJ")) && lease_caller(remote, &caller) == CLI_EXIT_OK && !caller.is_admin;
 }
 
-bool lease_fits(struct str uuid, struct str part)
-{
-	return part.n <= uuid.n && (str_eq_nocase(str_of(uuid.p, part.n), part) ||
-	                            str_eq_nocase(str_of(uuid.p + uuid.n - part.n, part.n), part));
-}
-
 struct call_pages lease_pages(struct remote *remote, struct str user)
 {
 	static const struct call list = { .scope = REMOTE_PERSON,
@@ -83,7 +77,7 @@ static int search(struct remote *remote, struct str part, struct str *ret_id, si
 			const json_t *lease = json_array_get(leases, i);
 
 			if (!json_get_text(lease, "uuid", &uuid) || !json_get_text(lease, "leaseId", &id) || !id.n ||
-			    !lease_fits(uuid, part))
+			    !id_fits(uuid, part))
 				continue;
 			*ret_id = str_dup(&remote->arena, id);
 			if (++*ret_count == 2 || part.n == UUID_LENGTH)
@@ -100,7 +94,7 @@ int lease_find(struct remote *remote, struct str typed, struct str *ret_id)
 	*ret_id = typed;
 	if (str_starts_with(typed, STR("eyJ"))) /* base64 of "{\"": the API's own */
 		return CLI_EXIT_OK;
-	if (typed.n < PART_MIN || typed.n > UUID_LENGTH || !str_is_of(typed, "0-9a-fA-F-"))
+	if (!id_may_be_uuid(typed))
 		return remote_misused(remote,
 		                      "ID must be a lease's uuid, 4 or more characters of its beginning or end, or its "
 		                      "long id; see: leasehold lease list");

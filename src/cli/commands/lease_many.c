@@ -9,8 +9,6 @@
 
 #include "base/json.h"
 
-enum { PREFIX_MIN = 4 };
-
 /* By command: which leases --all means, and the words for it. */
 static const struct action {
 	enum cli_command_id command;
@@ -54,7 +52,7 @@ static int choose_typed(struct many *m, struct str typed)
 			found = one;
 			break;
 		}
-		if (typed.n < PREFIX_MIN || !lease_fits(uuid, typed))
+		if (!id_fits(uuid, typed))
 			continue;
 		if (found)
 			return remote_failed(m->remote, RC_INVALID,

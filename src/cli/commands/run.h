@@ -89,10 +89,6 @@ MUST_CHECK enum rc claim_sandbox(struct remote *remote, enum remote_scope scope,
 /* None was free. */
 bool sandbox_is_out_of_stock(const struct fetch_reply *reply);
 
-/* The id of the sandbox that was typed as its id, the beginning of that, a name, an external id or the track that holds
- * it. When nothing fits it is what was typed, so that the server reports it. For operators. */
-int sandbox_find(struct remote *remote, struct str typed, struct str *ret_id);
-
 /* For every track in the file of a class. */
 int class_claim(struct remote *remote, const char *file);
 int class_give_back(struct remote *remote, const char *file);

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "cli/term/show.h"
 
-enum { WIDTH = 100, ACCOUNT_DIGITS = 12, UUID_LENGTH = 36, NOTE_CUT = 60, BY_CUT = 32 };
+enum { WIDTH = 100, ACCOUNT_DIGITS = 12, NOTE_CUT = 60, BY_CUT = 32 };
 
 /* --- layout --- */
 
@@ -117,28 +117,64 @@ void print_explanation(struct remote *remote, json_t *document)
 
 /* --- the command --- */
 
+/* By what it looks like. A uuid, or a part of one, is a lease unless a sandbox has it. */
+static const char *kind_of(struct str id)
+{
+	if (str_is_digits(id, ACCOUNT_DIGITS))
+		return "account";
+	if (str_starts_with(id, STR("inst-")))
+		return "instance";
+	return id_may_be_uuid(id) || str_starts_with(id, STR("eyJ")) ? "lease" : "sandbox"; /* eyJ: the API's own id */
+}
+
+static bool is_explained(struct remote *remote, const char *path, struct str id)
+{
+	struct remote_request req = { .method = "GET", .scope = REMOTE_ADMIN, .path = compose_path(remote, path, id) };
+	struct fetch_reply    reply;
+	struct err            e = { 0 };
+
+	return remote_send(remote, &req, &reply, &e) == RC_OK && remote_is_success(&reply);
+}
+
+static int explain_to_person(struct remote *remote, struct call *row, const char *kind, struct str id)
+{
+	bool is_lease = strcmp(kind, "lease") == 0;
+	int  code = is_lease ? lease_find(remote, id, &id) : CLI_EXIT_OK;
+
+	row->scope = REMOTE_PERSON;
+	row->path = compose_path(remote, is_lease ? "/leases/{}/explain" : "/accounts/{}/explain", id).p;
+	return code == CLI_EXIT_OK ? call_run(remote, row) : code;
+}
+
+/* Leases are looked up with a person's token only. Without one the server finds them by their beginning. */
+static int explain_to_operator(struct remote *remote, struct call *row, const char *kind, struct str id)
+{
+	struct str token;
+	struct err no_person = { 0 };
+	bool       is_lease = strcmp(kind, "lease") == 0;
+	int        code = CLI_EXIT_OK;
+
+	if (!is_lease || (id_may_be_part(id) && remote_token(remote, REMOTE_PERSON, &token, &no_person) == RC_OK))
+		code = id_find(remote, str_format(&remote->arena, "{%s}", kind).p, id, &id);
+	row->path = compose_path(remote, str_format(&remote->arena, "/ops/explain/%s/{}", kind).p, id).p;
+	return code == CLI_EXIT_OK ? call_run(remote, row) : code;
+}
+
 int run_explain(struct remote *remote)
 {
-	bool        has_kind = remote->args->operand_count > 1, is_lease;
-	struct str  id = str_from(remote->args->operands[has_kind]);
-	const char *kind = has_kind ? remote->args->operands[0] : "sandbox";
+	bool        has_kind = remote->args->operand_count > 1;
+	struct str  id = str_from(remote->args->operands[has_kind]), sandbox = id;
+	const char *kind = has_kind ? remote->args->operands[0] : kind_of(id);
 	struct call row = call_row(remote);
 	int         code;
 
-	if (!has_kind && str_is_digits(id, ACCOUNT_DIGITS))
-		kind = "account";
-	else if (!has_kind && ((id.n == UUID_LENGTH && str_is_of(id, "0-9a-fA-F-")) ||
-	                       str_starts_with(id, STR("eyJ")))) /* the API's own id */
-		kind = "lease";
-	else if (!has_kind && str_starts_with(id, STR("inst-")))
-		kind = "instance";
-	row.path = compose_path(remote, str_format(&remote->arena, "/ops/explain/%s/{}", kind).p, id).p;
-	is_lease = strcmp(kind, "lease") == 0;
-	if ((is_lease || strcmp(kind, "account") == 0) && lease_is_mere_person(remote)) {
-		if (is_lease && (code = lease_find(remote, id, &id)) != CLI_EXIT_OK)
+	if (str_is_word_of(str_from(kind), "lease account") && lease_is_mere_person(remote))
+		return explain_to_person(remote, &row, kind, id);
+	if (!has_kind && strcmp(kind, "lease") == 0 && id_may_be_uuid(id)) {
+		if ((code = id_find(remote, "{sandbox}", id, &sandbox)) != CLI_EXIT_OK)
 			return code;
-		row.scope = REMOTE_PERSON;
-		row.path = compose_path(remote, is_lease ? "/leases/{}/explain" : "/accounts/{}/explain", id).p;
+		if (!str_eq(id, sandbox) || is_explained(remote, "/ops/explain/sandbox/{}", id))
+			kind = "sandbox";
 	}
-	return call_run(remote, &row);
+	return explain_to_operator(remote, &row, kind, sandbox);
 }

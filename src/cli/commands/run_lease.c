@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-enum { UUID_LENGTH = 36, HOURS_MOST = 87600, HOUR_SEC = 3600 };
+enum { HOURS_MOST = 87600, HOUR_SEC = 3600 };
 
 /* What comes next, for people. */
 static void print_hint(struct remote *remote, const json_t *lease)
@@ -70,7 +70,7 @@ static int find_template(struct remote *remote, struct str named, struct str *re
 	int                                code;
 
 	*ret = named;
-	if (named.n == UUID_LENGTH && str_is_of(named, "0-9a-fA-F-"))
+	if (named.n == UUID_LENGTH && id_may_be_uuid(named))
 		return CLI_EXIT_OK;
 	code = remote_get(remote, REMOTE_PERSON, compose_path(remote, "/leaseTemplates/{}", named), &answer);
 	if (code == CLI_EXIT_OK)

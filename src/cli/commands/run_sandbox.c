@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-enum { DEFAULT_RETRY_SEC = 5, RETRY_MAX_SEC = 60, FIND_MIN = 4, FIND_PAGE = 100 };
+enum { DEFAULT_RETRY_SEC = 5, RETRY_MAX_SEC = 60 };
 
 bool sandbox_is_out_of_stock(const struct fetch_reply *reply)
 {
@@ -97,49 +97,6 @@ static bool wants_track_view(struct remote *remote)
 		return remote_track(remote, &track, &no_track) == RC_OK;
 	return remote_token(remote, REMOTE_ADMIN, &token, &no_admin) != RC_OK &&
 	       remote_token(remote, REMOTE_TRACK, &token, &no_track) == RC_OK;
-}
-
-/* How well a sandbox fits what was typed: 3 means its id, 0 not at all. */
-static int fits(struct remote *remote, const json_t *one, struct str typed)
-{
-	struct str id = cell_text(remote, one, "sandbox_id");
-
-	if (str_eq(id, typed))
-		return 3;
-	if (str_eq(cell_text(remote, one, "name"), typed) || str_eq(cell_text(remote, one, "external_id"), typed) ||
-	    (str_eq(cell_text(remote, one, "allocated_to_track"), typed) &&
-	     str_eq(cell_text(remote, one, "status"), STR("allocated"))))
-		return 2;
-	return typed.n >= FIND_MIN && str_starts_with(id, typed);
-}
-
-int sandbox_find(struct remote *remote, struct str typed, struct str *ret_id)
-{
-	static const struct call list = {
-		.scope = REMOTE_ADMIN, .items = "sandboxes", .has_pages = true, .waiting_for = "looking for the sandbox"
-	};
-	struct str path = compose_path(remote, "/admin/sandboxes?q={}", typed);
-	int        best = 0, count = 0;
-	json_t    *page;
-
-	CLEANUP(call_pages_end) struct call_pages pages = { &list, path, FIND_PAGE };
-
-	*ret_id = typed;
-	while (best < 3 && call_next(remote, &pages, &page))
-		for (size_t i = 0; i < json_array_size(page); i++) {
-			int how = fits(remote, json_array_get(page, i), typed);
-
-			if (how && how >= best) {
-				*ret_id = str_dup(&remote->arena,
-				                  cell_text(remote, json_array_get(page, i), "sandbox_id"));
-				count = how > best ? 1 : count + 1;
-				best = how;
-			}
-		}
-	if (!pages.code && count > 1)
-		return remote_misused(
-		        remote, "several sandboxes fit: give the whole id; see: leasehold sandbox list --find TEXT");
-	return pages.code;
 }
 
 /* By its id; only when there is none, by its name and so on. */
