@@ -172,6 +172,14 @@ def test_what_is_not_allowed_or_not_there_has_its_exit_code(user, manager, templ
     assert "token issue" in user.run("lease", "show", "eyJ1c2VyRW1haWwiOiJhQGIuYyJ9", code=NOT_ALLOWED).stderr
 
 
+def test_a_status_that_there_is_not_is_echoed_with_those_there_are(admin):
+    for noun, words in (("lease", "PendingApproval, ApprovalDenied, "), ("account", "Available, Active, ")):
+        said = admin.run(noun, "list", "--status", "nonsense", code=REFUSED).stderr
+        assert "--status: must be " + words in said and said.endswith(", not 'nonsense'\n")
+    for noun, status in (("lease", "PENDINGAPPROVAL"), ("account", "quarantine")):
+        admin.run(noun, "list", "--status", status)
+
+
 def test_somebody_elses_lease_is_not_found(pool, user, template):
     other = Person(pool, pool.person().email, "User")
     other.run("lease", "request", "--template", template)

@@ -104,15 +104,15 @@ static void add_parameter(struct buf *b, bool *is_first, const char *name, struc
 	*is_first = false;
 }
 
-/* Under /api statuses are capitalised; people are not that strict. */
-static struct str as_written(enum cli_option_id option, struct str typed)
+/* Statuses are capitalised or not; people are not that strict. */
+static struct str as_written(const struct remote *remote, enum cli_option_id option, struct str typed)
 {
-	struct str rest = str_from(cli_options[option].words);
+	struct str rest = str_from(cli_option_in(remote->args->command, option).words);
 
 	while (rest.n) {
 		struct str word = str_cut(&rest, ' ');
 
-		if (str_eq_nocase(word, typed) && word.p[0] >= 'A' && word.p[0] <= 'Z')
+		if (str_eq_nocase(word, typed))
 			return word;
 	}
 	return typed;
@@ -134,7 +134,7 @@ enum rc compose_query(struct remote *remote, struct str path, const struct compo
 
 		rc = read_value(remote, f, &v, e);
 		if (!rc && v.is_given)
-			add_parameter(&b, &is_first, f->name, is_api ? as_written(f->option, v.text) : v.text);
+			add_parameter(&b, &is_first, f->name, as_written(remote, f->option, v.text));
 	}
 	if (cursor.n)
 		add_parameter(&b, &is_first, is_api ? "pageIdentifier" : "cursor", cursor);

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "cli/call/call.h"
 #include "cli/term/progress.h"
 #include "cli/term/show.h"
 #include "net/jwt.h"
@@ -378,7 +379,22 @@ struct refusal {
 	bool        is_json;
 };
 
-/* All that was wrong, each with its field: "maxSpend: must be ...; name: must be ...". */
+/* What was typed as this field: an option or an operand; else the field. */
+static struct str typed_as(struct remote *remote, struct str field)
+{
+	const struct call          *row = &calls[remote->args->command - cli_commands];
+	const struct compose_field *lists[] = { row->query, row->body };
+	const char                 *mark = str_format(&remote->arena, "{%.*s}", STR_ARG(field)).p;
+	struct str                  operand = str_from(remote->args->command->operands);
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		for (const struct compose_field *f = lists[i]; f && f->name; f++)
+			if (str_eq(field, str_from(f->name)) && f->value != VALUE_FIXED)
+				return f->value == VALUE_OPERAND ? operand : str_from(cli_options[f->option].name);
+	return row->path && strstr(row->path, mark) ? operand : field;
+}
+
+/* All that was wrong, each with its field: "--status: must be ...; name: must be ...". */
 static struct str join_errors(struct remote *remote, const json_t *errors)
 {
 	struct buf b = BUF(MESSAGE_MAX);
@@ -389,6 +405,7 @@ static struct str join_errors(struct remote *remote, const json_t *errors)
 		if (!json_get_text(json_array_get(errors, i), "field", &field) ||
 		    !json_get_text(json_array_get(errors, i), "message", &message) || !message.n)
 			continue;
+		field = typed_as(remote, field);
 		buf_addf(&b, "%s%.*s%s%.*s", b.n ? "; " : "", STR_ARG(field), field.n ? ": " : "", STR_ARG(message));
 	}
 	return buf_take(&b, &remote->arena);

@@ -97,7 +97,8 @@ static enum rc read_filter(struct request *r, struct listing *v, struct err *e U
 			l->statuses |= 1u << i;
 	if ((text.n || phase.n) && !l->statuses)
 		problems_add(v->problems, phase.n ? "phase" : "status",
-		             "must be that of an account: Available, Active, Frozen, CleanUp, Cooldown or Quarantine");
+		             "must be Available, Active, Frozen, CleanUp, Cooldown or Quarantine, not '%.*s'",
+		             STR_ARG(phase.n ? phase : text));
 	if (l->statuses)
 		v->name = str_format(&r->call->arena, "accounts/%u", l->statuses).p;
 	return RC_OK;

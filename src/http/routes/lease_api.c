@@ -58,6 +58,8 @@ PUT_OF(put_state, struct lease, l, member_str("leaseId", lease_id(l, &r->call->a
 
 /* --- the list --- */
 
+#define STATUS_WORD(name, text, group) text ", "
+
 static const struct listing leases = { "result",           NULL,       &lease_type,
 	                               put_lease,          lease_list, LIST_OF(struct lease_list),
 	                               .most = LEASES_MOST };
@@ -84,7 +86,8 @@ void handle_lease_list(struct request *r)
 		if (str_eq(status, str_from(lease_status_names[i])))
 			l->status = i;
 	if (status.n && l->status < 0)
-		problems_add(v->problems, "status", "must be that of a lease, such as PendingApproval or Active");
+		problems_add(v->problems, "status",
+		             "must be " LEASE_STATUSES(STATUS_WORD) "InLine or Withdrawn, not '%.*s'", STR_ARG(status));
 	l->has_status = l->status >= 0;
 	before = page_query(r, "expiresBefore", v->problems);
 	if (before.n && (!iso_time_parse(before, &before_sec) || before_sec <= 0))
