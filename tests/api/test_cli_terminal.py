@@ -49,6 +49,15 @@ def test_the_file_never_mixes_with_other_settings(dev, env, name, code):
     value = {"LEASEHOLD_ADDRESS": "http://127.0.0.1:1", "BROKER_API_TOKEN": "0123456789abcdef"}[name]
     got = run("sandbox", "stats", env={**env, name: value, "HOME": "/nonexistent"})
     assert got.returncode == code and "no token" in got.stderr
+    assert "%s was not used, because" % (dev.data / "client") in got.stderr
+
+
+def test_who_has_no_token_hears_where_one_may_be(env, tmp_path):
+    nowhere = {"HOME": str(tmp_path), "LEASEHOLD_DATA": str(tmp_path)}
+    got = run("sandbox", "stats", env=nowhere)
+    assert got.returncode == NOT_ALLOWED and "set LEASEHOLD_DATA" in got.stderr
+    got = run("sandbox", "stats", "--address", "http://127.0.0.1:1", env={**nowhere, **env})
+    assert got.returncode == NOT_ALLOWED and "was not used, because an address" in got.stderr
 
 
 def test_a_file_that_others_may_read_is_refused(dev, env, tmp_path):

@@ -163,10 +163,13 @@ def test_a_request_is_withdrawn(user, manager, template):
 def test_what_is_not_allowed_or_not_there_has_its_exit_code(user, manager, template):
     user.run("lease", "request", "--template", template)
     uuid = user.json("lease", "list")["result"][0]["uuid"]
-    assert "role Manager or Admin" in user.run("lease", "approve", uuid, code=NOT_ALLOWED).stderr
+    refused = user.run("lease", "approve", uuid, code=NOT_ALLOWED).stderr
+    assert "needs the role Manager or Admin" in refused and "Approve or deny a request" in refused and "/api/" not in refused
     user.run("account", "list", code=NOT_ALLOWED)
     manager.run("lease", "freeze", uuid, code=REFUSED)
     assert "template list" in user.run("lease", "request", "--template", "nowhere", code=NOT_FOUND).stderr
+    nobody = manager.run("lease", "request", "--template", template, "--for", "nobody@example.com", code=NOT_FOUND).stderr
+    assert "not in the directory of people" in nobody and "template" not in nobody
     assert "lease list" in user.run("lease", "show", "00000000-0000", code=NOT_FOUND).stderr
     user.env["LEASEHOLD_TOKEN"] = "eyJhbGciOiJIUzI1NiJ9.eyJ4IjoxfQ.c2ln"
     assert "token issue" in user.run("lease", "show", "eyJ1c2VyRW1haWwiOiJhQGIuYyJ9", code=NOT_ALLOWED).stderr

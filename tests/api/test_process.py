@@ -664,6 +664,14 @@ def test_check_finds_a_damaged_file(make):
     assert got.stderr == "leasehold: %s is not a Leasehold store or is damaged; restore a backup (docs/runbook.md)\n" % file
 
 
+def test_who_restores_what_is_no_backup_is_not_told_to_restore_one(tmp_path):
+    file = tmp_path / "README"
+    file.write_bytes(b"these are not the pages you are looking for\n" * 200)
+    got = run("store", "restore", "--from", str(file), "--data", str(tmp_path))
+    assert got.returncode == 1
+    assert got.stderr == "leasehold: %s is not a Leasehold store or is damaged\n" % file
+
+
 @pytest.mark.parametrize("command", [["store", "check"], ["store", "backup", "--to", "TO"], ["serve"]])
 def test_a_foreign_file_is_named_and_kept(tmp_path, command):
     file = tmp_path / "leasehold.db"

@@ -1829,6 +1829,50 @@ TEST(each_refusal_under_api_is_explained)
 	}
 }
 
+TEST(the_hint_is_about_what_is_not_there)
+{
+	static const struct {
+		const char *line, *message, *hint;
+	} cases[] = {
+		{ "account show 111122223333", "there is no account 1", "List them: leasehold account list\n" },
+		{ "lease request --template x", "there is no lease template x",
+		  "List them: leasehold template list\n" },
+		{ "lease request --template x --for b@x.org", "b@x.org is not in the directory of people", "" },
+		{ "lease spend " LEASE_ID, "lease 3f2a has ended: its statement says what it cost",
+		  "Once it has ended: leasehold lease statement " LEASE_ID "\n" },
+	};
+
+	env_table = session_token;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct arena a = { 0 };
+		struct run   r;
+
+		CASE(cases[i].line);
+		open_run(&r, 404,
+		         str_format(&a, "{\"status\":\"fail\",\"data\":{\"errors\":[{\"message\":\"%s\"}]}}",
+		                    cases[i].message)
+		                 .p);
+		run(&r, cases[i].line);
+		CHECK(r.code == CLI_EXIT_NOT_FOUND);
+		CHECK(str_ends_with(str_from(r.err), str_format(&a, "%s\n%s", cases[i].message, cases[i].hint)));
+		close_run(&r);
+		arena_fini(&a);
+	}
+}
+
+TEST(a_person_is_not_told_about_the_tokens_of_tracks)
+{
+	struct run r;
+
+	env_table = session_token;
+	open_run(&r, 403,
+	         "{\"error\":{\"code\":\"FORBIDDEN\",\"message\":\"this needs the role Admin, or an admin token\","
+	         "\"request_id\":\"r\",\"retry_after\":0}}");
+	run(&r, "sandbox stats");
+	CHECK(r.code == CLI_EXIT_NOT_ALLOWED && strstr(r.err, "needs the role Admin") && !strstr(r.err, "Tracks"));
+	close_run(&r);
+}
+
 TEST(mistakes_about_leases_send_nothing)
 {
 	static const struct {

@@ -32,6 +32,7 @@ static enum rc find_base(struct remote *remote, struct err *e)
 
 	if (address.n == 0)
 		address = settings_get(&remote->settings, "LEASEHOLD_ADDRESS");
+	remote->has_address = address.n > 0;
 	if (address.n == 0)
 		address = STR("http://127.0.0.1:8080");
 	address = str_dup(&remote->arena, address);
@@ -56,14 +57,15 @@ static enum rc find_base(struct remote *remote, struct err *e)
 enum rc remote_open(struct remote *remote, const struct cli_io *io, const struct cli_args *args, struct err *e)
 {
 	const char *no_colour = io->env("NO_COLOR");
+	bool        is_named; /* the server or the token, by an option */
 	enum rc     rc;
 
 	*remote = (struct remote){ .io = io, .args = args, .is_json = args->values[CLI_OPTION_JSON] != NULL };
 	remote->is_coloured = io->is_out_terminal && !(no_colour && no_colour[0]);
 	if ((rc = settings_load(&remote->settings, io, &remote->arena, e)))
 		return rc;
-	if (!args->values[CLI_OPTION_ADDRESS] && !args->values[CLI_OPTION_TOKEN_FILE] &&
-	    (rc = settings_load_dev(&remote->settings, &remote->arena, e)))
+	is_named = args->values[CLI_OPTION_ADDRESS] || args->values[CLI_OPTION_TOKEN_FILE];
+	if ((rc = settings_load_dev(&remote->settings, is_named, &remote->arena, e)))
 		return rc;
 	return find_base(remote, e);
 }
@@ -261,13 +263,26 @@ static void advise_unreachable(const struct remote *remote, const char *why)
 		fprintf(to,
 		        "Is the development server still running? Its address comes from %s; start it with: make run\n",
 		        remote->settings.dev_path);
-	else if (remote->settings.unused_dev_path)
+	else if (remote->settings.unused_dev_path && !remote->has_address)
 		fprintf(to,
 		        "A token was given without an address, so the development server's file %s was not used; set "
 		        "LEASEHOLD_ADDRESS to the address in it.\n",
 		        remote->settings.unused_dev_path);
 	else
 		fprintf(to, "Is the server running there? The address comes from --address or LEASEHOLD_ADDRESS.\n");
+}
+
+static void advise_no_token(const struct remote *remote)
+{
+	if (remote->settings.unused_dev_path)
+		fprintf(remote->io->err,
+		        "The development server's file %s was not used, because an address or a token was given: it is "
+		        "used as a whole or not at all.\n",
+		        remote->settings.unused_dev_path);
+	else if (!remote->settings.dev_path)
+		fprintf(remote->io->err,
+		        "To try it out: 'make run' starts a server that commands in the same folder find by themselves; "
+		        "if it has another DATA, set LEASEHOLD_DATA to that.\n");
 }
 
 int remote_failed(const struct remote *remote, enum rc rc, const char *fmt, ...)
@@ -291,11 +306,7 @@ int remote_fail(const struct remote *remote, const struct err *e)
 	fprintf(remote->io->err, "leasehold: %s: %s\n", remote->args->command->name, e->msg);
 	switch (e->rc) {
 	case RC_INVALID: return CLI_EXIT_USAGE;
-	case RC_UNKNOWN:
-		if (!remote->settings.dev_path)
-			fprintf(remote->io->err, "To try it out: 'make run' starts a server that commands in the same "
-			                         "folder find by themselves.\n");
-		return CLI_EXIT_NOT_ALLOWED;
+	case RC_UNKNOWN: advise_no_token(remote); return CLI_EXIT_NOT_ALLOWED;
 	case RC_UNAVAILABLE:
 	case RC_TIMEOUT: advise_unreachable(remote, e->msg); return CLI_EXIT_UNREACHABLE;
 	default: return CLI_EXIT_REFUSED;
@@ -333,23 +344,29 @@ static const struct cli_note advices[] = {
 	{ "SERVICE_UNAVAILABLE", "See what the jobs say: leasehold job list" },
 };
 
+/* NULL: no command lists them. */
 static const char *list_advice(struct remote *remote, struct str noun)
 {
-	return str_format(&remote->arena, "List them: leasehold %.*s list", STR_ARG(noun)).p;
+	const char *list[] = { str_dup(&remote->arena, noun).p, "list" };
+	size_t      used;
+
+	return cli_command_find(list, 2, &used) && used == 2
+	               ? str_format(&remote->arena, "List them: leasehold %s list", list[0]).p
+	               : NULL;
 }
 
 /* No advice to wait after having waited; for something that does not exist, the command that lists what does. */
 static const char *advice(struct remote *remote, struct str code, struct str message)
 {
-	const char *list[] = { str_dup(&remote->arena, cli_command_noun(remote->args->command)).p, "list" };
-	size_t      used;
-	int64_t     waited;
+	int64_t waited;
 
 	if (str_eq(code, STR("NO_SANDBOXES_AVAILABLE")) &&
 	    str_to_int(str_from(remote->args->values[CLI_OPTION_WAIT]), 1, REMOTE_WAIT_MAX_SEC, &waited))
 		return "Wait longer, or try again later.";
+	if (str_eq(code, STR("FORBIDDEN")) && str_starts_with(message, STR("this needs the role")))
+		return NULL; /* a person's token, which both would take */
 	if (str_eq(code, STR("NOT_FOUND")) && message.n && !str_starts_with(message, STR("there is nothing at")))
-		return cli_command_find(list, 2, &used) && used == 2 ? list_advice(remote, str_from(list[0])) : NULL;
+		return list_advice(remote, cli_command_noun(remote->args->command));
 	for (size_t i = 0; i < ARRAY_LEN(advices); i++)
 		if (str_eq(str_from(advices[i].name), code))
 			return advices[i].help;
@@ -357,15 +374,24 @@ static const char *advice(struct remote *remote, struct str code, struct str mes
 }
 
 /* What to do about an answer under /api, whose errors have no codes; NULL: nothing. */
-static const char *advice_for_person(struct remote *remote, int status)
+static const char *advice_for_person(struct remote *remote, int status, struct str message)
 {
-	bool is_request = remote->args->command == &cli_commands[CLI_COMMAND_LEASE_REQUEST];
+	const struct cli_command *c = remote->args->command;
+	bool                      is_unknown = str_starts_with(message, STR("there is no "));
 
 	switch (status) {
 	case 401:
 		return "The token is not valid here, or has expired. 'leasehold token issue' makes a new one; set it "
 		       "as LEASEHOLD_TOKEN.";
-	case 404: return list_advice(remote, is_request ? STR("template") : cli_command_noun(remote->args->command));
+	case 404:
+		if (c == &cli_commands[CLI_COMMAND_LEASE_SPEND] && !is_unknown)
+			return str_format(&remote->arena, "Once it has ended: leasehold lease statement %s",
+			                  remote->args->operands[0])
+			        .p;
+		if (!is_unknown)
+			return NULL;
+		return list_advice(remote, c == &cli_commands[CLI_COMMAND_LEASE_REQUEST] ? STR("template")
+		                                                                         : cli_command_noun(c));
 	case 429: return "Too many requests at once. Try again in a moment.";
 	default: return NULL;
 	}
@@ -422,7 +448,7 @@ static bool read_fail(struct remote *remote, const json_t *document, int status,
 	    (!str_eq(word, STR("fail")) && !str_eq(word, STR("error"))))
 		return false;
 	ret->message = str_eq(word, STR("fail")) ? join_errors(remote, errors) : message;
-	ret->advice = advice_for_person(remote, status);
+	ret->advice = advice_for_person(remote, status, ret->message);
 	return true;
 }
 

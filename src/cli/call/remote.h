@@ -26,9 +26,9 @@ struct remote {
 	struct str             base;    /* such as "http://127.0.0.1:8080/v1" */
 	struct str             api;     /* such as "http://127.0.0.1:8080/api": the base of requests of people */
 	struct str             tenants; /* such as "http://127.0.0.1:8080/v1.0/tenants" */
-	bool                   is_json, is_coloured;
-	struct clock           clock;    /* of the server, and */
-	struct cli_io          clock_io; /* what it was given with that */
+	bool                   is_json, is_coloured, has_address; /* or the default is taken */
+	struct clock           clock;                             /* of the server, and */
+	struct cli_io          clock_io;                          /* what it was given with that */
 };
 
 struct remote_request {

@@ -106,7 +106,7 @@ enum rc settings_load(struct settings *s, const struct cli_io *io, struct arena 
 	return s->path ? read_private(s->path, a, &s->file, e) : RC_OK;
 }
 
-enum rc settings_load_dev(struct settings *s, struct arena *a, struct err *e)
+enum rc settings_load_dev(struct settings *s, bool is_named, struct arena *a, struct err *e)
 {
 	static const char *const names[] = { "LEASEHOLD_ADDRESS", "LEASEHOLD_TOKEN", "BROKER_API_TOKEN",
 		                             "BROKER_ADMIN_TOKEN" };
@@ -119,10 +119,11 @@ enum rc settings_load_dev(struct settings *s, struct arena *a, struct err *e)
 	if (stat(path, &owner) || owner.st_uid != geteuid())
 		return RC_OK;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (settings_get(s, names[i]).n) {
-			s->unused_dev_path = i ? path : NULL; /* a token was named, but no address */
-			return RC_OK;
-		}
+		is_named = is_named || settings_get(s, names[i]).n;
+	if (is_named) {
+		s->unused_dev_path = path;
+		return RC_OK;
+	}
 	if ((rc = read_private(path, a, &file, e)) || !file.n)
 		return rc;
 	s->dev_path = path;

@@ -37,8 +37,8 @@ const struct policy *rights_policy(struct request *r)
 enum rc rights_check(const struct api_route *route, const struct caller *c, const struct policy *p, struct err *e)
 {
 	if (!(c->roles & route->roles))
-		return err_set(e, RC_DENIED, "%s %s needs the role %sAdmin; an administrator can give it to you",
-		               route->method, route->path, route->roles & ROLE_MANAGER ? "Manager or " : "");
+		return err_set(e, RC_DENIED, "this needs the role %sAdmin, which an administrator can give to you: %s",
+		               route->roles & ROLE_MANAGER ? "Manager or " : "", route->summary);
 	if (p->is_maintenance && !(c->roles & ROLE_ADMIN) && !(route->roles & RIGHTS_IN_MAINTENANCE))
 		return err_set(e, RC_DENIED, "maintenance is in progress: until it ends, only admins can do this");
 	return RC_OK;

@@ -72,9 +72,7 @@ struct sqlite_store {
 
 enum rc sqlite_is_foreign(struct err *e)
 {
-	return err_set(e, RC_CORRUPT,
-	               SQLITE_STORE_WORDS
-	               " is not a Leasehold store or is damaged; restore a backup (docs/runbook.md)");
+	return err_set(e, RC_CORRUPT, SQLITE_STORE_WORDS " is not a Leasehold store or is damaged" SQLITE_STORE_ADVICE);
 }
 
 /* Say which file it is: in place of "the store" where the sentence is about the file, else in front. */

@@ -231,13 +231,24 @@ enum rc sqlite_make(const struct sqlite_options *o, struct err *e)
 	return place(path, o->path, e);
 }
 
+/* Who is restoring needs no advice to restore. */
+static enum rc check_backup(const char *backup, struct err *e)
+{
+	enum rc rc = sqlite_check(backup, e);
+	char   *advice = rc && e ? strstr(e->msg, SQLITE_STORE_ADVICE) : NULL;
+
+	if (advice)
+		*advice = '\0';
+	return rc;
+}
+
 enum rc sqlite_replace(const struct sqlite_options *o, const char                     *backup,
                        enum rc (*prepare)(struct store *s, struct err *e), struct err *e)
 {
 	char    path[PATH_MAX];
 	enum rc rc;
 
-	if ((rc = begin_file(o->path, path, e)) || (rc = sqlite_check(backup, e)) ||
+	if ((rc = begin_file(o->path, path, e)) || (rc = check_backup(backup, e)) ||
 	    (rc = sqlite_backup(backup, path, e)) || (rc = finish_file(o, path, prepare, e)) ||
 	    (rc = sqlite_file_set_aside(o->path, e)))
 		return rc;

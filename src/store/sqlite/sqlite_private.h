@@ -106,7 +106,8 @@ enum rc sqlite_failed(sqlite3 *db, const char *doing, struct err *e);
 enum rc sqlite_is_undone(struct err *e);
 
 /* How a message about the whole file begins; whoever knows the file's name puts it there instead. */
-#define SQLITE_STORE_WORDS "the store"
+#define SQLITE_STORE_WORDS  "the store"
+#define SQLITE_STORE_ADVICE "; restore a backup (docs/runbook.md)"
 
 /* RC_CORRUPT: another program's file, or a damaged one of ours. */
 enum rc sqlite_is_foreign(struct err *e);
