@@ -165,7 +165,7 @@ static int run_health(const struct cli_args *args, struct config *c, struct buf 
 	fetch_global_init();
 	req.url = url.p;
 	if (fetch(&req, &c->arena, &reply, &e))
-		fprintf(stderr, "leasehold: %s: %s\n", url.p, e.msg);
+		fprintf(stderr, "leasehold: %s\n", e.msg);
 	else
 		printf("%.*s\n", STR_ARG(reply.body));
 	return reply.status == 200 ? CLI_EXIT_OK : CLI_EXIT_UNREACHABLE;

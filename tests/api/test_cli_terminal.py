@@ -106,6 +106,15 @@ def test_the_overview_fits_80_columns_and_has_all_parts(dev, env):
             assert re.search("^%s  " % label, ESCAPE.sub("", text), re.M), (label, text)
 
 
+def test_the_overview_fits_with_accounts_in_cooldown(dev, env):
+    accounts = json.loads(run("account", "list", "--status", "Available", "--json", env=env).stdout)["data"]["result"]
+    for account, more in zip(accounts, ([], ["--hours", "5000"])):
+        assert run("hold", "add", account["awsAccountId"], "--reason", "audit", *more, env=env).returncode == OK
+    text = run("status", env=env).stdout
+    assert re.search(r"next cooldown ends \S+ \S+ \(\d{12}\); \d+ held until released$", text, re.M), text
+    assert longest(text) < 80
+
+
 def finished(terminal):
     assert terminal.end() == OK
     return terminal.text
@@ -244,6 +253,11 @@ def test_a_demo_is_the_same_for_the_same_seed(make):
     common = min(len(one), len(again))
     assert common > 20 and one[:common] == again[:common]
     assert other[:20] != one[:20]
+
+
+def test_a_day_of_not_quite_four_minutes_is_one_of_four(dev, env):
+    done = run("demo", "--for", "1s", "--speed", "361", env=env)
+    assert "A day takes 4 min here; this runs for 1 s." in done.stderr
 
 
 def test_the_demo_ends_cleanly_by_ctrl_c(dev, env):

@@ -185,6 +185,8 @@ def test_other_mistakes(server):
         assert Tenant(server, name).call("GET").status == 400, name
     got = tenant.call("GET", "/inst-nobody")
     assert got.status == 404 and got.json["error"]["code"] == "INSTANCE_NOT_FOUND"
+    got = tenant.client.get("/v1.0/tenants/-/instances/nobody-has-one")
+    assert got.json["error"]["message"] == "tenant nobody-has-one has no instance"
     assert tenant.call("GET", "/" + "x" * 300).status == 404
     assert tenant.call("GET", "", None).json["items"] == []
 

@@ -45,6 +45,7 @@ def test_d12_health_is_0_while_it_runs_and_6_when_it_does_not(make, tmp_path):
     server.stop()
     gone = run("health", env=env)
     assert gone.returncode == 6 and "127.0.0.1:%d/healthz" % server.address[1] in gone.stderr
+    assert gone.stderr.count("/healthz") == 1
     assert run("health", "--listen", "nowhere").returncode == 2
 
 

@@ -2069,6 +2069,8 @@ TEST(help_of_one_command_shows_its_use)
 		{ "help sandbox claim", "only recorded; a repeated claim is recognised by its track", CLI_EXIT_OK },
 		{ "help sandbox show", "even if LEASEHOLD_TRACK and BROKER_API_TOKEN are set", CLI_EXIT_OK },
 		{ "help lease extend", "how many hours to add", CLI_EXIT_OK },
+		{ "help lease request", " [--for WHO] ", CLI_EXIT_OK },
+		{ "help wait account", "  --for STATUS  ", CLI_EXIT_OK },
 		{ "help account list", "CleanUp, Cooldown or Quarantine", CLI_EXIT_OK },
 		{ "completion bash",
 		  "'--status account list'*) _leasehold_words \"Available Active Frozen CleanUp Cooldown Quarantine\"",

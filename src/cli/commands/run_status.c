@@ -284,7 +284,7 @@ static void print_rests(const struct glance *g)
 		fprintf(g->out, "next cooldown ends %.*s (%.*s)", STR_ARG(due), STR_ARG(id));
 	}
 	if (by_hand)
-		fprintf(g->out, "%s%zu held until someone releases them", next ? "; " : "", by_hand);
+		fprintf(g->out, "%s%zu held until released", next ? "; " : "", by_hand);
 	fputc('\n', g->out);
 }
 

@@ -75,8 +75,19 @@ struct cli_option cli_option_in(const struct cli_command *c, enum cli_option_id 
 #define MEANING(command, id, words, help) { command, CLI_OPTION_##id, words, help },
 #include "cli/term/commands.def"
 	};
+	static const struct {
+		const char        *command;
+		enum cli_option_id id;
+		const char        *value;
+	} values[] = {
+#define VALUE(command, id, value) { command, CLI_OPTION_##id, value },
+#include "cli/term/commands.def"
+	};
 	struct cli_option o = cli_options[id];
 
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (values[i].id == id && str_starts_with(str_from(c->name), str_from(values[i].command)))
+			o.value = values[i].value;
 	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
 		if (meanings[i].id == id && str_starts_with(str_from(c->name), str_from(meanings[i].command))) {
 			o.help = meanings[i].help;

@@ -52,7 +52,7 @@ bool cli_option_is_in(enum cli_option_id id, const enum cli_option_id *list);
 /* Does the command take it, be it as one of those that every API command takes? */
 bool cli_command_takes(const struct cli_command *c, enum cli_option_id id);
 
-/* The option as that command has it: what it is for, and what may complete it, can differ between commands. */
+/* The option as that command has it: its value, what it is for and what may complete it can differ between commands. */
 struct cli_option cli_option_in(const struct cli_command *c, enum cli_option_id id);
 
 /* How many words the name has, when the first ones are these; 0: they are not. */

@@ -26,22 +26,23 @@ static const char *const glossary[] = {
 	"account is emptied and lent again.",
 };
 
-static void add_options(struct buf *b, const enum cli_option_id *list, const char *before, const char *after)
+static void add_options(struct buf *b, const struct cli_command *c, bool is_needed)
 {
 	for (enum cli_option_id id = 0; id < CLI_OPTION__COUNT; id++) {
-		const struct cli_option *o = &cli_options[id];
+		struct cli_option o = cli_option_in(c, id);
 
-		if (cli_option_is_in(id, list))
-			buf_addf(b, " %s%s%s%s%s", before, o->name, o->value[0] ? " " : "", o->value, after);
+		if (cli_option_is_in(id, is_needed ? c->needed : c->optional))
+			buf_addf(b, " %s%s%s%s%s", is_needed ? "" : "[", o.name, o.value[0] ? " " : "", o.value,
+			         is_needed ? "" : "]");
 	}
 }
 
 void help_add_usage(struct buf *b, const struct cli_command *c, bool has_optional)
 {
 	buf_addf(b, "%s%s%s", c->name, c->operands[0] ? " " : "", c->operands);
-	add_options(b, c->needed, "", "");
+	add_options(b, c, true);
 	if (has_optional)
-		add_options(b, c->optional, "[", "]");
+		add_options(b, c, false);
 }
 
 /* "NAME: sync, cleanup or expiry"; nothing for a command whose operand may be anything. */
@@ -62,14 +63,14 @@ static void add_operand_words(struct buf *b, const struct cli_command *c)
 static void print_options(FILE *out, const struct cli_command *c, size_t width)
 {
 	for (enum cli_option_id id = 0; id < CLI_OPTION__COUNT; id++) {
-		const struct cli_option *o = &cli_options[id];
-		int                      used;
+		struct cli_option o = cli_option_in(c, id);
+		int               used;
 
 		if (!cli_command_takes(c, id))
 			continue;
-		used = fprintf(out, "  %s %s", o->name, o->value);
+		used = fprintf(out, "  %s %s", o.name, o.value);
 		used += fprintf(out, "%*s", used < USAGE_WIDTH ? USAGE_WIDTH - used : 1, "");
-		show_wrapped(out, str_from(cli_option_in(c, id).help), (size_t)used, USAGE_WIDTH, width);
+		show_wrapped(out, str_from(o.help), (size_t)used, USAGE_WIDTH, width);
 	}
 }
 
@@ -223,9 +224,12 @@ static void man_command(FILE *out, const struct cli_command *c)
 	add_operand_words(&usage, c);
 	if (usage.n)
 		man_line(out, buf_str(&usage));
-	for (enum cli_option_id id = 0; id < CLI_OPTION__COUNT; id++)
+	for (enum cli_option_id id = 0; id < CLI_OPTION__COUNT; id++) {
+		struct cli_option o = cli_option_in(c, id);
+
 		if (cli_option_is_in(id, c->needed) || cli_option_is_in(id, c->optional))
-			man_entry(out, cli_options[id].name, cli_options[id].value, cli_option_in(c, id).help);
+			man_entry(out, o.name, o.value, o.help);
+	}
 	fputs(".PP\n.nf\n", out);
 	while (examples.n) {
 		fputs(".RS\n", out);

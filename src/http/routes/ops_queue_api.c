@@ -42,19 +42,13 @@ void handle_queue_list(struct request *r)
 	view_submit(r, queue_counts, c, READS, 200, put_queues);
 }
 
-/* RC_NOT_FOUND, with the names of all queues. */
 static enum rc check_queue(struct request *r, struct str name, struct err *e)
 {
-	const struct kernel_options *k = kernel_options(r->api->options.kernel);
-	struct str                   known = STR("");
-
 	if (kernel_queue(r->api->options.kernel, name))
 		return RC_OK;
 	if (name.n > QUEUE_NAME_MAX)
 		name.n = QUEUE_NAME_MAX;
-	for (size_t i = 0; i < k->queue_count; i++)
-		known = str_format(&r->call->arena, "%.*s%s%s", STR_ARG(known), i ? ", " : "", k->queues[i].name);
-	return err_set(e, RC_NOT_FOUND, "there is no queue '%.*s'; there are: %.*s", STR_ARG(name), STR_ARG(known));
+	return err_set(e, RC_NOT_FOUND, "there is no queue '%.*s'", STR_ARG(name));
 }
 
 static void put_lane(struct json_out *o, struct request *r, const void *thing)

@@ -50,8 +50,8 @@ static enum rc load(struct session *s, struct instance_call *c, struct instance 
 	if (!rc && id.n)
 		rc = session_find(s, &instance_type, id, ret, &is_there, e);
 	if (!rc && (!id.n || !is_there || (c->tenant.n && !str_eq(ret->tenant, c->tenant))))
-		return err_set_code(e, RC_NOT_FOUND, "INSTANCE_NOT_FOUND", "tenant %.*s has no instance %.*s",
-		                    STR_ARG(c->tenant), STR_ARG(c->id));
+		return err_set_code(e, RC_NOT_FOUND, "INSTANCE_NOT_FOUND", "tenant %.*s has no instance%s%.*s",
+		                    STR_ARG(c->tenant), c->id.n ? " " : "", STR_ARG(c->id));
 	return rc;
 }
 
