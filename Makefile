@@ -24,7 +24,7 @@ export UBSAN_OPTIONS := halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS  := halt_on_error=1:second_deadlock_stack=1
 
 # The unit tests that use threads.
-THREADED := $(foreach t,alarm aws aws_identity broker cloud csp disk fetch http_server jobs kernel notify policy_document pump saga schedule store webhook,$(if $(wildcard tests/unit/test_$(t).c),$(t)))
+THREADED := $(foreach t,alarm aws aws_identity broker cloud csp disk fetch http_api http_server jobs kernel notify policy_document pump saga schedule store webhook,$(if $(wildcard tests/unit/test_$(t).c),$(t)))
 
 .PHONY: all build run test t sim check fmt bench fuzz fuzz-api coverage soak install docs setup clean help
 all: build

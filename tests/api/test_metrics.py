@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from lib.crowd import Background
-from lib.http import Client
+from lib.http import Broken, Client
 from lib.ports import free_port
 from lib.server import QUIET, binary, clean_env
 from lib.wait import until
@@ -300,6 +300,19 @@ def test_waiting_claims_are_counted(make, new_owner):
     until(lambda: read(server).get("broker_waiting_claims") == 3, "three wait")
     assert [c.result().status for c in calls] == [409] * 3
     until(lambda: read(server).get("broker_waiting_claims") == 0, "nobody waits")
+
+
+def test_who_hangs_up_in_the_line_is_counted_as_one_who_left(make, new_owner):
+    server = make.server(1)
+    server.track(new_owner()).claim()
+    track = server.track(new_owner())
+    call = Background(track.allocate, wait=300, timeout=330)
+    until(lambda: read(server).get("broker_waiting_claims") == 1, "it waits")
+    track.conn.sock.shutdown(2)
+    with pytest.raises(Broken):
+        call.result(20)
+    until(lambda: read(server).get("broker_request_latency_seconds_count", status="499") == 1, "it is counted")
+    assert read(server).get("broker_request_latency_seconds_count", status="409") == 0
 
 
 def test_the_circuit_is_shown(make):

@@ -18,7 +18,7 @@
 #include "kernel/kernel.h"
 #include "service/broker/broker.h"
 
-enum { UNAVAILABLE_RETRY_SEC = 5 };
+enum { UNAVAILABLE_RETRY_SEC = 5, STATUS_LEFT = 499 };
 
 static const char common_headers[] = "X-Frame-Options: DENY\r\n"
                                      "X-Content-Type-Options: nosniff\r\n"
@@ -110,8 +110,8 @@ static void add_common_headers(struct request *r)
 
 static void note_latency(struct request *r, int status, double seconds)
 {
-	static const int       known[API_STATUS_SLOTS - 1] = { 200, 201, 202, 204, 302, 400, 401, 403, 404,
-		                                               405, 409, 413, 415, 422, 429, 500, 503, 504 };
+	static const int       known[API_STATUS_SLOTS - 1] = { 200, 201, 202, 204, 302, 400, 401, 403, 404, 405,
+		                                               409, 413, 415, 422, 429, 499, 500, 503, 504 };
 	struct matcher        *m = r->route ? &r->api->matchers[r->route - api_routes] : &r->api->unknown;
 	struct metric_series **series;
 	size_t                 slot = 0;
@@ -300,6 +300,12 @@ void request_refuse(struct request *r, enum rc rc, const char *fmt, ...)
 	(void)vsnprintf(e.msg, sizeof(e.msg), fmt, args); /* cut when it is too long, as err_set() does */
 	va_end(args);
 	request_fail(r, &e);
+}
+
+void request_drop(struct request *r)
+{
+	assert(http_is_gone(r->call));
+	answer_send(r, STATUS_LEFT, NULL, STR(""), "the client left");
 }
 
 void request_header(struct request *r, const char *name, const char *fmt, ...)

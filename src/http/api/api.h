@@ -251,6 +251,10 @@ void request_refuse(struct request *r, enum rc rc, const char *fmt, ...) PRINTF_
 /* Under /api: refuse with every problem, each with its field where it has one. There is at least one. */
 void request_fail_all(struct request *r, int status, const struct problems *problems);
 
+/* Instead of a reply, when the client has left before there was one: nobody is told anything, and it is nobody's
+ * failure. In the log and the figures it has status 499, which is never sent. */
+void request_drop(struct request *r);
+
 /* Add a reply header. */
 void request_header(struct request *r, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
 

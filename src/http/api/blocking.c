@@ -98,8 +98,8 @@ static void start_waiting(struct api *a, enum blocking_kind kind)
 				abort(); /* fails only without a callback */
 			continue;
 		}
-		b->rc = err_set(&b->e, RC_UNAVAILABLE, "the client left before its turn");
-		end(b);
+		request_drop(b->request);
+		free(b);
 		api_release(a);
 	}
 }

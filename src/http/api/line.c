@@ -170,6 +170,14 @@ static void fail_late(struct waiter *w)
 	fail(w, RC_EXHAUSTED, why);
 }
 
+static void drop(struct waiter *w)
+{
+	struct request *r = w->request;
+
+	leave(w);
+	request_drop(r);
+}
+
 /* The next tick ends it. */
 static void set_aside(struct waiter *w)
 {
@@ -296,7 +304,7 @@ static bool end_due(struct line *l, int64_t now)
 	int looks = LOOKS_A_TURN, ends = ENDS_A_TURN;
 
 	for (; l->gone.first && ends > 0; ends--)
-		fail_late(l->gone.first);
+		drop(l->gone.first);
 	while (looks-- > 0 && ends > 0) {
 		struct waiter *w = next_look(l);
 

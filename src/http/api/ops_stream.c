@@ -100,7 +100,9 @@ static void end(struct stream *s, bool is_whole)
 
 	forget(s);
 	r->call->on_gone = NULL;
-	if (!s->has_begun && s->all->is_stopped)
+	if (!s->has_begun && http_is_gone(r->call))
+		request_drop(r);
+	else if (!s->has_begun && s->all->is_stopped)
 		request_refuse(r, RC_UNAVAILABLE, "the server is stopping; ask again");
 	else if (!s->has_begun)
 		request_refuse(r, RC_UNKNOWN, "the token is no longer good");
