@@ -188,6 +188,7 @@ def test_head_has_no_stream(server, ops):
     for path, kind in (("stream", "text/event-stream"), ("export", "application/x-ndjson")):
         reply = ops.request("HEAD", "/v1/ops/events/" + path)
         assert (reply.status, reply.header("content-type")) == (200, kind)
+        assert (reply.header("content-length"), reply.header("transfer-encoding")) == (None, "chunked"), "as GET would say"
     assert ops.read("queues")["queues"], "the connection is still in step"
 
 

@@ -1198,6 +1198,22 @@ TEST(a_client_of_http_1_0_gets_a_stream_as_it_comes)
 	teardown(&f);
 }
 
+TEST(head_of_a_stream_gets_its_headers_alone)
+{
+	struct fixture f;
+	struct client  c;
+
+	setup(&f);
+	start(&f);
+	open_stream(&c, &f, "HEAD /stream HTTP/1.1\r\nHost: t\r\n\r\n" REQUEST("/echo"));
+	http_stream_end(f.held[0]);
+	expect(&c, "Content-Type: text/event-stream\r\n\r\nHTTP/1.1 200 OK\r\n");
+	expect(&c, "[GET /echo ]");
+	CHECK(count_of(&c, "Transfer-Encoding: chunked\r\n") == 1 && count_of(&c, "Content-Length: ") == 1);
+	client_close(&c);
+	teardown(&f);
+}
+
 TEST(a_client_that_leaves_its_stream_is_noticed_once)
 {
 	static const char *const labels[] = { "close", "half-close", "reset" };

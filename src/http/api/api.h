@@ -274,7 +274,7 @@ bool request_is_still_allowed(const struct request *r);
  * always. */
 void request_submit_page(struct request *r, txn_fn *run, void *arg, void (*complete)(struct request *r));
 
-/* Instead of a reply: the common headers, one metric, one log line, then http_stream_send() and so on. Not for HEAD. */
+/* Instead of a reply: the common headers, one metric, one log line, then http_stream_send() and so on. */
 void request_stream(struct request *r, const char *content_type);
 
 /* From any thread: have c->run() called on the loop. */

@@ -422,7 +422,8 @@ static struct stream *stream_new(struct request *r, const struct event_list *fil
 	struct stream  *s = arena_alloc(&r->call->arena, sizeof(*s));
 
 	if (r->call->req.is_head) {
-		request_reply_as(r, 200, type_of(is_export), STR(""));
+		request_stream(r, type_of(is_export));
+		http_stream_end(r->call);
 		return NULL;
 	}
 	if (all->is_stopped) {

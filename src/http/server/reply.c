@@ -223,7 +223,7 @@ void http_stream_begin(struct http_call *call, int status, const char *content_t
 {
 	struct conn *c = conn_of(call);
 
-	assert(c->has_call && !c->is_streaming && !c->parser.is_head);
+	assert(c->has_call && !c->is_streaming);
 	c->is_streaming = true;
 	if (is_cut(c))
 		return;
@@ -238,7 +238,7 @@ void http_stream_send(struct http_call *call, struct str bytes)
 	struct conn *c = conn_of(call);
 	struct buf  *b;
 
-	assert(c->is_streaming);
+	assert(c->is_streaming && !c->parser.is_head);
 	if (is_cut(c) || !bytes.n) /* an empty chunk would be the last */
 		return;
 	b = &c->server->reply;
@@ -273,7 +273,7 @@ void http_stream_end(struct http_call *call)
 	if (c->state == CONN_CLOSING)
 		return; /* freed when the loop has closed the socket */
 	c->is_last = c->is_last || c->server->is_leaving;
-	if (!c->parser.is_http10)
+	if (!c->parser.is_http10 && !c->parser.is_head)
 		conn_send(c, STR("0\r\n\r\n"), STR(""));
 	end_request(c);
 	conn_sent_all(c);
