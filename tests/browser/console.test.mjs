@@ -130,10 +130,14 @@ test("signing out forgets the token", async (t) => {
 });
 
 test("the sign-in page of the server leads into the console", async (t) => {
-	const page = await world.open(t, { path: "/sandboxes?status=available" });
+	const page = await world.open(t, { path: "/sandboxes?status=available", allow: [/status of 401/] });
 	await page.getByRole("link", { name: "Sign in" }).click();
 	await page.getByLabel("Email").fill(people.Admin);
-	await page.getByLabel("Password").fill(world.password);
+	await page.getByLabel("Password").fill("wrong");
+	await page.keyboard.press("Enter");
+	await page.getByRole("alert").waitFor();
+	await same(() => page.evaluate(() => document.activeElement.id), "password", "the focus is where something has to be typed again");
+	await page.keyboard.type(world.password);
 	await page.getByRole("button", { name: "Sign in" }).click();
 	await page.getByRole("heading", { name: "Sandboxes", level: 1 }).waitFor();
 	assert.equal(page.url(), `${world.url}/sandboxes?status=available`);

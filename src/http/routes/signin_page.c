@@ -54,12 +54,16 @@ void signin_page_write(struct buf *b, struct str message, struct str email, stru
 	buf_add_text(b,
 	             "<form method=\"post\" action=\"/api/auth/signin\"><input type=\"hidden\" name=\"form\" value=\"");
 	add_escaped(b, form);
-	buf_add_text(b, "\">\n<label for=\"email\">Email</label><input id=\"email\" name=\"email\" type=\"email\" "
-	                "autocomplete=\"username\" maxlength=\"254\" required autofocus value=\"");
+	buf_addf(b,
+	         "\">\n<label for=\"email\">Email</label><input id=\"email\" name=\"email\" type=\"email\" "
+	         "autocomplete=\"username\" maxlength=\"254\" required%s value=\"",
+	         email.n ? "" : " autofocus");
 	add_escaped(b, email);
-	buf_add_text(b, "\">\n<label for=\"password\">Password</label><input id=\"password\" name=\"password\" "
-	                "type=\"password\" autocomplete=\"current-password\" maxlength=\"256\" required>\n"
-	                "<button>Sign in</button></form></main></body></html>\n");
+	buf_addf(b,
+	         "\">\n<label for=\"password\">Password</label><input id=\"password\" name=\"password\" "
+	         "type=\"password\" autocomplete=\"current-password\" maxlength=\"256\" required%s>\n"
+	         "<button>Sign in</button></form></main></body></html>\n",
+	         email.n ? " autofocus" : "");
 }
 
 struct str signin_page_policy(struct str web_app_url, struct arena *a)
