@@ -63,6 +63,7 @@ test("one is set aside and released, with what happened", async (t) => {
 	await dialog.getByRole("button", { name: "Quarantine" }).click();
 	await page.getByText("a disk looks odd").first().waitFor();
 	await page.locator(".timeline").getByText(`by ${people.Admin}`).waitFor();
+	for (const place of [".facts .badge", ".explain-body .badge"]) await same(() => page.locator(place).textContent(), "Stale", "its state has one name");
 	await shot(page, "sandbox");
 	await page.getByRole("button", { name: "Release" }).click();
 	await page.getByRole("dialog").getByRole("button", { name: "Release" }).click();

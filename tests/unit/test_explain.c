@@ -386,13 +386,15 @@ TEST(a_sandbox_is_explained_in_each_of_its_states)
 	static const struct {
 		const char        *label;
 		enum sandbox_state state;
-		const char        *summary, *command;
+		const char        *summary, *command, *quarantine_reason;
 	} rows[] = {
 		{ "free", SANDBOX_AVAILABLE, "is free: the next track", "sandbox quarantine" },
 		{ "lent", SANDBOX_ALLOCATED, "belongs to track lab-42, until 2001-09-09 0", "job run expiry" },
 		{ "given up", SANDBOX_DELETION_FAILED, "it is not tried again until someone asks for it",
 		  "sandbox retry-deletion sb-0001" },
-		{ "missing", SANDBOX_STALE, "the vendor did not list it", "job run sync" },
+		{ "missing", SANDBOX_STALE, "is stale: the vendor did not list it", "job run sync" },
+		{ "set aside", SANDBOX_STALE, "is stale: an operator put it in quarantine: smells", "sandbox release",
+		  "smells" },
 	};
 	struct pool p;
 
@@ -409,6 +411,7 @@ TEST(a_sandbox_is_explained_in_each_of_its_states)
 		s.deletion_requested_at = s.status == SANDBOX_DELETION_FAILED ? POOL_NOW_SEC : 0;
 		s.deletion_retry_count = s.status == SANDBOX_DELETION_FAILED ? 5 : 0;
 		s.last_error = s.status == SANDBOX_DELETION_FAILED ? STR("no") : STR("");
+		s.quarantine_reason = str_from(rows[i].quarantine_reason ? rows[i].quarantine_reason : "");
 		pool_put(&p, s);
 		answer = sandbox_explained(&p, 1);
 		CHECK(says(answer, "where", sandbox_state_name(rows[i].state)) &&

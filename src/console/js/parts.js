@@ -144,7 +144,7 @@ export function pager({ cursor, next, count, href, what = "rows" }) {
 const kinds = {
 	good: ["available", "Available", "Active", "done", "success", "ok", "ready", "Approved", "final"],
 	info: ["allocated", "running", "Provisioning", "doing", "in_flight", "provisional", "CleanUp", "PendingApproval"],
-	warn: ["pending_deletion", "undoing", "pending", "waiting", "Frozen", "warning", "stale", "paused", "amended", "quarantined"],
+	warn: ["pending_deletion", "undoing", "pending", "waiting", "Frozen", "warning", "stale", "paused", "amended"],
 	bad: ["deletion_failed", "parked", "raised", "page", "failed", "error", "Quarantine", "BudgetExceeded", "ProvisioningFailed",
 		"AccountQuarantined", "ApprovalDenied", "dead"],
 };

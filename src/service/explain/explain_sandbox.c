@@ -76,12 +76,12 @@ static void describe_stale(struct situation *x, const struct sandbox *s)
 {
 	x->since_ms = s->updated_at * 1000;
 	if (s->quarantine_reason.n) {
-		explain_say(x, SUMMARY, "%s was put in quarantine by an operator: %.*s.", x->who,
+		explain_say(x, SUMMARY, "%s is stale: an operator put it in quarantine: %.*s.", x->who,
 		            STR_ARG(s->quarantine_reason));
 		explain_can(x, CAN_RELEASE, x->id);
 		return;
 	}
-	explain_say(x, SUMMARY, "%s is not lent: the vendor did not list it at the last sync.", x->who);
+	explain_say(x, SUMMARY, "%s is stale: the vendor did not list it at the last sync.", x->who);
 	if (s->last_synced)
 		explain_say(x, WHY, "The vendor listed it last at %s.", explain_time(x, s->last_synced * 1000));
 	explain_job(x, "sync", "when the vendor lists it again, it comes back");

@@ -8,7 +8,7 @@ import { badge, button, card, confirm, copyable, empty, field, heading, pager, s
 const states = ["available", "allocated", "pending_deletion", "stale", "deletion_failed"];
 const PAGE = 100, TYPING_MS = 250;
 
-export const stateBadge = (s) => (s.quarantine_reason ? badge("quarantined") : badge(s.status));
+export const stateBadge = (s) => [badge(s.status), s.quarantine_reason && h("span", { class: "sub-line" }, "in quarantine")];
 
 const columns = [
 	{ title: "Name", lead: true, cell: (s) => h("a", { href: `/sandboxes/${part(s.sandbox_id)}` }, s.name) },
