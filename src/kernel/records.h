@@ -232,7 +232,8 @@ struct alarm {
 	enum alarm_state    state;
 	enum alarm_severity severity;
 	struct str          evidence; /* one sentence */
-	int64_t             value, since_ms, raised_ms, checked_ms;
+	int64_t             value, since_ms, raised_ms;
+	int64_t             checked_ms; /* by the check that wrote the record: when it last changed */
 	uint64_t            version;
 };
 #define ALARM_FIELDS(X)                                                                        \

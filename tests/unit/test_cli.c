@@ -1504,10 +1504,12 @@ TEST(an_alarm_is_shown_with_what_the_runbook_says)
 
 	env_table = both_tokens;
 	open_run(&r, 200,
-	         "{\"alarms\":[{\"name\":\"queue-stuck#mail\",\"rule\":\"queue-stuck\",\"evidence\":\"12 wait\"}]}");
+	         "{\"alarms\":[{\"name\":\"queue-stuck#mail\",\"rule\":\"queue-stuck\",\"evidence\":\"12 wait\","
+	         "\"checked_at\":1}]}");
 	then_answer(&r, 200, "# Runbook\n\n### queue-stuck\n\n**Do**: fix the\nreceiver.\n\n### next\n\nOther.\n");
 	run(&r, "alarm show queue-stuck");
 	CHECK(r.code == CLI_EXIT_OK && strstr(r.out, "What is wrong  12 wait\n"));
+	CHECK(strstr(r.out, "Last change    1970-01-01"));
 	CHECK(strstr(r.out, "\nDo: fix the receiver.\n") && !strstr(r.out, "Other"));
 	close_run(&r);
 	open_run(&r, 200, "{\"alarms\":[]}");

@@ -429,7 +429,7 @@ const struct call calls[CLI_COMMAND__COUNT] = {
 			{ "NAME", "name", 24 }, { "EVIDENCE", "evidence", 48 }) },
 	ROW(ALARM_SHOW) = { .run = run_alarm_show,
 		COLUMNS({ "Alarm", "name" }, { "Severity", "severity" }, { "State", "state" },
-			{ "What is wrong", "evidence" }, { "Since", "since_at" }, { "Last checked", "checked_at" }) },
+			{ "What is wrong", "evidence" }, { "Since", "since_at" }, { "Last change", "checked_at" }) },
 
 	ROW(WEBHOOK_LIST) = { LIST(ADMIN, "/ops/webhooks", "webhooks"),
 		COLUMNS({ "ID", "id", 36 }, { "STATE", "paused", .yes = "paused", .no = "active" },

@@ -33,7 +33,7 @@ function alarmCard({ text, ...a }) {
 		badge(a.severity, a.severity === "page" ? { text: "Page: act now" } : { text: "Warning" }), badge(a.state, { text: a.state === "raised" ? "Raised" : "Not yet raised", kind: a.state === "raised" ? "bad" : "plain" })) },
 	h("div", { class: "stack" },
 		h("p", {}, a.evidence),
-		h("p", { class: "dim" }, "Since ", time(a.since_at), ", ", ago(a.since_at), "; last checked ", ago(a.checked_at), "."),
+		h("p", { class: "dim" }, "Since ", time(a.since_at), ", ", ago(a.since_at), a.checked_at > a.since_at && ["; last change ", ago(a.checked_at)], "."),
 		text.length > 0 && more("What it means and what to do", a.name, h("div", { class: "runbook" }, text.map(paragraph))),
 		h("div", { class: "row" }, place && h("a", { class: "button small", href: place.href }, place.label),
 			h("a", { class: "button small", href: `/operations/events?subject=${encodeURIComponent(`alarm/${a.name}`)}` }, "History"))));
