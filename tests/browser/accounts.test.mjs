@@ -58,6 +58,7 @@ test("why an account rests and until when, found from the board", async (t) => {
 		await page.getByRole("row", { name: new RegExp(what) }).locator("visible=true").waitFor({ state: "detached" });
 	}
 	await badge(page, "Available");
+	await page.getByRole("link", { name: a.lastLeaseUuid, exact: true }).waitFor();
 	await page.getByText("Past holds").click();
 	await page.getByText("The bill is there").first().waitFor();
 

@@ -58,6 +58,12 @@ export function ago(value) {
 	return timeElement(date, text, true);
 }
 
+// "15 d 3 h": how long ago it began; the whole time on hover
+export function elapsed(value) {
+	const date = toDate(value);
+	return date ? timeElement(date, duration((now() - date.getTime()) / 1000), true) : none();
+}
+
 const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
 // 7500 -> "2 h 5 min": the two largest units

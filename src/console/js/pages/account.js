@@ -13,6 +13,7 @@ import { countdown, isWorthTelling, tick } from "./lease-parts.js";
 const PAGE = 100, EVENTS = 300, SHOWN_EVENTS = 60, FRESH_MS = 3000;
 
 const leaseLink = (uuid, text) => h("a", { href: `/leases/${part(uuid)}` }, text);
+const leaseId = (uuid) => copyable(uuid, { href: `/leases/${part(uuid)}` });
 
 // --- in a sentence ---
 
@@ -86,8 +87,8 @@ function factsCard(a) {
 	return card("Details", {}, facts([
 		["Account", copyable(a.awsAccountId)],
 		["Email", a.email ?? undefined],
-		["Lease", a.leaseUuid ? leaseLink(a.leaseUuid, "current lease") : "none"],
-		["Previous lease", a.lastLeaseUuid ? leaseLink(a.lastLeaseUuid, "previous lease") : undefined],
+		["Lease", a.leaseUuid ? leaseId(a.leaseUuid) : "none"],
+		["Previous lease", a.lastLeaseUuid ? leaseId(a.lastLeaseUuid) : undefined],
 		["In the expected OU", a.driftAtLastScan ? badge("drift", { text: "No: it was moved elsewhere", kind: "bad" }) : "yes"],
 		["Last cooldown ended", a.lastRestedTime ? ago(a.lastRestedTime) : undefined],
 		["Registered", time(a.meta.createdTime)],

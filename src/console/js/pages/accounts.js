@@ -2,7 +2,7 @@
 // All accounts as a board: a column for each phase, with what each account waits for; before them those that are not registered yet.
 import * as api from "../api.js";
 import { h, part } from "../dom.js";
-import { ago, number } from "../format.js";
+import { ago, elapsed, number } from "../format.js";
 import { badge, button, card, confirm, copyable, empty, failed, field, heading, loader, table } from "../parts.js";
 import { phaseBadge, phaseOf, phases, phaseTitle } from "./account-parts.js";
 import { countdown, tick } from "./lease-parts.js";
@@ -14,7 +14,7 @@ const link = (a) => h("a", { href: `/accounts/${part(a.awsAccountId)}` }, a.name
 // What an account waits for, in a few words.
 function waitsFor(a) {
 	switch (phaseOf(a)) {
-	case "Available": return a.lastRestedTime ? ["free since ", ago(a.lastRestedTime)] : null;
+	case "Available": return a.lastRestedTime ? ["free for ", elapsed(a.lastRestedTime)] : null;
 	case "Active": case "Frozen": return a.leaseUuid && h("a", { href: `/leases/${part(a.leaseUuid)}` }, "its lease");
 	case "CleanUp": return a.cleanupExecutionContext ? ["started ", ago(a.cleanupExecutionContext.stateMachineExecutionStartTime)] : "waiting for its turn";
 	case "Cooldown": return a.restingUntil ? ["free ", countdown(a.restingUntil)] : "until someone releases it";
