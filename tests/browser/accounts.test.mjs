@@ -35,6 +35,7 @@ test("why an account rests and until when, found from the board", async (t) => {
 	const running = await lent(), a = await resting();
 	ended = running.uuid;
 	const page = await world.open(t, { as: "Admin", path: "/" });
+	await page.getByRole("region", { name: "Claims per minute" }).getByText("in real time").waitFor();
 	await page.getByRole("link", { name: "Accounts" }).first().click();
 	await lane(page, "Cooldown").getByText(/free in/).waitFor();
 	await lane(page, "Active").getByRole("link", { name: "its lease" }).waitFor();

@@ -39,6 +39,9 @@ export function on(what, listen) {
 // The server's time in milliseconds.
 export const now = () => Date.now() + clockAhead;
 
+// It is not the real time: it runs faster, or is that of a world that was ahead.
+export const isOtherTime = () => clockAhead !== 0;
+
 // What went wrong, whatever the shape of the answer: message is for people, fields are { field, message } of a form.
 export class ApiError extends Error {
 	constructor(status, message, more = {}) {
