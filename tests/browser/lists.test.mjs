@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists that are longer than what is read of them, and what is found by its id alone: nothing is told as all that is not.
-import { assert, people, same, shared, shot, test } from "./rig.mjs";
+import { assert, people, same, shared, shot, test, until } from "./rig.mjs";
 
 const world = shared({ args: ["--dev"], env: { LEASEHOLD_SIM_SANDBOXES: "0", LEASEHOLD_SIM_ACCOUNTS: "4", LEASEHOLD_SIM_ENTRY_ACCOUNTS: "2" } });
 
@@ -100,4 +100,20 @@ test("money, counts and durations are sorted by what they are, not by how they a
 		await main(page).getByRole("button", { name: column, exact: true }).click();
 		await same(names, [...up].reverse().join(""), `${column}, the largest first`);
 	}
+});
+
+test("events have their day, and the sentence below them counts those that are shown", async (t) => {
+	const page = await world.open(t, { as: "Admin" });
+	await changed(page, /\/v1\/ops\/events\?/, (body) => ({ ...body, cursor: "more", events: body.events.slice(0, 2).map((e) => ({ ...e, time: "2026-11-16T09:14:03.000Z" })) }));
+	await page.goto(`${world.url}/operations/events`);
+	const counts = (least) => until(() => page.evaluate((least) => {
+		const shown = document.querySelectorAll(".event").length, said = document.querySelector(".pager")?.textContent;
+		return shown >= least && said?.startsWith(`${shown} events on this page, routine ones left out`);
+	}, least), `${least} or more events, counted`);
+	await counts(2);
+	assert.match(await page.locator(".event-time").last().textContent(), /1[567].*:03/);
+	await page.getByText("live", { exact: true }).waitFor();
+	const free = (await world.call("GET", "/api/accounts?status=Available", undefined, { as: "Admin" })).result[0];
+	await world.call("POST", "/v1/ops/holds", { account: free.awsAccountId, reason: "For the workshop on Friday" });
+	await counts(3);
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events as people read them: what happened, to what, by whom. Shared by the overview, the details' timelines and the list of events.
 import { h, part } from "./dom.js";
-import { ago, clock, words } from "./format.js";
+import { ago, stamp, words } from "./format.js";
 import { empty } from "./parts.js";
 
 // Where an event's subject is shown, by the first word of the subject ("sandbox/ID"). A page that shows a kind adds its row.
@@ -33,7 +33,7 @@ const shown = [
 	["operation", (v) => v],
 	["status", (v, detail) => (detail.eventType ? words(v).toLowerCase() : `now ${words(v).toLowerCase()}`)],
 	["error", (v) => (typeof v === "string" ? v : `${v.code}: ${v.message}`)],
-	["expiresAt", (v) => ["until ", clock(v)]],
+	["expiresAt", (v) => ["until ", stamp(v)]],
 	["userEmail", (v) => `of ${v}`],
 	["templateName", (v) => `from ${v}`],
 ];
@@ -50,7 +50,7 @@ export function eventItem(event, rights, { withSubject = true } = {}) {
 	const more = [by, ...detailParts(event)].filter(Boolean).flatMap((p, i) => (i ? [", ", p] : [p]));
 	const name = event.detail?.name ?? (kind === "job" ? id : null);
 	return h("li", { data: { event: event.id } },
-		withSubject ? clock(event.time) : ago(event.time),
+		withSubject ? stamp(event.time) : ago(event.time),
 		h("span", { class: "what" }, words(event["detail-type"])),
 		withSubject && h("span", { class: "about" }, subjectLink(event.subject, rights, name)),
 		more.length > 0 && h("span", { class: "more" }, more));

@@ -4,6 +4,7 @@ import { h } from "./dom.js";
 import { now } from "./api.js";
 
 const dateTime = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
+const stampOnly = new Intl.DateTimeFormat(undefined, { month: "short", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const clockOnly = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const clockShort = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const whole = new Intl.NumberFormat();
@@ -38,6 +39,12 @@ export function clock(value) {
 }
 
 const dayOnly = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+
+// "Nov 16, 09:14:03"; for rows of events
+export function stamp(value) {
+	const date = toDate(value);
+	return date ? timeElement(date, stampOnly.format(date), true) : none();
+}
 
 // "Nov 16": of days as clouds bill them, in UTC
 export const day = (date) => dayOnly.format(date);

@@ -128,11 +128,11 @@ export function table(columns, rows, { caption, none: nothing, id } = {}) {
 			h("tbody", {}, body)));
 }
 
-// Cursors lead only forward, so "Previous" is the browser's way back. href(cursor): the address of a page.
-export function pager({ cursor, next, count, href, what = "rows" }) {
-	if (!cursor && !next) return h("p", { class: "pager dim" }, `${number(count)} ${what}`);
+// Cursors lead only forward, so "Previous" is the browser's way back. href(cursor): the address of a page; said: what stands in place of the count.
+export function pager({ cursor, next, count, href, what = "rows", said }) {
+	if (!cursor && !next) return h("p", { class: "pager dim" }, said ?? `${number(count)} ${what}`);
 	return h("nav", { class: "pager", "aria-label": "Pages" },
-		h("span", { class: "dim" }, `${number(count)} ${what} on this page`),
+		h("span", { class: "dim" }, said ?? `${number(count)} ${what} on this page`),
 		cursor && h("a", { class: "button small", href: href("") }, "First page"),
 		cursor && button("Previous", { size: "small", run: () => history.back() }),
 		next ? h("a", { class: "button small", href: href(next), rel: "next" }, "Next")
