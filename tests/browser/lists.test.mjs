@@ -117,3 +117,13 @@ test("events have their day, and the sentence below them counts those that are s
 	await world.call("POST", "/v1/ops/holds", { account: free.awsAccountId, reason: "For the workshop on Friday" });
 	await counts(3);
 });
+
+test("an empty bar is empty, and what a lease may cost above its budget is said in a sentence", async (t) => {
+	const one = { ...(await lease()), totalCostAccrued: 0, maxSpend: 50, estimatedSpend: 10, projectedSpend: 92.4, possibleOverrun: 10.27 }, page = await world.open(t, { as: "Manager" });
+	await changed(page, /\/api\/leases\/[^/?]+$/, (body) => ({ ...body, data: one }));
+	await page.goto(`${world.url}/leases/${one.uuid}`);
+	await page.getByText("The lease ends when its known spend reaches the budget of $50.00. Bills come late: by then it may have spent up to $10.27 more.").waitFor();
+	await same(() => page.getByRole("meter", { name: /^Spend/ }).locator(".fill").count(), 0, "nothing is drawn for nothing");
+	one.totalCostAccrued = 25;
+	await same(() => page.getByRole("meter", { name: /^Spend/ }).locator(".fill").count(), 1, "something is");
+});

@@ -338,7 +338,7 @@ export function meter(value, most, { label, text, marks = [], kind } = {}) {
 	return h("div", { class: "meter-box" },
 		h("div", { class: "bar thin", role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": most || 0,
 			"aria-valuenow": Math.min(value, most || 0), "aria-valuetext": text },
-			h("span", { class: `fill ${colour}`, style: { width: `${Math.min(100, share * 100)}%` } }),
+			share > 0 && h("span", { class: `fill ${colour}`, style: { width: `${Math.min(100, share * 100)}%` } }),
 			marks.map((m) => h("span", { class: "mark", style: { left: `${most > 0 ? Math.min(100, (m.value / most) * 100) : 0}%` }, title: m.text }))),
 		text && h("span", { class: "meter-text" }, text));
 }

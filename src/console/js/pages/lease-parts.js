@@ -62,10 +62,10 @@ export function spendForecast(l) {
 	if (isSettled(l)) return null;
 	const rows = [
 		["With what is not billed yet", l.estimatedSpend !== undefined ? `about ${money(l.estimatedSpend)}` : undefined],
-		["At its end, at this rate", l.projectedSpend !== undefined ? money(l.projectedSpend) : undefined],
-		["May exceed its budget by", l.possibleOverrun ? h("b", {}, money(l.possibleOverrun)) : undefined],
+		["At its end date, at this rate", l.projectedSpend !== undefined ? money(l.projectedSpend) : undefined],
 	];
-	return rows.some(([, value]) => value !== undefined) && facts(rows);
+	return rows.some(([, value]) => value !== undefined) && [facts(rows), l.possibleOverrun && h("p", { class: "help" }, `The lease ends when its known spend reaches the budget of ${money(l.maxSpend)}. Bills come late: by then it may have spent up to `,
+		h("b", {}, money(l.possibleOverrun)), " more.")];
 }
 
 function budgetMarks(l) {
