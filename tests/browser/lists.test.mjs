@@ -127,3 +127,9 @@ test("an empty bar is empty, and what a lease may cost above its budget is said 
 	one.totalCostAccrued = 25;
 	await same(() => page.getByRole("meter", { name: /^Spend/ }).locator(".fill").count(), 1, "something is");
 });
+
+test("the tabs of operations are one row on a laptop", async (t) => {
+	const page = await world.open(t, { as: "Admin", path: "/operations", viewport: { width: 1366, height: 768 } }), tabs = page.locator(".ops-tabs a");
+	await page.locator(".ops-tabs").getByRole("link", { name: "World" }).waitFor();
+	await same(() => tabs.evaluateAll((all) => new Set(all.map((a) => a.offsetTop)).size), 1, "their rows");
+});

@@ -39,6 +39,9 @@ test("no page is wider than the screen, with the longest of names", async (t) =>
 		await isAccessible(page, `${path} on a phone`);
 	}
 	assert.deepEqual(wrong, []);
+	await page.goto(world.url + made.account);
+	const explain = page.locator(".explain h2");
+	await until(() => explain.evaluate((e) => e.offsetHeight < 1.5 * parseFloat(getComputedStyle(e).lineHeight)).catch(() => false), "the heading Explain is one line");
 	await page.goto(world.url + made.lease);
 	await page.getByRole("heading", { name: "Spend over time" }).waitFor();
 	await shot(page, "phone-lease-long-names");
