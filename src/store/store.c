@@ -35,7 +35,7 @@ void store_submit_all(struct store *s, struct txn *const *txns, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct txn *t = txns[i];
 
-		assert(t->run && t->done && t->arena);
+		assert(t->run && (t->done || t->group) && t->arena);
 		t->rc = RC_OK;
 		t->news = 0;
 		t->follows = NULL;

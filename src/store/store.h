@@ -38,7 +38,7 @@ struct txn {
 
 	/* Called on a thread of the store, once: after the commit is durable, or with the failure. */
 	void (*done)(struct txn *t, enum rc rc, const struct err *e);
-	struct txn_group *group; /* NULL: told one by one */
+	struct txn_group *group; /* NULL: told one by one, by done() */
 
 	struct inbox_item item; /* private to the back end */
 	unsigned          news;

@@ -284,14 +284,6 @@ static void run_request_completion(struct completion *c)
 	api_release(a);
 }
 
-/* The outcome stays in the transaction. */
-static void on_txn_done(struct txn *t, enum rc rc UNUSED, const struct err *e UNUSED)
-{
-	struct request *r = CONTAINER_OF(t, struct request, txn);
-
-	api_complete_later(r->api, &r->completion);
-}
-
 static void submit(struct request *r, struct arena *a, txn_fn *run, void *arg, bool is_read_only,
                    void (*complete)(struct request *r), void (*end)(struct completion *c))
 {
@@ -300,7 +292,6 @@ static void submit(struct request *r, struct arena *a, txn_fn *run, void *arg, b
 		               .arena = a,
 		               .is_read_only = is_read_only,
 		               .trace = str_from(r->trace.text),
-		               .done = on_txn_done,
 		               .group = &r->api->group };
 	r->complete = complete;
 	r->completion.run = end;

@@ -27,9 +27,10 @@ struct fault_store {
 };
 
 struct wrapped {
-	struct txn  inner;
-	struct txn *outer;
-	enum fault  fault;
+	struct txn    inner;
+	struct txn   *outer;
+	struct store *store;
+	enum fault    fault;
 };
 
 static bool use_one_up(atomic_int *count)
@@ -138,8 +139,8 @@ static void finish(struct txn *inner, enum rc rc, const struct err *e)
 	outer->e = *e;
 	if (w->fault == FAULT_AFTER && !rc)
 		outer->rc = err_set(&outer->e, RC_UNAVAILABLE, "injected: written, but the answer was lost");
+	store_tell(w->store, &outer, 1);
 	free(w);
-	outer->done(outer, outer->rc, &outer->e);
 }
 
 static void submit_one(struct store *base, struct txn *t)
@@ -150,7 +151,7 @@ static void submit_one(struct store *base, struct txn *t)
 	if (!t->is_read_only && store->plan->before_write)
 		store->plan->before_write(store->plan->before_write_arg);
 	atomic_fetch_add(&store->plan->reads, t->is_read_only);
-	*w = (struct wrapped){ .outer = t, .fault = choose(store->plan, t->is_read_only) };
+	*w = (struct wrapped){ .outer = t, .store = base, .fault = choose(store->plan, t->is_read_only) };
 	if (store->inner->context != base->context) { /* before the first transaction; never while others run */
 		store->inner->context = base->context;
 		store->inner->on_news = base->on_news;
