@@ -13,6 +13,7 @@
 #include "pool.h"
 #include "service/jobs/jobs.h"
 #include "store/session.h"
+#include "store/walk.h"
 
 enum { INTERVAL_SEC = 600, INTERVAL_MS = INTERVAL_SEC * 1000, LEASE_SEC = 30, DAY_MS = 86400000 };
 
@@ -207,6 +208,26 @@ TEST(after_a_failure_it_runs_sooner_twice_as_late_each_time)
 }
 
 /* --- pauses --- */
+
+TEST(a_job_that_is_not_scheduled_any_more_neither_fails_nor_is_silent)
+{
+	struct desk       d;
+	struct job_record record;
+	bool              is_there;
+
+	desk_open(&d);
+	d.csp.list_rc = RC_TIMEOUT;
+	for (int i = 0; i < 3; i++) {
+		rig_turn(&d.base);
+		d.base.clock.test_ms += INTERVAL_MS;
+	}
+	CHECK(status_of(&d).record.failures == 3);
+	d.interval_sec = 0;
+	start(&d);
+	CHECK(store_find(d.base.store, &job_type, STR("sync"), &d.base.arena, &record, &is_there, NULL) == RC_OK);
+	CHECK(is_there && record.interval_sec == 0 && record.failures == 0 && armed_in(&d) == -1);
+	desk_close(&d);
+}
 
 TEST(a_paused_job_does_not_run_until_it_is_resumed)
 {

@@ -113,6 +113,22 @@ static enum rc arm_if_missing(struct session *s, enum job_id id, const struct jo
 	return rc || is_in_lane ? rc : arm(s, id, overdue_ms(s, record), e);
 }
 
+/* It is scheduled no longer: its record must not look like that of a job that fails or is silent. */
+static enum rc retire(struct session *s, enum job_id id, struct err *e)
+{
+	struct job_record record;
+	bool              is_there;
+	enum rc           rc = session_find(s, &job_type, str_from(jobs_name(id)), &record, &is_there, e);
+
+	if (rc)
+		return rc;
+	if (is_there && record.interval_sec) {
+		record.interval_sec = record.failures = 0;
+		session_put(s, &job_type, &record);
+	}
+	return session_disarm(s, jobs_subject(id), e);
+}
+
 static enum rc start_one(struct session *s, const struct jobs *j, enum job_id id, struct err *e)
 {
 	struct job_record record;
@@ -120,7 +136,7 @@ static enum rc start_one(struct session *s, const struct jobs *j, enum job_id id
 	enum rc           rc;
 
 	if (!interval_sec)
-		return session_disarm(s, jobs_subject(id), e);
+		return retire(s, id, e);
 	if ((rc = session_find_or_new(s, &job_type, str_from(jobs_name(id)), &record, e)))
 		return rc;
 	if (record.interval_sec != interval_sec) {
