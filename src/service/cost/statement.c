@@ -97,7 +97,7 @@ void statement_window(int64_t start_ms, int64_t end_ms, int64_t *ret_from_ms, in
 {
 	int64_t earliest_ms;
 
-	*ret_to_ms = window_end(end_ms);
+	*ret_to_ms = window_end(end_ms > start_ms ? end_ms : start_ms); /* the clock may have been set back meanwhile */
 	*ret_from_ms = (start_ms - STATEMENT_PADDING_MS) / DAY_MS * DAY_MS;
 	earliest_ms = *ret_to_ms - STATEMENT_DAYS_MAX * (int64_t)DAY_MS;
 	if (*ret_from_ms < earliest_ms)
