@@ -64,8 +64,10 @@ TEST(a_lease_in_line_says_its_place_and_when_its_turn_may_come)
 	CHECK(says(answer, "summary", "is approved and waiting in line for an account, at position 2"));
 	CHECK(lists(answer, "why", NULL, "No account was free when max@example.com approved it."));
 	CHECK(lists(answer, "next", "what", "an account becomes free for it") &&
-	      lists(answer, "can", "command", "lease deny"));
+	      lists(answer, "can", "command", "lease terminate"));
 	CHECK(count_of(answer, "can", "command", "lease approve") == 0); /* it is */
+	CHECK(count_of(answer, "can", "command", "lease deny") == 0 &&
+	      order(&r, lease_deny, third, &manager, NULL) == RC_CONFLICT);
 	CHECK(lists(answer, "events", "text", "so it waits in line"));
 	lease_rig_close(&r);
 }

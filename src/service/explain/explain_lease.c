@@ -120,13 +120,14 @@ static void describe_pending(struct situation *x, const struct view *v)
 		explain_say(x, WHY, "No account was free when %.*s approved it.", STR_ARG(by));
 		explain_next(x, v->estimate_ms, STR("an account becomes free for it"),
 		             STR("the line, first come first served"));
+		can(x, v, CAN_TERMINATE);
 	} else {
 		explain_say(x, SUMMARY, "%s is waiting for a manager's approval.", x->who);
 		explain_next(x, 0, STR("a manager approves or denies it"), STR("a person"));
 		if (!is_own || (x->ask->policy && x->ask->policy->allows_self_approval))
 			can(x, v, CAN_APPROVE);
+		can(x, v, CAN_DENY);
 	}
-	can(x, v, CAN_DENY);
 	if (!x->ask->by || is_own)
 		can(x, v, CAN_WITHDRAW);
 }
