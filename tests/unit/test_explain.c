@@ -78,6 +78,50 @@ TEST(a_resting_account_says_until_when_and_for_which_lease)
 	account_rig_close(&r);
 }
 
+TEST(a_hold_from_before_the_cleanup_does_not_make_the_cooldown_longer)
+{
+	struct account_rig          r = { 0 };
+	CLEANUP(json_freep) json_t *answer = NULL;
+	struct hold_call            c = { .by.email = STR("ops"), .reason = STR("legal asks") };
+	struct lease                lease;
+	struct account              a;
+
+	open_rig(&r);
+	c.account = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	rig_pass(&r.rig, HOUR_MS);
+	rig_run(&r.rig, hold_add, &c);
+	rig_pass(&r.rig, 40 * HOUR_MS);
+	take_back(&r, lease.uuid);
+	rig_pass(&r.rig, 2 * HOUR_MS);
+	a = get_account(&r, c.account);
+	CHECK(a.status == ACCOUNT_COOLDOWN && a.cleaned_ms > c.hold.created_ms + 39 * HOUR_MS);
+	answer = account_explained(&r, a.id);
+	CHECK(says(answer, "since", iso(&r, a.cleaned_ms)));
+	account_rig_close(&r);
+}
+
+TEST(an_account_that_is_being_emptied_is_not_offered_to_be_emptied_again)
+{
+	struct account_rig          r = { 0 };
+	CLEANUP(json_freep) json_t *answer = NULL;
+	struct account_call         c = { .by.email = STR("ops") };
+	struct lease                lease;
+
+	open_rig(&r);
+	c.id = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	rig_pass(&r.rig, HOUR_MS);
+	take_back(&r, lease.uuid);
+	for (int i = 0; i < 100 && !get_account(&r, c.id).clean_run.n; i++)
+		rig_pass(&r.rig, 1000);
+	answer = account_explained(&r, c.id);
+	CHECK(says(answer, "summary", "is being emptied"));
+	CHECK(rig_try(&r.rig, account_retry_cleanup, &c, &r.err) == RC_CONFLICT);
+	CHECK(count_of(answer, "can", "command", "account retry-cleanup") == 0);
+	account_rig_close(&r);
+}
+
 struct disarm {
 	struct hold_list list;
 };

@@ -233,7 +233,8 @@ static void sum_up_cleaning(struct situation *x, const struct view *v)
 	            : a->clean_run.n ? "is being emptied"
 	                             : "waits for its turn to be emptied",
 	            cleaned_why(a->clean_reason));
-	explain_can(x, CAN_CLEAN_AGAIN, x->id);
+	if (!account_clean_is_running(a, session_now(x->s)))
+		explain_can(x, CAN_CLEAN_AGAIN, x->id);
 	if (!a->clean_run.n) {
 		(void)explain_timer(x, timer, STR("it looks whether it is its turn"));
 		return;
@@ -303,7 +304,8 @@ static int64_t since(const struct view *v)
 			if (v->open.items[i].created_ms < ms &&
 			    (a->status == ACCOUNT_COOLDOWN || v->open.items[i].locks))
 				ms = v->open.items[i].created_ms;
-		return ms;
+		/* A person may have placed a hold before its cleanup. */
+		return a->status == ACCOUNT_COOLDOWN && ms < a->cleaned_ms ? a->cleaned_ms : ms;
 	case ACCOUNT_FROZEN:
 	case ACCOUNT_EXIT:
 	case ACCOUNT_STATUS_COUNT: break;
