@@ -101,6 +101,28 @@ TEST(a_hold_from_before_the_cleanup_does_not_make_the_cooldown_longer)
 	account_rig_close(&r);
 }
 
+TEST(an_account_that_was_handed_over_says_so)
+{
+	struct account_rig          r = { 0 };
+	CLEANUP(json_freep) json_t *answer = NULL;
+	struct hold_call            c = { .by.email = STR("ops"), .reason = STR("the other one does it now") };
+	struct hold_list            l = { .limit = 1 };
+	struct account_call         clean = { .by.email = STR("ops") };
+
+	open_rig(&r);
+	clean.id = l.account = add_free_account(&r, 0);
+	(void)rest(&r, l.account);
+	rig_run(&r.rig, hold_list, &l);
+	c.id = str_dup(&r.rig.arena, ((struct hold *)page_record(&l.page, &hold_type, 0))->id);
+	rig_run(&r.rig, hold_hand_over, &c);
+	answer = account_explained(&r, l.account);
+	CHECK(says(answer, "summary", "was handed over to another system at 2023-11-"));
+	CHECK(json_array_size(json_object_get(answer, "problems")) == 0);
+	CHECK(rig_try(&r.rig, account_retry_cleanup, &clean, &r.err) == RC_CONFLICT);
+	CHECK(count_of(answer, "can", "command", "account retry-cleanup") == 0);
+	account_rig_close(&r);
+}
+
 TEST(an_account_that_is_being_emptied_is_not_offered_to_be_emptied_again)
 {
 	struct account_rig          r = { 0 };

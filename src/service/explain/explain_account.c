@@ -157,15 +157,30 @@ static void tell_holds(struct situation *x, const struct holds *open)
 
 /* --- what each status means --- */
 
+/* What is handed over is another system's business; else the reconciler finds it. */
+static void sum_up_unheld(struct situation *x)
+{
+	struct account_holds book;
+
+	if (explain_find(x, &account_holds_type, x->id, &book) && book.handed_ms) {
+		explain_say(x, SUMMARY,
+		            "%s is in cooldown, and was handed over to another system at %s: nothing makes it free "
+		            "here before its next cleanup.",
+		            x->who, explain_time(x, book.handed_ms));
+		return;
+	}
+	explain_say(x, SUMMARY, "%s is in cooldown although nothing holds it.", x->who);
+	explain_say(x, PROBLEM, "It is in cooldown without an open hold: nothing will make it free by itself.");
+	tell_reconciler(x, true);
+}
+
 static void sum_up_rest(struct situation *x, const struct view *v)
 {
 	const struct hold *h = longest_of(&v->open);
 	struct str         for_what;
 
 	if (!h) {
-		explain_say(x, SUMMARY, "%s is in cooldown although nothing holds it.", x->who);
-		explain_say(x, PROBLEM, "It is in cooldown without an open hold: nothing will make it free by itself.");
-		explain_can(x, CAN_CLEAN_AGAIN, x->id);
+		sum_up_unheld(x);
 		return;
 	}
 	for_what = purpose_of(x, h);
