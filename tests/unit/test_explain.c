@@ -14,6 +14,7 @@
 #include "service/reconcile/reconcile.h"
 #include "service/explain/explain_private.h"
 #include "service/hold/holds.h"
+#include "service/instance/instance_records.h"
 #include "service/record/lease_records.h"
 
 static void open_rig(struct account_rig *r)
@@ -485,6 +486,43 @@ TEST(a_sandbox_is_explained_in_each_of_its_states)
 		CHECK(lists(answer, "can", "command", rows[i].command));
 	}
 	pool_close(&p);
+}
+
+/* --- instances --- */
+
+static enum rc add_instance(struct session *s, void *arg, struct err *e UNUSED)
+{
+	session_add(s, &instance_type, arg);
+	return RC_OK;
+}
+
+TEST(an_instance_with_an_operation_under_way_is_offered_nothing_that_would_be_refused)
+{
+	struct account_rig          r = { 0 };
+	CLEANUP(json_freep) json_t *busy = NULL;
+	CLEANUP(json_freep) json_t *idle = NULL;
+	struct instance             i = { .tenant = STR("tenant-acme"),
+		                          .organization = STR("Acme"),
+		                          .contact_email = STR("a@acme.example"),
+		                          .wordpress_version = STR("6.5"),
+		                          .desired_count = 2,
+		                          .state = INSTANCE_ACTIVE,
+		                          .has_data = 1 };
+
+	open_rig(&r);
+	i.created_ms = i.updated_ms = r.rig.clock.test_ms;
+	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
+		i.outputs[kind] = STR("{}");
+	i.id = STR("inst-idle");
+	rig_run(&r.rig, add_instance, &i);
+	i.id = STR("inst-busy");
+	i.operation = STR("op-1"); /* a backup, for one */
+	rig_run(&r.rig, add_instance, &i);
+	idle = explained(r.rig.store, &r.rig.arena, "instance", STR("inst-idle"));
+	busy = explained(r.rig.store, &r.rig.arena, "instance", STR("inst-busy"));
+	CHECK(lists(idle, "can", "command", "instance scale") && lists(idle, "can", "command", "instance delete"));
+	CHECK(says(busy, "where", "ACTIVE") && json_array_size(json_object_get(busy, "can")) == 0);
+	account_rig_close(&r);
 }
 
 /* --- what is offered --- */

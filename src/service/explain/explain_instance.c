@@ -66,6 +66,8 @@ static void offer(struct situation *x, const struct instance *i)
 		{ INSTANCE_ON_UNPARK, CAN_UNPARK },   { INSTANCE_ON_DELETE, CAN_REMOVE },
 	};
 
+	if (i->operation.n && i->state != INSTANCE_FAILED && instance_state_is_rest(i->state))
+		return; /* one operation at a time; what has FAILED may have one that is parked */
 	for (size_t n = 0; n < ARRAY_LEN(offers); n++)
 		if (instance_step(i->state, offers[n].on))
 			explain_can(x, offers[n].action, i->id);
