@@ -100,6 +100,17 @@ TEST(a_program_that_does_not_end_is_killed)
 	tear_down(&f);
 }
 
+TEST(a_program_that_says_no_more_and_does_not_end_is_killed)
+{
+	struct run     silent = { .args = (const char *const[]){ "sh", "-c", "exec sleep 600 >&- 2>&-", NULL } };
+	struct fixture f;
+
+	set_up(&f);
+	CHECK(run_shell(&f, silent.args[2], (struct run){ .limit_ms = 50 }, NULL) == RC_TIMEOUT);
+	CHECK(run_shell(&f, "exec 2>&-; echo a", (struct run){ .limit_ms = 50, .into = &silent }, NULL) == RC_TIMEOUT);
+	tear_down(&f);
+}
+
 TEST(one_program_goes_into_another_and_the_failure_of_either_counts)
 {
 	static const struct {

@@ -14,12 +14,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 enum { EXIT_NOT_STARTED = 127, ERROR_MAX = 4096, CHUNK = 16384, CHAIN_MAX = 2 };
 
@@ -129,6 +131,23 @@ static pid_t spawn(const struct run *r, int in, int out, int err)
 	return pid;
 }
 
+/* Who has closed its output may go on. */
+static bool ends_in_time(const pid_t *pids, size_t count, int64_t end_ms)
+{
+	size_t ended = 0;
+
+	while (ended < count) {
+		CLEANUP(fd_closep) int fd = (int)syscall(SYS_pidfd_open, pids[ended], 0);
+		struct pollfd          end = { .fd = fd, .events = POLLIN };
+		int64_t                left = end_ms - mono_now().ms;
+
+		if (fd < 0 || left <= 0)
+			return false;
+		ended += poll(&end, 1, (int)left) > 0;
+	}
+	return true;
+}
+
 /* Starts it, and what it goes into; returns how many were started. */
 static size_t spawn_all(const struct run *r, struct ends *n, pid_t pids[CHAIN_MAX])
 {
@@ -178,6 +197,7 @@ enum rc run_program(const struct run *r, struct arena *a, struct str *ret, struc
 	CLEANUP(buf_fini) struct buf out = BUF(RUN_OUTPUT_MAX), err = BUF(ERROR_MAX);
 	pid_t                        pids[CHAIN_MAX];
 	size_t                       count = 0, wanted = r->into ? 2 : 1;
+	int64_t                      end_ms = mono_now().ms + r->limit_ms;
 	bool                         is_over = false;
 	enum rc                      rc;
 
@@ -196,7 +216,7 @@ enum rc run_program(const struct run *r, struct arena *a, struct str *ret, struc
 	if (n.in[1] >= 0)
 		fcntl(n.in[1], F_SETFL, O_NONBLOCK);
 	if (count == wanted)
-		is_over = talk(&n, r->in, &out, &err, mono_now().ms + r->limit_ms);
+		is_over = talk(&n, r->in, &out, &err, end_ms) && ends_in_time(pids, count, end_ms);
 	rc = judge(r, pids, count, is_over, last_line(buf_str(&err)), e);
 	if (count < wanted)
 		rc = err_set(e, RC_UNAVAILABLE, "no process for %s: %s", r->args[0], strerror(errno));
