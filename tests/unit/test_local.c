@@ -280,6 +280,27 @@ TEST(no_link_is_followed)
 	tear_down(&f);
 }
 
+TEST(a_tree_of_any_depth_is_removed)
+{
+	struct fixture f;
+	struct stat    about;
+	int            at;
+
+	set_up(&f);
+	CHECK(file_write(path(&f, "kept"), STR("kept"), FILE_OURS, false, &f.err) == RC_OK);
+	CHECK(mkdir(path(&f, "tree"), 0700) == 0 && (at = open(path(&f, "tree"), O_DIRECTORY)) >= 0);
+	for (int depth = 0; depth < 1000; depth++) {
+		int outer = at;
+
+		CHECK(mkdirat(outer, "d", 0700) == 0 && symlinkat(path(&f, "kept"), outer, "link") == 0);
+		CHECK((at = openat(outer, "d", O_DIRECTORY)) >= 0 && close(outer) == 0);
+	}
+	CHECK(close(at) == 0);
+	CHECK(tree_remove(path(&f, "tree"), &f.err) == RC_OK);
+	CHECK(lstat(path(&f, "tree"), &about) != 0 && stat(path(&f, "kept"), &about) == 0);
+	tear_down(&f);
+}
+
 TEST(a_file_has_its_mode_and_nothing_half_written_has_its_name)
 {
 	struct fixture f;

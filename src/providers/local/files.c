@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/id.h"
 
-enum { PATH_SIZE = 4200, TREE_DEPTH_MAX = 200 };
+enum { PATH_SIZE = 4200, TREE_DEPTH_MAX = 200, PASSES_MAX = 1000 };
 
 static enum rc complain(struct err *e, const char *what, const char *path)
 {
@@ -83,11 +84,26 @@ enum rc folder_make(const char *path, struct file_owner owner, struct err *e)
 	return RC_OK;
 }
 
-static bool remove_below(int folder, unsigned depth)
+/* What is open while a tree is removed is limited: what lies deeper is moved to its top, and is removed from there. */
+struct removal {
+	int  top;
+	bool has_moved;
+};
+
+static bool move_up(struct removal *r, int folder, const char *name)
+{
+	char moved[ID_UUID_SIZE];
+
+	id_uuid(moved);
+	r->has_moved = true;
+	return renameat(folder, name, r->top, moved) == 0;
+}
+
+static bool remove_below(struct removal *r, int folder, unsigned depth)
 {
 	DIR           *entries = fdopendir(folder);
 	struct dirent *entry;
-	bool           is_ok = entries && depth <= TREE_DEPTH_MAX;
+	bool           is_ok = entries != NULL;
 
 	while (is_ok && (entry = readdir(entries))) {
 		int inner;
@@ -96,8 +112,12 @@ static bool remove_below(int folder, unsigned depth)
 			continue;
 		if (unlinkat(dirfd(entries), entry->d_name, 0) == 0 || errno == ENOENT)
 			continue;
+		if (depth == TREE_DEPTH_MAX) {
+			is_ok = move_up(r, dirfd(entries), entry->d_name);
+			continue;
+		}
 		inner = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		is_ok = inner >= 0 && remove_below(inner, depth + 1) &&
+		is_ok = inner >= 0 && remove_below(r, inner, depth + 1) &&
 		        unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR) == 0;
 	}
 	if (entries)
@@ -109,12 +129,20 @@ static bool remove_below(int folder, unsigned depth)
 
 enum rc tree_remove(const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(fd_closep) int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct removal         r = { .top = top, .has_moved = true };
+	bool                   is_ok = true;
 
-	if (fd < 0)
+	if (top < 0)
 		return errno == ENOTDIR || errno == ELOOP || errno == ENOENT ? file_remove(path, e)
 		                                                             : complain(e, "cannot open", path);
-	if (!remove_below(fd, 0) || (rmdir(path) != 0 && errno != ENOENT))
+	for (int pass = 0; is_ok && r.has_moved && pass < PASSES_MAX; pass++) {
+		int folder = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		r.has_moved = false;
+		is_ok = folder >= 0 && remove_below(&r, folder, 0);
+	}
+	if (!is_ok || (rmdir(path) != 0 && errno != ENOENT))
 		return complain(e, "cannot remove", path);
 	return RC_OK;
 }
