@@ -13,7 +13,7 @@
 /* The host of an http URL. Empty when it has a user, or anything that readers of URLs may understand differently. */
 static struct str http_host(struct str url)
 {
-	struct str rest = str_skip(url, strlen("http://"));
+	struct str rest = str_skip(url, strlen("http://")), host;
 	size_t     n = 0;
 
 	while (n < rest.n && !memchr("/?#", rest.p[n], 3))
@@ -21,7 +21,8 @@ static struct str http_host(struct str url)
 	rest.n = n;
 	if (rest.n && rest.p[0] == '[') {
 		rest = str_skip(rest, 1);
-		return memchr(rest.p, ']', rest.n) ? str_cut(&rest, ']') : STR("");
+		host = memchr(rest.p, ']', rest.n) ? str_cut(&rest, ']') : STR("");
+		return !rest.n || (rest.p[0] == ':' && str_is_of(rest, ":0-9")) ? host : STR("");
 	}
 	return str_is_of(rest, "0-9.:localhst") ? str_cut(&rest, ':') : STR("");
 }
