@@ -235,6 +235,9 @@ def test_a_new_secret_is_taken_over_on_sighup(make, tmp_path):
         ({"LEASEHOLD_WEB_APP_URL": "example.com"}, "https://"),
         ({"LEASEHOLD_USERS_FILE": "/nonexistent/users"}, "/nonexistent/users"),
         ({"LEASEHOLD_OIDC_ISSUER": "http://example.com"}, "https://"),
+        ({"LEASEHOLD_OIDC_ISSUER": "http://localhost:x@example.com"}, "https://"),
+        ({"LEASEHOLD_OIDC_ISSUER": "http://[::1]@example.com"}, "https://"),
+        ({"LEASEHOLD_OIDC_ISSUER": "http://localhost5"}, "https://"),
         ({"LEASEHOLD_OIDC_ISSUER": "https://example.com", "LEASEHOLD_OIDC_CLIENT_ID": "x"}, "LEASEHOLD_WEB_APP_URL"),
     ],
 )
@@ -600,6 +603,7 @@ def test_a_token_of_the_provider_must_be_right_in_everything(with_provider, prov
         change(aud=["leasehold", "another"], azp="leasehold"),
         change(groups="lab-admins"),
         header(kid=None),
+        change(exp=(1 << 63) - 1),
         change(email_verified=True),
     ],
 )

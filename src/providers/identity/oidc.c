@@ -56,9 +56,20 @@ struct endpoints {
 
 /* --- addresses --- */
 
+/* With a port or without, and nothing else: in "localhost:x@example.com" it is somebody's name. */
+static bool is_this_machine(struct str authority)
+{
+	static const struct str names[] = { STR_INIT("127.0.0.1"), STR_INIT("localhost"), STR_INIT("[::1]") };
+	bool                    has_port = !str_ends_with(authority, STR("]"));
+	const char             *colon = has_port ? memrchr(authority.p, ':', authority.n) : NULL;
+	struct str              host = str_of(authority.p, colon ? (size_t)(colon - authority.p) : authority.n);
+
+	return str_is_of(str_skip(authority, host.n), ":0-9") && str_is_among(host, names, ARRAY_LEN(names));
+}
+
 static bool is_url_ok(struct str url)
 {
-	struct str plain = STR("http://"), safe = STR("https://"), rest, authority, host;
+	struct str plain = STR("http://"), safe = STR("https://"), rest;
 
 	if (!str_is_of(url, "!-~"))
 		return false;
@@ -67,9 +78,7 @@ static bool is_url_ok(struct str url)
 	if (!str_starts_with(url, plain))
 		return false;
 	rest = str_skip(url, plain.n);
-	authority = str_cut(&rest, '/');
-	host = authority.n && authority.p[0] == '[' ? authority : str_cut(&authority, ':');
-	return str_eq(host, STR("127.0.0.1")) || str_eq(host, STR("localhost")) || str_starts_with(host, STR("[::1]"));
+	return is_this_machine(str_cut(&rest, '/'));
 }
 
 enum rc oidc_check(const struct oidc_options *o, struct err *e)
@@ -386,7 +395,7 @@ static enum rc check_claims(const struct oidc *p, const struct signin_trip *trip
 		return err_set(e, RC_INVALID, "the provider's token is for another client");
 	if (!json_get_text(claims, "nonce", &nonce) || !str_eq_secret(nonce, trip->nonce))
 		return err_set(e, RC_INVALID, "the provider's token is not for this sign-in (nonce)");
-	if (!json_get_number(claims, "exp", 0, &expires) || now >= expires + JWT_SKEW_SEC)
+	if (!json_get_number(claims, "exp", 0, &expires) || now - JWT_SKEW_SEC >= expires)
 		return err_set(e, RC_INVALID, "the provider's token has expired, or compare the clocks");
 	if (!json_get_number(claims, "iat", 0, &issued) || issued > now + JWT_SKEW_SEC)
 		return err_set(e, RC_INVALID, "the provider's token is from the future: compare the clocks");
