@@ -67,7 +67,7 @@ static enum rc split_host(struct str from, struct arena *a, const char **ret_hos
 
 static enum rc connect_to(MYSQL *my, const struct sql_options *o, struct arena *a, struct err *e)
 {
-	unsigned    connect_sec = CONNECT_SEC, answer_sec = ANSWER_SEC, tcp = MYSQL_PROTOCOL_TCP, port = 0;
+	unsigned    connect_sec = CONNECT_SEC, answer_sec = ANSWER_SEC, tcp = MYSQL_PROTOCOL_TCP, port = 0, never = 0;
 	my_bool     yes = 1, no = 0;
 	const char *host = NULL;
 	enum rc     rc = split_host(o->host, a, &host, &port, e);
@@ -79,7 +79,7 @@ static enum rc connect_to(MYSQL *my, const struct sql_options *o, struct arena *
 	mysql_options(my, MYSQL_OPT_WRITE_TIMEOUT, &answer_sec);
 	mysql_options(my, MYSQL_OPT_PROTOCOL, &tcp);
 	mysql_options(my, MYSQL_OPT_RECONNECT, &no);
-	mysql_options(my, MYSQL_OPT_LOCAL_INFILE, NULL);
+	mysql_options(my, MYSQL_OPT_LOCAL_INFILE, &never); /* NULL would mean yes */
 	mysql_options(my, MYSQL_OPT_SSL_ENFORCE, &yes);
 	mysql_options(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
 	if (o->ca_file)
