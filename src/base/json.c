@@ -50,6 +50,11 @@ static struct shape shape_of(struct str text)
 	return shape;
 }
 
+int json_depth(struct str text)
+{
+	return shape_of(text).deepest;
+}
+
 enum rc json_parse_limited(struct str text, size_t values_max, json_t **ret, struct err *e)
 {
 	struct shape shape = shape_of(text);

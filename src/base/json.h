@@ -16,6 +16,9 @@ MUST_CHECK enum rc json_parse(struct str text, json_t **ret, struct err *e);
 /* The same, but RC_INVALID, before any work is done, when it has more than so many brackets, commas and colons. */
 MUST_CHECK enum rc json_parse_limited(struct str text, size_t values_max, json_t **ret, struct err *e);
 
+/* How deep it is nested: 1 for an object of texts. */
+int json_depth(struct str text);
+
 /* For CLEANUP(). */
 void json_freep(json_t **value);
 

@@ -9,6 +9,7 @@
 #include "kernel/event.h"
 #include "kernel/edge/intake.h"
 #include "kernel_rig.h"
+#include "service/instance/instances.h"
 
 /* The members of a MoveAccount as CloudTrail reports it; %s is put at the end of its detail. */
 #define MOVE                                                                                                        \
@@ -215,6 +216,20 @@ TEST(there_are_limits_on_records_bytes_and_the_inboxs_name)
 	arena_fini(&a);
 }
 
+/* An event, as deep as that. */
+static struct str nested_event(struct arena *a, int depth)
+{
+	struct buf b = BUF(4096);
+
+	buf_add_text(&b, "{\"id\":\"1\",\"detail-type\":\"T\",\"detail\":{\"x\":");
+	for (int i = 2; i < depth; i++)
+		buf_add_char(&b, '[');
+	for (int i = 2; i < depth; i++)
+		buf_add_char(&b, ']');
+	buf_add_text(&b, "}}");
+	return buf_take(&b, a);
+}
+
 /* --- store --- */
 
 static enum rc note_handled(struct session *s, const struct delivery *d, void *arg, struct err *e)
@@ -233,15 +248,21 @@ struct rig {
 	int               handled;
 };
 
+/* Queue and route are there. */
+static void open_with(struct rig *r)
+{
+	r->base.options = (struct kernel_options){
+		.queues = r->queues, .queue_count = 1, .routes = r->routes, .route_count = 1
+	};
+	rig_open(&r->base);
+}
+
 static void open_rig(struct rig *r)
 {
 	*r = (struct rig){ 0 };
 	r->queues[0] = (struct queue){ .name = "moves", .handle = note_handled, .arg = &r->handled };
 	r->routes[0] = (struct route){ "cloudtrail:MoveAccount", "moves" };
-	r->base.options = (struct kernel_options){
-		.queues = r->queues, .queue_count = 1, .routes = r->routes, .route_count = 1
-	};
-	rig_open(&r->base);
+	open_with(r);
 }
 
 static enum intake_verdict take_in(struct rig *r, const char *source, const char *body)
@@ -292,6 +313,74 @@ TEST(the_same_id_from_another_inbox_is_another_event)
 	rig_turn(&r.base);
 	CHECK(r.handled == 1);
 	rig_close(&r.base);
+}
+
+static enum rc always_fail(struct session *s UNUSED, const struct delivery *d UNUSED, void *arg UNUSED, struct err *e)
+{
+	return err_set(e, RC_UNAVAILABLE, "not now");
+}
+
+/* Takes the event in, lets its delivery die and replays it. RC_INVALID: it was not taken in. */
+static enum rc take_in_and_replay(const char *body)
+{
+	struct rig          r = { 0 };
+	struct dead_list    dead = { .limit = 10 };
+	struct dead_call    call = { .actor = STR("admin") };
+	enum intake_verdict verdict;
+	enum rc             rc;
+
+	r.queues[0] = (struct queue){ .name = "moves", .handle = always_fail, .tries = 1 };
+	r.routes[0] = (struct route){ "cloudtrail:*", "moves" };
+	open_with(&r);
+	verdict = take_in(&r, "cloudtrail", body);
+	rig_turn(&r.base);
+	CHECK(store_read(r.base.store, dead_list, &dead, &r.base.arena, NULL) == RC_OK);
+	CHECK(dead.page.count == (verdict == INTAKE_ACCEPTED));
+	rc = RC_INVALID;
+	if (verdict == INTAKE_ACCEPTED) {
+		call.id = ((struct dead *)page_record(&dead.page, &dead_type, 0))->id;
+		rc = rig_try(&r.base, dead_replay, &call, NULL);
+		CHECK(rc == RC_OK);
+	}
+	rig_close(&r.base);
+	return rc;
+}
+
+/* It was taken in, and the envelope around it was too deep to be read again. */
+TEST(what_is_taken_in_can_be_replayed_however_deep_it_is)
+{
+	struct arena a = { 0 };
+
+	CHECK(take_in_and_replay(nested_event(&a, INTAKE_DEPTH_MAX).p) == RC_OK);
+	CHECK(take_in_and_replay(nested_event(&a, INTAKE_DEPTH_MAX + 1).p) == RC_INVALID);
+	CHECK(take_in_and_replay(nested_event(&a, JSON_DEPTH_MAX).p) == RC_INVALID);
+	arena_fini(&a);
+}
+
+/* It was taken in, and the detail around it was too deep for its handler. */
+TEST(a_command_that_is_taken_in_can_be_read_however_deep_it_is)
+{
+	struct arena          a = { 0 };
+	struct intake_record *record;
+	json_t               *detail = NULL;
+	size_t                count;
+	int                   accepted = 0;
+
+	for (int depth = 4; depth <= JSON_DEPTH_MAX; depth++) {
+		struct str command = str_format(&a,
+		                                "{\"eventType\":\"START_CLUSTER_CREATION\",\"tenantId\":\"acme\","
+		                                "\"correlationId\":\"c\",\"x\":%s}",
+		                                nested_event(&a, depth - 1).p);
+
+		CHECK(instance_intake(command, &a, &record, &count, NULL) == RC_OK && count == 1);
+		if (record->verdict == INTAKE_REJECTED)
+			continue;
+		accepted++;
+		CHECK(json_parse(record->event.detail, &detail, NULL) == RC_OK);
+		json_decref(detail);
+	}
+	CHECK(accepted == INTAKE_DEPTH_MAX - 4);
+	arena_fini(&a);
 }
 
 TEST(a_rejected_record_leaves_nothing_in_the_store)

@@ -69,6 +69,18 @@ static enum rc read_text(const json_t *object, const char *name, size_t max, str
 	return RC_OK;
 }
 
+enum rc intake_check_detail(struct str detail, const char *what, struct err *e)
+{
+	int depth = json_depth(detail);
+
+	if (detail.n > DETAIL_MAX)
+		return err_set(e, RC_INVALID, "%s has %zu bytes; at most %d are accepted", what, detail.n, DETAIL_MAX);
+	if (depth > INTAKE_DEPTH_MAX)
+		return err_set(e, RC_INVALID, "%s is nested %d levels deep; at most %d are accepted", what, depth,
+		               INTAKE_DEPTH_MAX);
+	return RC_OK;
+}
+
 /* --- one event --- */
 
 /* MoveAccount for a call that CloudTrail reports, the detail-type for all else. */
@@ -185,10 +197,7 @@ static enum rc read_event(const struct reader *r, const json_t *event, struct in
 		return err_set(e, RC_INVALID, "detail: must be an object");
 	ret->event.actor = str_format(r->arena, "inbox/%.*s", STR_ARG(r->source));
 	ret->event.detail = json_dump(r->arena, event);
-	if (ret->event.detail.n > DETAIL_MAX)
-		return err_set(e, RC_INVALID, "the event has %zu bytes; at most %d are accepted", ret->event.detail.n,
-		               DETAIL_MAX);
-	return RC_OK;
+	return intake_check_detail(ret->event.detail, "the event", e);
 }
 
 /* --- a body --- */

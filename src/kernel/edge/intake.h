@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/json.h"
 #include "kernel/records.h"
 #include "store/session.h"
 #include "store/store.h"
@@ -9,8 +10,12 @@
 enum {
 	INTAKE_RECORDS_MAX = 100,
 	INTAKE_WRAPPED_MAX = 10 /* as many as a queue hands out */,
-	INTAKE_BODY_MAX = 1048576
+	INTAKE_BODY_MAX = 1048576,
+	INTAKE_DEPTH_MAX = JSON_DEPTH_MAX - 8 /* of a detail: envelopes and replies around it are read again */
 };
+
+/* Is it neither too long nor too deep for an event's detail? RC_INVALID; `what` is it. */
+MUST_CHECK enum rc intake_check_detail(struct str detail, const char *what, struct err *e);
 
 /* One record of a body, and what became of it. */
 enum intake_verdict { INTAKE_ACCEPTED, INTAKE_DUPLICATE, INTAKE_REJECTED };

@@ -36,9 +36,7 @@ static enum rc read_command(const json_t *command, struct arena *a, struct intak
 		                     .actor = STR("inbox/" INSTANCE_COMMANDS),
 		                     .detail = JSON_OF(a, member_str("id", ret->id), member_str("detail-type", type),
 		                                       member_raw("detail", json_dump(a, command))) };
-	return ret->event.detail.n > DETAIL_MAX
-	               ? err_set(e, RC_INVALID, "the command has more than %d bytes", DETAIL_MAX)
-	               : RC_OK;
+	return intake_check_detail(ret->event.detail, "the command", e);
 }
 
 /* A message of a queue has the command as text. */
