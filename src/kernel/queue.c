@@ -527,7 +527,9 @@ static enum rc handle(struct session *s, struct work *w, struct err *e)
 {
 	enum rc rc = w->queue->handle(s, &w->delivery, w->queue->arg, e);
 
-	return rc ? refuse(w, rc, e) : RC_OK;
+	if (!rc || session_has_store_failed(s, rc))
+		return rc;
+	return refuse(w, rc, e);
 }
 
 /* Of a queue without calls: everything in one transaction. */

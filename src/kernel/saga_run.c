@@ -255,8 +255,9 @@ static enum rc finish(struct session *s, struct work *w, const struct saga_rule 
 		return rc;
 	if (!asks_on_end || !r->kind || !r->kind->on_end)
 		return RC_OK;
-	if (!(rc = r->kind->on_end(s, r->saga, &refusal)))
-		return RC_OK;
+	rc = r->kind->on_end(s, r->saga, &refusal);
+	if (!rc || session_has_store_failed(s, rc))
+		return err_pass(e, rc, &refusal);
 	w->is_refused = true;
 	w->failure = complete(&refusal, rc);
 	return err_set(e, rc, "saga %.*s: its end was refused: %s", STR_ARG(r->saga->id), w->failure.msg);

@@ -78,7 +78,8 @@ void work_perform(struct work *w);
 txn_fn work_settle;
 
 /* Has settling failed because a handler refused, or because what it wrote breaks a limit? Sets is_refused and failure
- * in the second case too: it would fail for ever, and must count as a try like any other. */
+ * in the second case too: it would fail for ever, and must count as a try like any other. Not when the store could not
+ * read for the handler. */
 bool work_is_to_blame(struct work *w, enum rc rc, const struct err *e);
 
 /* A handler has refused: note the failed try. arg is the work. */

@@ -77,6 +77,19 @@ void session_reset(struct session *s)
 	s->first = s->last = NULL;
 	s->follows = s->last_follow = NULL;
 	s->writes = s->news = s->follow_count = 0;
+	s->has_failed = false;
+}
+
+bool session_has_store_failed(const struct session *s, enum rc rc)
+{
+	return s->has_failed && rc == RC_UNAVAILABLE;
+}
+
+/* The back end's answer to a read. */
+static enum rc note_read(struct session *s, enum rc rc)
+{
+	s->has_failed |= rc == RC_UNAVAILABLE;
+	return rc;
 }
 
 /* Longer than any stored one: whoever asks for it, with a text from outside, finds nothing without the back end. */
@@ -103,7 +116,8 @@ static enum rc load_entry(struct session *s, const struct record_type *type, str
 		*ret = entry;
 		return RC_OK;
 	}
-	rc = is_too_long(type, type->key, key) ? RC_NOT_FOUND : s->store->ops->get(s, type, key, &stored, e);
+	rc = is_too_long(type, type->key, key) ? RC_NOT_FOUND
+	                                       : note_read(s, s->store->ops->get(s, type, key, &stored, e));
 	if (rc && rc != RC_NOT_FOUND)
 		return rc;
 	if (!entry)
@@ -273,13 +287,14 @@ enum rc session_query(struct session *s, const struct query *q, struct page *ret
 {
 	struct stored_page stored = { 0 };
 	size_t             own = changed_count(s, q->type);
-	enum rc            rc;
+	enum rc            rc = RC_OK;
 
 	assert(q->limit >= 1 && q->limit <= QUERY_LIMIT_MAX);
 	assert(!q->filter || q->filter->looks >= 1);
 	assert(q->index < 0 || !q->type->indexes[q->index].is_unique);
 	assert(q->index >= 0 || !q->type->key_prefix || (q->index == QUERY_ALL && !q->is_descending));
-	rc = is_index_value_too_long(q->type, q->index, q->hash) ? RC_OK : s->store->ops->query(s, q, &stored, e);
+	if (!is_index_value_too_long(q->type, q->index, q->hash))
+		rc = note_read(s, s->store->ops->query(s, q, &stored, e));
 	if (rc)
 		return rc;
 	*ret = (struct page){ .next = stored.next };
@@ -294,7 +309,9 @@ enum rc session_count(struct session *s, const struct record_type *type, int ind
                       struct err *e)
 {
 	*ret = 0;
-	return is_index_value_too_long(type, index, hash) ? RC_OK : s->store->ops->count(s, type, index, hash, ret, e);
+	if (is_index_value_too_long(type, index, hash))
+		return RC_OK;
+	return note_read(s, s->store->ops->count(s, type, index, hash, ret, e));
 }
 
 enum rc session_count_each(struct session *s, const struct record_type *type, int index, int n, int64_t *ret,
@@ -356,7 +373,7 @@ enum rc session_claim(struct session *s, const struct query *q, void *ret, struc
 			memcpy(ret, first, q->type->size);
 		return first || rc ? rc : err_set(e, RC_EXHAUSTED, "no %s is free", q->type->name);
 	}
-	rc = s->store->ops->claim(s, q, &stored, e);
+	rc = note_read(s, s->store->ops->claim(s, q, &stored, e));
 	if (rc)
 		return rc == RC_EXHAUSTED ? err_set(e, rc, "no %s is free", q->type->name) : rc;
 	if (!find_entry(s, q->type, record_key(q->type, stored.record)))
@@ -459,8 +476,9 @@ static enum rc find_holder(struct session *s, const struct record_type *type, in
 	for (*ret = s->first; *ret; *ret = (*ret)->next)
 		if (*ret != except && (*ret)->type == type && has_unique(type, index, v, (*ret)->after))
 			return RC_OK;
-	rc = is_index_value_too_long(type, index, v) ? RC_NOT_FOUND
-	                                             : s->store->ops->find_unique(s, type, index, v, &stored, e);
+	rc = is_index_value_too_long(type, index, v)
+	             ? RC_NOT_FOUND
+	             : note_read(s, s->store->ops->find_unique(s, type, index, v, &stored, e));
 	if (rc)
 		return rc == RC_NOT_FOUND ? RC_OK : rc;
 	entry = find_entry(s, type, record_key(type, stored.record));

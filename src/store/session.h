@@ -135,6 +135,10 @@ MUST_CHECK enum rc session_drop(struct session *s, const struct record_type *typ
  * commit when it is not new after all. */
 void session_add(struct session *s, const struct record_type *type, void *record);
 
+/* A function that was called in this session ends with rc: because the store could not read for it, and so by no fault
+ * of its own? */
+bool session_has_store_failed(const struct session *s, enum rc rc);
+
 /* What store_set_context() was given. */
 void *session_context(const struct session *s);
 

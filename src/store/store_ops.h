@@ -34,6 +34,7 @@ struct session {
 	unsigned              news;
 	struct follow        *follows, *last_follow;
 	unsigned              follow_count;
+	bool                  has_failed; /* a read of it */
 };
 
 /* One record as a back end hands it out. */

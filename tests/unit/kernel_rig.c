@@ -81,7 +81,7 @@ static void do_work(struct kernel_rig *r, struct work *w)
 		if (work_is_to_blame(w, rc, &e))
 			rig_run(r, work_refuse, w);
 		else
-			CHECK(rc == RC_OK);
+			CHECK(rc == RC_OK || r->faults); /* the store failed: it stays due */
 	} while (!rc && w->has_more && w->kind != WORK_LANE);
 	work_over(w);
 }

@@ -264,6 +264,35 @@ static struct dead bury_one(struct rig *r)
 	return dead;
 }
 
+static enum rc read_a_fact(struct session *s, const struct delivery *d UNUSED, void *arg, struct err *e)
+{
+	struct fact fact;
+	bool        is_there;
+	enum rc     rc = session_find(s, &fact_type, STR("a fact"), &fact, &is_there, e);
+
+	*(int *)arg += rc == RC_OK;
+	return rc;
+}
+
+/* Each failed read was a try, and a store out of reach for some seconds made dead letters. */
+TEST(what_the_store_cannot_read_for_a_handler_is_no_try)
+{
+	struct rig        r;
+	struct fault_plan faults = { .next = FAULT_READ, .read = 3 }; /* behind the lane and the event */
+	int               done = 0;
+
+	prepare_rig(&r);
+	r.queues[0] = (struct queue){ .name = "inside", .handle = read_a_fact, .arg = &done };
+	r.base.faults = &faults;
+	rig_open(&r.base);
+	emit_one(&r, "ThingMade", "thing/1", 1);
+	faults.count = 20;
+	rig_pass(&r.base, 600000);
+	CHECK(faults.injected > 3 && faults.count == 0 && done == 1);
+	CHECK(count_records(&r, &dead_type) == 0 && count_records(&r, &lane_type) == 0);
+	rig_close(&r.base);
+}
+
 TEST(what_the_store_does_not_take_from_a_handler_is_given_up_too)
 {
 	struct rig  r;
