@@ -242,6 +242,22 @@ def test_what_the_documents_allocate_of_ours_is_adopted_at_the_next_start(make, 
     assert store.holders() == {"their-track": [theirs]}
 
 
+def test_what_the_documents_allocate_to_a_track_that_had_one_of_ours_is_adopted(make, store, documents, nodes):
+    """Its marker named the old sandbox, and the track got a second one."""
+    (node,) = nodes(1, make.csp(4))
+    node.settle()
+    ours = node.track("a-track").claim()["sandbox_id"]
+    assert node.stop() == 0
+    documents.mark(ours, "a-track")
+    theirs = documents.allocate("a-track")
+    assert theirs != ours
+    node.start()
+    track = node.track("a-track")
+    repeat = until(lambda: (lambda r: r.status != 503 and r)(track.allocate()), "the node is open", 20, 0.1)
+    assert (repeat.status, repeat.json["sandbox_id"]) == (200, theirs)
+    assert store.holders() == {"a-track": [theirs]}
+
+
 def test_an_id_longer_than_any_is_not_found(make, nodes, owner):
     (node,) = nodes(1, make.csp(1))
     track, long_id = node.track(owner), "x" * 600

@@ -318,7 +318,9 @@ struct adoption {
 	int                       index; /* the unique one */
 };
 
-static enum rc put_missing_marker(const struct adoption *a, const void *record, struct arena *arena, struct err *e)
+/* RC_CONFLICT: another record is named there than `instead_of` (empty: than none); *ret is it. */
+static enum rc put_marker(const struct adoption *a, const void *record, struct str instead_of, struct arena *arena,
+                          struct str *ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t  *reply = NULL;
 	CLEANUP(buf_fini) struct buf body;
@@ -329,12 +331,57 @@ static enum rc put_missing_marker(const struct adoption *a, const void *record, 
 	json_put_object(&o, "Item");
 	ddb_put_marker_key(&o, a->type, a->index, record_value(a->type, a->type->indexes[a->index].hash, record));
 	ddb_put_text(&o, "record_key", record_key(a->type, record));
-	JSON_PUT(&o, member_end(), member_word("ConditionExpression", "attribute_not_exists(PK)"), member_end());
+	JSON_PUT(&o, member_end(), member_word("ReturnValuesOnConditionCheckFailure", "ALL_OLD"),
+	         member_word("ConditionExpression", instead_of.n ? "record_key = :old" : "attribute_not_exists(PK)"));
+	if (instead_of.n) {
+		json_put_object(&o, "ExpressionAttributeValues");
+		ddb_put_text(&o, ":old", instead_of);
+		json_close_object(&o);
+	}
+	json_close_object(&o);
 	rc = ddb_call(&(struct ddb_session){ .store = a->store }, "PutItem", &body, arena, &reply, e);
-	if (rc != RC_CONFLICT)
-		return rc;
-	err_clear(e); /* it is there */
-	return RC_OK;
+	if (rc == RC_CONFLICT)
+		(void)json_take_text(json_object_get(json_object_get(reply, "Item"), "record_key"), "S", arena,
+		                     ret); /* else it stays empty */
+	return rc;
+}
+
+/* Does the record with this key have the value? */
+struct holding {
+	const struct adoption *adoption;
+	struct str             key;
+	struct value           value;
+	bool                   is_so;
+};
+
+static enum rc look_at_holder(struct session *s, void *arg, struct err *e)
+{
+	struct holding            *h = arg;
+	const struct record_type  *type = h->adoption->type;
+	const struct record_index *index = &type->indexes[h->adoption->index];
+	void                      *record = arena_alloc(session_arena(s), type->size);
+	enum rc                    rc = session_find(s, type, h->key, record, &h->is_so, e);
+
+	h->is_so = h->is_so && record_is_in_index(type, index, record) &&
+	           value_cmp(type->fields[index->hash].kind, record_value(type, index->hash, record), h->value) == 0;
+	return rc;
+}
+
+/* A marker that names another record was left when another program took the value from it. */
+static enum rc adopt_record(const struct adoption *a, const void *record, struct arena *arena, struct err *e)
+{
+	struct holding h = { .adoption = a };
+	struct str     ignored = STR("");
+	enum rc        rc = put_marker(a, record, STR(""), arena, &h.key, e);
+
+	h.value = record_value(a->type, a->type->indexes[a->index].hash, record);
+	if (rc == RC_CONFLICT && h.key.n && !str_eq(h.key, record_key(a->type, record))) {
+		err_clear(e);
+		if ((rc = store_read(&a->store->base, look_at_holder, &h, arena, e)) || h.is_so)
+			return rc;
+		rc = put_marker(a, record, h.key, arena, &ignored, e);
+	}
+	return err_forgive(e, rc, RC_CONFLICT); /* it is there */
 }
 
 static enum rc adopt_page(const struct page *page, struct arena *arena, void *arg, struct err *e)
@@ -346,7 +393,7 @@ static enum rc adopt_page(const struct page *page, struct arena *arena, void *ar
 		const void *record = page_record(page, a->type, i);
 
 		if (record_is_in_index(a->type, &a->type->indexes[a->index], record))
-			rc = put_missing_marker(a, record, arena, e);
+			rc = adopt_record(a, record, arena, e);
 	}
 	return rc;
 }
