@@ -448,6 +448,28 @@ TEST(who_is_removed_is_forgotten_on_every_node_until_the_next_sign_in)
 	rig_close(&r);
 }
 
+TEST(a_sign_in_by_a_clock_that_was_ahead_hides_no_later_removal_from_other_nodes)
+{
+	static const struct caller dan = { .email = STR_INIT("dan@example.com"), .roles = ROLE_USER };
+	struct kernel_rig          r = { .seed = 1 };
+	struct people             *here, *there;
+	struct person_removal      removal = { .email = STR("cyd@example.com"), .actor = { STR("admin"), STR("") } };
+
+	rig_open(&r);
+	here = removal.people = people_new(r.store, &nobody);
+	there = people_new(r.store, &nobody);
+	CHECK(people_sign_in(here, &cyd, true, NULL) == RC_OK);
+	r.clock.test_ms += 86400000;
+	CHECK(people_sign_in(here, &dan, true, NULL) == RC_OK && people_load(there, NULL) == RC_OK);
+	CHECK(knows(there, "cyd@example.com") && knows(there, "dan@example.com"));
+	r.clock.test_ms -= 86400000 - 1000; /* it is set right */
+	rig_run(&r, person_remove, &removal);
+	CHECK(people_load(there, NULL) == RC_OK && !knows(there, "cyd@example.com"));
+	people_free(here);
+	people_free(there);
+	rig_close(&r);
+}
+
 static struct service_account_call new_call(const char *name)
 {
 	return (struct service_account_call){ .name = str_from(name), .scopes = SERVICE_READ, .actor = STR("admin") };

@@ -262,11 +262,23 @@ static enum rc note_page(const struct page *page, struct arena *a UNUSED, void *
 	return RC_OK;
 }
 
+static enum rc read_now(struct session *s, void *arg, struct err *e UNUSED)
+{
+	*(int64_t *)arg = session_now(s).ms;
+	return RC_OK;
+}
+
 enum rc people_load(struct people *p, struct err *e)
 {
 	static const char *const sources[] = { VOUCHED, IN_FILE };
-	struct catch_up          c = { .people = p, .from_ms = p->loaded_ms - OVERLAP_MS, .latest_ms = p->loaded_ms };
+	struct catch_up          c = { .people = p, .latest_ms = p->loaded_ms };
+	int64_t                  now_ms;
+	enum rc                  read = store_read(p->store, read_now, &now_ms, NULL, e);
 
+	if (read)
+		return read;
+	/* A change may have been made by a clock that was ahead: those of now are not before it. */
+	c.from_ms = (p->loaded_ms < now_ms ? p->loaded_ms : now_ms) - OVERLAP_MS;
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
 		struct query q = query_of(&person_type, BY_CHANGE, value_text(str_from(sources[i])), PAGE);
 		struct err   cause = { 0 };
