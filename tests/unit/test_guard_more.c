@@ -361,6 +361,22 @@ TEST(x12_an_older_event_after_a_newer_one_changes_nothing)
 	guard_rig_close(&r);
 }
 
+TEST(x12_a_move_told_by_a_clock_that_was_ahead_makes_no_later_one_old)
+{
+	struct guard_rig r = { 0 };
+	int64_t          ahead_ms;
+
+	guard_rig_open(&r);
+	ahead_ms = r.rig.clock.test_ms + 24 * HOUR_MS;
+	CHECK(send_body(&r, event_text(&r, "e-ahead", r.accounts[0], SIM_OU_AVAILABLE, SIM_OU_ACTIVE, ahead_ms, "")) ==
+	      1);
+	pass(&r, MINUTE_MS);
+	isb_ends_cleanup(&r, r.accounts[0]);
+	pass(&r, MINUTE_MS);
+	CHECK(open_holds(&r, r.accounts[0]).count == 1 && is_with(&r, r.accounts[0], SIM_OU_QUARANTINE, "Quarantine"));
+	guard_rig_close(&r);
+}
+
 TEST(x12_a_cleanup_whose_event_comes_after_that_of_the_lease_is_not_held)
 {
 	struct guard_rig r = { 0 };

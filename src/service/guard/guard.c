@@ -38,7 +38,7 @@
 #include "service/hold/holds.h"
 
 /* About an hour of tries for an event: an outage of the organisation loses none. */
-enum { TRIES = 30, DEFER_MS = 600000, WHO_MAX = 254 };
+enum { TRIES = 30, DEFER_MS = 600000, WHO_MAX = 254, AHEAD_MS = 3600000 };
 
 struct guard *guard_new(const struct guard_options *o)
 {
@@ -223,7 +223,9 @@ static enum rc see_own(struct decision *d, struct err *e)
 	d->facts = d->sight->facts;
 	d->facts.has_open_hold = d->open.count > 0;
 	d->facts.is_repeat = str_eq(d->mark.event_id, event->id);
-	d->facts.is_old = event->time_ms && event->time_ms < d->mark.event_ms;
+	/* One from the future was told by a clock that was ahead: nothing is old because of it. */
+	d->facts.is_old = event->time_ms && event->time_ms < d->mark.event_ms &&
+	                  d->mark.event_ms <= session_now(d->s).ms + AHEAD_MS;
 	if (d->sight->is_untagged) /* whoever took it away: the next one is another */
 		d->mark.untag = STR("");
 	if (d->mark.untag.n)
@@ -238,7 +240,7 @@ static void note_event(struct decision *d)
 	if (d->outcome == GUARD_FAILED_CALL || d->outcome == GUARD_REPEAT || d->outcome == GUARD_OLD)
 		return;
 	d->mark.event_id = event->id;
-	if (event->time_ms > d->mark.event_ms)
+	if (event->time_ms > d->mark.event_ms || d->mark.event_ms > session_now(d->s).ms + AHEAD_MS)
 		d->mark.event_ms = event->time_ms;
 	d->mark.outcome = str_from(guard_outcome_actions[d->outcome]);
 	d->mark.at_ms = session_now(d->s).ms;
