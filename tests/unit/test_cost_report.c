@@ -417,6 +417,23 @@ TEST(the_window_has_eight_hours_on_both_sides_and_whole_days)
 	}
 }
 
+/* As they were stored when a lease could end before it began. */
+TEST(a_window_of_less_than_no_days_costs_nothing)
+{
+	struct prices           p = { .base = { &prices_ops } };
+	struct statement_asking how = { .costs = &p.base };
+	struct arena            a = { 0 };
+	struct statement        st = { .uuid = STR(UUID),
+		                       .account_id = STR("111122223331"),
+		                       .from_ms = at("2026-10-08T00:00:00Z"),
+		                       .to_ms = at("2026-10-06T00:00:00Z") };
+	int64_t                *days;
+
+	CHECK(statement_ask(&st, &how, &a, &days, NULL) == RC_OK);
+	CHECK(st.total == 0 && p.calls == 0 && str_eq(st.rows, STR("[]")) && str_eq(st.days, STR("[]")));
+	arena_fini(&a);
+}
+
 /* Forty hours between two leases keep their windows apart; 39 do not always. */
 TEST(forty_hours_keep_windows_apart)
 {

@@ -165,7 +165,7 @@ enum rc statement_ask(struct statement *st, const struct statement_asking *how, 
                       int64_t **ret_day_costs, struct err *e)
 {
 	struct figures *f = arena_alloc(a, sizeof(*f));
-	size_t          days = (size_t)((st->to_ms - st->from_ms) / DAY_MS);
+	size_t          days = st->to_ms > st->from_ms ? (size_t)((st->to_ms - st->from_ms) / DAY_MS) : 0;
 	enum rc         rc;
 
 	f->days = arena_alloc(a, days * sizeof(f->days[0]));
