@@ -23,6 +23,7 @@
 #define DIRTY  "111111111111" /* two resources, which go */
 #define EMPTY  "222222222222"
 #define STUCK  "333333333333" /* never ends */
+#define SILENT "444444444444" /* never ends, and has closed its output */
 #define FORBID "999999999999"
 #define SECRET "secret-of-the-role"
 
@@ -39,6 +40,7 @@ static const char script[] = "#!/bin/sh\n"
                              "/bin/grep -q '\"" EMPTY
                              "\": {' \"$2\" && { echo 'Scan complete: 1 total, 0 nukeable, 1 filtered.'; exit 0; }\n"
                              "/bin/grep -q '\"" STUCK "\": {' \"$2\" && { exec /bin/sleep 600; }\n"
+                             "/bin/grep -q '\"" SILENT "\": {' \"$2\" && { exec /bin/sleep 600 >&- 2>&-; }\n"
                              "echo 'Scan complete: 2 total, 2 nukeable, 0 filtered.'\n"
                              "[ $what = dry ] && exit 0\n"
                              "echo 'us-east-1 - SQSQueue - a - removed'\n"
@@ -297,17 +299,21 @@ TEST(a_run_whose_process_was_killed_has_failed_and_is_not_begun_again)
 
 TEST(a_run_is_killed_when_its_time_is_over)
 {
-	struct fixture   f;
-	struct cloud_run run;
-	struct str       id;
+	static const char *const accounts[] = { STUCK, SILENT };
+	struct fixture           f;
+	struct cloud_run         run;
+	struct str               id;
 
 	set_up(&f);
 	nuke_close(f.nuke);
 	CHECK(open_nuke(&f, 300) == RC_OK);
-	CHECK(start(&f, STUCK, "k", &id) == RC_OK);
-	run = wait_end(&f, id);
-	CHECK(run.state == CLOUD_FAILED && strstr(run.text.p, "aws-nuke was ended after"));
-	CHECK(run.report->exit_code == 128 + SIGKILL);
+	for (size_t i = 0; i < ARRAY_LEN(accounts); i++) {
+		CASE(accounts[i]);
+		CHECK(start(&f, accounts[i], accounts[i], &id) == RC_OK);
+		run = wait_end(&f, id);
+		CHECK(run.state == CLOUD_FAILED && strstr(run.text.p, "aws-nuke was ended after"));
+		CHECK(run.report->exit_code == 128 + SIGKILL);
+	}
 	tear_down(&f);
 }
 

@@ -33,7 +33,7 @@
 #include "providers/nuke/folder.h"
 #include "providers/nuke/output.h"
 
-enum { KINDS_MAX = 131072, ASK_MS = 20000, CHUNK = 16384, WHY_MAX = 2048 };
+enum { KINDS_MAX = 131072, ASK_MS = 20000, LOOK_MS = 5, CHUNK = 16384, WHY_MAX = 2048 };
 enum { EXIT_NOT_STARTED = 127, SIGNAL_BASE = 128 };
 
 /* What comes is handed on piece by piece. To its end; false when the time was over first, or no more is wanted. */
@@ -56,6 +56,19 @@ static bool read_output(int from, int64_t end_ms, bool (*take)(struct str bytes,
 		if (got > 0 && !take(str_of(bytes, (size_t)got), arg))
 			return false;
 	}
+}
+
+/* Whoever has closed the output may go on. */
+static bool ends_in_time(pid_t pid, int64_t end_ms)
+{
+	siginfo_t about = { 0 };
+
+	while (waitid(P_PID, (id_t)pid, &about, WEXITED | WNOHANG | WNOWAIT) == 0 && !about.si_pid) {
+		if (mono_now().ms >= end_ms)
+			return false;
+		poll(NULL, 0, LOOK_MS);
+	}
+	return true;
 }
 
 /* Its exit code, or SIGNAL_BASE and more. */
@@ -120,6 +133,7 @@ static bool keep_text(struct str bytes, void *arg)
 enum rc nuke_program_kinds(const char *program, struct arena *a, struct str *ret, struct err *e)
 {
 	CLEANUP(buf_fini) struct buf text = BUF(KINDS_MAX);
+	int64_t                      end_ms = mono_now().ms + ASK_MS;
 	bool                         is_whole;
 	int                          ends[2];
 	pid_t                        pid;
@@ -129,7 +143,7 @@ enum rc nuke_program_kinds(const char *program, struct arena *a, struct str *ret
 		return err_set(e, RC_UNAVAILABLE, "no pipe for %s: %s", program, strerror(errno));
 	rc = spawn(program, ends[1], &pid, e);
 	close(ends[1]);
-	is_whole = !rc && read_output(ends[0], mono_now().ms + ASK_MS, keep_text, &text);
+	is_whole = !rc && read_output(ends[0], end_ms, keep_text, &text) && ends_in_time(pid, end_ms);
 	close(ends[0]);
 	if (rc)
 		return rc;
@@ -215,7 +229,8 @@ static enum rc run_program(struct run *r, char *const args[], struct nuke_output
 		return err_set(e, RC_UNAVAILABLE, "no process for aws-nuke: %s", strerror(errno));
 	}
 	setpgid(pid, pid); /* whoever of the two is first */
-	is_over = read_output(ends[0], r->end.ms, take_output, &(struct listening){ r, o });
+	is_over = read_output(ends[0], r->end.ms, take_output, &(struct listening){ r, o }) &&
+	          ends_in_time(pid, r->end.ms);
 	if (!is_over)
 		kill(-pid, SIGKILL);
 	close(ends[0]);
