@@ -78,8 +78,9 @@ void *arena_alloc(struct arena *a, size_t size)
 	if (padded < size)
 		padded = size; /* overflow: let mem_alloc refuse it */
 	if (!a->blocks || (size_t)(a->end - a->next) < padded) {
-		size_t              room = padded > BLOCK_SIZE ? padded : BLOCK_SIZE;
-		struct arena_block *block = mem_resize(NULL, sizeof(*block) + room); /* zeroed piece by piece, below */
+		size_t              room = padded > BLOCK_SIZE ? padded : BLOCK_SIZE, whole;
+		bool                is_too_large = __builtin_add_overflow(sizeof(struct arena_block), room, &whole);
+		struct arena_block *block = mem_resize(NULL, is_too_large ? SIZE_MAX : whole); /* zeroed below */
 
 		block->size = room;
 		use_block(a, block);

@@ -364,7 +364,7 @@ TEST(a_command_that_is_taken_in_can_be_read_however_deep_it_is)
 	struct intake_record *record;
 	json_t               *detail = NULL;
 	size_t                count;
-	int                   accepted = 0;
+	int                   taken = 0;
 
 	for (int depth = 4; depth <= JSON_DEPTH_MAX; depth++) {
 		struct str command = str_format(&a,
@@ -375,11 +375,11 @@ TEST(a_command_that_is_taken_in_can_be_read_however_deep_it_is)
 		CHECK(instance_intake(command, &a, &record, &count, NULL) == RC_OK && count == 1);
 		if (record->verdict == INTAKE_REJECTED)
 			continue;
-		accepted++;
+		taken++;
 		CHECK(json_parse(record->event.detail, &detail, NULL) == RC_OK);
 		json_decref(detail);
 	}
-	CHECK(accepted == INTAKE_DEPTH_MAX - 4);
+	CHECK(taken == INTAKE_DEPTH_MAX - 4);
 	arena_fini(&a);
 }
 
