@@ -258,6 +258,30 @@ def test_what_the_documents_allocate_to_a_track_that_had_one_of_ours_is_adopted(
     assert store.holders() == {"a-track": [theirs]}
 
 
+def test_one_that_the_documents_allocated_ends_also_when_the_track_has_another_of_ours(make, store, documents, nodes):
+    """The marker names ours; ending theirs met that as a conflict, each time it was tried."""
+    (node,) = nodes(1, make.csp(4))
+    node.settle()
+    theirs = documents.allocate("a-track")  # not known to be the track's before the next start
+    track = node.track("a-track")
+    ours = track.claim()["sandbox_id"]
+    assert theirs != ours
+    assert track.mark(theirs).status == 200
+    assert store.sandbox(theirs)["status"] == "pending_deletion"
+    assert track.claim()["sandbox_id"] == ours
+    assert track.mark(ours).status == 200
+
+
+def test_one_that_the_documents_allocated_is_replaced_before_it_is_adopted(make, store, documents, nodes):
+    (node,) = nodes(1, make.csp(4))
+    node.settle()
+    theirs = documents.allocate("a-track")
+    reply = node.admin().on(theirs, "replace", body={"reason": "broken"})
+    assert reply.status in (200, 201), reply.text
+    assert store.sandbox(theirs)["status"] == "stale"
+    assert len(store.holders()["a-track"]) == 1
+
+
 def test_an_id_longer_than_any_is_not_found(make, nodes, owner):
     (node,) = nodes(1, make.csp(1))
     track, long_id = node.track(owner), "x" * 600

@@ -152,5 +152,7 @@ session_apply_fn       ddb_apply;
 /* Somebody else was faster: what was read ahead a while ago may be gone too. */
 void ddb_doubt_candidates(struct ddb_store *d);
 
-/* Remember and find what is known of a marker. */
+/* Read a marker and remember it; find what is known of one. */
+MUST_CHECK enum rc ddb_read_marker(struct session *s, const struct record_type *type, int index, struct value v,
+                                   struct ddb_marker **ret, struct err *e);
 struct ddb_marker *ddb_known_marker(struct session *s, const struct record_type *type, int index, struct value v);

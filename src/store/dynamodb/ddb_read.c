@@ -84,8 +84,8 @@ struct ddb_marker *ddb_known_marker(struct session *s, const struct record_type 
 	return m;
 }
 
-static enum rc read_marker(struct session *s, const struct record_type *type, int index, struct value v,
-                           struct ddb_marker **ret, struct err *e)
+enum rc ddb_read_marker(struct session *s, const struct record_type *type, int index, struct value v,
+                        struct ddb_marker **ret, struct err *e)
 {
 	CLEANUP(json_freep) json_t *item = NULL;
 	struct ddb_marker          *m;
@@ -114,7 +114,7 @@ enum rc ddb_find_unique(struct session *s, const struct record_type *type, int i
 		ddb_session(s)->has_assumed = true;
 		return RC_NOT_FOUND;
 	}
-	if (!m && (rc = read_marker(s, type, index, v, &m, e)))
+	if (!m && (rc = ddb_read_marker(s, type, index, v, &m, e)))
 		return rc;
 	if (!m->key.n)
 		return RC_NOT_FOUND;

@@ -244,6 +244,21 @@ static void note_handovers(struct writer *w, const struct session_entry *entry)
 	}
 }
 
+/* Who gives a value up is mostly named by its marker, so that is assumed at first. When another program has allocated,
+ * there may be none, or one that names another record. */
+static enum rc read_markers(struct writer *w, struct err *e)
+{
+	enum rc rc = RC_OK;
+
+	for (struct handover *h = w->handovers; !rc && h < w->handovers + w->handover_count; h++) {
+		struct ddb_marker *known = ddb_known_marker(w->s, h->type, h->index, h->value);
+
+		if (!known && h->from.n && !str_eq(h->from, h->to))
+			rc = ddb_read_marker(w->s, h->type, h->index, h->value, &known, e);
+	}
+	return rc;
+}
+
 static void put_expected_holder(struct writer *w, const char *condition, struct str key)
 {
 	JSON_PUT(&w->o, member_word("ConditionExpression", condition), member_object("ExpressionAttributeValues"));
@@ -254,10 +269,12 @@ static void put_expected_holder(struct writer *w, const char *condition, struct 
 static void write_handover(struct writer *w, const struct handover *h)
 {
 	const struct ddb_marker *known = ddb_known_marker(w->s, h->type, h->index, h->value);
-	struct str               expected = h->from.n ? h->from : known ? known->key : STR("");
+	struct str               expected = known ? known->key : h->from;
 
 	if (str_eq(h->from, h->to))
 		return; /* it keeps the value */
+	if (!h->to.n && expected.n && !str_eq(expected, h->from))
+		return; /* the marker is another's */
 	open_action(w, h->to.n ? "Put" : "Delete", ddb_session(w->s)->store->options.kernel_table);
 	json_put_object(&w->o, h->to.n ? "Item" : "Key");
 	ddb_put_marker_key(&w->o, h->type, h->index, h->value);
@@ -384,6 +401,8 @@ enum rc ddb_apply(struct session *s, struct err *e)
 		return rc;
 	if (!has_writes)
 		return RC_OK; /* everything is as it was */
+	if (!ddb_session(s)->may_assume && (rc = read_markers(w, e)))
+		return rc;
 	w->body = BUF(DDB_BODY_MAX);
 	w->o = JSON_OUT(&w->body);
 	id_uuid(token); /* makes a repeated request harmless */
