@@ -284,7 +284,7 @@ TEST(a_tree_of_any_depth_is_removed)
 {
 	struct fixture f;
 	struct stat    about;
-	int            at;
+	int            at = -1;
 
 	set_up(&f);
 	CHECK(file_write(path(&f, "kept"), STR("kept"), FILE_OURS, false, &f.err) == RC_OK);
