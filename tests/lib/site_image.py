@@ -2,10 +2,12 @@
 """What the image of deploy/aws/site does, without the image: its programs on this machine's nginx, PHP and WordPress, with the environment that ECS would give
 them for a task that the driver has ordered."""
 
+import contextlib
 import http.server
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -55,7 +57,7 @@ class SiteImage:
                     "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "HOME": str(self.folder)}
 
     def start(self, env):
-        self.process = subprocess.Popen([FOLDER / "leasehold-site"], env={**self.env, **env}, stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen([FOLDER / "leasehold-site"], env={**self.env, **env}, stdout=self.log, stderr=self.log, start_new_session=True)
         until(lambda: self.process.poll() is not None or self.answers(), "the site answers", 120, 0.2)
         assert self.process.poll() is None, self.said()
 
@@ -87,6 +89,9 @@ class SiteImage:
         if self.process and self.process.poll() is None:
             self.process.terminate()
             self.process.wait(120)
+        if self.process:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # workers of an nginx that was killed go on
         self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
