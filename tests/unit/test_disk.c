@@ -299,6 +299,27 @@ static void submit(struct store *store, struct member *m, struct gate *g, txn_fn
 	store_submit(store, &m->txn);
 }
 
+static void await_arrival(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	while (!g->is_reached)
+		pthread_cond_wait(&g->is_changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* Until all are through; then it is gone. */
+static void open_gate(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->is_open = true;
+	pthread_cond_broadcast(&g->is_changed);
+	while (g->left)
+		pthread_cond_wait(&g->is_changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+	pthread_mutex_destroy(&g->lock);
+	pthread_cond_destroy(&g->is_changed);
+}
+
 /* Submit all members so that they share one commit on a disk in this trouble; the disk is in order afterwards. */
 static void run_as_batch(struct store *store, struct member *members, int count, txn_fn *run, enum trouble during)
 {
@@ -307,25 +328,15 @@ static void run_as_batch(struct store *store, struct member *members, int count,
 
 	gate_init(&g, count + 1);
 	submit(store, &first, &g, stand_in_gate, &g);
-	pthread_mutex_lock(&g.lock);
-	while (!g.is_reached)
-		pthread_cond_wait(&g.is_changed, &g.lock);
-	pthread_mutex_unlock(&g.lock);
+	await_arrival(&g);
 	for (int i = 0; i < count; i++)
 		submit(store, &members[i], &g, run, run == broker_claim ? (void *)&members[i].claim : &members[i]);
 	writes_before_batch = write_count; /* the writer is here, and not at moving the log */
 	trouble = during;
-	pthread_mutex_lock(&g.lock);
-	g.is_open = true;
-	pthread_cond_broadcast(&g.is_changed);
-	while (g.left)
-		pthread_cond_wait(&g.is_changed, &g.lock);
-	pthread_mutex_unlock(&g.lock);
+	open_gate(&g);
 	trouble = NO_TROUBLE;
 	CHECK(first.told == RC_OK);
 	arena_fini(&first.arena);
-	pthread_mutex_destroy(&g.lock);
-	pthread_cond_destroy(&g.is_changed);
 }
 
 static void ask(struct member *m, const char *owner)
@@ -836,21 +847,11 @@ TEST(a_reader_sees_one_moment_in_lists_of_the_file_and_of_the_memory)
 		.run = look_twice, .arg = &look, .arena = &m.arena, .done = on_done, .is_read_only = true
 	};
 	store_submit(p.backend, &m.txn);
-	pthread_mutex_lock(&g.lock);
-	while (!g.is_reached)
-		pthread_cond_wait(&g.is_changed, &g.lock);
-	pthread_mutex_unlock(&g.lock);
+	await_arrival(&g);
 	CHECK(claim(&p, "t", &held) == RC_OK);
-	pthread_mutex_lock(&g.lock);
-	g.is_open = true;
-	pthread_cond_broadcast(&g.is_changed);
-	while (g.left)
-		pthread_cond_wait(&g.is_changed, &g.lock);
-	pthread_mutex_unlock(&g.lock);
+	open_gate(&g);
 	CHECK(m.told == RC_OK && look.held == 0 && look.free == 5);
 	arena_fini(&m.arena);
-	pthread_mutex_destroy(&g.lock);
-	pthread_cond_destroy(&g.is_changed);
 	pool_close(&p);
 }
 
