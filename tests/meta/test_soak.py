@@ -30,7 +30,7 @@ def test_the_part_that_is_furthest_from_its_goal_comes_next(soak):
     parts = [part(soak, "a", 50, 100), part(soak, "b", 9, 1000), part(soak, "c", 1, 10)]
     assert soak.next_part(parts, set()).name == "b"
     assert soak.next_part(parts, {parts[1]}).name == "c"
-    assert soak.next_part(parts, set(parts)) is None
+    assert soak.next_part(parts, set(parts)).name == "b"  # no other is left: two rounds of it at once
 
 
 def test_a_part_that_has_reached_its_goal_yields_its_time(soak):
@@ -46,12 +46,31 @@ def test_a_part_that_comes_no_nearer_to_its_goal_does_not_hold_up_the_others(soa
     assert soak.next_part(parts, set()).name == "good"
 
 
-def test_the_report_says_which_goal_was_missed(soak, tmp_path):
+def test_the_report_says_which_goal_was_missed(soak, tmp_path, monkeypatch):
+    monkeypatch.setattr(soak, "REPORT", tmp_path / "endurance.md")
+    monkeypatch.setattr(soak, "COMMIT", "abc")
     parts = [part(soak, "a", 1000, 1000), part(soak, "b", 250, 1000)]
     soak.write_report(parts, time.monotonic(), tmp_path / "report.md")
     report = (tmp_path / "report.md").read_text()
-    assert "| work of a | 1,000 kills | 1 | 1,000 kills | 0 |" in report
-    assert "| work of b | 1,000 kills: **missed**, 25 % | 1 | 250 kills | 0 |" in report
+    assert "| work of a | 1,000 kills | %s, `abc` | 1 | 1,000 kills | 0 |" % soak.today() in report
+    assert "| work of b | 1,000 kills: **missed**, 25 %% | %s, `abc` | 1 | 250 kills | 0 |" % soak.today() in report
+
+
+def test_a_part_that_did_not_run_keeps_its_figures(soak, tmp_path, monkeypatch):
+    monkeypatch.setattr(soak, "REPORT", tmp_path / "endurance.md")
+    first, second = part(soak, "a", 1000, 1000), part(soak, "b", 1000, 1000)
+    first.did["fault: node paused"] = 21
+    soak.write_report([first, second], time.monotonic(), soak.REPORT)
+    second.did["kills"] = 2000
+    soak.write_report([second, part(soak, "a", 0, 1000, rounds=0)], time.monotonic(), soak.REPORT)
+    report = soak.REPORT.read_text()
+    assert re.findall(r"^\| work of (\w) .*\| 1 \| ([\d,]+) kills", report, re.M) == [("a", "1,000"), ("b", "2,000")]
+    assert report.count("## Faults injected: work of a") == report.count("| node paused | 21 |") == report.count(soak.RUNS) == 1
+
+
+def test_the_parsers_are_timed_by_the_processor(soak):
+    parsers = next(p for p in soak.PARTS if p.name == "parsers")
+    assert parsers.read("fuzz: time: Done 12 runs in 60 second(s), 48 edges\n\n31 s of processor time\n") == {"runs": 12, "seconds": 31}
 
 
 def test_every_parser_and_every_file_of_the_api_has_its_turn(soak):
@@ -91,7 +110,7 @@ def test_a_goal_for_all_runs_counts_those_before(soak, tmp_path, monkeypatch):
         fuzz.rounds, fuzz.did["seconds"] = 1, 1800
         assert fuzz.share() == share
         soak.write_report([fuzz], time.monotonic(), soak.REPORT)
-        assert "| fuzzed | 2.0 hours in all runs: **missed**, %d %% | 1 |" % (100 * share) in soak.REPORT.read_text()
+        assert "| fuzzed | 2.0 hours in all runs: **missed**, %d %% | " % (100 * share) in soak.REPORT.read_text()
     assert re.search(r"^\| all \|.*\| 90 \| 0 \| 0 \| 0 \|$", soak.REPORT.read_text(), re.M)
 
 
