@@ -36,6 +36,7 @@ def test_the_part_that_is_furthest_from_its_goal_comes_next(soak):
 def test_a_part_that_has_reached_its_goal_yields_its_time(soak):
     parts = [part(soak, "quick", 10, 10), part(soak, "slow", 99, 100, spent=1e6)]
     assert soak.next_part(parts, set()).name == "slow"
+    assert soak.next_part(parts, {parts[1]}).name == "slow"  # a second round of it
     parts[1].did["kills"] = 100
     assert soak.next_part(parts, set()).name == "quick"
 
