@@ -142,7 +142,8 @@ def test_a_person_holds_an_account_extends_it_and_lets_it_go(operator):
     assert (hold["due_at"], hold["created_by"], hold["note"], hold["reason"]) == (None, "admin/ann@example.com", "an audit", "manual")
     assert operator.account(account)["phase"] == "Cooldown"
     assert "by a person" in operator.out("hold", "list", account)
-    longer = json.loads(operator.out("hold", "extend", hold["id"], "--hours", "48", "--json"))
+    assert "reason is needed" in operator.refused("holds/%s/extend" % hold["id"], {"hours": 48}), "it had no end"
+    longer = json.loads(operator.out("hold", "extend", hold["id"], "--hours", "48", "--reason", "the audit ends", "--json"))
     assert longer["due_at"] and operator.account(account)["restingUntil"]
     assert "reason is needed" in operator.refused("holds/%s/release" % hold["id"], {})
     assert operator.account(account)["phase"] == "Cooldown"

@@ -320,6 +320,27 @@ TEST(a_hold_that_is_made_shorter_needs_a_reason_which_is_kept)
 	account_rig_close(&r);
 }
 
+/* It lasts forever, so any end is earlier: an end in a moment would be a release that says nothing. */
+TEST(a_hold_without_an_end_is_given_one_only_with_a_reason)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { 0 };
+	struct str         id;
+
+	open_rig(&r);
+	id = add_free_account(&r, 0);
+	CHECK(try_hold(&r, hold_add, (struct hold_call){ .account = id, .reason = STR("audit") }) == RC_OK);
+	rig_pass(&r.rig, MINUTE_MS);
+	c = (struct hold_call){ .id = only_hold(&r, id).id, .due_ms = now_ms(&r) + 1 };
+	CHECK(try_hold(&r, hold_extend_until, c) == RC_INVALID && text_has(str_from(r.err.msg), "a reason is needed"));
+	rig_pass(&r.rig, HOUR_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN && !only_hold(&r, id).due_ms);
+	c.due_ms = now_ms(&r) + HOUR_MS;
+	c.reason = STR("the audit ends at noon");
+	CHECK(try_hold(&r, hold_extend_until, c) == RC_OK && only_hold(&r, id).due_ms == c.due_ms);
+	account_rig_close(&r);
+}
+
 TEST(a_persons_hold_keeps_a_free_account_back_and_survives_a_cleanup)
 {
 	struct account_rig r = { 0 };

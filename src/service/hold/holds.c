@@ -452,10 +452,14 @@ enum rc hold_extend_until(struct session *s, void *arg, struct err *e)
 {
 	struct hold_call *c = arg;
 	struct hold       told;
+	int64_t           was_ms;
 	enum rc           rc = session_get(s, &hold_type, c->id, &c->hold, e);
 
-	if (rc || (c->due_ms < c->hold.due_ms && (rc = need_reason(c, e))) ||
-	    (rc = hold_extend(&c->hold, c->due_ms, session_now(s), e)))
+	if (rc)
+		return rc;
+	was_ms = c->hold.due_ms ? c->hold.due_ms : INT64_MAX; /* without an end: any is earlier */
+	if ((rc = hold_extend(&c->hold, c->due_ms, session_now(s), e)) ||
+	    (c->due_ms < was_ms && (rc = need_reason(c, e))))
 		return rc;
 	session_put(s, &hold_type, &c->hold);
 	told = c->hold;

@@ -20,7 +20,7 @@ const reasonField = (isRequired) => field(isRequired ? "Reason" : "Reason (optio
 
 function extend(ctx, hold, again) {
 	return ask({
-		title: "Extend this hold", label: "Extend", fields: [hoursField("Hours from now", "24 is a day, 168 a week.", true), reasonField(false)],
+		title: "Extend this hold", label: "Extend", fields: [hoursField("Hours from now", "24 is a day, 168 a week.", true), reasonField(!hold.due_at)],
 		run: async (data) => {
 			const hours = Number(data.get("hours"));
 			await api.post(holdPath(hold, "extend"), { hours, reason: data.get("reason").trim() || undefined, by: ctx.session.email });

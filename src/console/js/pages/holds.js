@@ -25,7 +25,7 @@ function extend(hold, again) {
 	return ask({
 		title: "Extend this hold", label: "Extend",
 		fields: [field("Hours from now", h("input", { name: "hours", type: "number", min: 1, max: HOURS_MAX, step: 1, required: true, inputmode: "numeric" }), { help: "24 is a day, 168 a week." }),
-			field("Reason (optional)", h("input", { name: "reason", maxlength: 400, autocomplete: "off" }), { help: "Kept with the hold." })],
+			field(hold.due_at ? "Reason (optional)" : "Reason", h("input", { name: "reason", maxlength: 400, required: !hold.due_at, autocomplete: "off" }), { help: "Kept with the hold." })],
 		run: async (data) => {
 			const hours = Number(data.get("hours"));
 			await api.post(path(hold, "extend"), { hours, reason: data.get("reason").trim() || undefined });
