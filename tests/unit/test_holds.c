@@ -422,6 +422,23 @@ TEST(ejecting_a_resting_account_closes_its_holds_and_it_is_not_new_when_it_retur
 	account_rig_close(&r);
 }
 
+TEST(an_account_on_its_way_out_of_the_pool_is_not_held_any_more)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { .reason = STR("audit") };
+
+	open_rig(&r);
+	c.account = add_free_account(&r, 0);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
+	do_account(&r, account_eject, c.account);
+	CHECK(try_hold(&r, hold_add, c) == RC_NOT_FOUND && text_has(str_from(r.err.msg), "on its way out"));
+	CHECK(try_hold(&r, hold_set_bypass, c) == RC_NOT_FOUND && open_holds(&r, c.account).count == 0);
+	goes_well(&r);
+	rig_pass(&r.rig, HOUR_MS);
+	CHECK(!has_account(&r, c.account));
+	account_rig_close(&r);
+}
+
 TEST(an_account_that_is_locked_away_says_what_holds_it)
 {
 	struct account_rig r = { 0 };

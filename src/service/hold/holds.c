@@ -160,7 +160,13 @@ static enum rc load_account(struct session *s, struct str id, struct account *re
 	bool    is_there;
 	enum rc rc = session_find(s, &account_type, id, ret, &is_there, e);
 
-	return rc || is_there ? rc : err_set(e, RC_NOT_FOUND, "there is no account %.*s in the pool", STR_ARG(id));
+	if (rc)
+		return rc;
+	if (!is_there)
+		return err_set(e, RC_NOT_FOUND, "there is no account %.*s in the pool", STR_ARG(id));
+	if (ret->status == ACCOUNT_EXIT)
+		return err_set(e, RC_NOT_FOUND, "account %.*s is on its way out of the pool", STR_ARG(id));
+	return RC_OK;
 }
 
 /* In the account: what holds it now. */
