@@ -51,7 +51,7 @@ struct account {
 	struct str last_lease;   /* the last lease on it that is over: whose costs are still coming in */
 	int64_t    rested_ms;    /* when its last hold was closed, after the last cleanup */
 	int64_t    open_holds,
-	        rest_until_ms; /* for people: how many, and the latest due time; 0: none, or until a person says so */
+	        rest_until_ms; /* for people: how many; in cooldown, the latest due time; 0: until a person says so */
 	int64_t  created_ms, edited_ms;
 	uint64_t version;
 };

@@ -364,6 +364,26 @@ TEST(a_persons_hold_keeps_a_free_account_back_and_survives_a_cleanup)
 	account_rig_close(&r);
 }
 
+TEST(an_account_that_is_lent_says_no_time_until_which_it_rests_though_it_is_held_afterwards)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { .reason = STR("audit") };
+	struct lease       lease;
+
+	open_rig(&r);
+	c.account = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	rig_pass(&r.rig, HOUR_MS);
+	c.due_ms = now_ms(&r) + 100 * HOUR_MS;
+	CHECK(try_hold(&r, hold_add, c) == RC_OK);
+	CHECK(get_account(&r, c.account).open_holds == 1 && !get_account(&r, c.account).rest_until_ms);
+	take_back(&r, lease.uuid);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(get_account(&r, c.account).status == ACCOUNT_COOLDOWN &&
+	      get_account(&r, c.account).rest_until_ms == c.due_ms);
+	account_rig_close(&r);
+}
+
 TEST(x19_a_bypass_counts_once_and_x20_says_who_and_why)
 {
 	struct account_rig r = { 0 };

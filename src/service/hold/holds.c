@@ -155,6 +155,7 @@ enum rc hold_make(struct session *s, struct hold *h, enum hold_state state, stru
 
 /* --- free --- */
 
+/* Not one that is leaving: nobody gets it any more, and a hold would outlast its record. */
 static enum rc load_account(struct session *s, struct str id, struct account *ret, struct err *e)
 {
 	bool    is_there;
@@ -180,7 +181,7 @@ static enum rc note_holds(struct session *s, struct account *a, struct err *e)
 		return rc;
 	if (HAS_DEFECT(FREE_AT_FIRST))
 		open.count = 0;
-	a->rest_until_ms = until_ms == INT64_MAX ? 0 : until_ms;
+	a->rest_until_ms = a->status == ACCOUNT_COOLDOWN && until_ms != INT64_MAX ? until_ms : 0;
 	a->open_holds = (int64_t)open.count;
 	return RC_OK;
 }
