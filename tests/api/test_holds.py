@@ -207,6 +207,7 @@ def test_what_locks_an_account_away_is_not_released_by_hand(operator):
         ("holds", {"account": "1", "reason": "x"}, 400, "12 digits"),
         ("holds", {"account": "111122223333", "reason": "x", "hours": 1, "due_at": "2099-01-01T00:00:00Z"}, 400, "not both"),
         ("holds", {"account": "111122223333", "reason": "x", "hours": 1.5}, 400, "whole number"),
+        ("holds", {"account": "111122223333", "reason": "x", "hours": 0}, 400, "from 1 to"),
         ("holds", {"account": "111122223333", "reason": "x", "due_at": "tomorrow"}, 400, "2026-11-15T18:03:43Z"),
         ("holds", {"account": "111122223333", "reason": "x", "until": 1}, 400, "known are"),
         ("holds", {"account": "111122223333", "reason": "x"}, 404, "no account 111122223333"),
