@@ -27,7 +27,6 @@ extern const char *const account_ou_names[ACCOUNT_STATUS_COUNT];
 #define CLEAN_FOR_REGISTRATION "ACCOUNT_REGISTRATION"
 #define CLEAN_AFTER_LEASE      "LEASE_TERMINATION"
 #define CLEAN_AFTER_FAILURE    "RETRY_FAILED_CLEANUP"
-#define CLEAN_AFTER_RESET      "LEASE_RESET"
 
 /* The status is where it should be; `placed` is where it is known to be, `granted` who is known to have access. While
  * they differ from the target, a saga moves the world after the record: one at a time for an account. */

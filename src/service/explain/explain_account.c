@@ -228,7 +228,6 @@ static const char *cleaned_why(struct str reason)
 		{ CLEAN_FOR_REGISTRATION, "because it is new in the pool" },
 		{ CLEAN_AFTER_LEASE, "after a lease" },
 		{ CLEAN_AFTER_FAILURE, "because somebody had it cleaned again" },
-		{ CLEAN_AFTER_RESET, "after a lease that did not come about" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
