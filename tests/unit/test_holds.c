@@ -422,6 +422,26 @@ TEST(eject_instead_of_reuse)
 	account_rig_close(&r);
 }
 
+/* As beside another system: a person has said so of this account, the setting says it of all. */
+TEST(h13_a_bypass_wins_over_eject_instead_of_reuse_once)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { .reason = STR("demo at noon") };
+
+	open_rig(&r);
+	c.account = add_free_account(&r, 0);
+	r.rules.ejects = true;
+	CHECK(try_hold(&r, hold_set_bypass, c) == RC_OK);
+	take_back(&r, lend(&r, ANN).uuid);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(text_has(last_event(&r, EVENT_HOLD_CLOSED).detail, "\"state\":\"bypassed\""));
+	CHECK(has_account(&r, c.account) && is_free(&r, c.account));
+	take_back(&r, lend(&r, ANN).uuid);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(!has_account(&r, c.account) && where_is(&r, c.account) == SIM_OU_EXIT);
+	account_rig_close(&r);
+}
+
 TEST(ejecting_a_resting_account_closes_its_holds_and_it_is_not_new_when_it_returns)
 {
 	struct account_rig r = { 0 };

@@ -290,9 +290,9 @@ static enum rc open_by_rules(struct session *s, const struct hold_rules *rules, 
 	return rc;
 }
 
-/* The holds that follow from the rules, or the record of why there is none. */
+/* The holds that follow from the rules, or the record of why there is none. *ret_leaves: it leaves the pool instead. */
 static enum rc hold_by_rules(struct session *s, const struct hold_rules *rules, const struct account *a,
-                             struct str actor, struct err *e)
+                             struct str actor, bool *ret_leaves, struct err *e)
 {
 	struct hold h = { .account = a->id, .reason = HOLD_BILLING, .created_by = actor, .lease_uuid = a->last_lease };
 	struct account_holds book;
@@ -301,12 +301,13 @@ static enum rc hold_by_rules(struct session *s, const struct hold_rules *rules, 
 
 	if (rc)
 		return rc;
+	*ret_leaves = rules->ejects && a->last_lease.n && !book.bypass_by.n;
 	if (book.bypass_by.n) {
 		h.closed_by = book.bypass_by;
 		h.closed_why = h.note = book.bypass_why;
 		return hold_make(s, &h, HOLD_BYPASSED, e);
 	}
-	if (rules->ejects && a->last_lease.n) {
+	if (*ret_leaves) {
 		h.note = STR("accounts of this pool are not lent twice");
 		return hold_make(s, &h, HOLD_EJECTED, e);
 	}
@@ -337,12 +338,13 @@ static enum rc set_handed_over(struct session *s, struct str account, int64_t at
 
 enum rc hold_rest(struct session *s, const struct hold_rules *rules, struct account *a, struct str actor, struct err *e)
 {
+	bool    leaves = false;
 	enum rc rc = account_apply(a, ACCOUNT_ON_CLEANED, session_now(s), e);
 
 	if (rc || (rc = set_handed_over(s, a->id, 0, e)) ||
-	    (!HAS_DEFECT(NO_REST) && (rc = hold_by_rules(s, rules, a, actor, e))))
+	    (!HAS_DEFECT(NO_REST) && (rc = hold_by_rules(s, rules, a, actor, &leaves, e))))
 		return rc;
-	if (!rules->ejects || !a->last_lease.n)
+	if (!leaves)
 		return free_native(s, a, actor, e);
 	if ((rc = hold_close_all(s, a->id, HOLD_EJECTED, actor, STR("the account leaves the pool"), e)) ||
 	    (rc = account_apply(a, ACCOUNT_ON_EJECT, session_now(s), e)))
