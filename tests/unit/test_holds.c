@@ -364,6 +364,29 @@ TEST(a_persons_hold_keeps_a_free_account_back_and_survives_a_cleanup)
 	account_rig_close(&r);
 }
 
+/* Whoever hears of the request would take it for a second cleanup. */
+TEST(a_hold_on_an_account_that_is_being_cleaned_asks_for_no_cleanup)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { .reason = STR("audit") };
+	struct lease       lease;
+	size_t             asked;
+
+	open_rig(&r);
+	c.account = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	rig_pass(&r.rig, HOUR_MS);
+	take_back(&r, lease.uuid);
+	rig_pass(&r.rig, MINUTE_MS);
+	CHECK(get_account(&r, c.account).status == ACCOUNT_CLEANUP && get_account(&r, c.account).clean_run.n);
+	asked = count_events(&r, "CleanAccountRequest");
+	CHECK(try_hold(&r, hold_add, c) == RC_OK);
+	CHECK(count_events(&r, "CleanAccountRequest") == asked && get_account(&r, c.account).open_holds == 1);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(get_account(&r, c.account).status == ACCOUNT_COOLDOWN);
+	account_rig_close(&r);
+}
+
 TEST(an_account_that_is_lent_says_no_time_until_which_it_rests_though_it_is_held_afterwards)
 {
 	struct account_rig r = { 0 };

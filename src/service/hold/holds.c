@@ -203,7 +203,11 @@ static enum rc free_native(struct session *s, struct account *a, struct str acto
 
 	if (rc || (rc = hold_is_handed_over(s, a->id, &is_handed_over, e)))
 		return rc;
-	if (a->status != ACCOUNT_COOLDOWN || a->open_holds > 0 || is_handed_over)
+	if (a->status != ACCOUNT_COOLDOWN) { /* nothing follows outside: saved, it would seem to arrive once more */
+		session_put(s, &account_type, a);
+		return RC_OK;
+	}
+	if (a->open_holds > 0 || is_handed_over)
 		return account_save(s, a, actor, e);
 	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)) ||
 	    (rc = statement_finalise(s, a->id, a->cleaned_ms, e))) /* what the last lease cost is known by now */
