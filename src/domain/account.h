@@ -27,7 +27,6 @@ extern const char *const account_ou_names[ACCOUNT_STATUS_COUNT];
 #define CLEAN_FOR_REGISTRATION "ACCOUNT_REGISTRATION"
 #define CLEAN_AFTER_LEASE      "LEASE_TERMINATION"
 #define CLEAN_AFTER_FAILURE    "RETRY_FAILED_CLEANUP"
-#define CLEAN_AFTER_RESET      "LEASE_RESET"
 
 /* The status is where it should be; `placed` is where it is known to be, `granted` who is known to have access. While
  * they differ from the target, a saga moves the world after the record: one at a time for an account. */
@@ -51,7 +50,7 @@ struct account {
 	struct str last_lease;   /* the last lease on it that is over: whose costs are still coming in */
 	int64_t    rested_ms;    /* when its last hold was closed, after the last cleanup */
 	int64_t    open_holds,
-	        rest_until_ms; /* for people: how many, and the latest due time; 0: none, or until a person says so */
+	        rest_until_ms; /* for people: how many; in cooldown, the latest due time; 0: until a person says so */
 	int64_t  created_ms, edited_ms;
 	uint64_t version;
 };

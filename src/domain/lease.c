@@ -62,6 +62,11 @@ enum lease_status lease_shown_status(const struct lease *l)
 	return l->queued_ms ? LEASE_PROVISIONING : l->status;
 }
 
+const char *lease_state_text(const struct lease *l)
+{
+	return l->queued_ms ? "in line for an account" : lease_status_names[l->status];
+}
+
 bool lease_is_live(enum lease_status status)
 {
 	return lease_group(status) == LEASE_GROUP_PENDING || lease_group(status) == LEASE_GROUP_MONITORED;
@@ -116,8 +121,8 @@ static enum rc refuse(const struct lease *l, enum lease_event on, struct err *e)
 			from[count++] = (enum lease_status)status;
 	for (size_t i = 0; i < count; i++)
 		buf_addf(&allowed, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", lease_status_names[from[i]]);
-	return err_set(e, RC_CONFLICT, "lease %.*s is %s; to %s, it must be %s", STR_ARG(l->uuid),
-	               lease_status_names[l->status], lease_event_names[on], allowed.p);
+	return err_set(e, RC_CONFLICT, "lease %.*s is %s; to %s, it must be %s", STR_ARG(l->uuid), lease_state_text(l),
+	               lease_event_names[on], allowed.p);
 }
 
 static void leave_line(struct lease *l)

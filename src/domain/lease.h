@@ -134,6 +134,9 @@ struct lease {
 /* What everybody is shown: an approved lease in line counts as Provisioning, since nobody has to decide about it. */
 enum lease_status lease_shown_status(const struct lease *l);
 
+/* For a sentence: "lease X is ..."; in line it is neither pending nor provisioned. */
+const char *lease_state_text(const struct lease *l);
+
 /* What always holds: per status, which fields are there. */
 bool lease_ok(const struct lease *l);
 

@@ -142,7 +142,8 @@ def test_a_person_holds_an_account_extends_it_and_lets_it_go(operator):
     assert (hold["due_at"], hold["created_by"], hold["note"], hold["reason"]) == (None, "admin/ann@example.com", "an audit", "manual")
     assert operator.account(account)["phase"] == "Cooldown"
     assert "by a person" in operator.out("hold", "list", account)
-    longer = json.loads(operator.out("hold", "extend", hold["id"], "--hours", "48", "--json"))
+    assert "reason is needed" in operator.refused("holds/%s/extend" % hold["id"], {"hours": 48}), "it had no end"
+    longer = json.loads(operator.out("hold", "extend", hold["id"], "--hours", "48", "--reason", "the audit ends", "--json"))
     assert longer["due_at"] and operator.account(account)["restingUntil"]
     assert "reason is needed" in operator.refused("holds/%s/release" % hold["id"], {})
     assert operator.account(account)["phase"] == "Cooldown"
@@ -195,6 +196,8 @@ def test_what_locks_an_account_away_is_not_released_by_hand(operator):
     for order in ("release", "cancel"):
         assert "retry its cleanup or eject it" in operator.refused("holds/%s/%s" % (hold["id"], order), {"reason": "let it go"}, 409)
     assert "after a cleanup" in operator.out("hold", "list", account)
+    told = operator.out("explain", "account", account)
+    assert "after a cleanup" in told and "someone releases it" not in told
     operator.order(account, "retryCleanup")
     operator.until(lambda: operator.ops.read("holds/" + hold["id"])["state"] == "cleaned-again", "its cleanup ends it")
 
@@ -206,6 +209,7 @@ def test_what_locks_an_account_away_is_not_released_by_hand(operator):
         ("holds", {"account": "1", "reason": "x"}, 400, "12 digits"),
         ("holds", {"account": "111122223333", "reason": "x", "hours": 1, "due_at": "2099-01-01T00:00:00Z"}, 400, "not both"),
         ("holds", {"account": "111122223333", "reason": "x", "hours": 1.5}, 400, "whole number"),
+        ("holds", {"account": "111122223333", "reason": "x", "hours": 0}, 400, "from 1 to"),
         ("holds", {"account": "111122223333", "reason": "x", "due_at": "tomorrow"}, 400, "2026-11-15T18:03:43Z"),
         ("holds", {"account": "111122223333", "reason": "x", "until": 1}, 400, "known are"),
         ("holds", {"account": "111122223333", "reason": "x"}, 404, "no account 111122223333"),

@@ -341,6 +341,9 @@ def test_who_is_approved_without_a_free_account_waits_in_line(make):
         assert shown["approvedBy"] == MANAGER and "awsAccountId" not in shown and shown["startDate"]
         assert pool.manager.errors("POST", path, {"action": "Approve"}, 409)
         assert pool.manager.errors("POST", path, {"action": "Deny", "reason": "no"}, 409)
+    by_rule = pool.pending(pool.person(), requiresApproval=False)
+    assert by_rule["status"] == "Provisioning" and by_rule["approvedBy"] == "AUTO_APPROVED" and "awsAccountId" not in by_rule
+    pool.manager.call("POST", "/leases/%s/terminate" % by_rule["leaseId"])
     undecided = pool.pending(pool.person())
     ids = [lease["uuid"] for lease in waiting]
     for size in (1, 100):

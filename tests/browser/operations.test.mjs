@@ -285,6 +285,7 @@ test("queues and holds are looked at, a hold is extended and released", async (t
 	await isAccessible(page, "holds");
 	await row(page, /For the workshop on Friday/).getByTitle(/^Extend the hold/).click();
 	await dialog(page).getByLabel("Hours from now").fill("48");
+	await dialog(page).getByLabel("Reason").fill("The workshop ends on Sunday");
 	await confirm(page, "Extend");
 	await row(page, /in 1 d 23 h|in 2 d/).waitFor();
 	await shot(page, "holds");

@@ -146,6 +146,35 @@ TEST(an_account_that_has_left_the_pool_is_forgotten_and_its_lease_ends)
 	account_rig_close(&r);
 }
 
+static enum rc read_open(struct session *s, void *arg, struct err *e)
+{
+	struct holds *h = arg;
+
+	return hold_list_open(s, h->items[0].account, h, e);
+}
+
+/* Nobody could end it: without its account there is nothing to clean or to eject. */
+TEST(an_account_that_has_left_the_pool_takes_its_holds_along)
+{
+	struct account_rig r = { 0 };
+	struct holds       open = { 0 };
+	struct str         id;
+
+	account_rig_open(&r);
+	id = open.items[0].account = add_free_account(&r, 0);
+	do_account(&r, account_quarantine, id);
+	(void)rig_turn(&r.rig);
+	outsider_moves(&r, id, SIM_ROOT);
+	CHECK(scan(&r, "suspected") == 1 && scan(&r, "drifted") == 1 && !has_account(&r, id));
+	CHECK(store_read(r.rig.store, read_open, &open, &r.rig.arena, &r.err) == RC_OK && open.count == 0);
+
+	outsider_moves(&r, id, SIM_OU_ENTRY);
+	do_account(&r, account_register, id);
+	rig_pass(&r.rig, 2 * HOUR_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_AVAILABLE);
+	account_rig_close(&r);
+}
+
 TEST(an_incomplete_listing_concludes_nothing)
 {
 	struct account_rig r = { 0 };

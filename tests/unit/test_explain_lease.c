@@ -61,7 +61,8 @@ TEST(a_lease_in_line_says_its_place_and_when_its_turn_may_come)
 	CHECK(order(&r, lease_approve, third, &manager, NULL) == RC_OK);
 	CHECK(lease_of(&r, second).queued_ms && lease_of(&r, third).queued_ms);
 	answer = lease_explained(&r, third);
-	CHECK(says(answer, "summary", "is approved and waiting in line for an account, at position 2"));
+	CHECK(says(answer, "where", "Provisioning") &&
+	      says(answer, "summary", "is approved and waiting in line for an account, at position 2"));
 	CHECK(lists(answer, "why", NULL, "No account was free when max@example.com approved it."));
 	CHECK(lists(answer, "next", "what", "an account becomes free for it") &&
 	      lists(answer, "can", "command", "lease terminate"));

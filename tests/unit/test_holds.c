@@ -320,6 +320,27 @@ TEST(a_hold_that_is_made_shorter_needs_a_reason_which_is_kept)
 	account_rig_close(&r);
 }
 
+/* It lasts forever, so any end is earlier: an end in a moment would be a release that says nothing. */
+TEST(a_hold_without_an_end_is_given_one_only_with_a_reason)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { 0 };
+	struct str         id;
+
+	open_rig(&r);
+	id = add_free_account(&r, 0);
+	CHECK(try_hold(&r, hold_add, (struct hold_call){ .account = id, .reason = STR("audit") }) == RC_OK);
+	rig_pass(&r.rig, MINUTE_MS);
+	c = (struct hold_call){ .id = only_hold(&r, id).id, .due_ms = now_ms(&r) + 1 };
+	CHECK(try_hold(&r, hold_extend_until, c) == RC_INVALID && text_has(str_from(r.err.msg), "a reason is needed"));
+	rig_pass(&r.rig, HOUR_MS);
+	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN && !only_hold(&r, id).due_ms);
+	c.due_ms = now_ms(&r) + HOUR_MS;
+	c.reason = STR("the audit ends at noon");
+	CHECK(try_hold(&r, hold_extend_until, c) == RC_OK && only_hold(&r, id).due_ms == c.due_ms);
+	account_rig_close(&r);
+}
+
 TEST(a_persons_hold_keeps_a_free_account_back_and_survives_a_cleanup)
 {
 	struct account_rig r = { 0 };
@@ -340,6 +361,49 @@ TEST(a_persons_hold_keeps_a_free_account_back_and_survives_a_cleanup)
 	CHECK(try_hold(&r, hold_cancel, (struct hold_call){ .id = h.id, .reason = STR("audit is over") }) == RC_OK);
 	rig_pass(&r.rig, MINUTE_MS);
 	CHECK(is_free(&r, id));
+	account_rig_close(&r);
+}
+
+/* Whoever hears of the request would take it for a second cleanup. */
+TEST(a_hold_on_an_account_that_is_being_cleaned_asks_for_no_cleanup)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { .reason = STR("audit") };
+	struct lease       lease;
+	size_t             asked;
+
+	open_rig(&r);
+	c.account = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	rig_pass(&r.rig, HOUR_MS);
+	take_back(&r, lease.uuid);
+	rig_pass(&r.rig, MINUTE_MS);
+	CHECK(get_account(&r, c.account).status == ACCOUNT_CLEANUP && get_account(&r, c.account).clean_run.n);
+	asked = count_events(&r, "CleanAccountRequest");
+	CHECK(try_hold(&r, hold_add, c) == RC_OK);
+	CHECK(count_events(&r, "CleanAccountRequest") == asked && get_account(&r, c.account).open_holds == 1);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(get_account(&r, c.account).status == ACCOUNT_COOLDOWN);
+	account_rig_close(&r);
+}
+
+TEST(an_account_that_is_lent_says_no_time_until_which_it_rests_though_it_is_held_afterwards)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { .reason = STR("audit") };
+	struct lease       lease;
+
+	open_rig(&r);
+	c.account = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	rig_pass(&r.rig, HOUR_MS);
+	c.due_ms = now_ms(&r) + 100 * HOUR_MS;
+	CHECK(try_hold(&r, hold_add, c) == RC_OK);
+	CHECK(get_account(&r, c.account).open_holds == 1 && !get_account(&r, c.account).rest_until_ms);
+	take_back(&r, lease.uuid);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(get_account(&r, c.account).status == ACCOUNT_COOLDOWN &&
+	      get_account(&r, c.account).rest_until_ms == c.due_ms);
 	account_rig_close(&r);
 }
 
@@ -381,6 +445,26 @@ TEST(eject_instead_of_reuse)
 	account_rig_close(&r);
 }
 
+/* As beside another system: a person has said so of this account, the setting says it of all. */
+TEST(h13_a_bypass_wins_over_eject_instead_of_reuse_once)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { .reason = STR("demo at noon") };
+
+	open_rig(&r);
+	c.account = add_free_account(&r, 0);
+	r.rules.ejects = true;
+	CHECK(try_hold(&r, hold_set_bypass, c) == RC_OK);
+	take_back(&r, lend(&r, ANN).uuid);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(text_has(last_event(&r, EVENT_HOLD_CLOSED).detail, "\"state\":\"bypassed\""));
+	CHECK(has_account(&r, c.account) && is_free(&r, c.account));
+	take_back(&r, lend(&r, ANN).uuid);
+	rig_pass(&r.rig, 3 * HOUR_MS);
+	CHECK(!has_account(&r, c.account) && where_is(&r, c.account) == SIM_OU_EXIT);
+	account_rig_close(&r);
+}
+
 TEST(ejecting_a_resting_account_closes_its_holds_and_it_is_not_new_when_it_returns)
 {
 	struct account_rig r = { 0 };
@@ -398,6 +482,23 @@ TEST(ejecting_a_resting_account_closes_its_holds_and_it_is_not_new_when_it_retur
 	do_account(&r, account_register, id);
 	rig_pass(&r.rig, 2 * HOUR_MS);
 	CHECK(get_account(&r, id).status == ACCOUNT_COOLDOWN);
+	account_rig_close(&r);
+}
+
+TEST(an_account_on_its_way_out_of_the_pool_is_not_held_any_more)
+{
+	struct account_rig r = { 0 };
+	struct hold_call   c = { .reason = STR("audit") };
+
+	open_rig(&r);
+	c.account = add_free_account(&r, 0);
+	goes_wrong(&r, WORLD_OUTAGE, WORLD_MOVE, 0);
+	do_account(&r, account_eject, c.account);
+	CHECK(try_hold(&r, hold_add, c) == RC_NOT_FOUND && text_has(str_from(r.err.msg), "on its way out"));
+	CHECK(try_hold(&r, hold_set_bypass, c) == RC_NOT_FOUND && open_holds(&r, c.account).count == 0);
+	goes_well(&r);
+	rig_pass(&r.rig, HOUR_MS);
+	CHECK(!has_account(&r, c.account));
 	account_rig_close(&r);
 }
 

@@ -202,6 +202,25 @@ TEST(who_withdraws_or_is_taken_out_leaves_the_line)
 	lease_rig_close(&r);
 }
 
+/* Clients see it as Provisioning: that it is "PendingApproval" would contradict what they see. */
+TEST(what_cannot_be_done_in_line_is_refused_with_the_line_as_the_reason)
+{
+	struct lease_rig  r;
+	struct lease_edit less = { .sets_max_spend = true, .max_spend = 20 * USD };
+	struct str        uuid;
+	struct err        e = { 0 };
+
+	lease_rig_open(&r, 0);
+	uuid = ask_and_approve(&r, &ann);
+	CHECK(order(&r, lease_freeze, uuid, &manager, &e) == RC_CONFLICT);
+	CHECK(mentions(str_from(e.msg), "is in line for an account; to freeze, it must be Active"));
+	err_clear(&e);
+	less.call = (struct lease_call){ .by = manager, .policy = &r.policy, .owner_email = ann.email, .uuid = uuid };
+	CHECK(rig_try(&r.k, lease_edit, &less, &e) == RC_INVALID);
+	CHECK(mentions(str_from(e.msg), "is in line for an account; only one that is Active"));
+	lease_rig_close(&r);
+}
+
 TEST(who_waits_for_too_long_is_denied_and_told_why)
 {
 	struct lease_rig r;

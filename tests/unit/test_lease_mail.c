@@ -173,6 +173,33 @@ TEST(each_event_has_a_subject_and_says_what_to_do)
 	arena_fini(&a);
 }
 
+/* The text of a mail without the breaks that its encoding needs. */
+static const char *read_text(struct str mail, struct arena *a)
+{
+	struct buf text;
+
+	buf_init(&text, mail.n);
+	for (size_t i = 0; i < mail.n; i++)
+		if (str_starts_with(str_skip(mail, i), STR("=\r\n")))
+			i += 2;
+		else
+			buf_add_char(&text, mail.p[i]);
+	return buf_take(&text, a).p;
+}
+
+/* Whoever had approved it: a lease that a rule had approved has ended, and cannot be approved again. */
+TEST(a_lease_that_could_not_be_set_up_is_told_with_what_has_become_of_it_and_of_its_account)
+{
+	struct event event = event_of("LeaseProvisioningFailed", TEXT_REASON);
+	struct arena a = { 0 };
+	const char  *text = read_text(message_write(&event, STR("a@example.org"), STR("b@example.org"), 1700000000, &a),
+	                              &a);
+
+	CHECK(strstr(text, "a rule had approved it, it has ended"));
+	CHECK(strstr(text, "The account is in quarantine") && !strstr(text, "emptied"));
+	arena_fini(&a);
+}
+
 TEST(a_cleanup_that_was_nobodys_lease_is_mailed_to_nobody)
 {
 	struct people people = { .base = { .ops = &people_ops } };

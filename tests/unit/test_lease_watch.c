@@ -228,6 +228,22 @@ TEST(an_end_that_moves_arms_a_threshold_again)
 	CHECK(w.alerts_duration && w.alert_duration.at == 12 * (int64_t)LEASE_HOUR_MS);
 }
 
+TEST(what_a_change_puts_behind_the_last_look_is_not_crossed_any_more)
+{
+	struct lease       l = lease_of_50_dollars_and_a_day();
+	struct lease_watch w = { .lease = &l, .now = { MS(10) }, .cost = 20 * LEASE_USD };
+
+	lease_watch(&w);
+	l.expires_ms = MS(10.5); /* less than all of its thresholds */
+	l.budget_thresholds = STR("[{\"dollarsSpent\":15,\"action\":\"FREEZE_ACCOUNT\"}]");
+	w.now.ms = MS(10.25);
+	lease_watch(&w);
+	CHECK(!w.freezes && !w.alerts_budget && !w.alerts_duration);
+	l.max_spend = 18 * LEASE_USD;
+	lease_watch(&w);
+	CHECK(w.is_over_budget);
+}
+
 TEST(a_clock_that_goes_back_does_not_tell_a_crossing_twice)
 {
 	struct lease       l = lease_of_50_dollars_and_a_day();

@@ -879,6 +879,8 @@ TEST(a_provisioning_that_fails_for_good_is_asked_again_when_a_person_had_approve
 	CHECK(status_of(&r, by_person) == LEASE_PENDING_APPROVAL && lease_of(&r, by_person).account_id.n == 0);
 	CHECK(told(&r, "LeaseProvisioningFailed", by_person) == 1 && told(&r, "LeaseTerminated", by_person) == 0);
 	CHECK(live_of(&r, &ann) == 1);
+	for (int i = 0; i < 2; i++)
+		CHECK(account_of(&r, r.accounts[i]).status == ACCOUNT_QUARANTINE);
 	CHECK(status_of(&r, by_rule) == LEASE_PROVISIONING_FAILED && told(&r, "LeaseTerminated", by_rule) == 1);
 	CHECK(told(&r, "LeaseProvisioningFailed", by_rule) == 1 && live_of(&r, &bob) == 0);
 	CHECK(mentions(last_detail(&r, "LeaseTerminated", by_rule), "\"type\":\"ProvisioningFailed\""));

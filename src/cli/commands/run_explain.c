@@ -69,7 +69,9 @@ static struct str until_cell(struct remote *remote, const json_t *hold, const ch
 
 	if (json_is_string(json_object_get(hold, "closed")))
 		return when(remote, hold, "closed");
-	return due.n ? due : STR("when someone releases it");
+	if (due.n)
+		return due;
+	return json_is_true(json_object_get(hold, "locks")) ? STR("after a cleanup") : STR("when someone releases it");
 }
 
 /* To the second: several events are often of one minute. */

@@ -76,11 +76,12 @@ static enum rc read_account(struct request *r, const json_t *body, struct hold_c
 /* due_at, or hours from now; 0: neither is given. */
 static enum rc read_due(struct request *r, const json_t *body, int64_t *ret_ms, struct err *e)
 {
-	const json_t *due = json_object_get(body, "due_at");
+	const json_t *due = json_object_get(body, "due_at"), *span = json_object_get(body, "hours");
 	int64_t       sec = 0, hours = 0;
 	struct str    text;
 
-	if (!json_get_number(body, "hours", 0, &hours) || hours < 0 || hours > HOLD_HOURS_MAX)
+	if (span && !json_is_null(span) &&
+	    (!json_get_number(body, "hours", 0, &hours) || hours < 1 || hours > HOLD_HOURS_MAX))
 		return err_set(e, RC_INVALID, "hours must be a whole number from 1 to %d", HOLD_HOURS_MAX);
 	if (json_is_integer(due) && json_integer_value(due) > 0 && json_integer_value(due) <= OPS_TIME_MAX_SEC)
 		sec = json_integer_value(due);

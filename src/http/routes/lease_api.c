@@ -123,7 +123,7 @@ static void put_requested(struct json_out *o, struct request *r, const void *thi
 	const struct lease_request *q = thing;
 
 	put_lease(o, r, &q->lease);
-	if (lease_group(q->lease.status) == LEASE_GROUP_PENDING)
+	if (lease_group(q->lease.status) == LEASE_GROUP_PENDING && !q->lease.queued_ms)
 		JSON_PUT(o, member_text("approvedBy", STR("")), member_text("awsAccountId", STR("")),
 		         member_int("totalCostAccrued", 0));
 }

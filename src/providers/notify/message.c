@@ -118,9 +118,9 @@ static const struct wording {
 	  "Nothing has to be done, and its contents cannot be recovered. If you still need an account, request a new "
 	  "lease." },
 	{ "LeaseProvisioningFailed", NULL, TO_MANAGERS, "A lease could not be set up",
-	  "An approved lease could not be set up, and needs a decision again.",
-	  "Approve it again with `leasehold lease approve`: it will get another account. The failed account is being "
-	  "emptied." },
+	  "The account of an approved lease could not be set up.",
+	  "If a person had approved it, it needs a decision again: `leasehold lease approve` gives it another account. "
+	  "If a rule had approved it, it has ended. The account is in quarantine: `leasehold account show` shows why." },
 	{ "LeaseBudgetThresholdAlert", NULL, TO_OWNER, "Your lease has used part of its budget",
 	  "Your lease has reached one of its budget thresholds.",
 	  "Look at what runs in the account and stop what you do not need. When the budget is used up, the lease ends "

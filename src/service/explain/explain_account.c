@@ -134,15 +134,22 @@ static void tell_timed(struct situation *x, const struct holds *open, const stru
 		tell_reconciler(x, true);
 }
 
+/* Until when. One that locks is not for a person to release. */
+static const char *end_of(struct situation *x, const struct hold *h)
+{
+	if (h->due_ms)
+		return explain_time(x, h->due_ms);
+	return h->locks ? "it is cleaned or leaves the pool" : "someone releases it";
+}
+
 static void tell_holds(struct situation *x, const struct holds *open)
 {
 	for (size_t i = 0; i < open->count; i++) {
 		const struct hold *h = &open->items[i];
 		struct str         for_what = purpose_of(x, h);
 
-		explain_say(x, WHY, "It has been held since %s %.*s%s%s.", explain_time(x, h->created_ms),
-		            STR_ARG(for_what), h->due_ms ? ", until " : ", until someone releases it",
-		            h->due_ms ? explain_time(x, h->due_ms) : "");
+		explain_say(x, WHY, "It has been held since %s %.*s, until %s.", explain_time(x, h->created_ms),
+		            STR_ARG(for_what), end_of(x, h));
 		if (h->last_error.n)
 			explain_say(x, PROBLEM, "The move for the hold %.*s has failed %lld times: %.*s",
 			            STR_ARG(h->id), (long long)h->attempts, STR_ARG(h->last_error));
@@ -228,7 +235,6 @@ static const char *cleaned_why(struct str reason)
 		{ CLEAN_FOR_REGISTRATION, "because it is new in the pool" },
 		{ CLEAN_AFTER_LEASE, "after a lease" },
 		{ CLEAN_AFTER_FAILURE, "because somebody had it cleaned again" },
-		{ CLEAN_AFTER_RESET, "after a lease that did not come about" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
@@ -401,8 +407,8 @@ static void describe_guarded(struct situation *x, const struct view *v)
 
 	x->where = STR("held");
 	x->since_ms = h->created_ms;
-	explain_say(x, SUMMARY, "%s of another system is held until %s %.*s.", x->who,
-	            h->due_ms ? explain_time(x, h->due_ms) : "a person releases it,", STR_ARG(for_what));
+	explain_say(x, SUMMARY, "%s of another system is held until %s%s %.*s.", x->who, end_of(x, h),
+	            h->due_ms ? "" : ",", STR_ARG(for_what));
 	tell_holds(x, &v->open);
 }
 

@@ -226,7 +226,7 @@ void explain_lease(struct situation *x)
 	x->is_gone = !read_view(x, v);
 	if (x->is_gone)
 		return;
-	x->where = str_from(lease_status_names[v->l.status]);
+	x->where = str_from(lease_status_names[lease_shown_status(&v->l)]);
 	tell_request(x, &v->l);
 	switch (lease_group(v->l.status)) {
 	case LEASE_GROUP_PENDING: describe_pending(x, v); break;

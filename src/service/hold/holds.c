@@ -155,12 +155,19 @@ enum rc hold_make(struct session *s, struct hold *h, enum hold_state state, stru
 
 /* --- free --- */
 
+/* Not one that is leaving: nobody gets it any more, and a hold would outlast its record. */
 static enum rc load_account(struct session *s, struct str id, struct account *ret, struct err *e)
 {
 	bool    is_there;
 	enum rc rc = session_find(s, &account_type, id, ret, &is_there, e);
 
-	return rc || is_there ? rc : err_set(e, RC_NOT_FOUND, "there is no account %.*s in the pool", STR_ARG(id));
+	if (rc)
+		return rc;
+	if (!is_there)
+		return err_set(e, RC_NOT_FOUND, "there is no account %.*s in the pool", STR_ARG(id));
+	if (ret->status == ACCOUNT_EXIT)
+		return err_set(e, RC_NOT_FOUND, "account %.*s is on its way out of the pool", STR_ARG(id));
+	return RC_OK;
 }
 
 /* In the account: what holds it now. */
@@ -174,7 +181,7 @@ static enum rc note_holds(struct session *s, struct account *a, struct err *e)
 		return rc;
 	if (HAS_DEFECT(FREE_AT_FIRST))
 		open.count = 0;
-	a->rest_until_ms = until_ms == INT64_MAX ? 0 : until_ms;
+	a->rest_until_ms = a->status == ACCOUNT_COOLDOWN && until_ms != INT64_MAX ? until_ms : 0;
 	a->open_holds = (int64_t)open.count;
 	return RC_OK;
 }
@@ -196,7 +203,11 @@ static enum rc free_native(struct session *s, struct account *a, struct str acto
 
 	if (rc || (rc = hold_is_handed_over(s, a->id, &is_handed_over, e)))
 		return rc;
-	if (a->status != ACCOUNT_COOLDOWN || a->open_holds > 0 || is_handed_over)
+	if (a->status != ACCOUNT_COOLDOWN) { /* nothing follows outside: saved, it would seem to arrive once more */
+		session_put(s, &account_type, a);
+		return RC_OK;
+	}
+	if (a->open_holds > 0 || is_handed_over)
 		return account_save(s, a, actor, e);
 	if ((rc = account_apply(a, ACCOUNT_ON_RELEASE, session_now(s), e)) ||
 	    (rc = statement_finalise(s, a->id, a->cleaned_ms, e))) /* what the last lease cost is known by now */
@@ -283,9 +294,9 @@ static enum rc open_by_rules(struct session *s, const struct hold_rules *rules, 
 	return rc;
 }
 
-/* The holds that follow from the rules, or the record of why there is none. */
+/* The holds that follow from the rules, or the record of why there is none. *ret_leaves: it leaves the pool instead. */
 static enum rc hold_by_rules(struct session *s, const struct hold_rules *rules, const struct account *a,
-                             struct str actor, struct err *e)
+                             struct str actor, bool *ret_leaves, struct err *e)
 {
 	struct hold h = { .account = a->id, .reason = HOLD_BILLING, .created_by = actor, .lease_uuid = a->last_lease };
 	struct account_holds book;
@@ -294,12 +305,13 @@ static enum rc hold_by_rules(struct session *s, const struct hold_rules *rules, 
 
 	if (rc)
 		return rc;
+	*ret_leaves = rules->ejects && a->last_lease.n && !book.bypass_by.n;
 	if (book.bypass_by.n) {
 		h.closed_by = book.bypass_by;
 		h.closed_why = h.note = book.bypass_why;
 		return hold_make(s, &h, HOLD_BYPASSED, e);
 	}
-	if (rules->ejects && a->last_lease.n) {
+	if (*ret_leaves) {
 		h.note = STR("accounts of this pool are not lent twice");
 		return hold_make(s, &h, HOLD_EJECTED, e);
 	}
@@ -330,12 +342,13 @@ static enum rc set_handed_over(struct session *s, struct str account, int64_t at
 
 enum rc hold_rest(struct session *s, const struct hold_rules *rules, struct account *a, struct str actor, struct err *e)
 {
+	bool    leaves = false;
 	enum rc rc = account_apply(a, ACCOUNT_ON_CLEANED, session_now(s), e);
 
 	if (rc || (rc = set_handed_over(s, a->id, 0, e)) ||
-	    (!HAS_DEFECT(NO_REST) && (rc = hold_by_rules(s, rules, a, actor, e))))
+	    (!HAS_DEFECT(NO_REST) && (rc = hold_by_rules(s, rules, a, actor, &leaves, e))))
 		return rc;
-	if (!rules->ejects || !a->last_lease.n)
+	if (!leaves)
 		return free_native(s, a, actor, e);
 	if ((rc = hold_close_all(s, a->id, HOLD_EJECTED, actor, STR("the account leaves the pool"), e)) ||
 	    (rc = account_apply(a, ACCOUNT_ON_EJECT, session_now(s), e)))
@@ -452,10 +465,14 @@ enum rc hold_extend_until(struct session *s, void *arg, struct err *e)
 {
 	struct hold_call *c = arg;
 	struct hold       told;
+	int64_t           was_ms;
 	enum rc           rc = session_get(s, &hold_type, c->id, &c->hold, e);
 
-	if (rc || (c->due_ms < c->hold.due_ms && (rc = need_reason(c, e))) ||
-	    (rc = hold_extend(&c->hold, c->due_ms, session_now(s), e)))
+	if (rc)
+		return rc;
+	was_ms = c->hold.due_ms ? c->hold.due_ms : INT64_MAX; /* without an end: any is earlier */
+	if ((rc = hold_extend(&c->hold, c->due_ms, session_now(s), e)) ||
+	    (c->due_ms < was_ms && (rc = need_reason(c, e))))
 		return rc;
 	session_put(s, &hold_type, &c->hold);
 	told = c->hold;

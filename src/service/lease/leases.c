@@ -291,7 +291,7 @@ enum rc lease_edit(struct session *s, void *arg, struct err *e)
 	if (lease_group(l->status) != LEASE_GROUP_MONITORED)
 		return err_set(e, RC_INVALID,
 		               "lease %.*s is %s; only one that is Active, Frozen or Provisioning can be changed",
-		               STR_ARG(l->uuid), lease_status_names[l->status]);
+		               STR_ARG(l->uuid), lease_state_text(l));
 	merge(l, edit, session_now(s));
 	lease_check_limits(l, edit->call.policy, &edit->problems);
 	if (edit->problems.count)

@@ -28,6 +28,7 @@
 #include "domain/move_event.h"
 #include "service/account/account_follow.h"
 #include "service/account/account_ous.h"
+#include "service/hold/holds.h"
 #include "service/pool/accounts.h"
 #include "service/record/lease_records.h"
 #include "store/walk.h"
@@ -194,14 +195,14 @@ static enum rc lock_away(struct session *s, struct account *a, struct str place,
 	return account_lock_away(s, a, HOLD_DRIFT, reason, str_from(actor), STR(""), e);
 }
 
-/* It has left: there is nothing any more that could be lent, cleaned or moved. */
+/* It has left: there is nothing any more that could be lent, held, cleaned or moved. */
 static enum rc forget(struct session *s, struct account *a, struct err *e)
 {
-	enum rc rc = RC_OK;
+	struct str why = STR("the account has left the pool's OUs");
+	enum rc    rc = hold_close_all(s, a->id, HOLD_EJECTED, STR(ACTOR), why, e);
 
-	if (a->lease_uuid.n)
-		rc = account_hooks(s)->lost(s, a, LEASE_ON_QUARANTINE, STR("the account has left the pool's OUs"),
-		                            STR(ACTOR), e);
+	if (!rc && a->lease_uuid.n)
+		rc = account_hooks(s)->lost(s, a, LEASE_ON_QUARANTINE, why, STR(ACTOR), e);
 	if (!rc)
 		session_delete(s, &account_type, a->id);
 	return rc;
