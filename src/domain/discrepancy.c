@@ -58,8 +58,8 @@ static enum discrepancy judge_guarded(const struct pool_view *v, struct str ou)
 		return DISCREPANCY_BYPASS; /* before the next: an old hold says nothing about this cleanup */
 	if (v->held && is_free)
 		return DISCREPANCY_LEFT_REST;
-	if (v->held && ou.n && !rests)
-		return DISCREPANCY_STALE_HOLD; /* lent, cleaned, or on its way out: no hold brings it back from there */
+	if (v->held && !rests)
+		return DISCREPANCY_STALE_HOLD; /* lent, cleaned, on its way out or gone: no hold brings it back */
 	if (!v->is_tracked)
 		return DISCREPANCY_NONE;
 	/* Free by the table; or, when we hold it, anything but Quarantine. Without a hold of ours, CleanUp in the

@@ -361,7 +361,7 @@ TEST(beside_another_system_the_first_rule_that_fits_decides)
 	CHECK(discrepancy_judge(&v, OU(AVAILABLE)) == DISCREPANCY_LEFT_REST);
 	CHECK(discrepancy_judge(&v, OU(CLEANUP)) == DISCREPANCY_STALE_HOLD);
 	CHECK(discrepancy_judge(&v, OU(QUARANTINE)) == DISCREPANCY_UNRECORDED_REST);
-	CHECK(discrepancy_judge(&v, STR("")) == DISCREPANCY_MISPLACED);
+	CHECK(discrepancy_judge(&v, STR("")) == DISCREPANCY_STALE_HOLD);
 	v = base, v.is_tracked = false;
 	CHECK(discrepancy_judge(&v, OU(AVAILABLE)) == DISCREPANCY_NONE);
 	v = base, v.said = SAID_LOCKED;

@@ -335,6 +335,51 @@ TEST(a_hold_of_an_account_that_is_lent_cleaned_or_gone_is_closed)
 	}
 }
 
+/* Its hold has no due time: nothing else would ever come upon it. */
+TEST(a_hold_that_locks_an_account_ends_when_it_has_left_the_pool)
+{
+	struct guard_rig r;
+	struct str       id = held(&r);
+
+	r.drops_events = false;
+	goes_wrong(&r, WORLD_LOSE_EVENTS, WORLD_ANY_CALL, 1);
+	isb_moves(&r, id, SIM_OU_CLEANUP);
+	r.rig.clock.test_ms += MINUTE_MS;
+	isb_moves(&r, id, SIM_OU_QUARANTINE); /* the cleanup has failed */
+	isb_writes(&r, id, "Quarantine");
+	pass(&r, REST_MS);
+	CHECK(open_holds(&r, id).count == 1 && open_holds(&r, id).items[0].locks);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0 && open_holds(&r, id).count == 1);
+	isb_moves(&r, id, SIM_ROOT);
+	CHECK(found(&r, DISCREPANCY_STALE_HOLD, true) == 1 && open_holds(&r, id).count == 1);
+	CHECK(heal(&r, DISCREPANCY_STALE_HOLD) == 1 && open_holds(&r, id).count == 0);
+	CHECK(last_hold(&r, id).state == HOLD_SKIPPED);
+	CHECK(heal(&r, DISCREPANCY_NONE) == 0);
+	guard_rig_close(&r);
+}
+
+static enum rc lock_unknown(struct session *s, void *arg UNUSED, struct err *e)
+{
+	struct hold h = { .account = STR("999999999999"),
+		          .reason = HOLD_DRIFT,
+		          .locks = 1,
+		          .placement = STR("held"),
+		          .created_by = STR("somebody") };
+
+	return hold_make(s, &h, HOLD_OPEN, e);
+}
+
+TEST(a_hold_that_locks_an_account_ends_when_the_organisation_has_lost_it)
+{
+	struct guard_rig r;
+
+	open_rig(&r);
+	CHECK(store_run(r.rig.store, lock_unknown, NULL, NULL, &r.err) == RC_OK);
+	CHECK(open_holds(&r, STR("999999999999")).count == 1);
+	CHECK(heal(&r, DISCREPANCY_STALE_HOLD) == 1 && open_holds(&r, STR("999999999999")).count == 0);
+	guard_rig_close(&r);
+}
+
 TEST(a_held_account_that_somebody_has_put_into_available_is_told_of)
 {
 	struct guard_rig r;

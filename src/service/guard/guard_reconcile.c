@@ -33,7 +33,7 @@
 #define FACT_LENT    "lent-seen/"
 #define ACTOR        "reconciler"
 
-enum { VIEWS_PAGE = 50, SEEN_AT_ONCE = 40, HOLDS_LOOKED_AT = 32, LENT_WAIT_MS = 1800000 };
+enum { VIEWS_PAGE = 50, LOST_MAX = QUERY_LIMIT_MAX, SEEN_AT_ONCE = 40, HOLDS_LOOKED_AT = 32, LENT_WAIT_MS = 1800000 };
 
 /* --- look --- */
 
@@ -161,20 +161,44 @@ static enum rc see_table(const struct guard *g, struct str id, struct arena *a, 
 }
 
 /* Those whose item there makes no sense are left out. */
-static enum rc see_tables(const struct guard *g, const struct pool_listing *listing, size_t from, size_t until,
-                          struct own_look *ret, struct str *ret_unreadable, struct arena *a, struct err *e)
+static enum rc see_tables(const struct guard *g, const struct pool_member *members, size_t count, struct own_look *ret,
+                          struct str *ret_unreadable, struct arena *a, struct err *e)
 {
 	enum rc rc = RC_OK;
 
-	for (size_t i = from; !rc && i < until; i++) {
+	for (size_t i = 0; !rc && i < count; i++) {
 		struct pool_view *v = &ret->views[ret->count];
 		struct str        name;
 
-		*v = (struct pool_view){ .id = listing->members[i].id };
-		ret->ous[ret->count] = listing->members[i].ou;
+		*v = (struct pool_view){ .id = members[i].id };
+		ret->ous[ret->count] = members[i].ou;
 		rc = see_table(g, v->id, a, v, &name, e);
 		ret->count += !rc;
 		rc = pool_leave_alone(v, rc, a, ret_unreadable, e);
+	}
+	return rc;
+}
+
+/* In none of the pool's OUs, with a hold that no time ends: neither the listing nor a release comes upon them. */
+struct lost {
+	const struct pool_listing *listing;
+	struct pool_member         members[LOST_MAX]; /* the answer */
+	size_t                     count;
+};
+
+static enum rc find_lost(struct session *s, void *arg, struct err *e)
+{
+	struct lost *l = arg;
+	struct query timeless = query_until(&hold_type, HOLD_OPEN_ONES, value_int(1), 0, LOST_MAX);
+	struct page  page;
+	enum rc      rc = session_query(s, &timeless, &page, e);
+
+	l->count = 0;
+	for (size_t i = 0; !rc && i < page.count; i++) {
+		struct str id = ((const struct hold *)page_record(&page, &hold_type, i))->account;
+
+		if (!pool_find(l->listing, id))
+			l->members[l->count++] = (struct pool_member){ .id = id };
 	}
 	return rc;
 }
@@ -184,24 +208,32 @@ static enum rc guard_list(struct pool_records *r, const struct pool_listing *lis
 {
 	const struct guard *g = CONTAINER_OF(r, const struct guard_records, base)->guard;
 	struct own_look     l = { .started_ms = page->started_ms };
+	struct lost        *lost = arena_alloc(a, sizeof(*lost));
 	int64_t             from = 0;
-	size_t              until;
+	size_t              count;
+	bool                is_last;
 	enum rc             rc;
 
 	if (page->cursor.n && !str_to_int(page->cursor, 0, (int64_t)listing->count, &from))
 		return err_set(e, RC_INTERNAL, "the cursor of a pass makes no sense");
-	l.views = arena_alloc(a, VIEWS_PAGE * sizeof(*l.views));
-	l.ous = arena_alloc(a, VIEWS_PAGE * sizeof(*l.ous));
-	until = (size_t)from + VIEWS_PAGE < listing->count ? (size_t)from + VIEWS_PAGE : listing->count;
+	count = listing->count - (size_t)from;
+	is_last = count <= VIEWS_PAGE;
+	count = is_last ? count : VIEWS_PAGE;
+	lost->listing = listing;
+	if (is_last && (rc = store_read(g->options.store, find_lost, lost, a, e)))
+		return rc;
+	l.views = arena_alloc(a, (count + lost->count) * sizeof(*l.views));
+	l.ous = arena_alloc(a, (count + lost->count) * sizeof(*l.ous));
 	page->unreadable = STR("");
-	if ((rc = see_tables(g, listing, (size_t)from, until, &l, &page->unreadable, a, e)) ||
+	if ((rc = see_tables(g, listing->members + from, count, &l, &page->unreadable, a, e)) ||
+	    (rc = see_tables(g, lost->members, lost->count, &l, &page->unreadable, a, e)) ||
 	    (rc = store_read(g->options.store, see_all_own, &l, a, e)))
 		return rc;
 	page->items = l.views;
 	page->count = l.count;
 	if (!page->unreadable.n)
 		page->unreadable = l.unreadable;
-	page->next = until < listing->count ? str_format(a, "%zu", until) : STR("");
+	page->next = is_last ? STR("") : str_format(a, "%zu", (size_t)from + count);
 	return RC_OK;
 }
 
@@ -284,20 +316,36 @@ static enum rc mend(struct session *s, void *arg, struct err *e)
 	return discrepancy_heals[x->found] ? put_right(s, m, &v, &own, e) : RC_OK;
 }
 
+/* Elsewhere by now: the next pass sees it there. */
+static enum rc is_still_there(struct account_ous *ous, const struct pool_repair *x, struct arena *a, bool *ret,
+                              struct err *e)
+{
+	struct str here, name;
+	enum rc    rc = account_ous_locate(ous, x->id, a, &here, e);
+
+	*ret = rc == RC_NOT_FOUND && !x->ou.n; /* the organisation has it no more */
+	if (*ret)
+		err_clear(e);
+	if (rc)
+		return *ret ? RC_OK : rc;
+	name = account_ous_name(ous, here, a);
+	*ret = str_eq(name, x->ou.n ? x->ou : here); /* what is not of the pool is named by its id */
+	return RC_OK;
+}
+
 static enum rc guard_heal(struct pool_repair *x, struct err *e)
 {
 	struct guard                    *g = CONTAINER_OF(x->records, const struct guard_records, base)->guard;
 	struct mending                   m = { .guard = g, .repair = x };
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct str                       here;
+	bool                             is_there;
 	enum rc                          rc;
 
 	x->found = DISCREPANCY_NONE;
 	if (!(rc = account_ous_find(g->ous, STR("CleanUp"), &a, &m.cleanup, e)) &&
 	    !(rc = account_ous_find(g->ous, STR("Available"), &a, &m.available, e)) &&
 	    !(rc = see_table(g, x->id, &a, &m.view, &m.name, e)) &&
-	    !(rc = account_ous_locate(g->ous, x->id, &a, &here, e)) &&
-	    str_eq(account_ous_name(g->ous, here, &a), x->ou)) /* elsewhere by now: the next pass sees it there */
+	    !(rc = is_still_there(g->ous, x, &a, &is_there, e)) && is_there)
 		rc = store_run(g->options.store, mend, &m, &a, e);
 	return rc;
 }
