@@ -55,6 +55,23 @@ static void summarise(struct situation *x, const struct instance *i)
 	            STR_ARG(i->organization), STR_ARG(is));
 }
 
+static void tell_archive(struct situation *x, const struct instance *i)
+{
+	struct backup b;
+	bool          is_removed;
+
+	if (!i->archive.n) {
+		if (i->state == INSTANCE_DEPROVISIONED)
+			explain_say(x, WHY, "It was never active, so there was no data to archive.");
+		return;
+	}
+	is_removed = explain_find(x, &backup_type, i->archive, &b) && b.state == BACKUP_REMOVED;
+	explain_say(x, WHY, "Its data %s kept in archive %.*s until %s, then removed for good.",
+	            is_removed ? "was" : "is", STR_ARG(i->archive), explain_time(x, i->archive_until_ms));
+	(void)explain_timer(x, str_format(x->a, "instance-archive/%.*s", STR_ARG(i->archive)),
+	                    STR("its archive is removed for good"));
+}
+
 static void offer(struct situation *x, const struct instance *i)
 {
 	static const struct {
@@ -95,18 +112,11 @@ void explain_instance(struct situation *x)
 	summarise(x, &i);
 	tell_error(x, &i);
 	tell_operation(x, &i);
-	if (i.archive.n)
-		explain_say(x, WHY, "Its data is kept in archive %.*s until %s, then removed for good.",
-		            STR_ARG(i.archive), explain_time(x, i.archive_until_ms));
-	else if (i.state == INSTANCE_DEPROVISIONED)
-		explain_say(x, WHY, "It was never active, so there was no data to archive.");
+	tell_archive(x, &i);
 	if (i.state == INSTANCE_ACTIVE && i.below_since_ms)
 		explain_say(x, PROBLEM, "%lld of %lld tasks run since %s.", (long long)i.running_count,
 		            (long long)i.desired_count, explain_time(x, i.below_since_ms));
 	(void)explain_timer(x, str_format(x->a, "instance-removal/%.*s", STR_ARG(i.id)),
 	                    STR("the removal that failed goes on"));
-	if (i.archive.n)
-		(void)explain_timer(x, str_format(x->a, "instance-archive/%.*s", STR_ARG(i.archive)),
-		                    STR("its archive is removed for good"));
 	offer(x, &i);
 }
