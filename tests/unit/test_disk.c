@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "kernel/event.h"
 #include "pool.h"
 #include "service/broker/broker.h"
 #include "service/services.h"
@@ -889,6 +890,70 @@ TEST(a_long_reader_does_not_make_every_batch_move_the_log)
 		add_batch(&p, number++);
 	CHECK(store_counts(p.backend).checkpoints <= before + 2);
 	CHECK(sqlite3_close(backup) == SQLITE_OK);
+	pool_close(&p);
+}
+
+enum { BULK_EVENTS = 40, BULK_DETAIL = 60000, BULK_WRITES = 32, LOG_LONG = 64000 * 1024 };
+
+static enum rc tell_much(struct session *s, void *arg UNUSED, struct err *e)
+{
+	char   *text = arena_alloc(session_arena(s), BULK_DETAIL);
+	enum rc rc = RC_OK;
+
+	memset(text, 'x', BULK_DETAIL);
+	text[0] = text[BULK_DETAIL - 1] = '"';
+	for (int i = 0; !rc && i < BULK_EVENTS; i++)
+		rc = session_tell(s, "Bulk", STR("bulk"), STR("test"), STR(""), str_of(text, BULK_DETAIL), e);
+	return rc;
+}
+
+/* Bytes of the log that the next start would have to read. */
+static int64_t log_length(const struct pool *p)
+{
+	char     file[128];
+	sqlite3 *db = NULL;
+	int      pages = 0, moved = 0;
+
+	snprintf(file, sizeof(file), "%s/store.db", p->folder);
+	CHECK(sqlite3_open(file, &db) == SQLITE_OK);
+	CHECK(sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) == SQLITE_OK);
+	CHECK(sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved) == SQLITE_OK);
+	CHECK(sqlite3_close(db) == SQLITE_OK && pages > 0);
+	return (int64_t)pages * 8192;
+}
+
+/* Only a pause of the reader lets it be moved to its end. */
+TEST(a_log_that_is_long_begins_anew_although_somebody_reads_all_the_time)
+{
+	static struct member writes[BULK_WRITES];
+	struct pool          p;
+	struct gate          gates[2];
+	struct look          looks[2] = { { .gate = &gates[0] }, { .gate = &gates[1] } };
+	struct member        reads[2] = { { .gate = &gates[0] }, { .gate = &gates[1] } };
+
+	use_bad_disk();
+	pool_open_sqlite(&p);
+	pool_fill(&p, 0, 5);
+	for (int i = 0; i < 2; i++) { /* the second follows at once: there is no moment without a reader */
+		struct member *m = &reads[i];
+
+		gate_init(&gates[i], 1);
+		m->txn = (struct txn){ .run = look_twice, .arg = &looks[i], .arena = &m->arena, .done = on_done };
+		m->txn.is_read_only = true;
+		store_submit(p.backend, &m->txn);
+	}
+	await_arrival(&gates[0]);
+	run_as_batch(p.backend, writes, BULK_WRITES, tell_much, NO_TROUBLE);
+	open_gate(&gates[0]); /* the writer waits for that, and the second reader for the writer; or it was first */
+	await_arrival(&gates[1]);
+	open_gate(&gates[1]);
+	CHECK(store_run(p.backend, tell_much, NULL, NULL, NULL) == RC_OK);
+	CHECK(writes[0].told == RC_OK && reads[0].told == RC_OK && reads[1].told == RC_OK);
+	CHECK(log_length(&p) < LOG_LONG);
+	for (int i = 0; i < BULK_WRITES; i++)
+		arena_fini(&writes[i].arena);
+	for (int i = 0; i < 2; i++)
+		arena_fini(&reads[i].arena);
 	pool_close(&p);
 }
 
