@@ -609,6 +609,19 @@ def test_it_survives_a_kill_in_the_middle(sites, make):
     assert len(Ops(server).events("type=CLUSTER_CREATION_COMPLETE")) == 1
 
 
+def test_an_archive_whose_time_ends_while_there_is_no_driver_waits_for_one(sites, make):
+    """That it is removed then: the_time_of_an_archive_ends_without_a_driver in tests/unit/test_instances.c."""
+    server = sites.start(make)
+    tenant = Tenant(server, "tenant-kept")
+    tenant.active()
+    backup = tenant.on("/backup", "POST")["backupId"]
+    until(lambda: tenant.show()["operation"] is None, "the backup")
+    off = Ops(server.restart(LEASEHOLD_INSTANCE_DRIVER="off"))
+    assert off.act("timers/instance-archive%2F" + backup + "/fire").status == 200
+    (lane,) = until(lambda: [x for x in off.read("queues/instance-archives/lanes")["lanes"] if x["last_error"]], "it waits for a driver")
+    assert backup in lane["last_error"] and "LEASEHOLD_INSTANCE_DRIVER" in lane["last_error"] and lane["tries"] == 0
+
+
 def test_the_command_line(server, tenant):
     env = {"LEASEHOLD_ADDRESS": server.url, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN}
     name = tenant.tenant

@@ -603,6 +603,50 @@ TEST(a_removal_that_failed_goes_on_when_it_is_asked_for_again)
 	tear_down(&f);
 }
 
+/* As a start with LEASEHOLD_INSTANCE_DRIVER=off has them, and one with a driver again. */
+static void has_driver(struct fixture *f, bool has)
+{
+	for (size_t i = 0; i < INSTANCE_TIMED_QUEUES; i++)
+		f->queues[i].arg = has ? &f->world : NULL;
+}
+
+TEST(the_time_of_an_archive_ends_without_a_driver)
+{
+	struct fixture f;
+
+	set_up(&f);
+	make_one(&f);
+	do_it(&f, instance_backup, (struct instance_want){ 0 });
+	has_driver(&f, false);
+	rig_pass(&f.rig, 95 * DAY);
+	CHECK(truth(&f).archives == 1 && count_events(&f, "InstanceArchiveDue", NULL) == 1 &&
+	      count_events(&f, "DeadLetter*", NULL) == 0);
+	has_driver(&f, true);
+	rig_pass(&f.rig, 16 * MINUTE);
+	CHECK(truth(&f).archives == 0 && count_events(&f, "InstanceArchiveRemoved", NULL) == 1);
+	tear_down(&f);
+}
+
+TEST(a_removal_that_failed_goes_on_once_there_is_a_driver_again)
+{
+	struct fixture f;
+
+	set_up(&f);
+	make_one(&f);
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_ARCHIVE, 1000, 0, 0, 0, 0 });
+	CHECK(ask(&f, instance_delete, why) == RC_OK);
+	rig_pass(&f.rig, 12 * MINUTE);
+	CHECK(now(&f).state == INSTANCE_PENDING_DEPROVISIONING && !now(&f).operation.n);
+	goes_well(&f);
+	has_driver(&f, false);
+	rig_pass(&f.rig, 2 * DAY);
+	CHECK(now(&f).state == INSTANCE_PENDING_DEPROVISIONING && truth(&f).resources == INSTANCE_RESOURCE_COUNT);
+	has_driver(&f, true);
+	rig_pass(&f.rig, 18 * MINUTE);
+	CHECK(now(&f).state == INSTANCE_DEPROVISIONED && truth(&f).resources == 0 && truth(&f).archives == 1);
+	tear_down(&f);
+}
+
 /* --- what comes in --- */
 
 static void send(struct fixture *f, const char *source, const char *body)

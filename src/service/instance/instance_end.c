@@ -147,7 +147,7 @@ static void note_failure(struct session *s, struct instance *i, const struct sag
 		i->running_count = 0;
 }
 
-static enum rc arm_removal(struct session *s, const struct instance *i, struct err *e)
+enum rc instance_arm_removal(struct session *s, const struct instance *i, struct err *e)
 {
 	struct timer timer = { .name = instance_removal_timer(s, i->id),
 		               .due_ms = session_now(s).ms + removal_retry_ms,
@@ -280,6 +280,6 @@ enum rc instance_on_end(struct session *s, const struct saga *saga, struct err *
 	if (!rc && has_failed && ((rc = note_broken_backup(s, job.op == OP_BACKUP ? job.backup : job.safety, e))))
 		return rc;
 	if (!rc && has_failed && job.op == OP_DELETE)
-		rc = arm_removal(s, &i, e);
+		rc = instance_arm_removal(s, &i, e);
 	return rc ? rc : end_operation(s, &i, saga, has_failed, e);
 }
