@@ -603,6 +603,25 @@ TEST(a_removal_that_failed_goes_on_when_it_is_asked_for_again)
 	tear_down(&f);
 }
 
+TEST(what_a_backup_that_failed_may_have_left_is_removed)
+{
+	struct fixture     f;
+	struct backup_list l;
+
+	set_up(&f);
+	make_one(&f);
+	goes_wrong(&f, (struct world_rule){ WORLD_TIMEOUT_AFTER, WORLD_ARCHIVE, 1000, 0, 0, 0, 0 });
+	do_it(&f, instance_backup, (struct instance_want){ 0 });
+	CHECK(now(&f).last_error.n && !now(&f).operation.n);
+	goes_well(&f);
+	rig_pass(&f.rig, 91 * DAY);
+	CHECK(truth(&f).archives == 0 && count_events(&f, "InstanceArchiveRemoved", NULL) == 0);
+	l = (struct backup_list){ .instance = now(&f).id, .limit = 10 };
+	rig_run(&f.rig, backup_list, &l);
+	CHECK(l.page.count == 1 && ((struct backup *)page_record(&l.page, &backup_type, 0))->state == BACKUP_BROKEN);
+	tear_down(&f);
+}
+
 /* As a start with LEASEHOLD_INSTANCE_DRIVER=off has them, and one with a driver again. */
 static void has_driver(struct fixture *f, bool has)
 {

@@ -152,7 +152,7 @@ static enum rc settle_archive(struct session *s, const struct call *call, struct
 	bool                       is_there;
 	enum rc                    rc = session_find(s, &backup_type, c->backup, &b, &is_there, e);
 
-	if (rc || !is_there || b.state == BACKUP_REMOVED)
+	if (rc || !is_there || b.state != BACKUP_KEPT) /* of one that failed only what it had left */
 		return rc;
 	b.state = BACKUP_REMOVED;
 	session_put(s, &backup_type, &b);
