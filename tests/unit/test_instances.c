@@ -524,6 +524,20 @@ TEST(versions_are_changed_and_those_that_are_not_there_are_refused)
 	tear_down(&f);
 }
 
+TEST(an_update_that_fails_takes_back_all_of_it)
+{
+	struct fixture f;
+
+	set_up(&f);
+	make_one(&f);
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_CONFIGURE, 1000, 4, 0, 0, 0 });
+	do_it(&f, instance_update,
+	      (struct instance_want){ .contact_email = STR("b@acme.example"), .tier = TIER_ENTERPRISE });
+	CHECK(now(&f).deployment == DEPLOYMENT_FAILED && now(&f).tier == TIER_STANDARD &&
+	      str_eq(now(&f).contact_email, acme.contact_email));
+	tear_down(&f);
+}
+
 /* --- data --- */
 
 TEST(backups_are_made_restored_and_end)

@@ -115,6 +115,7 @@ static void take_back_wishes(struct instance *i, const struct instance_job *job)
 	if (job->op == OP_UPDATE) {
 		i->wordpress_version = job->version_before;
 		i->tier = (enum instance_tier)job->tier_before;
+		i->contact_email = job->contact_before.n ? job->contact_before : i->contact_email;
 		i->deployment = DEPLOYMENT_FAILED;
 	}
 }

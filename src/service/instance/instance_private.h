@@ -11,6 +11,7 @@ struct instance_job {
 	enum instance_op op;
 	int64_t          count, count_before; /* scale */
 	struct str       version_before;      /* update */
+	struct str       contact_before;
 	int64_t          tier_before;
 	struct str       backup, safety; /* backup, restore, delete: names of archives */
 	int64_t          archive_ms;

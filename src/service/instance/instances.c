@@ -318,6 +318,7 @@ static enum rc prepare_update(struct command *x, struct err *e)
 
 	x->job.version_before = i->wordpress_version;
 	x->job.tier_before = i->tier;
+	x->job.contact_before = i->contact_email;
 	i->tier = want->tier < 0 ? i->tier : (enum instance_tier)want->tier;
 	i->contact_email = want->contact_email.n ? want->contact_email : i->contact_email;
 	i->deployment = DEPLOYMENT_IN_PROGRESS;
