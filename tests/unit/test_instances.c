@@ -538,6 +538,31 @@ TEST(an_update_that_fails_takes_back_all_of_it)
 	tear_down(&f);
 }
 
+TEST(a_reason_is_why_it_is_as_it_is)
+{
+	static const struct instance_want paid = { .reason = { "paid", 4 } };
+	struct fixture                    f;
+
+	set_up(&f);
+	make_one(&f);
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_LIST_TASKS, 1000, 0, 0, 0, 0 });
+	do_it(&f, instance_suspend, why);
+	rig_pass(&f.rig, 3 * MINUTE);
+	CHECK(now(&f).state == INSTANCE_ACTIVE && !now(&f).reason.n);
+	goes_well(&f);
+	do_it(&f, instance_rotate, paid);
+	CHECK(now(&f).state == INSTANCE_ACTIVE && !now(&f).reason.n);
+	do_it(&f, instance_suspend, why);
+	CHECK(str_eq(now(&f).reason, why.reason));
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_SET_ROUTE, 1000, 4, 0, 0, 0 });
+	do_it(&f, instance_resume, paid);
+	CHECK(now(&f).state == INSTANCE_SUSPENDED && str_eq(now(&f).reason, why.reason));
+	goes_well(&f);
+	do_it(&f, instance_resume, paid);
+	CHECK(now(&f).state == INSTANCE_ACTIVE && !now(&f).reason.n);
+	tear_down(&f);
+}
+
 /* --- data --- */
 
 TEST(backups_are_made_restored_and_end)

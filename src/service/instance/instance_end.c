@@ -96,8 +96,6 @@ static void note_success(struct session *s, struct instance *i, const struct ins
 		i->has_data = 1;
 		break;
 	case OP_UPDATE: i->deployment = DEPLOYMENT_COMPLETED; break;
-	case OP_RESUME:
-	case OP_UNPARK: i->reason = STR(""); break;
 	case OP_DELETE:
 		i->removed_ms = now_ms;
 		i->endpoint = STR("");

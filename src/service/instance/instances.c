@@ -375,13 +375,13 @@ static const struct {
 } commands[OP_COUNT] = {
 	[OP_SCALE] = { INSTANCE_ON_SCALE, 0, false, prepare_scale },
 	[OP_SUSPEND] = { INSTANCE_ON_SUSPEND, 0, true, NULL },
-	[OP_RESUME] = { INSTANCE_ON_RESUME, 0, true, NULL },
+	[OP_RESUME] = { INSTANCE_ON_RESUME, 0, false, NULL },
 	[OP_PARK] = { INSTANCE_ON_PARK, 0, true, NULL },
-	[OP_UNPARK] = { INSTANCE_ON_UNPARK, 0, true, NULL },
+	[OP_UNPARK] = { INSTANCE_ON_UNPARK, 0, false, NULL },
 	[OP_UPDATE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE, false, prepare_update },
 	[OP_BACKUP] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED | IN_PARKED, false, prepare_backup },
 	[OP_RESTORE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED, false, prepare_restore },
-	[OP_ROTATE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE, true, NULL },
+	[OP_ROTATE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE, false, NULL },
 	[OP_RECOVER] = { INSTANCE_TRIGGER_COUNT, IN_FAILED, false, prepare_recover },
 	[OP_DELETE] = { INSTANCE_ON_DELETE, 0, true, prepare_delete },
 };
