@@ -59,17 +59,16 @@ static enum rc load(struct session *s, struct instance_call *c, struct instance 
  * go on. */
 static enum rc refuse_if_busy(struct session *s, const struct instance *i, struct err *e)
 {
-	bool    is_busy = i->operation.n > 0;
-	enum rc rc = RC_OK;
+	bool    is_under_way;
+	enum rc rc = saga_is_under_way(s, i->operation, &is_under_way, e);
 
-	if (is_busy && i->state == INSTANCE_FAILED)
-		rc = saga_is_under_way(s, i->operation, &is_busy, e);
-	if (rc || !is_busy)
+	if (rc || !i->operation.n || (i->state == INSTANCE_FAILED && !is_under_way))
 		return rc;
-	return err_set_code(
-	        e, RC_UNFIT, "OPERATION_IN_PROGRESS",
-	        "instance %.*s is %s, operation %.*s is in progress: wait until it has ended, then try again",
-	        STR_ARG(i->id), instance_state_name(i->state), STR_ARG(i->operation));
+	return err_set_code(e, RC_UNFIT, "OPERATION_IN_PROGRESS", "instance %.*s is %s, operation %.*s is %s",
+	                    STR_ARG(i->id), instance_state_name(i->state), STR_ARG(i->operation),
+	                    is_under_way
+	                            ? "in progress: wait until it has ended, then try again"
+	                            : "parked until a person acts: see leasehold saga show and leasehold saga retry");
 }
 
 static struct str new_id(struct session *s, const char *prefix)
