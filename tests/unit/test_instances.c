@@ -781,21 +781,21 @@ TEST(events_of_the_container_service_are_hints)
 
 	set_up(&f);
 	make_one(&f);
-	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).state == INSTANCE_ACTIVE && has(now(&f).last_error, "SERVICE_TASK_START_IMPAIRED"));
-	send(&f, "ecs", ECS("2", "SERVICE_DEPLOYMENT_COMPLETED", "2026-01-01T00:00:05Z")); /* older: nothing */
+	send(&f, "ecs", ECS("2", "SERVICE_DEPLOYMENT_COMPLETED", "2023-11-14T22:00:05Z")); /* older: nothing */
 	CHECK(now(&f).deployment == DEPLOYMENT_NONE);
-	send(&f, "ecs", ECS("3", "SERVICE_DEPLOYMENT_COMPLETED", "2026-01-01T00:00:15Z"));
+	send(&f, "ecs", ECS("3", "SERVICE_DEPLOYMENT_COMPLETED", "2023-11-14T22:00:15Z"));
 	CHECK(now(&f).deployment == DEPLOYMENT_COMPLETED);
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 0, NULL) == RC_OK);
-	send(&f, "ecs", ECS("4", "SERVICE_TASK_START_IMPAIRED", "2026-01-01T00:00:20Z"));
+	send(&f, "ecs", ECS("4", "SERVICE_TASK_START_IMPAIRED", "2023-11-14T22:00:20Z"));
 	CHECK(now(&f).state == INSTANCE_FAILED);
 	CHECK(ask_for_one(&f) == RC_CONFLICT); /* there are data in it */
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 2, NULL) == RC_OK);
-	send(&f, "ecs", ECS("5", "SERVICE_STEADY_STATE", "2026-01-01T00:00:30Z"));
+	send(&f, "ecs", ECS("5", "SERVICE_STEADY_STATE", "2023-11-14T22:00:30Z"));
 	CHECK(now(&f).state == INSTANCE_ACTIVE);
 	do_it(&f, instance_suspend, why);
-	send(&f, "ecs", ECS("6", "SERVICE_STEADY_STATE", "2026-01-01T00:00:40Z"));
+	send(&f, "ecs", ECS("6", "SERVICE_STEADY_STATE", "2023-11-14T22:00:40Z"));
 	CHECK(now(&f).state == INSTANCE_SUSPENDED); /* steady at zero is not active */
 	tear_down(&f);
 }
@@ -808,6 +808,19 @@ TEST(events_of_the_container_service_are_hints)
 #define TAGGED(tenant) \
 	"\"tags\":[{\"key\":\"managed-by\",\"value\":\"x\"},{\"key\":\"bbws:tenant-id\",\"value\":\"" tenant "\"}]"
 
+TEST(an_event_of_a_clock_that_was_ahead_makes_no_later_one_old)
+{
+	struct fixture f;
+
+	set_up(&f);
+	make_one(&f);
+	send(&f, "ecs", ECS("1", "SERVICE_DEPLOYMENT_IN_PROGRESS", "2099-01-01T00:00:00Z"));
+	CHECK(now(&f).deployment == DEPLOYMENT_IN_PROGRESS);
+	send(&f, "ecs", ECS("2", "SERVICE_DEPLOYMENT_COMPLETED", "2023-11-14T22:00:05Z"));
+	CHECK(now(&f).deployment == DEPLOYMENT_COMPLETED);
+	tear_down(&f);
+}
+
 TEST(an_event_is_about_the_tenant_of_its_tag_or_the_service_of_its_task)
 {
 	struct fixture f;
@@ -815,14 +828,14 @@ TEST(an_event_is_about_the_tenant_of_its_tag_or_the_service_of_its_task)
 	set_up(&f);
 	make_one(&f);
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 1, NULL) == RC_OK);
-	send(&f, "ecs", TASK("1", "STOPPED", TAGGED("tenant-acme"), "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", TASK("1", "STOPPED", TAGGED("tenant-acme"), "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).running_count == 1 && has(now(&f).last_ecs_event, "TASK_STOPPED"));
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 2, NULL) == RC_OK);
-	send(&f, "ecs", TASK("2", "RUNNING", "\"group\":\"service:tenant-acme-wordpress\"", "2026-01-01T00:00:20Z"));
+	send(&f, "ecs", TASK("2", "RUNNING", "\"group\":\"service:tenant-acme-wordpress\"", "2023-11-14T22:00:20Z"));
 	CHECK(now(&f).running_count == 2 && has(now(&f).last_ecs_event, "TASK_RUNNING"));
-	send(&f, "ecs", TASK("3", "STOPPED", TAGGED("tenant-other"), "2026-01-01T00:00:30Z"));
-	send(&f, "ecs", TASK("4", "STOPPED", TAGGED("No Tenant"), "2026-01-01T00:00:30Z"));
-	send(&f, "ecs", TASK("5", "STOPPED", "\"tags\":[{\"key\":7},9,{}]", "2026-01-01T00:00:30Z"));
+	send(&f, "ecs", TASK("3", "STOPPED", TAGGED("tenant-other"), "2023-11-14T22:00:30Z"));
+	send(&f, "ecs", TASK("4", "STOPPED", TAGGED("No Tenant"), "2023-11-14T22:00:30Z"));
+	send(&f, "ecs", TASK("5", "STOPPED", "\"tags\":[{\"key\":7},9,{}]", "2023-11-14T22:00:30Z"));
 	CHECK(has(now(&f).last_ecs_event, "TASK_RUNNING")); /* nobody's */
 	tear_down(&f);
 }
@@ -835,7 +848,7 @@ TEST(an_event_about_one_that_was_removed_changes_nothing)
 	make_one(&f);
 	do_it(&f, instance_delete, why);
 	CHECK(now(&f).state == INSTANCE_DEPROVISIONED);
-	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).last_error.n == 0 && now(&f).last_ecs_event.n == 0);
 	tear_down(&f);
 }
@@ -850,7 +863,7 @@ TEST(a_deployment_that_failed_ends_a_provisioning)
 	CHECK(ask_for_one(&f) == RC_OK);
 	rig_pass(&f.rig, 500);
 	CHECK(now(&f).state == INSTANCE_PROVISIONING_ECS);
-	send(&f, "ecs", ECS("1", "SERVICE_DEPLOYMENT_FAILED", "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", ECS("1", "SERVICE_DEPLOYMENT_FAILED", "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).state == INSTANCE_FAILED && truth(&f).resources == 0);
 	CHECK(has(now(&f).last_error, "PROV-003") && has(now(&f).last_error, "deployment failed"));
 	do_it(&f, instance_create, acme);
@@ -865,7 +878,7 @@ TEST(one_that_failed_is_recovered_by_hand)
 	set_up(&f);
 	make_one(&f);
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 0, NULL) == RC_OK);
-	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).state == INSTANCE_FAILED);
 	do_it(&f, instance_recover, (struct instance_want){ 0 });
 	CHECK(now(&f).state == INSTANCE_ACTIVE && truth(&f).desired == 2);
