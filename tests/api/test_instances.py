@@ -154,7 +154,9 @@ def test_the_same_key_gets_the_same_answer(tenant):
     other = tenant.call("POST", "", {**ACME, "tier": "ENTERPRISE"}, Idempotency_Key="k1")
     assert other.status == 409 and other.json["error"]["code"] == "CONFLICT"
     assert tenant.call("POST", "", ACME).status == 409
-    assert tenant.call("POST", "", ACME, Idempotency_Key="x" * 200).status == 400
+    for key in ("x" * 200, "a\tb"):
+        got = tenant.call("POST", "", ACME, Idempotency_Key=key)
+        assert got.status == 400 and "at most 128 bytes without control characters" in got.json["error"]["message"]
 
 
 @pytest.mark.parametrize(
