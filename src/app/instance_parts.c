@@ -211,7 +211,6 @@ enum rc instance_parts_new(struct parts *p, struct err *e)
 		                            .archive_ms = config_number(c, CONFIG_ARCHIVE_DAYS) * DAY_MS,
 		                            .metrics = p->metrics };
 	instance_kinds(&i->world, i->kinds);
-	instance_queues(&i->world, i->queues, i->events);
 	return RC_OK;
 }
 

@@ -1,4 +1,4 @@
-/* instance_parts.h - what tenants' instances need, put together: the driver, queues, sagas. */
+/* instance_parts.h - what tenants' instances need, put together: the driver, sagas. */
 #pragma once
 
 #include "base/err.h"
@@ -13,8 +13,6 @@ struct parts;
 struct instance_parts {
 	struct instance_world world;
 	struct saga_kind      kinds[OP_COUNT];
-	struct queue          queues[INSTANCE_QUEUES];
-	const char           *events[INSTANCE_QUEUES]; /* that each of them hears */
 };
 
 /* LEASEHOLD_INSTANCE_DRIVER, or sim in development; NULL: there are no instances. */

@@ -112,9 +112,13 @@ static void subscribe_guard(struct subscriptions *s, struct guard_parts *g)
 
 static void subscribe_instances(struct subscriptions *s, struct instance_parts *p)
 {
-	for (size_t i = 0; i < INSTANCE_QUEUES; i++)
-		subscribe(s, p->queues[i], p->events[i]);
-	for (size_t i = 0; i < OP_COUNT; i++)
+	struct queue queues[INSTANCE_QUEUES];
+	const char  *events[INSTANCE_QUEUES];
+
+	instance_queues(p ? &p->world : NULL, queues, events);
+	for (size_t i = 0; i < (p ? INSTANCE_QUEUES : INSTANCE_TIMED_QUEUES); i++)
+		subscribe(s, queues[i], events[i]);
+	for (size_t i = 0; p && i < OP_COUNT; i++)
 		s->sagas[s->saga_count++] = &p->kinds[i];
 }
 
@@ -159,8 +163,7 @@ void subscriptions_init(struct subscriptions *s, const struct parts *p)
 		subscribe_leases(s, p->leases);
 	if (p->guard)
 		subscribe_guard(s, p->guard);
-	if (p->instances)
-		subscribe_instances(s, p->instances);
+	subscribe_instances(s, p->instances);
 	subscribe(s, (struct queue){ .name = "log", .handle = log_sink_handle, .is_heard = true },
 	          config_text(c, CONFIG_LOG_EVENTS));
 	subscribe(s, (struct queue){ .name = "mail", .handle = mail_fan_out, .arg = &s->mail_routes },

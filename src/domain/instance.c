@@ -164,6 +164,7 @@ enum rc instance_apply(struct instance *i, enum instance_trigger on, int64_t now
 		                    "instance %.*s is %s: wait until that has ended, then try again", STR_ARG(i->id),
 		                    instance_state_name(i->state));
 	i->state = step->to;
+	i->reason = i->state == INSTANCE_ACTIVE ? STR("") : i->reason;
 	i->updated_ms = now_ms;
 	return RC_OK;
 }

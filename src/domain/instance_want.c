@@ -94,7 +94,7 @@ static void read_text(const json_t *body, const struct text_rule *t, unsigned ki
 		instance_problem(p, t->name, "INVALID_TYPE", "%s must be a text", t->name);
 	else if (!str_trim(text).n && t->required & kind)
 		instance_problem(p, t->name, "REQUIRED", "%s is required: it %s", t->name, t->what);
-	else if (text.n && (text.n > t->max || !t->is_ok(text)))
+	else if (text.n && (text.n > t->max || !t->is_ok(str_trim(text))))
 		instance_problem(p, t->name, "INVALID_FORMAT", "%s %s", t->name, t->what);
 	else
 		*(struct str *)(void *)((char *)w + t->offset) = str_dup(p->arena, str_trim(text));

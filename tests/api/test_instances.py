@@ -154,7 +154,9 @@ def test_the_same_key_gets_the_same_answer(tenant):
     other = tenant.call("POST", "", {**ACME, "tier": "ENTERPRISE"}, Idempotency_Key="k1")
     assert other.status == 409 and other.json["error"]["code"] == "CONFLICT"
     assert tenant.call("POST", "", ACME).status == 409
-    assert tenant.call("POST", "", ACME, Idempotency_Key="x" * 200).status == 400
+    for key in ("x" * 200, "a\tb"):
+        got = tenant.call("POST", "", ACME, Idempotency_Key=key)
+        assert got.status == 400 and "at most 128 bytes without control characters" in got.json["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -607,6 +609,19 @@ def test_it_survives_a_kill_in_the_middle(sites, make):
     tenant.reaches("ACTIVE")
     assert sorted(resources(server, tenant)) == sorted(["storage", "database", "secret", "route", "workers", "identity"])
     assert len(Ops(server).events("type=CLUSTER_CREATION_COMPLETE")) == 1
+
+
+def test_an_archive_whose_time_ends_while_there_is_no_driver_waits_for_one(sites, make):
+    """That it is removed then: the_time_of_an_archive_ends_without_a_driver in tests/unit/test_instances.c."""
+    server = sites.start(make)
+    tenant = Tenant(server, "tenant-kept")
+    tenant.active()
+    backup = tenant.on("/backup", "POST")["backupId"]
+    until(lambda: tenant.show()["operation"] is None, "the backup")
+    off = Ops(server.restart(LEASEHOLD_INSTANCE_DRIVER="off"))
+    assert off.act("timers/instance-archive%2F" + backup + "/fire").status == 200
+    (lane,) = until(lambda: [x for x in off.read("queues/instance-archives/lanes")["lanes"] if x["last_error"]], "it waits for a driver")
+    assert backup in lane["last_error"] and "LEASEHOLD_INSTANCE_DRIVER" in lane["last_error"] and lane["tries"] == 0
 
 
 def test_the_command_line(server, tenant):

@@ -169,6 +169,17 @@ def test_when_time_is_up_it_is_the_usual_409(line):
     line.stands(0)
 
 
+def test_preferences_may_be_sent_one_by_one(line):
+    """RFC 7240: several fields mean what one with commas means, and of two the first counts."""
+    head = "POST /v1/allocate HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\nX-Track-ID: %s\r\n"
+    head += "Prefer: return=minimal\r\nPrefer: wait=1\r\nPrefer: wait=60\r\n\r\n"
+    with socket.create_connection(line.server.address) as client:
+        client.sendall((head % (TRACK_TOKEN, line.new_owner())).encode())
+        with client.makefile("rb") as answer:
+            reply = answer.read().decode()
+    assert reply.startswith("HTTP/1.1 409 ") and "Preference-Applied: wait=1\r\n" in reply
+
+
 def test_after_its_time_nobody_is_served(line):
     call = line.join(wait=1)
     assert call.result(20).status == 409

@@ -104,3 +104,14 @@ def test_an_archive_that_was_cut_short_is_no_archive(driver, tenant):
     driver.call("restore", tenant, name="half")
     driver.deprovision(tenant)
     driver.call("drop_archive", tenant, name="half")
+
+
+def test_what_an_archive_that_was_cut_short_has_left_is_dropped_too(driver, tenant):
+    """Of one that nobody tried again."""
+    driver.provision(tenant, desired=1)
+    draft = driver.folder / "archives" / tenant / "half..draft"
+    draft.mkdir(parents=True)
+    (draft / "database.sql.gz").write_bytes(b"half")
+    driver.call("drop_archive", tenant, name="half")
+    assert not (driver.folder / "archives" / tenant).exists()
+    driver.deprovision(tenant)

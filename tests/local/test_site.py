@@ -148,6 +148,23 @@ def test_php_is_set_up_for_wordpress(site):
     assert got == {"mysqli": True, "cache": "32", "mail": True, "exec": False, "user": "", "host": site.driver.router}
 
 
+def test_a_plugin_starts_no_program_in_a_request_nor_while_wordpress_is_configured(driver, tenant):
+    """On the command line PHP can do more by itself: start processes that nobody would end, and call any library."""
+    site = driver.provision(tenant, desired=1)
+    plugin = site.root / "wp-content/mu-plugins/may.php"
+    plugin.write_text(
+        "<?php $may = array_values(array_filter(['exec', 'passthru', 'shell_exec', 'system', 'proc_open', 'popen', 'pcntl_exec', 'pcntl_fork', 'dl'], 'function_exists'));\n"
+        "try { FFI::cdef('int getpid(void);'); $may[] = 'FFI'; } catch (Throwable $e) { }\n"
+        "file_put_contents(WP_CONTENT_DIR . '/uploads/may.' . PHP_SAPI, json_encode([$may, ini_get('memory_limit') > 0, ini_get('session.save_path')]));"
+    )
+    plugin.chmod(0o644)
+    assert site.get().status == 200
+    driver.call("configure", tenant, instance="inst-" + tenant, organization="Acme", email="owner@acme.example")
+    got = {sapi: json.loads((site.root / "wp-content/uploads" / ("may." + sapi)).read_text()) for sapi in ("fpm-fcgi", "cli")}
+    assert got["fpm-fcgi"][:2] == [[], True] and got["cli"] == got["fpm-fcgi"]
+    driver.deprovision(tenant)
+
+
 def test_what_is_uploaded_is_never_run_and_settings_are_never_shown(site):
     path = site.root / "wp-content/uploads/evil.php"
     path.write_text("<?php echo 'ran';")

@@ -505,6 +505,24 @@ TEST(a_suspend_that_fails_is_taken_back)
 	tear_down(&f);
 }
 
+TEST(who_is_refused_for_a_parked_operation_is_told_that_it_is)
+{
+	struct fixture f;
+
+	set_up(&f);
+	make_one(&f);
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_LIST_TASKS, 1000, 0, 0, 0, 0 });
+	CHECK(ask(&f, instance_suspend, why) == RC_OK);
+	CHECK(ask(&f, instance_backup, why) == RC_UNFIT && has(str_from(f.e.msg), "wait until it has ended"));
+	rig_pass(&f.rig, MINUTE);
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_ANY_CALL, 1000, 0, 0, 0, 0 });
+	rig_pass(&f.rig, 5 * MINUTE);
+	CHECK(now(&f).state == INSTANCE_SUSPENDING && now(&f).operation.n);
+	CHECK(ask(&f, instance_backup, why) == RC_UNFIT && has(str_from(f.e.msg), "is parked") &&
+	      !has(str_from(f.e.msg), "wait until"));
+	tear_down(&f);
+}
+
 TEST(versions_are_changed_and_those_that_are_not_there_are_refused)
 {
 	struct fixture f;
@@ -521,6 +539,45 @@ TEST(versions_are_changed_and_those_that_are_not_there_are_refused)
 	      now(&f).state == INSTANCE_ACTIVE);
 	do_it(&f, instance_rotate, (struct instance_want){ 0 });
 	CHECK(count_events(&f, "CLUSTER_ROTATION_COMPLETE", NULL) == 1);
+	tear_down(&f);
+}
+
+TEST(an_update_that_fails_takes_back_all_of_it)
+{
+	struct fixture f;
+
+	set_up(&f);
+	make_one(&f);
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_CONFIGURE, 1000, 4, 0, 0, 0 });
+	do_it(&f, instance_update,
+	      (struct instance_want){ .contact_email = STR("b@acme.example"), .tier = TIER_ENTERPRISE });
+	CHECK(now(&f).deployment == DEPLOYMENT_FAILED && now(&f).tier == TIER_STANDARD &&
+	      str_eq(now(&f).contact_email, acme.contact_email));
+	tear_down(&f);
+}
+
+TEST(a_reason_is_why_it_is_as_it_is)
+{
+	static const struct instance_want paid = { .reason = { "paid", 4 } };
+	struct fixture                    f;
+
+	set_up(&f);
+	make_one(&f);
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_LIST_TASKS, 1000, 0, 0, 0, 0 });
+	do_it(&f, instance_suspend, why);
+	rig_pass(&f.rig, 3 * MINUTE);
+	CHECK(now(&f).state == INSTANCE_ACTIVE && !now(&f).reason.n);
+	goes_well(&f);
+	do_it(&f, instance_rotate, paid);
+	CHECK(now(&f).state == INSTANCE_ACTIVE && !now(&f).reason.n);
+	do_it(&f, instance_suspend, why);
+	CHECK(str_eq(now(&f).reason, why.reason));
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_SET_ROUTE, 1000, 4, 0, 0, 0 });
+	do_it(&f, instance_resume, paid);
+	CHECK(now(&f).state == INSTANCE_SUSPENDED && str_eq(now(&f).reason, why.reason));
+	goes_well(&f);
+	do_it(&f, instance_resume, paid);
+	CHECK(now(&f).state == INSTANCE_ACTIVE && !now(&f).reason.n);
 	tear_down(&f);
 }
 
@@ -603,6 +660,69 @@ TEST(a_removal_that_failed_goes_on_when_it_is_asked_for_again)
 	tear_down(&f);
 }
 
+TEST(what_a_backup_that_failed_may_have_left_is_removed)
+{
+	struct fixture     f;
+	struct backup_list l;
+
+	set_up(&f);
+	make_one(&f);
+	goes_wrong(&f, (struct world_rule){ WORLD_TIMEOUT_AFTER, WORLD_ARCHIVE, 1000, 0, 0, 0, 0 });
+	do_it(&f, instance_backup, (struct instance_want){ 0 });
+	CHECK(now(&f).last_error.n && !now(&f).operation.n);
+	goes_well(&f);
+	rig_pass(&f.rig, 91 * DAY);
+	CHECK(truth(&f).archives == 0 && count_events(&f, "InstanceArchiveRemoved", NULL) == 0);
+	l = (struct backup_list){ .instance = now(&f).id, .limit = 10 };
+	rig_run(&f.rig, backup_list, &l);
+	CHECK(l.page.count == 1 && ((struct backup *)page_record(&l.page, &backup_type, 0))->state == BACKUP_BROKEN);
+	tear_down(&f);
+}
+
+/* As a start with LEASEHOLD_INSTANCE_DRIVER=off has them, and one with a driver again. */
+static void has_driver(struct fixture *f, bool has)
+{
+	for (size_t i = 0; i < INSTANCE_TIMED_QUEUES; i++)
+		f->queues[i].arg = has ? &f->world : NULL;
+}
+
+TEST(the_time_of_an_archive_ends_without_a_driver)
+{
+	struct fixture f;
+
+	set_up(&f);
+	make_one(&f);
+	do_it(&f, instance_backup, (struct instance_want){ 0 });
+	has_driver(&f, false);
+	rig_pass(&f.rig, 95 * DAY);
+	CHECK(truth(&f).archives == 1 && count_events(&f, "InstanceArchiveDue", NULL) == 1 &&
+	      count_events(&f, "DeadLetter*", NULL) == 0);
+	has_driver(&f, true);
+	rig_pass(&f.rig, 16 * MINUTE);
+	CHECK(truth(&f).archives == 0 && count_events(&f, "InstanceArchiveRemoved", NULL) == 1);
+	tear_down(&f);
+}
+
+TEST(a_removal_that_failed_goes_on_once_there_is_a_driver_again)
+{
+	struct fixture f;
+
+	set_up(&f);
+	make_one(&f);
+	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_ARCHIVE, 1000, 0, 0, 0, 0 });
+	CHECK(ask(&f, instance_delete, why) == RC_OK);
+	rig_pass(&f.rig, 12 * MINUTE);
+	CHECK(now(&f).state == INSTANCE_PENDING_DEPROVISIONING && !now(&f).operation.n);
+	goes_well(&f);
+	has_driver(&f, false);
+	rig_pass(&f.rig, 2 * DAY);
+	CHECK(now(&f).state == INSTANCE_PENDING_DEPROVISIONING && truth(&f).resources == INSTANCE_RESOURCE_COUNT);
+	has_driver(&f, true);
+	rig_pass(&f.rig, 18 * MINUTE);
+	CHECK(now(&f).state == INSTANCE_DEPROVISIONED && truth(&f).resources == 0 && truth(&f).archives == 1);
+	tear_down(&f);
+}
+
 /* --- what comes in --- */
 
 static void send(struct fixture *f, const char *source, const char *body)
@@ -661,21 +781,21 @@ TEST(events_of_the_container_service_are_hints)
 
 	set_up(&f);
 	make_one(&f);
-	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).state == INSTANCE_ACTIVE && has(now(&f).last_error, "SERVICE_TASK_START_IMPAIRED"));
-	send(&f, "ecs", ECS("2", "SERVICE_DEPLOYMENT_COMPLETED", "2026-01-01T00:00:05Z")); /* older: nothing */
+	send(&f, "ecs", ECS("2", "SERVICE_DEPLOYMENT_COMPLETED", "2023-11-14T22:00:05Z")); /* older: nothing */
 	CHECK(now(&f).deployment == DEPLOYMENT_NONE);
-	send(&f, "ecs", ECS("3", "SERVICE_DEPLOYMENT_COMPLETED", "2026-01-01T00:00:15Z"));
+	send(&f, "ecs", ECS("3", "SERVICE_DEPLOYMENT_COMPLETED", "2023-11-14T22:00:15Z"));
 	CHECK(now(&f).deployment == DEPLOYMENT_COMPLETED);
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 0, NULL) == RC_OK);
-	send(&f, "ecs", ECS("4", "SERVICE_TASK_START_IMPAIRED", "2026-01-01T00:00:20Z"));
+	send(&f, "ecs", ECS("4", "SERVICE_TASK_START_IMPAIRED", "2023-11-14T22:00:20Z"));
 	CHECK(now(&f).state == INSTANCE_FAILED);
 	CHECK(ask_for_one(&f) == RC_CONFLICT); /* there are data in it */
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 2, NULL) == RC_OK);
-	send(&f, "ecs", ECS("5", "SERVICE_STEADY_STATE", "2026-01-01T00:00:30Z"));
+	send(&f, "ecs", ECS("5", "SERVICE_STEADY_STATE", "2023-11-14T22:00:30Z"));
 	CHECK(now(&f).state == INSTANCE_ACTIVE);
 	do_it(&f, instance_suspend, why);
-	send(&f, "ecs", ECS("6", "SERVICE_STEADY_STATE", "2026-01-01T00:00:40Z"));
+	send(&f, "ecs", ECS("6", "SERVICE_STEADY_STATE", "2023-11-14T22:00:40Z"));
 	CHECK(now(&f).state == INSTANCE_SUSPENDED); /* steady at zero is not active */
 	tear_down(&f);
 }
@@ -688,6 +808,19 @@ TEST(events_of_the_container_service_are_hints)
 #define TAGGED(tenant) \
 	"\"tags\":[{\"key\":\"managed-by\",\"value\":\"x\"},{\"key\":\"bbws:tenant-id\",\"value\":\"" tenant "\"}]"
 
+TEST(an_event_of_a_clock_that_was_ahead_makes_no_later_one_old)
+{
+	struct fixture f;
+
+	set_up(&f);
+	make_one(&f);
+	send(&f, "ecs", ECS("1", "SERVICE_DEPLOYMENT_IN_PROGRESS", "2099-01-01T00:00:00Z"));
+	CHECK(now(&f).deployment == DEPLOYMENT_IN_PROGRESS);
+	send(&f, "ecs", ECS("2", "SERVICE_DEPLOYMENT_COMPLETED", "2023-11-14T22:00:05Z"));
+	CHECK(now(&f).deployment == DEPLOYMENT_COMPLETED);
+	tear_down(&f);
+}
+
 TEST(an_event_is_about_the_tenant_of_its_tag_or_the_service_of_its_task)
 {
 	struct fixture f;
@@ -695,14 +828,14 @@ TEST(an_event_is_about_the_tenant_of_its_tag_or_the_service_of_its_task)
 	set_up(&f);
 	make_one(&f);
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 1, NULL) == RC_OK);
-	send(&f, "ecs", TASK("1", "STOPPED", TAGGED("tenant-acme"), "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", TASK("1", "STOPPED", TAGGED("tenant-acme"), "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).running_count == 1 && has(now(&f).last_ecs_event, "TASK_STOPPED"));
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 2, NULL) == RC_OK);
-	send(&f, "ecs", TASK("2", "RUNNING", "\"group\":\"service:tenant-acme-wordpress\"", "2026-01-01T00:00:20Z"));
+	send(&f, "ecs", TASK("2", "RUNNING", "\"group\":\"service:tenant-acme-wordpress\"", "2023-11-14T22:00:20Z"));
 	CHECK(now(&f).running_count == 2 && has(now(&f).last_ecs_event, "TASK_RUNNING"));
-	send(&f, "ecs", TASK("3", "STOPPED", TAGGED("tenant-other"), "2026-01-01T00:00:30Z"));
-	send(&f, "ecs", TASK("4", "STOPPED", TAGGED("No Tenant"), "2026-01-01T00:00:30Z"));
-	send(&f, "ecs", TASK("5", "STOPPED", "\"tags\":[{\"key\":7},9,{}]", "2026-01-01T00:00:30Z"));
+	send(&f, "ecs", TASK("3", "STOPPED", TAGGED("tenant-other"), "2023-11-14T22:00:30Z"));
+	send(&f, "ecs", TASK("4", "STOPPED", TAGGED("No Tenant"), "2023-11-14T22:00:30Z"));
+	send(&f, "ecs", TASK("5", "STOPPED", "\"tags\":[{\"key\":7},9,{}]", "2023-11-14T22:00:30Z"));
 	CHECK(has(now(&f).last_ecs_event, "TASK_RUNNING")); /* nobody's */
 	tear_down(&f);
 }
@@ -715,7 +848,7 @@ TEST(an_event_about_one_that_was_removed_changes_nothing)
 	make_one(&f);
 	do_it(&f, instance_delete, why);
 	CHECK(now(&f).state == INSTANCE_DEPROVISIONED);
-	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).last_error.n == 0 && now(&f).last_ecs_event.n == 0);
 	tear_down(&f);
 }
@@ -730,7 +863,7 @@ TEST(a_deployment_that_failed_ends_a_provisioning)
 	CHECK(ask_for_one(&f) == RC_OK);
 	rig_pass(&f.rig, 500);
 	CHECK(now(&f).state == INSTANCE_PROVISIONING_ECS);
-	send(&f, "ecs", ECS("1", "SERVICE_DEPLOYMENT_FAILED", "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", ECS("1", "SERVICE_DEPLOYMENT_FAILED", "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).state == INSTANCE_FAILED && truth(&f).resources == 0);
 	CHECK(has(now(&f).last_error, "PROV-003") && has(now(&f).last_error, "deployment failed"));
 	do_it(&f, instance_create, acme);
@@ -745,7 +878,7 @@ TEST(one_that_failed_is_recovered_by_hand)
 	set_up(&f);
 	make_one(&f);
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 0, NULL) == RC_OK);
-	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2026-01-01T00:00:10Z"));
+	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).state == INSTANCE_FAILED);
 	do_it(&f, instance_recover, (struct instance_want){ 0 });
 	CHECK(now(&f).state == INSTANCE_ACTIVE && truth(&f).desired == 2);

@@ -106,6 +106,8 @@ typedef enum rc instance_configure_fn(struct instance_driver *d, const struct in
 typedef enum rc instance_archive_fn(struct instance_driver *d, struct str tenant, struct str name, struct arena *a,
                                     struct str *ret_outputs, struct err *e);
 typedef enum rc instance_restore_fn(struct instance_driver *d, struct str tenant, struct str name, struct err *e);
+
+/* Also what archiving it has left that did not come to its end. */
 typedef enum rc instance_drop_archive_fn(struct instance_driver *d, struct str tenant, struct str name, struct err *e);
 
 /* A new database password, in the secret and in the database; tasks take it one after the other. */

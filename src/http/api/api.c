@@ -386,5 +386,12 @@ enum rc request_json(const struct request *r, json_t **ret, struct err *e)
 
 void request_prefer(const struct request *r, int64_t *ret_wait_sec, bool *ret_is_async)
 {
-	prefer_parse(request_header_value(r, STR("Prefer")), ret_wait_sec, ret_is_async);
+	const struct http_request *req = &r->call->req;
+	size_t                     times;
+	struct str                 all = http_header(req, STR("Prefer"), &times);
+
+	for (size_t i = 0; times > 1 && i < req->header_count; i++) /* several are one, with commas */
+		if (req->headers[i].value.p != all.p && str_eq_nocase(req->headers[i].name, STR("Prefer")))
+			all = str_format(&r->call->arena, "%.*s,%.*s", STR_ARG(all), STR_ARG(req->headers[i].value));
+	prefer_parse(all, ret_wait_sec, ret_is_async);
 }

@@ -153,7 +153,7 @@ void handle_instance_create(struct request *r)
 	c->once = request_header_value(r, STR("Idempotency-Key"));
 	c->body = (int64_t)(str_hash(r->call->req.body, 1) >> 1);
 	if (c->once.n > INSTANCE_KEY_MAX || str_has_control(c->once))
-		request_refuse(r, RC_INVALID, "Idempotency-Key has %zu bytes; at most %d are taken", c->once.n,
+		request_refuse(r, RC_INVALID, "Idempotency-Key must be at most %d bytes without control characters",
 		               INSTANCE_KEY_MAX);
 	else
 		submit(r, c, instance_create);

@@ -205,6 +205,6 @@ void instance_put_backup(struct json_out *o, struct request *r UNUSED, const voi
 
 	JSON_PUT(o, member_str("backupId", b->id), member_word("kind", backup_kind_names[b->kind]),
 	         member_word("state", backup_state_names[b->state]), member_at("createdAt", b->created_ms),
-	         member_at("keptUntil", b->until_ms),
+	         member_at("keptUntil", b->state == BACKUP_BROKEN ? 0 : b->until_ms),
 	         is_known ? member_int("bytes", bytes) : member_raw("bytes", STR("")));
 }

@@ -25,6 +25,7 @@
 #define FILES_PART    "files.tar.gz"
 #define PEOPLE_PART   "people.json"
 #define MANIFEST      "archive.json"
+#define DRAFT         "..draft" /* no name of an archive ends so */
 
 enum { MANIFEST_MAX = 4096 };
 
@@ -123,7 +124,7 @@ static struct str archive_folder(const struct local *l, struct str tenant, struc
 static enum rc make(struct local *l, struct site *s, struct str name, struct str folder, struct err *e)
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct str                       draft = archive_folder(l, str_from(s->tenant), name, "..draft", &a), outputs;
+	struct str                       draft = archive_folder(l, str_from(s->tenant), name, DRAFT, &a), outputs;
 	int64_t                          bytes = 0;
 	enum rc                          rc;
 
@@ -239,7 +240,8 @@ enum rc local_drop_archive(struct instance_driver *d, struct str tenant, struct 
 	enum rc                           rc = check_name(name, e);
 
 	if (rc || (rc = site_enter(l, tenant, true, &s, e)) || /* archives outlive the site */
-	    (rc = tree_remove(archive_folder(l, tenant, name, "", &a).p, e)))
+	    (rc = tree_remove(archive_folder(l, tenant, name, "", &a).p, e)) ||
+	    (rc = tree_remove(archive_folder(l, tenant, name, DRAFT, &a).p, e)))
 		return rc;
 	(void)rmdir(local_path(l, &a, "archives/%s", s->tenant).p); /* while there are others it stays */
 	return RC_OK;

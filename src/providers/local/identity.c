@@ -48,8 +48,7 @@ static const char pool[] =
         "catch_workers_output = yes\nclear_env = yes\nphp_admin_value[memory_limit] = 64M\n"
         "php_admin_value[sys_temp_dir] = %s/identity/tmp\nphp_admin_flag[display_errors] = off\n"
         "php_admin_flag[log_errors] = on\nphp_admin_value[error_log] = \n"
-        "php_admin_value[open_basedir] = %s/identity:%s/php\n"
-        "php_admin_value[disable_functions] = exec,passthru,shell_exec,system,proc_open,popen,pcntl_exec,dl\n";
+        "php_admin_value[open_basedir] = %s/identity:%s/php\nphp_admin_value[disable_functions] = %s\n";
 
 static void plan(struct local *l)
 {
@@ -86,8 +85,8 @@ enum rc identity_write(struct local *l, struct err *e)
 	    !(rc = folder_make(local_path(l, &a, "identity/tmp").p, own, e)) &&
 	    !(rc = file_write(local_path(l, &a, "nginx/identity.rule").p, str_format(&a, rule, f, f, f), FILE_OURS,
 	                      false, e)))
-		rc = file_write(local_path(l, &a, "identity/fpm.conf").p, str_format(&a, pool, f, f, users.p, f, f, f),
-		                FILE_OURS, false, e);
+		rc = file_write(local_path(l, &a, "identity/fpm.conf").p,
+		                str_format(&a, pool, f, f, users.p, f, f, f, PHP_NO_PROGRAMS), FILE_OURS, false, e);
 	return rc;
 }
 

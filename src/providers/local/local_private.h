@@ -171,6 +171,10 @@ MUST_CHECK enum rc pool_run(struct local *l, struct str what, struct arena *a, s
 
 /* --- php.c: a program of ours in PHP, as the tenant --- */
 
+/* What PHP may not call, in a request and on the command line: a process that a tenant's plugin starts would be no
+ * child of ours, and outlive its site. */
+#define PHP_NO_PROGRAMS "exec,passthru,shell_exec,system,proc_open,popen,pcntl_exec,pcntl_fork,dl"
+
 MUST_CHECK enum rc php_write(struct local *l, struct err *e); /* puts the programs into php/ */
 MUST_CHECK enum rc php_run(struct local *l, const char *program, uid_t uid, gid_t gid, const char *temp,
                            const char *cache, struct str in, struct arena *a, struct str *ret, struct err *e);

@@ -42,6 +42,12 @@ enum rc php_run(struct local *l, const char *program, uid_t uid, gid_t gid, cons
 		                     "-d",
 		                     "sendmail_path=/bin/true",
 		                     "-d",
+		                     "disable_functions=" PHP_NO_PROGRAMS,
+		                     "-d",
+		                     "ffi.enable=0",
+		                     "-d",
+		                     "memory_limit=512M",
+		                     "-d",
 		                     cache ? "opcache.enable_cli=1" : "opcache.enable_cli=0",
 		                     "-d",
 		                     cache ? "opcache.file_cache_only=1" : "opcache.file_cache_only=0",
@@ -49,6 +55,8 @@ enum rc php_run(struct local *l, const char *program, uid_t uid, gid_t gid, cons
 		                     str_format(a, "opcache.file_cache=%s", cache ? cache : "").p,
 		                     "-d",
 		                     str_format(a, "sys_temp_dir=%s", temp).p,
+		                     "-d",
+		                     str_format(a, "session.save_path=%s", temp).p,
 		                     local_path(l, a, "php/%s", program).p,
 		                     NULL };
 

@@ -93,7 +93,7 @@ static struct str pool_text(const struct local *l, const struct site *s, unsigne
 	        "php_admin_value[upload_max_filesize] = 16M\nphp_admin_value[post_max_size] = 17M\n"
 	        "php_admin_value[sendmail_path] = /bin/true\nphp_admin_flag[display_errors] = off\nphp_admin_flag[log_errors] = on\n"
 	        "php_admin_value[error_log] = \n"
-	        "php_admin_value[disable_functions] = exec,passthru,shell_exec,system,proc_open,popen,pcntl_exec,dl\n",
+	        "php_admin_value[disable_functions] = " PHP_NO_PROGRAMS "\n",
 	        task_log(l, s, slot, a).p, s->key, site_socket(l, s, slot, a).p, users.p, (long long)worker_count(s),
 	        task_log(l, s, slot, a).p, local_path(l, a, "pools/%s.php", s->key).p,
 	        (long long)(mb < 64              ? 64

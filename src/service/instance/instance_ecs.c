@@ -4,13 +4,16 @@
  *
  * An event is a hint, not the truth: the tasks are counted before a state follows from it. It is about the tenant in
  * its tag bbws:tenant-id or, without that tag, about the instance whose workers have the name of its service. An event
- * that is older than the last one is ignored. [instance_call_ecs(), instance_settle_ecs()]
+ * that is older than the last one is ignored, unless that one is from the future. [instance_call_ecs(),
+ * instance_settle_ecs()]
  */
 #include "base/arena.h"
 #include "base/json.h"
 #include "kernel/event.h"
 #include "kernel/kernel.h"
 #include "service/instance/instance_private.h"
+
+enum { AHEAD_MS = 3600000 };
 
 struct ecs_event {
 	struct str name, detail_type;
@@ -203,8 +206,11 @@ enum rc instance_settle_ecs(struct session *s, const struct call *call, struct e
 
 	if (!c->is_known || (rc = session_find(s, &instance_type, c->instance.id, &i, &is_there, e)))
 		return rc;
-	if (!is_there || !instance_state_is_live(i.state) || c->event.at_ms < i.last_ecs_ms)
-		return RC_OK; /* nothing runs for it any more, or it is older than what is known */
+	if (!is_there || !instance_state_is_live(i.state))
+		return RC_OK; /* nothing runs for it any more */
+	/* One from the future was told by a clock that was ahead: nothing is old because of it. */
+	if (c->event.at_ms < i.last_ecs_ms && i.last_ecs_ms <= session_now(s).ms + AHEAD_MS)
+		return RC_OK; /* older than what is known */
 	if (c->tasks.running != i.running_count && instance_state_is_rest(i.state))
 		i.running_count = c->tasks.running;
 	i.last_ecs_ms = c->event.at_ms;

@@ -96,8 +96,6 @@ static void note_success(struct session *s, struct instance *i, const struct ins
 		i->has_data = 1;
 		break;
 	case OP_UPDATE: i->deployment = DEPLOYMENT_COMPLETED; break;
-	case OP_RESUME:
-	case OP_UNPARK: i->reason = STR(""); break;
 	case OP_DELETE:
 		i->removed_ms = now_ms;
 		i->endpoint = STR("");
@@ -115,6 +113,7 @@ static void take_back_wishes(struct instance *i, const struct instance_job *job)
 	if (job->op == OP_UPDATE) {
 		i->wordpress_version = job->version_before;
 		i->tier = (enum instance_tier)job->tier_before;
+		i->contact_email = job->contact_before.n ? job->contact_before : i->contact_email;
 		i->deployment = DEPLOYMENT_FAILED;
 	}
 }
@@ -147,7 +146,7 @@ static void note_failure(struct session *s, struct instance *i, const struct sag
 		i->running_count = 0;
 }
 
-static enum rc arm_removal(struct session *s, const struct instance *i, struct err *e)
+enum rc instance_arm_removal(struct session *s, const struct instance *i, struct err *e)
 {
 	struct timer timer = { .name = instance_removal_timer(s, i->id),
 		               .due_ms = session_now(s).ms + removal_retry_ms,
@@ -161,10 +160,25 @@ static enum rc arm_removal(struct session *s, const struct instance *i, struct e
 
 /* --- archives --- */
 
+/* A timer has it removed then. */
+static enum rc put_until(struct session *s, struct backup *b, int64_t archive_ms, struct err *e)
+{
+	struct timer timer;
+
+	b->until_ms = session_now(s).ms + archive_ms;
+	session_put(s, &backup_type, b);
+	timer = (struct timer){ .name = str_format(session_arena(s), "instance-archive/%.*s", STR_ARG(b->id)),
+		                .due_ms = b->until_ms,
+		                .type = STR(EVENT_ARCHIVE_DUE),
+		                .subject = instance_subject(s, b->instance),
+		                .detail = JSON_OF(session_arena(s), member_str("backupId", b->id),
+		                                  member_str("tenantId", b->tenant)) };
+	return session_arm(s, &timer, e);
+}
+
 enum rc instance_keep_backup(struct session *s, struct backup *b, int64_t archive_ms, struct err *e)
 {
 	struct backup old;
-	struct timer  timer;
 	bool          is_there;
 	enum rc       rc = session_find(s, &backup_type, b->id, &old, &is_there, e);
 
@@ -176,19 +190,12 @@ enum rc instance_keep_backup(struct session *s, struct backup *b, int64_t archiv
 		old = *b;
 	old.state = BACKUP_KEPT;
 	old.created_ms = old.created_ms ? old.created_ms : session_now(s).ms;
-	old.until_ms = session_now(s).ms + archive_ms;
-	session_put(s, &backup_type, &old);
 	*b = old;
-	timer = (struct timer){ .name = str_format(session_arena(s), "instance-archive/%.*s", STR_ARG(b->id)),
-		                .due_ms = b->until_ms,
-		                .type = STR(EVENT_ARCHIVE_DUE),
-		                .subject = instance_subject(s, b->instance),
-		                .detail = JSON_OF(session_arena(s), member_str("backupId", b->id),
-		                                  member_str("tenantId", b->tenant)) };
-	return session_arm(s, &timer, e);
+	return put_until(s, b, archive_ms, e);
 }
 
-static enum rc note_broken_backup(struct session *s, struct str id, struct err *e)
+/* All of it or a part may be there: what made it was perhaps only not heard, or ended later. */
+static enum rc note_broken_backup(struct session *s, struct str id, int64_t archive_ms, struct err *e)
 {
 	struct backup b;
 	bool          is_there;
@@ -197,8 +204,7 @@ static enum rc note_broken_backup(struct session *s, struct str id, struct err *
 	if (rc || !id.n || !is_there || b.state != BACKUP_MAKING)
 		return rc;
 	b.state = BACKUP_BROKEN;
-	session_put(s, &backup_type, &b);
-	return RC_OK;
+	return put_until(s, &b, archive_ms, e);
 }
 
 /* --- the end --- */
@@ -277,9 +283,10 @@ enum rc instance_on_end(struct session *s, const struct saga *saga, struct err *
 		return err_set(e, RC_CONFLICT, "instance %.*s cannot be %s without all of its resources", STR_ARG(i.id),
 		               instance_state_name(i.state));
 	session_put(s, &instance_type, &i);
-	if (!rc && has_failed && ((rc = note_broken_backup(s, job.op == OP_BACKUP ? job.backup : job.safety, e))))
+	if (!rc && has_failed &&
+	    ((rc = note_broken_backup(s, job.op == OP_BACKUP ? job.backup : job.safety, job.archive_ms, e))))
 		return rc;
 	if (!rc && has_failed && job.op == OP_DELETE)
-		rc = arm_removal(s, &i, e);
+		rc = instance_arm_removal(s, &i, e);
 	return rc ? rc : end_operation(s, &i, saga, has_failed, e);
 }

@@ -29,8 +29,8 @@ struct str instance_job_write(const struct instance_job *j, struct arena *a)
 	return JSON_OF(a, member_str("instance", j->instance), member_str("tenant", j->tenant), member_int("op", j->op),
 	               member_int("count", j->count), member_int("countBefore", j->count_before),
 	               member_str("versionBefore", j->version_before), member_int("tierBefore", j->tier_before),
-	               member_str("backup", j->backup), member_str("safety", j->safety),
-	               member_int("archiveMs", j->archive_ms));
+	               member_str("contactBefore", j->contact_before), member_str("backup", j->backup),
+	               member_str("safety", j->safety), member_int("archiveMs", j->archive_ms));
 }
 
 enum rc instance_job_read(struct str input, struct arena *a, struct instance_job *ret, struct err *e)
@@ -45,9 +45,11 @@ enum rc instance_job_read(struct str input, struct arena *a, struct instance_job
 	    !json_get_number(o, "op", -1, &op) || !json_get_number(o, "count", 0, &ret->count) ||
 	    !json_get_number(o, "countBefore", 0, &ret->count_before) ||
 	    !json_take_text(o, "versionBefore", a, &ret->version_before) ||
-	    !json_get_number(o, "tierBefore", 0, &ret->tier_before) || !json_take_text(o, "backup", a, &ret->backup) ||
-	    !json_take_text(o, "safety", a, &ret->safety) || !json_get_number(o, "archiveMs", 0, &ret->archive_ms) ||
-	    op < 0 || op >= OP_COUNT || ret->tier_before < 0 || ret->tier_before >= TIER_COUNT)
+	    !json_get_number(o, "tierBefore", 0, &ret->tier_before) ||
+	    !json_take_text(o, "contactBefore", a, &ret->contact_before) ||
+	    !json_take_text(o, "backup", a, &ret->backup) || !json_take_text(o, "safety", a, &ret->safety) ||
+	    !json_get_number(o, "archiveMs", 0, &ret->archive_ms) || op < 0 || op >= OP_COUNT || ret->tier_before < 0 ||
+	    ret->tier_before >= TIER_COUNT)
 		return err_set(e, RC_CORRUPT, "the input of a saga of an instance cannot be read");
 	ret->op = (enum instance_op)op;
 	return RC_OK;

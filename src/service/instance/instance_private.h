@@ -11,6 +11,7 @@ struct instance_job {
 	enum instance_op op;
 	int64_t          count, count_before; /* scale */
 	struct str       version_before;      /* update */
+	struct str       contact_before;
 	int64_t          tier_before;
 	struct str       backup, safety; /* backup, restore, delete: names of archives */
 	int64_t          archive_ms;
@@ -59,7 +60,8 @@ struct str instance_error(struct arena *a, const char *code, struct str message,
                           int64_t now_ms);
 
 /* A removal that failed goes on by itself. */
-struct str instance_removal_timer(struct session *s, struct str id);
+struct str         instance_removal_timer(struct session *s, struct str id);
+MUST_CHECK enum rc instance_arm_removal(struct session *s, const struct instance *i, struct err *e);
 
 /* Keep an archive until then. */
 MUST_CHECK enum rc instance_keep_backup(struct session *s, struct backup *b, int64_t archive_ms, struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * instance_queues.c - the queues of instances: commands of the inbox, archives that have expired, removals to be tried
- * again, and figures of what has ended. Events of the container service are in instance_ecs.c.
+ * instance_queues.c - the queues of instances: archives that have expired, removals to be tried again, commands of the
+ * inbox, and figures of what has ended. Events of the container service are in instance_ecs.c.
  *
  * A command that the state does not allow is answered with a completion that says FAILED, because its sender waits for
  * one. While an operation is under way it is tried again. What makes no sense is a dead letter at once.
@@ -136,6 +136,11 @@ static enum rc call_archive(struct call *call, struct err *e)
 	if (!json_take_text(detail, "backupId", call->arena, &c->backup) ||
 	    !json_take_text(detail, "tenantId", call->arena, &c->tenant))
 		return err_set(e, RC_CORRUPT, "the timer of an archive does not say which");
+	if (!c->world) {
+		call->wait_ms = CALL_WAIT_MAX_MS;
+		return err_set(e, RC_UNAVAILABLE, "archive %.*s waits for a driver: set LEASEHOLD_INSTANCE_DRIVER",
+		               STR_ARG(c->backup));
+	}
 	return c->world->driver->ops->drop_archive(c->world->driver, c->tenant, c->backup, e);
 }
 
@@ -147,7 +152,7 @@ static enum rc settle_archive(struct session *s, const struct call *call, struct
 	bool                       is_there;
 	enum rc                    rc = session_find(s, &backup_type, c->backup, &b, &is_there, e);
 
-	if (rc || !is_there || b.state == BACKUP_REMOVED)
+	if (rc || !is_there || b.state != BACKUP_KEPT) /* of one that failed only what it had left */
 		return rc;
 	b.state = BACKUP_REMOVED;
 	session_put(s, &backup_type, &b);
@@ -176,6 +181,8 @@ static enum rc handle_removal(struct session *s, const struct delivery *d, void 
 	rc = session_find(s, &instance_type, c.id, &i, &is_there, e);
 	if (rc || !is_there || i.state != INSTANCE_PENDING_DEPROVISIONING || i.operation.n)
 		return rc;
+	if (!c.world) /* no driver: once more, later */
+		return instance_arm_removal(s, &i, e);
 	c.correlation_id = i.correlation_id;
 	return instance_delete(s, &c, e);
 }
@@ -218,16 +225,16 @@ void instance_queues(struct instance_world *w, struct queue ret[INSTANCE_QUEUES]
 		const char  *events;
 		struct queue queue;
 	} rows[INSTANCE_QUEUES] = {
+		{ EVENT_ARCHIVE_DUE,
+		  { INSTANCE_ARCHIVES_QUEUE, .call = call_archive, .settle = settle_archive, .tries = ARCHIVE_TRIES,
+		    .backoff_max_ms = HOUR_MS } },
+		{ EVENT_REMOVAL_DUE, { INSTANCE_REMOVALS_QUEUE, .handle = handle_removal, .tries = 10 } },
 		{ INSTANCE_COMMAND_EVENTS,
 		  { INSTANCE_COMMANDS_QUEUE, .handle = handle_command, .buries_nonsense = true,
 		    .tries = COMMAND_TRIES } },
 		{ INSTANCE_ECS_EVENTS,
 		  { INSTANCE_ECS_QUEUE, .call = instance_call_ecs, .settle = instance_settle_ecs,
 		    .buries_nonsense = true, .tries = 10 } },
-		{ EVENT_ARCHIVE_DUE,
-		  { INSTANCE_ARCHIVES_QUEUE, .call = call_archive, .settle = settle_archive, .tries = ARCHIVE_TRIES,
-		    .backoff_max_ms = HOUR_MS } },
-		{ EVENT_REMOVAL_DUE, { INSTANCE_REMOVALS_QUEUE, .handle = handle_removal, .tries = 10 } },
 		{ INSTANCE_COMPLETE_EVENTS, { INSTANCE_FIGURES_QUEUE, .handle = handle_figures, .is_heard = true } },
 	};
 

@@ -59,17 +59,16 @@ static enum rc load(struct session *s, struct instance_call *c, struct instance 
  * go on. */
 static enum rc refuse_if_busy(struct session *s, const struct instance *i, struct err *e)
 {
-	bool    is_busy = i->operation.n > 0;
-	enum rc rc = RC_OK;
+	bool    is_under_way;
+	enum rc rc = saga_is_under_way(s, i->operation, &is_under_way, e);
 
-	if (is_busy && i->state == INSTANCE_FAILED)
-		rc = saga_is_under_way(s, i->operation, &is_busy, e);
-	if (rc || !is_busy)
+	if (rc || !i->operation.n || (i->state == INSTANCE_FAILED && !is_under_way))
 		return rc;
-	return err_set_code(
-	        e, RC_UNFIT, "OPERATION_IN_PROGRESS",
-	        "instance %.*s is %s, operation %.*s is in progress: wait until it has ended, then try again",
-	        STR_ARG(i->id), instance_state_name(i->state), STR_ARG(i->operation));
+	return err_set_code(e, RC_UNFIT, "OPERATION_IN_PROGRESS", "instance %.*s is %s, operation %.*s is %s",
+	                    STR_ARG(i->id), instance_state_name(i->state), STR_ARG(i->operation),
+	                    is_under_way
+	                            ? "in progress: wait until it has ended, then try again"
+	                            : "parked until a person acts: see leasehold saga show and leasehold saga retry");
 }
 
 static struct str new_id(struct session *s, const char *prefix)
@@ -318,6 +317,7 @@ static enum rc prepare_update(struct command *x, struct err *e)
 
 	x->job.version_before = i->wordpress_version;
 	x->job.tier_before = i->tier;
+	x->job.contact_before = i->contact_email;
 	i->tier = want->tier < 0 ? i->tier : (enum instance_tier)want->tier;
 	i->contact_email = want->contact_email.n ? want->contact_email : i->contact_email;
 	i->deployment = DEPLOYMENT_IN_PROGRESS;
@@ -374,13 +374,13 @@ static const struct {
 } commands[OP_COUNT] = {
 	[OP_SCALE] = { INSTANCE_ON_SCALE, 0, false, prepare_scale },
 	[OP_SUSPEND] = { INSTANCE_ON_SUSPEND, 0, true, NULL },
-	[OP_RESUME] = { INSTANCE_ON_RESUME, 0, true, NULL },
+	[OP_RESUME] = { INSTANCE_ON_RESUME, 0, false, NULL },
 	[OP_PARK] = { INSTANCE_ON_PARK, 0, true, NULL },
-	[OP_UNPARK] = { INSTANCE_ON_UNPARK, 0, true, NULL },
+	[OP_UNPARK] = { INSTANCE_ON_UNPARK, 0, false, NULL },
 	[OP_UPDATE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE, false, prepare_update },
 	[OP_BACKUP] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED | IN_PARKED, false, prepare_backup },
 	[OP_RESTORE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE | IN_SUSPENDED, false, prepare_restore },
-	[OP_ROTATE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE, true, NULL },
+	[OP_ROTATE] = { INSTANCE_TRIGGER_COUNT, IN_ACTIVE, false, NULL },
 	[OP_RECOVER] = { INSTANCE_TRIGGER_COUNT, IN_FAILED, false, prepare_recover },
 	[OP_DELETE] = { INSTANCE_ON_DELETE, 0, true, prepare_delete },
 };

@@ -37,7 +37,7 @@
 #define INSTANCE_FIGURES_QUEUE   "instance-figures"
 #define INSTANCE_ECS_EVENTS      INSTANCE_ECS ":*"
 
-enum { INSTANCE_QUEUES = 5, ONCE_KEPT_DAYS = 30 };
+enum { INSTANCE_TIMED_QUEUES = 2, INSTANCE_QUEUES = 5, ONCE_KEPT_DAYS = 30 };
 
 /* Where instances are made. What it points to stays the caller's. */
 struct instance_world {
@@ -138,8 +138,9 @@ txn_fn instance_note_person;
 /* The kinds of sagas, OP_COUNT of them. */
 void instance_kinds(struct instance_world *w, struct saga_kind ret[OP_COUNT]);
 
-/* Commands from the inbox; the container service's events; archives whose time is over; removals to be tried again;
- * figures. In this order, with the events that each hears. */
+/* Archives whose time is over; removals to be tried again; commands from the inbox; the container service's events;
+ * figures. In this order, with the events that each hears. Timers go on where no driver is set (w is NULL): the first
+ * INSTANCE_TIMED_QUEUES hear them there too, and have what is due wait for a driver. */
 void instance_queues(struct instance_world *w, struct queue ret[INSTANCE_QUEUES],
                      const char *ret_events[INSTANCE_QUEUES]);
 
