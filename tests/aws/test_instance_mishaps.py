@@ -44,6 +44,15 @@ def test_a_throttled_burst(front, site):
     assert [len(site.left()[k]) for k in ("points", "secrets", "groups", "rules", "services", "pools", "logs")] == [1, 3, 1, 1, 1, 1, 1]
 
 
+def test_a_route_that_ecs_has_not_heard_of_yet(front, site):
+    """ECS asks the load balancer, which may not have told all of itself that there is a rule."""
+    arn = "arn:aws:elasticloadbalancing:us-east-1:100000000002:targetgroup/t-0123456789-tg/73e2d6bc24d8a067"
+    refused = front.fault("error", "ecs", "CreateService", code="InvalidParameterException", status=400, count=2,
+                          message="The target group with targetGroupArn %s does not have an associated load balancer." % arn)
+    site.active()
+    assert front.hits(refused) == 2 and len(site.left()["services"]) == 1
+
+
 def test_a_domain_that_another_account_has(front, site):
     name = "bbws-test-" + hashlib.sha256(b"tenant-acme").hexdigest()[:10]
     front.do("cognito-idp", "take_domain", name=name)
