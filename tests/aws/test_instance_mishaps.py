@@ -102,6 +102,16 @@ def test_a_task_that_finds_no_room_at_first(front, site):
     assert len([t for t in front.state("ecs")["tasks"] if t["command"][1:] == ["install"]]) == 1
 
 
+def test_a_task_that_ecs_has_not_told_all_of_itself_of(front, site):
+    held = front.fault("hold_after", "ecs", "RunTask")
+    assert site.call("POST", "", ACME).status == 202
+    front.wait_held(held, 300)
+    unseen = front.fault("reply", "ecs", "DescribeTasks", body={"tasks": [], "failures": [{"reason": "MISSING"}]}, count=3)
+    front.release(held)
+    site.reaches("ACTIVE")
+    assert front.hits(unseen) == 3 and len([t for t in front.state("ecs")["tasks"] if t["command"][1:] == ["install"]]) == 1
+
+
 def test_a_secret_that_somebody_has_put_into_its_recovery_window(front, site):
     site.front.client("secretsmanager").create_secret(Name=SECRETS[0], SecretString="{}")
     site.front.client("secretsmanager").delete_secret(SecretId=SECRETS[0], RecoveryWindowInDays=7)
