@@ -117,3 +117,19 @@ def test_a_secret_that_somebody_has_put_into_its_recovery_window(front, site):
     site.front.client("secretsmanager").delete_secret(SecretId=SECRETS[0], RecoveryWindowInDays=7)
     site.active()
     assert json.loads(front.state("secretsmanager")[SECRETS[0]]["value"])["username"] == "tenant_acme_user"
+
+
+@pytest.mark.parametrize("when", ["with the instance", "of the one before"])
+def test_a_domain_that_takes_its_time_to_go(front, site, when):
+    """Cognito has a status for that, DELETING: until it is over the pool stays, and the name is taken."""
+    site.active()
+    if when == "with the instance":
+        refused = front.fault("error", "cognito-idp", "DeleteUserPool", code="InvalidParameterException", status=400, count=2,
+                              message="User pool cannot be deleted. It has a domain configured that should be deleted first.")
+    removal = site.on("", "DELETE")
+    assert site.ends(removal) == "SUCCEEDED" and site.left() == {}
+    if when == "of the one before":
+        refused = front.fault("reply", "cognito-idp", "DescribeUserPoolDomain", count=2, body={
+            "DomainDescription": {"UserPoolId": "us-east-1_Before000", "Domain": "bbws-test-0123456789", "Status": "DELETING"}})
+        site.active()
+    assert front.hits(refused) == 2
