@@ -77,6 +77,7 @@ static const struct row {
 	{ CONFIG_IDC_INSTANCE,      0,                      BY(is_arn),                  "the ARN of an instance of Identity Center" },
 	{ CONFIG_IDC_STORE,         0,                      OF("a-zA-Z0-9_-", 1),        "the id of an identity store, such as d-1234567890" },
 	{ CONFIG_TENANT_ROLE,       WITH_CREDENTIALS,       OF("a-zA-Z0-9+=,.@_/-", 1),  "the name of a role" },
+	{ CONFIG_CREDENTIALS_KEY,   WITH_CREDENTIALS,       BY(is_arn),                  "the ARN of a key of KMS" },
 	{ CONFIG_CE_LEAVE_OUT,      0,                      OF(" -~", 1),                "record types, separated by commas" },
 	{ CONFIG_CODEBUILD,         WITH_CODEBUILD,         OF("a-zA-Z0-9_-", 2),        "the name of a project, of 2 to 255 letters, digits and _-" },
 	{ CONFIG_APPCONFIG_APP,     WITH_CODEBUILD,         OF("a-zA-Z0-9_-", 1),        "an id of AppConfig" },

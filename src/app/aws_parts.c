@@ -167,8 +167,10 @@ static void read_options(struct aws_parts *x, const struct config *c)
 		                                 .admin_accounts = admins_of(c, &x->arena) };
 	if (config_number(c, CONFIG_CLEANER) == CLEANING_CODEBUILD)
 		x->options.codebuild_project = config_str(c, CONFIG_CODEBUILD);
-	if (config_number(c, CONFIG_CREDENTIALS))
+	if (config_number(c, CONFIG_CREDENTIALS)) {
 		x->options.tenant_role = config_str(c, CONFIG_TENANT_ROLE);
+		x->options.tenant_key = config_str(c, CONFIG_CREDENTIALS_KEY);
+	}
 	read_people(c, &x->options, &x->arena);
 }
 

@@ -112,11 +112,13 @@ static enum rc read_sts_answer(struct str xml, struct arena *a, struct aws_found
 	return RC_OK;
 }
 
-/* Whose code it answered with: RC_DENIED when it refuses. */
+/* Whose code it answered with: RC_DENIED when it refuses, not when it cannot tell now, which has a 400 too. */
 static enum rc refuse_sts(const char *what, int status, struct str code, struct err *e)
 {
 	enum rc rc = refuse_status(what, status, e);
 
+	if (str_is_word_of(code, "Throttling ThrottlingException RequestThrottled IDPCommunicationError"))
+		rc = RC_UNAVAILABLE;
 	return code.n && code.n < 64 ? err_wrap(e, rc, "%.*s", STR_ARG(code)) : rc;
 }
 

@@ -164,6 +164,12 @@ def test_c9_an_empty_page_with_a_token_is_not_the_end(org, tool):
     assert [e["params"].get("NextToken") for e in org.log(ORG, "ListAccountsForParent")] == [None, "more", "last"]
 
 
+def test_c9_the_parent_may_be_on_the_second_page(org, tool):
+    org.fault("reply", ORG, "ListParents", body={"Parents": [], "NextToken": "more"})
+    assert tool(org)("find_parent", account=ACCOUNT)["ou"] == AVAILABLE
+    assert [e["params"].get("NextToken") for e in org.log(ORG, "ListParents")] == [None, "more"]
+
+
 def test_c9_pages_without_end_are_an_error(org, tool):
     org.fault("reply", ORG, "ListTagsForResource", body={"Tags": [], "NextToken": "again"}, count=-1)
     assert tool(org)("get_tags", account=ACCOUNT)["rc"] == "CORRUPT"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server on AWS: its settings, the probe at its start and on demand, what it tells about rights that it lacks, secrets that AWS keeps."""
 
+import datetime
 import signal
 
 import pytest
@@ -151,6 +152,8 @@ def test_cost_explorer_is_asked_only_when_it_may_cost_something(make, front):
     until(lambda: Ops(server).read("jobs"), "it works", 30)
     paid = doctor(server, "--paid")
     assert paid.returncode == 0, paid.stdout
+    asked = [e["params"]["TimePeriod"]["Start"] for e in front.log("ce", "GetCostAndUsage") if "Filter" not in e["params"]]
+    assert datetime.date.today() - datetime.date.fromisoformat(asked[0]) < datetime.timedelta(30)  # it refuses what is older than 14 months
     row = next(r for r in Ops(server).read("doctor/aws?paid=true")["rows"] if r["permission"] == "ce:GetCostAndUsage")
     assert row["verdict"] == "ok"
     assert Ops(server).get("/v1/ops/doctor/aws?paid=yes").status == 400

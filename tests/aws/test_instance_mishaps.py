@@ -44,6 +44,15 @@ def test_a_throttled_burst(front, site):
     assert [len(site.left()[k]) for k in ("points", "secrets", "groups", "rules", "services", "pools", "logs")] == [1, 3, 1, 1, 1, 1, 1]
 
 
+def test_a_route_that_ecs_has_not_heard_of_yet(front, site):
+    """ECS asks the load balancer, which may not have told all of itself that there is a rule."""
+    arn = "arn:aws:elasticloadbalancing:us-east-1:100000000002:targetgroup/t-0123456789-tg/73e2d6bc24d8a067"
+    refused = front.fault("error", "ecs", "CreateService", code="InvalidParameterException", status=400, count=2,
+                          message="The target group with targetGroupArn %s does not have an associated load balancer." % arn)
+    site.active()
+    assert front.hits(refused) == 2 and len(site.left()["services"]) == 1
+
+
 def test_a_domain_that_another_account_has(front, site):
     name = "bbws-test-" + hashlib.sha256(b"tenant-acme").hexdigest()[:10]
     front.do("cognito-idp", "take_domain", name=name)
@@ -93,8 +102,34 @@ def test_a_task_that_finds_no_room_at_first(front, site):
     assert len([t for t in front.state("ecs")["tasks"] if t["command"][1:] == ["install"]]) == 1
 
 
+def test_a_task_that_ecs_has_not_told_all_of_itself_of(front, site):
+    held = front.fault("hold_after", "ecs", "RunTask")
+    assert site.call("POST", "", ACME).status == 202
+    front.wait_held(held, 300)
+    unseen = front.fault("reply", "ecs", "DescribeTasks", body={"tasks": [], "failures": [{"reason": "MISSING"}]}, count=3)
+    front.release(held)
+    site.reaches("ACTIVE")
+    assert front.hits(unseen) == 3 and len([t for t in front.state("ecs")["tasks"] if t["command"][1:] == ["install"]]) == 1
+
+
 def test_a_secret_that_somebody_has_put_into_its_recovery_window(front, site):
     site.front.client("secretsmanager").create_secret(Name=SECRETS[0], SecretString="{}")
     site.front.client("secretsmanager").delete_secret(SecretId=SECRETS[0], RecoveryWindowInDays=7)
     site.active()
     assert json.loads(front.state("secretsmanager")[SECRETS[0]]["value"])["username"] == "tenant_acme_user"
+
+
+@pytest.mark.parametrize("when", ["with the instance", "of the one before"])
+def test_a_domain_that_takes_its_time_to_go(front, site, when):
+    """Cognito has a status for that, DELETING: until it is over the pool stays, and the name is taken."""
+    site.active()
+    if when == "with the instance":
+        refused = front.fault("error", "cognito-idp", "DeleteUserPool", code="InvalidParameterException", status=400, count=2,
+                              message="User pool cannot be deleted. It has a domain configured that should be deleted first.")
+    removal = site.on("", "DELETE")
+    assert site.ends(removal) == "SUCCEEDED" and site.left() == {}
+    if when == "of the one before":
+        refused = front.fault("reply", "cognito-idp", "DescribeUserPoolDomain", count=2, body={
+            "DomainDescription": {"UserPoolId": "us-east-1_Before000", "Domain": "bbws-test-0123456789", "Status": "DELETING"}})
+        site.active()
+    assert front.hits(refused) == 2

@@ -80,6 +80,16 @@ def test_credentials_are_kept_for_one_person(front, tool):
         assert text not in json.dumps(tool.log) + json.dumps(front.log())
 
 
+def test_they_can_be_read_in_the_account_that_they_are_for(front, tool):
+    assert issue(tool)["rc"] == OK
+    assert front.do("secretsmanager", "read", name=NAME, account=ACCOUNT) == secret(front)["value"]
+    assert "AccessDenied" in front.do("secretsmanager", "read", name=NAME, account=OTHER)
+    front.do("secretsmanager", "delete", name=NAME)
+    tool.pass_time(DUE)
+    assert tool.do("renew")["renewed"] == 1
+    assert front.do("secretsmanager", "read", name=NAME, account=ACCOUNT) == secret(front)["value"]
+
+
 def test_what_is_so_already_is_not_made_again(front, tool):
     assert [issue(tool)["rc"] for _ in range(3)] == [OK] * 3
     assert secret(front)["versions"] == 1

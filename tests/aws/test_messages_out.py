@@ -205,6 +205,22 @@ def test_C37_while_sending_is_paused_mail_waits_a_quarter_of_an_hour_and_an_alar
     assert mailer.dead("mail-alarm") == []
 
 
+@pytest.mark.parametrize("code,status", [("ThrottlingException", 400), ("TooManyRequestsException", 429), ("LimitExceededException", 400)])
+def test_over_the_quota_of_the_day_mail_waits_too(mailer, code, status):
+    """SES has the same code for it as for mails that are too fast; only the words differ."""
+    over = mailer.front.fault("error", "sesv2", "SendEmail", code=code, status=status, message="Daily message quota exceeded.", count=-1)
+    mailer.pause_claims()
+
+    def waiting():
+        lanes = [lane for lane in mailer.lanes("mail-alarm") if "claims-paused" in lane["subject"]]
+        return len(lanes) == 2 and all("quota exceeded" in (lane["last_error"] or "") for lane in lanes) and lanes
+
+    lanes = until(waiting, "both wait", 120)
+    assert all(lane["tries"] == 0 and lane["due_at"] > time.time() + 600 for lane in lanes), lanes
+    until(lambda: "circuit-open#ses" in mailer.alarms(), "there is an alarm", 120)
+    assert mailer.front.hits(over) <= 6 and mailer.dead("mail-alarm") == []
+
+
 # Tenants' events.
 
 

@@ -97,6 +97,7 @@ MOVE = {"AccountId": "200000000001", "SourceParentId": names.OUS["Available"], "
     (names.TASK_ROLE, "codebuild:StartBuild", {"projectName": "cleaner"}, {"projectName": "another"}),
     (names.TASK_ROLE, "codebuild:BatchGetBuilds", {"ids": ["cleaner:1"]}, {"ids": ["cleaner:1", "another:1"]}),
     (names.TASK_ROLE, "secretsmanager:GetSecretValue", {"SecretId": "/InnovationSandbox/front/Auth/JwtSecret"}, {"SecretId": "/InnovationSandbox/other/Auth/JwtSecret"}),
+    (names.TASK_ROLE, "secretsmanager:GetSecretValue", {"SecretId": "leasehold/smtp"}, {"SecretId": "leasehold/200000000001"}),
     (names.TASK_ROLE, "scheduler:GetSchedule", {"Name": "x", "GroupName": "isb-billing-separator"}, {"GroupName": "default"}),
     (names.TASK_ROLE, "sts:AssumeRole", {"RoleArn": names.INTERMEDIATE_ROLE}, {"RoleArn": names.ORG_ROLE}),
     (names.INTERMEDIATE_ROLE, "sts:AssumeRole", {"RoleArn": "arn:aws:iam::200000000001:role/" + names.SANDBOX_ROLE}, {"RoleArn": "arn:aws:iam::200000000001:role/other"}),

@@ -113,6 +113,17 @@ def test_a_node_started_without_the_store_serves_when_it_is_back(make, store, pr
     assert store.holders() == {track.owner: [track.claim()["sandbox_id"]]}
 
 
+def test_while_an_index_is_filled_claims_are_asked_to_come_again(make, proxy, nodes, new_owner):
+    """A table that gets an index for a newer version has none to read for minutes, or hours."""
+    (node,) = nodes(1, make.csp(5), via=proxy)
+    filling = proxy.fault("filling")
+    track = node.track(new_owner())
+    assert_unavailable(*timed(track.allocate))
+    assert filling.hits
+    proxy.clear()
+    until(lambda: track.allocate().status in (200, 201), "claims succeed", BACK_WITHIN, 0.05)
+
+
 def test_a_claim_under_way_when_the_store_goes_away_is_answered_promptly(make, proxy, nodes, new_owner):
     """Each call of a transaction had time for itself: slow ones and then one without an answer were more than a transaction's time."""
     (node,) = nodes(1, make.csp(5), via=proxy, LEASEHOLD_STORE_DEADLINE_MS=6000)

@@ -27,7 +27,8 @@ VALUES = {"AWS_REGION": names.REGION, "HUB_ACCOUNT_ID": names.HUB, "ORG_MGT_ACCO
           "ACCOUNT_TABLE_NAME": "*", "LEASEHOLD_CODEBUILD_PROJECT": "cleaner", "ISB_EVENT_BUS": "*", "SCHEDULER_GROUP": "isb-billing-separator",
           "SNS_ALERT_TOPIC_ARN": "arn:aws:sns:%s:%s:*" % (names.REGION, names.HUB), "SCHEDULER_ROLE_ARN": "*", "KEY_ID": "*",
           "ACCOUNT_POOL_CONFIG_PARAM_ARN": "arn:aws:ssm:%s:%s:parameter/*" % (names.REGION, names.HUB), "LEASEHOLD_ENV": "test",
-          "LEASEHOLD_TENANT_ROLE": "InnovationSandbox-front-Tenant", "LEASEHOLD_DB_ADMIN_SECRET": names.DB_ADMIN_SECRET,
+          "LEASEHOLD_TENANT_ROLE": "InnovationSandbox-front-Tenant", "LEASEHOLD_CREDENTIALS_KEY_ARN": names.KEY,
+          "LEASEHOLD_DB_ADMIN_SECRET": names.DB_ADMIN_SECRET, "SECRET_NAME": "leasehold/smtp",
           "LEASEHOLD_EFS_ID": names.FILE_SYSTEM, "LEASEHOLD_ECS_CLUSTER": names.CLUSTER, "LEASEHOLD_LISTENER_ARN": names.LISTENER,
           "LEASEHOLD_EXECUTION_ROLE_ARN": names.EXECUTION_ROLE, "LEASEHOLD_TASK_ROLE_ARN": names.SITE_ROLE}
 QUEUES = ["guard", "trail", "q"]  # further queues of tests, beside those with their real names

@@ -21,7 +21,7 @@ class LeaseTool(Tool):
         given = {"store": str(folder / "store.db"), "intermediate": names.INTERMEDIATE_ROLE, "management": names.ORG_ROLE, "idc": names.IDC_ROLE,
                  "sandbox_role": names.SANDBOX_ROLE, "user_group": USERS, "manager_group": MANAGERS, "admin_group": ADMINS, "user_set": USER_SET,
                  "manager_set": MANAGER_SET, "admin_set": ADMIN_SET, "leave_out": "Credit,Refund", "project": "cleaner",
-                 "protected": "%s, %s" % (names.MANAGEMENT, names.HUB), "tenant_role": TENANT_ROLE}
+                 "protected": "%s, %s" % (names.MANAGEMENT, names.HUB), "tenant_role": TENANT_ROLE, "tenant_key": names.KEY}
         super().__init__(front.url, front.credentials(), **{**given, **settings})
 
     def ask(self, what, **arguments):

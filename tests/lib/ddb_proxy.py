@@ -17,6 +17,7 @@
     hang       no answer for `seconds`, not passed on
     stale      a query of an index gets the answer that the same query got before: a secondary index that lags behind;
                the first of its kind is passed on
+    filling    a query of an index is refused: the index is new, and being filled; all else is passed on
 
 With a meter (lib/ddb_units.py) writes are paid for by partition key, and refused above its limit.
 
@@ -41,7 +42,7 @@ from urllib.parse import urlsplit
 from lib.http import Broken, Connection
 from lib.ports import free_port
 
-KINDS = ("throttle", "error", "drop", "lose", "lose-500", "conflict", "delay", "hang", "stale")
+KINDS = ("throttle", "error", "drop", "lose", "lose-500", "conflict", "delay", "hang", "stale", "filling")
 LOG_MAX = 200000
 REMEMBERED_MAX = 1000  # answers of queries
 AUTHORIZATION = re.compile(
@@ -188,7 +189,7 @@ class Proxy:
         with self.lock:
             assert len(self.log) < LOG_MAX, "the proxy's log is full"
             self.log.append(entry)
-            fault = next((f for f in self.faults if f.strikes(entry.operation)), None)
+            fault = next((f for f in self.faults if (f.kind != "filling" or b'"IndexName"' in request.body) and f.strikes(entry.operation)), None)
         if self.secrets is not None:
             wrong = signature_fault(request, self.secrets)
             if wrong:
@@ -226,6 +227,9 @@ class Proxy:
         if fault.kind == "throttle":
             text = "The level of configured provisioned throughput for the table was exceeded"
             return self._refuse(caller, entry, 400, "ProvisionedThroughputExceededException", {"message": text})
+        if fault.kind == "filling":
+            return self._refuse(caller, entry, 400, "ValidationException", {"message": "Cannot read from backfilling global secondary index: " +
+                                                                            json.loads(request.body)["IndexName"]})
         if fault.kind == "conflict":
             return self._refuse(caller, entry, 400, *conflict(request))
         if fault.kind.startswith("lose"):

@@ -385,6 +385,7 @@ static void open_ports(struct node *n)
 	                                           .store = tool.store,
 	                                           .clock = &tool.clock,
 	                                           .role = text_of(s, "tenant_role"),
+	                                           .key = text_of(s, "tenant_key"),
 	                                           .permission_set = text_of(s, "user_set") });
 }
 

@@ -29,6 +29,7 @@ struct aws_cloud_options {
 	struct str appconfig_application, appconfig_environment, appconfig_nuke_profile;
 	struct str admin_accounts; /* never emptied; separated by commas */
 	struct str tenant_role;    /* whose credentials tenants get; empty: none */
+	struct str tenant_key;     /* what they are encrypted with */
 };
 
 /* Nothing is called yet. */

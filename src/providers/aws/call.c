@@ -86,9 +86,17 @@ static void make_request(const struct aws_call *call, struct arena *a, struct aw
 
 /* --- the answer --- */
 
-static const struct aws_error_row *find_row(const struct aws_error_row *row, struct str code)
+static bool fits(const struct aws_error_row *row, const struct aws_reply *reply)
 {
-	while (row && row->code && !str_eq(code, str_from(row->code)))
+	struct str said = reply->error_message;
+
+	return str_eq(reply->error_type, str_from(row->code)) &&
+	       (!row->says || (said.n && memmem(said.p, said.n, row->says, strlen(row->says))));
+}
+
+static const struct aws_error_row *find_row(const struct aws_error_row *row, const struct aws_reply *reply)
+{
+	while (row && row->code && !fits(row, reply))
 		row++;
 	return row && row->code ? row : NULL;
 }
@@ -104,14 +112,14 @@ static void tell_denied(const struct aws_caller *c, const struct aws_op *op, con
 /* The service answered with an error. */
 static enum rc judge(struct aws_caller *c, const struct aws_op *op, const struct aws_reply *reply, struct err *e)
 {
-	const struct aws_error_row *row = find_row(op->errors, reply->error_type);
+	const struct aws_error_row *row = find_row(op->errors, reply);
 	struct str                  message = op->is_secret ? STR("") : reply->error_message;
 	const char                 *code, *but = "";
 	struct err                  why = { 0 };
 	enum rc                     rc;
 
 	if (!row)
-		row = find_row(aws_common_errors, reply->error_type);
+		row = find_row(aws_common_errors, reply);
 	rc = row ? row->rc : RC_INTERNAL;
 	code = row ? row->code : NULL;
 	if (op->writes && reply->is_uncertain) {
@@ -125,18 +133,23 @@ static enum rc judge(struct aws_caller *c, const struct aws_op *op, const struct
 	return err_set_code(e, rc, code, "%s", why.msg);
 }
 
-/* There was no answer, or no request at all. */
+/* There was no answer but "slow down", or no request at all. */
 static enum rc judge_silence(struct aws_caller *c, const struct aws_op *op, enum rc rc, const struct aws_reply *reply,
                              const struct err *why, struct err *e)
 {
+	const struct aws_error_row *row = rc == RC_LIMITED ? find_row(op->errors, reply) : NULL;
+	struct str                  said = rc == RC_LIMITED && !op->is_secret ? reply->error_message : STR("");
+
+	if (row)
+		rc = row->rc;
 	if (reply->is_uncertain && op->writes)
 		rc = RC_TIMEOUT;
 	else if (rc == RC_TIMEOUT)
 		rc = RC_UNAVAILABLE;
 	if (rc == RC_DENIED)
 		tell_denied(c, op, why);
-	return err_set_code(e, rc, rc == why->rc ? why->code : NULL, "%s as %s: %s", op->permission, aws_caller_hop(c),
-	                    why->msg);
+	return err_set_code(e, rc, rc == why->rc ? why->code : NULL, "%s as %s: %s%s%.*s", op->permission,
+	                    aws_caller_hop(c), why->msg, said.n ? ": " : "", STR_ARG(said));
 }
 
 static enum rc read_answer(const struct aws_service *service, struct str body, json_t **ret, struct err *e)

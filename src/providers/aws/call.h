@@ -50,10 +50,11 @@ enum aws_service_id {
 };
 extern const struct aws_service aws_services[AWS_SERVICE_COUNT];
 
-/* What a code of the service means. Rows end with one whose code is NULL. */
+/* What a code of the service means. Rows end with one whose code is NULL; the first that fits counts. */
 struct aws_error_row {
 	const char *code;
 	enum rc     rc;
+	const char *says; /* words of its message; NULL: whatever it says */
 };
 
 /* Calls of one class share a rate, on all nodes together. */
@@ -102,7 +103,8 @@ enum { AWS_CALL_MS = 30000, AWS_PAGES_MAX = 1000 };
  *   RC_TIMEOUT      a write that may have happened: an attempt went unanswered or got 5xx, whatever came afterwards.
  *                   Look first
  *   RC_UNAVAILABLE  a read that was not answered, or no connection: did not happen
- *   RC_LIMITED      throttled to the last attempt, or our own pace leaves no room in time: did not happen
+ *   RC_LIMITED      throttled to the last attempt, and no row says otherwise, or our own pace leaves no room in time:
+ *                   did not happen
  *   RC_DENIED       AccessDenied and the like; a hop of the chain was refused (the text names its ARN)
  *   RC_CORRUPT      an answer that cannot be read
  *   RC_INVALID      ValidationException and the like: never works

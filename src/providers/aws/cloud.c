@@ -64,6 +64,7 @@ static void open_lending(struct aws_cloud *c, const struct aws_cloud_options *o)
 		                                           .store = o->store,
 		                                           .clock = o->clock,
 		                                           .role = o->tenant_role,
+		                                           .key = o->tenant_key,
 		                                           .permission_set = o->permission_sets[AWS_PEOPLE_USER] });
 }
 

@@ -206,7 +206,8 @@ static enum rc put_secret(struct aws_credential_store *c, const struct aws_secre
 	hash_sha256(value, &hash); /* another value is another version */
 	token = hash_hex(a, &hash);
 	body = JSON_OF(a, member_str("Name", s->name), member_str("ClientRequestToken", token),
-	               member_str("SecretString", value), member_raw("Tags", tags_of(s, a)));
+	               member_str("KmsKeyId", c->o.key), member_str("SecretString", value),
+	               member_raw("Tags", tags_of(s, a)));
 	rc = aws_do(c->caller, &create_secret, body, a, NULL, e);
 	if (rc != RC_CONFLICT && rc != RC_UNFIT && rc != RC_TIMEOUT)
 		return rc;

@@ -13,6 +13,7 @@ struct aws_credentials_options {
 	struct store       *store;
 	const struct clock *clock;
 	struct str          role;           /* whose credentials they are: its name, the same in every account */
+	struct str          key;            /* that encrypts them; AWS's own lets nobody in another account read them */
 	struct str          permission_set; /* of the person, who can read them only from a session of it */
 };
 struct aws_credential_store *aws_credentials_new(const struct aws_credentials_options *o);

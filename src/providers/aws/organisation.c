@@ -178,19 +178,39 @@ static enum rc list_below(struct aws_organisation *o, struct str parent, struct 
 	return aws_pages(o->o.management, &p, e);
 }
 
+struct parent {
+	struct arena *arena;
+	struct str    id;
+	bool          is_known;
+};
+
+static enum rc take_parent(void *arg, const json_t *from, struct err *e)
+{
+	struct parent *p = arg;
+
+	p->is_known = json_take_text(from, "Id", p->arena, &p->id) && fits(p->id, CLOUD_ID_MAX);
+	return p->is_known ? RC_OK : unreadable(&aws_list_parents, e);
+}
+
+/* There is one; as with every list, the page with it may come behind an empty one. */
 static enum rc ask_parent(struct aws_organisation *o, struct str child, long ms, struct arena *a, struct str *ret,
                           struct err *e)
 {
-	CLEANUP(json_freep) json_t *answer = NULL;
-	enum rc rc = aws_do_within(o->o.management, &aws_list_parents, ms, JSON_OF(a, member_str("ChildId", child)), a,
-	                           &answer, e);
+	struct parent     parent = { .arena = a };
+	struct aws_paging p = {
+		.call = { .op = &aws_list_parents, .body = JSON_OF(a, member_str("ChildId", child)), .ms = ms },
+		.token = "NextToken",
+		.list = "Parents",
+		.each = take_parent,
+		.arg = &parent,
+		.is_over = &parent.is_known
+	};
+	enum rc rc = aws_pages(o->o.management, &p, e);
 
 	if (rc)
 		return rc;
-	if (!json_take_text(json_array_get(json_object_get(answer, "Parents"), 0), "Id", a, ret) ||
-	    !fits(*ret, CLOUD_ID_MAX))
-		return unreadable(&aws_list_parents, e);
-	return RC_OK;
+	*ret = parent.id;
+	return parent.is_known ? RC_OK : unreadable(&aws_list_parents, e);
 }
 
 /* The sandbox OU itself, unless it is the root. */

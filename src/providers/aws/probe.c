@@ -15,10 +15,12 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "domain/hold.h"
 #include "providers/aws/costs.h"
+#include "providers/aws/costs_rule.h"
 #include "providers/aws/directory.h"
 
 #define NOBODY  "000000000000" /* an account that no organisation has */
@@ -136,8 +138,18 @@ BODY(table_delete, member_str("TableName", l->p->o.table), table_key(l),
 BODY(builds, member_raw("ids", str_format(l->a, "[\"%.*s:" NO_UUID "\"]", STR_ARG(l->p->o.cloud->codebuild_project))))
 BODY(project, member_str("projectName", l->p->o.cloud->codebuild_project))
 BODY(secret, member_word("SecretId", "leasehold/probe"))
-BODY(costs, member_raw("TimePeriod", STR("{\"Start\":\"2026-01-01\",\"End\":\"2026-01-02\"}")),
-     member_word("Granularity", "DAILY"), member_raw("Metrics", STR("[\"UnblendedCost\"]")))
+
+/* Of the day before: Cost Explorer refuses to look back for more than 14 months. */
+static struct str costs(const struct look *l)
+{
+	int64_t today_ms = cost_day(clock_now(&clock_real).ms);
+	char    from[16], to[16];
+
+	return JSON_OF(l->a, member_object("TimePeriod"),
+	               member_str("Start", cost_day_text(today_ms - COST_DAY_MS, from)),
+	               member_str("End", cost_day_text(today_ms, to)), member_end(),
+	               member_word("Granularity", "DAILY"), member_raw("Metrics", STR("[\"UnblendedCost\"]")));
+}
 
 /* --- what an answer tells beside "allowed" --- */
 

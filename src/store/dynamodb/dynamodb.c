@@ -112,6 +112,9 @@ static enum rc read_refusal(struct ddb_store *d, const json_t *reply, const stru
 		return err_set(e, RC_UNAVAILABLE,
 		               "a table or index is missing (%s, %s): 'leasehold store create-tables'",
 		               d->options.pool_table, d->options.kernel_table);
+	if (str_starts_with(answer->error_message, STR("Cannot read from backfilling global secondary index")))
+		return err_set(e, RC_UNAVAILABLE, "an index of the tables (%s, %s) is new, and still being filled",
+		               d->options.pool_table, d->options.kernel_table);
 	if (str_eq(type, STR("ValidationException")))
 		return err_set(e, RC_INTERNAL, "DynamoDB refused a request: %.*s", STR_ARG(answer->error_message));
 	return err_set(e, RC_UNAVAILABLE, "DynamoDB answered %.*s: %.*s", STR_ARG(type),

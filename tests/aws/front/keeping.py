@@ -14,17 +14,27 @@ class SecretsManager(Machine):
 
     def show(self):
         return {name: {"value": s["value"], "tags": s["tags"], "policy": s["policy"], "deleted": s["deleted"], "versions": len(s["tokens"]),
-                       "account": s["account"]} for name, s in self.secrets.items()}
+                       "account": s["account"], "key": s["key"]} for name, s in self.secrets.items()}
 
     # For the tests.
 
     def ctl_put(self, name, value, tags=None):
         self.secrets[name] = {"value": value, "tags": tags or {}, "policy": None, "deleted": None, "tokens": {self.world.uuid(): value},
-                              "created": self.now(), "account": HUB}
+                              "created": self.now(), "account": HUB, "key": None}
 
     def ctl_delete(self, name):
         """Into its recovery window."""
         self.secrets[name]["deleted"] = self.now()
+
+    def ctl_read(self, name, account):
+        """What somebody of this account gets, whom a policy of their own lets read it. AWS's own key is for the secret's account alone."""
+        secret = self.secrets[name]
+        if account != secret["account"]:
+            if account not in [s["Principal"]["AWS"] for s in json.loads(secret["policy"] or '{"Statement": []}')["Statement"]]:
+                return "AccessDeniedException: no resource-based policy allows the secretsmanager:GetSecretValue action"
+            if not secret["key"]:
+                return "InvalidRequestException: You can't access a secret from a different AWS account if you encrypt the secret with the default KMS key."
+        return secret["value"]
 
     # What is so.
 
@@ -65,7 +75,7 @@ class SecretsManager(Machine):
                 self.fail("ResourceExistsException", "The operation failed because the secret %s already exists." % name)
             return {"ARN": self.arn(name), "Name": name, "VersionId": token}
         self.secrets[name] = {"value": None, "tags": {t["Key"]: t["Value"] for t in params.get("Tags", [])}, "policy": None, "deleted": None,
-                              "tokens": {}, "created": self.now(), "account": request.principal["account"]}
+                              "tokens": {}, "created": self.now(), "account": request.principal["account"], "key": params.get("KmsKeyId")}
         return self.put(name, params)
 
     def PutSecretValue(self, params, _request):

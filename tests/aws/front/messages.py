@@ -75,7 +75,7 @@ class Sns(Machine):
         if params.get("TopicArn") not in self.topics:
             self.fail("NotFound", "Topic does not exist", 404)
         subject = params.get("Subject")
-        if subject is not None and not (0 < len(subject) <= 100 and subject.isascii() and subject.isprintable() and subject[0] != " "):
+        if subject is not None and not (0 < len(subject) < 100 and subject.isascii() and subject.isprintable() and subject[0] != " "):
             self.fail("InvalidParameter", "Invalid parameter: Subject")
         if not params["Message"] or len(params["Message"].encode()) > EVENT_MAX:
             self.fail("InvalidParameter", "Invalid parameter: Message too long, or empty")

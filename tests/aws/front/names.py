@@ -20,6 +20,7 @@ USER_KEY, USER_SECRET = "AKIAFRONTUSER0000001", "front-user-secret-0123456789abc
 
 INSTANCE_ARN, STORE_ID = "arn:aws:sso:::instance/ssoins-0123456789abcdef", "d-0123456789"
 NAMESPACE = "front"
+KEY = "arn:aws:kms:%s:%s:key/01234567-89ab-cdef-0123-456789abcdef" % (REGION, HUB)
 GROUPS = ("front_IsbAdmins", "front_IsbManagers", "front_IsbUsers")
 PERMISSION_SETS = tuple(group + "PS" for group in GROUPS)
 

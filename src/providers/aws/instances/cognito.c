@@ -5,7 +5,7 @@
  *
  * Cognito has no token that makes a creation safe to repeat, and two pools may have the same name: so pools are first
  * looked for by name, and removal goes on until no pool of that name is left. The same goes for a pool's clients. A
- * pool with a domain cannot be deleted.
+ * pool with a domain cannot be deleted, and a domain that was deleted takes a while to go.
  */
 #include "providers/aws/instances/cognito.h"
 
@@ -17,6 +17,7 @@ const struct aws_error_row cognito_errors[] = {
 	{ "UserNotFoundException",           RC_NOT_FOUND },
 	{ "UsernameExistsException",         RC_CONFLICT },
 	{ "AliasExistsException",            RC_CONFLICT },
+	{ "InvalidParameterException",       RC_UNAVAILABLE, "should be deleted first" }, /* the domain, which is going */
 	{ "NotAuthorizedException",          RC_DENIED },
 	{ "LimitExceededException",          RC_INVALID },
 	{ "InvalidPasswordException",        RC_INVALID },
@@ -227,12 +228,15 @@ static enum rc make_client(struct site *s, struct str pool, struct str *ret, str
 static enum rc make_domain(struct site *s, struct str pool, struct err *e)
 {
 	CLEANUP(json_freep) json_t *got = NULL;
-	struct str                  name = domain_name(s), holder = STR("");
+	struct str                  name = domain_name(s), holder = STR(""), status = STR("");
 	enum rc rc = site_do(s, &describe_domain, JSON_OF(s->a, member_str("Domain", name)), &got, e);
 
 	if (rc)
 		return rc;
 	json_get_text(json_object_get(got, "DomainDescription"), "UserPoolId", &holder);
+	json_get_text(json_object_get(got, "DomainDescription"), "Status", &status);
+	if (str_eq(status, STR("DELETING")))
+		return err_set(e, RC_UNAVAILABLE, "the domain %s is still being deleted", name.p);
 	if (str_eq(holder, pool))
 		return RC_OK;
 	if (holder.n)

@@ -16,6 +16,7 @@ const struct aws_error_row ecs_errors[] = {
 	{ "BlockedException",                                 RC_DENIED },
 	{ "ServiceNotFoundException",                         RC_NOT_FOUND },
 	{ "ServiceNotActiveException",                        RC_NOT_FOUND },
+	{ "InvalidParameterException",                        RC_UNAVAILABLE, "does not have an associated load balancer" }, /* it will */
 	{ "ClientException",                                  RC_INVALID },
 	{ "LimitExceededException",                           RC_INVALID },
 	{ "PlatformUnknownException",                         RC_INVALID },

@@ -146,7 +146,7 @@ static enum rc look(struct site *s, const struct task_order *o, struct str arn, 
 	if (rc)
 		return rc;
 	if (!(task = json_array_get(json_object_get(got, "tasks"), 0)))
-		return err_set(e, RC_UNAVAILABLE, "the task '%s' cannot be found", o->what);
+		return RC_OK; /* it was started a moment ago, and ECS has not told all of itself */
 	code = exit_code(task);
 	*ret_is_over = code != STILL_RUNS;
 	json_get_text(task, "stoppedReason", &why);

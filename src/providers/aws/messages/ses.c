@@ -26,12 +26,20 @@
 
 enum { WHY_SIZE = 240 };
 
+/* clang-format off */
 static const struct aws_error_row errors[] = {
-	{ "MessageRejected", RC_INVALID },      { "MailFromDomainNotVerifiedException", RC_INVALID },
-	{ "BadRequestException", RC_INVALID },  { "NotFoundException", RC_INVALID },
-	{ "SendingPausedException", RC_UNFIT }, { "AccountSuspendedException", RC_UNFIT },
-	{ "LimitExceededException", RC_UNFIT }, { NULL, RC_OK }
+	{ "MessageRejected",                    RC_INVALID },
+	{ "MailFromDomainNotVerifiedException", RC_INVALID },
+	{ "BadRequestException",                RC_INVALID },
+	{ "NotFoundException",                  RC_INVALID },
+	{ "SendingPausedException",             RC_UNFIT },
+	{ "AccountSuspendedException",          RC_UNFIT },
+	{ "LimitExceededException",             RC_UNFIT },
+	{ "ThrottlingException",                RC_UNFIT, "quota exceeded" }, /* of the day; else one mail came too soon */
+	{ "TooManyRequestsException",           RC_UNFIT, "quota exceeded" },
+	{ NULL, RC_OK },
 };
+/* clang-format on */
 
 static const struct aws_op send_op = { .service = &aws_services[AWS_SES],
 	                               .name = "SendEmail",

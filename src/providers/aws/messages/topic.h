@@ -14,7 +14,7 @@ struct topic {
 	const char        *region; /* arn_region() of it */
 };
 
-enum { TOPIC_SUBJECT_MAX = 100 };
+enum { TOPIC_SUBJECT_MAX = 99 }; /* SNS: "less than 100 characters" */
 
 /* ASCII without control characters, at most TOPIC_SUBJECT_MAX. */
 struct str topic_subject(struct str text, struct arena *a);
