@@ -236,8 +236,6 @@ def test_a_new_secret_is_taken_over_on_sighup(make, tmp_path):
         ({"LEASEHOLD_USERS_FILE": "/nonexistent/users"}, "/nonexistent/users"),
         ({"LEASEHOLD_OIDC_ISSUER": "http://example.com"}, "https://"),
         ({"LEASEHOLD_OIDC_ISSUER": "http://localhost:x@example.com"}, "https://"),
-        ({"LEASEHOLD_OIDC_ISSUER": "http://[::1]@example.com"}, "https://"),
-        ({"LEASEHOLD_OIDC_ISSUER": "http://localhost5"}, "https://"),
         ({"LEASEHOLD_OIDC_ISSUER": "https://example.com", "LEASEHOLD_OIDC_CLIENT_ID": "x"}, "LEASEHOLD_WEB_APP_URL"),
     ],
 )
