@@ -213,16 +213,13 @@ bool addr_is_near(struct str authority, enum addr_reach reach)
 
 bool url_is_safe(struct str url, enum addr_reach http_reach)
 {
-	struct str authority;
-	size_t     n = 0;
+	size_t n = 0;
 
-	if (str_starts_with(url, STR("https://")))
-		return url.n > strlen("https://");
-	if (!str_starts_with(url, STR("http://")))
+	if (str_cut_prefix(&url, STR("https://")))
+		return url.n > 0;
+	if (!str_cut_prefix(&url, STR("http://")))
 		return false;
-	authority = str_skip(url, strlen("http://"));
-	while (n < authority.n && !memchr("/?#", authority.p[n], 3))
+	while (n < url.n && !memchr("/?#", url.p[n], 3))
 		n++;
-	authority.n = n;
-	return addr_is_near(authority, http_reach);
+	return addr_is_near(str_of(url.p, n), http_reach);
 }

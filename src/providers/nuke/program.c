@@ -135,7 +135,7 @@ enum rc nuke_program_kinds(const char *program, struct arena *a, struct str *ret
 		return rc;
 	if (!is_whole)
 		kill(pid, SIGKILL);
-	if (exit_code_of(pid) != 0 || !is_whole || !memmem(text.p, text.n, "\n", 1))
+	if (exit_code_of(pid) != 0 || !is_whole || !str_has(buf_str(&text), STR("\n")))
 		return err_set(e, RC_INVALID, "%s does not answer 'resource-types' as aws-nuke 2 does", program);
 	*ret = str_dup(a, buf_str(&text));
 	return RC_OK;
