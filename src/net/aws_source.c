@@ -227,8 +227,8 @@ enum rc aws_source_role(const struct aws_identity_options *o, struct arena *a, s
 }
 
 /* Asked once: whatever needs the credentials, a delivery or a step, is tried again when STS does not answer. */
-enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, struct str session, int seconds,
-                        struct arena *a, struct aws_credentials *ret, struct err *e)
+enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, struct str session, struct arena *a,
+                        struct aws_credentials *ret, struct err *e)
 {
 	struct aws_client_options client = { .endpoint = o->endpoint,
 		                             .region = o->region,
@@ -237,7 +237,7 @@ enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, s
 		                             .clock = o->clock,
 		                             .attempts_max = 1 };
 	struct aws_role           role = {
-		          .sts = aws_client_new(&client), .arn = role_arn, .session = session, .seconds = seconds
+		          .sts = aws_client_new(&client), .arn = role_arn, .session = session, .seconds = AWS_SESSION_MAX_SEC
 	};
 	struct aws_found found;
 	enum rc          rc = aws_source_role(&(struct aws_identity_options){ .role = &role }, a, &found, e);

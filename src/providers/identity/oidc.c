@@ -307,13 +307,13 @@ static enum rc exchange(struct oidc *p, const struct endpoints *at, const struct
 	return read_id_token(&reply, a, ret, e);
 }
 
-static enum rc verify_with(struct str keys, struct str token, struct arena *a, struct str *ret_payload, struct err *e)
+static enum rc verify_with(struct str keys, struct str token, struct arena *a, struct str *ret_payload)
 {
 	struct jwks *set = NULL;
-	enum rc      rc = jwks_open(keys, &set, e);
+	enum rc      rc = jwks_open(keys, &set, NULL);
 
 	if (!rc)
-		rc = jwks_verify(set, token, a, ret_payload, e);
+		rc = jwks_verify(set, token, a, ret_payload, NULL);
 	jwks_close(set);
 	return rc;
 }
@@ -326,12 +326,12 @@ static enum rc verify(struct oidc *p, const struct endpoints *at, struct str tok
 	enum rc    rc = RC_NOT_FOUND;
 
 	if (keys.n)
-		rc = verify_with(keys, token, a, ret_payload, NULL);
+		rc = verify_with(keys, token, a, ret_payload);
 	if (rc == RC_NOT_FOUND && !take_kept(p, &p->keys, KEYS_PAUSE_MS, a).n) {
 		if ((rc = fetch_document(p, at->keys, a, &keys, e)))
 			return rc;
 		keep(p, &p->keys, keys);
-		rc = verify_with(keys, token, a, ret_payload, NULL);
+		rc = verify_with(keys, token, a, ret_payload);
 	}
 	if (!rc)
 		return RC_OK;

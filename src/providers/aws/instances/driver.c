@@ -31,8 +31,9 @@ static struct aws_instances *of(struct instance_driver *d)
 	return CONTAINER_OF(d, struct aws_instances, driver);
 }
 
-enum rc site_init(struct site *s, struct instance_driver *d, struct str tenant, const struct instance_spec *spec,
-                  struct arena *a, struct err *e)
+/* RC_INVALID: no tenant's id. */
+static enum rc site_init(struct site *s, struct instance_driver *d, struct str tenant, const struct instance_spec *spec,
+                         struct arena *a, struct err *e)
 {
 	if (!tenant_id_is_ok(tenant))
 		return err_set(e, RC_INVALID, "'%.*s' is not the id of a tenant", STR_ARG(tenant));
