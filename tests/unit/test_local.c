@@ -395,5 +395,5 @@ TEST(a_ping_is_four_whole_records)
 		records++;
 	}
 	CHECK(at == ping.n && records == 4);
-	CHECK(memmem(ping.p, ping.n, FASTCGI_PING_PATH, strlen(FASTCGI_PING_PATH)) != NULL);
+	CHECK(text_has(ping, FASTCGI_PING_PATH));
 }
