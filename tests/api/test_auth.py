@@ -763,7 +763,7 @@ def test_people_of_the_users_file_are_listed_page_by_page_and_stay(make, tmp_pat
         seen += page["people"]
         cursor = page["cursor"]
     assert seen == everybody
-    shown = subprocess.run([binary(), "person", "list"], env=clean_env({"LEASEHOLD_ADDRESS": "http://%s:%d" % server.address, "BROKER_ADMIN_TOKEN": server.env["BROKER_ADMIN_TOKEN"]}),
+    shown = subprocess.run([binary(), "person", "list"], env=clean_env({"LEASEHOLD_ADDRESS": server.url, "BROKER_ADMIN_TOKEN": server.env["BROKER_ADMIN_TOKEN"]}),
                            capture_output=True, text=True).stdout
     assert re.search(r"^Ann@Example.com +Ann +Manager +users file", shown, re.M), shown
     reply = operator.request("DELETE", PEOPLE + "/" + everybody[0]["email"])

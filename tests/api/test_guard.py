@@ -147,7 +147,7 @@ def silent(start):
 
 
 def doctor(guarded, *args):
-    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % guarded.server.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1"}
+    env = {"LEASEHOLD_ADDRESS": guarded.server.url, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1"}
     got = run("doctor", *args, env=env)
     assert got.returncode in (0, FOUND), got
     return got.returncode, got.stdout
