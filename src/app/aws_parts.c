@@ -37,7 +37,7 @@ static struct str admins_of(const struct config *c, struct arena *a)
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
 		struct str id = config_str(c, ids[i]);
 
-		if (id.n && !(all.n && memmem(all.p, all.n, id.p, id.n)))
+		if (id.n && !str_has(all, id))
 			all = str_format(a, "%.*s%s%.*s", STR_ARG(all), all.n ? "," : "", STR_ARG(id));
 	}
 	return all;

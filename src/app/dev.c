@@ -141,7 +141,7 @@ static enum rc add_demo_people(struct config *c, const char *users_path, struct 
 	struct str lines = STR(""), known;
 	enum rc    rc = read_file(users_path, &c->arena, &known, e);
 
-	if (rc || memmem(known.p, known.n, demo_people[0], strlen(demo_people[0])))
+	if (rc || str_has(known, str_from(demo_people[0])))
 		return rc;
 	for (size_t i = 0; i < DEMO_PEOPLE; i++)
 		lines = str_format(&c->arena,

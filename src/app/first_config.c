@@ -20,6 +20,7 @@
 #include "app/config/config.h"
 #include "app/preflight.h"
 #include "app/store/stores.h"
+#include "base/addr.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/id.h"
@@ -71,17 +72,12 @@ static struct str ask(struct arena *a, const char *question, const char *fallbac
 	return answer.n ? str_dup(a, answer) : str_from(fallback);
 }
 
-static bool is_loopback(struct str listen)
-{
-	return str_starts_with(listen, STR("127.")) || str_starts_with(listen, STR("[::1]"));
-}
-
 static void ask_all(struct first *f)
 {
 	for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
 		const struct question *q = &questions[i];
 
-		if ((q->is_for_others && is_loopback(config_str(&f->config, CONFIG_LISTEN))) ||
+		if ((q->is_for_others && addr_is_near(config_str(&f->config, CONFIG_LISTEN), ADDR_LOOPBACK)) ||
 		    (q->only_with != q->id && !config_str(&f->config, q->only_with).n))
 			continue;
 		config_set(&f->config, q->id, ask(&f->arena, q->text, q->fallback), FROM_COMMAND_LINE);

@@ -35,6 +35,7 @@
 #include "app/signin.h"
 #include "app/watch.h"
 #include "app/wiring.h"
+#include "base/addr.h"
 #include "base/clock.h"
 #include "base/steady.h"
 #include "base/id.h"
@@ -654,7 +655,7 @@ static void announce(struct server *s)
 	if (!s->p.is_dev && s->is_sim_csp)
 		log_write(LOG_WARNING, "serve", NULL, 0, "no %s: lending simulated sandboxes",
 		          config_name(CONFIG_CSP_URL));
-	if (!is_tls && !str_starts_with(listen, STR("127.")) && !str_starts_with(listen, STR("[::1]")))
+	if (!is_tls && !addr_is_near(listen, ADDR_LOOPBACK))
 		log_write(LOG_WARNING, "serve", NULL, 0,
 		          "serving beyond this machine without TLS: tokens travel readable (LEASEHOLD_TLS_CERT_FILE)");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * addr.c - the special IP addresses, as one table.
+ * addr.c - the special IP addresses, as tables; which addresses may be called without TLS.
  *
  * IPv4 addresses are looked up in their IPv6 form ::ffff:a.b.c.d, and so are those that a translator would turn an IPv6
  * address into: no address can hide behind its family. The first row that fits decides, so exceptions come first.
@@ -168,4 +168,58 @@ bool addr_place_of_text(struct str text, enum addr_place *ret)
 		return false;
 	*ret = place_of(&ip);
 	return true;
+}
+
+/* --- without TLS --- */
+
+/* The host. Empty when there is a user, or anything that readers of URLs may understand differently. */
+static struct str host_of(struct str authority)
+{
+	struct str host;
+
+	if (authority.n && authority.p[0] == '[') {
+		authority = str_skip(authority, 1);
+		host = memchr(authority.p, ']', authority.n) ? str_cut(&authority, ']') : STR("");
+		return !authority.n || (authority.p[0] == ':' && str_is_of(authority, ":0-9")) ? host : STR("");
+	}
+	return str_is_of(authority, "0-9.:localhst") ? str_cut(&authority, ':') : STR("");
+}
+
+bool addr_is_near(struct str authority, enum addr_reach reach)
+{
+	/* clang-format off */
+	static const struct {
+		unsigned char   bytes[16];
+		unsigned        bits;
+		enum addr_reach reach;
+	} near[] = {
+		{ { MAPPED, 127 },                         MAPPED_BITS + 8,  ADDR_LOOPBACK },
+		{ { [15] = 1 },                            128,              ADDR_LOOPBACK },
+		{ { MAPPED, 169, 254 },                    MAPPED_BITS + 16, ADDR_LINK_LOCAL },
+		{ { 0xfe, 0x80 },                          10,               ADDR_LINK_LOCAL },
+		{ { 0xfd, 0, 0x0e, 0xc2, [15] = 0x23 },    128,              ADDR_LINK_LOCAL }, /* EKS's endpoint */
+	};
+	/* clang-format on */
+	struct str host = host_of(authority);
+	struct ip  ip;
+
+	if (str_eq(host, STR("localhost")))
+		return true;
+	for (size_t i = 0; ip_of_text(host, &ip) && i < ARRAY_LEN(near); i++)
+		if (near[i].reach <= reach && begins_with(ip.bytes, near[i].bytes, near[i].bits))
+			return true;
+	return false;
+}
+
+bool url_is_safe(struct str url, enum addr_reach http_reach)
+{
+	size_t n = 0;
+
+	if (str_cut_prefix(&url, STR("https://")))
+		return url.n > 0;
+	if (!str_cut_prefix(&url, STR("http://")))
+		return false;
+	while (n < url.n && !memchr("/?#", url.p[n], 3))
+		n++;
+	return addr_is_near(str_of(url.p, n), http_reach);
 }

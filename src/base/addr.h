@@ -1,4 +1,5 @@
-/* addr.h - where an IP address lies: on the internet, in a private network, or where no request may go. */
+/* addr.h - where an IP address lies: on the internet, in a private network, or where no request may go; and which are
+ * so near that they may be called without TLS. */
 #pragma once
 
 #include "base/str.h"
@@ -32,3 +33,12 @@ bool ip_is_v4(const struct ip *ip);
 
 /* Are the first bits the same? */
 bool ip_is_within(const struct ip *ip, const struct ip *network, unsigned bits);
+
+/* How far http may go. */
+enum addr_reach { ADDR_LOOPBACK, ADDR_LINK_LOCAL };
+
+/* Is it localhost or an address within this reach, with a port or without, and nothing else? */
+bool addr_is_near(struct str authority, enum addr_reach reach);
+
+/* Is it https, or http within this reach? */
+bool url_is_safe(struct str url, enum addr_reach http_reach);

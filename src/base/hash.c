@@ -48,3 +48,11 @@ struct str hash_mysql(struct arena *a, struct str password)
 		snprintf(text + 1 + 2 * i, 3, "%02X", twice[i]);
 	return str_from(text);
 }
+
+struct str hash_sha256_hex(struct arena *a, struct str text)
+{
+	struct hash hash;
+
+	hash_sha256(text, &hash);
+	return hash_hex(a, &hash);
+}

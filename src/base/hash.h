@@ -18,5 +18,6 @@ static inline struct str hash_str(const struct hash *h)
 /* What MySQL and MariaDB keep of a password: * and SHA1(SHA1(password)) in capitals. */
 struct str hash_mysql(struct arena *a, struct str password);
 
-/* As 64 hexadecimal digits. */
+/* As 64 hexadecimal digits; of a text at once. */
 struct str hash_hex(struct arena *a, const struct hash *h);
+struct str hash_sha256_hex(struct arena *a, struct str text);

@@ -40,6 +40,11 @@ bool str_ends_with(struct str s, struct str end)
 	return s.n >= end.n && (end.n == 0 || memcmp(s.p + s.n - end.n, end.p, end.n) == 0);
 }
 
+bool str_has(struct str s, struct str part)
+{
+	return s.n && memmem(s.p, s.n, part.p, part.n);
+}
+
 bool str_is_digits(struct str s, size_t n)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -161,6 +166,14 @@ struct str str_cut(struct str *rest, char separator)
 	rest->p += head.n + 1;
 	rest->n -= head.n + 1;
 	return head;
+}
+
+bool str_cut_prefix(struct str *rest, struct str prefix)
+{
+	if (!str_starts_with(*rest, prefix))
+		return false;
+	*rest = str_skip(*rest, prefix.n);
+	return true;
 }
 
 struct str str_cut_line(struct str *rest)

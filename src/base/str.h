@@ -57,7 +57,8 @@ static inline bool str_eq_nocase(struct str a, struct str b)
 bool str_is_among(struct str s, const struct str *list, size_t count);
 bool str_starts_with(struct str s, struct str prefix);
 bool str_ends_with(struct str s, struct str end);
-bool str_is_digits(struct str s, size_t n); /* exactly n of them */
+bool str_has(struct str s, struct str part); /* a part that is not empty */
+bool str_is_digits(struct str s, size_t n);  /* exactly n of them */
 
 /* Is it in the set of characters and ranges, such as "a-zA-Z0-9._-" (a literal '-' comes last)? NUL never is. */
 bool char_is_of(char c, const char *set);
@@ -92,6 +93,9 @@ static inline struct str str_trim(struct str s)
 /* Split at the first separator: returns what is before it and leaves the rest in *rest. Without one, all of it. */
 struct str str_cut(struct str *rest, char separator);
 struct str str_cut_line(struct str *rest); /* at a line end, of either kind */
+
+/* Leave out the prefix; false when it does not begin so. */
+bool str_cut_prefix(struct str *rest, struct str prefix);
 
 /* A NUL-terminated copy in the arena; with small letters (ASCII). */
 struct str str_dup(struct arena *a, struct str s);

@@ -17,7 +17,7 @@ enum { LOCAL_PART_MAX = 64, HOST_LABEL_MAX = 63 };
 
 static bool is_local_part(struct str s)
 {
-	return s.n > 0 && s.n <= LOCAL_PART_MAX && s.p[0] != '.' && s.p[s.n - 1] != '.' && !memmem(s.p, s.n, "..", 2) &&
+	return s.n > 0 && s.n <= LOCAL_PART_MAX && s.p[0] != '.' && s.p[s.n - 1] != '.' && !str_has(s, STR("..")) &&
 	       str_is_of(s, "a-zA-Z0-9_'+.-");
 }
 

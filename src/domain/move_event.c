@@ -38,24 +38,16 @@ static bool is_part(struct str text, size_t least)
 	return text.n >= least && text.n <= PART_MAX && str_is_of(text, "a-z0-9");
 }
 
-static bool cut_prefix(struct str *text, struct str prefix)
-{
-	if (!str_starts_with(*text, prefix))
-		return false;
-	*text = str_skip(*text, prefix.n);
-	return true;
-}
-
 bool move_is_ou(struct str id)
 {
-	return cut_prefix(&id, STR("ou-")) && is_part(str_cut(&id, '-'), FIRST_MIN) && is_part(id, SECOND_MIN);
+	return str_cut_prefix(&id, STR("ou-")) && is_part(str_cut(&id, '-'), FIRST_MIN) && is_part(id, SECOND_MIN);
 }
 
 bool move_is_parent(struct str id)
 {
 	struct str rest = id;
 
-	return move_is_ou(id) || (cut_prefix(&rest, STR("r-")) && is_part(rest, FIRST_MIN));
+	return move_is_ou(id) || (str_cut_prefix(&rest, STR("r-")) && is_part(rest, FIRST_MIN));
 }
 
 /* --- the event --- */

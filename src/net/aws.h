@@ -51,11 +51,11 @@ struct aws_role_options {
 /* "arn:aws:iam::123456789012:role/NAME", in the region's partition. */
 struct str aws_role_arn(const char *region, struct str account_id, struct str role, struct arena *a);
 
-/* Assume a role that our own credentials may, such as one in another account, for this many seconds. The session's name
- * is shown in the account's audit trail: letters, digits and =,.@-_ only. RC_DENIED with STS's code: it refuses us;
- * RC_UNAVAILABLE, RC_TIMEOUT: try later; and all of aws_identity_get(). Texts are in the arena. */
+/* Assume a role that our own credentials may, such as one in another account, for AWS_SESSION_MAX_SEC. The session's
+ * name is shown in the account's audit trail: letters, digits and =,.@-_ only. RC_DENIED with STS's code: it refuses
+ * us; RC_UNAVAILABLE, RC_TIMEOUT: try later; and all of aws_identity_get(). Texts are in the arena. */
 MUST_CHECK enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, struct str session,
-                                   int seconds, struct arena *a, struct aws_credentials *ret, struct err *e);
+                                   struct arena *a, struct aws_credentials *ret, struct err *e);
 
 /* Numbers that are 0 get the default. The time to find or renew credentials, which is rare, has limits of its own (at
  * most some seconds) that total_timeout_ms does not cut. */

@@ -76,15 +76,12 @@ enum rc aws_read_file(const char *path, struct arena *a, struct str *ret, struct
 /* The name in "[name]" or "[profile name]"; empty when it is neither. */
 static struct str section_name(struct str line)
 {
-	static const struct str prefix = STR_INIT("profile ");
-	struct str              name;
+	struct str name;
 
 	if (line.p[line.n - 1] != ']')
 		return STR("");
 	name = str_trim(str_of(line.p + 1, line.n - 2));
-	if (str_starts_with(name, prefix))
-		name = str_trim(str_skip(name, prefix.n));
-	return name;
+	return str_cut_prefix(&name, STR("profile ")) ? str_trim(name) : name;
 }
 
 /* One line that says something. False when it is not of the format. */

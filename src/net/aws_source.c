@@ -5,17 +5,17 @@
  *
  * Always true:
  *   1. No text of an answer gets into a message, except the code of an error of STS: the rest may be a secret.
- *   2. A token of ours goes only over https or to an address of this machine or its host.         [aws_url_is_safe()]
+ *   2. A token of ours goes only over https or to an address of this machine or its host.             [url_is_safe()]
  *   3. Every answer has a limit of size and time; the instance's is short, since mostly nobody is there.
  *
  * Not here: IMDSv1, which hands out keys to whoever can make this machine fetch a URL.
  */
 #include "net/aws_source.h"
 
+#include "base/addr.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "net/aws_endpoint.h"
 #include "net/aws_xml.h"
 #include "net/fetch.h"
 
@@ -229,8 +229,8 @@ enum rc aws_source_role(const struct aws_identity_options *o, struct arena *a, s
 }
 
 /* Asked once: whatever needs the credentials, a delivery or a step, is tried again when STS does not answer. */
-enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, struct str session, int seconds,
-                        struct arena *a, struct aws_credentials *ret, struct err *e)
+enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, struct str session, struct arena *a,
+                        struct aws_credentials *ret, struct err *e)
 {
 	struct aws_client_options client = { .endpoint = o->endpoint,
 		                             .region = o->region,
@@ -239,7 +239,7 @@ enum rc aws_assume_role(const struct aws_role_options *o, struct str role_arn, s
 		                             .clock = o->clock,
 		                             .attempts_max = 1 };
 	struct aws_role           role = {
-		          .sts = aws_client_new(&client), .arn = role_arn, .session = session, .seconds = seconds
+		          .sts = aws_client_new(&client), .arn = role_arn, .session = session, .seconds = AWS_SESSION_MAX_SEC
 	};
 	struct aws_found found;
 	enum rc          rc = aws_source_role(&(struct aws_identity_options){ .role = &role }, a, &found, e);
@@ -277,7 +277,7 @@ static enum rc container_url(const struct aws_identity_options *o, struct arena 
 	}
 	if (!is_set(full))
 		return err_set(e, RC_NOT_FOUND, "AWS_CONTAINER_CREDENTIALS_* is not set");
-	if (!aws_url_is_safe(full, AWS_LINK_LOCAL))
+	if (!url_is_safe(str_from(full), ADDR_LINK_LOCAL))
 		return err_set(e, RC_INVALID,
 		               "AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or http to a loopback or "
 		               "link-local address");

@@ -166,7 +166,7 @@ static enum rc read_times(const json_t *payload, int64_t now, struct jwt_session
 
 static bool is_dotted(struct str text)
 {
-	return text.n && text.p[0] != '.' && text.p[text.n - 1] != '.' && !memmem(text.p, text.n, "..", 2);
+	return text.n && text.p[0] != '.' && text.p[text.n - 1] != '.' && !str_has(text, STR(".."));
 }
 
 bool jwt_is_email(struct str text)

@@ -204,14 +204,6 @@ static struct str signed_names(const struct pairs *headers, struct arena *a)
 
 /* --- digests ---------------------------------------------------------------------------------------------------- */
 
-static struct str hash_text(struct str text, struct arena *a)
-{
-	struct hash hash;
-
-	hash_sha256(text, &hash);
-	return hash_hex(a, &hash);
-}
-
 static void add_headers(struct buf *b, const struct pairs *headers)
 {
 	for (size_t i = 0; i < headers->n; i++) {
@@ -229,7 +221,7 @@ static struct str hash_request(const struct sigv4_request *req, const struct pai
 {
 	CLEANUP(buf_fini) struct buf b = BUF(SIZE_MAX);
 	struct pairs                 query = canonical_query(req, a);
-	struct str path = escape(a, normalize_path(a, req->path), "/" UNRESERVED), body = hash_text(req->body, a);
+	struct str path = escape(a, normalize_path(a, req->path), "/" UNRESERVED), body = hash_sha256_hex(a, req->body);
 
 	buf_addf(&b, "%.*s\n%.*s\n", STR_ARG(req->method), STR_ARG(path));
 	for (size_t i = 0; i < query.n; i++)
@@ -237,7 +229,7 @@ static struct str hash_request(const struct sigv4_request *req, const struct pai
 	buf_add_char(&b, '\n');
 	add_headers(&b, headers);
 	buf_addf(&b, "%.*s\n%.*s", STR_ARG(names), STR_ARG(body));
-	return hash_text(buf_str(&b), a);
+	return hash_sha256_hex(a, buf_str(&b));
 }
 
 /* The text under the key of this day, region and service. */

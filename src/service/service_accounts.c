@@ -152,20 +152,12 @@ unsigned service_scope_roles(int64_t scopes, struct str method, struct str path)
 
 /* --- keys --- */
 
-static struct str hash_of(struct str secret, struct arena *a)
-{
-	struct hash hash;
-
-	hash_sha256(secret, &hash);
-	return hash_hex(a, &hash);
-}
-
 static void give_key(struct session *s, struct service_account_call *call)
 {
 	char secret[ID_TOKEN_SIZE];
 
 	id_token(secret);
-	call->account.hash = hash_of(str_from(secret), session_arena(s));
+	call->account.hash = hash_sha256_hex(session_arena(s), str_from(secret));
 	call->key = str_format(session_arena(s), SERVICE_KEY_PREFIX "%.*s_%s", STR_ARG(call->account.name), secret);
 }
 
@@ -363,7 +355,7 @@ enum rc keyring_find(struct keyring *k, struct str key, int64_t now_ms, struct a
 
 	(void)str_cut(&secret, '_'); /* "lsk" */
 	name = str_cut(&secret, '_');
-	hash = hash_of(secret, a);
+	hash = hash_sha256_hex(a, secret);
 	LOCKED(&k->lock);
 	entry = str_starts_with(key, STR(SERVICE_KEY_PREFIX)) && secret.n ? find_entry(k, name) : NULL;
 	if (entry) {

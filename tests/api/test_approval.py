@@ -143,8 +143,7 @@ def test_questions_that_make_no_sense(ops, body, status, part):
 
 def test_the_command_line_explains(pool, ops, rules, tmp_path):
     template = pool.template(maxSpend=20)
-    host, port = pool.server.address
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LEASEHOLD_ADDRESS": "http://%s:%d" % (host, port),
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LEASEHOLD_ADDRESS": pool.server.url,
            "BROKER_ADMIN_TOKEN": ADMIN_TOKEN}
 
     def run(*words):

@@ -27,7 +27,7 @@ def admin(pool):
 @pytest.fixture
 def teacher(pool):
     """At a terminal, with an operator's token."""
-    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % pool.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1", "TZ": "UTC"}
+    env = {"LEASEHOLD_ADDRESS": pool.url, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1", "TZ": "UTC"}
 
     def run(*args, code=OK):
         done = program.run(*args, env=env)

@@ -129,7 +129,7 @@ def test_the_owner_and_managers_are_told_and_nobody_else(pool):
 
 
 def cli(pool, *args, env=None, code=OK):
-    own = {"LEASEHOLD_ADDRESS": "http://%s:%d" % pool.server.address, "NO_COLOR": "1", **(env or {})}
+    own = {"LEASEHOLD_ADDRESS": pool.server.url, "NO_COLOR": "1", **(env or {})}
     done = program.run(*args, env=own)
     assert done.returncode == code, done
     return done

@@ -8,8 +8,8 @@ import pytest
 
 from lib import leases
 from lib.clouds import SimGuard
-from lib.guard import ENV, HOURS
-from lib.server import ADMIN_TOKEN, QUIET, run
+from lib.guard import ENV, FOUND, HOURS
+from lib.server import QUIET, run
 from lib.wait import until
 
 GUARD = {"LEASEHOLD_QUARANTINE": "guard"}
@@ -135,8 +135,6 @@ def test_leases_are_not_served(make, start):
 
 # The reconciler. The world goes slower here, so that what is found is not over before it is looked at.
 
-FOUND = 7
-
 
 @pytest.fixture
 def silent(start):
@@ -146,46 +144,35 @@ def silent(start):
     return guarded
 
 
-def doctor(guarded, *args):
-    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % guarded.server.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1"}
-    got = run("doctor", *args, env=env)
-    assert got.returncode in (0, FOUND), got
-    return got.returncode, got.stdout
-
-
-def held(guarded, account):
-    return [h for h in guarded.ops.read("holds?account=" + account)["holds"] if h["state"] == "open"]
-
-
 def raised(guarded):
     return [a["name"] for a in guarded.ops.read("alarms")["alarms"] if a["state"] == "raised"]
 
 
 def test_x18_the_doctor_heals_beside_another_system_too(silent):
     account = silent.accounts("Available")[0]
-    assert "nothing is wrong" in doctor(silent)[1]
+    assert "nothing is wrong" in silent.doctor()[1]
     silent.move(account, "Available", "Quarantine")
-    code, said = doctor(silent)
-    assert code == FOUND and "unrecorded-rest" in said and account in said and not held(silent, account)
-    assert "repaired" in doctor(silent, "--fix")[1]
-    hold = held(silent, account)[0]
+    code, said = silent.doctor()
+    assert code == FOUND and "unrecorded-rest" in said and account in said and not silent.held(account)
+    assert "repaired" in silent.doctor("--fix")[1]
+    hold = silent.held(account)[0]
     assert hold["created_by"] == "reconciler" and hold["mode"] == "guard" and hold["due_at"] - hold["created_at"] == HOURS * 3600
     until(lambda: "pool-mismatch#" + account in raised(silent), "it is told of", 30)
     silent.wait_for(account, "QUARANTINE_COMPLETE")
-    until(lambda: "nothing is wrong" in doctor(silent, "--fix")[1], "the table has followed", 30)
-    assert len(held(silent, account)) == 1
+    until(lambda: "nothing is wrong" in silent.doctor("--fix")[1], "the table has followed", 30)
+    assert len(silent.held(account)) == 1
 
 
 def test_fr19_a_move_that_no_event_told_of_is_held_by_the_next_pass(silent):
     account = silent.accounts("Available")[0]
     silent.move(account, "Available", "CleanUp")
-    doctor(silent, "--fix")
+    silent.doctor("--fix")
     silent.move(account, "CleanUp", "Available")
-    code, said = doctor(silent)
-    assert code == FOUND and "bypass" in said and not held(silent, account)
-    doctor(silent, "--fix")
+    code, said = silent.doctor()
+    assert code == FOUND and "bypass" in said and not silent.held(account)
+    silent.doctor("--fix")
     silent.wait_for(account, "QUARANTINE_COMPLETE")
-    assert silent.place(account) == "Quarantine" and len(held(silent, account)) == 1
+    assert silent.place(account) == "Quarantine" and len(silent.held(account)) == 1
     until(lambda: "hold-bypass#" + account in raised(silent), "it is told of", 30)
 
 
@@ -194,4 +181,4 @@ def test_nfr_r2_the_reconciler_runs_by_itself_beside_another_system(silent):
     silent.move(account, "Available", "Quarantine")
     assert silent.ops.act("jobs/reconcile/resume").status == 200
     silent.pass_hours(2)
-    until(lambda: held(silent, account), "a pass has found it", 30)
+    until(lambda: silent.held(account), "a pass has found it", 30)

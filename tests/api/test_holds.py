@@ -28,7 +28,7 @@ class Operator:
     def connect(self, pool):
         self.server, self.pool, self.ops = pool.server, pool, Ops(pool.server)
         self.until = pool.until
-        self.env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % pool.server.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1",
+        self.env = {"LEASEHOLD_ADDRESS": pool.server.url, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1",
                     "TZ": "UTC"}
 
     def run(self, *args, code=OK):

@@ -225,7 +225,7 @@ def test_who_runs_a_job_that_runs_already_is_told(server, csp, admin):
     csp.gate = threading.Event()
     assert "joined" not in admin.act("sync", headers={"Prefer": "respond-async"}).json
     assert admin.act("sync", headers={"Prefer": "respond-async"}).json == {"status": "running", "job": "sync", "joined": True}
-    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % server.address, "BROKER_ADMIN_TOKEN": program.ADMIN_TOKEN}
+    env = {"LEASEHOLD_ADDRESS": server.url, "BROKER_ADMIN_TOKEN": program.ADMIN_TOKEN}
     joined = program.run("job", "run", "sync", "--async", env=env)
     assert joined.returncode == 0 and "already running" in joined.stderr, joined
     csp.gate.set()

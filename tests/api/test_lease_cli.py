@@ -17,7 +17,7 @@ class Person:
 
     def __init__(self, pool, email, role):
         self.email = email
-        self.env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % pool.server.address, "LEASEHOLD_TOKEN": jwt.token(email, role),
+        self.env = {"LEASEHOLD_ADDRESS": pool.server.url, "LEASEHOLD_TOKEN": jwt.token(email, role),
                     "NO_COLOR": "1", "TZ": "UTC"}
 
     def run(self, *args, code=OK):

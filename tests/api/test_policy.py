@@ -281,12 +281,11 @@ def test_a_lease_without_a_statement(ops):
 class Cli:
     def __init__(self, server, folder):
         self.folder = folder
-        host, port = server.address
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "TMPDIR": str(folder),
-            "LEASEHOLD_ADDRESS": "http://%s:%d" % (host, port),
+            "LEASEHOLD_ADDRESS": server.url,
             "BROKER_ADMIN_TOKEN": ADMIN_TOKEN,
         }
 

@@ -88,7 +88,7 @@ def test_a_running_lease_shows_what_it_has_spent_by_day_and_service(pool):
     assert stranger.call("GET", path).status == 403 and pool.manager.call("GET", path).status == 200
     waits = pool.pending(pool.person())
     assert "has not started" in pool.manager.errors("GET", "/leases/%s/spend" % waits["leaseId"], None, 404)[0]["message"]
-    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % pool.server.address, "LEASEHOLD_TOKEN": jwt.token(owner.email, "User"), "TZ": "UTC"}
+    env = {"LEASEHOLD_ADDRESS": pool.server.url, "LEASEHOLD_TOKEN": jwt.token(owner.email, "User"), "TZ": "UTC"}
     shown = process.run("lease", "spend", lease["uuid"], env=env)
     assert shown.returncode == 0 and "DAY (UTC)" in shown.stdout and got["days"][0]["from"] in shown.stdout, shown
     pool.manager.data("POST", "/leases/%s/terminate" % lease["leaseId"])
@@ -161,7 +161,7 @@ def test_operators_ask_by_uuid_and_the_report_of_the_month_has_it(pool, ended):
 
 def test_the_command_line_shows_it(pool, ended):
     owner, lease, _, final = ended
-    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % pool.server.address, "LEASEHOLD_TOKEN": jwt.token(owner.email, "User"),
+    env = {"LEASEHOLD_ADDRESS": pool.server.url, "LEASEHOLD_TOKEN": jwt.token(owner.email, "User"),
            "NO_COLOR": "1"}
 
     def run(*words):
@@ -182,7 +182,7 @@ def test_the_command_line_shows_it(pool, ended):
 
 def test_an_admin_can_wait_until_the_account_of_an_ended_lease_is_clean(pool):
     lease = pool.active(pool.person(), leaseDurationInHours=168)
-    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % pool.server.address, "LEASEHOLD_TOKEN": jwt.token(leases.ADMIN, "Admin"),
+    env = {"LEASEHOLD_ADDRESS": pool.server.url, "LEASEHOLD_TOKEN": jwt.token(leases.ADMIN, "Admin"),
            "NO_COLOR": "1"}
     done = process.run("lease", "terminate", lease["uuid"], "--wait", "60", env=env, timeout=90)
     assert done.returncode == 0 and "ManuallyTerminated" in done.stdout, done

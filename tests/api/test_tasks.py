@@ -21,7 +21,7 @@ class Hand:
     """Somebody who types; his commands are counted."""
 
     def __init__(self, server, columns=100, **env):
-        self.env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % server.address, **env}
+        self.env = {"LEASEHOLD_ADDRESS": server.url, **env}
         self.columns, self.count = columns, 0
 
     def type(self, *words, code=OK):

@@ -186,7 +186,7 @@ class Ui:
     """The pages of one who is signed in: how they call, and what they make of the answer."""
 
     def __init__(self, server, token):
-        origin = "http://%s:%d" % server.address
+        origin = server.url
         self.client = Client(server.address)
         self.headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "*/*", "Accept-Encoding": "gzip, deflate, br",
                         "Accept-Language": "en-GB,en;q=0.9", "Origin": origin, "Referer": origin + "/", "Sec-Fetch-Mode": "cors",

@@ -35,7 +35,7 @@ def rows(server):
 
 
 def doctor(server, *args):
-    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % server.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1"}
+    env = {"LEASEHOLD_ADDRESS": server.url, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1"}
     return run("doctor", "aws", *args, env=env, timeout=120)
 
 

@@ -6,11 +6,9 @@ import re
 import pytest
 
 from lib.clouds import GUARDS, POOLS, release
+from lib.guard import FOUND
 from lib.ops import Ops
-from lib.server import ADMIN_TOKEN, run
 from lib.wait import until
-
-FOUND = 7
 
 
 @pytest.fixture(params=sorted(GUARDS))
@@ -24,17 +22,6 @@ def silent(request, make, front):
     got = GUARDS[request.param].start(make, front, silent=True)
     assert got.ops.act("jobs/reconcile/pause").status == 200
     return got
-
-
-def held(guarded, account):
-    return [h for h in guarded.ops.read("holds?account=" + account)["holds"] if h["state"] == "open"]
-
-
-def doctor(guarded, *args):
-    env = {"LEASEHOLD_ADDRESS": "http://%s:%d" % guarded.server.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1"}
-    got = run("doctor", *args, env=env, timeout=120)
-    assert got.returncode in (0, FOUND), got
-    return got.returncode, got.stdout
 
 
 def assert_only_these_attributes(front):
@@ -52,7 +39,7 @@ def test_an_account_is_held_and_comes_back(guarded):
     guarded.clean(account)
     guarded.wait_for(account, "QUARANTINE_COMPLETE", 180)
     assert guarded.place(account) == "Quarantine" and guarded.place(other) == "Available"
-    hold = held(guarded, account)[0]
+    hold = guarded.held(account)[0]
     assert hold["mode"] == "guard" and hold["due_at"] - hold["created_at"] == 72 * 3600
     release(guarded, account)
     guarded.wait_for(account, "UNQUARANTINE_COMPLETE", 180)
@@ -65,7 +52,7 @@ def test_an_account_is_held_and_comes_back(guarded):
         assert guarded.status(account) == "Available"
         # Its own move to Available is told of by the trail too, and is not held again.
         until(lambda: guarded.front.state("sqs")["guard"]["messages"] == [], "the queue is empty", 120)
-        assert len(held(guarded, account)) == 0 and guarded.place(account) == "Available"
+        assert len(guarded.held(account)) == 0 and guarded.place(account) == "Available"
         assert_only_these_attributes(guarded.front)
 
 
@@ -75,7 +62,7 @@ def test_an_account_that_shall_leave_is_ejected(make, front, kind):
     account = guarded.accounts("Available")[0]
     guarded.clean(account)
     guarded.wait_for(account, "EJECT_COMPLETE", 180)
-    assert guarded.place(account) == "Exit" and not held(guarded, account)
+    assert guarded.place(account) == "Exit" and not guarded.held(account)
     if kind == "aws":
         assert account not in guarded.front.state("dynamodb")["accounts"]
 
@@ -87,7 +74,7 @@ def test_what_comes_from_elsewhere_is_not_held(guarded):
     other = guarded.accounts("Available")[1]
     guarded.clean(other)
     guarded.wait_for(other, "QUARANTINE_COMPLETE", 180)
-    assert not held(guarded, account) and guarded.place(account) == "Available"
+    assert not guarded.held(account) and guarded.place(account) == "Available"
 
 
 def test_a_hold_outlives_the_process(guarded):
@@ -98,31 +85,31 @@ def test_a_hold_outlives_the_process(guarded):
     guarded.server.start()
     guarded = guarded.again()
     guarded.wait_for(account, "QUARANTINE_COMPLETE", 180)
-    assert guarded.place(account) == "Quarantine" and len(held(guarded, account)) == 1
+    assert guarded.place(account) == "Quarantine" and len(guarded.held(account)) == 1
 
 
 def test_the_doctor_heals_what_rests_without_a_record(silent):
     account = silent.accounts("Available")[0]
-    assert "nothing is wrong" in doctor(silent)[1]
+    assert "nothing is wrong" in silent.doctor()[1]
     silent.move(account, "Available", "Quarantine")
-    code, said = doctor(silent)
-    assert code == FOUND and "unrecorded-rest" in said and account in said and not held(silent, account)
-    assert "repaired" in doctor(silent, "--fix")[1]
+    code, said = silent.doctor()
+    assert code == FOUND and "unrecorded-rest" in said and account in said and not silent.held(account)
+    assert "repaired" in silent.doctor("--fix")[1]
     silent.wait_for(account, "QUARANTINE_COMPLETE", 180)
-    until(lambda: "nothing is wrong" in doctor(silent, "--fix")[1], "the table has followed", 180)
-    assert len(held(silent, account)) == 1
+    until(lambda: "nothing is wrong" in silent.doctor("--fix")[1], "the table has followed", 180)
+    assert len(silent.held(account)) == 1
 
 
 def test_a_move_that_no_event_told_of_is_held_by_the_next_pass(silent):
     account = silent.accounts("Available")[0]
     silent.move(account, "Available", "CleanUp")
-    doctor(silent, "--fix")
+    silent.doctor("--fix")
     silent.move(account, "CleanUp", "Available")
-    code, said = doctor(silent)
-    assert code == FOUND and "bypass" in said and not held(silent, account)
-    doctor(silent, "--fix")
+    code, said = silent.doctor()
+    assert code == FOUND and "bypass" in said and not silent.held(account)
+    silent.doctor("--fix")
     silent.wait_for(account, "QUARANTINE_COMPLETE", 180)
-    assert silent.place(account) == "Quarantine" and len(held(silent, account)) == 1
+    assert silent.place(account) == "Quarantine" and len(silent.held(account)) == 1
 
 
 # Leases.

@@ -254,7 +254,7 @@ class Removal:
         self.guard.clean(self.account)
         self.guard.wait_for(self.account, "QUARANTINE_COMPLETE", 120)
         self.env = clean_env({**cloud.env(), "AWS_ENDPOINT_URL": cloud.url, "AWS_REGION": "us-east-1", "LEASEHOLD_BIN": binary(),
-                    "LEASEHOLD_ADDRESS": "http://%s:%d" % self.guard.server.address, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, **self.profile()})
+                    "LEASEHOLD_ADDRESS": self.guard.server.url, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, **self.profile()})
 
     def profile(self):
         got = self.cloud.client("sts").assume_role(RoleArn="arn:aws:iam::%s:role/x" % self.org, RoleSessionName="test")["Credentials"]

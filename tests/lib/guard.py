@@ -2,6 +2,7 @@
 """A server that stands guard beside another system, seen from outside."""
 
 from lib.ops import Ops
+from lib.server import ADMIN_TOKEN, run
 from lib.wait import until
 
 # A day is 2.4 seconds; a shorter hold would not keep two bills apart.
@@ -13,6 +14,7 @@ ENV = {
     "QUARANTINE_DURATION_HOURS": HOURS,
     "LEASEHOLD_SIM_ACCOUNTS": 3,
 }
+FOUND = 7  # the doctor's exit code
 
 
 class Guarded:
@@ -44,3 +46,13 @@ class Guarded:
 
     def wait_for(self, account, action, timeout=60):
         return until(lambda: action in self.actions(account), "%s: %s" % (account, action), timeout, 0.1)
+
+    def held(self, account):
+        return [h for h in self.ops.read("holds?account=" + account)["holds"] if h["state"] == "open"]
+
+    def doctor(self, *args):
+        """(exit code, what it says)"""
+        env = {"LEASEHOLD_ADDRESS": self.server.url, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1"}
+        got = run("doctor", *args, env=env, timeout=120)
+        assert got.returncode in (0, FOUND), got
+        return got.returncode, got.stdout

@@ -66,12 +66,13 @@ class Driver:
     def start(self):
         tool = Path(binary()).parent / "tests/unit/local_tool"
         self.process = subprocess.Popen(
-            [str(tool), str(self.folder), self.router],
+            [str(tool)],
             user=self.user,
             group=self.user and "nogroup",
             extra_groups=[] if self.user else None,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
+        self._write({"folder": str(self.folder), "router": self.router})
         hello = {}
         while "opened" not in hello:  # it may log before
             hello = json.loads(self.process.stdout.readline())
@@ -81,10 +82,14 @@ class Driver:
             self.process.stdout.close()
             self.process = None
             raise AssertionError(hello["error"])
-        self.versions = hello["versions"]
         self.waiting = {}
         threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        self.versions = self.call("versions")["versions"]
         return self
+
+    def _write(self, value):
+        self.process.stdin.write(json.dumps(value) + "\n")
+        self.process.stdin.flush()
 
     def _read(self, process):
         for line in process.stdout:
@@ -98,8 +103,7 @@ class Driver:
         """What is done goes on in a thread of the tool; call the result to wait for it."""
         number = next(self.ids)
         self.waiting[number] = queue.Queue()
-        self.process.stdin.write(json.dumps({"id": number, "do": do, "tenant": tenant, **with_}) + "\n")
-        self.process.stdin.flush()
+        self._write({"id": number, "do": do, "tenant": tenant, **with_})
 
         def result(timeout=120):
             reply = self.waiting[number].get(timeout=timeout)

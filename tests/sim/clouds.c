@@ -240,8 +240,7 @@ static void check_end(struct sim *sim, const struct move *m, const struct saga *
 	if (m->state == SAGA_UNDONE && !str_eq(place, m->from))
 		sim_broken(sim, "a saga that is undone leaves nothing",
 		           "saga %.*s: the account is not back where it was", STR_ARG(m->id));
-	if (m->state == SAGA_PARKED && !str_eq(place, m->from) &&
-	    !(saga->leftovers.n && memmem(saga->leftovers.p, saga->leftovers.n, "\"move\"", 6)))
+	if (m->state == SAGA_PARKED && !str_eq(place, m->from) && !str_has(saga->leftovers, STR("\"move\"")))
 		sim_broken(sim, "a parked saga lists its leftovers", "saga %.*s: the move is not listed",
 		           STR_ARG(m->id));
 }

@@ -224,7 +224,7 @@ static bool is_listed(struct sim *sim, const struct known_saga *k, int step)
 {
 	struct str name = str_format(&sim->arena, "\"%s\"", steps[step].name);
 
-	return k->leftovers.n && memmem(k->leftovers.p, k->leftovers.n, name.p, name.n);
+	return str_has(k->leftovers, name);
 }
 
 static void check_step_end(struct sim *sim, const struct known_saga *k, int step)

@@ -26,14 +26,6 @@ static const struct route routes[] = {
 	{ EVENT_HOLD_DUE, HOLD_QUEUE },
 };
 
-static uint64_t draw(void *arg)
-{
-	uint64_t *chance = arg;
-
-	*chance = *chance * 6364136223846793005ull + 1442695040888963407ull;
-	return *chance >> 11;
-}
-
 static const struct policy *policy_of(void *arg)
 {
 	return &((struct account_rig *)arg)->policy;
@@ -45,7 +37,7 @@ static void open_cloud(struct account_rig *r)
 	r->sim_store = store_memory_open(sim_types, sim_type_count, &r->rig.clock);
 	r->sim_options.store = r->sim_store;
 	r->sim_options.clock = &r->rig.clock;
-	r->sim_options.random = draw;
+	r->sim_options.random = rig_random;
 	r->sim_options.random_arg = &r->chance;
 	if (!r->sim_options.accounts)
 		r->sim_options.accounts = ENTRY_ACCOUNTS;
@@ -392,11 +384,6 @@ struct event last_event(struct account_rig *r, const char *type)
 
 	CHECK(l.count > 0);
 	return l.events[0];
-}
-
-bool text_has(struct str text, const char *part)
-{
-	return text.n && memmem(text.p, text.n, part, strlen(part)) != NULL;
 }
 
 int64_t count_sagas(struct account_rig *r, enum saga_state state)

@@ -81,7 +81,6 @@ void goes_well(struct account_rig *r);
 /* Events of this type, and the newest of them, which must be there. */
 size_t       count_events(struct account_rig *r, const char *type);
 struct event last_event(struct account_rig *r, const char *type);
-bool         text_has(struct str text, const char *part);
 
 /* How many sagas are in this state. */
 int64_t count_sagas(struct account_rig *r, enum saga_state state);

@@ -20,20 +20,12 @@
 
 enum { STEP_MS = 1000 };
 
-static uint64_t draw(void *arg)
-{
-	uint64_t *chance = arg;
-
-	*chance = *chance * 6364136223846793005ull + 1442695040888963407ull;
-	return *chance >> 11;
-}
-
 /* --- open and close --- */
 
 static void open_cloud(struct guard_rig *r)
 {
 	struct sim_cloud_options o = { .clock = &r->rig.clock,
-		                       .random = draw,
+		                       .random = rig_random,
 		                       .random_arg = &r->chance,
 		                       .event_delay_ms = r->event_delay_ms,
 		                       .accounts = GUARD_RIG_ACCOUNTS,
@@ -334,6 +326,14 @@ static struct page list_holds(struct guard_rig *r, struct str account)
 	return l.page;
 }
 
+bool is_held(struct guard_rig *r, struct str account)
+{
+	struct holds open = open_holds(r, account);
+
+	return is_with(r, account, SIM_OU_QUARANTINE, "Quarantine") && open.count == 1 &&
+	       str_eq(open.items[0].placement, STR("held"));
+}
+
 struct hold last_hold(struct guard_rig *r, struct str account)
 {
 	struct page page = list_holds(r, account);
@@ -383,11 +383,6 @@ struct event last_action(struct guard_rig *r, const char *action)
 
 	CHECK(l.count > 0);
 	return l.events[0];
-}
-
-bool text_has(struct str text, const char *part)
-{
-	return text.n && memmem(text.p, text.n, part, strlen(part)) != NULL;
 }
 
 enum rc release_early(struct guard_rig *r, struct str hold_id)

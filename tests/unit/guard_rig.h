@@ -75,6 +75,7 @@ void goes_well(struct guard_rig *r);
 
 /* Our records. */
 struct holds open_holds(struct guard_rig *r, struct str account);
+bool         is_held(struct guard_rig *r, struct str account);   /* in Quarantine, by one open hold */
 struct hold  last_hold(struct guard_rig *r, struct str account); /* open or closed; must be there */
 size_t       count_holds(struct guard_rig *r, struct str account);
 size_t       count_timers(struct guard_rig *r, const char *prefix);
@@ -83,7 +84,6 @@ size_t       count_dead(struct guard_rig *r);
 /* What was told: events guard:ACTION. */
 size_t       count_actions(struct guard_rig *r, const char *action);
 struct event last_action(struct guard_rig *r, const char *action);
-bool         text_has(struct str text, const char *part);
 
 enum rc release_early(struct guard_rig *r, struct str hold_id);
 

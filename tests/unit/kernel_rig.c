@@ -9,7 +9,7 @@
 
 enum { TURNS_MAX = 10000 };
 
-static uint64_t next_random(void *arg)
+uint64_t rig_random(void *arg)
 {
 	uint64_t *seed = arg;
 
@@ -26,7 +26,7 @@ void rig_open(struct kernel_rig *r)
 		r->store = store_fault_open(r->store, r->faults);
 	r->options.store = r->store;
 	r->options.clock = &r->clock;
-	r->options.random = next_random;
+	r->options.random = rig_random;
 	r->options.random_arg = &r->seed;
 	r->options.node = STR("node-1");
 	r->options.source = STR("leasehold");

@@ -20,6 +20,9 @@ struct kernel_rig {
 	struct kernel_options options; /* set queues, routes, sagas before rig_open(); the rest is filled in */
 };
 
+/* The next random number; arg is the seed, a uint64_t. */
+uint64_t rig_random(void *arg);
+
 void rig_open(struct kernel_rig *r);
 void rig_close(struct kernel_rig *r);
 

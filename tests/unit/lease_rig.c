@@ -41,18 +41,10 @@ static const struct policy *policy_now(void *arg)
 	return &((struct lease_rig *)arg)->policy;
 }
 
-static uint64_t draw(void *arg)
-{
-	uint64_t *seed = arg;
-
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
-	return *seed ^ *seed >> 29;
-}
-
 static void open_sim(struct lease_rig *r, int accounts)
 {
 	struct sim_cloud_options o = { .clock = &r->k.clock,
-		                       .random = draw,
+		                       .random = rig_random,
 		                       .random_arg = &r->k.seed,
 		                       .accounts = accounts ? accounts : -1,
 		                       .available = accounts,
@@ -265,6 +257,21 @@ enum lease_status status_of(struct lease_rig *r, struct str uuid)
 	return lease_of(r, uuid).status;
 }
 
+static enum rc drop_account(struct session *s, void *arg, struct err *e)
+{
+	struct account a;
+	enum rc        rc = session_get(s, &account_type, *(struct str *)arg, &a, e);
+
+	if (!rc)
+		session_delete(s, &account_type, a.id);
+	return rc;
+}
+
+void forget_account(struct lease_rig *r, struct str id)
+{
+	rig_run(&r->k, drop_account, &id);
+}
+
 int64_t live_of(struct lease_rig *r, const struct caller *who)
 {
 	struct lessee lessee;
@@ -297,7 +304,7 @@ struct str last_detail(struct lease_rig *r, const char *type, struct str uuid)
 
 bool mentions(struct str text, const char *part)
 {
-	bool is_there = strstr(text.p, part) != NULL; /* texts of an arena end with NUL */
+	bool is_there = text_has(text, part);
 
 	if (!is_there)
 		print_error("%.*s does not mention %s\n", STR_ARG(text), part);
@@ -316,6 +323,26 @@ static const struct policy *policy_of(void *arg)
 	const struct lease_rig *r = arg;
 
 	return &r->policy;
+}
+
+const struct alarm *find_alarm(struct lease_rig *r, alarm_rule_fn *finds, struct broker_alarm_context context,
+                               struct str instance)
+{
+	const struct alarm_rule rule = { "rule", finds, 0, "docs/runbook.md#rule", "a rule" };
+	struct alarm_check      check = { .kernel = r->k.kernel, .rules = &rule, .rule_count = 1, .arg = &context };
+	struct page             list = { 0 };
+
+	CHECK(alarm_check(&check, NULL) == RC_OK);
+	rig_run(&r->k, alarm_list, &list);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct alarm *alarm = page_record(&list, &alarm_type, i);
+		struct str          name = alarm->name;
+
+		(void)str_cut(&name, '#');
+		if (str_eq(instance.n ? name : STR(""), instance))
+			return alarm;
+	}
+	return NULL;
 }
 
 int64_t run_pass(struct lease_rig *r, pass_fn *pass, const char *count)

@@ -8,9 +8,11 @@
 #include "domain/approval.h"
 #include "domain/ports/cloud.h"
 #include "domain/policy.h"
+#include "kernel/alarm/alarm.h"
 #include "kernel/saga.h"
 #include "kernel_rig.h"
 #include "providers/sim/cloud.h"
+#include "service/alarms/alarms.h"
 #include "service/pool/account_clean.h"
 #include "service/account/account_follow.h"
 #include "service/hold/holds.h"
@@ -76,6 +78,7 @@ struct str make_active(struct lease_rig *r, const struct caller *who);
 
 struct lease      lease_of(struct lease_rig *r, struct str uuid);
 struct account    account_of(struct lease_rig *r, struct str id);
+void              forget_account(struct lease_rig *r, struct str id); /* its record is gone */
 enum lease_status status_of(struct lease_rig *r, struct str uuid);
 int64_t           live_of(struct lease_rig *r, const struct caller *who); /* the counter */
 
@@ -84,6 +87,11 @@ int        told(struct lease_rig *r, const char *type, struct str uuid);
 struct str last_detail(struct lease_rig *r, const char *type, struct str uuid);
 bool       mentions(struct str text, const char *part);
 bool       is_armed(struct lease_rig *r, const char *kind, struct str uuid);
+
+/* What the rule finds about this instance (empty: about nobody), or NULL. All that it finds is stored as alarms of
+ * "rule". */
+const struct alarm *find_alarm(struct lease_rig *r, alarm_rule_fn *finds, struct broker_alarm_context context,
+                               struct str instance);
 
 /* A pass, expected to succeed; the count of this name. */
 int64_t run_pass(struct lease_rig *r, pass_fn *pass, const char *count);

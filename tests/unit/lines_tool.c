@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines_tool.c - lines of JSON in, lines of JSON out: what the tools of tests/aws have in common. */
+/* lines_tool.c - lines of JSON in, lines of JSON out: what the tools of tests/aws and tests/local have in common. */
 #include "lines_tool.h"
 
 #include <pthread.h>
@@ -48,6 +48,7 @@ static void *serve(void *arg)
 	json_put_int(&c->o, "id", number_of(c->in, "id", 0));
 	json_put_int(&c->o, "rc_number", rc);
 	json_put_str(&c->o, "rc", str_from(rc_text(rc)));
+	json_put_int(&c->o, "status", rc_http_status(rc));
 	json_put_text(&c->o, "code", rc ? str_from(c->e.code) : STR(""));
 	json_put_str(&c->o, "error", str_from(rc ? c->e.msg : ""));
 	json_close_object(&c->o);

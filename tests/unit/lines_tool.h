@@ -1,6 +1,6 @@
 /* lines_tool.h - a tool that does what it is told, a line of JSON each: for tests in Python. The first line is the
  * settings, answered by {"opened":...}. Then each line is a call, in a thread of its own: {"id":1,"do":"NAME",...},
- * answered by {...,"id":1,"rc":"ok","code":...,"error":...}. */
+ * answered by {...,"id":1,"rc":"ok","status":200,"code":...,"error":...}. */
 #pragma once
 
 #include "base/arena.h"

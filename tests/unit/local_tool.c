@@ -1,38 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_tool.c - opens the local instance driver and does what it is told, a line of JSON each: for tests/local.
- * Several at once with "id". */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/mem.h"
+/* local_tool.c - opens the local instance driver and does what it is told: for tests/local. Its settings are "folder"
+ * and "router". */
 #include "domain/ports/instance.h"
+#include "lines_tool.h"
 #include "providers/local/local.h"
-
-enum { LINE = 1 << 16, REPLY_MAX = 8 << 20 };
 
 static struct local           *local;
 static struct instance_driver *driver;
-static pthread_mutex_t         out = PTHREAD_MUTEX_INITIALIZER;
 
-struct call {
-	json_t         *in;
-	struct arena    arena;
-	struct str      tenant, name;
-	struct buf      b;
-	struct json_out o;
-	struct err      e;
-};
+static struct str tenant_of(const struct call *c)
+{
+	return text_of(c->in, "tenant");
+}
+
+static struct str name_of(const struct call *c)
+{
+	return text_of(c->in, "name");
+}
 
 static enum instance_resource resource_of(const struct call *c)
 {
-	struct str text = STR("");
+	struct str text = text_of(c->in, "resource");
 
-	(void)json_get_text(c->in, "resource", &text);
 	for (int i = 0; i < INSTANCE_RESOURCE_COUNT; i++)
 		if (str_eq(text, str_from(instance_resource_names[i])))
 			return (enum instance_resource)i;
@@ -41,16 +30,20 @@ static enum instance_resource resource_of(const struct call *c)
 
 static struct instance_spec spec_of(const struct call *c)
 {
-	struct instance_spec s = { .tenant = c->tenant };
+	return (struct instance_spec){ .tenant = tenant_of(c),
+		                       .instance = text_of(c->in, "instance"),
+		                       .organization = text_of(c->in, "organization"),
+		                       .contact_email = text_of(c->in, "email"),
+		                       .wordpress_version = text_of(c->in, "version"),
+		                       .cpu_units = number_of(c->in, "cpu", 512),
+		                       .memory_mb = number_of(c->in, "memory", 1024),
+		                       .desired_count = number_of(c->in, "desired", 2) };
+}
 
-	(void)json_get_text(c->in, "instance", &s.instance);
-	(void)json_get_text(c->in, "organization", &s.organization);
-	(void)json_get_text(c->in, "email", &s.contact_email);
-	(void)json_get_text(c->in, "version", &s.wordpress_version);
-	(void)json_get_number(c->in, "cpu", 512, &s.cpu_units);
-	(void)json_get_number(c->in, "memory", 1024, &s.memory_mb);
-	(void)json_get_number(c->in, "desired", 2, &s.desired_count);
-	return s;
+static enum rc do_versions(struct call *c)
+{
+	json_put_text(&c->o, "versions", str_from(driver->ops->versions));
+	return RC_OK;
 }
 
 static enum rc do_create(struct call *c)
@@ -67,7 +60,7 @@ static enum rc do_check(struct call *c)
 {
 	struct str outputs = STR("");
 	bool       exists = false;
-	enum rc    rc = driver->ops->check(driver, c->tenant, resource_of(c), &c->arena, &exists, &outputs, &c->e);
+	enum rc    rc = driver->ops->check(driver, tenant_of(c), resource_of(c), &c->arena, &exists, &outputs, &c->e);
 
 	json_put_bool(&c->o, "exists", exists);
 	json_put_raw(&c->o, "outputs", outputs.n ? outputs : STR("null"));
@@ -76,21 +69,18 @@ static enum rc do_check(struct call *c)
 
 static enum rc do_delete(struct call *c)
 {
-	return driver->ops->delete (driver, c->tenant, resource_of(c), &c->e);
+	return driver->ops->delete (driver, tenant_of(c), resource_of(c), &c->e);
 }
 
 static enum rc do_scale(struct call *c)
 {
-	int64_t n = 0;
-
-	(void)json_get_number(c->in, "desired", 0, &n);
-	return driver->ops->scale(driver, c->tenant, n, &c->e);
+	return driver->ops->scale(driver, tenant_of(c), number_of(c->in, "desired", 0), &c->e);
 }
 
 static enum rc do_tasks(struct call *c)
 {
 	struct instance_tasks t = { 0 };
-	enum rc               rc = driver->ops->tasks(driver, c->tenant, &c->arena, &t, &c->e);
+	enum rc               rc = driver->ops->tasks(driver, tenant_of(c), &c->arena, &t, &c->e);
 
 	json_put_int(&c->o, "desired", t.desired);
 	json_put_int(&c->o, "running", t.running);
@@ -110,10 +100,9 @@ static enum rc do_tasks(struct call *c)
 
 static enum rc do_route(struct call *c)
 {
-	int64_t to = 0;
+	enum instance_route to = (enum instance_route)number_of(c->in, "to", 0);
 
-	(void)json_get_number(c->in, "to", 0, &to);
-	return driver->ops->set_route(driver, c->tenant, (enum instance_route)to, &c->e);
+	return driver->ops->set_route(driver, tenant_of(c), to, &c->e);
 }
 
 static enum rc do_configure(struct call *c)
@@ -126,7 +115,7 @@ static enum rc do_configure(struct call *c)
 static enum rc do_archive(struct call *c)
 {
 	struct str outputs = STR("");
-	enum rc    rc = driver->ops->archive(driver, c->tenant, c->name, &c->arena, &outputs, &c->e);
+	enum rc    rc = driver->ops->archive(driver, tenant_of(c), name_of(c), &c->arena, &outputs, &c->e);
 
 	json_put_raw(&c->o, "outputs", outputs.n ? outputs : STR("null"));
 	return rc;
@@ -134,23 +123,23 @@ static enum rc do_archive(struct call *c)
 
 static enum rc do_restore(struct call *c)
 {
-	return driver->ops->restore(driver, c->tenant, c->name, &c->e);
+	return driver->ops->restore(driver, tenant_of(c), name_of(c), &c->e);
 }
 
 static enum rc do_drop_archive(struct call *c)
 {
-	return driver->ops->drop_archive(driver, c->tenant, c->name, &c->e);
+	return driver->ops->drop_archive(driver, tenant_of(c), name_of(c), &c->e);
 }
 
 static enum rc do_rotate(struct call *c)
 {
-	return driver->ops->rotate(driver, c->tenant, &c->e);
+	return driver->ops->rotate(driver, tenant_of(c), &c->e);
 }
 
 static enum rc do_secret(struct call *c)
 {
 	struct str user = STR(""), password = STR("");
-	enum rc    rc = driver->ops->get_secret(driver, c->tenant, &c->arena, &user, &password, &c->e);
+	enum rc    rc = driver->ops->get_secret(driver, tenant_of(c), &c->arena, &user, &password, &c->e);
 
 	json_put_str(&c->o, "user", user);
 	json_put_str(&c->o, "password", password);
@@ -161,11 +150,9 @@ static enum rc do_logs(struct call *c)
 {
 	struct instance_log_line *lines = NULL;
 	size_t                    count = 0;
-	int64_t                   max = 100;
-	enum rc                   rc;
+	size_t                    max = (size_t)number_of(c->in, "max", 100);
+	enum rc rc = driver->ops->logs(driver, tenant_of(c), 0, INT64_MAX, max, &c->arena, &lines, &count, &c->e);
 
-	(void)json_get_number(c->in, "max", 100, &max);
-	rc = driver->ops->logs(driver, c->tenant, 0, INT64_MAX, (size_t)max, &c->arena, &lines, &count, &c->e);
 	json_put_array(&c->o, "lines");
 	for (size_t i = 0; i < count; i++)
 		json_add_str(&c->o, lines[i].text);
@@ -189,12 +176,11 @@ static enum rc do_list(struct call *c)
 
 static enum rc do_person(struct call *c)
 {
-	struct str email = STR(""), password = STR("");
+	struct str password = STR("");
 	bool       is_new = false;
-	enum rc    rc;
+	enum rc    rc = driver->ops->add_person(driver, tenant_of(c), text_of(c->in, "email"), name_of(c), &c->arena,
+	                                        &is_new, &password, &c->e);
 
-	(void)json_get_text(c->in, "email", &email);
-	rc = driver->ops->add_person(driver, c->tenant, email, c->name, &c->arena, &is_new, &password, &c->e);
 	json_put_bool(&c->o, "new", is_new);
 	json_put_str(&c->o, "password", password);
 	return rc;
@@ -204,7 +190,7 @@ static enum rc do_people(struct call *c)
 {
 	struct instance_person *people = NULL;
 	size_t                  count = 0;
-	enum rc                 rc = driver->ops->people(driver, c->tenant, &c->arena, &people, &count, &c->e);
+	enum rc                 rc = driver->ops->people(driver, tenant_of(c), &c->arena, &people, &count, &c->e);
 
 	json_put_array(&c->o, "people");
 	for (size_t i = 0; i < count; i++)
@@ -216,20 +202,15 @@ static enum rc do_people(struct call *c)
 
 static enum rc do_remove_person(struct call *c)
 {
-	struct str email = STR("");
-	bool       was_there = false;
-	enum rc    rc;
+	bool    was_there = false;
+	enum rc rc = driver->ops->remove_person(driver, tenant_of(c), text_of(c->in, "email"), &was_there, &c->e);
 
-	(void)json_get_text(c->in, "email", &email);
-	rc = driver->ops->remove_person(driver, c->tenant, email, &was_there, &c->e);
 	json_put_bool(&c->o, "was", was_there);
 	return rc;
 }
 
-static const struct {
-	const char *name;
-	enum rc (*run)(struct call *c);
-} calls[] = {
+static const struct command commands[] = {
+	{ "versions", do_versions },
 	{ "create", do_create },
 	{ "check", do_check },
 	{ "delete", do_delete },
@@ -249,72 +230,25 @@ static const struct {
 	{ "remove_person", do_remove_person },
 };
 
-static void *serve(void *arg)
+static enum rc open_driver(json_t *settings, struct err *e)
 {
-	struct call *c = arg;
-	struct str   what = STR("");
-	enum rc      rc = RC_INVALID;
+	struct arena         a = { 0 };
+	struct local_options o = { .folder = str_dup(&a, text_of(settings, "folder")).p,
+		                   .router = str_dup(&a, text_of(settings, "router")).p };
+	enum rc              rc = local_open(&o, &local, e);
 
-	(void)json_get_text(c->in, "do", &what);
-	(void)json_get_text(c->in, "tenant", &c->tenant);
-	(void)json_get_text(c->in, "name", &c->name);
-	buf_init(&c->b, REPLY_MAX);
-	c->o = JSON_OUT(&c->b);
-	json_open_object(&c->o);
-	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
-		if (str_eq(what, str_from(calls[i].name)))
-			rc = calls[i].run(c);
-	json_put_int(&c->o, "id", json_integer_value(json_object_get(c->in, "id")));
-	json_put_str(&c->o, "rc", str_from(rc_text(rc)));
-	json_put_int(&c->o, "status", rc_http_status(rc));
-	json_put_str(&c->o, "error", str_from(rc ? c->e.msg : ""));
-	json_close_object(&c->o);
-	pthread_mutex_lock(&out);
-	printf("%s\n", c->b.p);
-	fflush(stdout);
-	pthread_mutex_unlock(&out);
-	buf_fini(&c->b);
-	arena_fini(&c->arena);
-	json_decref(c->in);
-	free(c);
-	return NULL;
+	if (!rc)
+		driver = local_driver(local);
+	arena_fini(&a);
+	return rc;
 }
 
-static void serve_all(void)
+static void close_driver(void)
 {
-	static char line[LINE];
-	pthread_t   threads[4096];
-	size_t      count = 0;
-
-	while (count < ARRAY_LEN(threads) && fgets(line, sizeof(line), stdin)) {
-		struct call *c = mem_new(struct call);
-
-		if (json_parse(str_trim(str_of(line, strcspn(line, "\n"))), &c->in, &c->e)) {
-			fprintf(stderr, "local_tool: %s\n", c->e.msg);
-			free(c);
-			continue;
-		}
-		if (pthread_create(&threads[count], NULL, serve, c) == 0)
-			count++;
-	}
-	for (size_t i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
-}
-
-int main(int argc, char **argv)
-{
-	struct local_options o = { .folder = argc > 1 ? argv[1] : NULL, .router = argc > 2 ? argv[2] : NULL };
-	struct err           e = { 0 };
-
-	signal(SIGPIPE, SIG_IGN);
-	if (argc < 3 || local_open(&o, &local, &e)) {
-		printf("{\"opened\":false,\"error\":\"%s\"}\n", e.msg);
-		return 1;
-	}
-	driver = local_driver(local);
-	printf("{\"opened\":true,\"versions\":\"%s\"}\n", driver->ops->versions);
-	fflush(stdout);
-	serve_all();
 	local_close(local);
-	return 0;
+}
+
+int main(void)
+{
+	return lines_serve(commands, ARRAY_LEN(commands), open_driver, close_driver);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel/event.h"
+#include "kernel_rig.h"
 #include "service/broker/broker.h"
 #include "service/broker/sandbox_events.h"
 #include "service/services.h"
@@ -31,14 +32,6 @@ static struct store *open_file(struct pool *p)
 	return store;
 }
 
-static uint64_t next_random(void *arg)
-{
-	uint64_t *seed = arg;
-
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
-	return *seed ^ *seed >> 29;
-}
-
 /* Its tables are there from the start, with rows that nothing matches: a kernel is not replaced under a store that
  * runs. */
 static void make_kernel(struct pool *p)
@@ -58,7 +51,7 @@ static void make_kernel(struct pool *p)
 		                    .hook_count = service_hook_count,
 		                    .lease_ms = 30000,
 		                    .timers_per_sec = 1000,
-		                    .random = next_random,
+		                    .random = rig_random,
 		                    .random_arg = &p->seed };
 
 	for (int i = 0; i < POOL_TABLE; i++)

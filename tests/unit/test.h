@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/attr.h"
+#include "base/str.h"
 
 /* A test's name is a sentence that is true. */
 #define TEST(name)                                                     \
@@ -27,3 +27,8 @@
 void test_register(const char *name, void (*run)(void **state));
 void test_case(const char *label);
 void test_check(bool is_true, const char *condition, const char *file, int line);
+
+static inline bool text_has(struct str text, const char *part)
+{
+	return str_has(text, str_from(part));
+}

@@ -18,27 +18,6 @@ static struct broker_alarm_context context_of(int64_t mark)
 	return (struct broker_alarm_context){ .has_leases = true, .accounts_low_water = mark };
 }
 
-/* The alarm of this instance, NULL: none. All that the rule finds is stored as alarms of "rule". */
-static const struct alarm *look(struct lease_rig *r, alarm_rule_fn *find, struct broker_alarm_context context,
-                                struct str instance)
-{
-	const struct alarm_rule rule = { "rule", find, 0, "docs/runbook.md#rule", "a rule" };
-	struct alarm_check      check = { .kernel = r->k.kernel, .rules = &rule, .rule_count = 1, .arg = &context };
-	struct page             list = { 0 };
-
-	CHECK(alarm_check(&check, NULL) == RC_OK);
-	rig_run(&r->k, alarm_list, &list);
-	for (size_t i = 0; i < list.count; i++) {
-		const struct alarm *alarm = page_record(&list, &alarm_type, i);
-		struct str          name = alarm->name;
-
-		(void)str_cut(&name, '#');
-		if (str_eq(instance.n ? name : STR(""), instance))
-			return alarm;
-	}
-	return NULL;
-}
-
 static bool says(const struct alarm *alarm, int severity, int64_t value, const char *part)
 {
 	return alarm && (int)alarm->severity == severity && alarm->value == value && mentions(alarm->evidence, part);
@@ -87,7 +66,7 @@ TEST(few_free_accounts_are_a_warning_and_none_with_somebody_in_line_is_a_page)
 		lease_rig_open(&r, rows[i].free);
 		if (rows[i].asked)
 			(void)ask(&r, &ann, r.by_rule);
-		alarm = look(&r, alarm_accounts_low, context_of(rows[i].mark), STR(""));
+		alarm = find_alarm(&r, alarm_accounts_low, context_of(rows[i].mark), STR(""));
 		CHECK(rows[i].severity < 0 ? !alarm
 		                           : says(alarm, rows[i].severity, rows[i].free, "the low-water mark is 2"));
 		lease_rig_close(&r);
@@ -99,13 +78,13 @@ TEST(nobody_waits_in_line_for_more_than_an_hour_unseen)
 	struct lease_rig r;
 
 	lease_rig_open(&r, 0);
-	CHECK(!look(&r, alarm_line_waiting, context_of(0), STR("")));
+	CHECK(!find_alarm(&r, alarm_line_waiting, context_of(0), STR("")));
 	(void)ask(&r, &ann, r.by_rule);
 	r.k.clock.test_ms += HOUR_MS;
-	CHECK(!look(&r, alarm_line_waiting, context_of(0), STR("")));
+	CHECK(!find_alarm(&r, alarm_line_waiting, context_of(0), STR("")));
 	(void)ask(&r, &bob, r.by_rule);
 	r.k.clock.test_ms += 1;
-	CHECK(says(look(&r, alarm_line_waiting, context_of(0), STR("")), ALARM_WARNING, 2, "the first since "));
+	CHECK(says(find_alarm(&r, alarm_line_waiting, context_of(0), STR("")), ALARM_WARNING, 2, "the first since "));
 	lease_rig_close(&r);
 }
 
@@ -119,10 +98,10 @@ TEST(each_account_in_quarantine_is_an_alarm_with_its_reason)
 	lease_rig_open(&r, 3);
 	CHECK(lock_away(&r, r.accounts[0], "a bill that nobody can explain") == RC_OK);
 	CHECK(lock_away(&r, r.accounts[1], reason) == RC_OK);
-	CHECK(mentions(look(&r, alarm_account_quarantined, context_of(0), r.accounts[0])->evidence,
+	CHECK(mentions(find_alarm(&r, alarm_account_quarantined, context_of(0), r.accounts[0])->evidence,
 	               "nobody can explain"));
-	CHECK(mentions(look(&r, alarm_account_quarantined, context_of(0), r.accounts[1])->evidence, "xxx"));
-	CHECK(!look(&r, alarm_account_quarantined, context_of(0), r.accounts[2]));
+	CHECK(mentions(find_alarm(&r, alarm_account_quarantined, context_of(0), r.accounts[1])->evidence, "xxx"));
+	CHECK(!find_alarm(&r, alarm_account_quarantined, context_of(0), r.accounts[2]));
 	lease_rig_close(&r);
 }
 
@@ -154,7 +133,7 @@ TEST(an_account_that_stays_in_cleanup_is_stuck)
 			              .clean_started_ms = rows[i].started_ago ? now_ms - rows[i].started_ago : 0,
 			              .edited_ms = now_ms - rows[i].edited_ago };
 		rig_run(&r.k, put_account, &a);
-		alarm = look(&r, alarm_cleanup_stuck, context_of(0), r.accounts[0]);
+		alarm = find_alarm(&r, alarm_cleanup_stuck, context_of(0), r.accounts[0]);
 		CHECK(rows[i].evidence ? alarm && mentions(alarm->evidence, rows[i].evidence) : !alarm);
 		lease_rig_close(&r);
 	}
@@ -172,7 +151,7 @@ TEST(without_leases_there_is_none_of_these_alarms)
 	(void)ask(&r, &ann, r.by_rule);
 	r.k.clock.test_ms += 2 * HOUR_MS;
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
-		CHECK(!look(&r, rules[i], off, STR("")) && !look(&r, rules[i], off, r.accounts[0]));
+		CHECK(!find_alarm(&r, rules[i], off, STR("")) && !find_alarm(&r, rules[i], off, r.accounts[0]));
 	lease_rig_close(&r);
 }
 

@@ -96,6 +96,45 @@ TEST(a_socket_address_lies_where_its_text_does)
 	CHECK(addr_place((const struct sockaddr *)&local) == ADDR_FORBIDDEN);
 }
 
+TEST(http_goes_no_further_than_its_reach)
+{
+	static const struct {
+		const char *url;
+		bool        is_loopback, is_near;
+	} urls[] = {
+		{ "https://sso.example.org", true, true },
+		{ "https://", false, false },
+		{ "http://sso.example.org", false, false },
+		{ "http://127.0.0.1:80/x", true, true },
+		{ "http://127.9.9.9", true, true },
+		{ "http://localhost", true, true },
+		{ "http://localhost:80?x", true, true },
+		{ "http://[::1]:80/x", true, true },
+		{ "http://[::1]", true, true },
+		{ "http://169.254.170.2/x", false, true },
+		{ "http://[fe80::1]/", false, true },
+		{ "http://[fd00:ec2::23]/v1", false, true },
+		{ "http://10.0.0.1", false, false },
+		{ "http://127.1", false, false },
+		{ "http://::1", false, false },
+		{ "http://[::1", false, false },
+		{ "http://[::1]80/x", false, false },
+		{ "http://[::1]@example.org/x", false, false },
+		{ "http://[::1]:80@example.org/x", false, false },
+		{ "http://localhost:x@example.org", false, false },
+		{ "http://localhost5", false, false },
+		{ "http://", false, false },
+		{ "http:/", false, false },
+		{ "", false, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+		CASE(urls[i].url);
+		CHECK(url_is_safe(str_from(urls[i].url), ADDR_LOOPBACK) == urls[i].is_loopback);
+		CHECK(url_is_safe(str_from(urls[i].url), ADDR_LINK_LOCAL) == urls[i].is_near);
+	}
+}
+
 TEST(a_line_has_no_control_characters_and_only_whole_ones)
 {
 	static const struct {

@@ -241,11 +241,6 @@ static int told(struct fixture *f, const char *type)
 	return told_of(f, type, NULL).count;
 }
 
-static bool has_text(struct str text, const char *part)
-{
-	return memmem(text.p, text.n, part, strlen(part)) != NULL;
-}
-
 /* --- the life of an alarm --- */
 
 static void check_life(struct pool *p)
@@ -591,9 +586,9 @@ static bool is_quiet(const struct alarm *alarm)
 
 static bool says(const struct alarm *alarm, enum alarm_severity severity, int64_t value, const char *evidence)
 {
-	if (alarm && !has_text(alarm->evidence, evidence))
+	if (alarm && !text_has(alarm->evidence, evidence))
 		print_error("evidence: %.*s\n", STR_ARG(alarm->evidence));
-	return alarm && alarm->severity == severity && alarm->value == value && has_text(alarm->evidence, evidence);
+	return alarm && alarm->severity == severity && alarm->value == value && text_has(alarm->evidence, evidence);
 }
 
 static void put_dead(struct fixture *f, int n, const char *queue)
@@ -1192,7 +1187,7 @@ TEST(a_job_fails_or_is_silent_as_its_record_says)
 		      says(try_rule(&f, alarm_job_failing, "rule#sync"), ALARM_WARNING, job.failures, ": no listing"));
 		CHECK(rows[i].is_silent == (try_rule(&f, alarm_job_silent, "rule#sync") != NULL));
 		if (rows[i].is_silent)
-			CHECK(has_text(find_alarm(&f, "rule#sync")->evidence,
+			CHECK(text_has(find_alarm(&f, "rule#sync")->evidence,
 			               "job sync, every 600 s, has not ended a run since"));
 		pool_close(&p);
 	}

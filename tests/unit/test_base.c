@@ -2,15 +2,18 @@
 #include "test.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/process.h"
 #include "base/steady.h"
 #include "base/str.h"
 #include "base/utf8.h"
@@ -91,6 +94,42 @@ TEST(an_arena_survives_large_and_many_requests)
 			memory[0] = memory[size - 1] = 1;
 		}
 		arena_reset(&a);
+	}
+	arena_fini(&a);
+}
+
+/* What a process says on standard error that asks an arena for so much. */
+static struct str last_words(size_t size, struct arena *a)
+{
+	struct str said;
+	int        ends[2];
+	pid_t      pid;
+
+	CHECK(pipe(ends) == 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		dup2(ends[1], STDERR_FILENO);
+		(void)arena_alloc(a, size);
+		_exit(0);
+	}
+	close(ends[1]);
+	CHECK(file_read_all(ends[0], 65536, a, &said) == RC_OK);
+	close(ends[0]);
+	CHECK(process_wait(pid) != 0);
+	return said;
+}
+
+TEST(a_size_that_no_memory_has_ends_the_program_with_the_reason)
+{
+	const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 15, SIZE_MAX - 64, SIZE_MAX / 2 };
+	struct arena a = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		struct str said = last_words(sizes[i], &a);
+
+		/* The second is how sanitizers put it. */
+		CHECK(strstr(said.p, "out of memory") || strstr(said.p, "exceeds maximum supported size"));
 	}
 	arena_fini(&a);
 }

@@ -1229,10 +1229,10 @@ static const char any_answer[] =
         "\"result\":[{\"uuid\":\"" LEASE_UUID "\",\"leaseId\":\"" LEASE_ID "\"}],\"nextPageIdentifier\":null}}";
 
 /* The next answer, behind those that are there. */
-static void then_answer(struct run *r, int status, const char *body)
+static void then_answer(struct run *r, const char *body)
 {
 	CHECK(r->script.reply_count < ASKED_MAX);
-	r->script.replies[r->script.reply_count++] = (struct fake_reply){ .status = status, .body = body };
+	r->script.replies[r->script.reply_count++] = (struct fake_reply){ .status = 200, .body = body };
 }
 
 TEST(each_command_of_people_is_these_calls)
@@ -1344,9 +1344,9 @@ TEST(who_waits_for_the_end_of_a_lease_follows_its_account)
 
 		CASE(cases[i].label);
 		open_run(&r, 200, SUCCESS("null"));
-		then_answer(&r, 200, cases[i].asker);
-		then_answer(&r, 200, cases[i].lease);
-		then_answer(&r, 200, SUCCESS("{\"phase\":\"Available\",\"leaseUuid\":null}"));
+		then_answer(&r, cases[i].asker);
+		then_answer(&r, cases[i].lease);
+		then_answer(&r, SUCCESS("{\"phase\":\"Available\",\"leaseUuid\":null}"));
 		run(&r, "lease terminate " LEASE_ID " --wait --json");
 		CHECK(r.code == CLI_EXIT_OK && strstr(r.out, "ManuallyTerminated") && strstr(r.err, cases[i].said));
 		CHECK(r.script.count == (cases[i].asked ? 4 : 3));
@@ -1361,7 +1361,7 @@ static void list_leases(struct run *r, size_t width)
 	open_run(r, 200, ASKER("Manager"));
 	r->width = width;
 	then_answer(
-	        r, 200,
+	        r,
 	        PAGE_OF(THE_LEASE("AccountQuarantined", ",\"endDate\":\"2026-01-15T08:00:00Z\",\"costState\":\"provisional\"") "," THE_LEASE(
 	                "Active",
 	                ",\"expirationDate\":\"2027-01-15T10:00:00Z\",\"projectedSpend\":96") ","
@@ -1407,9 +1407,9 @@ TEST(all_dead_letters_are_dropped_when_that_is_agreed_to)
 	CHECK(r.code == CLI_EXIT_USAGE && r.script.count == 0 && strstr(r.err, "--yes"));
 	close_run(&r);
 	open_run(&r, 200, "{\"dead_letters\":[{\"id\":\"a\"},{\"id\":\"b\"}],\"cursor\":\"\"}");
-	then_answer(&r, 200, "{}");
-	then_answer(&r, 200, "{}");
-	then_answer(&r, 200, "{\"dead_letters\":[],\"cursor\":\"\"}");
+	then_answer(&r, "{}");
+	then_answer(&r, "{}");
+	then_answer(&r, "{\"dead_letters\":[],\"cursor\":\"\"}");
 	run(&r, "dlq drop --all --reason gone --yes");
 	CHECK(r.code == CLI_EXIT_OK && r.script.count == 4 && strcmp(r.out, "2 dropped\n") == 0);
 	close_run(&r);
@@ -1421,15 +1421,15 @@ TEST(with_json_standard_output_has_nothing_else)
 
 	env_table = both_tokens;
 	open_run(&r, 200, "{\"dead_letters\":[{\"id\":\"a\"}],\"cursor\":\"\"}");
-	then_answer(&r, 200, "{}");
-	then_answer(&r, 200, "{\"dead_letters\":[],\"cursor\":\"\"}");
+	then_answer(&r, "{}");
+	then_answer(&r, "{\"dead_letters\":[],\"cursor\":\"\"}");
 	run(&r, "dlq drop --all --reason gone --yes --json");
 	CHECK(r.code == CLI_EXIT_OK && !r.out_size && strcmp(r.err, "1 dropped\n") == 0);
 	close_run(&r);
 
 	open_run(&r, 200, "{\"sandboxes\":[{\"sandbox_id\":\"a\"}]}");
-	then_answer(&r, 200, "{}");
-	then_answer(&r, 200, "{\"sandboxes\":[]}");
+	then_answer(&r, "{}");
+	then_answer(&r, "{\"sandboxes\":[]}");
 	run(&r, "sandbox quarantine --all --json");
 	CHECK(r.code == CLI_EXIT_OK && !r.out_size && strcmp(r.err, "1 quarantined, 0 not\n") == 0);
 	close_run(&r);
@@ -1506,7 +1506,7 @@ TEST(an_alarm_is_shown_with_what_the_runbook_says)
 	open_run(&r, 200,
 	         "{\"alarms\":[{\"name\":\"queue-stuck#mail\",\"rule\":\"queue-stuck\",\"evidence\":\"12 wait\","
 	         "\"checked_at\":1}]}");
-	then_answer(&r, 200, "# Runbook\n\n### queue-stuck\n\n**Do**: fix the\nreceiver.\n\n### next\n\nOther.\n");
+	then_answer(&r, "# Runbook\n\n### queue-stuck\n\n**Do**: fix the\nreceiver.\n\n### next\n\nOther.\n");
 	run(&r, "alarm show queue-stuck");
 	CHECK(r.code == CLI_EXIT_OK && strstr(r.out, "What is wrong  12 wait\n"));
 	CHECK(strstr(r.out, "Last change    1970-01-01"));
@@ -1553,7 +1553,7 @@ TEST(nothing_of_a_table_is_cut_where_there_is_room_or_no_terminal)
 
 		open_run(&r, 200, ASKER("Manager"));
 		r.width = widths[i];
-		then_answer(&r, 200, PAGE_OF(THE_LEASE("Active", "")));
+		then_answer(&r, PAGE_OF(THE_LEASE("Active", "")));
 		run(&r, "lease list");
 		CHECK(strstr(r.out, "ann.of.the.long.name@example.org  training in the spring  Active"));
 		CHECK(!strstr(r.out, LEASE_UUID) == (widths[i] > 0)); /* ids are short for people only */
@@ -1599,14 +1599,14 @@ TEST(who_is_only_a_user_sees_and_finds_his_own_leases)
 
 	env_table = session_token;
 	open_run(&r, 200, ASKER("User"));
-	then_answer(&r, 200, PAGE_OF(THE_LEASE("Active", "")));
+	then_answer(&r, PAGE_OF(THE_LEASE("Active", "")));
 	run(&r, "lease list");
 	CHECK(r.code == CLI_EXIT_OK);
 	CHECK(strcmp(r.script.asked[1], "GET /api/leases?userEmail=ann%40x.org&pageSize=50") == 0);
 	close_run(&r);
 	open_run(&r, 200, ASKER("User"));
-	then_answer(&r, 200, PAGE_OF(THE_LEASE("Active", "")));
-	then_answer(&r, 200, SUCCESS(THE_LEASE("Active", "")));
+	then_answer(&r, PAGE_OF(THE_LEASE("Active", "")));
+	then_answer(&r, SUCCESS(THE_LEASE("Active", "")));
 	run(&r, "lease show 3f2a");
 	CHECK(r.code == CLI_EXIT_OK);
 	CHECK(strcmp(r.script.asked[1], "GET /api/leases?userEmail=ann%40x.org&pageSize=1000") == 0);
@@ -1656,8 +1656,8 @@ TEST(a_part_of_a_uuid_names_a_lease_only_when_no_other_has_it)
 		CASE(cases[i].typed);
 		open_run(&r, 200, ASKER("Manager"));
 		for (size_t k = 0; k < 2 && cases[i].pages[k]; k++)
-			then_answer(&r, 200, cases[i].pages[k]);
-		then_answer(&r, 200, SUCCESS(THE_LEASE("Frozen", "")));
+			then_answer(&r, cases[i].pages[k]);
+		then_answer(&r, SUCCESS(THE_LEASE("Frozen", "")));
 		run(&r, str_format(&a, "lease freeze %s", cases[i].typed).p);
 		CHECK(r.code == cases[i].code && strstr(r.err, cases[i].said));
 		CHECK((r.code == CLI_EXIT_OK) == (strstr(r.script.asked[2], "POST") != NULL));
@@ -1714,7 +1714,7 @@ TEST(a_part_of_an_id_names_a_sandbox_or_a_webhook_only_when_no_other_has_it)
 
 		CASE(cases[i].line);
 		open_run(&r, 200, cases[i].list);
-		then_answer(&r, 200, "{}");
+		then_answer(&r, "{}");
 		run(&r, cases[i].line);
 		CHECK(r.code == cases[i].code);
 		CHECK(strcmp(r.script.asked[0], cases[i].asked[0]) == 0);
@@ -1730,13 +1730,12 @@ TEST(waiting_follows_a_lease_until_it_can_be_used)
 
 	env_table = session_token;
 	open_run(&r, 200, SUCCESS(THE_LEASE("PendingApproval", "")));
-	then_answer(&r, 200, SUCCESS(THE_LEASE("PendingApproval", "")));
-	then_answer(&r, 200,
-	            SUCCESS(THE_LEASE("PendingApproval",
-	                              ",\"queuedSince\":\"2027-01-15T07:00:00Z\",\"queuePosition\":3,"
-	                              "\"queueEstimate\":\"2027-01-15T08:12:00Z\"")));
-	then_answer(&r, 200, SUCCESS(THE_LEASE("Provisioning", "")));
-	then_answer(&r, 200, SUCCESS(THE_LEASE("Active", "")));
+	then_answer(&r, SUCCESS(THE_LEASE("PendingApproval", "")));
+	then_answer(&r, SUCCESS(THE_LEASE("PendingApproval",
+	                                  ",\"queuedSince\":\"2027-01-15T07:00:00Z\",\"queuePosition\":3,"
+	                                  "\"queueEstimate\":\"2027-01-15T08:12:00Z\"")));
+	then_answer(&r, SUCCESS(THE_LEASE("Provisioning", "")));
+	then_answer(&r, SUCCESS(THE_LEASE("Active", "")));
 	run(&r, "lease wait " LEASE_ID);
 	CHECK(r.code == CLI_EXIT_OK && r.script.count == 5);
 	CHECK(strcmp(r.err, "waiting for approval\n"
@@ -1753,7 +1752,7 @@ TEST(waiting_on_a_terminal_is_one_line_that_is_written_anew)
 	env_table = session_token;
 	open_run(&r, 200, SUCCESS(THE_LEASE("Provisioning", "")));
 	r.typed = "";
-	then_answer(&r, 200, SUCCESS(THE_LEASE("Active", "")));
+	then_answer(&r, SUCCESS(THE_LEASE("Active", "")));
 	run(&r, "lease wait " LEASE_ID);
 	CHECK(r.code == CLI_EXIT_OK);
 	CHECK(strcmp(r.err, "\rthe account is being set up ... 0s\033[K\r\033[K") == 0);

@@ -589,7 +589,7 @@ TEST(a_resource_is_made_once_per_instance_and_deleted_safely)
 		CASE(instance_resource_names[kind]);
 		CHECK(d->ops->create(d, &acme, k, &f.arena, &first, NULL) == RC_OK);
 		CHECK(d->ops->create(d, &acme, k, &f.arena, &second, NULL) == RC_OK);
-		CHECK(str_eq(first, second) && memmem(first.p, first.n, "acme", 4));
+		CHECK(str_eq(first, second) && text_has(first, "acme"));
 		CHECK(d->ops->create(d, &other, k, &f.arena, &second, NULL) == RC_CONFLICT);
 		CHECK(d->ops->check(d, acme.tenant, k, &f.arena, &exists, &second, NULL) == RC_OK);
 		CHECK(exists && str_eq(first, second));
@@ -634,11 +634,11 @@ TEST(an_archive_is_made_once_and_comes_back)
 	d = make_instance(&f);
 	for (int i = 0; i < 2; i++)
 		CHECK(d->ops->archive(d, acme.tenant, STR("final"), &f.arena, &outputs, NULL) == RC_OK);
-	CHECK(tenant_truth(&f).archives == 1 && memmem(outputs.p, outputs.n, "bytes", 5));
+	CHECK(tenant_truth(&f).archives == 1 && text_has(outputs, "bytes"));
 	CHECK(d->ops->restore(d, acme.tenant, STR("final"), NULL) == RC_OK);
 	CHECK(d->ops->restore(d, acme.tenant, STR("none"), NULL) == RC_NOT_FOUND);
 	CHECK(d->ops->get_secret(d, acme.tenant, &f.arena, &user, &password, NULL) == RC_OK && password.n > 8);
-	CHECK(!memmem(outputs.p, outputs.n, password.p, password.n));
+	CHECK(!str_has(outputs, password));
 	CHECK(d->ops->delete (d, acme.tenant, INSTANCE_DATABASE, NULL) == RC_OK);
 	CHECK(d->ops->archive(d, acme.tenant, STR("too-late"), &f.arena, &outputs, NULL) == RC_NOT_FOUND);
 	for (int i = 0; i < 2; i++)
@@ -1069,7 +1069,7 @@ TEST(a_world_in_a_file_survives_its_process)
 	CHECK(spend(&f, account, START, START + HOUR_MS).micro_usd == 0);
 	pass(&f, 2 * DAY_MS);
 	CHECK(spend(&f, account, START, START + HOUR_MS).micro_usd == truth(&f, account).rate);
-	CHECK(take(&f, &events) == 1 && memmem(events[0].body.p, events[0].body.n, account.p, account.n));
+	CHECK(take(&f, &events) == 1 && str_has(events[0].body, account));
 	CHECK(take(&f, &events) == 0);
 	json_decref(before);
 	json_decref(after);

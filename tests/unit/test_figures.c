@@ -21,7 +21,7 @@ static bool says(struct metrics *m, const char *line)
 
 	buf_init(&b, 1 << 20);
 	metrics_write(m, &b);
-	return memmem(buf_str(&b).p, buf_str(&b).n, line, strlen(line)) != NULL;
+	return text_has(buf_str(&b), line);
 }
 
 static void refresh(struct figures *f)

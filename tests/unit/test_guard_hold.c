@@ -5,14 +5,6 @@
 
 #include "guard_rig.h"
 
-static bool is_held(struct guard_rig *r, struct str account)
-{
-	struct holds open = open_holds(r, account);
-
-	return is_with(r, account, SIM_OU_QUARANTINE, "Quarantine") && open.count == 1 &&
-	       str_eq(open.items[0].placement, STR("held"));
-}
-
 /* Neither moved, nor held, nor is anything to come. */
 static bool is_let_alone(struct guard_rig *r, struct str account, int64_t moves)
 {

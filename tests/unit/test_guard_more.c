@@ -6,14 +6,6 @@
 #include "guard_rig.h"
 #include "truth/sim_truth.h"
 
-static bool is_held(struct guard_rig *r, struct str account)
-{
-	struct holds open = open_holds(r, account);
-
-	return is_with(r, account, SIM_OU_QUARANTINE, "Quarantine") && open.count == 1 &&
-	       str_eq(open.items[0].placement, STR("held"));
-}
-
 static void open_held(struct guard_rig *r)
 {
 	guard_rig_open(r);

@@ -134,7 +134,7 @@ TEST(p4_an_event_without_an_account_is_an_error)
 	struct move_problem p;
 	struct str          text = write_event(&a, "e-1", &(struct form){ .account = "" });
 
-	CHECK(!memmem(text.p, text.n, "accountId", 9));
+	CHECK(!text_has(text, "accountId"));
 	CHECK(move_event_parse(text, &a, &m, &p) == RC_INVALID);
 	CHECK(p.kind == MOVE_MISSING && strstr(p.details, "accountId"));
 	arena_fini(&a);

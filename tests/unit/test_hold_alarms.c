@@ -14,25 +14,11 @@
 
 enum { GRACE_HOURS = 8 };
 
-/* The alarm of this instance, NULL: none. All that the rule finds is stored as alarms of "rule". */
 static const struct alarm *look(struct lease_rig *r, alarm_rule_fn *find, struct str instance)
 {
-	const struct alarm_rule     rule = { "rule", find, 0, "docs/runbook.md#rule", "a rule" };
 	struct broker_alarm_context context = { .has_leases = true, .rules = &r->rules };
-	struct alarm_check          check = { .kernel = r->k.kernel, .rules = &rule, .rule_count = 1, .arg = &context };
-	struct page                 list = { 0 };
 
-	CHECK(alarm_check(&check, NULL) == RC_OK);
-	rig_run(&r->k, alarm_list, &list);
-	for (size_t i = 0; i < list.count; i++) {
-		const struct alarm *alarm = page_record(&list, &alarm_type, i);
-		struct str          name = alarm->name;
-
-		(void)str_cut(&name, '#');
-		if (str_eq(instance.n ? name : STR(""), instance))
-			return alarm;
-	}
-	return NULL;
+	return find_alarm(r, find, context, instance);
 }
 
 static bool says(const struct alarm *alarm, int severity, const char *part)

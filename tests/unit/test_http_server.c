@@ -131,7 +131,7 @@ static void route(struct http_call *call, void *arg)
 	} else if (str_eq(call->req.path, STR("/stream"))) {
 		hold(f, call);
 		call->on_sent = note_sent;
-		http_stream_begin(call, 200, "text/event-stream");
+		http_stream_begin(call, "text/event-stream");
 	} else if (str_eq(call->req.path, STR("/big"))) {
 		reply_big(call);
 	} else if (str_eq(call->req.path, STR("/same"))) {

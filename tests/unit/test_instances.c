@@ -39,14 +39,6 @@ struct fixture {
 	struct err              e;
 };
 
-static uint64_t draw(void *arg)
-{
-	uint64_t *chance = arg;
-
-	*chance = *chance * 6364136223846793005ull + 1442695040888963407ull;
-	return *chance >> 11;
-}
-
 /* Every transaction that writes is run twice, as after a conflict. */
 static void set_up(struct fixture *f)
 {
@@ -56,7 +48,7 @@ static void set_up(struct fixture *f)
 	f->sim_store = store_memory_open(sim_types, sim_type_count, &f->rig.clock);
 	CHECK(sim_cloud_open(&(struct sim_cloud_options){ .store = f->sim_store,
 	                                                  .clock = &f->rig.clock,
-	                                                  .random = draw,
+	                                                  .random = rig_random,
 	                                                  .random_arg = &f->chance,
 	                                                  .accounts = -1 },
 	                     &f->sim, &f->e) == RC_OK);
@@ -160,11 +152,6 @@ static size_t count_events(struct fixture *f, const char *type, struct event *re
 	return l.count;
 }
 
-static bool has(struct str text, const char *part)
-{
-	return text.n && memmem(text.p, text.n, part, strlen(part));
-}
-
 static const struct instance_want why = { .reason = { "unpaid", 6 } };
 
 /* --- create --- */
@@ -185,8 +172,8 @@ TEST(an_instance_is_provisioned_and_told_once)
 	CHECK(truth(&f).resources == INSTANCE_RESOURCE_COUNT && truth(&f).route == ROUTE_OPEN &&
 	      truth(&f).is_configured);
 	CHECK(count_events(&f, "CLUSTER_CREATION_COMPLETE", &event) == 1);
-	CHECK(has(event.detail, "\"status\":\"SUCCESS\"") && has(event.detail, "efsAccessPointId") &&
-	      has(event.detail, "\"correlationId\":\"req-1\""));
+	CHECK(text_has(event.detail, "\"status\":\"SUCCESS\"") && text_has(event.detail, "efsAccessPointId") &&
+	      text_has(event.detail, "\"correlationId\":\"req-1\""));
 	CHECK(ask_for_one(&f) == RC_CONFLICT);
 	tear_down(&f);
 }
@@ -245,12 +232,12 @@ TEST(a_step_that_fails_is_named_and_leaves_nothing)
 		rig_turn(&f.rig);
 		rig_pass(&f.rig, 16 * MINUTE);
 		i = now(&f);
-		CHECK(i.state == INSTANCE_FAILED && has(i.last_error, failures[n].code) && !i.operation.n);
+		CHECK(i.state == INSTANCE_FAILED && text_has(i.last_error, failures[n].code) && !i.operation.n);
 		CHECK(truth(&f).resources == 0);
 		for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
 			CHECK(!i.outputs[kind].n);
 		CHECK(count_events(&f, "CLUSTER_CREATION_COMPLETE", &event) == 1 &&
-		      has(event.detail, failures[n].code));
+		      text_has(event.detail, failures[n].code));
 		goes_well(&f);
 		CHECK(str_eq(make_one(&f).id, i.id));
 		tear_down(&f);
@@ -293,8 +280,8 @@ static void fail_to_roll_back(struct fixture *f)
 	sim_faults_set(sim_cloud_faults(f->sim), &rules);
 	CHECK(ask_for_one(f) == RC_OK);
 	rig_pass(&f->rig, 3 * MINUTE);
-	CHECK(now(f).state == INSTANCE_FAILED && has(now(f).last_error, "PROV-006"));
-	CHECK(has(now(f).last_error, "[\"storage\",\"database\"]") && truth(f).resources == 2);
+	CHECK(now(f).state == INSTANCE_FAILED && text_has(now(f).last_error, "PROV-006"));
+	CHECK(text_has(now(f).last_error, "[\"storage\",\"database\"]") && truth(f).resources == 2);
 }
 
 TEST(a_rollback_that_fails_names_what_is_left_and_a_person_can_have_it_go_on)
@@ -306,7 +293,7 @@ TEST(a_rollback_that_fails_names_what_is_left_and_a_person_can_have_it_go_on)
 	rig_run(&f.rig, saga_retry, &(struct saga_action){ .id = parked_saga(&f).id, .actor = STR("admin") });
 	rig_pass(&f.rig, MINUTE);
 	CHECK(truth(&f).resources == 0 && now(&f).state == INSTANCE_FAILED &&
-	      has(now(&f).last_error, "\"leftovers\":[]"));
+	      text_has(now(&f).last_error, "\"leftovers\":[]"));
 	CHECK(count_events(&f, "CLUSTER_CREATION_COMPLETE", NULL) == 1 &&
 	      count_events(&f, "InstanceLeftoversRemoved", NULL) == 1);
 	tear_down(&f);
@@ -380,7 +367,7 @@ TEST(a_second_try_that_fails_takes_away_what_the_first_has_left)
 	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_CREATE_RESOURCE, 1000, 0, 0, 0, 1 + INSTANCE_STORAGE });
 	CHECK(ask_for_one(&f) == RC_OK);
 	rig_pass(&f.rig, 3 * MINUTE);
-	CHECK(now(&f).state == INSTANCE_FAILED && has(now(&f).last_error, "PROV-001") && truth(&f).resources == 0);
+	CHECK(now(&f).state == INSTANCE_FAILED && text_has(now(&f).last_error, "PROV-001") && truth(&f).resources == 0);
 	tear_down(&f);
 }
 
@@ -432,7 +419,7 @@ TEST(it_can_be_cancelled_before_it_begins)
 	CHECK(ask(&f, instance_delete, (struct instance_want){ 0 }) == RC_OK);
 	rig_pass(&f.rig, 5 * MINUTE);
 	CHECK(now(&f).state == INSTANCE_DEPROVISIONED && truth(&f).resources == 0);
-	CHECK(count_events(&f, "CLUSTER_CREATION_COMPLETE", &event) == 1 && has(event.detail, "CANCELLED"));
+	CHECK(count_events(&f, "CLUSTER_CREATION_COMPLETE", &event) == 1 && text_has(event.detail, "CANCELLED"));
 	tear_down(&f);
 }
 
@@ -487,7 +474,7 @@ TEST(a_size_is_changed_and_taken_back)
 	CHECK(ask(&f, instance_suspend, why) == RC_UNFIT && !strcmp(f.e.code, "OPERATION_IN_PROGRESS"));
 	rig_pass(&f.rig, 6 * MINUTE);
 	CHECK(now(&f).state == INSTANCE_ACTIVE && now(&f).desired_count == 5 && truth(&f).desired == 5 &&
-	      has(now(&f).last_error, "PROV-003"));
+	      text_has(now(&f).last_error, "PROV-003"));
 	tear_down(&f);
 }
 
@@ -653,7 +640,7 @@ TEST(a_removal_that_failed_goes_on_when_it_is_asked_for_again)
 	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_DELETE_RESOURCE, 1000, 0, 0, 0, 1 + INSTANCE_SECRET });
 	CHECK(ask(&f, instance_delete, why) == RC_OK);
 	rig_pass(&f.rig, 12 * MINUTE);
-	CHECK(now(&f).state == INSTANCE_PENDING_DEPROVISIONING && has(now(&f).last_error, "secret"));
+	CHECK(now(&f).state == INSTANCE_PENDING_DEPROVISIONING && text_has(now(&f).last_error, "secret"));
 	goes_well(&f);
 	do_it(&f, instance_delete, why);
 	CHECK(now(&f).state == INSTANCE_DEPROVISIONED && truth(&f).resources == 0 && truth(&f).archives == 1);
@@ -761,7 +748,7 @@ TEST(commands_are_done_and_refused_with_a_completion)
 	send(&f, "instances", COMMAND("3", "SUSPEND_CLUSTER", ""));
 	CHECK(now(&f).state == INSTANCE_PARKED);
 	CHECK(count_events(&f, "CLUSTER_SUSPEND_COMPLETE", &event) == 1 &&
-	      has(event.detail, "INVALID_STATUS_TRANSITION"));
+	      text_has(event.detail, "INVALID_STATUS_TRANSITION"));
 	send(&f, "instances", COMMAND("4", "START_CLUSTER_UNPARK", ""));
 	send(&f, "instances", COMMAND("5", "START_CLUSTER_SCALE", ",\"desiredCount\":4"));
 	CHECK(now(&f).desired_count == 4 && now(&f).state == INSTANCE_ACTIVE);
@@ -782,7 +769,7 @@ TEST(events_of_the_container_service_are_hints)
 	set_up(&f);
 	make_one(&f);
 	send(&f, "ecs", ECS("1", "SERVICE_TASK_START_IMPAIRED", "2023-11-14T22:00:10Z"));
-	CHECK(now(&f).state == INSTANCE_ACTIVE && has(now(&f).last_error, "SERVICE_TASK_START_IMPAIRED"));
+	CHECK(now(&f).state == INSTANCE_ACTIVE && text_has(now(&f).last_error, "SERVICE_TASK_START_IMPAIRED"));
 	send(&f, "ecs", ECS("2", "SERVICE_DEPLOYMENT_COMPLETED", "2023-11-14T22:00:05Z")); /* older: nothing */
 	CHECK(now(&f).deployment == DEPLOYMENT_NONE);
 	send(&f, "ecs", ECS("3", "SERVICE_DEPLOYMENT_COMPLETED", "2023-11-14T22:00:15Z"));
@@ -829,14 +816,14 @@ TEST(an_event_is_about_the_tenant_of_its_tag_or_the_service_of_its_task)
 	make_one(&f);
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 1, NULL) == RC_OK);
 	send(&f, "ecs", TASK("1", "STOPPED", TAGGED("tenant-acme"), "2023-11-14T22:00:10Z"));
-	CHECK(now(&f).running_count == 1 && has(now(&f).last_ecs_event, "TASK_STOPPED"));
+	CHECK(now(&f).running_count == 1 && text_has(now(&f).last_ecs_event, "TASK_STOPPED"));
 	CHECK(f.world.driver->ops->scale(f.world.driver, ACME, 2, NULL) == RC_OK);
 	send(&f, "ecs", TASK("2", "RUNNING", "\"group\":\"service:tenant-acme-wordpress\"", "2023-11-14T22:00:20Z"));
-	CHECK(now(&f).running_count == 2 && has(now(&f).last_ecs_event, "TASK_RUNNING"));
+	CHECK(now(&f).running_count == 2 && text_has(now(&f).last_ecs_event, "TASK_RUNNING"));
 	send(&f, "ecs", TASK("3", "STOPPED", TAGGED("tenant-other"), "2023-11-14T22:00:30Z"));
 	send(&f, "ecs", TASK("4", "STOPPED", TAGGED("No Tenant"), "2023-11-14T22:00:30Z"));
 	send(&f, "ecs", TASK("5", "STOPPED", "\"tags\":[{\"key\":7},9,{}]", "2023-11-14T22:00:30Z"));
-	CHECK(has(now(&f).last_ecs_event, "TASK_RUNNING")); /* nobody's */
+	CHECK(text_has(now(&f).last_ecs_event, "TASK_RUNNING")); /* nobody's */
 	tear_down(&f);
 }
 
@@ -865,7 +852,7 @@ TEST(a_deployment_that_failed_ends_a_provisioning)
 	CHECK(now(&f).state == INSTANCE_PROVISIONING_ECS);
 	send(&f, "ecs", ECS("1", "SERVICE_DEPLOYMENT_FAILED", "2023-11-14T22:00:10Z"));
 	CHECK(now(&f).state == INSTANCE_FAILED && truth(&f).resources == 0);
-	CHECK(has(now(&f).last_error, "PROV-003") && has(now(&f).last_error, "deployment failed"));
+	CHECK(text_has(now(&f).last_error, "PROV-003") && text_has(now(&f).last_error, "deployment failed"));
 	do_it(&f, instance_create, acme);
 	CHECK(now(&f).state == INSTANCE_ACTIVE && now(&f).deployment == DEPLOYMENT_NONE); /* the next try begins anew */
 	tear_down(&f);
@@ -933,12 +920,12 @@ TEST(orphans_are_only_named_until_somebody_has_them_removed_with_an_archive)
 	set_up(&f);
 	leave_behind(&f, ALL);
 	r = scan(&f, SCAN_KEEPS);
-	CHECK(r.orphans == 1 && r.healed == 0 && has(r.findings, "tenant-acme") && has(r.findings, "young"));
+	CHECK(r.orphans == 1 && r.healed == 0 && text_has(r.findings, "tenant-acme") && text_has(r.findings, "young"));
 	rig_pass(&f.rig, 25ll * HOUR);
-	CHECK(scan(&f, SCAN_KEEPS).healed == 0 && has(scan(&f, SCAN_LOOKS).findings, "removable"));
+	CHECK(scan(&f, SCAN_KEEPS).healed == 0 && text_has(scan(&f, SCAN_LOOKS).findings, "removable"));
 	CHECK(truth(&f).resources == INSTANCE_RESOURCE_COUNT);
 	r = scan(&f, SCAN_REMOVES);
-	CHECK(r.orphans == 1 && r.healed == 1 && has(r.findings, "removed"));
+	CHECK(r.orphans == 1 && r.healed == 1 && text_has(r.findings, "removed"));
 	rig_pass(&f.rig, MINUTE);
 	CHECK(truth(&f).resources == 0 && truth(&f).archives == 1 && now(&f).state == INSTANCE_DEPROVISIONED);
 	CHECK(str_eq(now(&f).requested_by, STR("ann@example.com")));
@@ -955,7 +942,7 @@ TEST(a_scan_of_which_a_read_fails_is_an_error_whichever_it_is)
 	f.faults.next = FAULT_READ;
 	for (f.faults.read = 1; instance_scan(&f.world, SCAN_KEEPS, STR("ann@example.com"), &f.rig.arena, &r, &f.e);
 	     f.faults.read++)
-		CHECK(has(str_from(f.e.msg), "cannot be read"));
+		CHECK(text_has(str_from(f.e.msg), "cannot be read"));
 	CHECK(f.faults.read > 1 && r.orphans == 1);
 	tear_down(&f);
 }
@@ -993,7 +980,7 @@ TEST(data_of_an_orphan_that_cannot_be_archived_stay_until_somebody_says_otherwis
 	scan(&f, SCAN_KEEPS);
 	rig_pass(&f.rig, HOUR);
 	r = scan(&f, SCAN_REMOVES);
-	CHECK(r.orphans == 1 && r.healed == 0 && has(r.findings, "unarchivable"));
+	CHECK(r.orphans == 1 && r.healed == 0 && text_has(r.findings, "unarchivable"));
 	CHECK(scan(&f, SCAN_REMOVES_UNARCHIVED).healed == 1);
 	rig_pass(&f.rig, MINUTE);
 	CHECK(truth(&f).resources == 0 && truth(&f).archives == 0 && now(&f).state == INSTANCE_DEPROVISIONED);
@@ -1017,7 +1004,7 @@ TEST(what_an_instance_lacks_is_named)
 	CHECK(r.orphans == 0 && r.missing == 0);
 	CHECK(f.world.driver->ops->delete (f.world.driver, ACME, INSTANCE_IDENTITY, NULL) == RC_OK);
 	r = scan(&f, SCAN_REMOVES);
-	CHECK(r.missing == 1 && has(r.findings, "identity"));
+	CHECK(r.missing == 1 && text_has(r.findings, "identity"));
 	tear_down(&f);
 }
 
@@ -1039,8 +1026,8 @@ TEST(no_password_is_in_any_record_or_event)
 	rig_run(&f.rig, event_list, &l);
 	CHECK(l.count > 7);
 	for (size_t n = 0; n < l.count; n++)
-		CHECK(!has(l.events[n].detail, password.p));
+		CHECK(!text_has(l.events[n].detail, password.p));
 	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++)
-		CHECK(!has(i.outputs[kind], password.p));
+		CHECK(!text_has(i.outputs[kind], password.p));
 	tear_down(&f);
 }

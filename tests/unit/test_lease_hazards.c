@@ -202,16 +202,6 @@ TEST(scenario_3_publish_fails)
 	lease_rig_close(&r);
 }
 
-static enum rc forget_account(struct session *s, void *arg, struct err *e)
-{
-	struct account a;
-	enum rc        rc = session_get(s, &account_type, *(struct str *)arg, &a, e);
-
-	if (!rc)
-		session_delete(s, &account_type, a.id);
-	return rc;
-}
-
 /* The daily pass finds it, ends it, tells, and its owner can ask again. */
 TEST(scenario_4_partially_approved)
 {
@@ -221,7 +211,7 @@ TEST(scenario_4_partially_approved)
 	lease_rig_open(&r, 2);
 	uuid = make_active(&r, &ann);
 	id = lease_of(&r, uuid).account_id;
-	rig_run(&r.k, forget_account, &id);
+	forget_account(&r, id);
 	CHECK(run_pass(&r, pass_find_orphans, "ended") == 1);
 	check_ended(&r, uuid, LEASE_ACCOUNT_QUARANTINED);
 	CHECK(told(&r, "LeaseTerminated", uuid) == 1 && live_of(&r, &ann) == 0);

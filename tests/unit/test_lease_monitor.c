@@ -460,16 +460,6 @@ TEST(a_lease_that_is_thawed_without_a_larger_budget_is_frozen_again)
 
 /* --- what was lost, and what is over --- */
 
-static enum rc forget_account(struct session *s, void *arg, struct err *e)
-{
-	struct account a;
-	enum rc        rc = session_get(s, &account_type, *(struct str *)arg, &a, e);
-
-	if (!rc)
-		session_delete(s, &account_type, a.id);
-	return rc;
-}
-
 static enum rc forget_lease(struct session *s, void *arg, struct err *e)
 {
 	struct lease l;
@@ -492,7 +482,7 @@ TEST(a_lease_and_an_account_that_have_lost_each_other_are_found)
 	well = make_active(&r, &bob);
 	CHECK(run_pass(&r, pass_find_orphans, "ended") == 0);
 	id = lease_of(&r, orphan).account_id;
-	rig_run(&r.k, forget_account, &id);
+	forget_account(&r, id);
 	id = lease_of(&r, gone).account_id;
 	rig_run(&r.k, forget_lease, &gone);
 	CHECK(run_pass(&r, pass_find_orphans, "ended") == 1);
@@ -512,7 +502,7 @@ TEST(a_lease_whose_account_is_gone_ends_by_its_timer_all_the_same)
 	lease_rig_open(&r, 1);
 	uuid = make_active(&r, &ann);
 	id = lease_of(&r, uuid).account_id;
-	rig_run(&r.k, forget_account, &id);
+	forget_account(&r, id);
 	CHECK(order(&r, lease_terminate, uuid, &manager, NULL) == RC_NOT_FOUND);
 	rig_pass(&r.k, 49 * HOUR_MS);
 	check_ended(&r, uuid, LEASE_EXPIRED);

@@ -3,16 +3,20 @@
  * again, files. Real sites are tested by tests/local. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/process.h"
 #include "providers/local/child.h"
 #include "providers/local/fastcgi.h"
 #include "providers/local/files.h"
@@ -111,6 +115,39 @@ TEST(a_program_that_says_no_more_and_does_not_end_is_killed)
 	tear_down(&f);
 }
 
+/* What a sandbox around us does. */
+static bool forbid_pidfds(void)
+{
+	struct sock_filter rules[] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		                       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+		                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	struct sock_fprog  program = { .len = ARRAY_LEN(rules), .filter = rules };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 && syscall(SYS_pidfd_open, getpid(), 0) < 0 &&
+	       errno == EPERM;
+}
+
+TEST(where_a_sandbox_forbids_to_watch_a_process_programs_run_and_are_killed_all_the_same)
+{
+	struct fixture f;
+	pid_t          us;
+
+	set_up(&f);
+	us = fork();
+	CHECK(us >= 0);
+	if (!us) {
+		alarm(WAIT_MS / 1000);
+		_exit(!forbid_pidfds() ||
+		      run_shell(&f, "exec >&- 2>&-; sleep 0.02", (struct run){ 0 }, NULL) != RC_OK ||
+		      run_shell(&f, "exec >&- 2>&-; exec sleep 600", (struct run){ .limit_ms = 50 }, NULL) !=
+		              RC_TIMEOUT);
+	}
+	CHECK(process_wait(us) == 0);
+	tear_down(&f);
+}
+
 TEST(one_program_goes_into_another_and_the_failure_of_either_counts)
 {
 	static const struct {
@@ -148,8 +185,7 @@ static void end(struct child *c)
 {
 	child_kill(c);
 	wait_free(c);
-	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)process_wait(c->pid);
 	child_forget(c);
 }
 
@@ -196,8 +232,7 @@ static void behead(struct fixture *f)
 	for (struct str text = STR(""); !text.n;) /* it says that it has started the other */
 		CHECK(file_read(f->child.plan.log.p, 100, &f->arena, &text, &f->err) == RC_OK);
 	child_signal(&f->child, SIGKILL);
-	while (waitpid(f->child.pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)process_wait(f->child.pid);
 	close(f->child.pidfd);
 	f->child.pidfd = -1;
 }
@@ -360,5 +395,5 @@ TEST(a_ping_is_four_whole_records)
 		records++;
 	}
 	CHECK(at == ping.n && records == 4);
-	CHECK(memmem(ping.p, ping.n, FASTCGI_PING_PATH, strlen(FASTCGI_PING_PATH)) != NULL);
+	CHECK(text_has(ping, FASTCGI_PING_PATH));
 }

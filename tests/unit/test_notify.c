@@ -252,7 +252,7 @@ TEST(the_longest_event_is_still_a_message_of_short_lines)
 	event.actor = str_of(wide, ACTOR_MAX);
 	event.detail = buf_str(&b);
 	message = message_write(&event, STR("a@example.org"), STR("b@example.org"), 1700000000, &a);
-	CHECK(memmem(message.p, message.n, "and more", 8) != NULL);
+	CHECK(text_has(message, "and more"));
 	event.type = STR("T"); /* plain headers are not folded, encoded ones are */
 	memset(wide, 0, sizeof(wide));
 	for (size_t i = 0; i + 2 < SUBJECT_MAX; i += 2)
@@ -260,7 +260,7 @@ TEST(the_longest_event_is_still_a_message_of_short_lines)
 	event.subject = str_from(wide);
 	message = message_write(&event, STR("a@example.org"), STR("b@example.org"), 1700000000, &a);
 	CHECK(all_lines_are_short(message));
-	CHECK(memmem(message.p, message.n, "Date: Tue, 14 Nov 2023 22:13:20 +0000\r\n", 39) != NULL);
+	CHECK(text_has(message, "Date: Tue, 14 Nov 2023 22:13:20 +0000\r\n"));
 	buf_fini(&b);
 	arena_fini(&a);
 }
@@ -271,8 +271,8 @@ TEST(a_detail_that_is_no_json_is_left_out)
 	struct event event = { .id = STR("1"), .type = STR("T"), .subject = STR("s"), .detail = STR("{broken") };
 	struct str   message = message_write(&event, STR("a@b.c"), STR("d@e.f"), 0, &a);
 
-	CHECK(memmem(message.p, message.n, "Details", 7) == NULL);
-	CHECK(memmem(message.p, message.n, "leasehold event 1", 17) != NULL);
+	CHECK(!text_has(message, "Details"));
+	CHECK(text_has(message, "leasehold event 1"));
 	arena_fini(&a);
 }
 

@@ -201,11 +201,6 @@ static struct event told(struct desk *d, const char *type)
 	return l.events[0];
 }
 
-static bool has(struct str text, const char *part)
-{
-	return text.n && memmem(text.p, text.n, part, strlen(part)) != NULL;
-}
-
 static bool effects_are(const struct desk *d, int a, int b, int c)
 {
 	return d->world.effects[0] == a && d->world.effects[1] == b && d->world.effects[2] == c;
@@ -289,9 +284,9 @@ TEST(a_saga_does_its_steps_in_order_and_is_done)
 	CHECK(strcmp(d.world.keys[1], "s1/second") == 0);
 	CHECK(d.world.ends[SAGA_DONE] == 1);
 	event = told(&d, "SagaStarted");
-	CHECK(str_eq(event.actor, STR("admin")) && has(event.detail, "\"step\":\"first\""));
+	CHECK(str_eq(event.actor, STR("admin")) && text_has(event.detail, "\"step\":\"first\""));
 	event = told(&d, "SagaDone");
-	CHECK(has(event.detail, "\"sagaId\":\"s1\",\"kind\":\"three\"") && str_eq(event.actor, STR("saga/three")));
+	CHECK(text_has(event.detail, "\"sagaId\":\"s1\",\"kind\":\"three\"") && str_eq(event.actor, STR("saga/three")));
 	desk_close(&d);
 }
 
@@ -355,7 +350,7 @@ TEST(a_step_that_gives_back_no_object_is_undone)
 	begin(&d);
 	d.world.gives_bad_data = true;
 	rig_turn(&d.rig);
-	CHECK(is_marked(&d, SAGA_UNDONE, "x..") && effects_are(&d, 0, 0, 0) && has(now_is(&d).reason, "data"));
+	CHECK(is_marked(&d, SAGA_UNDONE, "x..") && effects_are(&d, 0, 0, 0) && text_has(now_is(&d).reason, "data"));
 	CHECK(str_eq(now_is(&d).data, STR("{}")));
 	desk_close(&d);
 }
@@ -469,7 +464,7 @@ TEST(a_failure_for_good_undoes_in_reverse_what_was_done)
 		CHECK(is_marked(&d, SAGA_UNDONE, marks[i]) && effects_are(&d, 0, 0, 0));
 		CHECK(strcmp(d.world.log, logs[i]) == 0 && d.world.ends[SAGA_UNDONE] == 1);
 		event = told(&d, "SagaUndone");
-		CHECK(has(event.detail, "says no") && has(now_is(&d).reason, d.steps[i].name));
+		CHECK(text_has(event.detail, "says no") && text_has(now_is(&d).reason, d.steps[i].name));
 		desk_close(&d);
 	}
 }
@@ -489,10 +484,12 @@ TEST(an_undo_that_fails_parks_the_saga_with_its_leftovers)
 	rig_pass(&d.rig, HOUR_MS);
 	saga = now_is(&d);
 	CHECK(saga.state == SAGA_PARKED && saga.is_back == 1 && str_eq(saga.marks, STR("dux")));
-	CHECK(str_eq(saga.leftovers, STR("[\"first\",\"second\"]")) && has(saga.reason, "second cannot be undone"));
+	CHECK(str_eq(saga.leftovers, STR("[\"first\",\"second\"]")) &&
+	      text_has(saga.reason, "second cannot be undone"));
 	CHECK(d.world.ends[SAGA_PARKED] == 1);
 	event = told(&d, "SagaParked");
-	CHECK(has(event.detail, "\"leftovers\":[\"first\",\"second\"]") && has(event.detail, "\"step\":\"second\""));
+	CHECK(text_has(event.detail, "\"leftovers\":[\"first\",\"second\"]") &&
+	      text_has(event.detail, "\"step\":\"second\""));
 	CHECK(strcmp(d.world.log, "+0 +1 +2 -2 -1 -1 -1 -1 -1 -1") == 0);
 	desk_close(&d);
 }
@@ -678,7 +675,7 @@ static void check_audit(struct desk *d, const char *type, const char *reason)
 	struct event event = told(d, type);
 
 	CHECK(str_eq(event.actor, STR("ops/ann")) && str_eq(event.request_id, STR("req-1")));
-	CHECK(!reason || has(event.detail, reason));
+	CHECK(!reason || text_has(event.detail, reason));
 }
 
 static void park(struct desk *d)
@@ -869,7 +866,7 @@ TEST(a_saga_of_an_unknown_kind_is_parked)
 	rig_turn(&d.rig);
 	d.kind.name = "renamed";
 	rig_pass(&d.rig, 60000);
-	CHECK(is_marked(&d, SAGA_PARKED, "di.") && has(now_is(&d).reason, "'three'"));
+	CHECK(is_marked(&d, SAGA_PARKED, "di.") && text_has(now_is(&d).reason, "'three'"));
 	CHECK(str_eq(now_is(&d).leftovers, STR("[\"step 1\",\"step 2\"]")) && count_events(&d, "SagaParked") == 1);
 
 	CASE("and goes on when the program knows it again");

@@ -221,11 +221,6 @@ TEST(only_a_success_keeps_what_the_step_found_out)
 	desk_close(&d);
 }
 
-static bool contains(struct str text, const char *part)
-{
-	return memmem(text.p, text.n, part, strlen(part)) != NULL;
-}
-
 TEST(a_parked_saga_says_why_and_what_is_left)
 {
 	struct desk         d;
@@ -377,7 +372,7 @@ TEST(every_order_does_what_the_table_says)
 			/* Who is at it stays named until the lease is over: see saga_rule_abort(). */
 			CHECK((d.saga.owner.n > 0) == (ordered[i].order == ABORT && ordered[i].owned == OWNED));
 			CHECK((next == SAGA_NEXT_END) == (ordered[i].to == SAGA_DONE || ordered[i].to == SAGA_UNDONE));
-			CHECK(ordered[i].order != ABORT || contains(d.saga.reason, "changed our mind"));
+			CHECK(ordered[i].order != ABORT || text_has(d.saga.reason, "changed our mind"));
 		}
 		desk_close(&d);
 	}
@@ -477,7 +472,7 @@ static void run_one(uint64_t seed)
 		CHECK(d.saga.state != SAGA_DONE || world.is_there[i]);
 		CHECK(d.saga.state != SAGA_UNDONE || !steps[i].undo || !world.is_there[i]);
 		CHECK(d.saga.state != SAGA_PARKED || !world.is_there[i] || !steps[i].undo ||
-		      contains(d.saga.leftovers, steps[i].name));
+		      text_has(d.saga.leftovers, steps[i].name));
 	}
 	desk_close(&d);
 }

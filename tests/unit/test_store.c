@@ -479,9 +479,11 @@ TEST(a_transaction_sees_its_own_writes)
 	each_backend(check_own_writes);
 }
 
-static void check_paging_of(struct store *store, struct arena *a, int index, int expected)
+enum { PAGED = 300 };
+
+static void check_paging_of(struct store *store, struct arena *a, int index)
 {
-	bool           was_seen[300] = { 0 };
+	bool           was_seen[PAGED] = { 0 };
 	int            seen = 0, pages = 0;
 	struct listing l = {
 		.q = { .type = &sandbox_type, .index = index, .hash = value_int(SANDBOX_AVAILABLE), .limit = 17 }
@@ -500,16 +502,16 @@ static void check_paging_of(struct store *store, struct arena *a, int index, int
 		l.q.cursor = l.page.next;
 		pages++;
 	} while (l.page.next.n);
-	CHECK(seen == expected);
-	CHECK(pages == expected / 17 + 1);
+	CHECK(seen == PAGED);
+	CHECK(pages == PAGED / 17 + 1);
 }
 
 static void check_paging(struct store *store, struct arena *a)
 {
-	fill(store, a, 300);
-	check_paging_of(store, a, QUERY_ALL, 300);
-	check_paging_of(store, a, SANDBOX_BY_STATUS, 300);
-	check_paging_of(store, a, SANDBOX_FREE, 300);
+	fill(store, a, PAGED);
+	check_paging_of(store, a, QUERY_ALL);
+	check_paging_of(store, a, SANDBOX_BY_STATUS);
+	check_paging_of(store, a, SANDBOX_FREE);
 }
 
 TEST(pages_show_every_record_once)

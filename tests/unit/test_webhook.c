@@ -121,11 +121,6 @@ static struct event newest(struct rig *r, const char *type)
 	return list.events[0];
 }
 
-static bool has_text(struct str text, const char *part)
-{
-	return memmem(text.p, text.n, part, strlen(part)) != NULL;
-}
-
 /* --- URLs --- */
 
 static const struct {
@@ -326,7 +321,7 @@ TEST(each_change_is_audited_without_secret_and_query)
 	call.fields.secret = STR("hidden too, of course");
 	rig_run(&r.base, webhook_create, &call);
 	event = newest(&r, "WebhookCreated");
-	CHECK(has_text(event.detail, "https://example.org/hook\"") && !has_text(event.detail, "hidden"));
+	CHECK(text_has(event.detail, "https://example.org/hook\"") && !text_has(event.detail, "hidden"));
 	CHECK(str_eq(event.actor, STR("admin")) && str_eq(event.request_id, STR("req-1")));
 	CHECK(str_starts_with(event.subject, STR("webhook/")));
 
@@ -334,11 +329,11 @@ TEST(each_change_is_audited_without_secret_and_query)
 	call.fields = (struct webhook){ .secret = STR("a new hidden one, long enough") };
 	rig_run(&r.base, webhook_change, &call);
 	event = newest(&r, "WebhookChanged");
-	CHECK(has_text(event.detail, "\"changed\":[\"secret\"]") && !has_text(event.detail, "hidden"));
+	CHECK(text_has(event.detail, "\"changed\":[\"secret\"]") && !text_has(event.detail, "hidden"));
 
 	rig_run(&r.base, webhook_remove, &call);
 	event = newest(&r, "WebhookRemoved");
-	CHECK(!has_text(event.detail, "hidden"));
+	CHECK(!text_has(event.detail, "hidden"));
 	CHECK(rig_try(&r.base, webhook_remove, &call, NULL) == RC_NOT_FOUND);
 	rig_close(&r.base);
 }

@@ -129,9 +129,11 @@ static const char *kind_of(struct str id)
 	return id_may_be_uuid(id) || str_starts_with(id, STR("eyJ")) ? "lease" : "sandbox"; /* eyJ: the API's own id */
 }
 
-static bool is_explained(struct remote *remote, const char *path, struct str id)
+static bool is_sandbox(struct remote *remote, struct str id)
 {
-	struct remote_request req = { .method = "GET", .scope = REMOTE_ADMIN, .path = compose_path(remote, path, id) };
+	struct remote_request req = { .method = "GET",
+		                      .scope = REMOTE_ADMIN,
+		                      .path = compose_path(remote, "/ops/explain/sandbox/{}", id) };
 	struct fetch_reply    reply;
 	struct err            e = { 0 };
 
@@ -175,7 +177,7 @@ int run_explain(struct remote *remote)
 	if (!has_kind && strcmp(kind, "lease") == 0 && id_may_be_uuid(id)) {
 		if ((code = id_find(remote, "{sandbox}", id, &sandbox)) != CLI_EXIT_OK)
 			return code;
-		if (!str_eq(id, sandbox) || is_explained(remote, "/ops/explain/sandbox/{}", id))
+		if (!str_eq(id, sandbox) || is_sandbox(remote, id))
 			kind = "sandbox";
 	}
 	return explain_to_operator(remote, &row, kind, sandbox);

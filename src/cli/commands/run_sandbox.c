@@ -16,8 +16,7 @@ enum { DEFAULT_RETRY_SEC = 5, RETRY_MAX_SEC = 60 };
 
 bool sandbox_is_out_of_stock(const struct fetch_reply *reply)
 {
-	return reply->status == 409 &&
-	       memmem(reply->body.p, reply->body.n, "NO_SANDBOXES_AVAILABLE", strlen("NO_SANDBOXES_AVAILABLE"));
+	return reply->status == 409 && str_has(reply->body, STR("NO_SANDBOXES_AVAILABLE"));
 }
 
 enum rc claim_sandbox(struct remote *remote, enum remote_scope scope, struct str track, int64_t wait_sec,

@@ -165,7 +165,7 @@ void request_stream(struct request *r, const char *content_type)
 {
 	request_header(r, "Cache-Control", "no-store");
 	note_answer(r, 200, "");
-	http_stream_begin(r->call, 200, content_type);
+	http_stream_begin(r->call, content_type);
 }
 
 void answer_send(struct request *r, int status, const char *content_type, struct str body, const char *error)

@@ -106,9 +106,9 @@ struct str thresholds_text(const struct threshold_kind *kind, const struct thres
 
 /* --- out --- */
 
-struct json_member member_hours(const char *name, int64_t ms)
+struct json_member member_duration(int64_t ms)
 {
-	return member_if(ms != 0, member_micro(name, llround((double)ms / MS_PER_HOUR * 1e6)));
+	return member_if(ms != 0, member_micro("leaseDurationInHours", llround((double)ms / MS_PER_HOUR * 1e6)));
 }
 
 void form_put_meta(struct json_out *o, int64_t created_ms, int64_t edited_ms, int64_t schema_version)
@@ -154,8 +154,7 @@ void form_put_lease(struct json_out *o, const struct lease *l, struct arena *a)
 	         member_if_any(member_str("blueprintId", l->blueprint_id)),
 	         member_if_any(member_str("blueprintName", l->blueprint_name)),
 	         member_if_any(member_micro("maxSpend", l->max_spend)),
-	         member_if_any(member_raw("budgetThresholds", l->budget_thresholds)),
-	         member_hours("leaseDurationInHours", l->duration_ms),
+	         member_if_any(member_raw("budgetThresholds", l->budget_thresholds)), member_duration(l->duration_ms),
 	         member_if_any(member_raw("durationThresholds", l->duration_thresholds)),
 	         member_if_any(member_str("costReportGroup", l->cost_group)),
 	         member_if_any(member_moment("queuedSince", l->queued_ms)));

@@ -41,8 +41,8 @@ struct str thresholds_text(const struct threshold_kind *kind, const struct thres
 
 /* --- out --- */
 
-/* Hours, to a millionth: finer is noise of the division. Left out while there are none. */
-struct json_member member_hours(const char *name, int64_t ms);
+/* "leaseDurationInHours", to a millionth: finer is noise of the division. Left out while it is 0. */
+struct json_member member_duration(int64_t ms);
 
 void form_put_meta(struct json_out *o, int64_t created_ms, int64_t edited_ms, int64_t schema_version);
 

@@ -157,8 +157,7 @@ static enum rc find_route(struct request *r, struct err *e)
 			r->route = &api_routes[i];
 			return take_params(r, &r->api->matchers[i], segments, e);
 		}
-		if (!memmem(headers->p ? headers->p : "", headers->n, api_routes[i].method,
-		            strlen(api_routes[i].method)))
+		if (!str_has(buf_str(headers), str_from(api_routes[i].method)))
 			buf_addf(headers, "%s%s", headers->n ? ", " : "Allow: ", api_routes[i].method);
 	}
 	if (!headers->n)

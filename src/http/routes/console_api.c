@@ -91,14 +91,11 @@ void console_answer_page(struct request *r)
 
 static const struct console_file *find_asset(struct str path)
 {
-	struct str rest;
-
-	if (!str_starts_with(path, STR(ASSETS)))
+	if (!str_cut_prefix(&path, STR(ASSETS)))
 		return NULL;
-	rest = str_skip(path, strlen(ASSETS));
-	if (!str_eq(str_cut(&rest, '/'), str_from(console_version)))
+	if (!str_eq(str_cut(&path, '/'), str_from(console_version)))
 		return NULL; /* of another version: the browser must load the page again */
-	return str_eq(rest, STR("index.html")) ? NULL : find_file(rest);
+	return str_eq(path, STR("index.html")) ? NULL : find_file(path);
 }
 
 /* A path that the console's own router may know. */

@@ -170,7 +170,7 @@ static void reply_document(struct request *r)
 		json_close_object(&o);
 	}
 	put_problems(&o, r, &c->problems);
-	policy_changes_write(&c->changes, "changes", &o);
+	policy_changes_write(&c->changes, &o);
 	reply_send(r, 200);
 }
 

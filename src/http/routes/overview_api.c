@@ -22,9 +22,9 @@ static struct json_member member_p99(const struct claim_counts *c)
 	return ms < 0 ? member_raw("p99_ms", STR("")) : member_micro("p99_ms", (int64_t)(ms * 100 + 0.5) * 10000);
 }
 
-static void put_counts(struct json_out *o, const char *name, const char *const *names, const int64_t *counts, int n)
+static void put_counts(struct json_out *o, const char *const *names, const int64_t *counts, int n)
 {
-	json_put_object(o, name);
+	json_put_object(o, "by_status");
 	for (int i = 0; i < n; i++)
 		json_put_int(o, names[i], counts[i]);
 	json_close_object(o);
@@ -81,12 +81,12 @@ static void put_stored(struct json_out *o, struct request *r, const struct overv
 	static const struct listing alarms = { "alarms", .type = &alarm_type, .put = ops_put_alarm };
 
 	json_put_object(o, "leases");
-	put_counts(o, "by_status", lease_status_names, v->leases, LEASE_STATUS_COUNT);
+	put_counts(o, lease_status_names, v->leases, LEASE_STATUS_COUNT);
 	json_put_int(o, "in_line", v->leases_in_line);
 	json_put_real(o, "spend_usd", (double)(v->spend / (LEASE_USD / 100)) / 100);
 	json_put_real(o, "budget_usd", (double)(v->budget / (LEASE_USD / 100)) / 100);
 	JSON_PUT(o, member_bool("partial", v->is_partial), member_end(), member_object("accounts"));
-	put_counts(o, "by_status", account_status_names, v->accounts, ACCOUNT_STATUS_COUNT);
+	put_counts(o, account_status_names, v->accounts, ACCOUNT_STATUS_COUNT);
 	json_close_object(o);
 	put_instances(o, v->instances);
 	JSON_PUT(o, member_object("kernel"),

@@ -37,8 +37,7 @@ static void put_template(struct json_out *o, struct request *r UNUSED, const voi
 	         t->blueprint_id.n ? member_str("blueprintName", t->blueprint_name)
 	                           : member_raw("blueprintName", STR("")),
 	         member_if_any(member_micro("maxSpend", t->max_spend)),
-	         member_if_any(member_raw("budgetThresholds", t->budget_thresholds)),
-	         member_hours("leaseDurationInHours", t->duration_ms),
+	         member_if_any(member_raw("budgetThresholds", t->budget_thresholds)), member_duration(t->duration_ms),
 	         member_if_any(member_raw("durationThresholds", t->duration_thresholds)));
 	form_put_meta(o, t->created_ms, t->edited_ms, TEMPLATE_SCHEMA);
 }

@@ -219,7 +219,7 @@ bool http_is_gone(const struct http_call *call)
 
 /* --- a reply in pieces --- */
 
-void http_stream_begin(struct http_call *call, int status, const char *content_type)
+void http_stream_begin(struct http_call *call, const char *content_type)
 {
 	struct conn *c = conn_of(call);
 
@@ -228,7 +228,7 @@ void http_stream_begin(struct http_call *call, int status, const char *content_t
 	if (is_cut(c))
 		return;
 	c->is_last = c->is_last || !call->req.is_keep_alive || c->parser.is_http10 || c->server->is_leaving;
-	add_head(c, status, content_type, 0);
+	add_head(c, 200, content_type, 0);
 	conn_send(c, buf_str(&c->server->reply), STR(""));
 	conn_sent_piece(c);
 }

@@ -97,11 +97,12 @@ void http_reply_taken(struct http_call *call, int status, const char *content_ty
 /* Has the client left? The call must be replied to all the same. */
 bool http_is_gone(const struct http_call *call);
 
-/* Instead of http_reply(): a reply in pieces, of a size that nobody knows yet. Between begin and end the call stays
- * yours; on_gone may be called at any time, also from inside http_stream_send(), and then only http_stream_end() is
- * left to do, later. A client that takes less than 4 KiB in write_timeout_ms of what waits for it is gone. Who sends
- * only while http_stream_is_idle() keeps no more than one piece in memory. To HEAD nothing is sent in between. */
-void http_stream_begin(struct http_call *call, int status, const char *content_type);
+/* Instead of http_reply(): a reply (200) in pieces, of a size that nobody knows yet. Between begin and end the call
+ * stays yours; on_gone may be called at any time, also from inside http_stream_send(), and then only
+ * http_stream_end() is left to do, later. A client that takes less than 4 KiB in write_timeout_ms of what waits for it
+ * is gone. Who sends only while http_stream_is_idle() keeps no more than one piece in memory. To HEAD nothing is sent
+ * in between. */
+void http_stream_begin(struct http_call *call, const char *content_type);
 void http_stream_send(struct http_call *call, struct str bytes);
 bool http_stream_is_idle(const struct http_call *call);
 void http_stream_end(struct http_call *call);

@@ -35,7 +35,7 @@ static bool ends_in_number(struct str host)
 static bool is_name(struct str host)
 {
 	return host.n > 0 && host.n <= HOST_MAX && host.p[0] != '.' && host.p[0] != '-' && host.p[host.n - 1] != '.' &&
-	       str_is_of(host, "a-zA-Z0-9._-") && !memmem(host.p, host.n, "..", 2) && !ends_in_number(host);
+	       str_is_of(host, "a-zA-Z0-9._-") && !str_has(host, STR("..")) && !ends_in_number(host);
 }
 
 /* True when it names this machine by one of its customary names. */

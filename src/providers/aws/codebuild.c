@@ -182,13 +182,11 @@ static void put_variable(struct json_out *o, const char *name, struct str value)
 
 static struct str make_build(const struct aws_codebuild *b, const struct aws_build *build, struct arena *a)
 {
-	struct hash     hash;
 	struct buf      buf = BUF(JSON_OF_MAX);
 	struct json_out o = JSON_OUT(&buf);
 
-	hash_sha256(build->key, &hash);
 	JSON_PUT(&o, member_object(NULL), member_str("projectName", b->o.project),
-	         member_str("idempotencyToken", str_of(hash_hex(a, &hash).p, TOKEN_CHARS)),
+	         member_str("idempotencyToken", str_of(hash_sha256_hex(a, build->key).p, TOKEN_CHARS)),
 	         member_int("timeoutInMinutesOverride", RUN_MINUTES),
 	         member_raw("logsConfigOverride", STR("{\"cloudWatchLogs\":{\"status\":\"ENABLED\"}}")),
 	         member_list("environmentVariablesOverride"));

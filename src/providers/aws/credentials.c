@@ -197,14 +197,12 @@ static enum rc replace_value(struct aws_credential_store *c, const struct aws_se
 
 static enum rc put_secret(struct aws_credential_store *c, const struct aws_secret *s, struct arena *a, struct err *e)
 {
-	struct str  value, token, body;
-	struct hash hash;
-	enum rc     rc = make_value(c, s->account_id, a, &value, e);
+	struct str value, token, body;
+	enum rc    rc = make_value(c, s->account_id, a, &value, e);
 
 	if (rc)
 		return rc;
-	hash_sha256(value, &hash); /* another value is another version */
-	token = hash_hex(a, &hash);
+	token = hash_sha256_hex(a, value); /* another value is another version */
 	body = JSON_OF(a, member_str("Name", s->name), member_str("ClientRequestToken", token),
 	               member_str("KmsKeyId", c->o.key), member_str("SecretString", value),
 	               member_raw("Tags", tags_of(s, a)));

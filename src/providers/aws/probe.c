@@ -306,7 +306,7 @@ static const char *policy_of(const struct look *l, enum aws_hop hop)
 
 static struct str how_to_change(const struct look *l, const struct probe_row *row, enum aws_hop hop)
 {
-	bool is_kms = row->text.n && memmem(row->text.p, row->text.n, "kms", 3);
+	bool is_kms = str_has(row->text, STR("kms"));
 
 	if (row->verdict == PROBE_DENIED && is_kms)
 		return str_format(

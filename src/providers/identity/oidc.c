@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/addr.h"
 #include "base/arena.h"
 #include "base/base64.h"
 #include "base/buf.h"
@@ -56,29 +57,9 @@ struct endpoints {
 
 /* --- addresses --- */
 
-/* With a port or without, and nothing else: in "localhost:x@example.com" it is somebody's name. */
-static bool is_this_machine(struct str authority)
-{
-	static const struct str names[] = { STR_INIT("127.0.0.1"), STR_INIT("localhost"), STR_INIT("[::1]") };
-	bool                    has_port = !str_ends_with(authority, STR("]"));
-	const char             *colon = has_port ? memrchr(authority.p, ':', authority.n) : NULL;
-	struct str              host = str_of(authority.p, colon ? (size_t)(colon - authority.p) : authority.n);
-
-	return str_is_of(str_skip(authority, host.n), ":0-9") && str_is_among(host, names, ARRAY_LEN(names));
-}
-
 static bool is_url_ok(struct str url)
 {
-	struct str plain = STR("http://"), safe = STR("https://"), rest;
-
-	if (!str_is_of(url, "!-~"))
-		return false;
-	if (str_starts_with(url, safe))
-		return url.n > safe.n;
-	if (!str_starts_with(url, plain))
-		return false;
-	rest = str_skip(url, plain.n);
-	return is_this_machine(str_cut(&rest, '/'));
+	return str_is_of(url, "!-~") && url_is_safe(url, ADDR_LOOPBACK);
 }
 
 enum rc oidc_check(const struct oidc_options *o, struct err *e)
@@ -326,13 +307,13 @@ static enum rc exchange(struct oidc *p, const struct endpoints *at, const struct
 	return read_id_token(&reply, a, ret, e);
 }
 
-static enum rc verify_with(struct str keys, struct str token, struct arena *a, struct str *ret_payload, struct err *e)
+static enum rc verify_with(struct str keys, struct str token, struct arena *a, struct str *ret_payload)
 {
 	struct jwks *set = NULL;
-	enum rc      rc = jwks_open(keys, &set, e);
+	enum rc      rc = jwks_open(keys, &set, NULL);
 
 	if (!rc)
-		rc = jwks_verify(set, token, a, ret_payload, e);
+		rc = jwks_verify(set, token, a, ret_payload, NULL);
 	jwks_close(set);
 	return rc;
 }
@@ -345,12 +326,12 @@ static enum rc verify(struct oidc *p, const struct endpoints *at, struct str tok
 	enum rc    rc = RC_NOT_FOUND;
 
 	if (keys.n)
-		rc = verify_with(keys, token, a, ret_payload, NULL);
+		rc = verify_with(keys, token, a, ret_payload);
 	if (rc == RC_NOT_FOUND && !take_kept(p, &p->keys, KEYS_PAUSE_MS, a).n) {
 		if ((rc = fetch_document(p, at->keys, a, &keys, e)))
 			return rc;
 		keep(p, &p->keys, keys);
-		rc = verify_with(keys, token, a, ret_payload, NULL);
+		rc = verify_with(keys, token, a, ret_payload);
 	}
 	if (!rc)
 		return RC_OK;

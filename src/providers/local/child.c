@@ -246,7 +246,7 @@ int child_hear(struct child *c)
 	if (got <= 0)
 		return -1;
 	c->reply_n += (size_t)got;
-	if (!c->plan.answer.n || memmem(c->reply, c->reply_n, c->plan.answer.p, c->plan.answer.n))
+	if (!c->plan.answer.n || str_has(str_of(c->reply, c->reply_n), c->plan.answer))
 		return 1;
 	return c->reply_n < sizeof(c->reply) ? 0 : -1;
 }

@@ -44,7 +44,7 @@ enum rc site_install(struct local *l, struct site *s, const struct instance_spec
 			             cache.p, in, &a, &out, e);
 	}
 	/* It prints this last; what a tenant's own plugins say may stand before it. */
-	if (!rc && !memmem(out.p, out.n, "\n{\"installed\":", 14) && !str_starts_with(out, STR("{\"installed\":")))
+	if (!rc && !str_has(out, STR("\n{\"installed\":")) && !str_starts_with(out, STR("{\"installed\":")))
 		rc = err_set(e, RC_UNAVAILABLE, "WordPress gave up: %.*s", (int)(out.n < OUT_SHOWN ? out.n : OUT_SHOWN),
 		             out.n ? out.p : "");
 	if (!rc)

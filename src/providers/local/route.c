@@ -134,7 +134,7 @@ static bool has_generation(struct local *l)
 	    send(fd, l->router_child.plan.question.p, l->router_child.plan.question.n, MSG_NOSIGNAL) > 0)
 		while (n < (ssize_t)sizeof(reply) && (got = recv(fd, reply + n, sizeof(reply) - (size_t)n, 0)) > 0)
 			n += got;
-	return n > 0 && memmem(reply, (size_t)n, wanted.p, wanted.n);
+	return str_has(str_of(reply, (size_t)n), wanted);
 }
 
 /* The processes that serve now. */
@@ -158,7 +158,7 @@ static bool are_leaving(struct str workers, struct arena *a)
 		struct str pid = str_cut(&workers, ' '), title = STR("");
 
 		if (pid.n && proc_read(str_format(a, "/proc/%.*s/cmdline", STR_ARG(pid)).p, a, &title) && title.n &&
-		    !memmem(title.p, title.n, "shutting down", 13))
+		    !str_has(title, STR("shutting down")))
 			return false;
 	}
 	return true;

@@ -14,14 +14,13 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/process.h"
 
 enum { EXIT_NOT_STARTED = 127, ERROR_MAX = 4096, CHUNK = 16384, CHAIN_MAX = 2 };
 
@@ -45,11 +44,17 @@ struct ends {
 	int in[2], out[2], err[2];
 };
 
+static void close_end(int *end)
+{
+	if (*end >= 0)
+		close(*end);
+	*end = -1;
+}
+
 static void close_both(int ends[2])
 {
-	for (int i = 0; i < 2; i++)
-		if (ends[i] >= 0)
-			close(ends[i]);
+	close_end(&ends[0]);
+	close_end(&ends[1]);
 }
 
 static void exec_program(const struct run *r, int in, int out, int err, pid_t parent)
@@ -71,13 +76,13 @@ static void exec_program(const struct run *r, int in, int out, int err, pid_t pa
 }
 
 /* Feeds `in`, collects what comes from out and err until both have ended. False: time is up, or it writes too much. */
-static bool talk(struct ends *n, struct str in, struct buf *out, struct buf *err, int64_t end_ms)
+static bool talk(struct ends *n, struct str in, struct buf *out, struct buf *err, struct mono end)
 {
 	while (n->out[0] >= 0 || n->err[0] >= 0) {
 		struct pollfd ready[3] = { { .fd = n->out[0], .events = POLLIN },
 			                   { .fd = n->err[0], .events = POLLIN },
 			                   { .fd = n->in[1], .events = POLLOUT } };
-		int64_t       left = end_ms - mono_now().ms;
+		int64_t       left = end.ms - mono_now().ms;
 
 		if (left <= 0 || out->is_full)
 			return false;
@@ -88,10 +93,8 @@ static bool talk(struct ends *n, struct str in, struct buf *out, struct buf *err
 
 			if (put > 0)
 				in = str_of(in.p + put, in.n - (size_t)put);
-			if (!in.n || (put < 0 && errno != EINTR && errno != EAGAIN)) {
-				close(n->in[1]);
-				n->in[1] = -1;
-			}
+			if (!in.n || (put < 0 && errno != EINTR && errno != EAGAIN))
+				close_end(&n->in[1]);
 		}
 		for (int i = 0; i < 2; i++) {
 			int    *from = i ? &n->err[0] : &n->out[0];
@@ -103,10 +106,8 @@ static bool talk(struct ends *n, struct str in, struct buf *out, struct buf *err
 			got = read(*from, bytes, sizeof(bytes));
 			if (got > 0)
 				buf_add(i ? err : out, bytes, (size_t)got);
-			else if (got == 0 || errno != EINTR) {
-				close(*from);
-				*from = -1;
-			}
+			else if (got == 0 || errno != EINTR)
+				close_end(from);
 		}
 	}
 	return true;
@@ -129,25 +130,6 @@ static pid_t spawn(const struct run *r, int in, int out, int err)
 	if (pid == 0)
 		exec_program(r, in, out, err, parent);
 	return pid;
-}
-
-/* Who has closed its output may go on. */
-static bool ends_in_time(const pid_t *pids, size_t count, int64_t end_ms)
-{
-	size_t ended = 0;
-
-	while (ended < count) {
-		CLEANUP(fd_closep) int fd = (int)syscall(SYS_pidfd_open, pids[ended], 0);
-		struct pollfd          end = { .fd = fd, .events = POLLIN };
-		int64_t                left = end_ms - mono_now().ms;
-
-		if (fd < 0)
-			return true; /* where a sandbox forbids it, the end is awaited without a limit */
-		if (left <= 0)
-			return false;
-		ended += poll(&end, 1, (int)left) > 0;
-	}
-	return true;
 }
 
 /* Starts it, and what it goes into; returns how many were started. */
@@ -175,12 +157,11 @@ static enum rc judge(const struct run *r, const pid_t *pids, size_t count, bool 
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = (i ? r->into : r)->args[0];
-		int         status = 0;
+		int         status;
 
 		if (!is_over)
 			kill(pids[i], SIGKILL);
-		while (waitpid(pids[i], &status, 0) < 0 && errno == EINTR)
-			;
+		status = process_wait(pids[i]);
 		if (!is_over)
 			rc = err_set(e, RC_TIMEOUT, "%s did not end within %lld s", name,
 			             (long long)(r->limit_ms / 1000));
@@ -199,26 +180,21 @@ enum rc run_program(const struct run *r, struct arena *a, struct str *ret, struc
 	CLEANUP(buf_fini) struct buf out = BUF(RUN_OUTPUT_MAX), err = BUF(ERROR_MAX);
 	pid_t                        pids[CHAIN_MAX];
 	size_t                       count = 0, wanted = r->into ? 2 : 1;
-	int64_t                      end_ms = mono_now().ms + r->limit_ms;
+	struct mono                  end = { mono_now().ms + r->limit_ms };
 	bool                         is_over = false;
 	enum rc                      rc;
 
 	if (pipe2(n.out, O_CLOEXEC) == 0 && pipe2(n.err, O_CLOEXEC) == 0 && (!r->in.p || pipe2(n.in, O_CLOEXEC) == 0))
 		count = spawn_all(r, &n, pids);
-	for (int i = 0; i < 2; i++) { /* theirs */
-		int *end = i ? &n.err[1] : &n.out[1];
-
-		if (*end >= 0)
-			close(*end);
-		*end = -1;
-	}
-	if (n.in[0] >= 0)
-		close(n.in[0]);
-	n.in[0] = -1;
+	close_end(&n.in[0]); /* theirs */
+	close_end(&n.out[1]);
+	close_end(&n.err[1]);
 	if (n.in[1] >= 0)
 		fcntl(n.in[1], F_SETFL, O_NONBLOCK);
 	if (count == wanted)
-		is_over = talk(&n, r->in, &out, &err, end_ms) && ends_in_time(pids, count, end_ms);
+		is_over = talk(&n, r->in, &out, &err, end);
+	for (size_t i = 0; i < count && is_over; i++) /* who has closed its output may go on */
+		is_over = process_ends_by(pids[i], end);
 	rc = judge(r, pids, count, is_over, last_line(buf_str(&err)), e);
 	if (count < wanted)
 		rc = err_set(e, RC_UNAVAILABLE, "no process for %s: %s", r->args[0], strerror(errno));

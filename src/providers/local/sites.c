@@ -62,8 +62,7 @@ struct str site_user(const struct site *s, struct arena *a)
 	char       part[NAME_PART_MAX + 1];
 	size_t     n = 0;
 
-	if (str_starts_with(id, STR("tenant-")))
-		id = str_skip(id, 7);
+	(void)str_cut_prefix(&id, STR("tenant-"));
 	for (; n < id.n && n < NAME_PART_MAX; n++)
 		part[n] = id.p[n] == '-' ? '_' : id.p[n];
 	part[n] = '\0';
@@ -174,11 +173,9 @@ static struct site *find(struct local *l, struct str tenant)
 static struct site *add(struct local *l, struct str tenant)
 {
 	struct site *s = mem_new(struct site);
-	struct hash  hash;
 
 	snprintf(s->tenant, sizeof(s->tenant), "%.*s", STR_ARG(tenant));
-	hash_sha256(tenant, &hash);
-	snprintf(s->key, sizeof(s->key), "%.*s", KEY_SIZE - 1, hash_hex(&l->arena, &hash).p);
+	snprintf(s->key, sizeof(s->key), "%.*s", KEY_SIZE - 1, hash_sha256_hex(&l->arena, tenant).p);
 	pthread_mutex_init(&s->busy, NULL);
 	s->generation = 1;
 	s->cpu = 512;

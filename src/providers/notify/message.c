@@ -203,7 +203,7 @@ unsigned message_whom(const struct event *event, const json_t *detail)
 /* Characters of this set, which has the dot, with single dots between them. */
 static bool is_dotted(struct str text, const char *set)
 {
-	return text.n > 0 && text.p[0] != '.' && text.p[text.n - 1] != '.' && !memmem(text.p, text.n, "..", 2) &&
+	return text.n > 0 && text.p[0] != '.' && text.p[text.n - 1] != '.' && !str_has(text, STR("..")) &&
 	       str_is_of(text, set);
 }
 
@@ -377,12 +377,10 @@ struct str message_text(const struct event *event, struct arena *a)
 
 static void add_message_id(struct buf *b, const struct event *event, struct str from, struct str to, struct arena *a)
 {
-	struct str  domain = from;
-	struct hash hash;
+	struct str domain = from, text = str_format(a, "%.*s\n%.*s", STR_ARG(event->id), STR_ARG(to));
 
 	(void)str_cut(&domain, '@');
-	hash_sha256(str_format(a, "%.*s\n%.*s", STR_ARG(event->id), STR_ARG(to)), &hash);
-	buf_addf(b, "Message-ID: <%.32s@%.*s>\r\n", hash_hex(a, &hash).p, STR_ARG(domain));
+	buf_addf(b, "Message-ID: <%.32s@%.*s>\r\n", hash_sha256_hex(a, text).p, STR_ARG(domain));
 }
 
 /* The names of days and months are English whatever the locale. */

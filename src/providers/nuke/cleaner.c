@@ -166,7 +166,7 @@ static enum rc assume(const struct start *st, struct aws_credentials *ret, struc
 	if (o->assume)
 		return o->assume(o->assume_arg, st->account_id, st->arena, ret, e);
 	return aws_assume_role(&o->sts, aws_role_arn(o->sts.region, st->account_id, o->role, st->arena),
-	                       STR("leasehold-cleanup"), AWS_SESSION_MAX_SEC, st->arena, ret, e);
+	                       STR("leasehold-cleanup"), st->arena, ret, e);
 }
 
 /* Everything that can go wrong goes wrong before the job is written. */

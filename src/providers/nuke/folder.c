@@ -30,16 +30,13 @@ enum { ID_BYTES = 16, RESULT_MAX = 8 * (CLOUD_REMOVED_MAX + CLOUD_KEPT_MAX + CLO
 void nuke_run_id(struct str key, char ret[NUKE_RUN_ID_SIZE])
 {
 	CLEANUP(arena_fini) struct arena a = { 0 };
-	struct hash                      hash;
 
-	hash_sha256(key, &hash);
-	(void)snprintf(ret, NUKE_RUN_ID_SIZE, ID_PREFIX "%.*s", 2 * ID_BYTES, hash_hex(&a, &hash).p); /* fits */
+	(void)snprintf(ret, NUKE_RUN_ID_SIZE, ID_PREFIX "%.*s", 2 * ID_BYTES, hash_sha256_hex(&a, key).p); /* fits */
 }
 
 bool nuke_is_run_id(struct str text)
 {
-	return text.n == strlen(ID_PREFIX) + 2 * ID_BYTES && str_starts_with(text, STR(ID_PREFIX)) &&
-	       str_is_of(str_skip(text, strlen(ID_PREFIX)), "0-9a-f");
+	return str_cut_prefix(&text, STR(ID_PREFIX)) && text.n == 2 * ID_BYTES && str_is_of(text, "0-9a-f");
 }
 
 static enum rc complain(struct err *e, const char *what, const char *name)

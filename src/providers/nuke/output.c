@@ -64,14 +64,6 @@ static bool read_counts(struct str text, const char *const words[3], int64_t *co
 	return n == 3;
 }
 
-static bool take_prefix(struct str *line, struct str prefix)
-{
-	if (!str_starts_with(*line, prefix))
-		return false;
-	*line = str_skip(*line, prefix.n);
-	return true;
-}
-
 static bool read_removal(struct nuke_output *o, struct str line)
 {
 	return read_counts(line, (const char *[]){ "failed", "skipped", "finished" },
@@ -207,14 +199,14 @@ static void read_line(struct nuke_output *o, struct str line)
 	static const char logged[] = " level=error msg=\"";
 	const char       *last, *at;
 
-	if (take_prefix(&line, STR("Scan complete: "))) {
+	if (str_cut_prefix(&line, STR("Scan complete: "))) {
 		(void)read_counts(line, (const char *[]){ "total", "nukeable", "filtered" },
 		                  (int64_t *[]){ &o->total, &o->nukeable, &o->filtered }); /* else they stay -1 */
-	} else if (take_prefix(&line, STR("Removal requested: "))) {
+	} else if (str_cut_prefix(&line, STR("Removal requested: "))) {
 		(void)read_removal(o, line); /* the last one counts */
-	} else if (take_prefix(&line, STR("Nuke complete: "))) {
+	} else if (str_cut_prefix(&line, STR("Nuke complete: "))) {
 		o->is_complete = read_removal(o, line) || o->is_complete;
-	} else if (take_prefix(&line, STR("Error: "))) {
+	} else if (str_cut_prefix(&line, STR("Error: "))) {
 		note_words(o->error, line);
 	} else if (str_starts_with(line, STR("time=\"")) && (at = memmem(line.p, line.n, logged, strlen(logged)))) {
 		at += strlen(logged);

@@ -30,20 +30,21 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/process.h"
 #include "providers/nuke/folder.h"
 #include "providers/nuke/output.h"
 
-enum { KINDS_MAX = 131072, ASK_MS = 20000, LOOK_MS = 5, CHUNK = 16384, WHY_MAX = 2048 };
+enum { KINDS_MAX = 131072, ASK_MS = 20000, CHUNK = 16384, WHY_MAX = 2048 };
 enum { EXIT_NOT_STARTED = 127, SIGNAL_BASE = 128 };
 
 /* What comes is handed on piece by piece. To its end; false when the time was over first, or no more is wanted. */
-static bool read_output(int from, int64_t end_ms, bool (*take)(struct str bytes, void *arg), void *arg)
+static bool read_output(int from, struct mono end, bool (*take)(struct str bytes, void *arg), void *arg)
 {
 	char bytes[CHUNK];
 
 	for (;;) {
 		struct pollfd ready = { .fd = from, .events = POLLIN };
-		int64_t       left = end_ms - mono_now().ms;
+		int64_t       left = end.ms - mono_now().ms;
 		ssize_t       got;
 
 		if (left <= 0)
@@ -58,26 +59,11 @@ static bool read_output(int from, int64_t end_ms, bool (*take)(struct str bytes,
 	}
 }
 
-/* Whoever has closed the output may go on. */
-static bool ends_in_time(pid_t pid, int64_t end_ms)
-{
-	siginfo_t about = { 0 };
-
-	while (waitid(P_PID, (id_t)pid, &about, WEXITED | WNOHANG | WNOWAIT) == 0 && !about.si_pid) {
-		if (mono_now().ms >= end_ms)
-			return false;
-		poll(NULL, 0, LOOK_MS);
-	}
-	return true;
-}
-
 /* Its exit code, or SIGNAL_BASE and more. */
-static int wait_for(pid_t pid)
+static int exit_code_of(pid_t pid)
 {
-	int status = 0;
+	int status = process_wait(pid);
 
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
 	return WIFSIGNALED(status) ? SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -133,7 +119,7 @@ static bool keep_text(struct str bytes, void *arg)
 enum rc nuke_program_kinds(const char *program, struct arena *a, struct str *ret, struct err *e)
 {
 	CLEANUP(buf_fini) struct buf text = BUF(KINDS_MAX);
-	int64_t                      end_ms = mono_now().ms + ASK_MS;
+	struct mono                  end = { mono_now().ms + ASK_MS };
 	bool                         is_whole;
 	int                          ends[2];
 	pid_t                        pid;
@@ -143,13 +129,13 @@ enum rc nuke_program_kinds(const char *program, struct arena *a, struct str *ret
 		return err_set(e, RC_UNAVAILABLE, "no pipe for %s: %s", program, strerror(errno));
 	rc = spawn(program, ends[1], &pid, e);
 	close(ends[1]);
-	is_whole = !rc && read_output(ends[0], end_ms, keep_text, &text) && ends_in_time(pid, end_ms);
+	is_whole = !rc && read_output(ends[0], end, keep_text, &text) && process_ends_by(pid, end);
 	close(ends[0]);
 	if (rc)
 		return rc;
 	if (!is_whole)
 		kill(pid, SIGKILL);
-	if (wait_for(pid) != 0 || !is_whole || !memmem(text.p, text.n, "\n", 1))
+	if (exit_code_of(pid) != 0 || !is_whole || !str_has(buf_str(&text), STR("\n")))
 		return err_set(e, RC_INVALID, "%s does not answer 'resource-types' as aws-nuke 2 does", program);
 	*ret = str_dup(a, buf_str(&text));
 	return RC_OK;
@@ -229,12 +215,12 @@ static enum rc run_program(struct run *r, char *const args[], struct nuke_output
 		return err_set(e, RC_UNAVAILABLE, "no process for aws-nuke: %s", strerror(errno));
 	}
 	setpgid(pid, pid); /* whoever of the two is first */
-	is_over = read_output(ends[0], r->end.ms, take_output, &(struct listening){ r, o }) &&
-	          ends_in_time(pid, r->end.ms);
+	is_over = read_output(ends[0], r->end, take_output, &(struct listening){ r, o }) &&
+	          process_ends_by(pid, r->end); /* whoever has closed the output may go on */
 	if (!is_over)
 		kill(-pid, SIGKILL);
 	close(ends[0]);
-	*ret_exit = wait_for(pid);
+	*ret_exit = exit_code_of(pid);
 	nuke_output_end(o);
 	return is_over ? RC_OK
 	               : err_set(e, RC_TIMEOUT, "aws-nuke was ended after %lld s", (long long)(r->job.limit_ms / 1000));

@@ -152,13 +152,11 @@ static struct str day_rows(const struct statement *st, const struct figures *f, 
 
 static struct str hash_of(const struct statement *st, struct arena *a)
 {
-	struct hash hash;
+	struct str text = str_format(a, "%.*s %.*s %lld %lld %lld %.*s %.*s", STR_ARG(st->uuid),
+	                             STR_ARG(st->account_id), (long long)st->from_ms, (long long)st->to_ms,
+	                             (long long)st->total, STR_ARG(st->rows), STR_ARG(st->days));
 
-	hash_sha256(str_format(a, "%.*s %.*s %lld %lld %lld %.*s %.*s", STR_ARG(st->uuid), STR_ARG(st->account_id),
-	                       (long long)st->from_ms, (long long)st->to_ms, (long long)st->total, STR_ARG(st->rows),
-	                       STR_ARG(st->days)),
-	            &hash);
-	return hash_hex(a, &hash);
+	return hash_sha256_hex(a, text);
 }
 
 enum rc statement_ask(struct statement *st, const struct statement_asking *how, struct arena *a,

@@ -40,8 +40,8 @@ static struct str service_of(const json_t *event, struct arena *a)
 	const json_t *resources = json_object_get(event, "resources"), *detail = json_object_get(event, "detail");
 	struct str    arn = STR(""), name = STR("");
 
-	if (json_get_text(detail, "group", &name) && str_starts_with(name, STR("service:")))
-		return str_dup(a, str_skip(name, 8));
+	if (json_get_text(detail, "group", &name) && str_cut_prefix(&name, STR("service:")))
+		return str_dup(a, name);
 	if (json_is_string(json_array_get(resources, 0)))
 		arn = str_from(json_string_value(json_array_get(resources, 0)));
 	while (memchr(arn.p ? arn.p : "", '/', arn.n))

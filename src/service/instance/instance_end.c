@@ -126,9 +126,8 @@ static struct str list_leftovers(struct session *s, const struct instance *i, co
 
 	for (int kind = 0; kind < INSTANCE_RESOURCE_COUNT; kind++) {
 		struct str name = str_format(a, "\"%s\"", instance_resource_names[kind]);
-		bool is_listed = saga->leftovers.n && memmem(saga->leftovers.p, saga->leftovers.n, name.p, name.n);
 
-		if (is_listed || i->outputs[kind].n)
+		if (str_has(saga->leftovers, name) || i->outputs[kind].n)
 			list = str_format(a, "%.*s%s%.*s", STR_ARG(list), list.n ? "," : "", STR_ARG(name));
 	}
 	return str_format(a, "[%.*s]", STR_ARG(list));

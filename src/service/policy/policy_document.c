@@ -148,19 +148,14 @@ static void read_bool(struct reading *r, const json_t *value, bool *ret)
 /* A scheme, a host, and nothing that would break a line or a header. */
 static bool is_url(struct str s, bool is_https)
 {
-	struct str rest = s, host;
+	struct str host;
 
-	if (str_starts_with(s, STR("https://")))
-		rest = str_skip(s, 8);
-	else if (!is_https && str_starts_with(s, STR("http://")))
-		rest = str_skip(s, 7);
-	else
+	if (!str_cut_prefix(&s, STR("https://")) && (is_https || !str_cut_prefix(&s, STR("http://"))))
 		return false;
-	for (size_t i = 0; i < rest.n; i++)
-		if ((unsigned char)rest.p[i] <= ' ' || (unsigned char)rest.p[i] >= 0x7f ||
-		    strchr("\"<>\\^`{|}", rest.p[i]))
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7f || strchr("\"<>\\^`{|}", s.p[i]))
 			return false;
-	host = str_cut(&rest, '/');
+	host = str_cut(&s, '/');
 	return host.n && host.p[0] != ':' && host.p[0] != '?' && host.p[0] != '#';
 }
 

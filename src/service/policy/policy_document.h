@@ -41,5 +41,5 @@ struct policy_changes {
 void policy_compare(enum document_kind kind, const struct policy *before, const struct policy *after, struct arena *a,
                     struct policy_changes *ret);
 
-/* As an array of {"key", "from", "to"}. */
-void policy_changes_write(const struct policy_changes *c, const char *name, struct json_out *o);
+/* As "changes", an array of {"key", "from", "to"}. */
+void policy_changes_write(const struct policy_changes *c, struct json_out *o);

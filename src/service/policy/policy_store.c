@@ -100,7 +100,7 @@ static enum rc emit_change(struct session *s, const struct document_call *c, uin
 	JSON_PUT(&o, member_object(NULL), member_str("document", c->document.name),
 	         member_int("oldVersion", (int64_t)old_version),
 	         member_int("newVersion", (int64_t)c->document.version));
-	policy_changes_write(&c->changes, "changes", &o);
+	policy_changes_write(&c->changes, &o);
 	json_close_object(&o);
 	detail = event_detail(&b, session_arena(s));
 	return session_tell(s, EVENT_POLICY_CHANGED, document_subject(c->kind, session_arena(s)), c->actor,

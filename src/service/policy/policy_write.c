@@ -342,9 +342,9 @@ void policy_compare(enum document_kind kind, const struct policy *before, const 
 	}
 }
 
-void policy_changes_write(const struct policy_changes *c, const char *name, struct json_out *o)
+void policy_changes_write(const struct policy_changes *c, struct json_out *o)
 {
-	json_put_array(o, name);
+	json_put_array(o, "changes");
 	for (size_t i = 0; i < c->count; i++)
 		JSON_PUT(o, member_object(NULL), member_str("key", c->items[i].key),
 		         member_str("from", c->items[i].from), member_str("to", c->items[i].to), member_end());

@@ -66,14 +66,11 @@ enum rc sqlite_file_look(const char *path, struct err *e)
 	return err_set(e, RC_NOT_FOUND, "there is no store at %s", path);
 }
 
-static struct flock lock_of(short type)
-{
-	return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1 };
-}
+static const struct flock our_lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1 };
 
 enum rc sqlite_file_take(const char *path, struct sqlite_file *ret, struct err *e)
 {
-	struct flock lock = lock_of(F_WRLCK);
+	struct flock lock = our_lock;
 
 	ret->path = mem_strdup(path);
 	ret->fd = open(path, O_RDWR | O_CLOEXEC);
@@ -88,7 +85,7 @@ enum rc sqlite_file_take(const char *path, struct sqlite_file *ret, struct err *
 
 bool sqlite_file_is_taken(const char *path)
 {
-	struct flock lock = lock_of(F_WRLCK);
+	struct flock lock = our_lock;
 	int          fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool         is_taken = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 

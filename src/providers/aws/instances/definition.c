@@ -270,7 +270,6 @@ static enum rc find_same(struct site *s, enum family family, struct str digest, 
 enum rc definition_make(struct site *s, enum family family, struct str *ret_arn, struct err *e)
 {
 	CLEANUP(json_freep) json_t *made = NULL;
-	struct hash                 hash;
 	struct str                  text, digest, key;
 	bool                        is_there;
 	enum rc                     rc;
@@ -282,8 +281,7 @@ enum rc definition_make(struct site *s, enum family family, struct str *ret_arn,
 	}
 	if ((rc = write_definition(s, family, &text, e)))
 		return rc;
-	hash_sha256(text, &hash);
-	digest = str_of(hash_hex(s->a, &hash).p, SITE_TOKEN_SIZE - 1);
+	digest = str_of(hash_sha256_hex(s->a, text).p, SITE_TOKEN_SIZE - 1);
 	if ((rc = find_same(s, family, digest, ret_arn, e)) || ret_arn->n)
 		return rc;
 	text = str_format(s->a, "%.*s,\"tags\":%s}", STR_ARG(text),

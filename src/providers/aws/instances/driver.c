@@ -31,11 +31,10 @@ static struct aws_instances *of(struct instance_driver *d)
 	return CONTAINER_OF(d, struct aws_instances, driver);
 }
 
-enum rc site_init(struct site *s, struct instance_driver *d, struct str tenant, const struct instance_spec *spec,
-                  struct arena *a, struct err *e)
+/* RC_INVALID: no tenant's id. */
+static enum rc site_init(struct site *s, struct instance_driver *d, struct str tenant, const struct instance_spec *spec,
+                         struct arena *a, struct err *e)
 {
-	struct hash hash;
-
 	if (!tenant_id_is_ok(tenant))
 		return err_set(e, RC_INVALID, "'%.*s' is not the id of a tenant", STR_ARG(tenant));
 	if (spec &&
@@ -43,17 +42,15 @@ enum rc site_init(struct site *s, struct instance_driver *d, struct str tenant, 
 		return err_set(e, RC_INVALID, "'%.*s' is not the id of an instance", STR_ARG(spec->instance));
 	*s = (struct site){ .x = of(d), .a = a, .tenant = tenant, .spec = spec };
 	instance_short_name(tenant, s->t);
-	hash_sha256(tenant, &hash);
-	snprintf(s->h, sizeof(s->h), "%.*s", SITE_HASH_SIZE - 1, hash_hex(a, &hash).p);
+	snprintf(s->h, sizeof(s->h), "%.*s", SITE_HASH_SIZE - 1, hash_sha256_hex(a, tenant).p);
 	return RC_OK;
 }
 
 struct str site_token(const struct site *s, const char *what)
 {
-	struct hash hash;
+	struct str text = str_format(s->a, "%.*s %s", STR_ARG(s->spec->instance), what);
 
-	hash_sha256(str_format(s->a, "%.*s %s", STR_ARG(s->spec->instance), what), &hash);
-	return str_of(hash_hex(s->a, &hash).p, SITE_TOKEN_SIZE - 1);
+	return str_of(hash_sha256_hex(s->a, text).p, SITE_TOKEN_SIZE - 1);
 }
 
 enum rc site_do(struct site *s, const struct aws_op *op, struct str body, json_t **ret, struct err *e)

@@ -60,10 +60,6 @@ typedef enum rc site_check_fn(struct site *s, bool *ret_exists, struct str *ret_
 
 /* --- driver.c --- */
 
-/* RC_INVALID: no tenant's id. */
-MUST_CHECK enum rc site_init(struct site *s, struct instance_driver *d, struct str tenant,
-                             const struct instance_spec *spec, struct arena *a, struct err *e);
-
 /* The same for each try of making the same thing for the same instance. */
 struct str site_token(const struct site *s, const char *what);
 

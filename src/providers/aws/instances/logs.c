@@ -192,7 +192,7 @@ static bool kind_of(struct str arn, enum instance_resource *ret)
 		     { ":service/", INSTANCE_WORKERS },      { ":userpool/", INSTANCE_IDENTITY } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (memmem(arn.p, arn.n, rows[i].part, strlen(rows[i].part))) {
+		if (str_has(arn, str_from(rows[i].part))) {
 			*ret = rows[i].kind;
 			return true;
 		}

@@ -63,15 +63,15 @@ static enum rc look(struct site *s, struct sql *c, struct database *ret, struct 
 	enum rc    rc;
 
 	*ret = (struct database){ 0 };
-	if ((rc = sql_ask(c, "SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?", &name, 1,
-	                  s->a, &rows, &count, e)))
+	if ((rc = sql_ask(c, "SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?", name, s->a,
+	                  &rows, &count, e)))
 		return rc;
 	ret->has_database = count > 0;
 	ret->comment = count ? rows[0] : STR("");
-	if ((rc = sql_ask(c, "SELECT Host FROM mysql.user WHERE User = ?", &user, 1, s->a, &rows, &count, e)))
+	if ((rc = sql_ask(c, "SELECT Host FROM mysql.user WHERE User = ?", user, s->a, &rows, &count, e)))
 		return rc;
 	ret->has_user = count > 0;
-	if ((rc = sql_ask(c, "SELECT Db FROM mysql.db WHERE User = ?", &user, 1, s->a, &rows, &count, e)))
+	if ((rc = sql_ask(c, "SELECT Db FROM mysql.db WHERE User = ?", user, s->a, &rows, &count, e)))
 		return rc;
 	ret->has_right = count == 1 && str_eq(rows[0], instance_granted_name(rds_name(s), s->a));
 	return RC_OK;
@@ -169,8 +169,8 @@ enum rc rds_is_changing(struct site *s, struct str password, bool *ret, struct e
 
 	if (rc)
 		return rc;
-	rc = sql_ask(c, "SELECT Priv FROM mysql.global_priv WHERE User = ? AND Host = '%'", &user, 1, s->a, &rows,
-	             &count, e);
+	rc = sql_ask(c, "SELECT Priv FROM mysql.global_priv WHERE User = ? AND Host = '%'", user, s->a, &rows, &count,
+	             e);
 	if (!rc && count && !json_parse(rows[0], &kept, NULL))
 		json_get_text(kept, "authentication_string", &first);
 	*ret = str_eq(first, hash_mysql(s->a, password)) && json_array_size(json_object_get(kept, "auth_or")) > 1;
@@ -206,7 +206,7 @@ enum rc rds_list(struct site *s, void (*each)(void *arg, struct str tenant, stru
 
 	if (rc)
 		return rc;
-	rc = sql_ask(c, "SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA WHERE SCHEMA_COMMENT LIKE ?", &begin, 1,
+	rc = sql_ask(c, "SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA WHERE SCHEMA_COMMENT LIKE ?", begin,
 	             s->a, &rows, &count, e);
 	for (size_t i = 0; !rc && i < count; i++) {
 		struct str key = rows[i], tenant;

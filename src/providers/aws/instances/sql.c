@@ -13,7 +13,7 @@
 #include "base/grow.h"
 #include "base/mem.h"
 
-enum { CONNECT_SEC = 5, ANSWER_SEC = 20, PORT = 3306, TEXT_MAX = 4096, COLUMNS_MAX = 8 };
+enum { CONNECT_SEC = 5, ANSWER_SEC = 20, PORT = 3306, TEXT_MAX = 4096 };
 
 struct sql {
 	MYSQL *my;
@@ -131,36 +131,27 @@ enum rc sql_do(struct sql *c, struct str statement, struct err *e)
 
 /* --- prepared --- */
 
-struct answer {
-	char          text[COLUMNS_MAX][TEXT_MAX];
-	unsigned long length[COLUMNS_MAX];
-	my_bool       is_null[COLUMNS_MAX], is_cut[COLUMNS_MAX];
-	MYSQL_BIND    bind[COLUMNS_MAX];
-};
-
-static enum rc read_rows(MYSQL_STMT *st, struct answer *x, struct arena *a, struct str **ret, size_t *ret_count,
-                         struct err *e)
+static enum rc read_rows(MYSQL_STMT *st, struct arena *a, struct str **ret, size_t *ret_count, struct err *e)
 {
-	unsigned columns = mysql_stmt_field_count(st);
-	size_t   room = 0;
-	int      got;
+	char          text[TEXT_MAX];
+	unsigned long length;
+	my_bool       is_null, is_cut;
+	MYSQL_BIND    bind = { .buffer_type = MYSQL_TYPE_STRING,
+		               .buffer = text,
+		               .buffer_length = TEXT_MAX,
+		               .length = &length,
+		               .is_null = &is_null,
+		               .error = &is_cut };
+	size_t        room = 0;
+	int           got;
 
-	if (!columns || columns > COLUMNS_MAX)
-		return err_set(e, RC_INTERNAL, "a question of %u columns", columns);
-	for (unsigned i = 0; i < columns; i++)
-		x->bind[i] = (MYSQL_BIND){ .buffer_type = MYSQL_TYPE_STRING,
-			                   .buffer = x->text[i],
-			                   .buffer_length = TEXT_MAX,
-			                   .length = &x->length[i],
-			                   .is_null = &x->is_null[i],
-			                   .error = &x->is_cut[i] };
-	if (mysql_stmt_bind_result(st, x->bind))
+	if (mysql_stmt_field_count(st) != 1)
+		return err_set(e, RC_INTERNAL, "a question of %u columns", mysql_stmt_field_count(st));
+	if (mysql_stmt_bind_result(st, &bind))
 		return judge(mysql_stmt_errno(st), mysql_stmt_error(st), e);
 	while ((got = mysql_stmt_fetch(st)) == 0) {
-		for (unsigned i = 0; i < columns; i++) {
-			*ret = arena_grow(a, *ret, *ret_count, &room, sizeof(**ret));
-			(*ret)[(*ret_count)++] = x->is_null[i] ? STR("") : str_dup(a, str_of(x->text[i], x->length[i]));
-		}
+		*ret = arena_grow(a, *ret, *ret_count, &room, sizeof(**ret));
+		(*ret)[(*ret_count)++] = is_null ? STR("") : str_dup(a, str_of(text, length));
 		if (*ret_count > SQL_ROWS_MAX)
 			return err_set(e, RC_TOO_LARGE, "the database server answers with more than %d texts",
 			               SQL_ROWS_MAX);
@@ -171,30 +162,25 @@ static enum rc read_rows(MYSQL_STMT *st, struct answer *x, struct arena *a, stru
 	return got == MYSQL_NO_DATA ? RC_OK : judge(mysql_stmt_errno(st), mysql_stmt_error(st), e);
 }
 
-enum rc sql_ask(struct sql *c, const char *statement, const struct str *args, size_t arg_count, struct arena *a,
-                struct str **ret, size_t *ret_count, struct err *e)
+enum rc sql_ask(struct sql *c, const char *statement, struct str text, struct arena *a, struct str **ret,
+                size_t *ret_count, struct err *e)
 {
-	MYSQL_STMT    *st = mysql_stmt_init(c->my);
-	MYSQL_BIND     bind[SQL_ARGS_MAX] = { 0 };
-	struct answer *answer = mem_new(struct answer);
-	enum rc        rc = RC_OK;
+	MYSQL_STMT *st = mysql_stmt_init(c->my);
+	MYSQL_BIND  bind = { .buffer_type = MYSQL_TYPE_STRING,
+		             .buffer = arena_copy(a, text.p, text.n),
+		             .buffer_length = text.n };
+	enum rc     rc;
 
 	if (!st)
 		mem_out("a statement");
-	for (size_t i = 0; i < arg_count; i++) {
-		bind[i] = (MYSQL_BIND){ .buffer_type = MYSQL_TYPE_STRING,
-			                .buffer = arena_copy(a, args[i].p, args[i].n),
-			                .buffer_length = args[i].n };
-	}
 	*ret = NULL;
 	*ret_count = 0;
-	if (mysql_stmt_prepare(st, statement, strlen(statement)) || (arg_count && mysql_stmt_bind_param(st, bind)) ||
+	if (mysql_stmt_prepare(st, statement, strlen(statement)) || mysql_stmt_bind_param(st, &bind) ||
 	    mysql_stmt_execute(st))
 		rc = judge(mysql_stmt_errno(st), mysql_stmt_error(st), e);
 	else
-		rc = read_rows(st, answer, a, ret, ret_count, e);
+		rc = read_rows(st, a, ret, ret_count, e);
 	mysql_stmt_close(st);
-	free(answer);
 	return rc;
 }
 

@@ -25,11 +25,10 @@ void               sql_closep(struct sql **c);
  * quotes. */
 MUST_CHECK enum rc sql_do(struct sql *c, struct str statement, struct err *e);
 
-/* A prepared statement with one text for each '?'. Rows of texts, of as many columns, one after the other, in the
- * arena; NULL is empty. */
-enum { SQL_ROWS_MAX = 100000, SQL_ARGS_MAX = 4 };
-MUST_CHECK enum rc sql_ask(struct sql *c, const char *statement, const struct str *args, size_t arg_count,
-                           struct arena *a, struct str **ret, size_t *ret_count, struct err *e);
+/* A prepared statement of one column, with this text for its '?'. The rows' texts are in the arena; NULL is empty. */
+enum { SQL_ROWS_MAX = 100000 };
+MUST_CHECK enum rc sql_ask(struct sql *c, const char *statement, struct str text, struct arena *a, struct str **ret,
+                           size_t *ret_count, struct err *e);
 
 /* ^[a-z0-9_]{1,64}$ */
 bool sql_name_is_ok(struct str name);

@@ -19,10 +19,9 @@ static const struct aws_op run_task = ECS_OP("RunTask", true), list_tasks = ECS_
 /* What a task is known by. */
 static struct str mark_of(const struct site *s, const struct task_order *o)
 {
-	struct hash hash;
+	struct str text = str_format(s->a, "%.*s %.*s", STR_ARG(s->tenant), STR_ARG(o->name));
 
-	hash_sha256(str_format(s->a, "%.*s %.*s", STR_ARG(s->tenant), STR_ARG(o->name)), &hash);
-	return str_format(s->a, "leasehold-%s-%.*s", o->what, SITE_TOKEN_SIZE - 1, hash_hex(s->a, &hash).p);
+	return str_format(s->a, "leasehold-%s-%.*s", o->what, SITE_TOKEN_SIZE - 1, hash_sha256_hex(s->a, text).p);
 }
 
 /* --- finding it --- */

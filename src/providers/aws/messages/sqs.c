@@ -49,7 +49,7 @@ const char *sqs_region(struct str url, struct arena *a)
 	(void)str_cut(&host, '/');
 	(void)str_cut(&host, '/');
 	host = str_cut(&host, '/');
-	if (!memmem(host.p, host.n, ".amazonaws.com", strlen(".amazonaws.com")))
+	if (!str_has(host, STR(".amazonaws.com")))
 		return NULL;
 	first = str_cut(&host, '.');
 	second = str_cut(&host, '.');
