@@ -1862,6 +1862,21 @@ TEST(the_hint_is_about_what_is_not_there)
 	}
 }
 
+TEST(an_account_that_is_not_there_is_no_hold_that_is_not_there)
+{
+	struct run r;
+
+	env_table = both_tokens;
+	open_run(&r, 404, "{\"error\":{\"code\":\"NOT_FOUND\",\"message\":\"there is no account 1 in the pool\"}}");
+	run(&r, "hold add 111122223333 --reason x");
+	CHECK(r.code == CLI_EXIT_NOT_FOUND && strstr(r.err, "\nList them: leasehold account list\n"));
+	close_run(&r);
+	open_run(&r, 404, "{\"error\":{\"code\":\"NOT_FOUND\",\"message\":\"there is no hold x\"}}");
+	run(&r, "hold release x --reason x");
+	CHECK(r.code == CLI_EXIT_NOT_FOUND && strstr(r.err, "\nList them: leasehold hold list\n"));
+	close_run(&r);
+}
+
 TEST(a_person_is_not_told_about_the_tokens_of_tracks)
 {
 	struct run r;
