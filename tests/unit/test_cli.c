@@ -1877,6 +1877,40 @@ TEST(an_account_that_is_not_there_is_no_hold_that_is_not_there)
 	close_run(&r);
 }
 
+/* They are what the next command needs. */
+TEST(on_80_columns_the_names_of_sagas_and_alarms_are_whole)
+{
+	static const struct {
+		const char *line, *answer, *name;
+	} cases[] = {
+		{ "saga list",
+		  "{\"sagas\":[{\"id\":\"account-follow/219957622145/1795210181438\",\"kind\":\"account-follow\","
+		  "\"subject\":\"account/219957622145\",\"state\":\"undoing\",\"step\":2,\"steps\":4,"
+		  "\"step_name\":\"credentials\",\"step_since_at\":1,\"tries\":3,\"last_error\":\"it is very long\"}]}",
+		  "\naccount-follow/219957622145/1795210181438 " },
+		{ "alarm list",
+		  "{\"alarms\":[{\"name\":\"saga-parked#account-follow/219957622145/1795210181438\","
+		  "\"rule\":\"saga-parked\",\"severity\":\"warning\",\"state\":\"raised\",\"since_at\":1,"
+		  "\"evidence\":\"saga account-follow/219957622145/1795210181438 is parked\"}]}",
+		  " saga-parked#account-follow/219957622145/1795210181438 " },
+	};
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+		struct str rest;
+
+		CASE(cases[i].line);
+		open_run(&r, 200, cases[i].answer);
+		r.width = 80;
+		run(&r, cases[i].line);
+		CHECK(r.code == CLI_EXIT_OK && strstr(r.out, cases[i].name));
+		for (rest = str_from(r.out); rest.n;)
+			CHECK(str_cut(&rest, '\n').n <= 80 + strlen("\xe2\x80\xa6") * 2); /* bytes, not columns */
+		close_run(&r);
+	}
+}
+
 TEST(a_person_is_not_told_about_the_tokens_of_tracks)
 {
 	struct run r;
