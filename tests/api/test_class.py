@@ -161,6 +161,7 @@ def test_a_student_s_sandbox_is_found_replaced_and_the_class_given_back(teacher,
     held = next(s for s in admin.list("?limit=100").json["sandboxes"] if s["allocated_to_track"] == "s03@school.example")
     for what in ("s03@school.example", held["name"], held["external_id"], held["sandbox_id"]):
         assert held["sandbox_id"] in teacher("sandbox", "show", what).stdout, what
+        assert held["sandbox_id"] in teacher("explain", "sandbox", what).stdout, what
     assert held["sandbox_id"] in teacher("sandbox", "list", "--find", "s03@").stdout
     assert "s04@" not in teacher("sandbox", "list", "--find", "s03@").stdout
     told = teacher("sandbox", "replace", "s03@school.example", "--reason", "no network")

@@ -1911,6 +1911,31 @@ TEST(on_80_columns_the_names_of_sagas_and_alarms_are_whole)
 	}
 }
 
+TEST(an_explanation_keeps_to_the_terminal)
+{
+	static const char answer[] = "{\"summary\":\"Account 111122223333 is in cooldown until 2026-11-24 01:22 UTC so "
+	                             "that the costs of its last lease are complete; then it can be lent again.\"}";
+	static const struct {
+		size_t      width;
+		const char *line;
+	} cases[] = {
+		{ 60, "Account 111122223333 is in cooldown until 2026-11-24 01:22\n" },
+		{ 0, "the costs of its last lease\n" },
+		{ 300, "the costs of its last lease\n" },
+	};
+
+	env_table = both_tokens;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct run r;
+
+		open_run(&r, 200, answer);
+		r.width = cases[i].width;
+		run(&r, "explain 111122223333");
+		CHECK(r.code == CLI_EXIT_OK && strstr(r.out, cases[i].line));
+		close_run(&r);
+	}
+}
+
 TEST(a_person_is_not_told_about_the_tokens_of_tracks)
 {
 	struct run r;

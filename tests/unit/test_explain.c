@@ -213,6 +213,7 @@ TEST(an_account_locked_away_after_a_failed_cleanup_says_why_and_what_brings_it_b
 	CHECK(lists(answer, "can", "path", str_format(&r.rig.arena, "/api/accounts/%.*s/retryCleanup", STR_ARG(id)).p));
 	CHECK(lists(answer, "can", "command", "leasehold account eject "));
 	CHECK(count_of(answer, "can", "command", "hold release") == 0); /* such a hold ends with a cleanup */
+	CHECK(lists(answer, "why", NULL, "because its cleanup failed, until a cleanup succeeds."));
 	account_rig_close(&r);
 }
 

@@ -140,9 +140,11 @@ static void tell_holds(struct situation *x, const struct holds *open)
 		const struct hold *h = &open->items[i];
 		struct str         for_what = purpose_of(x, h);
 
-		explain_say(x, WHY, "It has been held since %s %.*s%s%s.", explain_time(x, h->created_ms),
-		            STR_ARG(for_what), h->due_ms ? ", until " : ", until someone releases it",
-		            h->due_ms ? explain_time(x, h->due_ms) : "");
+		explain_say(x, WHY, "It has been held since %s %.*s, until %s.", explain_time(x, h->created_ms),
+		            STR_ARG(for_what),
+		            h->due_ms  ? explain_time(x, h->due_ms)
+		            : h->locks ? "a cleanup succeeds"
+		                       : "someone releases it");
 		if (h->last_error.n)
 			explain_say(x, PROBLEM, "The move for the hold %.*s has failed %lld times: %.*s",
 			            STR_ARG(h->id), (long long)h->attempts, STR_ARG(h->last_error));
