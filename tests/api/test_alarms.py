@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from lib.receiver import Receiver
-from lib.server import Server
+from lib.server import ADMIN_TOKEN, Server, run
 from lib.smtp import SmtpServer
 from lib.wait import until
 
@@ -66,6 +66,16 @@ def test_a_dead_letter_raises_an_alarm_that_is_mailed_once_to_everybody_and_clea
     until(lambda: len(mails_about(mail, "dead-letters")) == 2, "that is mailed too")
     types = [e["detail-type"] for e in admin.get("/v1/ops/events?type=Alarm*&order=oldest").json["events"]]
     assert types.count("AlarmRaised") == 1 and types.count("AlarmCleared") == 1, types
+
+
+def test_the_command_shows_an_alarm_with_what_it_means_and_what_to_do(world):
+    server, admin, _, _ = world
+    assert admin.post("/v1/admin/claims/pause", body={"reason": "a walk"}).status == 200
+    env = {"LEASEHOLD_ADDRESS": server.url, "BROKER_ADMIN_TOKEN": ADMIN_TOKEN, "NO_COLOR": "1"}
+    until(lambda: run("alarm", "show", "claims-paused", env=env).returncode == 0, "it is raised")
+    shown = run("alarm", "show", "claims-paused", env=env).stdout
+    assert "\nMeans: no sandbox is lent" in shown and "\nDo: after a restore" in shown, shown
+    assert "job-failing" not in shown and run("alarm", "show", "claims", env=env).returncode == 4
 
 
 def test_one_refused_recipient_does_not_keep_the_other_from_his_mail(world):

@@ -137,11 +137,31 @@ def test_the_list_is_safe_for_spreadsheets(teacher, tmp_path):
     assert [row["track"] for row in rows] == ["s%d" % i for i in range(10)]
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_list_as_spreadsheets_of_other_countries_save_it(teacher, admin, tmp_path, mark):
+    path = tmp_path / "students.csv"
+    path.write_text(mark.join(("track", "name")) + "\n" + mark.join(("ada@school.example", '"Lovelace, Ada"')) + "\n" + mark.join(('"a;b"', "Alan")))
+    rows = list(csv.DictReader(io.StringIO(teacher("sandbox", "claim", "--file", path, "--csv").stdout)))
+    assert [(row["track"], row["student"]) for row in rows] == [("ada@school.example", "Lovelace, Ada"), ("a;b", "Alan")]
+    assert admin.stats()["allocated"] == 2
+
+
+def test_what_is_wrong_with_a_roster_is_named(teacher, tmp_path):
+    path = tmp_path / "students.csv"
+    path.write_text("track,name\nada@school.example,Ada\nŁuka\x1bsz,Łukasz\n")
+    said = teacher("sandbox", "claim", "--file", path, code=2).stderr
+    assert "'Łuka sz' is not a track" in said and "\x1b" not in said
+    path.write_text("ada@school.example\n")
+    assert "--lab must be" in teacher("sandbox", "claim", "--file", path, "--lab", "Einführung", code=2).stderr
+    assert "--lab must be" in teacher("sandbox", "claim", "--track", "ada", "--lab", "two words", code=2).stderr
+
+
 def test_a_student_s_sandbox_is_found_replaced_and_the_class_given_back(teacher, admin, roster):
     teacher("sandbox", "claim", "--file", roster)
     held = next(s for s in admin.list("?limit=100").json["sandboxes"] if s["allocated_to_track"] == "s03@school.example")
     for what in ("s03@school.example", held["name"], held["external_id"], held["sandbox_id"]):
         assert held["sandbox_id"] in teacher("sandbox", "show", what).stdout, what
+        assert held["sandbox_id"] in teacher("explain", "sandbox", what).stdout, what
     assert held["sandbox_id"] in teacher("sandbox", "list", "--find", "s03@").stdout
     assert "s04@" not in teacher("sandbox", "list", "--find", "s03@").stdout
     told = teacher("sandbox", "replace", "s03@school.example", "--reason", "no network")

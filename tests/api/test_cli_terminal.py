@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import termios
@@ -308,6 +309,25 @@ def test_each_outcome_has_its_exit_code(dev, env, tmp_path, command, code):
     words = {"ACCOUNT": account, "URL": dev.url, "TOKEN": str(tmp_path / "token")}
     got = run(*[words.get(word, word) for word in command], env=env)
     assert got.returncode == code, got
+
+
+def test_every_command_of_the_runbook_is_one_that_can_be_typed():
+    """With nobody to answer it: what is wrong with its words is said before anything is sent."""
+    nobody = {name: "nobody-answers-0123456789" for name in ("BROKER_ADMIN_TOKEN", "BROKER_API_TOKEN", "LEASEHOLD_TOKEN")}
+    lines = re.findall(r"`leasehold ([a-z][^`]*)`", (ROOT / "docs/runbook.md").read_text())
+    sent = 0
+    for line in sorted(set(lines)):
+        given = re.sub(r"(--[a-z-]+) \.\.\.", r"\1 x", line).split(" > ")[0]
+        words = shlex.split(given)
+        if words[0] in ("serve", "init", "config", "version", "health", "store") or {"FILE", "..."} & set(words) or words[:2] in (["event", "watch"], ["doctor", "aws"]):
+            continue  # works here, waits, or is not all of it
+        if len(words) == 2 and not words[1].startswith("-"):  # its name alone
+            assert run("help", *words).returncode == OK, line
+            continue
+        got = run(*words, "--address", "http://127.0.0.1:1", env=nobody)
+        assert got.returncode == UNREACHABLE, (line, got.stderr)
+        sent += 1
+    assert sent > 30
 
 
 @pytest.mark.parametrize("command", [["help"], ["help", "lease", "list"], ["help", "demo"], ["sandbox", "--help"]])

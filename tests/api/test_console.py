@@ -120,6 +120,14 @@ def test_every_file_is_served(client, assets):
             assert client.get(assets + name).body == path.read_bytes(), name
 
 
+def test_programs_find_the_runbook_without_a_version(client):
+    first = client.get("/assets/runbook.md")
+    assert (first.status, first.header("cache-control")) == (200, "no-cache")
+    assert first.body == (ROOT / "docs/runbook.md").read_bytes()
+    assert client.get("/assets/runbook.md", headers={"If-None-Match": first.header("etag")}).status == 304
+    assert client.get("/assets/app.css").status == 404
+
+
 def test_the_whole_console_is_small(client, assets):
     accept = {"Accept-Encoding": "gzip"}
     sizes = {"/": len(client.get("/", headers={**HTML, **accept}).body)}

@@ -197,7 +197,7 @@ def test_what_locks_an_account_away_is_not_released_by_hand(operator):
         assert "retry its cleanup or eject it" in operator.refused("holds/%s/%s" % (hold["id"], order), {"reason": "let it go"}, 409)
     assert "after a cleanup" in operator.out("hold", "list", account)
     told = operator.out("explain", "account", account)
-    assert "after a cleanup" in told and "someone releases it" not in told
+    assert "when a cleanup succeeds" in told and "someone releases it" not in told
     operator.order(account, "retryCleanup")
     operator.until(lambda: operator.ops.read("holds/" + hold["id"])["state"] == "cleaned-again", "its cleanup ends it")
 

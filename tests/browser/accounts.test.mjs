@@ -88,7 +88,7 @@ test("quarantine, clean again, eject", async (t) => {
 	await confirm(page, "Quarantine");
 	await badge(page, "Quarantine");
 	await page.getByText(/It is in quarantine: .*Keys were leaked/).waitFor();
-	await page.getByText("after a cleanup", { exact: true }).waitFor();
+	await page.getByRole("region", { name: "Holds" }).getByText("when a cleanup succeeds").waitFor();
 	await isAccessible(page, "an account in quarantine");
 	await shot(page, "account-quarantine");
 	await press(page, "Clean again");

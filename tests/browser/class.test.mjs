@@ -175,3 +175,25 @@ test("a whole class is given back", async (t) => {
 	await page.getByText("30 given back").waitFor();
 	assert.equal((await world.call("GET", "/v1/admin/stats")).allocated, 0);
 });
+
+test("a list of a spreadsheet that writes semicolons, a lab with a name that cannot be kept, and no formulas in what is saved", async (t) => {
+	const page = await world.open(t, { as: "Admin", path: "/sandboxes/class" });
+	await page.getByLabel("Students").fill('track;name\n=cmd@school.example;"Lovelace; Ada"');
+	await page.getByLabel("Lab (optional)").fill("Einführung");
+	await main(page).getByRole("button", { name: "Claim for all" }).click();
+	await page.getByText("Use letters without accents").waitFor();
+	await page.getByLabel("Lab (optional)").fill("intro-1");
+	await main(page).getByRole("button", { name: "Claim for all" }).click();
+	await page.getByText("1 of 1 have a sandbox.").waitFor();
+	const [row] = await main(page).locator("tbody tr").allTextContents();
+	assert.match(row, /=cmd@school\.exampleLovelace; Ada/);
+	assert.doesNotMatch(row, /in \d/, "a list on paper has the time itself");
+	await page.evaluate(() => {
+		URL.createObjectURL = (file) => {
+			file.text().then((text) => (document.title = text));
+			return "#";
+		};
+	});
+	await main(page).getByRole("button", { name: "Save as CSV" }).click();
+	await until(async () => /'=cmd@school\.example,Lovelace; Ada,/.test(await page.title()), "no cell begins like a formula");
+});

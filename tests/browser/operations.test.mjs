@@ -392,3 +392,19 @@ test("a lease is explained to its owner, an account to an admin", async (t) => {
 	await page.getByText(/Commands you can run/).click();
 	await shot(page, "account-explained");
 });
+
+test("an alarm leads to where one looks", async (t) => {
+	const places = { "webhook-behind#01a1f9e0-49ac-7000-9914-79487a84d1d2": ["View webhooks", "/operations/webhooks"], "pool-mismatch#111122223333": ["View account", "/accounts/111122223333"],
+		"deletion-failed": ["View sandboxes", "/sandboxes?status=deletion_failed"], "line-waiting": ["View leases", "/leases?status=InLine"], "pool-low": ["View sandboxes", "/sandboxes"] };
+	const page = await world.open(t, { as: "Admin", path: "/operations/jobs" });
+	await page.route("**/v1/ops/alarms", async (route) => {
+		const response = await route.fetch(), got = await response.json();
+		got.alarms = Object.keys(places).map((name) => ({ name, rule: name.split("#")[0], state: "raised", severity: "warning", evidence: name, value: 1, since_at: 1, raised_at: 1, checked_at: 1, runbook: "docs/runbook.md" }));
+		await route.fulfill({ response, json: got });
+	});
+	await page.getByRole("link", { name: "Alarms", exact: true }).click();
+	for (const [name, [label, href]] of Object.entries(places)) {
+		const link = page.getByRole("region", { name: new RegExp(name.split("#")[0].replace("-", " "), "i") }).getByRole("link", { name: label, exact: true });
+		await same(() => link.getAttribute("href"), href, name);
+	}
+});

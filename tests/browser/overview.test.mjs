@@ -121,3 +121,17 @@ test("a busy day: plots, the line, spend and alarms", async (t) => {
 	await isAccessible(page, "the overview of a busy day in dark");
 	await shot(page, "overview-dark");
 });
+
+test("a long text leaves room for the name beside it", async (t) => {
+	const page = await world.open(t, { path: "/sandboxes", as: "Admin" });
+	await page.route("**/v1/ops/overview", async (route) => {
+		const response = await route.fetch(), got = await response.json(), at = Math.floor(Date.now() / 1000);
+		const evidence = "queue webhook-out has 1 dead letter; the oldest, 01a1f920-1551-7000-acfb-defb57299781 of webhook/01a1f661-8a7e-7000-b24e-5934057be445, died 2026-11-20T13:23:11Z after 8 tries: POST http://127.0.0.1:9/hook: Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server";
+		got.alarms = [{ name: "dead-letters#webhook-out", rule: "dead-letters", state: "raised", severity: "warning", evidence, value: 1, since_at: at - 11580, raised_at: at, checked_at: at, runbook: "docs/runbook.md#dead-letters" }];
+		await route.fulfill({ response, json: got });
+	});
+	await page.getByRole("link", { name: "Overview" }).click();
+	const name = page.getByRole("link", { name: "Dead letters: webhook-out" });
+	await name.waitFor();
+	await until(() => name.evaluate((link) => link.getClientRects().length <= 2), "two lines are enough for it");
+});

@@ -25,7 +25,7 @@ export { assert, test };
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const BINARY = resolve(ROOT, process.env.LEASEHOLD_BIN ?? "build/leasehold");
 const SHOTS = join(ROOT, "build/screenshots");
-const SECRET = "browser-tests-secret-0123456789abcdef";
+export const SECRET = "browser-tests-secret-0123456789abcdef";
 const OPERATOR = "admin-token-0123456789abcdef", TRACK = "track-token-0123456789abcdef";
 const PASSWORD = "correct horse battery";
 const START_MS = 90000, STEP_MS = 60000; // a machine under load is several times slower

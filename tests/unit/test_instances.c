@@ -500,13 +500,13 @@ TEST(who_is_refused_for_a_parked_operation_is_told_that_it_is)
 	make_one(&f);
 	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_LIST_TASKS, 1000, 0, 0, 0, 0 });
 	CHECK(ask(&f, instance_suspend, why) == RC_OK);
-	CHECK(ask(&f, instance_backup, why) == RC_UNFIT && has(str_from(f.e.msg), "wait until it has ended"));
+	CHECK(ask(&f, instance_backup, why) == RC_UNFIT && text_has(str_from(f.e.msg), "wait until it has ended"));
 	rig_pass(&f.rig, MINUTE);
 	goes_wrong(&f, (struct world_rule){ WORLD_OUTAGE, WORLD_ANY_CALL, 1000, 0, 0, 0, 0 });
 	rig_pass(&f.rig, 5 * MINUTE);
 	CHECK(now(&f).state == INSTANCE_SUSPENDING && now(&f).operation.n);
-	CHECK(ask(&f, instance_backup, why) == RC_UNFIT && has(str_from(f.e.msg), "is parked") &&
-	      !has(str_from(f.e.msg), "wait until"));
+	CHECK(ask(&f, instance_backup, why) == RC_UNFIT && text_has(str_from(f.e.msg), "is parked") &&
+	      !text_has(str_from(f.e.msg), "wait until"));
 	tear_down(&f);
 }
 

@@ -191,13 +191,13 @@ struct str cell_thresholds(struct remote *remote, const json_t *item, const char
 
 /* --- CSV --- */
 
-bool csv_cut(struct arena *a, struct str *line, struct str *ret)
+bool csv_cut(struct arena *a, struct str *line, char mark, struct str *ret)
 {
 	char  *text;
 	size_t n = 0, i = 1;
 
 	if (!line->n || line->p[0] != '"') {
-		*ret = str_cut(line, ',');
+		*ret = str_cut(line, mark);
 		return true;
 	}
 	text = arena_alloc(a, line->n);
@@ -207,5 +207,5 @@ bool csv_cut(struct arena *a, struct str *line, struct str *ret)
 	}
 	*ret = str_of(text, n);
 	*line = str_skip(*line, i < line->n ? i : line->n);
-	return str_cut(line, ',').n > 0; /* the quote, and what does not belong behind it */
+	return str_cut(line, mark).n > 0; /* the quote, and what does not belong behind it */
 }

@@ -42,5 +42,5 @@ cell_fn cell_dollars;    /* "12.50" */
 cell_fn cell_hours;      /* hours as a number: "1 d 2 h" */
 cell_fn cell_thresholds; /* "at 40.00 ALERT, at 2 h before the end FREEZE_ACCOUNT" */
 
-/* The next cell of a line of CSV; the line goes on behind its comma. False: a quote is not closed. */
-bool csv_cut(struct arena *a, struct str *line, struct str *ret);
+/* The next cell of a line of CSV; the line goes on behind its mark, a comma as a rule. False: a quote is not closed. */
+bool csv_cut(struct arena *a, struct str *line, char mark, struct str *ret);

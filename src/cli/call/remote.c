@@ -366,7 +366,9 @@ static const char *advice(struct remote *remote, struct str code, struct str mes
 	if (str_eq(code, STR("FORBIDDEN")) && str_starts_with(message, STR("this needs the role")))
 		return NULL; /* a person's token, which both would take */
 	if (str_eq(code, STR("NOT_FOUND")) && message.n && !str_starts_with(message, STR("there is nothing at")))
-		return list_advice(remote, cli_command_noun(remote->args->command));
+		return list_advice(remote, str_starts_with(message, STR("there is no account "))
+		                                   ? STR("account") /* or another command's operand */
+		                                   : cli_command_noun(remote->args->command));
 	for (size_t i = 0; i < ARRAY_LEN(advices); i++)
 		if (str_eq(str_from(advices[i].name), code))
 			return advices[i].help;

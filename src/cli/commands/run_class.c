@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/call/cells.h"
 #include "cli/commands/run.h"
 #include "cli/term/show.h"
@@ -37,24 +38,43 @@ static bool is_heading(struct str cell)
 	       str_eq_nocase(cell, STR("email"));
 }
 
+/* What ends the first cell of the line: spreadsheets of many countries write semicolons, copied cells have tabs. */
+static char mark_of(struct str line)
+{
+	bool is_quoted = false;
+
+	for (size_t i = 0; i < line.n; i++) {
+		is_quoted ^= line.p[i] == '"';
+		if (!is_quoted && char_is_of(line.p[i], ",;\t"))
+			return line.p[i];
+	}
+	return ',';
+}
+
 static int add_student(struct many *m, struct str line)
 {
 	struct roster  *r = CONTAINER_OF(m, struct roster, many);
 	struct student *one = &(struct student){ .track = STR("") };
 	bool            is_first = !r->is_begun, is_good;
+	char            mark = mark_of(line);
 
 	r->is_begun = true;
 	if (is_first && str_starts_with(line, STR("\xef\xbb\xbf"))) /* spreadsheets write a byte order mark */
 		line = str_of(line.p + 3, line.n - 3);
-	is_good = csv_cut(&m->remote->arena, &line, &one->track) && csv_cut(&m->remote->arena, &line, &one->name);
+	is_good = csv_cut(&m->remote->arena, &line, mark, &one->track) &&
+	          csv_cut(&m->remote->arena, &line, mark, &one->name);
 	one->track = str_trim(one->track);
 	one->name = str_trim(one->name);
 	if (is_good && is_first && is_heading(one->track))
 		return CLI_EXIT_OK;
 	if (!is_good || !one->track.n || one->track.n > TRACK_MAX || !str_is_of(one->track, "!-~"))
 		return remote_misused(m->remote,
-		                      "each line must begin with a track: 1 to 128 visible ASCII characters without "
-		                      "blanks, such as an email address; then a comma and a name, if there is one");
+		                      str_format(&m->remote->arena,
+		                                 "'%.*s' is not a track: each line must begin with one, 1 to 128 "
+		                                 "visible ASCII characters without blanks, such as an email address; "
+		                                 "then a comma and a name, if there is one",
+		                                 STR_ARG(utf8_line(&m->remote->arena, one->track, TRACK_MAX)))
+		                              .p);
 	if (json_object_get(r->tracks, str_dup(&m->remote->arena, one->track).p) || r->count == STUDENTS_MAX)
 		return remote_misused(m->remote,
 		                      str_format(&m->remote->arena,

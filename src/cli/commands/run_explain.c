@@ -37,10 +37,12 @@ static void print_heading(struct remote *remote, const char *text)
 }
 
 /* What does not fit goes on below the first letter. */
-static void print_wrapped(FILE *out, const char *bullet, struct str text)
+static void print_wrapped(struct remote *remote, const char *bullet, struct str text)
 {
-	fputs(bullet, out);
-	show_wrapped(out, text, strlen(bullet), strlen(bullet), WIDTH);
+	size_t width = remote->io->width;
+
+	fputs(bullet, remote->io->out);
+	show_wrapped(remote->io->out, text, strlen(bullet), strlen(bullet), width && width < WIDTH ? width : WIDTH);
 }
 
 static void print_lines(struct remote *remote, const json_t *lines, const char *heading, const char *bullet)
@@ -50,7 +52,7 @@ static void print_lines(struct remote *remote, const json_t *lines, const char *
 	for (size_t i = 0; i < json_array_size(lines); i++) {
 		CLEANUP(json_freep) json_t *one = json_pack("{s:O}", "line", json_array_get(lines, i));
 
-		print_wrapped(remote->io->out, bullet, cell_text(remote, one, "line"));
+		print_wrapped(remote, bullet, cell_text(remote, one, "line"));
 	}
 }
 
@@ -69,9 +71,9 @@ static struct str until_cell(struct remote *remote, const json_t *hold, const ch
 
 	if (json_is_string(json_object_get(hold, "closed")))
 		return when(remote, hold, "closed");
-	if (due.n)
-		return due;
-	return json_is_true(json_object_get(hold, "locks")) ? STR("after a cleanup") : STR("when someone releases it");
+	if (json_is_true(json_object_get(hold, "locks")))
+		return STR("when a cleanup succeeds");
+	return due.n ? due : STR("when someone releases it");
 }
 
 /* To the second: several events are often of one minute. */
@@ -90,7 +92,7 @@ static void print_can(struct remote *remote, const json_t *can)
 	for (size_t i = 0; i < json_array_size(can); i++) {
 		struct str command = cell_text(remote, json_array_get(can, i), "command");
 
-		print_wrapped(remote->io->out, "  ", cell_text(remote, json_array_get(can, i), "do"));
+		print_wrapped(remote, "  ", cell_text(remote, json_array_get(can, i), "do"));
 		fprintf(remote->io->out, "      %.*s\n", STR_ARG(command));
 	}
 }
@@ -107,7 +109,7 @@ void print_explanation(struct remote *remote, json_t *document)
 {
 	struct str where = cell_text(remote, document, "where"), since = when(remote, document, "since");
 
-	print_wrapped(remote->io->out, "", cell_text(remote, document, "summary"));
+	print_wrapped(remote, "", cell_text(remote, document, "summary"));
 	fprintf(remote->io->out, "\n%.*s%s%.*s\n", STR_ARG(where), since.n ? " since " : "", STR_ARG(since));
 	print_lines(remote, json_object_get(document, "problems"), "What is wrong", "  ! ");
 	print_lines(remote, json_object_get(document, "why"), "Why", "  - ");
@@ -155,10 +157,12 @@ static int explain_to_operator(struct remote *remote, struct call *row, const ch
 {
 	struct str token;
 	struct err no_person = { 0 };
-	bool       is_lease = strcmp(kind, "lease") == 0;
+	bool       is_lease = strcmp(kind, "lease") == 0, is_sandbox = strcmp(kind, "sandbox") == 0;
 	int        code = CLI_EXIT_OK;
 
-	if (!is_lease || (id_may_be_part(id) && remote_token(remote, REMOTE_PERSON, &token, &no_person) == RC_OK))
+	if (is_sandbox && !id_may_be_uuid(id) && !is_explained(remote, "/ops/explain/sandbox/{}", id))
+		code = sandbox_find(remote, id, &id); /* by its name or its track */
+	else if (!is_lease || (id_may_be_part(id) && remote_token(remote, REMOTE_PERSON, &token, &no_person) == RC_OK))
 		code = id_find(remote, str_format(&remote->arena, "{%s}", kind).p, id, &id);
 	row->path = compose_path(remote, str_format(&remote->arena, "/ops/explain/%s/{}", kind).p, id).p;
 	return code == CLI_EXIT_OK ? call_run(remote, row) : code;

@@ -30,8 +30,8 @@ static json_t *read_line(struct remote *remote, struct str line, struct str name
 	while (names.n) {
 		struct str name, value;
 
-		(void)csv_cut(&remote->arena, &names, &name); /* a quote that is not closed ends with its line */
-		(void)csv_cut(&remote->arena, &line, &value);
+		(void)csv_cut(&remote->arena, &names, ',', &name); /* a quote that is not closed ends with its line */
+		(void)csv_cut(&remote->arena, &line, ',', &value);
 		(void)json_object_set_new(row, str_dup(&remote->arena, name).p,
 		                          json_stringn(value.p ? value.p : "", value.n)); /* not UTF-8: left out */
 	}

@@ -68,6 +68,8 @@ int run_sandbox_claim(struct remote *remote)
 	int64_t                            wait_sec;
 	int                                code;
 
+	if (values[CLI_OPTION_LAB] && !str_is_of(str_from(values[CLI_OPTION_LAB]), "!-~"))
+		return remote_misused(remote, "--lab must be visible ASCII characters without blanks, such as intro-1");
 	if (values[CLI_OPTION_FILE])
 		return class_claim(remote, values[CLI_OPTION_FILE]);
 	if (values[CLI_OPTION_CSV])

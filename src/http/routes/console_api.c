@@ -4,7 +4,7 @@
  *
  * index.html is served at "/" and at every path that may belong to the console's own router; browsers ask for it each
  * time, and get 304 while it is the same. The other files are below /assets/VERSION/, which changes when any of them
- * does, so browsers keep them for good.
+ * does, so browsers keep them for good. The runbook is at /assets/ too, for programs, which know no VERSION.
  *
  * Always true:
  *   1. Only clients that accept text/html get a page where nothing else is: programs get 404. [console_is_wanted()]
@@ -20,7 +20,8 @@
 #include "http/api/api.h"
 #include "http/routes/console_files.h"
 
-#define ASSETS "/assets/"
+#define ASSETS  "/assets/"
+#define RUNBOOK "runbook.md"
 
 static const struct console_file *find_file(struct str path)
 {
@@ -118,6 +119,8 @@ bool console_answer(struct request *r)
 		return false;
 	if (file)
 		send_file(r, file, "public, max-age=31536000, immutable");
+	else if (str_eq(req->path, STR(ASSETS RUNBOOK)))
+		send_file(r, find_file(STR(RUNBOOK)), "no-cache");
 	else if (is_page(r))
 		console_answer_page(r);
 	else

@@ -40,7 +40,7 @@ function close(ctx, hold, again) {
 
 const openColumns = (ctx, again) => [
 	{ title: "Why", lead: true, cell: (hold) => h("span", {}, holdReason(hold.reason), hold.note && h("span", { class: "sub-line" }, hold.note)) },
-	{ title: "Ends", cell: (hold) => (hold.due_at ? h("span", {}, countdown(hold.due_at), h("span", { class: "sub-line" }, time(hold.due_at))) : hold.locks ? "after a cleanup" : "when someone releases it") },
+	{ title: "Ends", cell: (hold) => (hold.due_at ? h("span", {}, countdown(hold.due_at), h("span", { class: "sub-line" }, time(hold.due_at))) : hold.locks ? "when a cleanup succeeds" : "when someone releases it") },
 	{ title: "Since", cell: (hold) => ago(hold.created_at) },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (hold) => !hold.locks && h("span", { class: "row still" },
 		button("Extend", { size: "small", title: `Extend the hold: ${holdReason(hold.reason)}`, run: () => extend(ctx, hold, again) }),

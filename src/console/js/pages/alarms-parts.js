@@ -8,7 +8,8 @@ const places = [
 	["dead-letters", "/operations/dead-letters", "View dead letters"], ["queue", "/operations/queues", "View queues"], ["saga", "/operations/sagas", "View sagas"],
 	["timer", "/operations/timers", "View timers"], ["job", "/operations/jobs", "View jobs"], ["hold", "/operations/holds", "View holds"],
 	["pool-low", "/sandboxes", "View sandboxes"], ["account", "/accounts", "View accounts"], ["cleanup", "/accounts", "View accounts"],
-	["instance", "/instances", "View instances"],
+	["instance", "/instances", "View instances"], ["webhook", "/operations/webhooks", "View webhooks"], ["pool-mismatch", "/accounts", "View accounts"],
+	["deletion-failed", "/sandboxes?status=deletion_failed", "View sandboxes"], ["line-waiting", "/leases?status=InLine", "View leases"],
 ];
 
 const aboutOf = (a) => (a.name.includes("#") ? a.name.slice(a.name.indexOf("#") + 1) : "");

@@ -3,15 +3,16 @@
 // holds a sandbox gets the same one again.
 import * as api from "../api.js";
 import { fill, h, part } from "../dom.js";
-import { ago, number } from "../format.js";
+import { number, stamp } from "../format.js";
 import { badge, button, card, confirm, copyable, empty, field, heading, table, toast } from "../parts.js";
 import { each } from "../pick.js";
 
 const headings = ["track", "student", "email"], TRACK_MAX = 128, STUDENTS_MAX = 1000;
 
-// The cells of a line of CSV.
+// The cells of a line of CSV. What ends the first one ends all: spreadsheets of many countries write semicolons, copied cells have tabs.
 function cells(line) {
-	const found = [...line.matchAll(/(?:^|,)\s*(?:"((?:[^"]|"")*)"|([^,]*))/g)];
+	const mark = /^(?:"[^"]*"|[^",;\t])*([,;\t])/.exec(line)?.[1] ?? ",";
+	const found = [...line.matchAll(new RegExp(`(?:^|${mark}) *(?:"((?:[^"]|"")*)"|([^${mark}]*))`, "g"))];
 	return found.map(([, quoted, plain]) => (quoted?.replaceAll('""', '"') ?? plain).trim());
 }
 
@@ -35,11 +36,12 @@ const columns = [
 	{ title: "Student", cell: (r) => r.student },
 	{ title: "Sandbox", cell: (r) => (r.sandbox_id ? h("a", { href: `/sandboxes/${part(r.sandbox_id)}` }, r.name) : h("b", {}, r.problem)) },
 	{ title: "At the vendor", cell: (r) => r.external_id && copyable(r.external_id) },
-	{ title: "Ends", cell: (r) => r.expires_at && ago(r.expires_at) },
+	{ title: "Ends", cell: (r) => r.expires_at && stamp(r.expires_at) }, // on paper "in 3 h" would soon be wrong
 ];
 
 function asCsv(rows) {
-	const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+	const safe = (text) => (/^[=+@|%\t\r-]/.test(text) ? `'${text}` : text); // no formula for a spreadsheet, as with the command's --csv
+	const quote = (text) => (/[",\n]/.test(text) ? `"${safe(text).replaceAll('"', '""')}"` : safe(text));
 	const line = (r) => [r.track, r.student, r.sandbox_id ?? "", r.name ?? "", r.external_id ?? "", r.expires_at ? new Date(r.expires_at * 1000).toISOString() : ""].map(quote).join(",");
 	return ["track,student,sandbox_id,name,external_id,expires_at", ...rows.map(line)].join("\n") + "\n";
 }
@@ -98,20 +100,27 @@ export default async function page(ctx) {
 	const lab = h("input", { name: "lab", maxlength: 128, autocomplete: "off" });
 	const place = h("div", {}, card("To hand out", {}, empty("No list yet", "Claim for the class, and the list appears here.")));
 	const rosterField = field("Students", roster, { help: "A line for each: a track of their own, such as an email address, then a comma and a name if you like. A CSV file can be pasted as it is." });
-	const problem = rosterField.querySelector(".problem");
+	const labField = field("Lab (optional)", lab, { help: "Kept with each sandbox. No accents, no blanks." });
+	const tell = (place, message) => (place.querySelector(".problem").textContent = message);
 	const withRoster = (run) => async () => {
-		problem.textContent = "";
+		tell(rosterField, "");
 		try {
 			await run(readRoster(roster.value));
 		} catch (error) {
 			if (!error.fields?.length) throw error;
-			problem.textContent = error.message;
+			tell(rosterField, error.message);
 			roster.focus();
 		}
 	};
-	const form = card("Roster", { class: "no-print", more: `${number(stats.available)} sandboxes free` }, rosterField, field("Lab (optional)", lab, { help: "Kept with each sandbox." }),
+	const claimAll = withRoster(async (rows) => {
+		const name = lab.value.trim(), isGood = /^[!-~]*$/.test(name);
+		tell(labField, isGood ? "" : "Use letters without accents, digits and signs, without blanks, such as intro-1.");
+		if (isGood) fill(place, handOut(await claim(rows, name)));
+		else lab.focus();
+	});
+	const form = card("Roster", { class: "no-print", more: `${number(stats.available)} sandboxes free` }, rosterField, labField,
 		h("div", { class: "row" },
-			button("Claim for all", { kind: "primary", run: withRoster(async (rows) => fill(place, handOut(await claim(rows, lab.value.trim())))) }),
+			button("Claim for all", { kind: "primary", run: claimAll }),
 			button("Give all back", { kind: "quiet-danger", run: withRoster((rows) => confirm({ title: "Give back what this class holds?", label: "Give all back", danger: true,
 				text: `${rows.length} students lose their sandboxes, and the next cleanup deletes them. This cannot be undone.`, run: () => giveBack(rows) })) })));
 	return [heading("Class", { back: { href: "/sandboxes", text: "Sandboxes" }, sub: "A sandbox for each student; claiming again shows the same list" }), h("div", { class: "stack" }, forecastCard(), form, place)];

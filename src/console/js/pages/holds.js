@@ -37,7 +37,7 @@ function extend(hold, again) {
 const columns = (ctx, again) => [
 	{ title: "Account", lead: true, class: "nowrap", cell: (hold) => subjectLink(`account/${hold.account_id}`, ctx.rights, hold.account_id) },
 	{ title: "Reason", cell: (hold) => [holdReason(hold.reason), hold.note && h("span", { class: "sub-line" }, hold.note), hold.last_error && h("span", { class: "sub-line bad-text" }, hold.last_error)] },
-	{ title: "Ends", cell: (hold) => (hold.due_at ? due(hold.due_at) : badge("manual", { text: hold.locks ? "After a cleanup" : "When someone releases it", kind: "warn" })) },
+	{ title: "Ends", cell: (hold) => (hold.due_at ? due(hold.due_at) : badge("manual", { text: hold.locks ? "When a cleanup succeeds" : "When someone releases it", kind: "warn" })) },
 	{ title: "Since", cell: (hold) => [ago(hold.created_at), h("span", { class: "sub-line" }, `by ${hold.created_by}`)] },
 	{ title: "Actions", hidden: true, class: "nowrap", cell: (hold) => (hold.locks ? h("span", {}, "Locked: ", subjectLink(`account/${hold.account_id}`, ctx.rights, "see the account")) : h("span", { class: "row" },
 		button("Extend", { size: "small", title: `Extend the hold of ${hold.account_id}: ${hold.reason}`, run: () => extend(hold, again) }),
