@@ -157,10 +157,10 @@ static int explain_to_operator(struct remote *remote, struct call *row, const ch
 {
 	struct str token;
 	struct err no_person = { 0 };
-	bool       is_lease = strcmp(kind, "lease") == 0, is_sandbox = strcmp(kind, "sandbox") == 0;
+	bool       is_lease = strcmp(kind, "lease") == 0;
 	int        code = CLI_EXIT_OK;
 
-	if (is_sandbox && !id_may_be_uuid(id) && !is_explained(remote, "/ops/explain/sandbox/{}", id))
+	if (strcmp(kind, "sandbox") == 0 && !id_may_be_uuid(id) && !is_sandbox(remote, id))
 		code = sandbox_find(remote, id, &id); /* by its name or its track */
 	else if (!is_lease || (id_may_be_part(id) && remote_token(remote, REMOTE_PERSON, &token, &no_person) == RC_OK))
 		code = id_find(remote, str_format(&remote->arena, "{%s}", kind).p, id, &id);
