@@ -102,6 +102,89 @@ TEST(a_hold_from_before_the_cleanup_does_not_make_the_cooldown_longer)
 	account_rig_close(&r);
 }
 
+struct held {
+	const char      *account;
+	enum hold_reason reason;
+	int64_t          due_ms;
+};
+
+static enum rc hold_it(struct session *s, void *arg, struct err *e)
+{
+	const struct held *want = arg;
+	struct hold        h = { .account = str_from(want->account),
+		                 .reason = want->reason,
+		                 .due_ms = want->due_ms,
+		                 .locks = !want->due_ms && want->reason != HOLD_MANUAL,
+		                 .created_by = STR("somebody") };
+
+	return hold_make(s, &h, HOLD_OPEN, e);
+}
+
+TEST(an_account_of_another_system_says_until_when_it_is_held_and_for_what)
+{
+	static const struct {
+		enum hold_reason reason;
+		bool             is_timed;
+		const char      *summary;
+	} rows[] = {
+		{ HOLD_BILLING, true, "of another system is held until 2023-11-1" },
+		{ HOLD_BILLING, true, "so that its costs are complete." },
+		{ HOLD_METADATA, true, "so that what its last user left in histories and logs has expired." },
+		{ HOLD_QUOTA, true, "so that the quotas that were used up have recovered." },
+		{ HOLD_MANUAL, false, "is held until someone releases it, because somebody asked for it." },
+		{ HOLD_DRIFT, false, "until it is cleaned or leaves the pool, because it was not where it should be." },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(json_freep) json_t *answer = NULL;
+		struct account_rig          r = { 0 };
+		struct held                 held = { "999999999999", rows[i].reason, 0 };
+
+		CASE(rows[i].summary);
+		open_rig(&r);
+		held.due_ms = rows[i].is_timed ? r.rig.clock.test_ms + HOUR_MS : 0;
+		rig_run(&r.rig, hold_it, &held);
+		answer = account_explained(&r, str_from(held.account));
+		CHECK(says(answer, "where", "held") && says(answer, "summary", rows[i].summary));
+		CHECK(count_of(answer, "can", "command", "hold release") == (rows[i].reason != HOLD_DRIFT));
+		CHECK(count_of(answer, "next", "by", "isb-billing-sep-") == rows[i].is_timed);
+		account_rig_close(&r);
+	}
+}
+
+static enum rc give_end(struct session *s, void *arg, struct err *e)
+{
+	struct lease *want = arg, l;
+	enum rc       rc = session_get(s, &lease_type, want->uuid, &l, e);
+
+	l.expires_ms = want->expires_ms;
+	if (!rc)
+		session_put(s, &lease_type, &l);
+	return rc;
+}
+
+TEST(an_account_that_is_lent_says_to_whom_and_until_when)
+{
+	struct account_rig          r = { 0 };
+	CLEANUP(json_freep) json_t *answer = NULL;
+	struct lease                lease;
+	struct str                  id;
+
+	open_rig(&r);
+	id = add_free_account(&r, 0);
+	lease = lend(&r, ANN);
+	rig_pass(&r.rig, HOUR_MS);
+	lease.expires_ms = r.rig.clock.test_ms + HOUR_MS;
+	rig_run(&r.rig, give_end, &lease);
+	answer = account_explained(&r, id);
+	CHECK(says(answer, "where", "Active") && says(answer, "summary", "is lent to Ann@example.com by lease "));
+	CHECK(says(answer, "summary", " until 2023-11-"));
+	CHECK(lists(answer, "next", "at", iso(&r, lease.expires_ms)));
+	CHECK(lists(answer, "can", "command", "account quarantine") &&
+	      lists(answer, "can", "command", "account eject"));
+	account_rig_close(&r);
+}
+
 TEST(an_account_that_was_handed_over_says_so)
 {
 	struct account_rig          r = { 0 };
@@ -487,6 +570,38 @@ TEST(a_sandbox_is_explained_in_each_of_its_states)
 		      says(answer, "summary", rows[i].summary));
 		CHECK(lists(answer, "can", "command", rows[i].command));
 	}
+	pool_close(&p);
+}
+
+static enum rc trouble_job(struct session *s, void *arg, struct err *e)
+{
+	struct job_record job;
+	enum rc           rc = session_find_or_new(s, &job_type, str_from(arg), &job, e);
+
+	job.is_paused = 1;
+	job.failures = 3;
+	job.last_error = STR("503 from the vendor");
+	if (!rc)
+		session_put(s, &job_type, &job);
+	return rc;
+}
+
+TEST(a_job_that_something_waits_for_is_told_when_it_is_paused_or_fails)
+{
+	struct pool                 p;
+	CLEANUP(json_freep) json_t *answer = NULL;
+	struct sandbox              s;
+
+	pool_open_memory(&p);
+	pool_fill(&p, 1, 2);
+	s = pool_get(&p, pool_id(&p.arena, 1));
+	s.status = SANDBOX_STALE;
+	pool_put(&p, s);
+	CHECK(store_run(p.store, trouble_job, (char[]){ "sync" }, &p.arena, NULL) == RC_OK);
+	answer = sandbox_explained(&p, 1);
+	CHECK(lists(answer, "problems", NULL, "The job sync is paused: nothing happens here") &&
+	      lists(answer, "can", "command", "leasehold job resume sync"));
+	CHECK(lists(answer, "problems", NULL, "The job sync has failed 3 times in a row: 503 from the vendor"));
 	pool_close(&p);
 }
 
