@@ -180,9 +180,12 @@ static struct str host_of(struct str authority)
 	if (authority.n && authority.p[0] == '[') {
 		authority = str_skip(authority, 1);
 		host = memchr(authority.p, ']', authority.n) ? str_cut(&authority, ']') : STR("");
-		return !authority.n || (authority.p[0] == ':' && str_is_of(authority, ":0-9")) ? host : STR("");
+		if (authority.n && !str_cut_prefix(&authority, STR(":")))
+			return STR("");
+	} else {
+		host = str_cut(&authority, ':');
 	}
-	return str_is_of(authority, "0-9.:localhst") ? str_cut(&authority, ':') : STR("");
+	return str_is_of(authority, "0-9") ? host : STR("");
 }
 
 bool addr_is_near(struct str authority, enum addr_reach reach)

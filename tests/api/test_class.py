@@ -151,6 +151,8 @@ def test_what_is_wrong_with_a_roster_is_named(teacher, tmp_path):
     path.write_text("track,name\nada@school.example,Ada\nŁuka\x1bsz,Łukasz\n")
     said = teacher("sandbox", "claim", "--file", path, code=2).stderr
     assert "'Łuka sz' is not a track" in said and "\x1b" not in said
+    path.write_text("track\tname\n\tAda\n")
+    assert "'' is not a track" in teacher("sandbox", "claim", "--file", path, code=2).stderr  # nor is the name one
     path.write_text("ada@school.example\n")
     assert "--lab must be" in teacher("sandbox", "claim", "--file", path, "--lab", "Einführung", code=2).stderr
     assert "--lab must be" in teacher("sandbox", "claim", "--track", "ada", "--lab", "two words", code=2).stderr

@@ -84,7 +84,10 @@ test("a class of thirty gets its sandboxes in at most 4 clicks, and the list can
 	await page.getByText(/No.*33 are free now/).waitFor();
 	await page.getByLabel("Students").fill("two words,x");
 	await main(page).getByRole("button", { name: "Claim for all" }).click();
-	await page.getByText("is not a track").waitFor();
+	await page.getByText('"two words" is not a track').waitFor();
+	await page.getByLabel("Students").fill("\tAda\n"); // a name is no track
+	await main(page).getByRole("button", { name: "Claim for all" }).click();
+	await page.getByText('"" is not a track').waitFor();
 	await page.getByLabel("Students").fill(roster);
 	await hand.click(main(page).getByRole("button", { name: "Claim for all" }));
 	await page.getByText("30 of 30 have a sandbox.").waitFor();

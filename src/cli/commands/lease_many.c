@@ -44,6 +44,7 @@ static int choose_typed(struct many *m, struct str typed)
 	struct choice *c = CONTAINER_OF(m, struct choice, many);
 	json_t        *found = NULL;
 
+	typed = str_trim(typed);
 	for (size_t i = 0; i < json_array_size(c->leases); i++) {
 		json_t    *one = json_array_get(c->leases, i);
 		struct str uuid = cell_text(m->remote, one, "uuid");

@@ -76,10 +76,10 @@ int many_lines(struct many *m, const char *file, many_fn *each)
 	if (code == CLI_EXIT_OK)
 		code = check_lines(m->remote, file, text);
 	while (code == CLI_EXIT_OK && text.n) {
-		struct str line = str_trim(str_cut_line(&text));
+		struct str line = str_cut_line(&text), id = str_trim(line);
 
-		if (line.n)
-			code = each ? each(m, line) : many_send(m, line, line);
+		if (id.n)
+			code = each ? each(m, line) : many_send(m, id, id);
 	}
 	return code;
 }

@@ -67,7 +67,7 @@ struct many {
  * not stop the others; an unreachable server does. Returns the exit code. */
 int many_send(struct many *m, struct str id, struct str label);
 
-/* Call each() with every non-empty line of a file, trimmed; "-" is standard input. The file is read and its lines'
+/* Call each() with every line of a file that is not blank; "-" is standard input. The file is read and its lines'
  * lengths are checked before the first call. Stops at the first code that is not 0. Without a function each line is an
  * id to send. */
 typedef int many_fn(struct many *m, struct str line);

@@ -61,6 +61,8 @@ static int add_student(struct many *m, struct str line)
 	r->is_begun = true;
 	if (is_first && str_starts_with(line, STR("\xef\xbb\xbf"))) /* spreadsheets write a byte order mark */
 		line = str_of(line.p + 3, line.n - 3);
+	while (str_cut_prefix(&line, STR(" "))) /* a tab would be the end of an empty cell */
+		;
 	is_good = csv_cut(&m->remote->arena, &line, mark, &one->track) &&
 	          csv_cut(&m->remote->arena, &line, mark, &one->name);
 	one->track = str_trim(one->track);

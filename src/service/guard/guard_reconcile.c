@@ -196,8 +196,11 @@ static enum rc find_lost(struct session *s, void *arg, struct err *e)
 	l->count = 0;
 	for (size_t i = 0; !rc && i < page.count; i++) {
 		struct str id = ((const struct hold *)page_record(&page, &hold_type, i))->account;
+		size_t     j = 0;
 
-		if (!pool_find(l->listing, id))
+		while (j < l->count && !str_eq(l->members[j].id, id)) /* it may have several */
+			j++;
+		if (j == l->count && !pool_find(l->listing, id))
 			l->members[l->count++] = (struct pool_member){ .id = id };
 	}
 	return rc;

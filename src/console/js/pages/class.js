@@ -18,7 +18,7 @@ function cells(line) {
 
 // [{ track, student }]; throws what is wrong with it.
 export function readRoster(text) {
-	const rows = text.split(/\r?\n/).map((line) => line.trim()).filter(Boolean).map(cells);
+	const rows = text.split(/\r?\n/).map((line) => line.replace(/^[^\S\t]+|\s+$/g, "")).filter(Boolean).map(cells); // a tab at the beginning ends an empty cell
 	if (rows.length && headings.includes(rows[0][0].toLowerCase())) rows.shift();
 	const wrong = (message) => new api.ApiError(400, message, { fields: [{ field: "roster", message }] });
 	const seen = new Set();
