@@ -4,6 +4,7 @@
 import importlib.machinery
 import importlib.util
 import re
+import tarfile
 import time
 from pathlib import Path
 
@@ -81,6 +82,11 @@ def test_every_parser_and_every_file_of_the_api_has_its_turn(soak):
     assert all(any("/%s.py" % name in command for command in commands) for name in names)
     parsers = {by_name["parsers"].command(7, turn)[0][-1] for turn in range(100)}
     assert parsers == {file.stem.partition("_")[2] for file in (ROOT / "tests/fuzz").glob("fuzz_*.c")}
+
+
+def test_every_parser_starts_from_what_was_found(soak):
+    with tarfile.open(ROOT / "tests/fuzz/found.tar.gz") as found:
+        assert {Path(one.name).parts[0] for one in found if one.isfile()} == set(soak.PARSERS)
 
 
 def test_what_the_simulator_printed_is_read(soak):
