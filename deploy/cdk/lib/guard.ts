@@ -17,6 +17,10 @@ import { policy, tables, type Document, type Words } from "./policies.js";
 
 const MINUTE = Duration.minutes(1);
 
+// Lambda's pollers do not look at the function's reserve: what they take beyond it is throttled, and goes to the dead letters after five receives. So they are
+// limited themselves, and the reserve leaves room for the tick and a bell.
+const BATCHES_AT_ONCE = 2; // the least that AWS allows
+
 const MOVES: events.EventPattern = {
 	source: ["aws.organizations"], detailType: ["AWS API Call via CloudTrail"],
 	detail: { eventSource: ["organizations.amazonaws.com"], eventName: ["MoveAccount"] },
@@ -162,7 +166,7 @@ export class HubStack extends LeaseholdStack {
 			functionName: nameOf(context, "guard"), runtime: lambda.Runtime.PROVIDED_AL2023, handler: "bootstrap",
 			architecture: context.architecture === "arm64" ? lambda.Architecture.ARM_64 : lambda.Architecture.X86_64,
 			code: lambda.Code.fromBucket(s3.Bucket.fromBucketName(this, "Package", context.functionBucket), context.functionKey), role, memorySize: 256,
-			timeout: Duration.seconds(30), reservedConcurrentExecutions: 2, logGroup: this.group,
+			timeout: Duration.seconds(30), reservedConcurrentExecutions: BATCHES_AT_ONCE + 2, logGroup: this.group,
 			environment: omit({
 				...this.environmentOf(), ...(isRung ? {
 					...bells, LEASEHOLD_WAKE: "scheduler", UNQUARANTINE_LAMBDA_ARN: functionArn(context),
@@ -171,7 +175,7 @@ export class HubStack extends LeaseholdStack {
 			}, ["AWS_REGION", "LEASEHOLD_LISTEN", "LEASEHOLD_DATA"]), // Lambda sets the first, a function has no use for the others
 		});
 		Validations.of(this).acknowledge({ id: "Annotation::@aws-cdk/aws-lambda:codeFromBucketObjectVersionNotSpecified", reason: "the key has the release in its name" });
-		made.addEventSource(new sources.SqsEventSource(this.queue, { batchSize: 10, reportBatchItemFailures: true }));
+		made.addEventSource(new sources.SqsEventSource(this.queue, { batchSize: 10, reportBatchItemFailures: true, maxConcurrency: BATCHES_AT_ONCE }));
 		new events.Rule(this, "Tick", {
 			ruleName: nameOf(context, "tick"), schedule: events.Schedule.rate(Duration.minutes(5)),
 			targets: [new targets.LambdaFunction(made, { event: events.RuleTargetInput.fromObject({ leasehold: "tick" }), deadLetterQueue: dead })],

@@ -348,9 +348,9 @@ test("guard: with home=lambda a function that reads the queue and is woken every
 	const t = dev.template("isb-billing-sep-hub");
 	t.resourceCountIs("AWS::ECS::Service", 0);
 	t.hasResourceProperties("AWS::Lambda::Function", {
-		Runtime: "provided.al2023", Architectures: ["arm64"], Timeout: 30, MemorySize: 256, ReservedConcurrentExecutions: 2, Code: { S3Bucket: "leasehold-releases", S3Key: dev.context.functionKey },
+		Runtime: "provided.al2023", Architectures: ["arm64"], Timeout: 30, MemorySize: 256, Code: { S3Bucket: "leasehold-releases", S3Key: dev.context.functionKey },
 	});
-	t.hasResourceProperties("AWS::Lambda::EventSourceMapping", { BatchSize: 10, FunctionResponseTypes: ["ReportBatchItemFailures"] });
+	t.hasResourceProperties("AWS::Lambda::EventSourceMapping", { BatchSize: 10, FunctionResponseTypes: ["ReportBatchItemFailures"], ScalingConfig: { MaximumConcurrency: 2 } });
 	t.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "rate(5 minutes)", Targets: [Match.objectLike({ Input: '{"leasehold":"tick"}' })] });
 	const hub = prod.template("isb-billing-sep-hub");
 	hub.resourceCountIs("AWS::Lambda::Function", 0);
@@ -358,6 +358,11 @@ test("guard: with home=lambda a function that reads the queue and is woken every
 	for (const group of prod.resources("AWS::EC2::SecurityGroup").filter((r) => r.stack.includes("-hub-")))
 		assert.equal(group.Properties.SecurityGroupIngress, undefined);
 	hub.resourceCountIs("AWS::EC2::NatGateway", 0);
+});
+
+test("guard: a burst in the queue throttles neither itself nor the tick and the bells", () => {
+	const [guard] = dev.resources("AWS::Lambda::Function"), [queue] = dev.resources("AWS::Lambda::EventSourceMapping");
+	assert.equal(guard!.Properties.ReservedConcurrentExecutions, queue!.Properties.ScalingConfig.MaximumConcurrency + 2);
 });
 
 test("FR36: a schedule group and its role exist only when asked for; the role is for that group and wakes that function only", () => {
