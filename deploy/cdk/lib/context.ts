@@ -71,6 +71,7 @@ const ACCOUNT = /^\d{12}$/;
 const REGION = /^[a-z]{2}(-[a-z]+)+-\d$/;
 const CIDR = /^(\d{1,3}\.){3}\d{1,3}\/([89]|[12]\d|3[0-2])$/;
 const OU = /^ou-[a-z0-9]{4,32}-[a-z0-9]{8,32}$/;
+const OU_OR_ROOT = /^(ou-[a-z0-9]{4,32}-[a-z0-9]{8,32}|r-[a-z0-9]{4,32})$/;
 const ARN = (service: string, rest: string) => new RegExp(`^arn:aws:${service}:[a-z0-9-]+:\\d{12}:${rest}$`);
 const ENV = /^[a-z][a-z0-9-]{0,14}[a-z0-9]$/;
 const NEVER = () => false;
@@ -111,7 +112,7 @@ export const ROWS: Row[] = [
 	{ name: "cspTokenSecretArn", kind: "text", like: ARN("secretsmanager", "secret:[\\w/+=.@-]+"), right: "the ARN of the secret with the vendor's token", neededBy: NEVER },
 	{ name: "orgAccount", kind: "text", like: ACCOUNT, right: "the organisation's management account, 12 digits", neededBy: inGuard },
 	{ name: "organizationId", kind: "text", like: /^o-[a-z0-9]{10,32}$/, right: "o-...", neededBy: inGuard },
-	{ name: "sandboxOuId", kind: "text", like: OU, right: "ou-xxxx-xxxxxxxx", neededBy: inGuard },
+	{ name: "sandboxOuId", kind: "text", like: OU_OR_ROOT, right: "ou-xxxx-xxxxxxxx, or the root: r-xxxx", neededBy: inGuard },
 	{ name: "sandboxChildOuIds", kind: "list", like: OU, right: "the OUs below it: Available, CleanUp, Quarantine ...", neededBy: inGuard },
 	{ name: "accountTableArn", kind: "text", like: ARN("dynamodb", "table/[\\w.-]{3,255}"), right: "the ARN of the other system's account table", neededBy: inGuard },
 	{ name: "accountTableKeyArn", kind: "text", like: ARN("kms", "key/[0-9a-f-]{36}"), right: "the ARN of that table's key", neededBy: NEVER },
@@ -129,9 +130,16 @@ const FARGATE: Record<number, [number, number, number]> = {
 };
 
 // The settings of the program, as its own table has them: name and whether it is a secret.
-const SETTINGS = new Map(
-	[...readFileSync(new URL("../../../../src/app/config/config.def", import.meta.url), "utf8").matchAll(/^SETTING\(\w+,\s*"(\w+)",\s*(\w+)/gm)]
-		.map((m) => [m[1]!, m[2]!]));
+const TABLE = readFileSync(new URL("../../../../src/app/config/config.def", import.meta.url), "utf8");
+const SETTINGS = new Map([...TABLE.matchAll(/^SETTING\(\w+,\s*"(\w+)",\s*(\w+)/gm)].map((m) => [m[1]!, m[2]!]));
+const isSecret = (name: string) => ["SECRET", "TOKENS"].includes(SETTINGS.get(name) ?? "");
+
+// A secret setting by its name at Secrets Manager, and by one member of it.
+const REFERENCE = /^secretsmanager:([\w/+=.@!:-]+)(#.+)?$/;
+
+export function secretNames(settings: Record<string, string>): string[] {
+	return [...new Set(Object.keys(settings).filter(isSecret).map((name) => REFERENCE.exec(settings[name]!)![1]!))];
+}
 
 // Those that the stacks decide.
 const OURS = /^(LEASEHOLD_(LISTEN|DATA|STORE|DDB_KERNEL_TABLE|TLS_\w+|DRAIN_DELAY_MS|IDLE_TIMEOUT_MS|TRUSTED_PROXIES|METRICS_EMF|LOG_METRICS_SEC|QUARANTINE|WAKE|\w+_QUEUE_URL|SCHEDULER_DLQ_ARN|SIM_\w+|TIME_SCALE)|DDB_\w+|AWS_REGION|METRICS_PORT|SNS_ALERT_TOPIC_ARN|SCHEDULER_\w+|BROKER_\w+_TOKEN|CSP_API_TOKEN|LEASEHOLD_INBOX_TOKENS|LEASEHOLD_JWT_SECRET|UNQUARANTINE_LAMBDA_ARN)$/;
@@ -190,7 +198,7 @@ function readSettings(all: Record<string, unknown>, of: string, problems: string
 			problems.push(`${of}.${name}: there is no such setting; docs/settings.md has all`);
 		else if (OURS.test(name))
 			problems.push(`${of}.${name}: is decided by the stacks`);
-		else if (["SECRET", "TOKENS"].includes(kind) && !String(value).startsWith("secretsmanager:"))
+		else if (isSecret(name) && !REFERENCE.test(String(value)))
 			problems.push(`${of}.${name}: is a secret; right is: secretsmanager:NAME`);
 		else
 			ret[name] = String(value);

@@ -7,7 +7,7 @@ import {
 	BootstraplessSynthesizer, CfnOutput, Duration, RemovalPolicy, Validations, type Environment,
 } from "aws-cdk-lib";
 import type { Construct } from "constructs";
-import type { Context } from "./context.js";
+import { secretNames, type Context } from "./context.js";
 import type { DataStack } from "./data.js";
 import {
 	acknowledgeWildcards, AlertTopic, Alarms, commonEnvironment, dashboard, deadLetters, documentOf, GUARD_PREFIX, guardSynthesizer, LeaseholdStack, logGroup, MINUTE_MAX,
@@ -115,14 +115,15 @@ export class HubStack extends LeaseholdStack {
 		const { context } = this;
 		const sids = [
 			"Chain", "AccountTable", "QueuesIn", "Alerts", ...(context.guardSettings.EJECT_AFTER_CLEANUP === "true" ? ["AccountTableEject"] : []),
-			...(context.accountTableKeyArn ? ["KeyOfTableAndQueues"] : []), ...(context.guardSettings.ISB_EVENT_BUS ? ["Bus"] : []), ...more,
+			...(context.accountTableKeyArn ? ["KeyOfTableAndQueues"] : []), ...(context.guardSettings.ISB_EVENT_BUS ? ["Bus"] : []),
+			...(secretNames(context.guardSettings).length ? ["Secrets"] : []), ...more,
 		];
 		return {
 			tables: tables(this.data.tableArns, this.data.key?.keyArn),
 			calls: policy("task", {
 				...context.guardSettings, ...words, AWS_REGION: context.region, HUB_ACCOUNT_ID: context.account, LEASEHOLD_ENV: context.env,
 				INTERMEDIATE_ROLE_ARN: roleArn(context.account, context, "intermediate"), ACCOUNT_TABLE_NAME: context.accountTableArn.split("/")[1]!,
-				SNS_ALERT_TOPIC_ARN: this.alerts.arn, KEY_ID: context.accountTableKeyArn.split("/")[1] ?? [],
+				SNS_ALERT_TOPIC_ARN: this.alerts.arn, KEY_ID: context.accountTableKeyArn.split("/")[1] ?? [], SECRET_NAME: secretNames(context.guardSettings),
 			}, sids, (arn) => !arn.includes(":sqs:") || arn.includes("-event-queue-")),
 		};
 	}
@@ -237,8 +238,10 @@ export class OrgStack extends LeaseholdStack {
 		super(scope, nameOf(context, "org"), context, {
 			env: { account: context.orgAccount, region: "us-east-1" }, synthesizer: new BootstraplessSynthesizer(), description: "Leasehold: the guard's way into the organisation",
 		});
+		const { orgAccount, organizationId, sandboxOuId } = context;
 		chained(this, "Org", nameOf(context, "org"), policy("management", {
-			ORG_MGT_ACCOUNT_ID: context.orgAccount, ORGANIZATION_ID: context.organizationId, SANDBOX_OU_ID: context.sandboxOuId, SANDBOX_CHILD_OU_ID: context.sandboxChildOuIds,
+			ORG_MGT_ACCOUNT_ID: orgAccount, ORGANIZATION_ID: organizationId, SANDBOX_CHILD_OU_ID: context.sandboxChildOuIds,
+			SANDBOX_OU_ID: sandboxOuId.startsWith("r-") ? `arn:aws:organizations::${orgAccount}:root/${organizationId}/${sandboxOuId}` : sandboxOuId,
 		}), { account: context.account, role: roleArn(context.account, context, "intermediate") });
 
 		const dead = deadLetters(this, "ForwardDead", nameOf(context, "forward-dlq"));

@@ -25,12 +25,12 @@ export function source(name: string): Document {
 	return JSON.parse(readFileSync(new URL(`../../../aws/${name}.json`, import.meta.url), "utf8")) as Document;
 }
 
-// The texts that this one stands for: several when a word has several values, none when one has no value.
+// The texts that this one stands for: several when a word has several values, none when one has no value. A value that is an ARN already stands for the whole.
 function expand(text: string, words: Words): string[] {
 	const word = [...text.matchAll(WORD)][0];
 	if (!word)
 		return [text];
-	return [words[word[1]!] ?? []].flat().flatMap((value) => expand(text.replaceAll(word[0], value), words));
+	return [words[word[1]!] ?? []].flat().flatMap((value) => expand(value.startsWith("arn:") ? value : text.replaceAll(word[0], value), words));
 }
 
 function fill(value: unknown, words: Words): unknown {

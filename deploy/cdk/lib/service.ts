@@ -5,7 +5,7 @@ import {
 	CfnOutput, Duration, RemovalPolicy, type Environment,
 } from "aws-cdk-lib";
 import type { Construct } from "constructs";
-import type { Context } from "./context.js";
+import { secretNames, type Context } from "./context.js";
 import type { DataStack } from "./data.js";
 import { queueUrls } from "./instances.js";
 import { acknowledge, AlertTopic, Alarms, commonEnvironment, dashboard, figure, LeaseholdStack, logGroup, network, SERVICE_PREFIX, task } from "./parts.js";
@@ -25,7 +25,7 @@ const ASKED: [string, (c: Context) => boolean][] = [
 	["MailProbe", (c) => c.settings.LEASEHOLD_MAIL === "ses"],
 	["Cleaner", (c) => c.settings.LEASEHOLD_CLEANER === "codebuild"],
 	["PoolConfig", (c) => !!c.settings.ACCOUNT_POOL_CONFIG_PARAM_ARN],
-	["Secrets", (c) => !!c.settings.ISB_NAMESPACE],
+	["Secrets", (c) => !!c.settings.ISB_NAMESPACE || secretNames(c.settings).length > 0],
 	["QueuesIn", (c) => c.parts.includes("instances")],
 	["TenantEvents", (c) => c.parts.includes("instances")],
 ];
@@ -83,6 +83,7 @@ export class ServiceStack extends LeaseholdStack {
 		const { context } = this;
 		const words: Words = {
 			...context.settings, AWS_REGION: context.region, HUB_ACCOUNT_ID: context.account, LEASEHOLD_ENV: context.env, SNS_ALERT_TOPIC_ARN: this.alerts.arn,
+			SECRET_NAME: secretNames(context.settings),
 		};
 		const ret: Record<string, Document> = {
 			tables: tables(this.data.tableArns, this.data.key?.keyArn),

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ContextError, readContext, ROWS } from "../lib/context.js";
 import { pathOf, read } from "./rig.js";
 
-const prod = read("test/prod.json"), dev = read("test/dev.json");
+const prod = read("test/prod.json"), dev = read("test/dev.json"), whole = read("test/whole.json");
 
 function problems(given: Record<string, unknown>): string[] {
 	try {
@@ -53,6 +53,8 @@ const WRONG: [Record<string, unknown>, string][] = [
 	[{ home: "lambda" }, "functionBucket"],
 	[{ "settings.LEASEHOLD_STORE": "sqlite" }, "settings.LEASEHOLD_STORE"],
 	[{ "settings.LEASEHOLD_SMTP_PASSWORD": "plain" }, "settings.LEASEHOLD_SMTP_PASSWORD"],
+	[{ "settings.LEASEHOLD_SMTP_PASSWORD": "secretsmanager:*" }, "settings.LEASEHOLD_SMTP_PASSWORD"],
+	[{ sandboxOuId: "r-ABCD" }, "sandboxOuId"],
 	[{ "guardSettings.BROKER_ADMIN_TOKEN": "0123456789abcdef0123" }, "guardSettings.BROKER_ADMIN_TOKEN"],
 	[{ account: ["222222222222"] }, "account"],
 	[{ region: { name: "eu-west-1" } }, "region"],
@@ -69,6 +71,7 @@ for (const [change, blamed] of WRONG)
 test("D2: nothing is asked of a right context; -c wins over the file, lists may be texts", () => {
 	assert.deepEqual(problems(prod), []);
 	assert.deepEqual(problems(dev), []);
+	assert.deepEqual(problems(whole), []);
 	const context = readContext({ file: pathOf("test/prod.json"), tasksMin: "4", parts: "service, pipeline", "settings.LEASEHOLD_LOW_WATER": "7", "@aws-cdk/x:y": true });
 	assert.equal(context.tasksMin, 4);
 	assert.deepEqual(context.parts, ["service", "pipeline"]);
@@ -77,7 +80,8 @@ test("D2: nothing is asked of a right context; -c wins over the file, lists may 
 });
 
 test("FR26: a secret may be named, not given", () => {
-	assert.deepEqual(problems({ ...prod, "settings.LEASEHOLD_SMTP_PASSWORD": "secretsmanager:mail" }), []);
+	for (const value of ["secretsmanager:mail", "secretsmanager:leasehold/mail#password", "secretsmanager:arn:aws:secretsmanager:eu-west-1:222222222222:secret:mail-AbCdEf"])
+		assert.deepEqual(problems({ ...prod, "settings.LEASEHOLD_SMTP_PASSWORD": value }), []);
 });
 
 test("every row says what would be right", () => {
