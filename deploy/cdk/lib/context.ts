@@ -73,6 +73,7 @@ const CIDR = /^(\d{1,3}\.){3}\d{1,3}\/([89]|[12]\d|3[0-2])$/;
 const OU = /^ou-[a-z0-9]{4,32}-[a-z0-9]{8,32}$/;
 const OU_OR_ROOT = /^(ou-[a-z0-9]{4,32}-[a-z0-9]{8,32}|r-[a-z0-9]{4,32})$/;
 const ARN = (service: string, rest: string) => new RegExp(`^arn:aws:${service}:[a-z0-9-]+:\\d{12}:${rest}$`);
+const KEY = ARN("kms", "key/(mrk-)?[0-9a-f-]{32,36}");
 const ENV = /^[a-z][a-z0-9-]{0,14}[a-z0-9]$/;
 const NEVER = () => false;
 const runsImage = (has: Asked) => has.part("service") || (has.part("guard") && !has.is("home", "lambda"));
@@ -115,7 +116,7 @@ export const ROWS: Row[] = [
 	{ name: "sandboxOuId", kind: "text", like: OU_OR_ROOT, right: "ou-xxxx-xxxxxxxx, or the root: r-xxxx", neededBy: inGuard },
 	{ name: "sandboxChildOuIds", kind: "list", like: OU, right: "the OUs below it: Available, CleanUp, Quarantine ...", neededBy: inGuard },
 	{ name: "accountTableArn", kind: "text", like: ARN("dynamodb", "table/[\\w.-]{3,255}"), right: "the ARN of the other system's account table", neededBy: inGuard },
-	{ name: "accountTableKeyArn", kind: "text", like: ARN("kms", "key/[0-9a-f-]{36}"), right: "the ARN of that table's key", neededBy: NEVER },
+	{ name: "accountTableKeyArn", kind: "text", like: KEY, right: "the ARN of that table's key", neededBy: NEVER },
 	{ name: "home", kind: "text", like: /^(fargate|lambda)$/, right: "fargate or lambda", fallback: "fargate" },
 	{ name: "scheduler", kind: "text", like: /^(internal|external)$/, right: "internal, or external with home=lambda", fallback: "internal" },
 	{ name: "functionBucket", kind: "text", like: /^[a-z0-9.-]{3,63}$/, right: "the bucket with the function's package", neededBy: isFunction },
@@ -154,6 +155,8 @@ const RULES: [(c: Context) => boolean, string][] = [
 	[(c) => c.parts.includes("instances") && !c.parts.includes("service"), "parts: instances needs service, which reads its queues"],
 	[(c) => c.parts.includes("instances") && !c.settings.LEASEHOLD_INSTANCE_DRIVER,
 		"settings.LEASEHOLD_INSTANCE_DRIVER: is needed with instances: without a driver nobody reads their queues"],
+	[(c) => c.settings.LEASEHOLD_CREDENTIALS === "true" && !KEY.test(c.settings.LEASEHOLD_CREDENTIALS_KEY_ARN ?? ""),
+		"settings.LEASEHOLD_CREDENTIALS_KEY_ARN: is needed with settings.LEASEHOLD_CREDENTIALS=true; right is: the ARN of a customer managed key of KMS"],
 	[(c) => !!c.vpcId && (c.privateSubnetIds.length < 2 || c.privateSubnetIds.length !== c.publicSubnetIds.length),
 		"privateSubnetIds, publicSubnetIds: two or more each, as many of one as of the other"],
 	[(c) => !!c.vpcId && c.azs.length !== c.privateSubnetIds.length, "azs: as many as there are private subnets, in their order"],

@@ -54,6 +54,8 @@ const WRONG: [Record<string, unknown>, string][] = [
 	[{ "settings.LEASEHOLD_STORE": "sqlite" }, "settings.LEASEHOLD_STORE"],
 	[{ "settings.LEASEHOLD_SMTP_PASSWORD": "plain" }, "settings.LEASEHOLD_SMTP_PASSWORD"],
 	[{ "settings.LEASEHOLD_SMTP_PASSWORD": "secretsmanager:*" }, "settings.LEASEHOLD_SMTP_PASSWORD"],
+	[{ "settings.LEASEHOLD_CREDENTIALS": true }, "settings.LEASEHOLD_CREDENTIALS_KEY_ARN"],
+	[{ "settings.LEASEHOLD_CREDENTIALS": true, "settings.LEASEHOLD_CREDENTIALS_KEY_ARN": "alias/tenants" }, "settings.LEASEHOLD_CREDENTIALS_KEY_ARN"],
 	[{ sandboxOuId: "r-ABCD" }, "sandboxOuId"],
 	[{ "guardSettings.BROKER_ADMIN_TOKEN": "0123456789abcdef0123" }, "guardSettings.BROKER_ADMIN_TOKEN"],
 	[{ account: ["222222222222"] }, "account"],

@@ -161,7 +161,7 @@ test("D5: every statement of the program's roles is one of deploy/aws, with its 
 				assert.ok(conditions.includes(mine), `${s.Sid}: ${mine}`);
 				seen++;
 			}
-	assert.ok(seen > 45, `${seen}`);
+	assert.ok(seen > 50, `${seen}`);
 });
 
 test("D5: the management role has all of management.json, so that nothing is missing on the first day", () => {
@@ -231,6 +231,11 @@ test("D5: the OUs of the pool may be listed below the root, too", () => {
 	const [parent] = resourcesOf(whole, "isb-billing-sep-org", "Listing")!;
 	assert.equal(parent, SANDBOX_ROOT);
 	assert.equal(resourcesOf(prod, "isb-billing-sep-org", "Listing")![0], "arn:aws:organizations::111111111111:ou/o-abcdefghij/ou-abcd-12345678");
+});
+
+test("D5: with credentials for owners a task may use the key that encrypts them", () => {
+	assert.deepEqual(resourcesOf(whole, "leasehold-task", "KeyOfCredentials"), [whole.context.settings.LEASEHOLD_CREDENTIALS_KEY_ARN]);
+	assert.equal(resourcesOf(prod, "leasehold-task", "KeyOfCredentials"), undefined);
 });
 
 test("FR37: the chain's trust is that of trust.json: the hop before, of this organisation, for an hour at most", () => {
