@@ -135,6 +135,9 @@ const TABLE = readFileSync(new URL("../../../../src/app/config/config.def", impo
 const SETTINGS = new Map([...TABLE.matchAll(/^SETTING\(\w+,\s*"(\w+)",\s*(\w+)/gm)].map((m) => [m[1]!, m[2]!]));
 const isSecret = (name: string) => ["SECRET", "TOKENS"].includes(SETTINGS.get(name) ?? "");
 
+// What the driver "aws" cannot do without: docs/instances-aws.md.
+const OF_AWS_DRIVER = [...TABLE.matchAll(/^SETTING\(\w+,\s*"(\w+)",\s*TEXT,\s*"",.*"aws: /gm)].map((m) => m[1]!).filter((name) => name !== "LEASEHOLD_DB_CA_FILE");
+
 // A secret setting by its name at Secrets Manager, and by one member of it.
 const REFERENCE = /^secretsmanager:([\w/+=.@!:-]+)(#.+)?$/;
 
@@ -143,7 +146,7 @@ export function secretNames(settings: Record<string, string>): string[] {
 }
 
 // Those that the stacks decide.
-const OURS = /^(LEASEHOLD_(LISTEN|DATA|STORE|DDB_KERNEL_TABLE|TLS_\w+|DRAIN_DELAY_MS|IDLE_TIMEOUT_MS|TRUSTED_PROXIES|METRICS_EMF|LOG_METRICS_SEC|QUARANTINE|WAKE|\w+_QUEUE_URL|SCHEDULER_DLQ_ARN|SIM_\w+|TIME_SCALE)|DDB_\w+|AWS_REGION|METRICS_PORT|SNS_ALERT_TOPIC_ARN|SCHEDULER_\w+|BROKER_\w+_TOKEN|CSP_API_TOKEN|LEASEHOLD_INBOX_TOKENS|LEASEHOLD_JWT_SECRET|UNQUARANTINE_LAMBDA_ARN)$/;
+const OURS = /^(LEASEHOLD_(LISTEN|DATA|ENV|STORE|DDB_KERNEL_TABLE|TLS_\w+|DRAIN_DELAY_MS|IDLE_TIMEOUT_MS|TRUSTED_PROXIES|METRICS_EMF|LOG_METRICS_SEC|QUARANTINE|WAKE|\w+_QUEUE_URL|SCHEDULER_DLQ_ARN|SIM_\w+|TIME_SCALE)|DDB_\w+|TENANT_TABLE_NAME|AWS_REGION|METRICS_PORT|SNS_ALERT_TOPIC_ARN|SCHEDULER_\w+|BROKER_\w+_TOKEN|CSP_API_TOKEN|LEASEHOLD_INBOX_TOKENS|LEASEHOLD_JWT_SECRET|UNQUARANTINE_LAMBDA_ARN)$/;
 
 const RULES: [(c: Context) => boolean, string][] = [
 	[(c) => !c.retain && !c.env.startsWith("dev"), "retain: false is for an env that begins with dev; others keep their data"],
@@ -153,8 +156,12 @@ const RULES: [(c: Context) => boolean, string][] = [
 	[(c) => c.azs.length < 2, "azs: two or more zones are needed"],
 	[(c) => c.azs.some((az) => !az.startsWith(c.region)), "azs: a zone is not in the region"],
 	[(c) => c.parts.includes("instances") && !c.parts.includes("service"), "parts: instances needs service, which reads its queues"],
-	[(c) => c.parts.includes("instances") && !c.settings.LEASEHOLD_INSTANCE_DRIVER,
+	[(c) => c.parts.includes("instances") && !hasDriver(c),
 		"settings.LEASEHOLD_INSTANCE_DRIVER: is needed with instances: without a driver nobody reads their queues"],
+	[(c) => hasDriver(c) && !c.parts.includes("instances"),
+		"parts: settings.LEASEHOLD_INSTANCE_DRIVER needs instances: without its table no instance can be changed"],
+	...OF_AWS_DRIVER.map((name): [(c: Context) => boolean, string] => [(c) => c.settings.LEASEHOLD_INSTANCE_DRIVER === "aws" && !c.settings[name],
+		`settings.${name}: is needed with settings.LEASEHOLD_INSTANCE_DRIVER=aws; docs/settings.md says what it is`]),
 	[(c) => c.settings.LEASEHOLD_CREDENTIALS === "true" && !KEY.test(c.settings.LEASEHOLD_CREDENTIALS_KEY_ARN ?? ""),
 		"settings.LEASEHOLD_CREDENTIALS_KEY_ARN: is needed with settings.LEASEHOLD_CREDENTIALS=true; right is: the ARN of a customer managed key of KMS"],
 	[(c) => !!c.vpcId && (c.privateSubnetIds.length < 2 || c.privateSubnetIds.length !== c.publicSubnetIds.length),
@@ -165,6 +172,10 @@ const RULES: [(c: Context) => boolean, string][] = [
 		"accountTableArn: the table must be in the hub account and its region"],
 	[(c) => !!c.account && c.account === c.orgAccount, "orgAccount: is the hub account; the service does not belong into the management account"],
 ];
+
+function hasDriver(c: Context): boolean {
+	return !["", "off"].includes(c.settings.LEASEHOLD_INSTANCE_DRIVER ?? "");
+}
 
 function fits(cpu: number, memory: number): boolean {
 	const [from, to, step] = FARGATE[cpu] ?? [0, 0, 1];

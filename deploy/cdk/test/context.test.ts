@@ -45,6 +45,7 @@ const WRONG: [Record<string, unknown>, string][] = [
 	[{ azs: ["us-east-1a", "us-east-1b"] }, "azs"],
 	[{ parts: ["instances"] }, "parts"],
 	[{ parts: "service,nonsense" }, "parts"],
+	[{ parts: "service,guard" }, "parts"], // its driver has no table
 	[{ "settings.LEASEHOLD_INSTANCE_DRIVER": "" }, "settings.LEASEHOLD_INSTANCE_DRIVER"],
 	[{ vpcId: "vpc-0123456789abcdef0" }, "privateSubnetIds"],
 	[{ cspTokenSecretArn: "" }, "cspTokenSecretArn"],
@@ -54,6 +55,8 @@ const WRONG: [Record<string, unknown>, string][] = [
 	[{ "settings.LEASEHOLD_STORE": "sqlite" }, "settings.LEASEHOLD_STORE"],
 	[{ "settings.LEASEHOLD_SMTP_PASSWORD": "plain" }, "settings.LEASEHOLD_SMTP_PASSWORD"],
 	[{ "settings.LEASEHOLD_SMTP_PASSWORD": "secretsmanager:*" }, "settings.LEASEHOLD_SMTP_PASSWORD"],
+	[{ "settings.LEASEHOLD_ENV": "test" }, "settings.LEASEHOLD_ENV"],
+	[{ "settings.TENANT_TABLE_NAME": "tenants" }, "settings.TENANT_TABLE_NAME"],
 	[{ "settings.LEASEHOLD_CREDENTIALS": true }, "settings.LEASEHOLD_CREDENTIALS_KEY_ARN"],
 	[{ "settings.LEASEHOLD_CREDENTIALS": true, "settings.LEASEHOLD_CREDENTIALS_KEY_ARN": "alias/tenants" }, "settings.LEASEHOLD_CREDENTIALS_KEY_ARN"],
 	[{ sandboxOuId: "r-ABCD" }, "sandboxOuId"],
@@ -70,13 +73,23 @@ for (const [change, blamed] of WRONG)
 		assert.ok(found.some((p) => p.split(/[:,]/)[0] === blamed), found.join("\n"));
 	});
 
+test("D2: the driver of AWS names all settings that it lacks, with what else is wrong", () => {
+	const found = problems({ ...prod, region: "Europe", settings: { LEASEHOLD_INSTANCE_DRIVER: "aws", LEASEHOLD_CREDENTIALS: true } }).map((p) => p.split(":")[0]);
+	for (const name of ["ECS_CLUSTER", "EFS_ID", "VPC_ID", "SUBNETS", "SECURITY_GROUPS", "LISTENER_ARN", "EXECUTION_ROLE_ARN", "TASK_ROLE_ARN", "WORDPRESS_IMAGE",
+		"SITE_DOMAIN", "ARCHIVE_BUCKET", "DB_HOST", "DB_ADMIN_SECRET", "CREDENTIALS_KEY_ARN"])
+		assert.ok(found.includes(`settings.LEASEHOLD_${name}`), name);
+	assert.ok(found.includes("region"));
+	for (const name of ["WORDPRESS_VERSIONS", "DB_CA_FILE"]) // without these it works
+		assert.ok(!found.includes(`settings.LEASEHOLD_${name}`), name);
+});
+
 test("D2: nothing is asked of a right context; -c wins over the file, lists may be texts", () => {
 	assert.deepEqual(problems(prod), []);
 	assert.deepEqual(problems(dev), []);
 	assert.deepEqual(problems(whole), []);
-	const context = readContext({ file: pathOf("test/prod.json"), tasksMin: "4", parts: "service, pipeline", "settings.LEASEHOLD_LOW_WATER": "7", "@aws-cdk/x:y": true });
+	const context = readContext({ file: pathOf("test/prod.json"), tasksMin: "4", parts: "service, instances", "settings.LEASEHOLD_LOW_WATER": "7", "@aws-cdk/x:y": true });
 	assert.equal(context.tasksMin, 4);
-	assert.deepEqual(context.parts, ["service", "pipeline"]);
+	assert.deepEqual(context.parts, ["service", "instances"]);
 	assert.equal(context.settings.LEASEHOLD_LOW_WATER, "7");
 	assert.equal(context.settings.LEASEHOLD_MAIL, "ses");
 });

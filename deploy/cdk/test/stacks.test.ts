@@ -133,7 +133,7 @@ test("FR22: the guard stands alone: its stacks import from no stack of the servi
 
 /* --- D5 --- */
 
-const FILES = ["task", "task-credentials", "intermediate", "management"];
+const FILES = ["task", "task-credentials", "instances", "intermediate", "management"];
 const LISTED: Statement[] = FILES.flatMap((name) => source(name).Statement);
 
 // "arn:aws:x:{WORD}:y" as a pattern.
@@ -149,7 +149,7 @@ test("D5: every statement of the program's roles is one of deploy/aws, with its 
 	let seen = 0;
 	for (const d of ALL)
 		for (const role of d.resources("AWS::IAM::Role"))
-			for (const [name, s] of statements(role).filter(([policyName]) => ["calls", "credentials"].includes(policyName))) {
+			for (const [name, s] of statements(role).filter(([policyName]) => ["calls", "credentials", "instances"].includes(policyName))) {
 				if (s.Sid === "Bootstrap") // of the role that deploys
 					continue;
 				const listed = LISTED.filter((l) => l.Sid === s.Sid && JSON.stringify([l.Action].flat()) === JSON.stringify([s.Action].flat()));
@@ -157,11 +157,11 @@ test("D5: every statement of the program's roles is one of deploy/aws, with its 
 				for (const arn of [s.Resource].flat().filter((text) => ![OIDC_SECRET, SANDBOX_ROOT].includes(flat(text)))) // those stand for the whole line
 					assert.ok(listed.some((l) => [l.Resource!].flat().some((pattern) => like(pattern).test(flat(arn)))), `${s.Sid}: ${flat(arn)}`);
 				const conditions = listed.map((l) => JSON.stringify(l.Condition ?? null).replace(/\{\w+\}/g, "X"));
-				const mine = JSON.stringify(s.Condition ?? null).replace(d.context.organizationId, "X").replaceAll(d.context.region, "X");
+				const mine = JSON.stringify(s.Condition ?? null).replace(d.context.organizationId, "X").replaceAll(d.context.region, "X").replace(`${d.context.account}:cluster/tenants`, "X:cluster/X");
 				assert.ok(conditions.includes(mine), `${s.Sid}: ${mine}`);
 				seen++;
 			}
-	assert.ok(seen > 50, `${seen}`);
+	assert.ok(seen > 65, `${seen}`);
 });
 
 test("D5: the management role has all of management.json, so that nothing is missing on the first day", () => {
@@ -236,6 +236,28 @@ test("D5: the OUs of the pool may be listed below the root, too", () => {
 test("D5: with credentials for owners a task may use the key that encrypts them", () => {
 	assert.deepEqual(resourcesOf(whole, "leasehold-task", "KeyOfCredentials"), [whole.context.settings.LEASEHOLD_CREDENTIALS_KEY_ARN]);
 	assert.equal(resourcesOf(prod, "leasehold-task", "KeyOfCredentials"), undefined);
+});
+
+test("D5: instances: the driver of AWS has all of instances.json, any driver writes the table of tenants, and one without has neither", () => {
+	const taskOf = (d: Deployment) => d.resources("AWS::IAM::Role").find((r) => r.Properties.RoleName === `leasehold-task-${d.context.env}`)!;
+	assert.deepEqual(statements(taskOf(whole)).filter(([name]) => name === "instances").map(([, s]) => s.Sid), source("instances").Statement.map((s) => s.Sid));
+	assert.deepEqual(resourcesOf(whole, "leasehold-task", "Services"), [`arn:aws:ecs:${HUB}:service/tenants/tenant-*`]);
+	assert.equal(resourcesOf(prod, "leasehold-task", "Services"), undefined);
+	const text = readFileSync(new URL("docs/dynamodb.md", ROOT), "utf8");
+	const wanted = /A node needs (\w+) and (\w+) there\./.exec(text)!.slice(1).map((action) => `dynamodb:${action}`);
+	for (const d of [prod, whole]) {
+		assert.deepEqual(statements(taskOf(d)).map(([, s]) => s).find((s) => s.Sid === "TenantTable")?.Action, wanted);
+		assert.deepEqual(resourcesOf(d, "leasehold-task", "TenantTable"), [`arn:aws:dynamodb:${HUB}:table/${d.context.env}-tenant-resources`]);
+	}
+	assert.equal(resourcesOf(dev, "leasehold-task", "TenantTable"), undefined);
+});
+
+test("D5: the policies of a role are no longer together than AWS allows", () => {
+	for (const d of ALL)
+		for (const role of d.resources("AWS::IAM::Role")) {
+			const length = (role.Properties.Policies ?? []).map((p: any) => JSON.stringify(p.PolicyDocument).length).reduce((a: number, b: number) => a + b, 0);
+			assert.ok(length <= 10240, `${role.Properties.RoleName}: ${length}`);
+		}
 });
 
 test("FR37: the chain's trust is that of trust.json: the hop before, of this organisation, for an hour at most", () => {
@@ -441,6 +463,22 @@ test("instances: five queues, each with dead letters, which the service's settin
 	prod.template("LeaseholdInstances").hasResourceProperties("AWS::Events::Rule", {
 		EventPattern: { source: ["aws.ecs"], "detail-type": ["ECS Service Action", "ECS Deployment State Change", "ECS Task State Change"] },
 	});
+});
+
+test("instances: the program is told the env that their table has in its name", () => {
+	const [table] = prod.resources("AWS::DynamoDB::Table").filter((r) => r.stack.startsWith("LeaseholdInstances"));
+	const [service] = prod.resources("AWS::ECS::TaskDefinition").filter((r) => r.stack.startsWith("LeaseholdService"));
+	const env = service!.Properties.ContainerDefinitions[0].Environment.find((e: any) => e.Name === "LEASEHOLD_ENV")?.Value;
+	assert.equal(`${env}-tenant-resources`, table!.Properties.TableName);
+});
+
+test("instances: the driver of AWS reaches the tenants' MariaDB, at its port", () => {
+	const ports = (d: Deployment) => d.resources("AWS::EC2::SecurityGroup").filter((r) => r.stack.startsWith("LeaseholdService"))
+		.flatMap((r) => r.Properties.SecurityGroupEgress ?? []).map((rule: any) => rule.ToPort);
+	assert.ok(ports(whole).includes(3306));
+	assert.ok(!ports(prod).includes(3306));
+	const other = new Deployment("whole", { settings: { ...whole.context.settings, LEASEHOLD_DB_HOST: "db.example.com:3307" } });
+	assert.ok(ports(other).includes(3307) && !ports(other).includes(3306));
 });
 
 test("an existing network is used, without a look-up", () => {
