@@ -2,11 +2,13 @@
 """A server on AWS: its settings, the probe at its start and on demand, what it tells about rights that it lacks, secrets that AWS keeps."""
 
 import datetime
+import json
 import signal
 
 import pytest
 
 from aws.front import names
+from lib.aws_front import statements
 from lib.clouds import ACCOUNTS, GUARD
 from lib.ops import Ops
 from lib.server import ADMIN_TOKEN, run
@@ -157,6 +159,16 @@ def test_cost_explorer_is_asked_only_when_it_may_cost_something(make, front):
     row = next(r for r in Ops(server).read("doctor/aws?paid=true")["rows"] if r["permission"] == "ce:GetCostAndUsage")
     assert row["verdict"] == "ok"
     assert Ops(server).get("/v1/ops/doctor/aws?paid=yes").status == 400
+
+
+def test_a_guard_starts_with_the_ous_of_its_pool_right_below_the_root(make, front):
+    for name, id in names.OUS.items():
+        front.do("organizations", "add_ou", id=id, name=name, parent=names.ROOT)
+    policy = json.dumps(statements()[ORG]).replace("ou/%s/%s" % (names.ORG, names.SANDBOX_OU), "root/%s/%s" % (names.ORG, names.ROOT))
+    front.do("sts", "policy", role=ORG, statements=json.loads(policy))
+    server = make.server(start=False, **guard_env(front, SANDBOX_OU_ID=names.ROOT))
+    server.start(timeout=120)
+    assert {r["verdict"] for r in rows(server).values()} == {"ok"}
 
 
 @pytest.mark.parametrize("permission", ["organizations:ListRoots", "organizations:MoveAccount", "organizations:UntagResource", "dynamodb:UpdateItem"])

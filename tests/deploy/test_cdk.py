@@ -55,7 +55,7 @@ def synthesize(app, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def templates(synthesize):
-    return {name: synthesize(name) for name in ("prod", "dev")}
+    return {name: synthesize(name) for name in ("prod", "dev", "whole")}
 
 
 def test_the_tests_of_the_stacks_pass(app):
@@ -107,7 +107,7 @@ def environments(templates):
 
 def test_d9_the_program_accepts_the_settings_of_every_task(templates):
     found = list(environments(templates))
-    assert {stack for stack, _ in found} == {"LeaseholdService-prod", "LeaseholdService-dev", "isb-billing-sep-hub-prod", "isb-billing-sep-hub-dev"}
+    assert {stack for stack, _ in found} == {"%s-%s" % (stack, name) for stack in ("LeaseholdService", "isb-billing-sep-hub") for name in templates}
     for stack, env in found:
         got = run(binary(), "config", env=clean_env(env))
         assert "problems" not in got.stderr, (stack, got.stderr)

@@ -71,7 +71,9 @@ const ACCOUNT = /^\d{12}$/;
 const REGION = /^[a-z]{2}(-[a-z]+)+-\d$/;
 const CIDR = /^(\d{1,3}\.){3}\d{1,3}\/([89]|[12]\d|3[0-2])$/;
 const OU = /^ou-[a-z0-9]{4,32}-[a-z0-9]{8,32}$/;
+const OU_OR_ROOT = /^(ou-[a-z0-9]{4,32}-[a-z0-9]{8,32}|r-[a-z0-9]{4,32})$/;
 const ARN = (service: string, rest: string) => new RegExp(`^arn:aws:${service}:[a-z0-9-]+:\\d{12}:${rest}$`);
+const KEY = ARN("kms", "key/(mrk-)?[0-9a-f-]{32,36}");
 const ENV = /^[a-z][a-z0-9-]{0,14}[a-z0-9]$/;
 const NEVER = () => false;
 const runsImage = (has: Asked) => has.part("service") || (has.part("guard") && !has.is("home", "lambda"));
@@ -111,10 +113,10 @@ export const ROWS: Row[] = [
 	{ name: "cspTokenSecretArn", kind: "text", like: ARN("secretsmanager", "secret:[\\w/+=.@-]+"), right: "the ARN of the secret with the vendor's token", neededBy: NEVER },
 	{ name: "orgAccount", kind: "text", like: ACCOUNT, right: "the organisation's management account, 12 digits", neededBy: inGuard },
 	{ name: "organizationId", kind: "text", like: /^o-[a-z0-9]{10,32}$/, right: "o-...", neededBy: inGuard },
-	{ name: "sandboxOuId", kind: "text", like: OU, right: "ou-xxxx-xxxxxxxx", neededBy: inGuard },
+	{ name: "sandboxOuId", kind: "text", like: OU_OR_ROOT, right: "ou-xxxx-xxxxxxxx, or the root: r-xxxx", neededBy: inGuard },
 	{ name: "sandboxChildOuIds", kind: "list", like: OU, right: "the OUs below it: Available, CleanUp, Quarantine ...", neededBy: inGuard },
 	{ name: "accountTableArn", kind: "text", like: ARN("dynamodb", "table/[\\w.-]{3,255}"), right: "the ARN of the other system's account table", neededBy: inGuard },
-	{ name: "accountTableKeyArn", kind: "text", like: ARN("kms", "key/[0-9a-f-]{36}"), right: "the ARN of that table's key", neededBy: NEVER },
+	{ name: "accountTableKeyArn", kind: "text", like: KEY, right: "the ARN of that table's key", neededBy: NEVER },
 	{ name: "home", kind: "text", like: /^(fargate|lambda)$/, right: "fargate or lambda", fallback: "fargate" },
 	{ name: "scheduler", kind: "text", like: /^(internal|external)$/, right: "internal, or external with home=lambda", fallback: "internal" },
 	{ name: "functionBucket", kind: "text", like: /^[a-z0-9.-]{3,63}$/, right: "the bucket with the function's package", neededBy: isFunction },
@@ -129,12 +131,22 @@ const FARGATE: Record<number, [number, number, number]> = {
 };
 
 // The settings of the program, as its own table has them: name and whether it is a secret.
-const SETTINGS = new Map(
-	[...readFileSync(new URL("../../../../src/app/config/config.def", import.meta.url), "utf8").matchAll(/^SETTING\(\w+,\s*"(\w+)",\s*(\w+)/gm)]
-		.map((m) => [m[1]!, m[2]!]));
+const TABLE = readFileSync(new URL("../../../../src/app/config/config.def", import.meta.url), "utf8");
+const SETTINGS = new Map([...TABLE.matchAll(/^SETTING\(\w+,\s*"(\w+)",\s*(\w+)/gm)].map((m) => [m[1]!, m[2]!]));
+const isSecret = (name: string) => ["SECRET", "TOKENS"].includes(SETTINGS.get(name) ?? "");
+
+// What the driver "aws" cannot do without: docs/instances-aws.md.
+const OF_AWS_DRIVER = [...TABLE.matchAll(/^SETTING\(\w+,\s*"(\w+)",\s*TEXT,\s*"",.*"aws: /gm)].map((m) => m[1]!).filter((name) => name !== "LEASEHOLD_DB_CA_FILE");
+
+// A secret setting by its name at Secrets Manager, and by one member of it.
+const REFERENCE = /^secretsmanager:([\w/+=.@!:-]+)(#.+)?$/;
+
+export function secretNames(settings: Record<string, string>): string[] {
+	return [...new Set(Object.keys(settings).filter(isSecret).map((name) => REFERENCE.exec(settings[name]!)![1]!))];
+}
 
 // Those that the stacks decide.
-const OURS = /^(LEASEHOLD_(LISTEN|DATA|STORE|DDB_KERNEL_TABLE|TLS_\w+|DRAIN_DELAY_MS|IDLE_TIMEOUT_MS|TRUSTED_PROXIES|METRICS_EMF|LOG_METRICS_SEC|QUARANTINE|WAKE|\w+_QUEUE_URL|SCHEDULER_DLQ_ARN|SIM_\w+|TIME_SCALE)|DDB_\w+|AWS_REGION|METRICS_PORT|SNS_ALERT_TOPIC_ARN|SCHEDULER_\w+|BROKER_\w+_TOKEN|CSP_API_TOKEN|LEASEHOLD_INBOX_TOKENS|LEASEHOLD_JWT_SECRET|UNQUARANTINE_LAMBDA_ARN)$/;
+const OURS = /^(LEASEHOLD_(LISTEN|DATA|ENV|STORE|DDB_KERNEL_TABLE|TLS_\w+|DRAIN_DELAY_MS|IDLE_TIMEOUT_MS|TRUSTED_PROXIES|METRICS_EMF|LOG_METRICS_SEC|QUARANTINE|WAKE|\w+_QUEUE_URL|SCHEDULER_DLQ_ARN|SIM_\w+|TIME_SCALE)|DDB_\w+|TENANT_TABLE_NAME|AWS_REGION|METRICS_PORT|SNS_ALERT_TOPIC_ARN|SCHEDULER_\w+|BROKER_\w+_TOKEN|CSP_API_TOKEN|LEASEHOLD_INBOX_TOKENS|LEASEHOLD_JWT_SECRET|UNQUARANTINE_LAMBDA_ARN)$/;
 
 const RULES: [(c: Context) => boolean, string][] = [
 	[(c) => !c.retain && !c.env.startsWith("dev"), "retain: false is for an env that begins with dev; others keep their data"],
@@ -144,8 +156,14 @@ const RULES: [(c: Context) => boolean, string][] = [
 	[(c) => c.azs.length < 2, "azs: two or more zones are needed"],
 	[(c) => c.azs.some((az) => !az.startsWith(c.region)), "azs: a zone is not in the region"],
 	[(c) => c.parts.includes("instances") && !c.parts.includes("service"), "parts: instances needs service, which reads its queues"],
-	[(c) => c.parts.includes("instances") && !c.settings.LEASEHOLD_INSTANCE_DRIVER,
+	[(c) => c.parts.includes("instances") && !hasDriver(c),
 		"settings.LEASEHOLD_INSTANCE_DRIVER: is needed with instances: without a driver nobody reads their queues"],
+	[(c) => hasDriver(c) && !c.parts.includes("instances"),
+		"parts: settings.LEASEHOLD_INSTANCE_DRIVER needs instances: without its table no instance can be changed"],
+	...OF_AWS_DRIVER.map((name): [(c: Context) => boolean, string] => [(c) => c.settings.LEASEHOLD_INSTANCE_DRIVER === "aws" && !c.settings[name],
+		`settings.${name}: is needed with settings.LEASEHOLD_INSTANCE_DRIVER=aws; docs/settings.md says what it is`]),
+	[(c) => c.settings.LEASEHOLD_CREDENTIALS === "true" && !KEY.test(c.settings.LEASEHOLD_CREDENTIALS_KEY_ARN ?? ""),
+		"settings.LEASEHOLD_CREDENTIALS_KEY_ARN: is needed with settings.LEASEHOLD_CREDENTIALS=true; right is: the ARN of a customer managed key of KMS"],
 	[(c) => !!c.vpcId && (c.privateSubnetIds.length < 2 || c.privateSubnetIds.length !== c.publicSubnetIds.length),
 		"privateSubnetIds, publicSubnetIds: two or more each, as many of one as of the other"],
 	[(c) => !!c.vpcId && c.azs.length !== c.privateSubnetIds.length, "azs: as many as there are private subnets, in their order"],
@@ -154,6 +172,10 @@ const RULES: [(c: Context) => boolean, string][] = [
 		"accountTableArn: the table must be in the hub account and its region"],
 	[(c) => !!c.account && c.account === c.orgAccount, "orgAccount: is the hub account; the service does not belong into the management account"],
 ];
+
+function hasDriver(c: Context): boolean {
+	return !["", "off"].includes(c.settings.LEASEHOLD_INSTANCE_DRIVER ?? "");
+}
 
 function fits(cpu: number, memory: number): boolean {
 	const [from, to, step] = FARGATE[cpu] ?? [0, 0, 1];
@@ -190,7 +212,7 @@ function readSettings(all: Record<string, unknown>, of: string, problems: string
 			problems.push(`${of}.${name}: there is no such setting; docs/settings.md has all`);
 		else if (OURS.test(name))
 			problems.push(`${of}.${name}: is decided by the stacks`);
-		else if (["SECRET", "TOKENS"].includes(kind) && !String(value).startsWith("secretsmanager:"))
+		else if (isSecret(name) && !REFERENCE.test(String(value)))
 			problems.push(`${of}.${name}: is a secret; right is: secretsmanager:NAME`);
 		else
 			ret[name] = String(value);

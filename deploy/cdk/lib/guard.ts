@@ -7,7 +7,7 @@ import {
 	BootstraplessSynthesizer, CfnOutput, Duration, RemovalPolicy, Validations, type Environment,
 } from "aws-cdk-lib";
 import type { Construct } from "constructs";
-import type { Context } from "./context.js";
+import { secretNames, type Context } from "./context.js";
 import type { DataStack } from "./data.js";
 import {
 	acknowledgeWildcards, AlertTopic, Alarms, commonEnvironment, dashboard, deadLetters, documentOf, GUARD_PREFIX, guardSynthesizer, LeaseholdStack, logGroup, MINUTE_MAX,
@@ -16,6 +16,10 @@ import {
 import { policy, tables, type Document, type Words } from "./policies.js";
 
 const MINUTE = Duration.minutes(1);
+
+// Lambda's pollers do not look at the function's reserve: what they take beyond it is throttled, and goes to the dead letters after five receives. So they are
+// limited themselves, and the reserve leaves room for the tick and a bell.
+const BATCHES_AT_ONCE = 2; // the least that AWS allows
 
 const MOVES: events.EventPattern = {
 	source: ["aws.organizations"], detailType: ["AWS API Call via CloudTrail"],
@@ -111,14 +115,15 @@ export class HubStack extends LeaseholdStack {
 		const { context } = this;
 		const sids = [
 			"Chain", "AccountTable", "QueuesIn", "Alerts", ...(context.guardSettings.EJECT_AFTER_CLEANUP === "true" ? ["AccountTableEject"] : []),
-			...(context.accountTableKeyArn ? ["KeyOfTableAndQueues"] : []), ...(context.guardSettings.ISB_EVENT_BUS ? ["Bus"] : []), ...more,
+			...(context.accountTableKeyArn ? ["KeyOfTableAndQueues"] : []), ...(context.guardSettings.ISB_EVENT_BUS ? ["Bus"] : []),
+			...(secretNames(context.guardSettings).length ? ["Secrets"] : []), ...more,
 		];
 		return {
 			tables: tables(this.data.tableArns, this.data.key?.keyArn),
 			calls: policy("task", {
 				...context.guardSettings, ...words, AWS_REGION: context.region, HUB_ACCOUNT_ID: context.account, LEASEHOLD_ENV: context.env,
 				INTERMEDIATE_ROLE_ARN: roleArn(context.account, context, "intermediate"), ACCOUNT_TABLE_NAME: context.accountTableArn.split("/")[1]!,
-				SNS_ALERT_TOPIC_ARN: this.alerts.arn, KEY_ID: context.accountTableKeyArn.split("/")[1] ?? [],
+				SNS_ALERT_TOPIC_ARN: this.alerts.arn, KEY_ID: context.accountTableKeyArn.split("/")[1] ?? [], SECRET_NAME: secretNames(context.guardSettings),
 			}, sids, (arn) => !arn.includes(":sqs:") || arn.includes("-event-queue-")),
 		};
 	}
@@ -162,7 +167,7 @@ export class HubStack extends LeaseholdStack {
 			functionName: nameOf(context, "guard"), runtime: lambda.Runtime.PROVIDED_AL2023, handler: "bootstrap",
 			architecture: context.architecture === "arm64" ? lambda.Architecture.ARM_64 : lambda.Architecture.X86_64,
 			code: lambda.Code.fromBucket(s3.Bucket.fromBucketName(this, "Package", context.functionBucket), context.functionKey), role, memorySize: 256,
-			timeout: Duration.seconds(30), reservedConcurrentExecutions: 2, logGroup: this.group,
+			timeout: Duration.seconds(30), reservedConcurrentExecutions: BATCHES_AT_ONCE + 2, logGroup: this.group,
 			environment: omit({
 				...this.environmentOf(), ...(isRung ? {
 					...bells, LEASEHOLD_WAKE: "scheduler", UNQUARANTINE_LAMBDA_ARN: functionArn(context),
@@ -171,7 +176,7 @@ export class HubStack extends LeaseholdStack {
 			}, ["AWS_REGION", "LEASEHOLD_LISTEN", "LEASEHOLD_DATA"]), // Lambda sets the first, a function has no use for the others
 		});
 		Validations.of(this).acknowledge({ id: "Annotation::@aws-cdk/aws-lambda:codeFromBucketObjectVersionNotSpecified", reason: "the key has the release in its name" });
-		made.addEventSource(new sources.SqsEventSource(this.queue, { batchSize: 10, reportBatchItemFailures: true }));
+		made.addEventSource(new sources.SqsEventSource(this.queue, { batchSize: 10, reportBatchItemFailures: true, maxConcurrency: BATCHES_AT_ONCE }));
 		new events.Rule(this, "Tick", {
 			ruleName: nameOf(context, "tick"), schedule: events.Schedule.rate(Duration.minutes(5)),
 			targets: [new targets.LambdaFunction(made, { event: events.RuleTargetInput.fromObject({ leasehold: "tick" }), deadLetterQueue: dead })],
@@ -233,8 +238,10 @@ export class OrgStack extends LeaseholdStack {
 		super(scope, nameOf(context, "org"), context, {
 			env: { account: context.orgAccount, region: "us-east-1" }, synthesizer: new BootstraplessSynthesizer(), description: "Leasehold: the guard's way into the organisation",
 		});
+		const { orgAccount, organizationId, sandboxOuId } = context;
 		chained(this, "Org", nameOf(context, "org"), policy("management", {
-			ORG_MGT_ACCOUNT_ID: context.orgAccount, ORGANIZATION_ID: context.organizationId, SANDBOX_OU_ID: context.sandboxOuId, SANDBOX_CHILD_OU_ID: context.sandboxChildOuIds,
+			ORG_MGT_ACCOUNT_ID: orgAccount, ORGANIZATION_ID: organizationId, SANDBOX_CHILD_OU_ID: context.sandboxChildOuIds,
+			SANDBOX_OU_ID: sandboxOuId.startsWith("r-") ? `arn:aws:organizations::${orgAccount}:root/${organizationId}/${sandboxOuId}` : sandboxOuId,
 		}), { account: context.account, role: roleArn(context.account, context, "intermediate") });
 
 		const dead = deadLetters(this, "ForwardDead", nameOf(context, "forward-dlq"));

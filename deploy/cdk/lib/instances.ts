@@ -21,6 +21,11 @@ export function queueUrls(context: Context): Record<string, string> {
 	return Object.fromEntries(QUEUES.map((row) => [row.setting, `https://sqs.${context.region}.amazonaws.com/${context.account}/${row.name}-${context.env}`]));
 }
 
+// As the program names it by LEASEHOLD_ENV.
+export function tenantTable(context: Context): string {
+	return `${context.env}-tenant-resources`;
+}
+
 export class InstancesStack extends LeaseholdStack {
 	constructor(scope: Construct, context: Context, env: Environment) {
 		super(scope, `LeaseholdInstances-${context.env}`, context, { env, description: "Leasehold: queues and table of instances" });
@@ -36,7 +41,7 @@ export class InstancesStack extends LeaseholdStack {
 			return made.queue;
 		});
 		const resources = new dynamodb.Table(this, "Resources", {
-			tableName: `${context.env}-tenant-resources`, partitionKey: { name: "PK", type: dynamodb.AttributeType.STRING },
+			tableName: tenantTable(context), partitionKey: { name: "PK", type: dynamodb.AttributeType.STRING },
 			sortKey: { name: "SK", type: dynamodb.AttributeType.STRING }, billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
 			removalPolicy: removal(context), deletionProtection: context.retain, pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
 		});

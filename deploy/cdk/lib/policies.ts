@@ -25,12 +25,12 @@ export function source(name: string): Document {
 	return JSON.parse(readFileSync(new URL(`../../../aws/${name}.json`, import.meta.url), "utf8")) as Document;
 }
 
-// The texts that this one stands for: several when a word has several values, none when one has no value.
+// The texts that this one stands for: several when a word has several values, none when one has no value. A value that is an ARN already stands for the whole.
 function expand(text: string, words: Words): string[] {
 	const word = [...text.matchAll(WORD)][0];
 	if (!word)
 		return [text];
-	return [words[word[1]!] ?? []].flat().flatMap((value) => expand(text.replaceAll(word[0], value), words));
+	return [words[word[1]!] ?? []].flat().flatMap((value) => expand(value.startsWith("arn:") ? value : text.replaceAll(word[0], value), words));
 }
 
 function fill(value: unknown, words: Words): unknown {
@@ -64,13 +64,15 @@ export function policy(name: string, words: Words, sids?: string[], resources?: 
 	return { Version: document.Version, Statement: filled };
 }
 
-// Our own tables: what docs/dynamodb.md says a node needs.
-export function tables(arns: string[], key?: string): Document {
+// Our own tables, and that of tenants where there is one: what docs/dynamodb.md says a node needs.
+export function tables(arns: string[], key?: string, tenants?: string): Document {
 	const actions = ["GetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem", "Query", "Scan", "DescribeTable"].map((a) => `dynamodb:${a}`);
 	const statements: Statement[] = [
 		{ Sid: "OwnTables", Effect: "Allow", Action: actions, Resource: arns },
 		{ Sid: "OwnIndexes", Effect: "Allow", Action: ["dynamodb:Query"], Resource: arns.map((arn) => `${arn}/index/*`) },
 	];
+	if (tenants)
+		statements.push({ Sid: "TenantTable", Effect: "Allow", Action: ["PutItem", "DeleteItem"].map((a) => `dynamodb:${a}`), Resource: [tenants] });
 	if (key)
 		statements.push({ Sid: "OwnTablesKey", Effect: "Allow", Action: ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:DescribeKey"], Resource: [key] });
 	return { Version: "2012-10-17", Statement: statements };

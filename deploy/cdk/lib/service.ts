@@ -5,9 +5,9 @@ import {
 	CfnOutput, Duration, RemovalPolicy, type Environment,
 } from "aws-cdk-lib";
 import type { Construct } from "constructs";
-import type { Context } from "./context.js";
+import { secretNames, type Context } from "./context.js";
 import type { DataStack } from "./data.js";
-import { queueUrls } from "./instances.js";
+import { queueUrls, tenantTable } from "./instances.js";
 import { acknowledge, AlertTopic, Alarms, commonEnvironment, dashboard, figure, LeaseholdStack, logGroup, network, SERVICE_PREFIX, task } from "./parts.js";
 import { policy, tables, type Document, type Words } from "./policies.js";
 
@@ -25,7 +25,7 @@ const ASKED: [string, (c: Context) => boolean][] = [
 	["MailProbe", (c) => c.settings.LEASEHOLD_MAIL === "ses"],
 	["Cleaner", (c) => c.settings.LEASEHOLD_CLEANER === "codebuild"],
 	["PoolConfig", (c) => !!c.settings.ACCOUNT_POOL_CONFIG_PARAM_ARN],
-	["Secrets", (c) => !!c.settings.ISB_NAMESPACE],
+	["Secrets", (c) => !!c.settings.ISB_NAMESPACE || secretNames(c.settings).length > 0],
 	["QueuesIn", (c) => c.parts.includes("instances")],
 	["TenantEvents", (c) => c.parts.includes("instances")],
 ];
@@ -75,7 +75,7 @@ export class ServiceStack extends LeaseholdStack {
 			DDB_TABLE_NAME: this.data.poolName, LEASEHOLD_DDB_KERNEL_TABLE: this.data.kernelName,
 			LEASEHOLD_LOG_METRICS_SEC: "60", LEASEHOLD_DRAIN_DELAY_MS: "10000", LEASEHOLD_IDLE_TIMEOUT_MS: String((WAIT_SEC + 10) * 1000), LEASEHOLD_TRUSTED_PROXIES: context.cidr,
 			...(context.monitoringCidrs.length ? { METRICS_PORT: String(METRICS_PORT) } : {}),
-			...(context.parts.includes("instances") ? queueUrls(context) : {}),
+			...(context.parts.includes("instances") ? { LEASEHOLD_ENV: context.env, ...queueUrls(context) } : {}),
 		};
 	}
 
@@ -83,13 +83,17 @@ export class ServiceStack extends LeaseholdStack {
 		const { context } = this;
 		const words: Words = {
 			...context.settings, AWS_REGION: context.region, HUB_ACCOUNT_ID: context.account, LEASEHOLD_ENV: context.env, SNS_ALERT_TOPIC_ARN: this.alerts.arn,
+			SECRET_NAME: secretNames(context.settings), LEASEHOLD_ECS_CLUSTER: context.settings.LEASEHOLD_ECS_CLUSTER?.split("/").pop() ?? [],
 		};
 		const ret: Record<string, Document> = {
-			tables: tables(this.data.tableArns, this.data.key?.keyArn),
+			tables: tables(this.data.tableArns, this.data.key?.keyArn,
+				context.parts.includes("instances") ? `arn:aws:dynamodb:${this.region}:${this.account}:table/${tenantTable(context)}` : undefined),
 			calls: policy("task", words, ASKED.filter(([, isAsked]) => isAsked(context)).map(([sid]) => sid), (arn) => !arn.includes(":sqs:") || arn.includes(":bbws-")),
 		};
 		if (context.settings.LEASEHOLD_CREDENTIALS === "true")
 			ret.credentials = policy("task-credentials", words);
+		if (isOnEcs(context))
+			ret.instances = policy("instances", words);
 		return ret;
 	}
 
@@ -165,6 +169,8 @@ export class ServiceStack extends LeaseholdStack {
 		group.addEgressRule(ec2.Peer.anyIpv4(), ec2.Port.tcp(443), "AWS, the vendor, webhooks");
 		if (context.settings.LEASEHOLD_SMTP_URL)
 			group.addEgressRule(ec2.Peer.anyIpv4(), ec2.Port.tcp(mailPort(context.settings.LEASEHOLD_SMTP_URL)), "mail");
+		if (isOnEcs(context))
+			group.addEgressRule(ec2.Peer.anyIpv4(), ec2.Port.tcp(Number(context.settings.LEASEHOLD_DB_HOST!.split(":")[1] ?? 3306)), "MariaDB of the tenants");
 		const isBlueGreen = context.deployment === "blue-green";
 		const service = new ecs.FargateService(this, "Service", {
 			serviceName: `leasehold-${context.env}`, cluster: this.cluster, taskDefinition: definition, desiredCount: context.tasksMin, securityGroups: [group],
@@ -261,6 +267,10 @@ interface Front {
 	readonly group: ec2.SecurityGroup;
 	readonly targets: elb.ApplicationTargetGroup;
 	readonly rule: elb.ApplicationListenerRule;
+}
+
+function isOnEcs(context: Context): boolean {
+	return context.settings.LEASEHOLD_INSTANCE_DRIVER === "aws";
 }
 
 function mailPort(url: string): number {

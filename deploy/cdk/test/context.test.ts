@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ContextError, readContext, ROWS } from "../lib/context.js";
 import { pathOf, read } from "./rig.js";
 
-const prod = read("test/prod.json"), dev = read("test/dev.json");
+const prod = read("test/prod.json"), dev = read("test/dev.json"), whole = read("test/whole.json");
 
 function problems(given: Record<string, unknown>): string[] {
 	try {
@@ -45,6 +45,7 @@ const WRONG: [Record<string, unknown>, string][] = [
 	[{ azs: ["us-east-1a", "us-east-1b"] }, "azs"],
 	[{ parts: ["instances"] }, "parts"],
 	[{ parts: "service,nonsense" }, "parts"],
+	[{ parts: "service,guard" }, "parts"], // its driver has no table
 	[{ "settings.LEASEHOLD_INSTANCE_DRIVER": "" }, "settings.LEASEHOLD_INSTANCE_DRIVER"],
 	[{ vpcId: "vpc-0123456789abcdef0" }, "privateSubnetIds"],
 	[{ cspTokenSecretArn: "" }, "cspTokenSecretArn"],
@@ -53,6 +54,12 @@ const WRONG: [Record<string, unknown>, string][] = [
 	[{ home: "lambda" }, "functionBucket"],
 	[{ "settings.LEASEHOLD_STORE": "sqlite" }, "settings.LEASEHOLD_STORE"],
 	[{ "settings.LEASEHOLD_SMTP_PASSWORD": "plain" }, "settings.LEASEHOLD_SMTP_PASSWORD"],
+	[{ "settings.LEASEHOLD_SMTP_PASSWORD": "secretsmanager:*" }, "settings.LEASEHOLD_SMTP_PASSWORD"],
+	[{ "settings.LEASEHOLD_ENV": "test" }, "settings.LEASEHOLD_ENV"],
+	[{ "settings.TENANT_TABLE_NAME": "tenants" }, "settings.TENANT_TABLE_NAME"],
+	[{ "settings.LEASEHOLD_CREDENTIALS": true }, "settings.LEASEHOLD_CREDENTIALS_KEY_ARN"],
+	[{ "settings.LEASEHOLD_CREDENTIALS": true, "settings.LEASEHOLD_CREDENTIALS_KEY_ARN": "alias/tenants" }, "settings.LEASEHOLD_CREDENTIALS_KEY_ARN"],
+	[{ sandboxOuId: "r-ABCD" }, "sandboxOuId"],
 	[{ "guardSettings.BROKER_ADMIN_TOKEN": "0123456789abcdef0123" }, "guardSettings.BROKER_ADMIN_TOKEN"],
 	[{ account: ["222222222222"] }, "account"],
 	[{ region: { name: "eu-west-1" } }, "region"],
@@ -66,18 +73,30 @@ for (const [change, blamed] of WRONG)
 		assert.ok(found.some((p) => p.split(/[:,]/)[0] === blamed), found.join("\n"));
 	});
 
+test("D2: the driver of AWS names all settings that it lacks, with what else is wrong", () => {
+	const found = problems({ ...prod, region: "Europe", settings: { LEASEHOLD_INSTANCE_DRIVER: "aws", LEASEHOLD_CREDENTIALS: true } }).map((p) => p.split(":")[0]);
+	for (const name of ["ECS_CLUSTER", "EFS_ID", "VPC_ID", "SUBNETS", "SECURITY_GROUPS", "LISTENER_ARN", "EXECUTION_ROLE_ARN", "TASK_ROLE_ARN", "WORDPRESS_IMAGE",
+		"SITE_DOMAIN", "ARCHIVE_BUCKET", "DB_HOST", "DB_ADMIN_SECRET", "CREDENTIALS_KEY_ARN"])
+		assert.ok(found.includes(`settings.LEASEHOLD_${name}`), name);
+	assert.ok(found.includes("region"));
+	for (const name of ["WORDPRESS_VERSIONS", "DB_CA_FILE"]) // without these it works
+		assert.ok(!found.includes(`settings.LEASEHOLD_${name}`), name);
+});
+
 test("D2: nothing is asked of a right context; -c wins over the file, lists may be texts", () => {
 	assert.deepEqual(problems(prod), []);
 	assert.deepEqual(problems(dev), []);
-	const context = readContext({ file: pathOf("test/prod.json"), tasksMin: "4", parts: "service, pipeline", "settings.LEASEHOLD_LOW_WATER": "7", "@aws-cdk/x:y": true });
+	assert.deepEqual(problems(whole), []);
+	const context = readContext({ file: pathOf("test/prod.json"), tasksMin: "4", parts: "service, instances", "settings.LEASEHOLD_LOW_WATER": "7", "@aws-cdk/x:y": true });
 	assert.equal(context.tasksMin, 4);
-	assert.deepEqual(context.parts, ["service", "pipeline"]);
+	assert.deepEqual(context.parts, ["service", "instances"]);
 	assert.equal(context.settings.LEASEHOLD_LOW_WATER, "7");
 	assert.equal(context.settings.LEASEHOLD_MAIL, "ses");
 });
 
 test("FR26: a secret may be named, not given", () => {
-	assert.deepEqual(problems({ ...prod, "settings.LEASEHOLD_SMTP_PASSWORD": "secretsmanager:mail" }), []);
+	for (const value of ["secretsmanager:mail", "secretsmanager:leasehold/mail#password", "secretsmanager:arn:aws:secretsmanager:eu-west-1:222222222222:secret:mail-AbCdEf"])
+		assert.deepEqual(problems({ ...prod, "settings.LEASEHOLD_SMTP_PASSWORD": value }), []);
 });
 
 test("every row says what would be right", () => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stacks of prod.json and dev.json, synthesized once for all tests of a file.
+// The stacks of prod.json, dev.json and whole.json, synthesized once for all tests of a file.
 import { App } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { readFileSync } from "node:fs";

@@ -10,6 +10,11 @@ import { Deployment, HERE, read, ROOT, synthesize, type Resource } from "./rig.j
 const prod = new Deployment("prod"), dev = new Deployment("dev");
 const BOTH = [prod, dev];
 
+// With everything that a task may be allowed, and settings in their other form: ARNs for names, the root for an OU.
+const whole = new Deployment("whole");
+const HUB = "eu-west-1:222222222222", OIDC_SECRET = `arn:aws:secretsmanager:${HUB}:secret:oidc-AbCdEf`, SANDBOX_ROOT = "arn:aws:organizations::111111111111:root/o-abcdefghij/r-abcd";
+const ALL = [...BOTH, whole];
+
 // A value of a template as text: references by their logical ids.
 function flat(value: unknown): string {
 	return typeof value === "string" ? value : JSON.stringify(value);
@@ -128,7 +133,7 @@ test("FR22: the guard stands alone: its stacks import from no stack of the servi
 
 /* --- D5 --- */
 
-const FILES = ["task", "task-credentials", "intermediate", "management"];
+const FILES = ["task", "task-credentials", "instances", "intermediate", "management"];
 const LISTED: Statement[] = FILES.flatMap((name) => source(name).Statement);
 
 // "arn:aws:x:{WORD}:y" as a pattern.
@@ -142,25 +147,25 @@ function statements(role: Resource): [string, any][] {
 
 test("D5: every statement of the program's roles is one of deploy/aws, with its actions, resources and conditions", () => {
 	let seen = 0;
-	for (const d of BOTH)
+	for (const d of ALL)
 		for (const role of d.resources("AWS::IAM::Role"))
-			for (const [name, s] of statements(role).filter(([policyName]) => ["calls", "credentials"].includes(policyName))) {
+			for (const [name, s] of statements(role).filter(([policyName]) => ["calls", "credentials", "instances"].includes(policyName))) {
 				if (s.Sid === "Bootstrap") // of the role that deploys
 					continue;
 				const listed = LISTED.filter((l) => l.Sid === s.Sid && JSON.stringify([l.Action].flat()) === JSON.stringify([s.Action].flat()));
 				assert.ok(listed.length, `${role.id} ${name} ${s.Sid}`);
-				for (const arn of [s.Resource].flat())
+				for (const arn of [s.Resource].flat().filter((text) => ![OIDC_SECRET, SANDBOX_ROOT].includes(flat(text)))) // those stand for the whole line
 					assert.ok(listed.some((l) => [l.Resource!].flat().some((pattern) => like(pattern).test(flat(arn)))), `${s.Sid}: ${flat(arn)}`);
 				const conditions = listed.map((l) => JSON.stringify(l.Condition ?? null).replace(/\{\w+\}/g, "X"));
-				const mine = JSON.stringify(s.Condition ?? null).replace(d.context.organizationId, "X").replaceAll(d.context.region, "X");
+				const mine = JSON.stringify(s.Condition ?? null).replace(d.context.organizationId, "X").replaceAll(d.context.region, "X").replace(`${d.context.account}:cluster/tenants`, "X:cluster/X");
 				assert.ok(conditions.includes(mine), `${s.Sid}: ${mine}`);
 				seen++;
 			}
-	assert.ok(seen > 25, `${seen}`);
+	assert.ok(seen > 65, `${seen}`);
 });
 
 test("D5: the management role has all of management.json, so that nothing is missing on the first day", () => {
-	for (const d of BOTH) {
+	for (const d of ALL) {
 		const [org] = d.resources("AWS::IAM::Role").filter((r) => r.Properties.RoleName === `isb-billing-sep-org-${d.context.env}`);
 		assert.deepEqual(statements(org!).map(([, s]) => s.Sid), source("management").Statement.map((s) => s.Sid));
 		const listing = statements(org!).map(([, s]) => s).find((s) => s.Sid === "Listing");
@@ -184,8 +189,8 @@ test("D5: on our own tables a task may do what docs/dynamodb.md says, and no mor
 });
 
 test("D5: no role may do everything, and * as a resource is only where AWS knows none", () => {
-	const free = new Set(["ecr:GetAuthorizationToken", "organizations:ListRoots", "ce:GetCostAndUsage", "ses:GetAccount", "scheduler:ListSchedules"]);
-	for (const d of BOTH)
+	const free = new Set(["ecr:GetAuthorizationToken", ...LISTED.filter((s) => s.Resource === "*").flatMap((s) => s.Action)]);
+	for (const d of ALL)
 		for (const r of d.resources()) {
 			if (!["AWS::IAM::Role", "AWS::IAM::Policy"].includes(r.Type))
 				continue;
@@ -197,6 +202,61 @@ test("D5: no role may do everything, and * as a resource is only where AWS knows
 					for (const action of [s.Action].flat())
 						assert.ok(free.has(action), `${r.id}: ${action} on everything`);
 			}
+		}
+});
+
+// Of one of the program's roles: what a statement is about.
+function resourcesOf(d: Deployment, roleName: string, sid: string): string[] | undefined {
+	const [role] = d.resources("AWS::IAM::Role").filter((r) => r.Properties.RoleName === `${roleName}-${d.context.env}`);
+	const found = statements(role!).map(([, s]) => s).find((s) => s.Sid === sid);
+	return found && [found.Resource].flat();
+}
+
+test("D5: a secret that a setting names may be read by the task that has the setting", () => {
+	assert.deepEqual(resourcesOf(whole, "leasehold-task", "Secrets"),
+		[`arn:aws:secretsmanager:${HUB}:secret:/InnovationSandbox/myisb/*`, `arn:aws:secretsmanager:${HUB}:secret:leasehold/mail-*`, OIDC_SECRET]);
+	assert.deepEqual(resourcesOf(whole, "isb-billing-sep-task", "Secrets"), [`arn:aws:secretsmanager:${HUB}:secret:leasehold/metrics-*`]);
+	const one = new Deployment("dev", { settings: { LEASEHOLD_METRICS_TOKENS: "secretsmanager:leasehold/metrics" } });
+	assert.deepEqual(resourcesOf(one, "leasehold-task", "Secrets"), ["arn:aws:secretsmanager:us-east-1:222222222222:secret:leasehold/metrics-*"]);
+	for (const role of ["leasehold-task", "isb-billing-sep-task"])
+		assert.equal(resourcesOf(prod, role, "Secrets"), undefined);
+});
+
+test("D5: a bus that is named by its ARN is the one that events may be put on", () => {
+	assert.deepEqual(resourcesOf(whole, "leasehold-task", "Bus"), [whole.context.settings.ISB_EVENT_BUS]);
+	assert.deepEqual(resourcesOf(whole, "isb-billing-sep-task", "Bus"), [`arn:aws:events:${HUB}:event-bus/billing`]);
+});
+
+test("D5: the OUs of the pool may be listed below the root, too", () => {
+	const [parent] = resourcesOf(whole, "isb-billing-sep-org", "Listing")!;
+	assert.equal(parent, SANDBOX_ROOT);
+	assert.equal(resourcesOf(prod, "isb-billing-sep-org", "Listing")![0], "arn:aws:organizations::111111111111:ou/o-abcdefghij/ou-abcd-12345678");
+});
+
+test("D5: with credentials for owners a task may use the key that encrypts them", () => {
+	assert.deepEqual(resourcesOf(whole, "leasehold-task", "KeyOfCredentials"), [whole.context.settings.LEASEHOLD_CREDENTIALS_KEY_ARN]);
+	assert.equal(resourcesOf(prod, "leasehold-task", "KeyOfCredentials"), undefined);
+});
+
+test("D5: instances: the driver of AWS has all of instances.json, any driver writes the table of tenants, and one without has neither", () => {
+	const taskOf = (d: Deployment) => d.resources("AWS::IAM::Role").find((r) => r.Properties.RoleName === `leasehold-task-${d.context.env}`)!;
+	assert.deepEqual(statements(taskOf(whole)).filter(([name]) => name === "instances").map(([, s]) => s.Sid), source("instances").Statement.map((s) => s.Sid));
+	assert.deepEqual(resourcesOf(whole, "leasehold-task", "Services"), [`arn:aws:ecs:${HUB}:service/tenants/tenant-*`]);
+	assert.equal(resourcesOf(prod, "leasehold-task", "Services"), undefined);
+	const text = readFileSync(new URL("docs/dynamodb.md", ROOT), "utf8");
+	const wanted = /A node needs (\w+) and (\w+) there\./.exec(text)!.slice(1).map((action) => `dynamodb:${action}`);
+	for (const d of [prod, whole]) {
+		assert.deepEqual(statements(taskOf(d)).map(([, s]) => s).find((s) => s.Sid === "TenantTable")?.Action, wanted);
+		assert.deepEqual(resourcesOf(d, "leasehold-task", "TenantTable"), [`arn:aws:dynamodb:${HUB}:table/${d.context.env}-tenant-resources`]);
+	}
+	assert.equal(resourcesOf(dev, "leasehold-task", "TenantTable"), undefined);
+});
+
+test("D5: the policies of a role are no longer together than AWS allows", () => {
+	for (const d of ALL)
+		for (const role of d.resources("AWS::IAM::Role")) {
+			const length = (role.Properties.Policies ?? []).map((p: any) => JSON.stringify(p.PolicyDocument).length).reduce((a: number, b: number) => a + b, 0);
+			assert.ok(length <= 10240, `${role.Properties.RoleName}: ${length}`);
 		}
 });
 
@@ -348,9 +408,9 @@ test("guard: with home=lambda a function that reads the queue and is woken every
 	const t = dev.template("isb-billing-sep-hub");
 	t.resourceCountIs("AWS::ECS::Service", 0);
 	t.hasResourceProperties("AWS::Lambda::Function", {
-		Runtime: "provided.al2023", Architectures: ["arm64"], Timeout: 30, MemorySize: 256, ReservedConcurrentExecutions: 2, Code: { S3Bucket: "leasehold-releases", S3Key: dev.context.functionKey },
+		Runtime: "provided.al2023", Architectures: ["arm64"], Timeout: 30, MemorySize: 256, Code: { S3Bucket: "leasehold-releases", S3Key: dev.context.functionKey },
 	});
-	t.hasResourceProperties("AWS::Lambda::EventSourceMapping", { BatchSize: 10, FunctionResponseTypes: ["ReportBatchItemFailures"] });
+	t.hasResourceProperties("AWS::Lambda::EventSourceMapping", { BatchSize: 10, FunctionResponseTypes: ["ReportBatchItemFailures"], ScalingConfig: { MaximumConcurrency: 2 } });
 	t.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "rate(5 minutes)", Targets: [Match.objectLike({ Input: '{"leasehold":"tick"}' })] });
 	const hub = prod.template("isb-billing-sep-hub");
 	hub.resourceCountIs("AWS::Lambda::Function", 0);
@@ -358,6 +418,11 @@ test("guard: with home=lambda a function that reads the queue and is woken every
 	for (const group of prod.resources("AWS::EC2::SecurityGroup").filter((r) => r.stack.includes("-hub-")))
 		assert.equal(group.Properties.SecurityGroupIngress, undefined);
 	hub.resourceCountIs("AWS::EC2::NatGateway", 0);
+});
+
+test("guard: a burst in the queue throttles neither itself nor the tick and the bells", () => {
+	const [guard] = dev.resources("AWS::Lambda::Function"), [queue] = dev.resources("AWS::Lambda::EventSourceMapping");
+	assert.equal(guard!.Properties.ReservedConcurrentExecutions, queue!.Properties.ScalingConfig.MaximumConcurrency + 2);
 });
 
 test("FR36: a schedule group and its role exist only when asked for; the role is for that group and wakes that function only", () => {
@@ -398,6 +463,22 @@ test("instances: five queues, each with dead letters, which the service's settin
 	prod.template("LeaseholdInstances").hasResourceProperties("AWS::Events::Rule", {
 		EventPattern: { source: ["aws.ecs"], "detail-type": ["ECS Service Action", "ECS Deployment State Change", "ECS Task State Change"] },
 	});
+});
+
+test("instances: the program is told the env that their table has in its name", () => {
+	const [table] = prod.resources("AWS::DynamoDB::Table").filter((r) => r.stack.startsWith("LeaseholdInstances"));
+	const [service] = prod.resources("AWS::ECS::TaskDefinition").filter((r) => r.stack.startsWith("LeaseholdService"));
+	const env = service!.Properties.ContainerDefinitions[0].Environment.find((e: any) => e.Name === "LEASEHOLD_ENV")?.Value;
+	assert.equal(`${env}-tenant-resources`, table!.Properties.TableName);
+});
+
+test("instances: the driver of AWS reaches the tenants' MariaDB, at its port", () => {
+	const ports = (d: Deployment) => d.resources("AWS::EC2::SecurityGroup").filter((r) => r.stack.startsWith("LeaseholdService"))
+		.flatMap((r) => r.Properties.SecurityGroupEgress ?? []).map((rule: any) => rule.ToPort);
+	assert.ok(ports(whole).includes(3306));
+	assert.ok(!ports(prod).includes(3306));
+	const other = new Deployment("whole", { settings: { ...whole.context.settings, LEASEHOLD_DB_HOST: "db.example.com:3307" } });
+	assert.ok(ports(other).includes(3307) && !ports(other).includes(3306));
 });
 
 test("an existing network is used, without a look-up", () => {

@@ -101,8 +101,14 @@ static struct str names_of_status(void)
 	return STR("{\"#status\":\"status\"}");
 }
 
+/* A root has no parent to ask for. */
+static bool is_below_root(const struct look *l)
+{
+	return str_starts_with(l->p->o.cloud->sandbox_ou, STR("r-"));
+}
+
 BODY(one_result, member_int("MaxResults", 1))
-BODY(child, member_str("ChildId", l->p->o.cloud->sandbox_ou))
+BODY(child, member_str("ChildId", is_below_root(l) ? STR(NOBODY) : l->p->o.cloud->sandbox_ou))
 BODY(parent, member_str("ParentId", l->p->o.cloud->sandbox_ou), member_int("MaxResults", 1))
 BODY(account, member_word("AccountId", NOBODY))
 BODY(resource, member_word("ResourceId", NOBODY))
@@ -204,7 +210,7 @@ static const struct item {
 	enum aws_pace       pace;
 } items[] = {
 	{ "organizations:ListRoots",           AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, one_result, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
-	{ "organizations:ListParents",         AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, child, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
+	{ "organizations:ListParents",         AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, child, "ChildNotFoundException", NULL, NULL, NULL, AWS_PACE_ORG_READ },
 	{ "organizations:ListOrganizationalUnitsForParent", AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, parent, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
 	{ "organizations:ListAccountsForParent", AWS_ORGANIZATIONS, AWS_MANAGEMENT, CLOUD, true, parent, NULL, NULL, NULL, NULL, AWS_PACE_ORG_READ },
 	{ "organizations:DescribeAccount",     AWS_ORGANIZATIONS, AWS_MANAGEMENT, LEASES, true, account, "AccountNotFoundException", NULL, NULL, NULL, AWS_PACE_ORG_READ },
