@@ -638,7 +638,7 @@ def test_the_command_line(server, tenant):
     assert json.loads(run("instance", "show", name, "--json", env=env).stdout)["configuration"]["desiredCount"] == 4
     assert run("instance", "suspend", name, env=env).returncode == 2
     assert run("instance", "suspend", name, "--reason", "unpaid", "--wait", env=env, timeout=180).returncode == 0
-    assert "SUSPENDED" in run("instance", "explain", name, env=env).stdout
+    assert "SUSPENDED" in run("instance", "explain", name, env=env).stdout and "SUSPENDED" in run("explain", name, env=env).stdout
     assert "password" in run("instance", "secret", name, env=env).stdout
     assert run("instance", "delete", name, "--wait", env=env, timeout=180).returncode == 0
     assert run("instance", "show", "tenant-nobody", env=env).returncode != 0

@@ -121,6 +121,8 @@ void print_explanation(struct remote *remote, json_t *document)
 
 /* --- the command --- */
 
+#define EXPLAIN_SANDBOX "/ops/explain/sandbox/{}"
+
 /* By what it looks like. A uuid, or a part of one, is a lease unless a sandbox has it. */
 static const char *kind_of(struct str id)
 {
@@ -131,11 +133,9 @@ static const char *kind_of(struct str id)
 	return id_may_be_uuid(id) || str_starts_with(id, STR("eyJ")) ? "lease" : "sandbox"; /* eyJ: the API's own id */
 }
 
-static bool is_sandbox(struct remote *remote, struct str id)
+static bool is_explained(struct remote *remote, const char *path, struct str id)
 {
-	struct remote_request req = { .method = "GET",
-		                      .scope = REMOTE_ADMIN,
-		                      .path = compose_path(remote, "/ops/explain/sandbox/{}", id) };
+	struct remote_request req = { .method = "GET", .scope = REMOTE_ADMIN, .path = compose_path(remote, path, id) };
 	struct fetch_reply    reply;
 	struct err            e = { 0 };
 
@@ -153,17 +153,22 @@ static int explain_to_person(struct remote *remote, struct call *row, const char
 }
 
 /* Leases are looked up with a person's token only. Without one the server finds them by their beginning. */
-static int explain_to_operator(struct remote *remote, struct call *row, const char *kind, struct str id)
+static int explain_to_operator(struct remote *remote, struct call *row, const char *kind, bool is_guess, struct str id)
 {
 	struct str token;
 	struct err no_person = { 0 };
 	bool       is_lease = strcmp(kind, "lease") == 0;
 	int        code = CLI_EXIT_OK;
 
-	if (strcmp(kind, "sandbox") == 0 && !id_may_be_uuid(id) && !is_sandbox(remote, id))
-		code = sandbox_find(remote, id, &id); /* by its name or its track */
-	else if (!is_lease || (id_may_be_part(id) && remote_token(remote, REMOTE_PERSON, &token, &no_person) == RC_OK))
+	if (strcmp(kind, "sandbox") == 0 && !id_may_be_uuid(id) && !is_explained(remote, EXPLAIN_SANDBOX, id)) {
+		if (is_guess && is_explained(remote, "/ops/explain/instance/{}", id))
+			kind = "instance"; /* the last one of that tenant */
+		else
+			code = sandbox_find(remote, id, &id); /* by its name or its track */
+	} else if (!is_lease ||
+	           (id_may_be_part(id) && remote_token(remote, REMOTE_PERSON, &token, &no_person) == RC_OK)) {
 		code = id_find(remote, str_format(&remote->arena, "{%s}", kind).p, id, &id);
+	}
 	row->path = compose_path(remote, str_format(&remote->arena, "/ops/explain/%s/{}", kind).p, id).p;
 	return code == CLI_EXIT_OK ? call_run(remote, row) : code;
 }
@@ -181,8 +186,8 @@ int run_explain(struct remote *remote)
 	if (!has_kind && strcmp(kind, "lease") == 0 && id_may_be_uuid(id)) {
 		if ((code = id_find(remote, "{sandbox}", id, &sandbox)) != CLI_EXIT_OK)
 			return code;
-		if (!str_eq(id, sandbox) || is_sandbox(remote, id))
+		if (!str_eq(id, sandbox) || is_explained(remote, EXPLAIN_SANDBOX, id))
 			kind = "sandbox";
 	}
-	return explain_to_operator(remote, &row, kind, sandbox);
+	return explain_to_operator(remote, &row, kind, !has_kind, sandbox);
 }
