@@ -912,12 +912,15 @@ static int64_t log_length(const struct pool *p)
 {
 	char     file[128];
 	sqlite3 *db = NULL;
-	int      pages = 0, moved = 0;
+	int      pages = 0, moved = 0, looked;
 
 	snprintf(file, sizeof(file), "%s/store.db", p->folder);
 	CHECK(sqlite3_open(file, &db) == SQLITE_OK);
 	CHECK(sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) == SQLITE_OK);
-	CHECK(sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved) == SQLITE_OK);
+	do /* the writer may be at moving it */
+		looked = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved);
+	while (looked == SQLITE_BUSY);
+	CHECK(looked == SQLITE_OK);
 	CHECK(sqlite3_close(db) == SQLITE_OK && pages > 0);
 	return (int64_t)pages * 8192;
 }
