@@ -291,7 +291,11 @@ static enum rc change_pause(struct session *s, const struct job_pause *p, struct
 	record->is_paused = p->is_paused;
 	record->interval_sec = jobs_interval_sec(p->jobs, p->id);
 	session_put(s, &job_type, record);
-	if ((rc = p->is_paused ? session_disarm(s, subject, e) : arm(s, p->id, overdue_ms(s, record), e)))
+	if (p->is_paused)
+		rc = session_disarm(s, subject, e);
+	else
+		rc = record->interval_sec ? arm(s, p->id, overdue_ms(s, record), e) : RC_OK; /* not scheduled here */
+	if (rc)
 		return rc;
 	return session_tell(s, p->is_paused ? EVENT_JOB_PAUSED : EVENT_JOB_RESUMED, subject, p->actor, p->request_id,
 	                    str_format(session_arena(s), "{\"job\":\"%s\"}", jobs_name(p->id)), e);
