@@ -88,10 +88,8 @@ static void make_request(const struct aws_call *call, struct arena *a, struct aw
 
 static bool fits(const struct aws_error_row *row, const struct aws_reply *reply)
 {
-	struct str said = reply->error_message;
-
 	return str_eq(reply->error_type, str_from(row->code)) &&
-	       (!row->says || (said.n && memmem(said.p, said.n, row->says, strlen(row->says))));
+	       (!row->says || str_has(reply->error_message, str_from(row->says)));
 }
 
 static const struct aws_error_row *find_row(const struct aws_error_row *row, const struct aws_reply *reply)
